@@ -1,0 +1,1 @@
+//! Microbenchmarks of oxshmem and their peers' counterparts.

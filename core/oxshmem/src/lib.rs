@@ -1,0 +1,1 @@
+//! Symmetric shared memory (SHMEM) for CPU and GPU clusters.

@@ -1,0 +1,1 @@
+//! Programs a user of oxshmem would copy from.

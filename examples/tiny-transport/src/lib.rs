@@ -1,0 +1,1 @@
+//! A tiny transport plugged into oxshmem from outside.

@@ -1,0 +1,1 @@
+//! Symmetric segments, the deterministic allocator, and the one copy primitive.

@@ -1,0 +1,1 @@
+//! What the machine looks like: NUMA nodes, cores, caches and the devices near them.

@@ -1,0 +1,116 @@
+use crate::{MemoryKind, Pe};
+
+/// A transport call's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a transport refused or failed. Each says what, where, and what would mend it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The transport does not work on this machine at all.
+    #[error("{transport}: not available here: {why}")]
+    Unavailable {
+        /// The transport's name.
+        transport: &'static str,
+        /// The reason, in words.
+        why: String,
+    },
+    /// The operation is not one that the transport's capabilities advertise.
+    #[error("{transport}: {what} is not supported")]
+    Unsupported {
+        /// The transport's name.
+        transport: &'static str,
+        /// The operation, with the property that rules it out.
+        what: String,
+    },
+    /// Memory of this kind cannot be registered with this transport.
+    #[error("{transport}: {kind} memory cannot be registered: {why}")]
+    Memory {
+        /// The transport's name.
+        transport: &'static str,
+        /// The kind of memory.
+        kind: MemoryKind,
+        /// The reason, in words.
+        why: String,
+    },
+    /// A range leaves the region it names.
+    #[error("{transport}: bytes {offset}..{} leave a region of {region} bytes", offset.saturating_add(*len))]
+    OutOfRange {
+        /// The transport's name.
+        transport: &'static str,
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        len: u64,
+        /// The region's size in bytes.
+        region: u64,
+    },
+    /// An address is not aligned as the operation needs.
+    #[error("{transport}: offset {offset} is not a multiple of {align}, which {what} needs")]
+    Misaligned {
+        /// The transport's name.
+        transport: &'static str,
+        /// What was asked for.
+        what: &'static str,
+        /// The offset in its region.
+        offset: u64,
+        /// The alignment needed, in bytes.
+        align: u64,
+    },
+    /// A region number that this domain never gave, or one of another PE.
+    #[error("{transport}: region {region} of PE {pe} is not known here; import its key first")]
+    UnknownRegion {
+        /// The transport's name.
+        transport: &'static str,
+        /// The region's number.
+        region: u32,
+        /// Whose it is.
+        pe: Pe,
+    },
+    /// A key, address or descriptor that came from a peer makes no sense.
+    #[error("{transport}: {what} of PE {pe} is not valid: {why}")]
+    BadPeerData {
+        /// The transport's name.
+        transport: &'static str,
+        /// Which datum.
+        what: &'static str,
+        /// The peer.
+        pe: Pe,
+        /// The reason, in words.
+        why: String,
+    },
+    /// No way to this PE by this transport.
+    #[error("{transport}: PE {pe} cannot be reached: {why}")]
+    Unreachable {
+        /// The transport's name.
+        transport: &'static str,
+        /// The peer.
+        pe: Pe,
+        /// The reason, in words.
+        why: String,
+    },
+    /// The peer has died or left.
+    #[error("{transport}: PE {pe} is lost")]
+    PeerLost {
+        /// The transport's name.
+        transport: &'static str,
+        /// The peer.
+        pe: Pe,
+    },
+    /// The domain was shut down.
+    #[error("{transport}: the domain is shut down")]
+    Closed {
+        /// The transport's name.
+        transport: &'static str,
+    },
+    /// The operating system or a library refused.
+    #[error("{transport}: {call}: {source}")]
+    Os {
+        /// The transport's name.
+        transport: &'static str,
+        /// The call that failed, with its important arguments.
+        call: String,
+        /// What it said.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,45 @@
+/// What a completion counted by [`Counters::completed`](crate::Counters) means for a put, from
+/// least to most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Completion {
+    /// The source may be reused; the data may still be on the way.
+    SourceReusable,
+    /// The far NIC has accepted the data; it may not be in memory yet.
+    Accepted,
+    /// The data is in the target's memory, visible to its CPU.
+    Placed,
+}
+
+/// What makes data that arrived in GPU memory visible to that GPU (M27).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GpuFlush {
+    /// Nothing more is needed.
+    None,
+    /// A flush that the target runs.
+    Target,
+}
+
+/// What a transport promises about order and visibility for one kind of memory at the target.
+/// Each is a plain promise: `false` leaves the transport free, and the order engine then inserts a
+/// flush where the contract needs the order (M17 to M27).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guarantees {
+    /// On one lane, towards one PE, a later put or put-with-signal lands after an earlier put.
+    pub put_put: bool,
+    /// On one lane, towards one PE, a later atomic is performed after an earlier put has landed.
+    pub put_atomic: bool,
+    /// On one lane, towards one PE, a later put lands after an earlier atomic was performed.
+    pub atomic_put: bool,
+    /// On one lane, towards one PE, atomics are performed in the order posted.
+    pub atomic_atomic: bool,
+    /// On one lane, a get reads what an earlier put to the same PE wrote.
+    pub put_get: bool,
+    /// On one lane, gets (and fetching atomics) from one PE read in the order posted.
+    pub get_get: bool,
+    /// All of the above hold between different lanes too.
+    pub across_lanes: bool,
+    /// What a put's completion means.
+    pub completion: Completion,
+    /// What GPU memory needs at the target.
+    pub gpu_flush: GpuFlush,
+}

@@ -1,0 +1,40 @@
+//! What a transport is, to oxshmem: the traits, the capabilities and guarantees it declares, and
+//! the [`conformance`] suite that holds it to them.
+//!
+//! A transport moves bytes between the memory of two PEs and performs atomics on words of it. It
+//! knows nothing of types, symmetric objects, fences or collectives: those are the `oxshmem`
+//! crate's, which derives its fence, quiet and wait from the [`Guarantees`] declared here.
+//!
+//! # Lifecycle
+//!
+//! [`Transport::probe`] says what this machine offers, [`Transport::open`] makes a [`Domain`] for
+//! one PE. The domain's [address](Domain::address) travels to every peer; [`Domain::reach`] judges
+//! each. Memory is [registered](Domain::register), its key (and descriptor, where there is one)
+//! travels too, and is [imported](Domain::import) by peers. Operations go down a [`Lane`].
+//!
+//! # Threads
+//!
+//! A `Domain` may be used from any thread. A `Lane` has one owner at a time.
+//!
+//! # Failure
+//!
+//! No call panics or blocks without bound. What a transport cannot do it refuses with
+//! [`Error::Unsupported`]; what a lane cannot take now it answers with [`Status::Full`].
+
+mod capabilities;
+pub mod conformance;
+mod error;
+mod guarantees;
+mod memory;
+mod op;
+mod traits;
+
+pub use capabilities::{AtomicLevel, AtomicTable, Capabilities, Limits, SignalSupport, WireUp};
+pub use error::{Error, Result};
+pub use guarantees::{Completion, GpuFlush, Guarantees};
+pub use memory::{LocalKey, Memory, MemoryKind, RegionId};
+pub use op::{AtomicOp, Local, Op, Remote, SignalOp, Width};
+pub use traits::{
+    Counters, Device, Domain, HostId, Job, Lane, Pe, Peer, Posted, Reach, Region, RemoteRegion,
+    Status, Transport,
+};

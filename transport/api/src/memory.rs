@@ -1,0 +1,71 @@
+use std::any::Any;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Which processor's memory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// Memory that the CPU loads and stores.
+    Host,
+    /// Memory of a CUDA GPU.
+    Cuda,
+}
+
+impl MemoryKind {
+    /// Every kind there is, in the order of tables.
+    pub const ALL: [MemoryKind; 2] = [MemoryKind::Host, MemoryKind::Cuda];
+}
+
+impl fmt::Display for MemoryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            MemoryKind::Host => "host",
+            MemoryKind::Cuda => "cuda",
+        })
+    }
+}
+
+/// The number under which a PE registered a region: the first is 0, the next 1, and so on, alike
+/// on every PE because regions are registered in the same order everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegionId(pub u32);
+
+/// A transport's handle of a local registered region, for a NIC's local key. Opaque to callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LocalKey(pub u64);
+
+/// A piece of memory offered for registration. Registration holds `owner`, so the memory stays
+/// where it is while any region made from it lives, on this PE or (in one process) on another.
+#[derive(Clone)]
+pub struct Memory {
+    /// First byte. Page-aligned.
+    pub base: NonNull<u8>,
+    /// Bytes.
+    pub len: usize,
+    /// Whose memory it is.
+    pub kind: MemoryKind,
+    /// A descriptor through which another process can map the same bytes from offset 0.
+    pub descriptor: Option<Arc<OwnedFd>>,
+    /// Keeps the mapping alive.
+    pub owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: `Memory` only names bytes; `owner`, which is Send and Sync, keeps them mapped, and no
+// method here touches them.
+unsafe impl Send for Memory {}
+// SAFETY: as for Send.
+unsafe impl Sync for Memory {}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("base", &self.base)
+            .field("len", &self.len)
+            .field("kind", &self.kind)
+            .field("descriptor", &self.descriptor)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,239 @@
+use std::any::Any;
+use std::fmt;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::{
+    Capabilities, Error, Guarantees, LocalKey, Memory, MemoryKind, Op, RegionId, Result,
+};
+
+/// A processing element's number in its job: 0 up to the job's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pe(pub u32);
+
+impl Pe {
+    /// As an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Pe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which host a PE runs on: equal ids claim one kernel and one memory. The claim alone does not
+/// make memory reachable; mapping it does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostId(pub String);
+
+/// The job, as a domain needs to know it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// This PE.
+    pub me: Pe,
+    /// Number of PEs.
+    pub size: u32,
+    /// This PE's host.
+    pub host: HostId,
+}
+
+/// One peer (or this PE itself), as a domain needs to know it.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Its number.
+    pub pe: Pe,
+    /// Its host.
+    pub host: HostId,
+    /// What its domain of the same transport gave as [`Domain::address`]; none if it has no such
+    /// domain.
+    pub address: Option<Vec<u8>>,
+}
+
+/// Something a transport can be opened on: a NIC port, a GPU, or the host's memory itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its name, such as `mlx5_0:1`, `GPU-…` or `memory`.
+    pub name: String,
+    /// One line about it for `oxshmem info`.
+    pub description: String,
+}
+
+/// How one peer's memory of one kind can be reached. Better ways compare greater.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Not at all; why, in words that end up in `oxshmem info`.
+    None(String),
+    /// By operations on a lane.
+    Wire,
+    /// By CPU loads, stores and atomic instructions on a mapping, as well as on a lane.
+    Mapped {
+        /// Whether [`Domain::import`] needs the region's descriptor.
+        descriptor: bool,
+    },
+}
+
+/// A kind of transport. Stateless until opened; safe to construct where its library or hardware is
+/// missing.
+pub trait Transport: Send + Sync + fmt::Debug {
+    /// Its name, as users write it in `OXSHMEM_TRANSPORT`.
+    fn name(&self) -> &'static str;
+
+    /// The devices it could be opened on here, best first. `Err` says why there are none.
+    fn probe(&self) -> Result<Vec<Device>>;
+
+    /// Opens a domain for one PE.
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>>;
+}
+
+/// One PE's opened transport.
+pub trait Domain: Send + Sync + fmt::Debug {
+    /// What it can do. Constant while the domain lives.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// What it promises about memory of this kind at the target; none if it cannot reach such.
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees>;
+
+    /// What a peer's domain needs to know of this one, as bytes.
+    fn address(&self) -> Vec<u8>;
+
+    /// Whether and how memory of `kind` at `peer` can be reached.
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach;
+
+    /// Registers memory. Regions are numbered from 0 in the order registered.
+    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>>;
+
+    /// Makes a peer's region usable here. `region` is the number it has at that peer, `key` what
+    /// [`Region::key`] gave there, `descriptor` a duplicate of what [`Region::descriptor`] gave,
+    /// where one could be passed. The region is usable by every lane from then on.
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>>;
+
+    /// Opens a lane, towards all PEs that this transport reaches.
+    fn lane(&self) -> Result<Box<dyn Lane>>;
+
+    /// Tells the domain that a PE has died or left. Operations to it then answer
+    /// [`Error::PeerLost`], those outstanding are given up.
+    fn peer_lost(&self, pe: Pe);
+
+    /// Ends the domain: lanes answer [`Error::Closed`] from now on. Idempotent.
+    fn shutdown(&self);
+}
+
+/// A registered piece of this PE's memory. Dropping it ends the registration.
+pub trait Region: Send + Sync + fmt::Debug {
+    /// Its number.
+    fn id(&self) -> RegionId;
+
+    /// What a peer needs to import it, as bytes.
+    fn key(&self) -> &[u8];
+
+    /// What operations that use it as their near side name.
+    fn local_key(&self) -> LocalKey;
+
+    /// A descriptor that a peer on the same host needs as well.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// A peer's region, imported.
+pub trait RemoteRegion: Send + Sync + fmt::Debug {
+    /// Where this process can load and store it, if it can: valid while this object lives.
+    fn mapped(&self) -> Option<NonNull<u8>>;
+
+    /// Bytes.
+    fn len(&self) -> usize;
+
+    /// Whether it has no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What must outlive uses of [`mapped`](Self::mapped), for callers that keep the address
+    /// without this object.
+    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// How many operations towards one PE a lane has taken and finished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Accepted by `post`.
+    pub posted: u64,
+    /// Completed, in the sense of [`Guarantees::completion`] for puts; gets and fetches have
+    /// delivered their data.
+    pub completed: u64,
+}
+
+/// What became of a batch.
+#[derive(Debug)]
+#[must_use]
+pub struct Posted {
+    /// How many operations, from the first on, were accepted.
+    pub accepted: usize,
+    /// Why not more.
+    pub status: Status,
+}
+
+/// Why a batch was, or was not, taken whole.
+#[derive(Debug)]
+pub enum Status {
+    /// Taken whole.
+    All,
+    /// No room: progress, then post the rest.
+    Full,
+    /// The operation after the accepted ones can never be taken, or the way to the PE has failed.
+    Refused(Error),
+}
+
+impl Posted {
+    /// The whole batch of `n`.
+    pub const fn all(n: usize) -> Self {
+        Posted { accepted: n, status: Status::All }
+    }
+
+    /// The first `accepted`, and no room for more.
+    pub const fn full(accepted: usize) -> Self {
+        Posted { accepted, status: Status::Full }
+    }
+
+    /// The first `accepted`; the next one failed.
+    pub const fn refused(accepted: usize, error: Error) -> Self {
+        Posted { accepted, status: Status::Refused(error) }
+    }
+}
+
+/// A stream of operations. One owner at a time; all calls return at once.
+///
+/// Dropping a lane waits, for a bounded time, until nothing outstanding can touch local memory any
+/// more.
+pub trait Lane: Send + fmt::Debug {
+    /// Where [`WireUp::PerLane`](crate::WireUp) is declared: makes this side's endpoint towards
+    /// `pe` and gives what the peer's lane must be told. Else empty.
+    fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>>;
+
+    /// Connects the endpoint towards `pe` with the one that the peer described.
+    fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()>;
+
+    /// Posts operations towards one PE, in order. Accepts a prefix.
+    ///
+    /// # Safety
+    ///
+    /// Every `Local` stays valid for its access (and, beyond the inline limit, unmoved and, if a
+    /// source, unchanged) until the operation has completed or the lane was dropped.
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted;
+
+    /// Does a bounded amount of outstanding work. `Err` tells of a failure that concerns the whole
+    /// lane or one PE; counters of that PE then no longer grow.
+    fn progress(&mut self) -> Result<()>;
+
+    /// What was taken and finished towards `pe`.
+    fn counters(&self, pe: Pe) -> Counters;
+}
