@@ -1,0 +1,66 @@
+use std::path::PathBuf;
+
+/// The result of a call of this package.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the machine could not be described. Each says what, where, and what would mend it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file of the system exists but could not be read.
+    #[error("cannot read {}: {source}; check that /proc and /sys are mounted and readable", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A file of the system that nothing can stand in for is not there.
+    #[error("{} is missing; mount /proc and /sys in this container or chroot", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of the system holds something that it should not.
+    #[error("{}: {why}; the kernel does not write this: is something else mounted there?", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What was found and what was expected.
+        why: String,
+    },
+    /// A list of CPUs does not parse.
+    #[error("{why}; write CPUs as in 0-3,8")]
+    CpuList {
+        /// What was found.
+        why: String,
+    },
+    /// The system names no CPU that is online.
+    #[error("{} names no CPU that is online", path.display())]
+    NoCpus {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The set of CPUs that the calling thread may run on could not be had.
+    #[error("cannot ask which CPUs this thread may run on: {source}")]
+    Affinity {
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// hwloc failed, or describes another machine.
+    #[error("hwloc: {why}; without the feature `hwloc`, or by Machine::from_sysfs, sysfs is read")]
+    Hwloc {
+        /// The reason, in words.
+        why: String,
+    },
+}
+
+/// `text` in quotes, cut to a length that fits a message.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 48;
+    let mut start: String = text.chars().take(LONGEST).collect();
+    if start.len() < text.len() {
+        start.push('…');
+    }
+    format!("{start:?}")
+}
