@@ -1,1 +1,2 @@
 //! Symmetric segments, the deterministic allocator, and the one copy primitive.
+pub mod copy;
