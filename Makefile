@@ -1,0 +1,39 @@
+# Each target does its own set-up; a fresh Debian 12 needs only Rust, a C compiler, make and apt.
+SHELL := /bin/bash
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BIN := $(TARGET)/release
+
+.PHONY: help demo test lint doc bench setup clean
+
+help:
+	@echo "make demo   build, PageRank on a real graph with 4 PEs against 1, a short perf"
+	@echo "make test   every test, with the time of each stage (20 minutes on 2 cores at most)"
+	@echo "make lint   rustfmt, clippy, documentation, licences"
+	@echo "make doc    API documentation in $(TARGET)/doc"
+	@echo "make bench  measure against Open MPI's OpenSHMEM and the machine's limits"
+	@echo "make setup  install the Debian packages that are missing"
+	@echo "make clean  remove what was built"
+
+setup:
+	@ci/setup
+
+demo: setup
+	cargo build --release -p oxshmem-cli -p oxshmem-examples
+	$(BIN)/pagerank --pes 1 --save $(TARGET)/demo-one-pe.ranks
+	$(BIN)/pagerank --pes 4 --check --compare $(TARGET)/demo-one-pe.ranks
+	$(BIN)/oxshmem perf --quick
+
+test: setup
+	@ci/stage "all stages of make test" 1200 ci/test
+
+lint: setup
+	@ci/lint
+
+doc: setup
+	cargo doc --workspace --no-deps
+
+bench: setup
+	benches/peers
+
+clean:
+	cargo clean
