@@ -117,7 +117,7 @@ pub struct Remote {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Op {
-    /// Copy to the peer.
+    /// Copy to the peer. Each aligned word of 8 bytes lands whole, so that a waiter may watch one.
     Put {
         /// Source.
         from: Local,

@@ -4,9 +4,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::{
-    Capabilities, Error, Guarantees, LocalKey, Memory, MemoryKind, Op, RegionId, Result,
-};
+use crate::{Capabilities, Error, Guarantees, LocalKey, Memory, MemoryKind, Op, RegionId, Result};
 
 /// A processing element's number in its job: 0 up to the job's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -196,17 +194,26 @@ pub enum Status {
 impl Posted {
     /// The whole batch of `n`.
     pub const fn all(n: usize) -> Self {
-        Posted { accepted: n, status: Status::All }
+        Posted {
+            accepted: n,
+            status: Status::All,
+        }
     }
 
     /// The first `accepted`, and no room for more.
     pub const fn full(accepted: usize) -> Self {
-        Posted { accepted, status: Status::Full }
+        Posted {
+            accepted,
+            status: Status::Full,
+        }
     }
 
     /// The first `accepted`; the next one failed.
     pub const fn refused(accepted: usize, error: Error) -> Self {
-        Posted { accepted, status: Status::Refused(error) }
+        Posted {
+            accepted,
+            status: Status::Refused(error),
+        }
     }
 }
 
@@ -222,12 +229,18 @@ pub trait Lane: Send + fmt::Debug {
     /// Connects the endpoint towards `pe` with the one that the peer described.
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()>;
 
-    /// Posts operations towards one PE, in order. Accepts a prefix.
+    /// Posts operations towards one PE, in order. Accepts a prefix; what is accepted can fail only
+    /// with the PE, and an operation that is refused moves no byte. It is refused with
+    /// [`Error::Closed`] after shutdown, [`Error::PeerLost`] after a loss, [`Error::Unreachable`]
+    /// towards a PE outside the job or not connected, and by its own fault with
+    /// [`Error::Unsupported`], [`Error::UnknownRegion`], [`Error::OutOfRange`] or
+    /// [`Error::Misaligned`].
     ///
     /// # Safety
     ///
     /// Every `Local` stays valid for its access (and, beyond the inline limit, unmoved and, if a
-    /// source, unchanged) until the operation has completed or the lane was dropped.
+    /// source, unchanged) until the operation has completed or the lane was dropped. The memory of
+    /// every region that was registered is what its [`Memory`] said, while its owner lives.
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted;
 
     /// Does a bounded amount of outstanding work. `Err` tells of a failure that concerns the whole

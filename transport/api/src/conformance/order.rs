@@ -1,0 +1,421 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::atomics::{atomic, declared, model};
+use super::lanes::{Lanes, Patience, get, put};
+use super::world::{PE0, PE1, World, to};
+use super::{Done, Found, Harness};
+use crate::{AtomicOp, Op, SignalOp, SignalSupport, Width};
+
+/// How often what only a concurrent reader can see is tried.
+const ROUNDS: u64 = 500;
+
+/// Round `k`'s content of a word: alike in its quarters, so that a word of two rounds is seen.
+pub(super) const STAMP: u64 = 0x0001_0001_0001_0001;
+
+fn whole(word: u64) -> bool {
+    word == (word & 0xffff) * STAMP
+}
+
+/// Runs `round` with stamps 1, 2, … while a reader looks at PE 1's target: the data from 0 on and
+/// the flag behind it. Each round leaves data and flag at its stamp. Whenever the reader has seen a
+/// flag, the data that it reads next must be whole words, none older than the flag.
+pub(super) fn watch(
+    world: &World<'_>,
+    data: u64,
+    flag: u64,
+    mut round: impl FnMut(u64) -> Found<()>,
+) -> Found<()> {
+    let target = &world.member(PE1).target;
+    let (stop, seen) = (AtomicBool::new(false), AtomicU64::new(0));
+    // All of little data; of much, some 64 words and the last, where a copy ends.
+    let step = (data / 64).next_multiple_of(8).max(8) as usize;
+    let last = data.saturating_sub(8) / 8 * 8;
+    let reader = || -> Found<()> {
+        let mut idle = 0;
+        while !stop.load(Ordering::Relaxed) {
+            let announced = target.load(flag);
+            let news = announced != seen.load(Ordering::Relaxed);
+            if !whole(announced) {
+                return Err(format!("the flag is {announced:#x}: words of two rounds"));
+            }
+            let places = (0..data / 8 * 8)
+                .step_by(step)
+                .chain((data >= 8).then_some(last));
+            for at in places {
+                let word = target.load(at);
+                if !whole(word) {
+                    return Err(format!("the word at {at} is {word:#x}: of two rounds"));
+                }
+                if word < announced {
+                    return Err(format!(
+                        "flag of round {}, but the word at {at} of round {}",
+                        announced / STAMP,
+                        word / STAMP
+                    ));
+                }
+            }
+            seen.store(announced, Ordering::Relaxed);
+            idle = if news { 0 } else { idle + 1 };
+            if idle > 100 {
+                std::thread::yield_now();
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(reader);
+        let mut writer = || -> Found<()> {
+            for k in 1..=ROUNDS {
+                round(k * STAMP).map_err(|e| format!("round {k}: {e}"))?;
+                // Only once the reader has caught up: so it looks while each round happens.
+                let mut patience = Patience::new(world.deadline());
+                while seen.load(Ordering::Relaxed) != k * STAMP && !reader.is_finished() {
+                    patience.round(|| {
+                        format!("the flag of round {k} was placed, but is not to be seen")
+                    })?;
+                }
+            }
+            Ok(())
+        };
+        let written = writer();
+        stop.store(true, Ordering::Relaxed);
+        let read = reader
+            .join()
+            .map_err(|_| "the suite's reader panicked".to_string())?;
+        read.and(written)
+    })
+}
+
+/// Of two puts to one place the later stays, and a flag put after data is not seen before it.
+pub(super) fn put_put(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 2)?;
+    if !world.guarantees.put_put {
+        return Ok(Done::Free("put after put is not promised"));
+    }
+    let mut lanes = world.lanes()?;
+    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let long = world.capabilities.put.max.min(4096) / 8 * 8;
+    near.set(0, long, 1);
+    near.set(8192, 8, 2);
+    for _ in 0..20 {
+        let both = [
+            put(near.local(0, long), to(0)),
+            put(near.local(8192, 8), to(long - 8)),
+        ];
+        lanes.perform(PE0, PE1, &both)?;
+        far.expect_set(long - 8, 8, 2)
+            .map_err(|e| format!("short put after long: {e}"))?;
+        lanes.perform(PE0, PE1, &[both[1], both[0]])?;
+        far.expect_set(0, long, 1)
+            .map_err(|e| format!("long put after short: {e}"))?;
+    }
+    for k in 0..64 {
+        near.store(8 * k, k + 1);
+    }
+    let many: Vec<Op> = (0..64).map(|k| put(near.local(8 * k, 8), to(0))).collect();
+    lanes.perform(PE0, PE1, &many)?;
+    if far.load(0) != 64 {
+        return Err(format!(
+            "of 64 puts to one word the last is not the {}th",
+            far.load(0)
+        ));
+    }
+
+    for with_signal in [false, true] {
+        let native = world.capabilities.put_signal != SignalSupport::None;
+        if with_signal && !native {
+            continue;
+        }
+        far.set(0, 32 << 10, 0);
+        let data = long.min(1024);
+        watch(&world, data, data, |stamp| {
+            (0..data).step_by(8).for_each(|at| near.store(at, stamp));
+            let flag = if with_signal {
+                Op::PutSignal {
+                    from: near.local(0, 0),
+                    to: to(0),
+                    signal: to(data),
+                    op: SignalOp::Set,
+                    value: stamp,
+                }
+            } else {
+                put(near.local(0, 8), to(data))
+            };
+            lanes.perform(PE0, PE1, &[put(near.local(0, data), to(0)), flag])
+        })?;
+    }
+    Ok(Done::Tried)
+}
+
+fn some_atomic(world: &World<'_>) -> Vec<(AtomicOp, Width)> {
+    declared(world)
+        .filter(|(op, _)| *op != AtomicOp::Fetch)
+        .collect()
+}
+
+const PLACES: u64 = 32;
+
+/// An atomic works on what the put before it wrote.
+pub(super) fn put_atomic(harness: &dyn Harness) -> Found {
+    mixed(
+        harness,
+        |world| world.guarantees.put_atomic,
+        "atomic after put is not promised",
+        true,
+    )
+}
+
+/// A put overwrites what the atomic before it wrote.
+pub(super) fn atomic_put(harness: &dyn Harness) -> Found {
+    mixed(
+        harness,
+        |world| world.guarantees.atomic_put,
+        "put after atomic is not promised",
+        false,
+    )
+}
+
+fn mixed(
+    harness: &dyn Harness,
+    promised: impl Fn(&World<'_>) -> bool,
+    otherwise: &'static str,
+    put_first: bool,
+) -> Found {
+    let world = World::small(harness, 2)?;
+    if !promised(&world) {
+        return Ok(Done::Free(otherwise));
+    }
+    let mut lanes = world.lanes()?;
+    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    for (op, width) in declared(&world) {
+        far.set(0, 8 * PLACES, 0);
+        near.set(0, 16 * PLACES, 0);
+        let mut batch = Vec::new();
+        for k in 0..PLACES {
+            near.store(8 * k, k + 100);
+            let write = put(near.local(8 * k, 8), to(8 * k));
+            let fetch = Some(near.local(8 * (PLACES + k), width.bytes() as u64));
+            let change = atomic(op, width, 8 * k, 3, k + 100, fetch);
+            batch.extend(if put_first {
+                [write, change]
+            } else {
+                [change, write]
+            });
+        }
+        lanes.perform(PE0, PE1, &batch)?;
+        for k in 0..PLACES {
+            let (old, new) = match put_first {
+                true => (k + 100, model(op, width, k + 100, 3, k + 100)),
+                false => (0, k + 100),
+            };
+            let (got_old, got_new) = (near.load(8 * (PLACES + k)), far.load(8 * k));
+            if (got_old, got_new) != (old, new) {
+                return Err(format!(
+                    "{op}{width}: fetched {got_old} and left {got_new}, not {old} and {new}"
+                ));
+            }
+        }
+    }
+    Ok(Done::Tried)
+}
+
+/// Atomics of one lane on one word happen in the order posted.
+pub(super) fn atomic_atomic(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 2)?;
+    if !world.guarantees.atomic_atomic {
+        return Ok(Done::Free("atomic after atomic is not promised"));
+    }
+    let mut lanes = world.lanes()?;
+    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let ops = some_atomic(&world);
+    if ops.is_empty() {
+        return Ok(Done::Free("no atomic that changes a word"));
+    }
+    for width in Width::ALL {
+        let ops: Vec<AtomicOp> = ops
+            .iter()
+            .filter(|(_, w)| *w == width)
+            .map(|(op, _)| *op)
+            .collect();
+        far.set(0, 8, 0);
+        near.set(0, 8 * 64, 0);
+        let (mut value, mut batch, mut olds) = (0, Vec::new(), Vec::new());
+        for (k, &op) in (0..64).zip(ops.iter().cycle()) {
+            // Operands differ, so that no two orders fetch alike.
+            let operand = (k + 1) * 0x0101;
+            batch.push(atomic(op, width, 0, operand, value, {
+                Some(near.local(8 * k, width.bytes() as u64))
+            }));
+            olds.push(value);
+            value = model(op, width, value, operand, value);
+        }
+        lanes.perform(PE0, PE1, &batch)?;
+        for (k, old) in (0..).zip(olds) {
+            let got = near.load(8 * k);
+            if got != old {
+                return Err(format!(
+                    "atomic {k} at width {width} fetched {got}, not {old}"
+                ));
+            }
+        }
+        if far.load(0) != value {
+            return Err(format!(
+                "width {width} ends with {}, not {value}",
+                far.load(0)
+            ));
+        }
+    }
+    Ok(Done::Tried)
+}
+
+/// A get reads what the put before it wrote.
+pub(super) fn put_get(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 2)?;
+    if !world.guarantees.put_get {
+        return Ok(Done::Free("get after put is not promised"));
+    }
+    let mut lanes = world.lanes()?;
+    let near = &world.member(PE0).near;
+    let most = world
+        .capabilities
+        .put
+        .max
+        .min(world.capabilities.get.max)
+        .min(4096);
+    for size in [8, 64, most] {
+        for round in 0..20 {
+            near.fill(0, size, round);
+            near.set(8192, size, 0xee);
+            let batch = [
+                put(near.local(0, size), to(0)),
+                get(near.local(8192, size), to(0)),
+            ];
+            lanes.perform(PE0, PE1, &batch)?;
+            near.expect_filled(8192, size, round)
+                .map_err(|e| format!("{size} bytes got after put: {e}"))?;
+        }
+    }
+    Ok(Done::Tried)
+}
+
+/// Gets, and fetches, of one lane read in the order posted, while the target changes the words.
+pub(super) fn get_get(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 2)?;
+    if !world.guarantees.get_get {
+        return Ok(Done::Free("get after get is not promised"));
+    }
+    let mut lanes = world.lanes()?;
+    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let fetches = declared(&world).any(|op| op == (AtomicOp::Fetch, Width::W64));
+    let stop = AtomicBool::new(false);
+    let read = |lanes: &mut Lanes<'_>, fetched: bool| -> Found<()> {
+        let from = |into, at| match fetched {
+            true => atomic(
+                AtomicOp::Fetch,
+                Width::W64,
+                at,
+                0,
+                0,
+                Some(near.local(into, 8)),
+            ),
+            false => get(near.local(into, 8), to(at)),
+        };
+        // The target writes word 0, then word 64, always one more: read the other way round,
+        // word 64 is never ahead.
+        lanes.post_all(PE0, PE1, &[from(64, 64), from(0, 0)])?;
+        lanes.complete(PE0, PE1)?;
+        let (first, second) = (near.load(64), near.load(0));
+        match second >= first {
+            true => Ok(()),
+            false => Err(format!(
+                "read {first}, then {second}, which was written before it"
+            )),
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for k in 1.. {
+                far.store(0, k);
+                far.store(64, k);
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let mut all = || -> Found<()> {
+            for round in 0..20 * ROUNDS {
+                read(&mut lanes, fetches && round % 2 == 1)?;
+            }
+            Ok(())
+        };
+        let found = all();
+        stop.store(true, Ordering::Relaxed);
+        found
+    })?;
+    Ok(Done::Tried)
+}
+
+/// What is posted on one lane after another lane's post comes after it, even if the second lane is
+/// driven first.
+pub(super) fn across_lanes(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 2)?;
+    let promised = world.guarantees;
+    if !promised.across_lanes {
+        return Ok(Done::Free("order across lanes is not promised"));
+    }
+    let (mut one, mut other) = (world.lanes()?, world.lanes()?);
+    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let mut tried = false;
+    for round in 0..50u64 {
+        let mut both = |first: Op, second: Op| -> Found<()> {
+            tried = true;
+            one.post_all(PE0, PE1, &[first])?;
+            other.post_all(PE0, PE1, &[second])?;
+            other.place(PE0, PE1)?;
+            one.place(PE0, PE1)
+        };
+        near.store(0, 2 * round + 1);
+        near.store(8, 2 * round + 2);
+        let write = |at| put(near.local(at, 8), to(0));
+        let expect = |what: &str, got: u64, want: u64| match got == want {
+            true => Ok(()),
+            false => Err(format!("{what}: {got}, not {want}")),
+        };
+        if promised.put_put {
+            both(write(0), write(8))?;
+            expect("put after another lane's put", far.load(0), 2 * round + 2)?;
+        }
+        if promised.put_get {
+            both(write(0), get(near.local(64, 8), to(0)))?;
+            expect("get after another lane's put", near.load(64), 2 * round + 1)?;
+        }
+        for (op, width) in declared(&world) {
+            let change = |operand, compare| atomic(op, width, 0, operand, compare, None);
+            if promised.put_atomic {
+                both(write(0), change(5, 2 * round + 1))?;
+                let want = model(op, width, 2 * round + 1, 5, 2 * round + 1);
+                expect("atomic after another lane's put", far.load(0), want)?;
+            }
+            if promised.atomic_put {
+                both(change(5, 0), write(8))?;
+                expect(
+                    "put after another lane's atomic",
+                    far.load(0),
+                    2 * round + 2,
+                )?;
+            }
+            if promised.atomic_atomic && op != AtomicOp::Fetch {
+                far.store(0, 0);
+                both(change(3, 0), change(6, model(op, width, 0, 3, 0)))?;
+                let first = model(op, width, 0, 3, 0);
+                let want = model(op, width, first, 6, first);
+                expect("atomic after another lane's atomic", far.load(0), want)?;
+            }
+        }
+    }
+    Ok(if tried {
+        Done::Tried
+    } else {
+        Done::Free("no order is promised on one lane")
+    })
+}

@@ -1,0 +1,213 @@
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::area::{Area, host_memory};
+use super::lanes::{Lanes, Watched};
+use super::{Found, Harness};
+use crate::{
+    Capabilities, Completion, Domain, Error, Guarantees, Job, Memory, MemoryKind, Pe, Peer, Reach,
+    Region, RegionId, Remote, RemoteRegion, WireUp,
+};
+
+/// One PE of a check.
+pub(super) struct Member {
+    pub(super) domain: Arc<dyn Domain>,
+    pub(super) peer: Peer,
+    /// Region 0, which operations of others name.
+    pub(super) target: Area,
+    /// Region 1, for the near side of operations.
+    pub(super) near: Area,
+    /// Memory that was not registered.
+    pub(super) loose: Area,
+    pub(super) regions: Vec<Box<dyn Region>>,
+    /// Each PE's region 0 as imported here, by PE.
+    pub(super) imported: Vec<Arc<dyn RemoteRegion>>,
+}
+
+/// The PEs of a check, each with its regions registered and region 0 of each imported by all.
+///
+/// Operations name the memory of its areas only, and [`Lanes`] borrow it: so lanes end first.
+pub(super) struct World<'h> {
+    pub(super) harness: &'h dyn Harness,
+    pub(super) members: Vec<Member>,
+    pub(super) capabilities: Capabilities,
+    pub(super) guarantees: Guarantees,
+}
+
+/// Region 0, which every check's operations name.
+pub(super) const TARGET: RegionId = RegionId(0);
+
+/// A place in a peer's region 0.
+pub(super) fn to(offset: u64) -> Remote {
+    Remote {
+        region: TARGET,
+        offset,
+    }
+}
+
+pub(super) const PE0: Pe = Pe(0);
+pub(super) const PE1: Pe = Pe(1);
+
+/// Opens PE `me` of `size`.
+pub(super) fn open(harness: &dyn Harness, me: Pe, size: u32) -> Found<Arc<dyn Domain>> {
+    let transport = harness.transport();
+    let devices = transport.probe().map_err(|e| format!("probe: {e}"))?;
+    if devices.is_empty() {
+        return Err("probe gave no device and no error".into());
+    }
+    let device = harness.device(me, &devices);
+    let job = Job {
+        me,
+        size,
+        host: harness.host(me),
+    };
+    transport
+        .open(device, &job)
+        .map_err(|e| format!("open of PE {me} on {}: {e}", device.name))
+}
+
+/// What a duplicate of the region's descriptor would be at the peer.
+pub(super) fn passed_descriptor(region: &dyn Region) -> Found<Option<OwnedFd>> {
+    region
+        .descriptor()
+        .map(|fd| {
+            fd.try_clone_to_owned()
+                .map_err(|e| format!("duplicating a descriptor: {e}"))
+        })
+        .transpose()
+}
+
+impl<'h> World<'h> {
+    /// `n` PEs with the memory that small operations need: 32 KiB.
+    pub(super) fn small(harness: &'h dyn Harness, n: u32) -> Found<World<'h>> {
+        World::new(harness, n, 32 << 10)
+    }
+
+    /// `n` PEs, each area of `bytes`.
+    pub(super) fn new(harness: &'h dyn Harness, n: u32, bytes: u64) -> Found<World<'h>> {
+        let mut members = Vec::new();
+        for pe in (0..n).map(Pe) {
+            members.push(Member::new(harness, pe, n, bytes as usize)?);
+        }
+        for importer in 0..members.len() {
+            for owner in 0..members.len() {
+                let region = import(&members[importer], &members[owner])
+                    .map_err(|e| format!("import of PE {owner}'s region by PE {importer}: {e}"))?;
+                members[importer].imported.push(region);
+            }
+        }
+        let domain = &members[0].domain;
+        let capabilities = domain.capabilities().clone();
+        let guarantees = domain
+            .guarantees(MemoryKind::Host)
+            .ok_or("no guarantees about host memory, which the checks use")?;
+        Ok(World {
+            harness,
+            members,
+            capabilities,
+            guarantees,
+        })
+    }
+
+    pub(super) fn member(&self, pe: Pe) -> &Member {
+        &self.members[pe.index()]
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    pub(super) fn deadline(&self) -> Duration {
+        self.harness.deadline()
+    }
+
+    /// Whether a put's completion alone says that its data is in the target's memory.
+    pub(super) fn completion_places(&self) -> bool {
+        self.guarantees.completion == Completion::Placed
+    }
+
+    /// One lane of each PE, wired with all PEs.
+    pub(super) fn lanes(&self) -> Found<Lanes<'_>> {
+        let mut lanes = Vec::new();
+        for member in &self.members {
+            let lane = member.domain.lane().map_err(|e| format!("lane: {e}"))?;
+            lanes.push(Watched::new(lane, self.size()));
+        }
+        if self.capabilities.wire_up == WireUp::PerLane {
+            wire(&mut lanes)?;
+        }
+        Ok(Lanes::new(self, lanes))
+    }
+}
+
+fn wire(lanes: &mut [Watched<'_>]) -> Found<()> {
+    let size = lanes.len();
+    let mut endpoints = Vec::new();
+    for (from, lane) in lanes.iter_mut().enumerate() {
+        for pe in 0..size {
+            let endpoint = lane.lane.endpoint(Pe(pe as u32));
+            endpoints
+                .push(endpoint.map_err(|e| format!("endpoint of PE {from} towards {pe}: {e}"))?);
+        }
+    }
+    for (from, lane) in lanes.iter_mut().enumerate() {
+        for pe in 0..size {
+            lane.lane
+                .connect(Pe(pe as u32), &endpoints[pe * size + from])
+                .map_err(|e| format!("connect of PE {from} with {pe}: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn import(importer: &Member, owner: &Member) -> Found<Arc<dyn RemoteRegion>> {
+    if let Reach::None(why) = importer.domain.reach(&owner.peer, MemoryKind::Host) {
+        return Err(format!("not reachable: {why}"));
+    }
+    let region = &*owner.regions[0];
+    importer
+        .domain
+        .import(
+            &owner.peer,
+            region.id(),
+            region.key(),
+            passed_descriptor(region)?,
+        )
+        .map_err(|e: Error| e.to_string())
+}
+
+impl Member {
+    fn new(harness: &dyn Harness, pe: Pe, size: u32, bytes: usize) -> Found<Member> {
+        let domain = open(harness, pe, size)?;
+        let mut regions = Vec::new();
+        let mut areas = Vec::new();
+        for _ in 0..2 {
+            let memory: Memory = harness.memory(MemoryKind::Host, bytes)?;
+            let region = domain
+                .register(&memory)
+                .map_err(|e| format!("register: {e}"))?;
+            areas.push(Area::new(memory, Some(region.local_key())));
+            regions.push(region);
+        }
+        let peer = Peer {
+            pe,
+            host: harness.host(pe),
+            address: Some(domain.address()),
+        };
+        let loose = Area::new(host_memory(bytes)?, None);
+        let (near, target) = match (areas.pop(), areas.pop()) {
+            (Some(near), Some(target)) => (near, target),
+            _ => return Err("the suite registered no memory".into()),
+        };
+        Ok(Member {
+            domain,
+            peer,
+            target,
+            near,
+            loose,
+            regions,
+            imported: Vec::new(),
+        })
+    }
+}
