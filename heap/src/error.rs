@@ -1,0 +1,80 @@
+use std::io;
+
+/// A heap call's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the heap refused. Each says what, where, and what would mend it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A size that doesn't parse or fit.
+    #[error("\"{text}\" is not a size: {why} (write bytes, as 1048576, or 512M, 1.5g, 50%)")]
+    BadSize {
+        /// The text.
+        text: String,
+        /// The reason, in words.
+        why: &'static str,
+    },
+    /// The heap cannot be made this large at all.
+    #[error("a heap of {limit} bytes cannot be made: {why}")]
+    BadLimit {
+        /// The heap's limit, in bytes.
+        limit: usize,
+        /// The reason, in words.
+        why: String,
+    },
+    /// More was asked for than the heap may ever hold.
+    #[error(
+        "the heap would need {wanted} bytes, its limit is {limit}: set a higher limit for the job"
+    )]
+    BeyondLimit {
+        /// Bytes from the heap's start.
+        wanted: usize,
+        /// The heap's limit, in bytes.
+        limit: usize,
+    },
+    /// There is not enough memory to commit. The heap is as it was before the call.
+    #[error(
+        "no memory to grow the heap from {committed} to {wanted} bytes (its limit is {limit}): {why}"
+    )]
+    NoMemory {
+        /// Bytes from the heap's start that were asked for.
+        wanted: usize,
+        /// Bytes committed before and after the call.
+        committed: usize,
+        /// The heap's limit, in bytes.
+        limit: usize,
+        /// Who is short of memory, in words.
+        why: String,
+    },
+    /// A peer's descriptor that this process won't map.
+    #[error("the descriptor of a peer's heap will not be mapped: {why}")]
+    BadDescriptor {
+        /// The reason, in words.
+        why: String,
+    },
+    /// An offset that no block starts at.
+    #[error("no block starts at offset {offset}: it was freed before, or was never allocated")]
+    NotAllocated {
+        /// The offset in the heap, in bytes.
+        offset: usize,
+    },
+    /// The operating system refused.
+    #[error("{call}: {source}")]
+    Os {
+        /// The call that failed, with its important arguments.
+        call: String,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// An [`Error::Os`].
+    pub(crate) fn os(call: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Error::Os {
+            call: call.into(),
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::{NonNull, null_mut};
+
+use rustix::fs::{FileType, SealFlags, fcntl_get_seals, fstat, fstatfs};
+
+use crate::{Error, Result};
+
+/// Mappings of this size or more start at a multiple of it, so that huge pages can back them.
+const HUGE: usize = 2 << 20;
+
+/// `f_type` of a memfd made of explicit huge pages.
+const HUGETLBFS_MAGIC: u32 = 0x9584_58f6;
+
+/// A segment, mapped whole and shared, for reading and writing. Unmapped when dropped: whoever uses
+/// [`base`](Self::base) keeps the `Mapping` (an `Arc` of it) alive meanwhile.
+///
+/// Peers, NICs and other threads access the bytes at any time, so no reference to them may be made:
+/// they are for [`copy`](crate::copy) and atomics.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+    /// What was mapped: `len`, rounded up to the file's pages.
+    mapped: usize,
+}
+
+// SAFETY: a `Mapping` only owns the address range, which is not tied to a thread; access to the
+// bytes is up to whoever dereferences `base`.
+unsafe impl Send for Mapping {}
+// SAFETY: as for Send; no method touches the bytes.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `len` bytes of a peer's segment.
+    ///
+    /// The peer is not trusted: the file must be sealed against shrinking and hold `len` bytes now,
+    /// so that no access within them is ever out of the file (which would be a SIGBUS). Fails with
+    /// [`Error::BadDescriptor`] if not.
+    pub fn of_descriptor(descriptor: BorrowedFd<'_>, len: usize) -> Result<Self> {
+        let bad = |why: String| Error::BadDescriptor { why };
+        if len == 0 {
+            return Err(bad("it is announced as empty".into()));
+        }
+        let stat = fstat(descriptor).map_err(|e| bad(format!("fstat: {e}")))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(bad("it is no memory file".into()));
+        }
+        let seals = fcntl_get_seals(descriptor)
+            .map_err(|e| bad(format!("it is no memory file: F_GET_SEALS: {e}")))?;
+        if !seals.contains(SealFlags::SHRINK) {
+            return Err(bad("it is not sealed against shrinking".into()));
+        }
+        // Only after the seal was seen: from here on the size can't get less.
+        let stat = fstat(descriptor).map_err(|e| bad(format!("fstat: {e}")))?;
+        if u64::try_from(stat.st_size).unwrap_or(0) < len as u64 {
+            return Err(bad(format!(
+                "it has {} bytes, {len} were announced",
+                stat.st_size
+            )));
+        }
+        let kind = fstatfs(descriptor)
+            .map_err(|e| bad(format!("fstatfs: {e}")))?
+            .f_type;
+        // f_type's type differs between architectures; the number fits 32 bits in all.
+        let page = if kind as u32 == HUGETLBFS_MAGIC {
+            usize::try_from(stat.st_blksize).unwrap_or(HUGE)
+        } else {
+            rustix::param::page_size()
+        };
+        Self::map(descriptor, len, page)
+    }
+
+    /// Maps `len` bytes of a file with pages of `page` bytes.
+    fn map(descriptor: BorrowedFd<'_>, len: usize, page: usize) -> Result<Self> {
+        let no_room = |source: io::Error| {
+            Error::os(
+                format!("mapping {len} bytes of a heap (see `ulimit -v` if memory is short)"),
+                source,
+            )
+        };
+        let too_large = || no_room(io::ErrorKind::OutOfMemory.into());
+        let align = if len >= HUGE { page.max(HUGE) } else { page };
+        let mapped = len.checked_next_multiple_of(page).ok_or_else(too_large)?;
+        let reserved = mapped.checked_add(align).ok_or_else(too_large)?;
+        // SAFETY: a new range, wherever the kernel likes; nothing can be in it yet.
+        let range = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            libc::mmap(null_mut(), reserved, libc::PROT_NONE, flags, -1, 0)
+        };
+        if range == libc::MAP_FAILED {
+            return Err(no_room(io::Error::last_os_error()));
+        }
+        let range = range.cast::<u8>();
+        let before = range.addr().next_multiple_of(align) - range.addr();
+        // SAFETY: `before` < `align`, so the `mapped` bytes from there lie in the reserved range,
+        // which is ours; MAP_FIXED replaces only those.
+        let base = unsafe {
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let at = range.add(before).cast();
+            libc::mmap(at, mapped, protection, flags, descriptor.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            let error = io::Error::last_os_error();
+            unmap(range, reserved);
+            return Err(no_room(error));
+        }
+        let base = base.cast::<u8>();
+        unmap(range, before);
+        unmap(base.wrapping_add(mapped), reserved - before - mapped);
+        // mmap never gives the null page for a range that the kernel chose.
+        let base = NonNull::new(base).ok_or_else(too_large)?;
+        Ok(Mapping { base, len, mapped })
+    }
+
+    /// The first byte.
+    #[must_use]
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: an empty segment is not mapped.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        unmap(self.base.as_ptr(), self.mapped);
+    }
+}
+
+/// Unmaps what this module mapped and nobody uses any more. The call fails only for addresses that
+/// are not page-aligned (or for want of memory to split a range); the range then stays.
+fn unmap(at: *mut u8, len: usize) {
+    if len > 0 {
+        // SAFETY: all callers pass ranges of their own mappings, no longer used.
+        unsafe { libc::munmap(at.cast(), len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+    use super::*;
+
+    fn file(len: u64, seals: SealFlags) -> OwnedFd {
+        let file = memfd_create(c"test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, len).unwrap();
+        fcntl_add_seals(&file, seals).unwrap();
+        file
+    }
+
+    #[test]
+    fn two_mappings_of_one_file_show_the_same_bytes() {
+        let len = (4 << 20) + 100;
+        let file = file(len as u64, SealFlags::SHRINK);
+        let (a, b) = (
+            Mapping::of_descriptor(file.as_fd(), len).unwrap(),
+            Mapping::of_descriptor(file.as_fd(), len).unwrap(),
+        );
+        drop(file);
+        assert_eq!((a.len(), b.len()), (len, len));
+        assert_eq!(a.base().addr().get() % HUGE, 0);
+        let last = len / 8 * 8 - 8;
+        // SAFETY: the last whole word of both mappings, by atomics.
+        unsafe {
+            a.base()
+                .add(last)
+                .cast::<AtomicU64>()
+                .as_ref()
+                .store(7, Relaxed);
+            assert_eq!(
+                b.base()
+                    .add(last)
+                    .cast::<AtomicU64>()
+                    .as_ref()
+                    .load(Relaxed),
+                7
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_could_shrink_is_refused() {
+        let file = file(4096, SealFlags::GROW);
+        let error = Mapping::of_descriptor(file.as_fd(), 4096)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("shrinking"), "{error}");
+    }
+
+    #[test]
+    fn a_file_shorter_than_announced_is_refused() {
+        let file = file(4096, SealFlags::SHRINK);
+        for len in [4097, 1 << 40, usize::MAX] {
+            let error = Mapping::of_descriptor(file.as_fd(), len)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("4096 bytes"), "{error}");
+        }
+        assert!(Mapping::of_descriptor(file.as_fd(), 0).is_err());
+    }
+
+    #[test]
+    fn what_is_no_memory_file_is_refused() {
+        let disk = std::fs::File::open("/proc/self/exe").unwrap();
+        let directory = std::fs::File::open("/").unwrap();
+        for fd in [disk.as_fd(), directory.as_fd()] {
+            let error = Mapping::of_descriptor(fd, 4096).unwrap_err();
+            assert!(matches!(error, Error::BadDescriptor { .. }), "{error}");
+        }
+    }
+}
