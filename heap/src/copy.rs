@@ -98,15 +98,13 @@ pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
 ///
 /// # Safety
 ///
-/// `src` is readable for `size_of::<T>()` bytes, and [`copy`]'s conditions on a source hold. It need
-/// not be aligned.
+/// `src` is aligned to `align_of::<T>()` and readable for `size_of::<T>()` bytes, and [`copy`]'s
+/// conditions on a source hold.
 #[inline]
 #[must_use]
 pub unsafe fn load<T: Pod>(src: *const T) -> T {
     let mut value = MaybeUninit::<T>::uninit();
-    // `value` is given to the compiler as atomics only where that folds into a register.
-    let aligned =
-        align_of::<T>() >= size_of::<T>() || src.addr().is_multiple_of(size_of::<T>().max(1));
+    let aligned = is_whole_word(src);
     let bytes = src.cast::<u8>();
     // SAFETY: `src` is readable for T's size by the contract and aligned to it by the guard;
     // `value` is ours, and written unaligned.
@@ -140,12 +138,11 @@ pub unsafe fn load<T: Pod>(src: *const T) -> T {
 ///
 /// # Safety
 ///
-/// `dst` is writable for `size_of::<T>()` bytes, and [`copy`]'s conditions on a destination hold. It
-/// need not be aligned.
+/// `dst` is aligned to `align_of::<T>()` and writable for `size_of::<T>()` bytes, and [`copy`]'s
+/// conditions on a destination hold.
 #[inline]
 pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
-    let aligned =
-        align_of::<T>() >= size_of::<T>() || dst.addr().is_multiple_of(size_of::<T>().max(1));
+    let aligned = is_whole_word(dst);
     let bytes = dst.cast::<u8>();
     let from = &raw const value;
     // SAFETY: `dst` is writable for T's size by the contract and aligned to it by the guard;
@@ -169,6 +166,13 @@ pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
 pub unsafe fn fill_zero(dst: *mut u8, len: usize) {
     // SAFETY: the contract is passed on.
     unsafe { bulk::fill_zero(dst, len) }
+}
+
+/// Whether a value that is aligned for its type lies at a multiple of its size. For most types the
+/// compiler knows.
+#[inline]
+fn is_whole_word<T>(at: *const T) -> bool {
+    align_of::<T>() >= size_of::<T>() || at.addr().is_multiple_of(size_of::<T>())
 }
 
 /// The word at `at`, for one access.

@@ -163,9 +163,9 @@ fn fill_zero_clears_its_range_and_nothing_else() {
 }
 
 #[test]
-fn load_and_store_move_values_of_every_size_at_every_alignment() {
+fn load_and_store_move_values_of_every_size_at_each_legal_place() {
     fn round_trip<T: Pod + PartialEq + std::fmt::Debug>(memory: &Bytes, value: T) {
-        for at in 64..80 {
+        for at in (64..80).step_by(align_of::<T>()) {
             memory.fill(GUARD);
             let place = memory.at(at).cast::<T>();
             // SAFETY: in range, and ours alone.
