@@ -1,1 +1,82 @@
 //! Symmetric shared memory (SHMEM) for CPU and GPU clusters.
+//!
+//! The processing elements (PEs) of a job each have a *symmetric heap*: a collective allocation
+//! gives an object that exists on every PE, and any PE may read, write and atomically update any
+//! other's copy, one-sided. [`World`] is a PE's membership of a job; [`Sym`] names a symmetric
+//! object.
+//!
+//! ```
+//! use oxshmem::testing::spmd; // PEs as threads; a program uses World::init()
+//!
+//! spmd(4, |world| {
+//!     let (me, n) = (world.my_pe(), world.n_pes());
+//!     let from_left = world.alloc::<u64>(1)?;
+//!     world.p(from_left, me as u64, (me + 1) % n)?;
+//!     world.barrier_all()?;
+//!     assert_eq!(world.g(from_left, me)?, ((me + n - 1) % n) as u64);
+//!     Ok(())
+//! })?;
+//! # Ok::<(), oxshmem::Error>(())
+//! ```
+//!
+//! # Memory model
+//!
+//! The promises are numbered M1 to M38 in `docs/memory-model.md`; the documentation of each call
+//! names those it keeps. In short: puts are unordered until a [`fence`](World::fence), incomplete
+//! until a [`quiet`](World::quiet) or [barrier](World::barrier_all), and a
+//! [put-with-signal](World::put_signal)'s data is there when its signal is.
+//!
+//! # Errors
+//!
+//! Every call returns a [`Result`]. A collective call that fails on one PE fails on all. A lost PE
+//! turns the calls that need it into [`Error::PeerLost`].
+
+mod alloc;
+mod atomics;
+mod collectives;
+mod config;
+mod error;
+// pub mod launch;
+mod join;
+mod mapped;
+mod nbi;
+mod order;
+mod park;
+mod peers;
+mod ptr;
+pub mod registry;
+mod report;
+mod rma;
+mod routes;
+mod signal;
+mod statics;
+mod sym;
+mod sync;
+pub mod testing;
+mod wait;
+mod wait_until;
+mod wire;
+mod world;
+
+pub use alloc::Hints;
+pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
+pub use collectives::Summable;
+pub use config::{MemoryModel, VARIABLES, Variable};
+pub use error::{Error, Result};
+pub use nbi::Scope;
+pub use order::Visibility;
+pub use ptr::PeerPtr;
+pub use routes::{Considered, Route};
+pub use signal::SignalOp;
+pub use statics::Static;
+pub use sym::Sym;
+pub use wait_until::{Cmp, Waitable};
+pub use world::{Builder, World};
+
+pub use bytemuck::Pod;
+
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::statics::{Initial, TEMPLATES, Template};
+    pub use linkme;
+}

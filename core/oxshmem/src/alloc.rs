@@ -1,0 +1,471 @@
+//! Symmetric memory management: collective allocation with agreement and roll-back (M9 to M14).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::BitOr;
+use std::sync::{MutexGuard, PoisonError};
+
+use bytemuck::Pod;
+use oxshmem_heap::{Allocator, Segment};
+
+use crate::sync::Digest;
+use crate::{Error, Result, Sym, World};
+
+/// What a block will be used for. Hints change no meaning (OpenSHMEM `shmem_malloc_with_hints`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints(u32);
+
+impl Hints {
+    /// Nothing special.
+    pub const NONE: Hints = Hints(0);
+    /// The block is a target of remote atomics.
+    #[doc(alias = "SHMEM_MALLOC_ATOMICS_REMOTE")]
+    pub const ATOMICS_REMOTE: Hints = Hints(1);
+    /// The block holds signal words.
+    #[doc(alias = "SHMEM_MALLOC_SIGNAL_REMOTE")]
+    pub const SIGNAL_REMOTE: Hints = Hints(2);
+}
+
+impl BitOr for Hints {
+    type Output = Hints;
+    fn bitor(self, other: Self) -> Self {
+        Hints(self.0 | other.0)
+    }
+}
+
+/// This PE's symmetric heap. Its allocator goes through the same states on every PE.
+pub(crate) struct Heap {
+    pub segment: Segment,
+    allocator: Allocator,
+    /// Live blocks by offset.
+    blocks: BTreeMap<u64, Block>,
+    generation: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    bytes: u64,
+    align: u64,
+    generation: u32,
+}
+
+impl fmt::Debug for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Heap")
+            .field("blocks", &self.blocks.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The alignment of every block: a cache line, and enough for any type (M12).
+const ALIGN: u64 = 64;
+/// The generation of what is never freed: the library's own words and the statics.
+const PERMANENT: u32 = 0;
+
+impl Heap {
+    pub(crate) fn new(segment: Segment) -> Self {
+        let allocator = Allocator::new(segment.limit());
+        Heap {
+            segment,
+            allocator,
+            blocks: BTreeMap::new(),
+            generation: PERMANENT,
+        }
+    }
+
+    /// Room in the allocator and committed memory behind it, or neither.
+    fn place(&mut self, bytes: u64, align: u64) -> Result<u64, String> {
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let Some(block) = self.allocator.allocate(size, align as usize) else {
+            return Err(format!(
+                "{} bytes are free, at most {} of them in one piece; free blocks or raise \
+                 OXSHMEM_SYMMETRIC_SIZE",
+                self.allocator.unused(),
+                self.allocator.largest_free()
+            ));
+        };
+        if let Err(error) = self.segment.commit(block.offset + block.size) {
+            self.take_back(block.offset as u64);
+            return Err(error.to_string());
+        }
+        Ok(block.offset as u64)
+    }
+
+    /// Undoes `place` of a block on which nothing was built yet.
+    fn take_back(&mut self, offset: u64) {
+        if self.allocator.free(offset as usize).is_ok() {
+            let _ = self.segment.uncommit(self.allocator.high_water());
+        }
+    }
+
+    /// Places bytes that are never freed, zeroed, before the heap is shared.
+    pub(crate) fn place_permanent(&mut self, tag: u32, bytes: usize) -> Result<Sym<u8>> {
+        let limit = self.segment.limit() as u64;
+        let offset = self
+            .place(bytes as u64, 4096)
+            .map_err(|why| Error::OutOfMemory {
+                call: "init",
+                bytes: bytes as u64,
+                limit,
+                why,
+            })?;
+        Ok(Sym::new(tag, PERMANENT, offset, bytes))
+    }
+
+    fn next_generation(&mut self) -> u32 {
+        self.generation = self.generation.checked_add(1).unwrap_or(1);
+        self.generation
+    }
+
+    /// The live block that `sym` names whole.
+    fn block<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<Block> {
+        match self.blocks.get(&sym.offset()) {
+            Some(block) if block.generation == sym.generation() => {
+                if block.bytes == sym.bytes() as u64 {
+                    Ok(*block)
+                } else {
+                    Err(Error::NotABlock { call })
+                }
+            }
+            _ if self.holds(sym) => Err(Error::NotABlock { call }),
+            _ => Err(Error::Stale {
+                call,
+                offset: sym.offset(),
+            }),
+        }
+    }
+
+    /// Whether `sym` lies in a live block of its own generation, or in permanent memory.
+    fn holds<T: Pod>(&self, sym: Sym<T>) -> bool {
+        if sym.generation() == PERMANENT {
+            return true;
+        }
+        let before = self.blocks.range(..=sym.offset()).next_back();
+        before.is_some_and(|(offset, block)| {
+            block.generation == sym.generation()
+                && sym.offset() + sym.bytes() as u64 <= offset + block.bytes
+        })
+    }
+
+    /// Blocks that were not freed, and their bytes.
+    pub(crate) fn leaks(&self) -> (usize, u64) {
+        (
+            self.blocks.len(),
+            self.blocks.values().map(|b| b.bytes).sum(),
+        )
+    }
+}
+
+impl World {
+    pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses handles of other worlds and of freed blocks.
+    pub(crate) fn check_live<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
+        if sym.tag() != self.tag {
+            return Err(Error::Foreign { call });
+        }
+        if sym.is_empty() || self.heap().holds(sym) {
+            Ok(())
+        } else {
+            Err(Error::Stale {
+                call,
+                offset: sym.offset(),
+            })
+        }
+    }
+
+    /// Allocates `len` elements on every PE; their contents are unspecified (M9 to M14).
+    ///
+    /// Collective, with the same arguments on every PE; ends with a barrier, so the block is usable
+    /// at every PE on return (M10). With `len` 0 it does nothing and gives an empty object (M11).
+    /// If one PE has no room, every PE gets the error and the heap is unchanged (M13). The block is
+    /// aligned for any type, to 64 bytes at least (M12).
+    #[doc(alias = "shmem_malloc")]
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<Sym<T>> {
+        self.allocate("alloc", len, ALIGN as usize, Hints::NONE, false)
+    }
+
+    /// [`alloc`](Self::alloc) with every byte zero (M12).
+    #[doc(alias = "shmem_calloc")]
+    pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<Sym<T>> {
+        self.allocate("alloc_zeroed", len, ALIGN as usize, Hints::NONE, true)
+    }
+
+    /// [`alloc`](Self::alloc) at a multiple of `align` bytes, which must be a power of two and a
+    /// multiple of the size of a pointer (M12).
+    #[doc(alias = "shmem_align")]
+    pub fn alloc_aligned<T: Pod>(&self, len: usize, align: usize) -> Result<Sym<T>> {
+        self.allocate("alloc_aligned", len, align, Hints::NONE, false)
+    }
+
+    /// [`alloc`](Self::alloc) with hints, which change no meaning.
+    #[doc(alias = "shmem_malloc_with_hints")]
+    pub fn alloc_with_hints<T: Pod>(&self, len: usize, hints: Hints) -> Result<Sym<T>> {
+        self.allocate("alloc_with_hints", len, ALIGN as usize, hints, false)
+    }
+
+    fn allocate<T: Pod>(
+        &self,
+        call: &'static str,
+        len: usize,
+        align: usize,
+        hints: Hints,
+        zero: bool,
+    ) -> Result<Sym<T>> {
+        let digest = Digest::of(call)
+            .and(len as u64)
+            .and(size_of::<T>() as u64)
+            .and(align as u64)
+            .and(hints.0.into());
+        let words = || format!("{call}({len} x {} bytes, align {align})", size_of::<T>());
+        self.internal.record(digest, words);
+        let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
+        if bytes == Some(0) {
+            return Ok(Sym::new(self.tag, PERMANENT, 0, len));
+        }
+        let limit = self.heap_limit() as u64;
+        let no_room = |bytes: u64, why: String| Error::OutOfMemory {
+            call,
+            bytes,
+            limit,
+            why,
+        };
+        let placed = if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
+            Err(Error::Argument {
+                call,
+                what: format!(
+                    "alignment {align} is not a power of two and a multiple of {} bytes",
+                    size_of::<usize>()
+                ),
+            })
+        } else {
+            match bytes {
+                Some(bytes) => self
+                    .heap()
+                    .place(bytes, (align as u64).max(ALIGN))
+                    .map(|offset| (offset, bytes))
+                    .map_err(|why| no_room(bytes, why)),
+                None => Err(no_room(u64::MAX, "the size in bytes overflows".into())),
+            }
+        };
+        let (mine, placed) = match placed {
+            Ok(placed) => (Ok(()), Some(placed)),
+            Err(error) => (Err(error), None),
+        };
+        if let Some((offset, bytes)) = placed
+            && zero
+        {
+            self.own(Sym::<u8>::new(self.tag, PERMANENT, offset, bytes as usize))
+                .zero();
+        }
+        let agreed = self.barrier(call, digest, mine, &words);
+        let mut heap = self.heap();
+        match (agreed, placed) {
+            (Ok(()), Some((offset, bytes))) => {
+                let generation = heap.next_generation();
+                let block = Block {
+                    bytes,
+                    align: align as u64,
+                    generation,
+                };
+                heap.blocks.insert(offset, block);
+                Ok(Sym::new(self.tag, generation, offset, len))
+            }
+            (Err(error), placed) => {
+                if let Some((offset, _)) = placed {
+                    heap.take_back(offset);
+                }
+                Err(match error {
+                    Error::FailedElsewhere { pe, why, .. } => {
+                        no_room(bytes.unwrap_or(u64::MAX), format!("on PE {pe}: {why}"))
+                    }
+                    error => error,
+                })
+            }
+            // Together they are well only if each is.
+            (Ok(()), None) => Err(no_room(bytes.unwrap_or(u64::MAX), "not placed".into())),
+        }
+    }
+
+    /// Frees a block on every PE. Collective; begins with a barrier, and then releases (M10). An
+    /// empty object is nothing (M11).
+    ///
+    /// # Errors
+    ///
+    /// A handle that was freed before, of another world, or of a part of a block is refused on every
+    /// PE that gives it, and the call then fails on all (M35).
+    #[doc(alias = "shmem_free")]
+    pub fn free<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
+        const CALL: &str = "free";
+        let digest = Digest::of(CALL)
+            .and(sym.offset())
+            .and(sym.generation().into());
+        let words = || format!("free({} bytes at {})", sym.bytes(), sym.offset());
+        self.internal.record(digest, words);
+        if sym.is_empty() && sym.tag() == self.tag {
+            return Ok(());
+        }
+        let mine = self.whole_block(CALL, sym).map(drop);
+        self.barrier(CALL, digest, mine, &words)?;
+        self.release(sym.offset());
+        Ok(())
+    }
+
+    fn whole_block<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<Block> {
+        if sym.tag() != self.tag {
+            return Err(Error::Foreign { call });
+        }
+        self.heap().block(call, sym)
+    }
+
+    fn release(&self, offset: u64) {
+        let mut heap = self.heap();
+        heap.blocks.remove(&offset);
+        // The block was found live, so the allocator knows it.
+        let _ = heap.allocator.free(offset as usize);
+    }
+
+    /// Changes a block's length to `len` elements, on every PE; contents are kept up to the shorter
+    /// of the two (M10). The block may move: use the handle that is returned, the old one is stale.
+    ///
+    /// `len` 0 frees; an empty object allocates. On failure every PE gets the error and the block is
+    /// as it was (M13).
+    #[doc(alias = "shmem_realloc")]
+    pub fn realloc<T: Pod>(&self, sym: Sym<T>, len: usize) -> Result<Sym<T>> {
+        const CALL: &str = "realloc";
+        if sym.is_empty() && sym.tag() == self.tag {
+            return self.allocate(CALL, len, ALIGN as usize, Hints::NONE, false);
+        }
+        if len == 0 {
+            self.free(sym)?;
+            return Ok(Sym::new(self.tag, PERMANENT, 0, 0));
+        }
+        let digest = Digest::of(CALL)
+            .and(sym.offset())
+            .and(sym.generation().into())
+            .and(len as u64)
+            .and(size_of::<T>() as u64);
+        let words = || {
+            format!(
+                "realloc({} bytes at {}, {len} elements)",
+                sym.bytes(),
+                sym.offset()
+            )
+        };
+        self.internal.record(digest, words);
+        let (mine, block) = match self.whole_block(CALL, sym) {
+            Ok(block) => (Ok(()), Some(block)),
+            Err(error) => (Err(error), None),
+        };
+        // On entry: nobody uses the block any more.
+        self.barrier(CALL, digest, mine, &words)?;
+        let Some(block) = block else {
+            return Err(Error::Stale {
+                call: CALL,
+                offset: sym.offset(),
+            });
+        };
+        let limit = self.heap_limit() as u64;
+        let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
+        let no_room = |why: String| Error::OutOfMemory {
+            call: CALL,
+            bytes: bytes.unwrap_or(u64::MAX),
+            limit,
+            why,
+        };
+        let placed = match bytes {
+            Some(bytes) => self
+                .heap()
+                .place_again(sym.offset(), block, bytes)
+                .map_err(&no_room),
+            None => Err(no_room("the size in bytes overflows".into())),
+        };
+        let (mine, placed) = match placed {
+            Ok(placed) => (Ok(()), Some(placed)),
+            Err(error) => (Err(error), None),
+        };
+        if let Some(Placed::Moved(offset)) = placed {
+            let kept = sym.bytes().min(bytes.unwrap_or(0) as usize);
+            let to = Sym::<u8>::new(self.tag, PERMANENT, offset, kept);
+            let from = Sym::<u8>::new(self.tag, PERMANENT, sym.offset(), kept);
+            self.own(to).copy_from_span(self.own(from), kept);
+        }
+        // On exit: every PE's block is in place, or none is.
+        let agreed = self.barrier(CALL, digest.and(1), mine, &words);
+        let mut heap = self.heap();
+        match (agreed, placed) {
+            (Ok(()), Some(placed)) => {
+                let generation = heap.next_generation();
+                heap.blocks.remove(&sym.offset());
+                let offset = match placed {
+                    Placed::Stayed { .. } => sym.offset(),
+                    Placed::Moved(offset) => {
+                        let _ = heap.allocator.free(sym.offset() as usize);
+                        offset
+                    }
+                };
+                let bytes = bytes.unwrap_or(0);
+                heap.blocks.insert(
+                    offset,
+                    Block {
+                        bytes,
+                        generation,
+                        ..block
+                    },
+                );
+                Ok(Sym::new(self.tag, generation, offset, len))
+            }
+            (agreed, placed) => {
+                match placed {
+                    Some(Placed::Moved(offset)) => heap.take_back(offset),
+                    Some(Placed::Stayed { before }) => {
+                        // Shrinking back always fits.
+                        let _ = heap
+                            .allocator
+                            .resize_in_place(sym.offset() as usize, before as usize);
+                        let high = heap.allocator.high_water();
+                        let _ = heap.segment.uncommit(high);
+                    }
+                    None => {}
+                }
+                Err(match agreed {
+                    Err(Error::FailedElsewhere { pe, why, .. }) => {
+                        no_room(format!("on PE {pe}: {why}"))
+                    }
+                    Err(error) => error,
+                    Ok(()) => no_room("not placed".into()),
+                })
+            }
+        }
+    }
+}
+
+/// Where a reallocated block went.
+#[derive(Clone, Copy, Debug)]
+enum Placed {
+    /// It stayed; it had `before` bytes.
+    Stayed { before: u64 },
+    /// It has a second place at this offset; the first is not freed yet.
+    Moved(u64),
+}
+
+impl Heap {
+    fn place_again(&mut self, offset: u64, block: Block, bytes: u64) -> Result<Placed, String> {
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if self.allocator.resize_in_place(offset as usize, size) {
+            if let Err(error) = self.segment.commit((offset + bytes) as usize) {
+                // Shrinking back always fits.
+                let _ = self
+                    .allocator
+                    .resize_in_place(offset as usize, block.bytes as usize);
+                return Err(error.to_string());
+            }
+            return Ok(Placed::Stayed {
+                before: block.bytes,
+            });
+        }
+        self.place(bytes, block.align.max(ALIGN)).map(Placed::Moved)
+    }
+}

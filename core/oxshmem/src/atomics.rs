@@ -1,0 +1,265 @@
+//! Remote atomics (M28 to M30): 32- and 64-bit words of any PE.
+//!
+//! Operations of one width on one word all run in one domain (M29): here the CPU's. Fetching ones
+//! return when the value is there (M16); the others may still be on the way (M17, M19).
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+
+use bytemuck::Pod;
+use oxshmem_transport::{AtomicOp, Width};
+
+use crate::{Error, Result, Sym, World};
+
+mod sealed {
+    pub trait Word: bytemuck::Pod {
+        const WIDTH: oxshmem_transport::Width;
+        fn bits(self) -> u64;
+        fn of_bits(bits: u64) -> Self;
+    }
+}
+pub(crate) use sealed::Word;
+
+/// A type that [`World::fetch`], [`World::set`] and [`World::swap`] take (M30's extended set).
+pub trait AtomicValue: Pod + sealed::Word {}
+/// A type that all arithmetic atomics take (M30's standard set).
+pub trait AtomicInt: AtomicValue {}
+/// A type that bitwise atomics take (M30: unsigned, and signed of fixed width).
+pub trait AtomicBits: AtomicInt {}
+
+macro_rules! word {
+    ($($t:ty, $u:ty, $width:ident, $to:expr, $from:expr;)*) => {$(
+        impl sealed::Word for $t {
+            const WIDTH: Width = Width::$width;
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                let to: fn($t) -> $u = $to;
+                to(self).into()
+            }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                let from: fn($u) -> $t = $from;
+                from(bits as $u)
+            }
+        }
+        impl AtomicValue for $t {}
+    )*};
+}
+word! {
+    u32, u32, W32, |v| v, |b| b;
+    i32, u32, W32, |v| v as u32, |b| b as i32;
+    f32, u32, W32, f32::to_bits, f32::from_bits;
+    u64, u64, W64, |v| v, |b| b;
+    i64, u64, W64, |v| v as u64, |b| b as i64;
+    f64, u64, W64, f64::to_bits, f64::from_bits;
+}
+#[cfg(target_pointer_width = "64")]
+word! {
+    usize, u64, W64, |v| v as u64, |b| b as usize;
+    isize, u64, W64, |v| v as u64, |b| b as isize;
+}
+
+macro_rules! mark {
+    ($($marker:ident: $($t:ty)*;)*) => {$($(impl $marker for $t {})*)*};
+}
+mark! {
+    AtomicInt: i32 u32 i64 u64 isize usize;
+    AtomicBits: i32 u32 i64 u64 usize;
+}
+
+/// A locked instruction of this processor is a full fence in itself, so it leaves nothing for quiet.
+const RMW_IS_FENCE: bool = cfg!(target_arch = "x86_64");
+
+impl World {
+    /// Reads a word atomically.
+    #[doc(alias = "shmem_atomic_fetch")]
+    #[inline]
+    pub fn fetch<T: AtomicValue>(&self, src: Sym<T>, pe: usize) -> Result<T> {
+        self.rmw("fetch", AtomicOp::Fetch, src, 0, 0, pe)
+            .map(T::of_bits)
+    }
+
+    /// Writes a word atomically.
+    #[doc(alias = "shmem_atomic_set")]
+    #[inline]
+    pub fn set<T: AtomicValue>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        self.rmw("set", AtomicOp::Set, dst, value.bits(), 0, pe)
+            .map(drop)
+    }
+
+    /// Writes a word atomically and gives what it held.
+    #[doc(alias = "shmem_atomic_swap")]
+    #[inline]
+    pub fn swap<T: AtomicValue>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
+        self.rmw("swap", AtomicOp::Swap, dst, value.bits(), 0, pe)
+            .map(T::of_bits)
+    }
+
+    /// Writes `value` if the word equals `expected`; gives what it held, whether it swapped or not.
+    #[doc(alias = "shmem_atomic_compare_swap")]
+    #[inline]
+    pub fn compare_swap<T: AtomicInt>(
+        &self,
+        dst: Sym<T>,
+        expected: T,
+        value: T,
+        pe: usize,
+    ) -> Result<T> {
+        let (value, expected) = (value.bits(), expected.bits());
+        self.rmw(
+            "compare_swap",
+            AtomicOp::CompareSwap,
+            dst,
+            value,
+            expected,
+            pe,
+        )
+        .map(T::of_bits)
+    }
+
+    /// Adds (wrapping) and gives the word's value before.
+    #[doc(alias = "shmem_atomic_fetch_add")]
+    #[inline]
+    pub fn fetch_add<T: AtomicInt>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
+        self.rmw("fetch_add", AtomicOp::Add, dst, value.bits(), 0, pe)
+            .map(T::of_bits)
+    }
+
+    /// Adds (wrapping).
+    #[doc(alias = "shmem_atomic_add")]
+    #[inline]
+    pub fn add<T: AtomicInt>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        self.rmw("add", AtomicOp::Add, dst, value.bits(), 0, pe)
+            .map(drop)
+    }
+
+    /// Adds 1 and gives the word's value before.
+    #[doc(alias = "shmem_atomic_fetch_inc")]
+    #[inline]
+    pub fn fetch_inc<T: AtomicInt>(&self, dst: Sym<T>, pe: usize) -> Result<T> {
+        self.rmw("fetch_inc", AtomicOp::Add, dst, 1, 0, pe)
+            .map(T::of_bits)
+    }
+
+    /// Adds 1.
+    #[doc(alias = "shmem_atomic_inc")]
+    #[inline]
+    pub fn inc<T: AtomicInt>(&self, dst: Sym<T>, pe: usize) -> Result<()> {
+        self.rmw("inc", AtomicOp::Add, dst, 1, 0, pe).map(drop)
+    }
+
+    /// Bitwise and; gives the word's value before.
+    #[doc(alias = "shmem_atomic_fetch_and")]
+    #[inline]
+    pub fn fetch_and<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
+        self.rmw("fetch_and", AtomicOp::And, dst, value.bits(), 0, pe)
+            .map(T::of_bits)
+    }
+
+    /// Bitwise and.
+    #[doc(alias = "shmem_atomic_and")]
+    #[inline]
+    pub fn and<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        self.rmw("and", AtomicOp::And, dst, value.bits(), 0, pe)
+            .map(drop)
+    }
+
+    /// Bitwise or; gives the word's value before.
+    #[doc(alias = "shmem_atomic_fetch_or")]
+    #[inline]
+    pub fn fetch_or<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
+        self.rmw("fetch_or", AtomicOp::Or, dst, value.bits(), 0, pe)
+            .map(T::of_bits)
+    }
+
+    /// Bitwise or.
+    #[doc(alias = "shmem_atomic_or")]
+    #[inline]
+    pub fn or<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        self.rmw("or", AtomicOp::Or, dst, value.bits(), 0, pe)
+            .map(drop)
+    }
+
+    /// Bitwise exclusive or; gives the word's value before.
+    #[doc(alias = "shmem_atomic_fetch_xor")]
+    #[inline]
+    pub fn fetch_xor<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
+        self.rmw("fetch_xor", AtomicOp::Xor, dst, value.bits(), 0, pe)
+            .map(T::of_bits)
+    }
+
+    /// Bitwise exclusive or.
+    #[doc(alias = "shmem_atomic_xor")]
+    #[inline]
+    pub fn xor<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        self.rmw("xor", AtomicOp::Xor, dst, value.bits(), 0, pe)
+            .map(drop)
+    }
+
+    #[inline(always)]
+    pub(crate) fn rmw<T: Word>(
+        &self,
+        call: &'static str,
+        op: AtomicOp,
+        on: Sym<T>,
+        operand: u64,
+        compare: u64,
+        pe: usize,
+    ) -> Result<u64> {
+        if on.is_empty() {
+            return Err(Error::OutOfRange {
+                call,
+                start: 0,
+                end: 1,
+                len: 0,
+            });
+        }
+        let Some(span) = self.peers.span(on, pe) else {
+            return self.rmw_slow(call, op, on, operand, compare, pe);
+        };
+        // `op` and the width are constants where this is inlined: one instruction remains.
+        macro_rules! apply {
+            ($word:expr, $t:ty) => {{
+                let (word, operand) = ($word, operand as $t);
+                match op {
+                    AtomicOp::Fetch => word.load(Acquire),
+                    AtomicOp::Set => {
+                        word.store(operand, Release);
+                        0
+                    }
+                    AtomicOp::Add => word.fetch_add(operand, AcqRel),
+                    AtomicOp::And => word.fetch_and(operand, AcqRel),
+                    AtomicOp::Or => word.fetch_or(operand, AcqRel),
+                    AtomicOp::Xor => word.fetch_xor(operand, AcqRel),
+                    AtomicOp::Swap => word.swap(operand, AcqRel),
+                    AtomicOp::CompareSwap => {
+                        match word.compare_exchange(compare as $t, operand, AcqRel, Acquire) {
+                            Ok(old) | Err(old) => old,
+                        }
+                    }
+                }
+            }};
+        }
+        let old = match T::WIDTH {
+            Width::W32 => u64::from(apply!(span.atomic_u32(), u32)),
+            Width::W64 => apply!(span.atomic_u64(), u64),
+        };
+        if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
+            self.dirty.note();
+        }
+        Ok(old)
+    }
+
+    #[cold]
+    fn rmw_slow<T: Word>(
+        &self,
+        call: &'static str,
+        op: AtomicOp,
+        on: Sym<T>,
+        operand: u64,
+        compare: u64,
+        pe: usize,
+    ) -> Result<u64> {
+        self.check(call, on, 1, pe)?;
+        self.wire_atomic(call, pe, on.offset(), T::WIDTH, op, operand, compare)
+    }
+}

@@ -1,0 +1,214 @@
+//! Barrier, sync, broadcast and sum over all PEs. No call needs the user to synchronise between it
+//! and the next.
+
+use std::sync::atomic::{Ordering, fence};
+
+use bytemuck::Pod;
+
+use crate::sync::Digest;
+use crate::{Error, Result, Sym, World};
+
+/// A type that [`World::sum_reduce`] adds up. Integers wrap, as in the other implementations.
+pub trait Summable: Pod {
+    /// The sum of two values.
+    #[must_use]
+    fn sum(self, other: Self) -> Self;
+}
+
+macro_rules! summable {
+    ($($int:ty)*; $($float:ty)*) => {
+        $(impl Summable for $int {
+            #[inline]
+            fn sum(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+        })*
+        $(impl Summable for $float {
+            #[inline]
+            fn sum(self, other: Self) -> Self {
+                self + other
+            }
+        })*
+    };
+}
+summable!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize; f32 f64);
+
+/// Elements that one PE adds up at a time.
+const CHUNK: usize = 4096;
+
+impl World {
+    /// Completes this PE's operations ([`quiet`](Self::quiet)), then waits until all PEs are here
+    /// (OpenSHMEM `shmem_barrier_all`).
+    ///
+    /// Fails on every PE if the PEs call different collectives (M36), and if a PE is lost.
+    #[doc(alias = "shmem_barrier_all")]
+    #[inline]
+    pub fn barrier_all(&self) -> Result<()> {
+        const DIGEST: Digest = Digest::of("barrier_all");
+        self.barrier("barrier_all", DIGEST, Ok(()), &|| "barrier_all()".into())
+    }
+
+    /// Waits until all PEs are here; their earlier stores are visible, their operations on lanes
+    /// need not be complete (OpenSHMEM `shmem_sync_all`).
+    #[doc(alias = "shmem_sync_all")]
+    #[inline]
+    pub fn sync_all(&self) -> Result<()> {
+        const DIGEST: Digest = Digest::of("sync_all");
+        self.together("sync_all", DIGEST, Ok(()), &|| "sync_all()".into())
+    }
+
+    /// Quiet and arrival, for calls that contain a barrier. `mine` is how this PE's part went.
+    #[inline]
+    pub(crate) fn barrier(
+        &self,
+        call: &'static str,
+        digest: Digest,
+        mine: Result<()>,
+        words: &dyn Fn() -> String,
+    ) -> Result<()> {
+        // The arrival itself fences mapped stores (`agree`); a world of one has no arrival.
+        self.dirty.take();
+        if self.n_pes() == 1 {
+            fence(Ordering::SeqCst);
+        }
+        if !self.wire.is_idle() {
+            self.wire_quiet(call, None)?;
+        }
+        self.together(call, digest, mine, words)
+    }
+
+    /// Copies `src` of PE `root` to `dst` of every PE, the root included. Both have the same
+    /// length; they are the same object or do not overlap.
+    ///
+    /// On return `dst` is updated here and `src` may be reused; other PEs may still be under way.
+    #[doc(alias = "shmem_broadcastmem")]
+    pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
+        const CALL: &str = "broadcast";
+        let words = || format!("broadcast({}, {}, root {root})", place(dst), place(src));
+        let digest = Digest::of(CALL).and(root as u64);
+        let digest = digest_of(digest_of(digest, dst), src);
+        let valid = self
+            .check_collective(CALL, dst, src)
+            .and_then(|()| match root {
+                root if root >= self.n_pes() => Err(Error::NoSuchPe {
+                    call: CALL,
+                    pe: root,
+                    size: self.n_pes(),
+                }),
+                _ => Ok(()),
+            });
+        // Everyone's destination is ready and the root's source written.
+        self.together(CALL, digest, valid, &words)?;
+        let copied = self.copy_between(CALL, dst, src, root);
+        // Everyone has read: the root's source may be reused.
+        self.together(CALL, digest, copied, &words)
+    }
+
+    /// Adds up `src` of all PEs, element by element, into `dst` of every PE. Both have the same
+    /// length; they are the same object or do not overlap.
+    ///
+    /// The sum is taken in the order of the PEs, so every PE gets the same bits, floats included.
+    #[doc(alias = "shmem_sum_reduce")]
+    pub fn sum_reduce<T: Summable>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        const CALL: &str = "sum_reduce";
+        let words = || format!("sum_reduce({}, {})", place(dst), place(src));
+        let digest = digest_of(digest_of(Digest::of(CALL), dst), src);
+        self.together(CALL, digest, self.check_collective(CALL, dst, src), &words)?;
+        // Each PE adds up its share of the elements, in private memory: `dst` may be `src`.
+        let share = |pe: usize| dst.len() * pe / self.n_pes()..dst.len() * (pe + 1) / self.n_pes();
+        let (sums, added) = match self.sum_share(src, share(self.my_pe())) {
+            Ok(sums) => (sums, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        // Everyone has read every source.
+        self.together(CALL, digest, added, &words)?;
+        let mine = dst.range(share(self.my_pe())).map(|part| self.own(part));
+        let written = mine.map(|own| own.copy_from(bytemuck::cast_slice(&sums)));
+        self.together(CALL, digest, written, &words)?;
+        let gathered = (0..self.n_pes())
+            .filter(|&pe| pe != self.my_pe())
+            .try_for_each(|pe| {
+                let part = dst.range(share(pe))?;
+                self.copy_between(CALL, part, part, pe)
+            });
+        // Everyone has read this PE's share.
+        self.together(CALL, digest, gathered, &words)
+    }
+
+    fn sum_share<T: Summable>(&self, src: Sym<T>, share: std::ops::Range<usize>) -> Result<Vec<T>> {
+        let src = src.range(share)?;
+        let mut sums = vec![T::zeroed(); src.len()];
+        let mut theirs = vec![T::zeroed(); src.len().min(CHUNK)];
+        for (i, part) in sums.chunks_mut(CHUNK).enumerate() {
+            let from = src.range(i * CHUNK..i * CHUNK + part.len())?;
+            self.get(part, from, 0)?;
+            for pe in 1..self.n_pes() {
+                let Some(theirs) = theirs.get_mut(..part.len()) else {
+                    break;
+                };
+                self.get(theirs, from, pe)?;
+                for (sum, value) in part.iter_mut().zip(theirs) {
+                    *sum = sum.sum(*value);
+                }
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Copies an object from a PE's memory to this PE's own.
+    fn copy_between<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        src: Sym<T>,
+        from: usize,
+    ) -> Result<()> {
+        let own = self.own(dst);
+        if from == self.my_pe() && dst.offset() == src.offset() {
+            return Ok(());
+        }
+        match self.peers.span(src, from) {
+            Some(span) => {
+                own.copy_from_span(span, src.bytes());
+                Ok(())
+            }
+            // SAFETY: `own` is mapped for the object's bytes.
+            None => unsafe { self.wire_get(call, from, src.offset(), own.as_ptr(), src.bytes()) },
+        }
+    }
+
+    fn check_collective<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        self.check_live(call, dst)?;
+        self.check_live(call, src)?;
+        if dst.len() != src.len() {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "destination has {} elements, source {}; make them equal",
+                    dst.len(),
+                    src.len()
+                ),
+            });
+        }
+        let apart = dst.offset() + dst.bytes() as u64 <= src.offset()
+            || src.offset() + src.bytes() as u64 <= dst.offset();
+        if dst.offset() != src.offset() && !apart && dst.bytes() > 0 {
+            return Err(Error::Argument {
+                call,
+                what: "destination and source overlap in part; use one object or two apart".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn digest_of<T: Pod>(digest: Digest, sym: Sym<T>) -> Digest {
+    digest
+        .and(sym.offset())
+        .and(sym.bytes() as u64)
+        .and(sym.generation().into())
+}
+
+fn place<T: Pod>(sym: Sym<T>) -> String {
+    format!("{} bytes at {}", sym.bytes(), sym.offset())
+}

@@ -1,0 +1,311 @@
+//! Settings: one table of environment variables, read in one place.
+//!
+//! A variable that begins `OXSHMEM_` and is not in the table is a warning that names the nearest
+//! one; a value that makes no sense is an error that names variable and value.
+
+use std::time::Duration;
+
+use oxshmem_heap::HugePages;
+
+use crate::{Error, Result};
+
+/// Which published memory model's order a world keeps (M20, M21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum MemoryModel {
+    /// OpenSHMEM's: blocking reads return values in the order in which they were performed (M20).
+    Ordered,
+    /// NVSHMEM's: they need not, and a fence between two of them restores it (M21).
+    Relaxed,
+}
+
+/// One environment variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What holds where it is not set.
+    pub default: &'static str,
+    /// What it does, with units.
+    pub meaning: &'static str,
+}
+
+macro_rules! variables {
+    ($($name:literal, $default:literal, $meaning:literal;)*) => {
+        /// Every environment variable that oxshmem reads.
+        pub const VARIABLES: &[Variable] =
+            &[$(Variable { name: $name, default: $default, meaning: $meaning }),*];
+    };
+}
+
+variables! {
+    "OXSHMEM_SYMMETRIC_SIZE", "half of RAM / PEs of the host",
+        "limit of each PE's symmetric heap: bytes, with K, M, G or T, or a share of RAM such as 10%; \
+         the PEs agree on the smallest";
+    "SHMEM_SYMMETRIC_SIZE", "unset", "the same, where OXSHMEM_SYMMETRIC_SIZE is not set";
+    "SMA_SYMMETRIC_SIZE", "unset", "the same, where neither of the two is set";
+    "OXSHMEM_HUGE_PAGES", "transparent",
+        "off, transparent, 2M or 1G: what the heap asks the kernel for (2M and 1G need a pool)";
+    "OXSHMEM_TRANSPORT", "all built in, best first",
+        "comma-separated transports that may be used, in order of preference";
+    "OXSHMEM_MEMORY_MODEL", "ordered", "ordered (OpenSHMEM) or relaxed (NVSHMEM)";
+    "OXSHMEM_CHECK", "0", "1 checks what the memory models leave undefined; slower";
+    "OXSHMEM_TIMEOUT", "none",
+        "seconds (or 500ms, 2m) after which a wait for another PE is an error";
+    "OXSHMEM_BOOTSTRAP_TIMEOUT", "60",
+        "seconds (or 500ms, 2m) that the PEs may take to find each other";
+    "OXSHMEM_HOST_ID", "the kernel's boot id",
+        "which host this PE says it is on; PEs of one id try to share memory";
+    "OXSHMEM_SPIN", "auto",
+        "iterations a wait spins before it yields; auto is 0 when PEs outnumber the allowed CPUs";
+    "OXSHMEM_RANK", "set by oxshmem run", "this PE's number";
+    "OXSHMEM_SIZE", "set by oxshmem run", "number of PEs";
+    "OXSHMEM_LOCAL_RANK", "set by oxshmem run", "this PE's number on its host";
+    "OXSHMEM_RENDEZVOUS", "set by oxshmem run", "host:port where the PEs meet";
+    "OXSHMEM_JOB_KEY", "set by oxshmem run", "secret of this job, 64 hexadecimal digits";
+    "OXSHMEM_MASTER_PORT", "MASTER_PORT",
+        "port where rank 0 listens in a torchrun-style job, where torchrun holds MASTER_PORT itself";
+    "RANK", "set by torchrun", "this PE's number, where OXSHMEM_RANK is not set";
+    "WORLD_SIZE", "set by torchrun", "number of PEs";
+    "LOCAL_RANK", "set by torchrun", "this PE's number on its host";
+    "MASTER_ADDR", "set by torchrun", "address of rank 0";
+    "MASTER_PORT", "set by torchrun", "port of rank 0";
+}
+
+/// The settings of one world.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// In bytes.
+    pub heap_limit: Option<u64>,
+    pub huge_pages: HugePages,
+    pub transports: Option<Vec<String>>,
+    pub model: MemoryModel,
+    pub check: bool,
+    pub timeout: Option<Duration>,
+    pub bootstrap_timeout: Duration,
+    pub host_id: Option<String>,
+    pub spin: Option<u32>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            heap_limit: None,
+            huge_pages: HugePages::Transparent,
+            transports: None,
+            model: MemoryModel::Ordered,
+            check: false,
+            timeout: None,
+            bootstrap_timeout: Duration::from_secs(60),
+            host_id: None,
+            spin: None,
+        }
+    }
+}
+
+impl Config {
+    /// Reads the environment of this process.
+    ///
+    /// Gives warnings about names that look like ours and are not, too.
+    pub(crate) fn from_environment() -> Result<(Self, Vec<String>)> {
+        let names = std::env::vars_os().map(|(name, _)| name);
+        let warnings = names.filter_map(|name| unknown(name.to_str()?)).collect();
+        Ok((Self::read(&environment)?, warnings))
+    }
+
+    fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
+        let mut config = Config::default();
+        let sizes = [
+            "OXSHMEM_SYMMETRIC_SIZE",
+            "SHMEM_SYMMETRIC_SIZE",
+            "SMA_SYMMETRIC_SIZE",
+        ];
+        if let Some((name, value)) = sizes.iter().find_map(|n| Some((*n, lookup(n)?))) {
+            let whole = oxshmem_heap::available::Available::now().map_or(0, |a| a.total);
+            let limit = oxshmem_heap::limit::parse(&value, whole);
+            config.heap_limit = Some(limit.map_err(|why| invalid(name, &value, why.to_string()))?);
+        }
+        parse(
+            lookup,
+            "OXSHMEM_HUGE_PAGES",
+            &mut config.huge_pages,
+            |v| match v {
+                "off" | "0" => Ok(HugePages::Off),
+                "transparent" => Ok(HugePages::Transparent),
+                "2M" | "2m" => Ok(HugePages::Explicit2M),
+                "1G" | "1g" => Ok(HugePages::Explicit1G),
+                _ => Err("choose off, transparent, 2M or 1G".into()),
+            },
+        )?;
+        parse(lookup, "OXSHMEM_TRANSPORT", &mut config.transports, |v| {
+            let names: Vec<String> = v.split(',').map(|n| n.trim().to_owned()).collect();
+            if names.iter().any(String::is_empty) {
+                return Err("name transports, separated by commas, such as loopback".into());
+            }
+            Ok(Some(names))
+        })?;
+        parse(
+            lookup,
+            "OXSHMEM_MEMORY_MODEL",
+            &mut config.model,
+            |v| match v {
+                "ordered" => Ok(MemoryModel::Ordered),
+                "relaxed" => Ok(MemoryModel::Relaxed),
+                _ => Err("choose ordered or relaxed".into()),
+            },
+        )?;
+        parse(lookup, "OXSHMEM_CHECK", &mut config.check, |v| match v {
+            "0" | "off" => Ok(false),
+            "1" | "on" => Ok(true),
+            _ => Err("choose 0 or 1".into()),
+        })?;
+        parse(
+            lookup,
+            "OXSHMEM_TIMEOUT",
+            &mut config.timeout,
+            |v| match v {
+                "none" => Ok(None),
+                v => duration(v).map(Some),
+            },
+        )?;
+        parse(
+            lookup,
+            "OXSHMEM_BOOTSTRAP_TIMEOUT",
+            &mut config.bootstrap_timeout,
+            duration,
+        )?;
+        parse(lookup, "OXSHMEM_HOST_ID", &mut config.host_id, |v| {
+            Ok(Some(v.to_owned()))
+        })?;
+        parse(lookup, "OXSHMEM_SPIN", &mut config.spin, |v| match v {
+            "auto" => Ok(None),
+            v => v
+                .parse()
+                .map(Some)
+                .map_err(|e| format!("{e}; give a whole number, or auto")),
+        })?;
+        Ok(config)
+    }
+}
+
+/// The one place that reads a variable's value.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    // What is not UTF-8 is no valid value of any variable: shown as such, it fails to parse.
+    std::env::var_os(name).map(|v| v.to_string_lossy().into_owned())
+}
+
+/// A warning for a name that looks like ours and is not.
+fn unknown(name: &str) -> Option<String> {
+    if !name.starts_with("OXSHMEM_") || VARIABLES.iter().any(|v| v.name == name) {
+        return None;
+    }
+    let nearest = VARIABLES.iter().max_by(|a, b| {
+        strsim::jaro_winkler(name, a.name).total_cmp(&strsim::jaro_winkler(name, b.name))
+    })?;
+    Some(format!(
+        "the environment variable {name} is not one of oxshmem's and has no effect; \
+         did you mean {}? (oxshmem info lists them all)",
+        nearest.name
+    ))
+}
+
+fn invalid(name: &str, value: &str, why: String) -> Error {
+    Error::Config {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        why,
+    }
+}
+
+fn parse<T>(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    name: &str,
+    into: &mut T,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<()> {
+    if let Some(value) = lookup(name) {
+        *into = parse(value.trim()).map_err(|why| invalid(name, &value, why))?;
+    }
+    Ok(())
+}
+
+/// Seconds, or a number with ms, s, m or h.
+fn duration(text: &str) -> Result<Duration, String> {
+    let hint = "give a positive number of seconds, or a number with ms, s, m or h";
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("{other:?} is no unit of time; {hint}")),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| hint.to_owned())?;
+    let seconds = number * unit;
+    if !(seconds > 0.0 && seconds < 1e9) {
+        return Err(hint.into());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Config> {
+        Config::read(&|name| {
+            pairs
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, v)| (*v).to_owned())
+        })
+    }
+
+    #[test]
+    fn m14_the_heap_limit_comes_from_three_names_in_order() {
+        let limit = |pairs: &[(&str, &str)]| read(pairs).unwrap().heap_limit.unwrap();
+        let (ox, sh, sma) = (
+            "OXSHMEM_SYMMETRIC_SIZE",
+            "SHMEM_SYMMETRIC_SIZE",
+            "SMA_SYMMETRIC_SIZE",
+        );
+        assert_eq!(limit(&[(sma, "3k")]), 3072);
+        assert_eq!(limit(&[(sma, "3k"), (sh, "2K")]), 2048);
+        assert_eq!(limit(&[(sma, "3k"), (sh, "2K"), (ox, "1.5m")]), 3 << 19);
+    }
+
+    #[test]
+    fn a_bad_value_names_variable_value_and_remedy() {
+        for (name, value) in [
+            ("OXSHMEM_SYMMETRIC_SIZE", "lots"),
+            ("OXSHMEM_TIMEOUT", "-1"),
+            ("OXSHMEM_TIMEOUT", "5 fortnights"),
+            ("OXSHMEM_CHECK", "maybe"),
+            ("OXSHMEM_MEMORY_MODEL", "strong"),
+            ("OXSHMEM_HUGE_PAGES", "3M"),
+            ("OXSHMEM_SPIN", "1.5"),
+            ("OXSHMEM_TRANSPORT", "loopback,,"),
+        ] {
+            let message = read(&[(name, value)]).unwrap_err().to_string();
+            assert!(
+                message.contains(name) && message.contains(value),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert!(duration("nan").is_err() && duration("1e99h").is_err() && duration("é").is_err());
+    }
+
+    #[test]
+    fn an_unknown_variable_is_told_its_nearest() {
+        let warning = unknown("OXSHMEM_SYMETRIC_SIZE").unwrap();
+        assert!(warning.contains("OXSHMEM_SYMMETRIC_SIZE"), "{warning}");
+        assert_eq!(unknown("OXSHMEM_TIMEOUT"), None);
+        assert_eq!(unknown("PATH"), None);
+    }
+}

@@ -1,0 +1,226 @@
+//! What can go wrong, in words that say what, where and how to mend it.
+
+use std::time::Duration;
+
+/// An oxshmem call's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A PE number that the job does not have.
+    #[error("{call}: there is no PE {pe}; this job's PEs are 0 to {}", size - 1)]
+    NoSuchPe {
+        /// The call.
+        call: &'static str,
+        /// The number given.
+        pe: usize,
+        /// The job's size.
+        size: usize,
+    },
+    /// A range that leaves its symmetric object (M35).
+    #[error(
+        "{call}: elements {start}..{end} leave an object of {len} elements; \
+         shorten the range or allocate more"
+    )]
+    OutOfRange {
+        /// The call.
+        call: &'static str,
+        /// First element.
+        start: usize,
+        /// One past the last.
+        end: usize,
+        /// The object's length in elements.
+        len: usize,
+    },
+    /// A private buffer too small for what was asked.
+    #[error("{call}: the buffer has {len} elements where the call needs {needed}")]
+    BufferTooSmall {
+        /// The call.
+        call: &'static str,
+        /// Elements it has.
+        len: usize,
+        /// Elements needed.
+        needed: usize,
+    },
+    /// An argument outside its domain.
+    #[error("{call}: {what}")]
+    Argument {
+        /// The call.
+        call: &'static str,
+        /// What is wrong and what would be right.
+        what: String,
+    },
+    /// A handle of another world (M35).
+    #[error(
+        "{call}: the handle belongs to another world (or to one that has ended); \
+         use the world that allocated it"
+    )]
+    Foreign {
+        /// The call.
+        call: &'static str,
+    },
+    /// A handle whose block has been freed (M35).
+    #[error(
+        "{call}: the block at offset {offset} was freed (or reallocated) after this handle was \
+         made; free each block once and drop its handles then"
+    )]
+    Stale {
+        /// The call.
+        call: &'static str,
+        /// The block's offset in the heap.
+        offset: u64,
+    },
+    /// A handle of a part of a block where a whole one is needed.
+    #[error("{call}: the handle names a part of a block; give the handle that the allocation gave")]
+    NotABlock {
+        /// The call.
+        call: &'static str,
+    },
+    /// An address not aligned for its type (M38).
+    #[error("{call}: offset {offset} is not a multiple of {align} bytes, as the type needs")]
+    Misaligned {
+        /// The call.
+        call: &'static str,
+        /// The offset in the heap, in bytes.
+        offset: u64,
+        /// The alignment needed, in bytes.
+        align: usize,
+    },
+    /// Two accesses that the memory models leave undefined together (M31 to M33, M37), found in
+    /// checked mode.
+    #[error("{call}: {what} (found because OXSHMEM_CHECK is on)")]
+    Conflict {
+        /// The call.
+        call: &'static str,
+        /// Which accesses, of whom, where, and what would separate them.
+        what: String,
+    },
+    /// The PEs did not make the same collective call with the same arguments (M9, M36).
+    #[error("{call}: the PEs did not make the same collective calls: {detail}")]
+    CollectiveMismatch {
+        /// The call on this PE.
+        call: &'static str,
+        /// What each group of PEs called.
+        detail: String,
+    },
+    /// The symmetric heap has no room; every PE gets this error and the heap is unchanged (M13).
+    #[error("{call}: no room for {bytes} bytes in the symmetric heap of {limit} bytes a PE: {why}")]
+    OutOfMemory {
+        /// The call.
+        call: &'static str,
+        /// Bytes asked for.
+        bytes: u64,
+        /// The heap's limit in bytes.
+        limit: u64,
+        /// On which PE and why, and what would mend it.
+        why: String,
+    },
+    /// A collective call failed on another PE, so it failed here too.
+    #[error("{call}: failed on PE {pe}: {why}")]
+    FailedElsewhere {
+        /// The call.
+        call: &'static str,
+        /// The PE it failed on.
+        pe: usize,
+        /// What that PE says.
+        why: String,
+    },
+    /// A PE that the call needs has died or left.
+    #[error(
+        "{call}: PE {pe} is lost (it died, or left the job); World::acknowledge_lost lets the \
+         others go on without it"
+    )]
+    PeerLost {
+        /// The call.
+        call: &'static str,
+        /// The PE.
+        pe: usize,
+    },
+    /// A wait reached the deadline that `OXSHMEM_TIMEOUT` sets.
+    #[error("{call}: PE {me} waited {waited:?} for {whom} ({what}); OXSHMEM_TIMEOUT is {limit:?}")]
+    Timeout {
+        /// The call.
+        call: &'static str,
+        /// This PE.
+        me: usize,
+        /// For whom.
+        whom: String,
+        /// For what.
+        what: String,
+        /// For how long.
+        waited: Duration,
+        /// The deadline.
+        limit: Duration,
+    },
+    /// No transport reaches this PE.
+    #[error("{call}: PE {pe} cannot be reached: {why}")]
+    Unreachable {
+        /// The call.
+        call: &'static str,
+        /// The PE.
+        pe: usize,
+        /// What each transport said.
+        why: String,
+    },
+    /// The route to this PE does not support the operation.
+    #[error("{call}: the {transport} route to PE {pe} has no {what}")]
+    Unsupported {
+        /// The call.
+        call: &'static str,
+        /// The transport.
+        transport: &'static str,
+        /// The PE.
+        pe: usize,
+        /// The operation.
+        what: String,
+    },
+    /// An earlier failure closed the lanes of this transport.
+    #[error("{call}: the {transport} lanes of this world failed earlier: {why}")]
+    LaneFailed {
+        /// The call.
+        call: &'static str,
+        /// The transport.
+        transport: &'static str,
+        /// The first failure.
+        why: String,
+    },
+    /// This process is a PE of the job already, or was one.
+    #[error(
+        "this process has joined its job already; keep the World that World::init gave, \
+         one per process"
+    )]
+    AlreadyJoined,
+    /// A setting that makes no sense.
+    #[error("{name}={value:?}: {why}")]
+    Config {
+        /// The environment variable (or builder method).
+        name: String,
+        /// Its value.
+        value: String,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+    /// The PEs' settings or programs differ where they must agree.
+    #[error(
+        "PE {a} and PE {b} differ in {what}; start every PE with the same program and settings"
+    )]
+    Disagreement {
+        /// One PE.
+        a: usize,
+        /// Another.
+        b: usize,
+        /// In what, with both values.
+        what: String,
+    },
+    /// The bootstrap failed.
+    #[error(transparent)]
+    Bootstrap(#[from] oxshmem_bootstrap::Error),
+    /// The symmetric segment failed.
+    #[error(transparent)]
+    Heap(#[from] oxshmem_heap::Error),
+    /// A transport failed.
+    #[error(transparent)]
+    Transport(#[from] oxshmem_transport::Error),
+}

@@ -1,0 +1,2 @@
+//! Starting the PEs of a job.
+pub use oxshmem_bootstrap::launch::*;

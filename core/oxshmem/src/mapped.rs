@@ -1,0 +1,140 @@
+//! Bytes of symmetric memory that this process can load and store: the one place where `oxshmem`
+//! touches mapped memory.
+//!
+//! A [`Span`] is made in one place, [`Peers::span`](crate::peers::Peers), which checks what each
+//! method here relies on. Plain accesses are relaxed atomics or the heap's copy routine, because
+//! other PEs write the same bytes.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use bytemuck::Pod;
+
+/// `len` mapped bytes, valid for `'w`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span<'w> {
+    addr: NonNull<u8>,
+    len: usize,
+    world: PhantomData<&'w ()>,
+}
+
+impl<'w> Span<'w> {
+    /// # Safety
+    ///
+    /// `len` bytes from `addr` stay mapped, readable and writable for `'w`, are never behind a
+    /// reference other than to atomics, and are accessed by others atomically or at machine level
+    /// only.
+    #[inline(always)]
+    pub(crate) unsafe fn new(addr: NonNull<u8>, len: usize) -> Self {
+        Span {
+            addr,
+            len,
+            world: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_ptr(self) -> *mut u8 {
+        self.addr.as_ptr()
+    }
+
+    /// The part from `offset` on, of `len` bytes. The caller has checked the range.
+    #[inline(always)]
+    pub(crate) fn part(self, offset: usize, len: usize) -> Self {
+        debug_assert!(offset <= self.len && len <= self.len - offset);
+        // SAFETY: the part lies within this span (checked by the caller, asserted in debug builds).
+        unsafe { Span::new(self.addr.add(offset), len) }
+    }
+
+    /// Stores one element; in one access if it has 1, 2, 4 or 8 bytes and is aligned.
+    #[inline(always)]
+    pub(crate) fn store<T: Pod>(self, value: T) {
+        debug_assert!(size_of::<T>() <= self.len);
+        // SAFETY: `size_of::<T>()` bytes are mapped (Span's invariant).
+        unsafe { oxshmem_heap::copy::store(self.addr.as_ptr().cast::<T>(), value) }
+    }
+
+    /// Loads one element; in one access if it has 1, 2, 4 or 8 bytes and is aligned.
+    #[inline(always)]
+    pub(crate) fn load<T: Pod>(self) -> T {
+        debug_assert!(size_of::<T>() <= self.len);
+        // SAFETY: as for store; any bytes are a valid `T: Pod`.
+        unsafe { oxshmem_heap::copy::load(self.addr.as_ptr().cast::<T>()) }
+    }
+
+    /// Copies from private memory. The caller has checked that `source` fits.
+    #[inline(always)]
+    pub(crate) fn copy_from(self, source: &[u8]) {
+        debug_assert!(source.len() <= self.len);
+        // SAFETY: the destination is mapped for as many bytes; `source` is borrowed, so it is
+        // readable and does not overlap memory that is never behind a reference.
+        unsafe { oxshmem_heap::copy::copy(self.addr.as_ptr(), source.as_ptr(), source.len()) }
+    }
+
+    /// Copies to private memory. The caller has checked that it fits.
+    #[inline(always)]
+    pub(crate) fn copy_to(self, destination: &mut [u8]) {
+        debug_assert!(destination.len() <= self.len);
+        // SAFETY: as for copy_from, the other way round.
+        unsafe {
+            oxshmem_heap::copy::copy(
+                destination.as_mut_ptr(),
+                self.addr.as_ptr(),
+                destination.len(),
+            );
+        }
+    }
+
+    /// [`copy_from`](Self::copy_from) of raw memory.
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable for `len` bytes.
+    pub(crate) unsafe fn copy_from_raw(self, source: *const u8, len: usize) {
+        debug_assert!(len <= self.len);
+        // SAFETY: the caller's promise, and the span is mapped for as many bytes.
+        unsafe { oxshmem_heap::copy::copy(self.addr.as_ptr(), source, len) }
+    }
+
+    /// [`copy_to`](Self::copy_to) of raw memory.
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable for `len` bytes.
+    pub(crate) unsafe fn copy_to_raw(self, destination: *mut u8, len: usize) {
+        debug_assert!(len <= self.len);
+        // SAFETY: the caller's promise, and the span is mapped for as many bytes.
+        unsafe { oxshmem_heap::copy::copy(destination, self.addr.as_ptr(), len) }
+    }
+
+    /// Copies `len` bytes from another span. Overlap gives some mixture of old and new bytes.
+    #[inline(always)]
+    pub(crate) fn copy_from_span(self, source: Span<'_>, len: usize) {
+        debug_assert!(len <= self.len && len <= source.len);
+        // SAFETY: both are mapped for `len` bytes.
+        unsafe { oxshmem_heap::copy::copy(self.addr.as_ptr(), source.addr.as_ptr(), len) }
+    }
+
+    /// Sets every byte to zero.
+    pub(crate) fn zero(self) {
+        // SAFETY: the span is mapped for `len` bytes.
+        unsafe { oxshmem_heap::copy::fill_zero(self.addr.as_ptr(), self.len) }
+    }
+
+    /// The span as a 32-bit atomic. The caller has checked size and alignment.
+    #[inline(always)]
+    pub(crate) fn atomic_u32(self) -> &'w AtomicU32 {
+        debug_assert!(self.len >= 4 && self.addr.as_ptr().addr() % 4 == 0);
+        // SAFETY: mapped, aligned, and never behind a non-atomic reference (Span's invariant).
+        unsafe { AtomicU32::from_ptr(self.addr.as_ptr().cast()) }
+    }
+
+    /// The span as a 64-bit atomic. The caller has checked size and alignment.
+    #[inline(always)]
+    pub(crate) fn atomic_u64(self) -> &'w AtomicU64 {
+        debug_assert!(self.len >= 8 && self.addr.as_ptr().addr() % 8 == 0);
+        // SAFETY: as for atomic_u32.
+        unsafe { AtomicU64::from_ptr(self.addr.as_ptr().cast()) }
+    }
+}

@@ -1,0 +1,371 @@
+//! Nonblocking operations, within a scope that completes them.
+//!
+//! As `std::thread::scope` does for threads, [`World::scope`] lends out buffers until the end of
+//! the scope, where a quiet returns them: no source can change and no destination be read before
+//! (M37), which the borrow checker sees to.
+//!
+//! ```compile_fail
+//! # oxshmem::testing::spmd(1, |world| {
+//! # let x = world.alloc::<u64>(1)?;
+//! let mut buffer = [0];
+//! world.scope(|s| {
+//!     s.get_nbi(&mut buffer, x, 0)?;
+//!     assert_eq!(buffer, [0]); // read before it has arrived: does not compile
+//!     Ok(())
+//! })
+//! # });
+//! ```
+
+use std::marker::PhantomData;
+
+use bytemuck::Pod;
+use oxshmem_transport::{AtomicOp, Width};
+
+use crate::atomics::Word;
+use crate::{AtomicBits, AtomicInt, AtomicValue, Result, SignalOp, Sym, World};
+
+/// Nonblocking operations issued within one [`World::scope`].
+#[derive(Debug)]
+pub struct Scope<'scope, 'env: 'scope> {
+    world: &'scope World,
+    /// Invariant in both, as `std::thread::Scope`.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Completes what a scope issued, also when it unwinds.
+struct Completion<'w>(&'w World);
+
+impl Drop for Completion<'_> {
+    fn drop(&mut self) {
+        // Reached by unwinding only: `scope` forgets it otherwise.
+        self.0.complete_scope().unwrap_or_else(|error| {
+            crate::report::warn(&format!("a scope that panicked was not completed: {error}"));
+        });
+    }
+}
+
+impl World {
+    /// Runs `f`, in which nonblocking operations may borrow buffers, then completes them all: when
+    /// it returns they have been performed (M19) and the buffers may be used again.
+    ///
+    /// If they cannot be completed (a peer is lost, a deadline passes), the lanes concerned are
+    /// closed first, so that nothing touches the buffers afterwards.
+    ///
+    /// ```
+    /// # oxshmem::testing::spmd(2, |world| {
+    /// let x = world.alloc::<u64>(4)?;
+    /// let (mine, mut theirs) = ([world.my_pe() as u64; 4], [0; 4]);
+    /// let peer = 1 - world.my_pe();
+    /// world.scope(|s| s.put_nbi(x, &mine, peer))?;
+    /// world.barrier_all()?;
+    /// world.scope(|s| s.get_nbi(&mut theirs, x, peer))?;
+    /// assert_eq!(theirs, mine);
+    /// # Ok(()) })?;
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn scope<'env, R>(
+        &self,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        let completion = Completion(self);
+        let done = f(&Scope {
+            world: self,
+            scope: PhantomData,
+            env: PhantomData,
+        });
+        std::mem::forget(completion);
+        self.complete_scope()?;
+        done
+    }
+
+    fn complete_scope(&self) -> Result<()> {
+        self.quiet().inspect_err(|error| self.wire_abandon(error))
+    }
+
+    /// Puts `len` elements without waiting for anything; completed by the next
+    /// [`quiet`](Self::quiet). [`scope`](Self::scope) is the safe form.
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable for `len` elements, and unchanged, until a quiet has returned; if that
+    /// quiet fails, until the world is dropped.
+    pub unsafe fn put_nbi<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        source: *const T,
+        len: usize,
+        pe: usize,
+    ) -> Result<()> {
+        const CALL: &str = "put_nbi";
+        self.check(CALL, dst, len, pe)?;
+        match self.peers.span(dst, pe) {
+            Some(span) => {
+                // SAFETY: the caller promises `len` readable elements.
+                unsafe { span.copy_from_raw(source.cast(), len * size_of::<T>()) };
+                self.dirty.note();
+                Ok(())
+            }
+            // SAFETY: the caller's promise.
+            None => unsafe {
+                self.wire_put_nbi(CALL, pe, dst.offset(), source.cast(), len * size_of::<T>())
+            },
+        }
+    }
+
+    /// Gets `len` elements without waiting for anything; completed by the next
+    /// [`quiet`](Self::quiet). [`scope`](Self::scope) is the safe form.
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable for `len` elements, and not accessed, until a quiet has returned;
+    /// if that quiet fails, until the world is dropped.
+    pub unsafe fn get_nbi<T: Pod>(
+        &self,
+        destination: *mut T,
+        src: Sym<T>,
+        len: usize,
+        pe: usize,
+    ) -> Result<()> {
+        const CALL: &str = "get_nbi";
+        self.check(CALL, src, len, pe)?;
+        match self.peers.span(src, pe) {
+            Some(span) => {
+                // SAFETY: the caller promises `len` writable elements.
+                unsafe { span.copy_to_raw(destination.cast(), len * size_of::<T>()) };
+                Ok(())
+            }
+            // SAFETY: the caller's promise.
+            None => unsafe {
+                self.wire_get_nbi(
+                    CALL,
+                    pe,
+                    src.offset(),
+                    destination.cast(),
+                    len * size_of::<T>(),
+                )
+            },
+        }
+    }
+
+    /// Issues a fetching atomic whose result arrives by the next quiet.
+    ///
+    /// # Safety
+    ///
+    /// `result` is writable, and not accessed, until a quiet has returned; if that quiet fails,
+    /// until the world is dropped.
+    unsafe fn rmw_nbi<T: Word>(
+        &self,
+        call: &'static str,
+        op: AtomicOp,
+        result: *mut T,
+        on: Sym<T>,
+        operands: (u64, u64),
+        pe: usize,
+    ) -> Result<()> {
+        let (operand, compare) = operands;
+        if self.peers.span(on, pe).is_some() {
+            let old = self.rmw(call, op, on, operand, compare, pe)?;
+            // SAFETY: the caller promises it to be writable.
+            unsafe { result.write(T::of_bits(old)) };
+            return Ok(());
+        }
+        self.check(call, on, 1, pe)?;
+        // A word of 4 or 8 bytes: the lane writes its bytes, which are the type's.
+        let (offset, width): (u64, Width) = (on.offset(), T::WIDTH);
+        // SAFETY: the caller's promise.
+        unsafe { self.wire_atomic_nbi(call, pe, offset, width, op, operands, result.cast()) }
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Puts `source` at the start of `dst` on PE `pe`, by the end of the scope.
+    #[doc(alias = "shmem_putmem_nbi")]
+    pub fn put_nbi<T: Pod>(&'scope self, dst: Sym<T>, source: &'env [T], pe: usize) -> Result<()> {
+        // SAFETY: 'env outlives the scope, whose quiet completes the put or closes its lane.
+        unsafe { self.world.put_nbi(dst, source.as_ptr(), source.len(), pe) }
+    }
+
+    /// Gets the start of `src` on PE `pe` into `destination`, by the end of the scope.
+    #[doc(alias = "shmem_getmem_nbi")]
+    pub fn get_nbi<T: Pod>(
+        &'scope self,
+        destination: &'env mut [T],
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        // SAFETY: 'env outlives the scope, whose quiet completes the get or closes its lane, and
+        // the exclusive borrow keeps everyone else away.
+        unsafe {
+            self.world
+                .get_nbi(destination.as_mut_ptr(), src, destination.len(), pe)
+        }
+    }
+
+    /// [`World::put_signal`], complete by the end of the scope.
+    #[doc(alias = "shmem_putmem_signal_nbi")]
+    pub fn put_signal_nbi<T: Pod>(
+        &'scope self,
+        dst: Sym<T>,
+        source: &'env [T],
+        signal: Sym<u64>,
+        value: u64,
+        op: SignalOp,
+        pe: usize,
+    ) -> Result<()> {
+        // A blocking one may return no later than a nonblocking one must be complete.
+        self.world.put_signal(dst, source, signal, value, op, pe)
+    }
+
+    /// [`World::fetch`] whose value is in `result` by the end of the scope.
+    #[doc(alias = "shmem_atomic_fetch_nbi")]
+    pub fn fetch_nbi<T: AtomicValue>(
+        &'scope self,
+        result: &'env mut T,
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        self.rmw_nbi("fetch_nbi", AtomicOp::Fetch, result, src, (0, 0), pe)
+    }
+
+    /// [`World::swap`] whose value is in `result` by the end of the scope.
+    #[doc(alias = "shmem_atomic_swap_nbi")]
+    pub fn swap_nbi<T: AtomicValue>(
+        &'scope self,
+        result: &'env mut T,
+        dst: Sym<T>,
+        value: T,
+        pe: usize,
+    ) -> Result<()> {
+        self.rmw_nbi(
+            "swap_nbi",
+            AtomicOp::Swap,
+            result,
+            dst,
+            (value.bits(), 0),
+            pe,
+        )
+    }
+
+    /// [`World::compare_swap`] whose value is in `result` by the end of the scope.
+    #[doc(alias = "shmem_atomic_compare_swap_nbi")]
+    pub fn compare_swap_nbi<T: AtomicInt>(
+        &'scope self,
+        result: &'env mut T,
+        dst: Sym<T>,
+        expected: T,
+        value: T,
+        pe: usize,
+    ) -> Result<()> {
+        let operands = (value.bits(), expected.bits());
+        self.rmw_nbi(
+            "compare_swap_nbi",
+            AtomicOp::CompareSwap,
+            result,
+            dst,
+            operands,
+            pe,
+        )
+    }
+
+    /// [`World::fetch_add`] whose value is in `result` by the end of the scope.
+    #[doc(alias = "shmem_atomic_fetch_add_nbi")]
+    pub fn fetch_add_nbi<T: AtomicInt>(
+        &'scope self,
+        result: &'env mut T,
+        dst: Sym<T>,
+        value: T,
+        pe: usize,
+    ) -> Result<()> {
+        self.rmw_nbi(
+            "fetch_add_nbi",
+            AtomicOp::Add,
+            result,
+            dst,
+            (value.bits(), 0),
+            pe,
+        )
+    }
+
+    /// [`World::fetch_inc`] whose value is in `result` by the end of the scope.
+    #[doc(alias = "shmem_atomic_fetch_inc_nbi")]
+    pub fn fetch_inc_nbi<T: AtomicInt>(
+        &'scope self,
+        result: &'env mut T,
+        dst: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        self.rmw_nbi("fetch_inc_nbi", AtomicOp::Add, result, dst, (1, 0), pe)
+    }
+
+    /// [`World::fetch_and`] whose value is in `result` by the end of the scope.
+    #[doc(alias = "shmem_atomic_fetch_and_nbi")]
+    pub fn fetch_and_nbi<T: AtomicBits>(
+        &'scope self,
+        result: &'env mut T,
+        dst: Sym<T>,
+        value: T,
+        pe: usize,
+    ) -> Result<()> {
+        self.rmw_nbi(
+            "fetch_and_nbi",
+            AtomicOp::And,
+            result,
+            dst,
+            (value.bits(), 0),
+            pe,
+        )
+    }
+
+    /// [`World::fetch_or`] whose value is in `result` by the end of the scope.
+    #[doc(alias = "shmem_atomic_fetch_or_nbi")]
+    pub fn fetch_or_nbi<T: AtomicBits>(
+        &'scope self,
+        result: &'env mut T,
+        dst: Sym<T>,
+        value: T,
+        pe: usize,
+    ) -> Result<()> {
+        self.rmw_nbi(
+            "fetch_or_nbi",
+            AtomicOp::Or,
+            result,
+            dst,
+            (value.bits(), 0),
+            pe,
+        )
+    }
+
+    /// [`World::fetch_xor`] whose value is in `result` by the end of the scope.
+    #[doc(alias = "shmem_atomic_fetch_xor_nbi")]
+    pub fn fetch_xor_nbi<T: AtomicBits>(
+        &'scope self,
+        result: &'env mut T,
+        dst: Sym<T>,
+        value: T,
+        pe: usize,
+    ) -> Result<()> {
+        self.rmw_nbi(
+            "fetch_xor_nbi",
+            AtomicOp::Xor,
+            result,
+            dst,
+            (value.bits(), 0),
+            pe,
+        )
+    }
+
+    fn rmw_nbi<T: Word>(
+        &'scope self,
+        call: &'static str,
+        op: AtomicOp,
+        result: &'env mut T,
+        on: Sym<T>,
+        operands: (u64, u64),
+        pe: usize,
+    ) -> Result<()> {
+        // SAFETY: 'env outlives the scope, whose quiet completes the operation or closes its lane,
+        // and the exclusive borrow keeps everyone else away.
+        unsafe { self.world.rmw_nbi(call, op, result, on, operands, pe) }
+    }
+}

@@ -1,0 +1,123 @@
+//! Fence, quiet and visibility, derived from what is outstanding and what the routes guarantee.
+//!
+//! Mapped peers need processor fences alone. For the others [`crate::wire`] derives flushes from
+//! each transport's [`Guarantees`](oxshmem_transport::Guarantees).
+
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+use crate::{Error, Result, World};
+
+/// How far an update reaches when `barrier`, `quiet`, `wait_until*` or `test*` return (M26).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// What was completed is visible to every PE: all routes of the job are load/store mapped (M24).
+    Global,
+    /// Only updates to the calling PE's own objects are promised: some route crosses a network
+    /// (M25).
+    Local,
+}
+
+/// What the default context may have outstanding towards mapped memory. Operations on lanes are
+/// counted by [`crate::wire`].
+#[derive(Debug, Default)]
+pub(crate) struct Dirty {
+    /// A mapped store was made since the last quiet.
+    stored: AtomicBool,
+    /// A raw pointer was handed out, so stores may be outstanding that the library cannot see.
+    sticky: AtomicBool,
+}
+
+impl Dirty {
+    /// Notes a mapped store. Release: the store itself comes before the note, so that a thread whose
+    /// quiet takes the note also completes the store.
+    #[inline(always)]
+    pub(crate) fn note(&self) {
+        self.stored.store(true, Ordering::Release);
+    }
+
+    /// From now on every quiet is a full fence.
+    pub(crate) fn stick(&self) {
+        self.sticky.store(true, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn is_clean(&self) -> bool {
+        !self.stored.load(Ordering::Relaxed) && !self.sticky.load(Ordering::Relaxed)
+    }
+
+    /// Takes the note. To be followed by a full fence.
+    #[inline(always)]
+    pub(crate) fn take(&self) {
+        self.stored.store(false, Ordering::Relaxed);
+    }
+}
+
+impl World {
+    /// Orders this PE's earlier puts, puts-with-signal, atomics and stores to symmetric memory
+    /// before its later ones, for each target PE separately (M17). Promises no completion, and does
+    /// not order nonblocking operations (M18).
+    ///
+    /// In the relaxed model it also orders blocking gets and fetching atomics, towards all PEs
+    /// (M21).
+    #[inline]
+    pub fn fence(&self) -> Result<()> {
+        // Release orders mapped stores; Acquire orders mapped loads for M21. On x86 neither costs
+        // an instruction.
+        fence(Ordering::AcqRel);
+        if self.wire.is_idle() {
+            Ok(())
+        } else {
+            self.wire_fence("fence")
+        }
+    }
+
+    /// Completes all of this PE's operations, nonblocking ones included: on return they have been
+    /// performed and are visible as [`visibility`](Self::visibility) says (M19, M24, M25).
+    ///
+    /// Free where nothing was issued since the last one and no raw pointer into symmetric memory
+    /// was handed out; else a full fence, and on lanes a wait for all completions (M27).
+    #[inline]
+    pub fn quiet(&self) -> Result<()> {
+        if !self.dirty.is_clean() {
+            self.dirty.take();
+            fence(Ordering::SeqCst);
+        }
+        if self.wire.is_idle() {
+            Ok(())
+        } else {
+            self.wire_quiet("quiet", None)
+        }
+    }
+
+    /// [`quiet`](Self::quiet) for the operations towards some PEs only (OpenSHMEM 1.6). An empty
+    /// list returns at once.
+    pub fn pe_quiet(&self, pes: &[usize]) -> Result<()> {
+        if let Some(&pe) = pes.iter().find(|&&pe| pe >= self.n_pes()) {
+            return Err(Error::NoSuchPe {
+                call: "pe_quiet",
+                pe,
+                size: self.n_pes(),
+            });
+        }
+        if pes.is_empty() {
+            return Ok(());
+        }
+        // The note stays: mapped stores to other PEs may be outstanding in theory. The fence covers
+        // all of them in fact, and a later quiet fences once more at worst.
+        if !self.dirty.is_clean() {
+            fence(Ordering::SeqCst);
+        }
+        if self.wire.is_idle() {
+            Ok(())
+        } else {
+            self.wire_quiet("pe_quiet", Some(pes))
+        }
+    }
+
+    /// Which visibility this job has (M26): global where every PE can load and store every PE's
+    /// memory (M24), else local (M25). The same on every PE.
+    #[must_use]
+    pub fn visibility(&self) -> Visibility {
+        self.visibility
+    }
+}

@@ -1,0 +1,436 @@
+//! Put and get, contiguous and strided. All of them follow M3 to M7, M15 and M16.
+//!
+//! A mapped peer is stored to and loaded from right here, inlined; the rest is [`crate::wire`]'s.
+
+use std::sync::atomic::{Ordering, fence};
+
+use bytemuck::Pod;
+
+use crate::mapped::Span;
+use crate::{Error, Result, Sym, World};
+
+/// Where the blocks of a strided transfer lie, in elements.
+#[derive(Clone, Copy)]
+struct Stride {
+    /// From one block to the next in the symmetric object.
+    far: usize,
+    /// From one block to the next in the private slice.
+    near: usize,
+    /// Elements of a block.
+    block: usize,
+    /// Number of blocks.
+    blocks: usize,
+}
+
+impl Stride {
+    /// Elements that the transfer spans at a stride, or none if that overflows.
+    fn span(self, stride: usize) -> Option<usize> {
+        match self.blocks {
+            0 => Some(0),
+            n => stride.checked_mul(n - 1)?.checked_add(self.block),
+        }
+    }
+
+    /// Refuses strides below the block's size and ranges that leave either side.
+    fn check<T: Pod>(self, call: &'static str, far: Sym<T>, near: usize) -> Result<()> {
+        let least = self.block.max(1);
+        if self.far < least || self.near < least {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "strides {} and {} must be at least the block's {least} elements",
+                    self.far, self.near
+                ),
+            });
+        }
+        let outside = |end| Error::OutOfRange {
+            call,
+            start: 0,
+            end,
+            len: far.len(),
+        };
+        let far_span = self.span(self.far).ok_or_else(|| outside(usize::MAX))?;
+        if far_span > far.len() {
+            return Err(outside(far_span));
+        }
+        let near_span = self.span(self.near).unwrap_or(usize::MAX);
+        if near_span > near {
+            return Err(Error::BufferTooSmall {
+                call,
+                len: near,
+                needed: near_span,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    /// Puts `source` at the start of `dst` on PE `pe`. Returns when `source` may be reused; the data
+    /// may still be on the way (M15).
+    ///
+    /// Each element of 1, 2, 4 or 8 bytes arrives whole. Two puts are not ordered without a
+    /// [`fence`](Self::fence) between them (M17).
+    #[doc(alias = "shmem_putmem")]
+    #[inline]
+    pub fn put<T: Pod>(&self, dst: Sym<T>, source: &[T], pe: usize) -> Result<()> {
+        if source.len() <= dst.len()
+            && let Some(span) = self.peers.span(dst, pe)
+        {
+            span.copy_from(bytemuck::cast_slice(source));
+            self.dirty.note();
+            return Ok(());
+        }
+        self.put_slow("put", dst, source, pe)
+    }
+
+    /// Gets the start of `src` on PE `pe` into all of `destination`. Returns when the data is there
+    /// (M16).
+    #[doc(alias = "shmem_getmem")]
+    #[inline]
+    pub fn get<T: Pod>(&self, destination: &mut [T], src: Sym<T>, pe: usize) -> Result<()> {
+        if destination.len() <= src.len()
+            && let Some(span) = self.peers.span(src, pe)
+        {
+            span.copy_to(bytemuck::cast_slice_mut(destination));
+            self.order_read();
+            return Ok(());
+        }
+        self.get_slow("get", destination, src, pe)
+    }
+
+    /// Puts one value into the first element of `dst` on PE `pe`: `world.p(x.at(3)?, 7, pe)?`.
+    #[doc(alias = "shmem_p")]
+    #[inline(always)]
+    pub fn p<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        if !dst.is_empty()
+            && let Some(span) = self.peers.span(dst, pe)
+        {
+            span.store(value);
+            self.dirty.note();
+            return Ok(());
+        }
+        self.put_slow("p", dst, std::slice::from_ref(&value), pe)
+    }
+
+    /// Gets the first element of `src` on PE `pe`.
+    #[doc(alias = "shmem_g")]
+    #[inline(always)]
+    pub fn g<T: Pod>(&self, src: Sym<T>, pe: usize) -> Result<T> {
+        if !src.is_empty()
+            && let Some(span) = self.peers.span(src, pe)
+        {
+            let value = span.load();
+            self.order_read();
+            return Ok(value);
+        }
+        let mut value = [T::zeroed()];
+        self.get_slow("g", &mut value, src, pe)?;
+        let [value] = value;
+        Ok(value)
+    }
+
+    /// Writes this PE's own copy: a put to itself.
+    #[inline]
+    pub fn write<T: Pod>(&self, dst: Sym<T>, source: &[T]) -> Result<()> {
+        self.put(dst, source, self.my_pe())
+    }
+
+    /// Reads this PE's own copy: a get from itself.
+    #[inline]
+    pub fn read<T: Pod>(&self, destination: &mut [T], src: Sym<T>) -> Result<()> {
+        self.get(destination, src, self.my_pe())
+    }
+
+    /// Copies the symmetric object `src` of this PE to `dst` of PE `pe`: a put whose source is in
+    /// the symmetric heap, for which a NIC needs no bounce buffer. Both have the same length.
+    pub fn put_from<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
+        const CALL: &str = "put_from";
+        self.same_length(CALL, dst, src)?;
+        self.check(CALL, src, src.len(), self.my_pe())?;
+        let own = self.own(src);
+        match self.peers.span(dst, pe) {
+            Some(span) => {
+                span.copy_from_span(own, src.bytes());
+                self.dirty.note();
+                Ok(())
+            }
+            None => {
+                self.check(CALL, dst, dst.len(), pe)?;
+                // SAFETY: `own` is mapped for the object's bytes.
+                unsafe { self.wire_put(CALL, pe, dst.offset(), own.as_ptr(), src.bytes()) }
+            }
+        }
+    }
+
+    /// Copies the symmetric object `src` of PE `pe` to `dst` of this PE. Both have the same length.
+    pub fn get_into<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
+        const CALL: &str = "get_into";
+        self.same_length(CALL, dst, src)?;
+        self.check(CALL, dst, dst.len(), self.my_pe())?;
+        let own = self.own(dst);
+        match self.peers.span(src, pe) {
+            Some(span) => {
+                own.copy_from_span(span, src.bytes());
+                self.dirty.note();
+                self.order_read();
+                Ok(())
+            }
+            None => {
+                self.check(CALL, src, src.len(), pe)?;
+                // SAFETY: `own` is mapped for the object's bytes.
+                unsafe { self.wire_get(CALL, pe, src.offset(), own.as_ptr(), src.bytes()) }
+            }
+        }
+    }
+
+    /// Puts `count` elements, every `src_stride`-th of `source`, to every `dst_stride`-th of `dst`.
+    /// Strides are in elements and at least 1.
+    #[doc(alias = "shmem_iput")]
+    pub fn iput<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        source: &[T],
+        dst_stride: usize,
+        src_stride: usize,
+        count: usize,
+        pe: usize,
+    ) -> Result<()> {
+        let stride = Stride {
+            far: dst_stride,
+            near: src_stride,
+            block: 1,
+            blocks: count,
+        };
+        self.put_blocks("iput", dst, source, stride, pe)
+    }
+
+    /// Gets `count` elements, every `src_stride`-th of `src`, to every `dst_stride`-th of
+    /// `destination`. Strides are in elements and at least 1.
+    #[doc(alias = "shmem_iget")]
+    pub fn iget<T: Pod>(
+        &self,
+        destination: &mut [T],
+        src: Sym<T>,
+        dst_stride: usize,
+        src_stride: usize,
+        count: usize,
+        pe: usize,
+    ) -> Result<()> {
+        let stride = Stride {
+            far: src_stride,
+            near: dst_stride,
+            block: 1,
+            blocks: count,
+        };
+        self.get_blocks("iget", destination, src, stride, pe)
+    }
+
+    /// Puts `blocks` blocks of `block` contiguous elements; strides, in elements, run from block
+    /// start to block start and are at least `block`.
+    #[doc(alias = "shmem_ibput")]
+    #[expect(clippy::too_many_arguments, reason = "OpenSHMEM's ibput has these")]
+    pub fn ibput<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        source: &[T],
+        dst_stride: usize,
+        src_stride: usize,
+        block: usize,
+        blocks: usize,
+        pe: usize,
+    ) -> Result<()> {
+        let stride = Stride {
+            far: dst_stride,
+            near: src_stride,
+            block,
+            blocks,
+        };
+        self.put_blocks("ibput", dst, source, stride, pe)
+    }
+
+    /// Gets `blocks` blocks of `block` contiguous elements; strides as in [`ibput`](Self::ibput).
+    #[doc(alias = "shmem_ibget")]
+    #[expect(clippy::too_many_arguments, reason = "OpenSHMEM's ibget has these")]
+    pub fn ibget<T: Pod>(
+        &self,
+        destination: &mut [T],
+        src: Sym<T>,
+        dst_stride: usize,
+        src_stride: usize,
+        block: usize,
+        blocks: usize,
+        pe: usize,
+    ) -> Result<()> {
+        let stride = Stride {
+            far: src_stride,
+            near: dst_stride,
+            block,
+            blocks,
+        };
+        self.get_blocks("ibget", destination, src, stride, pe)
+    }
+
+    fn put_blocks<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        source: &[T],
+        stride: Stride,
+        pe: usize,
+    ) -> Result<()> {
+        self.check(call, dst, 0, pe)?;
+        stride.check(call, dst, source.len())?;
+        if stride.block == 0 {
+            return Ok(());
+        }
+        let span = self.peers.span(dst, pe);
+        for (i, block) in source.chunks(stride.near).take(stride.blocks).enumerate() {
+            let block = block.get(..stride.block).unwrap_or(block);
+            match span {
+                Some(span) => {
+                    let at = i * stride.far * size_of::<T>();
+                    span.part(at, size_of_val(block))
+                        .copy_from(bytemuck::cast_slice(block));
+                }
+                None => {
+                    let at = i * stride.far;
+                    self.put_slow(call, dst.range(at..at + block.len())?, block, pe)?;
+                }
+            }
+        }
+        self.dirty.note();
+        Ok(())
+    }
+
+    fn get_blocks<T: Pod>(
+        &self,
+        call: &'static str,
+        destination: &mut [T],
+        src: Sym<T>,
+        stride: Stride,
+        pe: usize,
+    ) -> Result<()> {
+        self.check(call, src, 0, pe)?;
+        stride.check(call, src, destination.len())?;
+        if stride.block == 0 {
+            return Ok(());
+        }
+        let span = self.peers.span(src, pe);
+        for (i, block) in destination
+            .chunks_mut(stride.near)
+            .take(stride.blocks)
+            .enumerate()
+        {
+            let room = block.len().min(stride.block);
+            let Some(block) = block.get_mut(..room) else {
+                continue;
+            };
+            match span {
+                Some(span) => {
+                    let at = i * stride.far * size_of::<T>();
+                    span.part(at, size_of_val(block))
+                        .copy_to(bytemuck::cast_slice_mut(block));
+                }
+                None => {
+                    let at = i * stride.far;
+                    self.get_slow(call, block, src.range(at..at + room)?, pe)?;
+                }
+            }
+        }
+        self.order_read();
+        Ok(())
+    }
+
+    /// Keeps later reads behind this one, which the ordered model needs (M20). On x86 no
+    /// instruction, so there the relaxed model has it too.
+    #[inline(always)]
+    pub(crate) fn order_read(&self) {
+        if cfg!(target_arch = "x86_64") || self.ordered {
+            fence(Ordering::Acquire);
+        }
+    }
+
+    #[cold]
+    fn put_slow<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        source: &[T],
+        pe: usize,
+    ) -> Result<()> {
+        self.check(call, dst, source.len(), pe)?;
+        let bytes: &[u8] = bytemuck::cast_slice(source);
+        // SAFETY: `source` is borrowed for the call.
+        unsafe { self.wire_put(call, pe, dst.offset(), bytes.as_ptr(), bytes.len()) }
+    }
+
+    #[cold]
+    fn get_slow<T: Pod>(
+        &self,
+        call: &'static str,
+        destination: &mut [T],
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        self.check(call, src, destination.len(), pe)?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(destination);
+        // SAFETY: `destination` is borrowed for the call.
+        unsafe { self.wire_get(call, pe, src.offset(), bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// Refuses foreign handles, PEs that do not exist and ranges that leave the object.
+    pub(crate) fn check<T: Pod>(
+        &self,
+        call: &'static str,
+        sym: Sym<T>,
+        elements: usize,
+        pe: usize,
+    ) -> Result<()> {
+        if sym.tag() != self.tag {
+            return Err(Error::Foreign { call });
+        }
+        if pe >= self.n_pes() {
+            return Err(Error::NoSuchPe {
+                call,
+                pe,
+                size: self.n_pes(),
+            });
+        }
+        if elements > sym.len() {
+            return Err(Error::OutOfRange {
+                call,
+                start: 0,
+                end: elements,
+                len: sym.len(),
+            });
+        }
+        if self.config.check {
+            self.check_live(call, sym)?;
+        }
+        Ok(())
+    }
+
+    fn same_length<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        if dst.len() == src.len() {
+            return Ok(());
+        }
+        Err(Error::Argument {
+            call,
+            what: format!(
+                "destination has {} elements, source {}; make them equal",
+                dst.len(),
+                src.len()
+            ),
+        })
+    }
+
+    /// This PE's own copy. The caller has checked that the object is this world's.
+    #[inline(always)]
+    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Span<'_> {
+        debug_assert_eq!(sym.tag(), self.tag);
+        // SAFETY: by Sym's invariant the range lies within this PE's own heap, which the world keeps
+        // mapped whole.
+        unsafe { Span::new(self.own_base().add(sym.offset() as usize), sym.bytes()) }
+    }
+}

@@ -1,0 +1,165 @@
+//! Symmetric statics (M2): variables of the program that exist on every PE.
+//!
+//! The [`symmetric!`](crate::symmetric) macro declares a template; each world copies all templates
+//! into its heap when it is made, so that several worlds of one process have their own.
+
+use bytemuck::Pod;
+use linkme::distributed_slice;
+
+use crate::sync::Digest;
+use crate::{Error, Result, Sym, World};
+
+/// Every template of the program.
+#[doc(hidden)]
+#[distributed_slice]
+pub static TEMPLATES: [Template];
+
+/// One symmetric static's type and initial bytes.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Template {
+    name: &'static str,
+    align: usize,
+    initial: &'static (dyn Bytes + Sync),
+}
+
+/// The bytes of an initial value.
+#[doc(hidden)]
+pub trait Bytes: std::fmt::Debug {
+    fn bytes(&self) -> &[u8];
+}
+
+/// A `T` seen as bytes.
+#[doc(hidden)]
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Initial<T>(pub T);
+
+impl<T: Pod + std::fmt::Debug> Bytes for Initial<T> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::bytes_of(&self.0)
+    }
+}
+
+impl Template {
+    #[doc(hidden)]
+    pub const fn new<T: Pod + Sync + std::fmt::Debug>(
+        name: &'static str,
+        initial: &'static Initial<T>,
+    ) -> Self {
+        Template {
+            name,
+            align: align_of::<T>(),
+            initial,
+        }
+    }
+}
+
+/// A symmetric static, declared by [`symmetric!`](crate::symmetric).
+#[derive(Debug)]
+pub struct Static<T> {
+    template: &'static Template,
+    marker: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T: Pod> Static<T> {
+    #[doc(hidden)]
+    pub const fn new(template: &'static Template) -> Self {
+        Static {
+            template,
+            marker: std::marker::PhantomData,
+        }
+    }
+
+    /// The object in `world`: one element.
+    ///
+    /// # Errors
+    ///
+    /// The declaring code was loaded after the world was made (a plug-in): only the main program's
+    /// statics are symmetric (M2).
+    pub fn get(&self, world: &World) -> Result<Sym<T>> {
+        let at = std::ptr::from_ref(self.template).addr();
+        let first = TEMPLATES.as_ptr().addr();
+        let place = at
+            .checked_sub(first)
+            .and_then(|distance| world.statics.get(distance / size_of::<Template>()));
+        match place {
+            Some(place) => place.cast(),
+            None => Err(Error::Argument {
+                call: "Static::get",
+                what: format!(
+                    "{} is not a static of the main program; allocate it instead",
+                    self.template.name
+                ),
+            }),
+        }
+    }
+}
+
+/// Declares symmetric statics: one object on every PE, with the same initial value.
+///
+/// ```
+/// oxshmem::symmetric! {
+///     /// How many greetings have come.
+///     static GREETINGS: u64 = 0;
+///     static LIMITS: [u32; 2] = [1, 100];
+/// }
+/// oxshmem::testing::spmd(3, |world| {
+///     let greetings = GREETINGS.get(world)?;
+///     world.inc(greetings, 0)?;
+///     world.barrier_all()?;
+///     assert_eq!(world.g(greetings, 0)?, 3);
+///     assert_eq!(world.g(LIMITS.get(world)?, 2)?, [1, 100]);
+///     Ok(())
+/// })?;
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+#[macro_export]
+macro_rules! symmetric {
+    ($($(#[$attr:meta])* $vis:vis static $name:ident: $t:ty = $initial:expr;)*) => {$(
+        $(#[$attr])*
+        $vis static $name: $crate::Static<$t> = {
+            static INITIAL: $crate::__private::Initial<$t> = $crate::__private::Initial($initial);
+            #[$crate::__private::linkme::distributed_slice($crate::__private::TEMPLATES)]
+            #[linkme(crate = $crate::__private::linkme)]
+            static TEMPLATE: $crate::__private::Template =
+                $crate::__private::Template::new(
+                    concat!(module_path!(), "::", stringify!($name)),
+                    &INITIAL,
+                );
+            $crate::Static::new(&TEMPLATE)
+        };
+    )*};
+}
+
+/// A number that two PEs share only if they have the same statics in the same order.
+pub(crate) fn digest() -> u64 {
+    TEMPLATES
+        .iter()
+        .fold(Digest::of("statics"), |digest, t| {
+            digest
+                .and(Digest::of(t.name).value())
+                .and(t.initial.bytes().len() as u64)
+                .and(t.align as u64)
+        })
+        .value()
+}
+
+/// How many bytes all the statics need, and where each lies.
+pub(crate) fn layout() -> (usize, Vec<usize>) {
+    let mut end = 0_usize;
+    let offsets = TEMPLATES
+        .iter()
+        .map(|t| {
+            let at = end.next_multiple_of(t.align);
+            end = at + t.initial.bytes().len();
+            at
+        })
+        .collect();
+    (end, offsets)
+}
+
+/// Each static's initial bytes, in order.
+pub(crate) fn initial() -> impl Iterator<Item = &'static [u8]> {
+    TEMPLATES.iter().map(|t| t.initial.bytes())
+}

@@ -1,0 +1,172 @@
+//! Handles of symmetric objects.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use bytemuck::Pod;
+
+use crate::{Error, Result};
+
+/// A symmetric object: `len` elements of `T` at the same place of every PE's symmetric heap (M2).
+///
+/// It names a place, and is no pointer. It means something only to the [`World`](crate::World) that
+/// made it (M6), which is one PE's: every other world refuses it as foreign. Each call checks that,
+/// and that its range fits. Memory stays mapped until the world ends, so a handle kept after `free`
+/// reads and writes other objects' bytes at worst, never outside the heap; where its age matters
+/// (free, collectives, checked mode) that is found out.
+pub struct Sym<T> {
+    /// The world's number; never 0.
+    tag: u32,
+    /// Which allocation; tells a live block from a freed one at the same place.
+    generation: u32,
+    /// Bytes from the start of the heap. Invariant: a multiple of `T`'s alignment, and
+    /// `offset + len * size_of::<T>()` is at most the heap's limit.
+    offset: u64,
+    len: usize,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Sym<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Sym<T> {}
+impl<T> PartialEq for Sym<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.tag, self.generation, self.offset, self.len)
+            == (other.tag, other.generation, other.offset, other.len)
+    }
+}
+impl<T> Eq for Sym<T> {}
+
+impl<T> fmt::Debug for Sym<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sym")
+            .field("type", &std::any::type_name::<T>())
+            .field("world", &self.tag)
+            .field("generation", &self.generation)
+            .field("offset", &self.offset)
+            .field("len", &self.len)
+            .finish()
+    }
+}
+
+impl<T: Pod> Sym<T> {
+    /// The caller upholds the invariant stated at `offset`.
+    pub(crate) fn new(tag: u32, generation: u32, offset: u64, len: usize) -> Self {
+        debug_assert_eq!(offset % align_of::<T>() as u64, 0);
+        Sym {
+            tag,
+            generation,
+            offset,
+            len,
+            marker: PhantomData,
+        }
+    }
+
+    /// Number of elements.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes from the start of the symmetric heap, the same on every PE.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub(crate) const fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    pub(crate) const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    pub(crate) const fn bytes(&self) -> usize {
+        // No overflow: the invariant bounds it by the heap's limit.
+        self.len * size_of::<T>()
+    }
+
+    /// The element at `index`, as an object of one element (M5).
+    #[inline(always)]
+    pub fn at(&self, index: usize) -> Result<Self> {
+        if index >= self.len {
+            return Err(outside("at", index, index.saturating_add(1), self.len));
+        }
+        Ok(Sym {
+            offset: self.offset + (index * size_of::<T>()) as u64,
+            len: 1,
+            ..*self
+        })
+    }
+
+    /// The elements of `range`, as an object of their own (M5).
+    #[inline]
+    pub fn range(&self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let start = match range.start_bound() {
+            Bound::Included(&s) => s,
+            Bound::Excluded(&s) => s.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&e) => e.saturating_add(1),
+            Bound::Excluded(&e) => e,
+            Bound::Unbounded => self.len,
+        };
+        if start > end || end > self.len {
+            return Err(outside("range", start, end, self.len));
+        }
+        let offset = self.offset + (start * size_of::<T>()) as u64;
+        Ok(Sym {
+            offset,
+            len: end - start,
+            ..*self
+        })
+    }
+
+    /// The same bytes as elements of another type. Refused where the place is misaligned for `U`
+    /// (M38) or the bytes are no whole number of `U`s.
+    pub fn cast<U: Pod>(&self) -> Result<Sym<U>> {
+        if self.offset % align_of::<U>() as u64 != 0 {
+            return Err(Error::Misaligned {
+                call: "cast",
+                offset: self.offset,
+                align: align_of::<U>(),
+            });
+        }
+        let (bytes, size) = (self.bytes(), size_of::<U>());
+        if size == 0 || bytes % size != 0 {
+            return Err(Error::Argument {
+                call: "cast",
+                what: format!("{bytes} bytes are no whole number of elements of {size} bytes"),
+            });
+        }
+        Ok(Sym {
+            tag: self.tag,
+            generation: self.generation,
+            offset: self.offset,
+            len: bytes / size,
+            marker: PhantomData,
+        })
+    }
+}
+
+#[cold]
+fn outside(call: &'static str, start: usize, end: usize, len: usize) -> Error {
+    Error::OutOfRange {
+        call,
+        start,
+        end,
+        len,
+    }
+}

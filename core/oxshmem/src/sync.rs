@@ -1,0 +1,322 @@
+//! Arrival of all PEs, by dissemination through words of symmetric memory; the base of every
+//! collective call.
+//!
+//! In round r each PE writes a word to the PEs at distances k·radixʳ (0 < k < radix) and waits for
+//! those of as many others; after ⌈log_radix n⌉ rounds each has heard, directly or not, of all. The
+//! word carries the epoch, and what the sender knows so far: a digest of the collective call it is
+//! in (all must be equal, M36) and whether it failed on any PE (M13). So one exchange is barrier,
+//! check and agreement together, and its verdict is the same on every PE.
+//!
+//! Words of odd and even epochs are apart: a PE can be one epoch ahead of another, never two.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::park::{self, Bell, Kernel};
+use crate::wait::{Needs, Reason};
+use crate::{Error, Result, Sym, World};
+
+/// Each PE's part of the library's own symmetric memory.
+#[derive(Debug)]
+pub(crate) struct Internal {
+    /// Futex word and count of sleepers.
+    bell: Sym<u32>,
+    /// Arrival words: [epoch parity][round][digit], a cache line each.
+    slots: Sym<u64>,
+    pub radix: usize,
+    pub rounds: usize,
+    /// Registered memory for sources and destinations that a NIC cannot take as they are.
+    pub bounce: Sym<u8>,
+    pub bounce_lock: Mutex<()>,
+    state: Mutex<Collective>,
+}
+
+/// What this PE has called so far.
+#[derive(Debug, Default)]
+struct Collective {
+    epoch: u32,
+    /// Running hash of the collective calls that count without a barrier of their own (M9).
+    history: u64,
+    calls: u64,
+    /// The last few, in words, for the error that a mismatch is.
+    recent: VecDeque<String>,
+}
+
+const LINE: usize = 64 / size_of::<u64>();
+const BOUNCE: usize = 64 << 10;
+const RECENT: usize = 6;
+
+const MISMATCH: u64 = 1 << 31;
+const FAILED: u64 = 1 << 30;
+const DIGEST: u64 = FAILED - 1;
+
+/// A collective call and its arguments, as a number that all PEs must agree on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digest(u64);
+
+impl Digest {
+    /// Of a call's name.
+    pub(crate) const fn of(name: &str) -> Self {
+        let bytes = name.as_bytes();
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut i = 0;
+        while i < bytes.len() {
+            hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0100_0000_01b3);
+            i += 1;
+        }
+        Digest(hash)
+    }
+
+    pub(crate) const fn value(self) -> u64 {
+        self.0
+    }
+
+    /// With an argument.
+    #[inline(always)]
+    pub(crate) const fn and(self, argument: u64) -> Self {
+        let mixed = (self.0 ^ argument).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Digest(mixed ^ (mixed >> 29))
+    }
+}
+
+impl Internal {
+    /// How many bytes `n` PEs need, and the radix and rounds they use.
+    fn shape(n: usize, oversubscribed: bool) -> (usize, usize) {
+        // One round up to 8 PEs. Where PEs take turns on few CPUs a round costs a turn of each, so
+        // one round serves longer there; where they run at once, messages cost more than rounds.
+        let one_round = if oversubscribed { 64 } else { 8 };
+        let radix = if n <= one_round {
+            n.max(2)
+        } else {
+            n.isqrt() + 1
+        };
+        let mut rounds = 0;
+        let mut reach = 1;
+        while reach < n {
+            reach *= radix;
+            rounds += 1;
+        }
+        (radix, rounds)
+    }
+
+    /// Lays the words out with `place`, which allocates zeroed bytes at the same offset on every PE.
+    pub(crate) fn new(
+        n: usize,
+        oversubscribed: bool,
+        mut place: impl FnMut(usize) -> Result<Sym<u8>>,
+    ) -> Result<Self> {
+        let (radix, rounds) = Self::shape(n, oversubscribed);
+        let slots = 2 * rounds * radix * LINE;
+        Ok(Internal {
+            bell: place(64)?.cast()?,
+            slots: place((slots * size_of::<u64>()).max(64))?.cast()?,
+            radix,
+            rounds,
+            bounce: place(BOUNCE)?,
+            bounce_lock: Mutex::new(()),
+            state: Mutex::default(),
+        })
+    }
+
+    fn slot(&self, epoch: u32, round: usize, digit: usize) -> Result<Sym<u64>> {
+        let parity = (epoch & 1) as usize;
+        self.slots
+            .at(((parity * self.rounds + round) * self.radix + digit) * LINE)
+    }
+
+    fn state(&self) -> MutexGuard<'_, Collective> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a collective call that has its own place in the sequence (M9).
+    pub(crate) fn record(&self, digest: Digest, words: impl FnOnce() -> String) {
+        let mut state = self.state();
+        state.calls += 1;
+        state.history = Digest(state.history).and(digest.0).and(state.calls).0;
+        if state.recent.len() == RECENT {
+            state.recent.pop_front();
+        }
+        let line = format!("#{} {}", state.calls, words());
+        state.recent.push_back(line);
+    }
+}
+
+impl World {
+    fn bell(&self, pe: usize) -> Option<Bell<'_>> {
+        let span = self.peers.span(self.internal.bell, pe)?;
+        Some(Bell {
+            rings: span.part(0, 4).atomic_u32(),
+            sleepers: span.part(4, 4).atomic_u32(),
+        })
+    }
+
+    /// Arrives in a collective call and waits for all. Stores made before are visible to every PE
+    /// that returns from it (mapped) or as far as earlier quiets made them (lanes).
+    ///
+    /// `mine` is how this PE's part of the call went so far; the call fails on every PE if it failed
+    /// on one. `words` tells the call and its arguments if the PEs turn out to disagree.
+    #[inline]
+    pub(crate) fn together(
+        &self,
+        call: &'static str,
+        digest: Digest,
+        mine: Result<()>,
+        words: &dyn Fn() -> String,
+    ) -> Result<()> {
+        if self.agree(call, digest, mine.is_err(), words)? {
+            return Ok(());
+        }
+        self.failed_together(call, mine)
+    }
+
+    /// Every PE is here, and knows that one or more failed: they tell each other why.
+    #[cold]
+    fn failed_together(&self, call: &'static str, mine: Result<()>) -> Result<()> {
+        let why = mine
+            .as_ref()
+            .err()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let all = self.bootstrap.allgather(why.as_bytes())?;
+        mine?;
+        match all.iter().position(|said| !said.is_empty()) {
+            Some(pe) => Err(Error::FailedElsewhere {
+                call,
+                pe,
+                why: all
+                    .get(pe)
+                    .map(|w| String::from_utf8_lossy(w).into())
+                    .unwrap_or_default(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives whether the call went well on every PE so far.
+    fn agree(
+        &self,
+        call: &'static str,
+        digest: Digest,
+        failed: bool,
+        words: &dyn Fn() -> String,
+    ) -> Result<bool> {
+        let internal = &self.internal;
+        let mut state = internal.state();
+        let epoch = state.epoch.wrapping_add(1);
+        state.epoch = epoch;
+        let mine = Digest(state.history).and(digest.0).0 & DIGEST;
+        let mut known = mine | if failed { FAILED } else { 0 };
+        let (me, n) = (self.my_pe(), self.n_pes());
+        let mut distance = 1;
+        for round in 0..internal.rounds {
+            let word = u64::from(epoch) << 32 | known;
+            let digits = || (1..internal.radix).take_while(|k| k * distance < n);
+            for k in digits() {
+                let to = (me + k * distance) % n;
+                let slot = internal.slot(epoch, round, k)?;
+                match self.peers.span(slot, to) {
+                    Some(span) => span.atomic_u64().store(word, Ordering::Release),
+                    None => self.put(slot, &[word], to)?,
+                }
+            }
+            // Makes this PE's earlier stores visible, and orders the words before the look at the
+            // sleepers (park::ring).
+            fence(Ordering::SeqCst);
+            for k in digits() {
+                if let Some(bell) = self.bell((me + k * distance) % n) {
+                    park::ring(bell, &Kernel);
+                }
+            }
+            for k in digits() {
+                let from = (me + n - k * distance) % n;
+                let slot = internal.slot(epoch, round, k)?;
+                let arrived = self.own(slot).atomic_u64();
+                let tell = || (format!("PE {from}"), format!("its arrival in {}", words()));
+                let reason = Reason {
+                    call,
+                    needs: Needs::Everyone,
+                    tell: &tell,
+                };
+                let theirs = self.wait(&reason, self.bell(me), || {
+                    let word = arrived.load(Ordering::Acquire);
+                    (word >> 32 == u64::from(epoch)).then_some(word)
+                })?;
+                if (theirs ^ mine) & DIGEST != 0 {
+                    known |= MISMATCH;
+                }
+                known |= theirs & (MISMATCH | FAILED);
+            }
+            distance *= internal.radix;
+        }
+        if known & MISMATCH != 0 {
+            return Err(self.mismatch(call, &mut state, &words()));
+        }
+        Ok(known & FAILED == 0)
+    }
+
+    /// Every PE is here, with the same verdict: they tell each other what they called.
+    #[cold]
+    fn mismatch(&self, call: &'static str, state: &mut Collective, words: &str) -> Error {
+        let mut told: Vec<&str> = state.recent.iter().map(String::as_str).collect();
+        told.push(words);
+        let all = match self.bootstrap.allgather(told.join(", ").as_bytes()) {
+            Ok(all) => all,
+            Err(error) => return error.into(),
+        };
+        // The PEs agree again from here: they all start a new history.
+        state.history = 0;
+        state.calls = 0;
+        state.recent.clear();
+        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+        for (pe, said) in all.iter().enumerate() {
+            let said = String::from_utf8_lossy(said).into_owned();
+            match groups.iter_mut().find(|(other, _)| *other == said) {
+                Some((_, pes)) => pes.push(pe.to_string()),
+                None => groups.push((said, vec![pe.to_string()])),
+            }
+        }
+        let detail = groups
+            .into_iter()
+            .map(|(said, pes)| format!("PE {} called {said}", pes.join(", ")))
+            .collect::<Vec<_>>()
+            .join("; ");
+        Error::CollectiveMismatch { call, detail }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dissemination_reaches_every_pe_from_every_pe() {
+        for oversubscribed in [false, true] {
+            for n in (1..70).chain([512, 1000]) {
+                let (radix, rounds) = Internal::shape(n, oversubscribed);
+                // Heard from, as distances backwards from PE 0.
+                let mut heard = vec![0_usize];
+                let mut distance = 1;
+                for _ in 0..rounds {
+                    let digits = (0..radix).take_while(|k| *k == 0 || k * distance < n);
+                    let known = heard.clone();
+                    heard = digits
+                        .flat_map(|k| known.iter().map(move |d| (d + k * distance) % n))
+                        .collect();
+                    heard.sort_unstable();
+                    heard.dedup();
+                    distance *= radix;
+                }
+                assert_eq!(heard.len(), n, "n {n} radix {radix} rounds {rounds}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_digest_tells_calls_and_arguments_apart() {
+        let a = Digest::of("malloc").and(8).and(16);
+        let b = Digest::of("malloc").and(16).and(8);
+        let c = Digest::of("align").and(8).and(16);
+        assert!(a.0 & DIGEST != b.0 & DIGEST && a.0 & DIGEST != c.0 & DIGEST);
+    }
+}

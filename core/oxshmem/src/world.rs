@@ -1,0 +1,331 @@
+//! A PE's membership of a job.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use oxshmem_bootstrap::Bootstrap;
+use oxshmem_heap::Mapping;
+use oxshmem_transport::Transport;
+
+use crate::alloc::Heap;
+use crate::config::{Config, MemoryModel};
+use crate::join;
+use crate::order::Dirty;
+use crate::peers::Peers;
+use crate::routes::Route;
+use crate::sync::{Digest, Internal};
+use crate::wire::Wire;
+use crate::{Result, Sym, Visibility, report};
+
+/// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
+///
+/// A `World` may be used from several threads; collective calls by one thread at a time, in the
+/// same order on every PE. End it with [`finalize`](Self::finalize): a world that is merely dropped
+/// is, to its peers, a PE that was lost.
+pub struct World {
+    // What the inlined operations read comes first.
+    pub(crate) peers: Peers,
+    pub(crate) dirty: Dirty,
+    pub(crate) tag: u32,
+    /// Iterations a wait spins, less one.
+    pub(crate) spin: u32,
+    pub(crate) ordered: bool,
+    me: usize,
+    /// This PE's own heap, mapped here.
+    own: Arc<Mapping>,
+    pub(crate) wire: Wire,
+    pub(crate) internal: Internal,
+    pub(crate) heap: Mutex<Heap>,
+    pub(crate) statics: Vec<Sym<u8>>,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) visibility: Visibility,
+    /// Where the next `any` begins to look.
+    pub(crate) turn: AtomicU32,
+    pub(crate) bootstrap: Arc<dyn Bootstrap>,
+    pub(crate) config: Config,
+    pub(crate) hosts: Vec<String>,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World")
+            .field("pe", &self.me)
+            .field("pes", &self.peers.len())
+            .field("heap_limit", &self.heap_limit())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes a [`World`] with settings of the program's own. What is not set comes from the
+/// environment.
+#[derive(Default)]
+#[must_use]
+pub struct Builder {
+    heap_limit: Option<usize>,
+    model: Option<MemoryModel>,
+    check: Option<bool>,
+    timeout: Option<Duration>,
+    spin: Option<u32>,
+    host_id: Option<String>,
+    bootstrap: Option<Arc<dyn Bootstrap>>,
+    transports: Option<Vec<Arc<dyn Transport>>>,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("heap_limit", &self.heap_limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Clone for Builder {
+    fn clone(&self) -> Self {
+        Builder {
+            heap_limit: self.heap_limit,
+            model: self.model,
+            check: self.check,
+            timeout: self.timeout,
+            spin: self.spin,
+            host_id: self.host_id.clone(),
+            bootstrap: self.bootstrap.clone(),
+            transports: self.transports.clone(),
+        }
+    }
+}
+
+impl Builder {
+    /// Limit of each PE's symmetric heap in bytes; the PEs agree on the smallest (M14).
+    pub fn heap_limit(mut self, bytes: usize) -> Self {
+        self.heap_limit = Some(bytes);
+        self
+    }
+
+    /// The memory model (M20, M21); all PEs need the same.
+    pub fn model(mut self, model: MemoryModel) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// Whether to check what the memory models leave undefined; all PEs need the same.
+    pub fn check(mut self, on: bool) -> Self {
+        self.check = Some(on);
+        self
+    }
+
+    /// After what time a wait for another PE is an error.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// How many iterations a wait spins before it yields.
+    pub fn spin(mut self, iterations: u32) -> Self {
+        self.spin = Some(iterations);
+        self
+    }
+
+    /// Which host this PE says it is on; PEs of one id try to share memory.
+    pub fn host_id(mut self, id: impl Into<String>) -> Self {
+        self.host_id = Some(id.into());
+        self
+    }
+
+    /// How to find the other PEs, instead of by the environment.
+    pub fn bootstrap(mut self, bootstrap: Arc<dyn Bootstrap>) -> Self {
+        self.bootstrap = Some(bootstrap);
+        self
+    }
+
+    /// The transports to choose from, best first, instead of the built-in ones.
+    pub fn transports(mut self, transports: Vec<Arc<dyn Transport>>) -> Self {
+        self.transports = Some(transports);
+        self
+    }
+
+    pub(crate) fn or_heap_limit(mut self, bytes: usize) -> Self {
+        self.heap_limit = self.heap_limit.or(Some(bytes));
+        self
+    }
+
+    pub(crate) fn or_transports(mut self, make: impl FnOnce() -> Vec<Arc<dyn Transport>>) -> Self {
+        self.transports.get_or_insert_with(make);
+        self
+    }
+
+    /// Joins the job. Collective over its PEs.
+    pub fn join(self) -> Result<World> {
+        let (mut config, warnings) = Config::from_environment()?;
+        if let Some(bytes) = self.heap_limit {
+            config.heap_limit = Some(bytes as u64);
+        }
+        config.model = self.model.unwrap_or(config.model);
+        config.check = self.check.unwrap_or(config.check);
+        config.timeout = self.timeout.or(config.timeout);
+        config.spin = self.spin.or(config.spin);
+        config.host_id = self.host_id.or(config.host_id);
+        join::join(config, &warnings, self.bootstrap, self.transports)
+    }
+}
+
+impl World {
+    /// Joins the job that the environment describes: that of `oxshmem run`, or of torchrun-style
+    /// variables. Where there is none, it makes a world of one PE.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AlreadyJoined`](crate::Error::AlreadyJoined) if this process is a PE of the job
+    /// already; a setting that makes no sense; PEs that do not come, named.
+    #[doc(alias = "shmem_init")]
+    pub fn init() -> Result<World> {
+        Self::builder().join()
+    }
+
+    /// A world with settings of the program's own.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn assemble(parts: join::Parts) -> World {
+        World {
+            peers: parts.peers,
+            dirty: Dirty::default(),
+            tag: parts.tag,
+            spin: parts.spin,
+            ordered: parts.config.model == MemoryModel::Ordered,
+            me: parts.bootstrap.rank() as usize,
+            own: parts.own,
+            wire: parts.wire,
+            internal: parts.internal,
+            heap: Mutex::new(parts.heap),
+            statics: parts.statics,
+            routes: parts.routes,
+            visibility: parts.visibility,
+            turn: AtomicU32::new(0),
+            bootstrap: parts.bootstrap,
+            config: parts.config,
+            hosts: parts.hosts,
+        }
+    }
+
+    /// This PE's number, from 0.
+    #[doc(alias = "shmem_my_pe")]
+    #[inline]
+    #[must_use]
+    pub fn my_pe(&self) -> usize {
+        self.me
+    }
+
+    /// Number of PEs in the job.
+    #[doc(alias = "shmem_n_pes")]
+    #[inline]
+    #[must_use]
+    pub fn n_pes(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// The memory model that this world keeps.
+    #[must_use]
+    pub fn model(&self) -> MemoryModel {
+        self.config.model
+    }
+
+    /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14).
+    #[must_use]
+    pub fn heap_limit(&self) -> usize {
+        self.own.len()
+    }
+
+    /// How each PE is reached.
+    #[must_use]
+    pub fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    /// Which host each PE says it is on.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// How the PEs found each other, in words.
+    #[must_use]
+    pub fn bootstrap(&self) -> String {
+        self.bootstrap.describe()
+    }
+
+    pub(crate) fn own_base(&self) -> NonNull<u8> {
+        self.own.base()
+    }
+
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.config.timeout
+    }
+
+    pub(crate) fn bounce(&self) -> (*mut u8, usize) {
+        let bounce = self.internal.bounce;
+        (self.own(bounce).as_ptr(), bounce.len())
+    }
+
+    /// Acknowledges every PE lost so far and gives their numbers: from here on waits no longer fail
+    /// because of them. Calls that need them, collectives among them, still do.
+    pub fn acknowledge_lost(&self) -> Vec<usize> {
+        let lost = self.peers.acknowledge();
+        for &pe in &lost {
+            self.wire_forget(pe);
+        }
+        lost
+    }
+
+    /// Ends the whole job with `status`: every PE, whatever it is doing. Does not return where a
+    /// launcher ends the processes; with threads as PEs, every call of every PE fails from here on.
+    #[doc(alias = "shmem_global_exit")]
+    pub fn global_exit(&self, status: i32) {
+        self.bootstrap.abort(
+            status,
+            &format!("PE {} called global_exit({status})", self.me),
+        );
+    }
+
+    /// Leaves the job. Collective: completes this PE's operations and waits for all, as
+    /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported.
+    #[doc(alias = "shmem_finalize")]
+    pub fn finalize(self) -> Result<()> {
+        const DIGEST: Digest = Digest::of("finalize");
+        self.barrier("finalize", DIGEST, Ok(()), &|| "finalize()".into())?;
+        // The words of that barrier itself may be on their way still.
+        if !self.wire.is_idle() {
+            self.wire_quiet("finalize", None)?;
+        }
+        let (blocks, bytes) = self.heap().leaks();
+        if blocks > 0 && self.me == 0 {
+            report::debug(&format!(
+                "{blocks} symmetric blocks ({bytes} bytes on each PE) were not freed"
+            ));
+        }
+        self.bootstrap.leave();
+        Ok(())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for opened in &self.wire.transports {
+            opened.domain.shutdown();
+        }
+    }
+}
+
+/// Numbers the worlds of this process, so that handles of one are foreign to another; never 0.
+pub(crate) fn next_tag() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    loop {
+        let tag = NEXT.fetch_add(1, Ordering::Relaxed);
+        if tag != 0 {
+            return tag;
+        }
+    }
+}
