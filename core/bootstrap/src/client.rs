@@ -1,0 +1,655 @@
+//! A PE's side of the rendezvous.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvFlags, recv};
+
+use crate::delivery::{Delivery, join_service};
+use crate::descriptors::{self, Exchange};
+use crate::error::io;
+use crate::fault::Fault;
+use crate::hub::Hub;
+use crate::job_key::JobKey;
+use crate::protocol::{
+    Channel, Frame, FrameParser, HEADER_BYTES, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES,
+};
+use crate::wake::Wake;
+use crate::{Bootstrap, Error, ExitHandler, MessageHandler, PeerExit, Result};
+
+/// How long after a collective call's deadline the rendezvous may still answer.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long an abort waits for the rendezvous to end this process.
+const ABORT_PATIENCE: Duration = Duration::from_secs(5);
+/// Pause between attempts to connect: the first, and the longest.
+const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
+
+/// A PE of a job whose PEs are processes, connected to the job's rendezvous over TCP.
+///
+/// A thread of its own, the receive service, reads what comes. Dropping it without
+/// [`leave`](Bootstrap::leave) counts as dying. Where this process hosts the rendezvous (rank 0 of
+/// a job that something other than oxshmem's launcher started), dropping it waits until the other
+/// ranks have left or died, at most the deadline it was made with.
+#[derive(Debug)]
+pub struct TcpBootstrap {
+    address: String,
+    deadline: Duration,
+    link: Arc<Link>,
+    service: Option<JoinHandle<()>>,
+    hub: Option<Arc<Hub>>,
+}
+
+/// What the PE's threads and its receive service share.
+#[derive(Debug)]
+struct Link {
+    rank: u32,
+    size: u32,
+    stream: TcpStream,
+    /// Held while a frame is written, so that frames stay whole.
+    writing: Mutex<()>,
+    /// Held during a collective call.
+    collective: Mutex<()>,
+    state: Mutex<State>,
+    changed: Condvar,
+    delivery: Delivery,
+    wake: Wake,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of the next collective call.
+    sequence: u64,
+    answer: Option<(u64, std::result::Result<Vec<Vec<u8>>, Fault>)>,
+    fault: Option<Fault>,
+    gone: Vec<PeerExit>,
+    left: bool,
+    closing: bool,
+    descriptors: descriptors::Inbox,
+}
+
+impl TcpBootstrap {
+    /// Connects rank `rank` of `size` to the rendezvous at `address` ("host:port"), retrying until
+    /// `deadline` because the rendezvous may start later. `deadline` also bounds each collective
+    /// call.
+    pub fn connect(
+        address: &str,
+        rank: u32,
+        size: u32,
+        key: JobKey,
+        deadline: Duration,
+    ) -> Result<TcpBootstrap> {
+        Self::new(address, Hello { rank, size, key }, deadline, None)
+    }
+
+    /// As [`connect`](Self::connect); `hub`, if any, is the rendezvous, in this process.
+    pub(crate) fn new(
+        address: &str,
+        hello: Hello,
+        deadline: Duration,
+        hub: Option<Hub>,
+    ) -> Result<TcpBootstrap> {
+        let Hello { rank, size, .. } = hello;
+        let link = Arc::new(Link {
+            rank,
+            size,
+            stream: connect(address, hello, deadline)?,
+            writing: Mutex::default(),
+            collective: Mutex::default(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            delivery: Delivery::default(),
+            wake: Wake::new()?,
+        });
+        let hub = hub.map(Arc::new);
+        let service = {
+            let (link, hub) = (Arc::clone(&link), hub.clone());
+            std::thread::Builder::new()
+                .name("oxshmem-receive".into())
+                .stack_size(crate::SERVICE_STACK)
+                .spawn(move || link.serve(hub.as_deref()))
+                .map_err(io("starting the receive service's thread"))?
+        };
+        let service = Some(service);
+        Ok(TcpBootstrap {
+            address: address.to_owned(),
+            deadline,
+            link,
+            service,
+            hub,
+        })
+    }
+}
+
+impl Link {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends one frame whole. A frame that cannot be sent means that the rendezvous is lost.
+    fn write(&self, operation: &'static str, frame: &Frame) -> Result<()> {
+        let bytes = frame.encode();
+        let turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = (&self.stream).write_all(&bytes);
+        drop(turn);
+        sent.map_err(|error| {
+            // A frame cut off in the middle makes the rest of the stream meaningless. Shutting it
+            // down ends the receive service, which then tells of the loss.
+            let _ = self.stream.shutdown(Shutdown::Both);
+            match &self.lock().fault {
+                Some(fault) => fault.error(operation),
+                None => Error::HubLost {
+                    operation,
+                    why: error.to_string(),
+                },
+            }
+        })
+    }
+
+    /// Fails if this PE may not make `operation` any more.
+    fn check(&self, operation: &'static str) -> Result<MutexGuard<'_, State>> {
+        let state = self.lock();
+        if state.left {
+            return Err(Error::Left { operation });
+        }
+        match &state.fault {
+            Some(fault) => Err(fault.error(operation)),
+            None => Ok(state),
+        }
+    }
+
+    /// One collective call.
+    fn collect(&self, kind: Kind, bytes: Vec<u8>, deadline: Duration) -> Result<Vec<Vec<u8>>> {
+        let operation = kind.name();
+        let _turn = self
+            .collective
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let sequence = {
+            let mut state = self.check(operation)?;
+            state.sequence += 1;
+            state.sequence - 1
+        };
+        self.write(
+            operation,
+            &Frame::Enter {
+                sequence,
+                kind,
+                deadline,
+                bytes,
+            },
+        )?;
+        let end = Instant::now()
+            + deadline
+                .saturating_add(GRACE)
+                .min(Duration::from_secs(1 << 30));
+        let mut state = self.lock();
+        loop {
+            // An answer counts even if the rendezvous ended right after it.
+            if let Some((_, answer)) = state.answer.take_if(|(number, _)| *number == sequence) {
+                return answer.map_err(|fault| fault.error(operation));
+            }
+            if let Some(fault) = &state.fault {
+                return Err(fault.error(operation));
+            }
+            let Some(left) = end.checked_duration_since(Instant::now()) else {
+                let waited = deadline + GRACE;
+                let why = format!("it did not answer within {waited:.1?}");
+                return Err(Error::HubLost { operation, why });
+            };
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The receive service: reads until the connection ends.
+    fn serve(&self, hub: Option<&Hub>) {
+        // Also when a handler panics, nobody shall wait for answers that will not be read.
+        struct AtEnd<'a>(&'a Link, String);
+        impl Drop for AtEnd<'_> {
+            fn drop(&mut self) {
+                self.0.lose(std::mem::take(&mut self.1));
+            }
+        }
+        let mut end = AtEnd(self, "a handler panicked".to_owned());
+        let mut parser = FrameParser::default();
+        let mut scratch = vec![0; 16 << 10];
+        end.1 = loop {
+            self.delivery.deliver();
+            let (readable, woken) = (PollFlags::IN, PollFlags::IN);
+            let mut waits = [
+                PollFd::new(&self.stream, readable),
+                PollFd::new(&self.wake, woken),
+            ];
+            match poll(&mut waits, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => break error.to_string(),
+            }
+            if !waits[1].revents().is_empty() {
+                self.wake.clear();
+                if self.lock().closing {
+                    break "this PE closed it".to_owned();
+                }
+            }
+            match recv(&self.stream, scratch.as_mut_slice(), RecvFlags::DONTWAIT) {
+                Ok((_, 0)) => break "it closed the connection".to_owned(),
+                Ok((_, count)) => parser.push(&scratch[..count]),
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => continue,
+                Err(error) => break error.to_string(),
+            }
+            let malformed = loop {
+                match parser.next() {
+                    Ok(Some(frame)) => self.act(frame, hub),
+                    Ok(None) => break None,
+                    Err(error) => break Some(error),
+                }
+            };
+            if let Some(error) = malformed {
+                break error.to_string();
+            }
+        };
+        drop(end);
+        // Handlers that are set from now on still hear of all that came.
+        self.delivery.serve();
+    }
+
+    fn act(&self, frame: Frame, hub: Option<&Hub>) {
+        match frame {
+            Frame::Complete { sequence, parts } => {
+                self.lock().answer = Some((sequence, Ok(parts)));
+                self.changed.notify_all();
+            }
+            Frame::Failed { sequence, fault } => {
+                self.lock().answer = Some((sequence, Err(fault)));
+                self.changed.notify_all();
+            }
+            Frame::Message {
+                rank,
+                channel: Channel::User,
+                bytes,
+            } => {
+                self.delivery.push_message(rank, bytes);
+                self.delivery.deliver();
+            }
+            Frame::Message {
+                rank,
+                channel: Channel::Descriptors,
+                bytes,
+            } => {
+                self.lock().descriptors.push(rank, &bytes);
+                self.changed.notify_all();
+            }
+            Frame::Exit { rank, orderly } => {
+                let exit = PeerExit { rank, orderly };
+                self.lock().gone.push(exit);
+                self.changed.notify_all();
+                self.delivery.push_exit(exit);
+                self.delivery.deliver();
+            }
+            Frame::Abort { by, status, why } => {
+                if let Some(hub) = hub {
+                    if by != self.rank {
+                        eprintln!("oxshmem: rank {by} aborted the job with status {status}: {why}");
+                    }
+                    // This process takes the rendezvous with it: the others hear of it first.
+                    hub.wait_until_sent(Duration::from_secs(1));
+                }
+                exit_now(status)
+            }
+            Frame::Welcome | Frame::Refusal(_) | Frame::Enter { .. } | Frame::Leave => {
+                tracing::warn!("ignored a bootstrap frame that makes no sense here: {frame:?}");
+            }
+        }
+    }
+
+    /// The rendezvous is lost, and with it all peers (unless this PE has left them).
+    fn lose(&self, why: String) {
+        let mut state = self.lock();
+        if !state.left && !state.closing {
+            let known: Vec<u32> = state.gone.iter().map(|exit| exit.rank).collect();
+            for rank in (0..self.size).filter(|rank| *rank != self.rank && !known.contains(rank)) {
+                let exit = PeerExit {
+                    rank,
+                    orderly: false,
+                };
+                state.gone.push(exit);
+                self.delivery.push_exit(exit);
+            }
+        }
+        state.fault.get_or_insert(Fault::HubLost { why });
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+impl Bootstrap for TcpBootstrap {
+    fn rank(&self) -> u32 {
+        self.link.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.link.size
+    }
+
+    fn describe(&self) -> String {
+        let Link { rank, size, .. } = *self.link;
+        let host = if self.hub.is_some() {
+            " (hosted here)"
+        } else {
+            ""
+        };
+        format!(
+            "tcp: rank {rank} of {size}, rendezvous at {}{host}",
+            self.address
+        )
+    }
+
+    fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let limit = MAX_GATHERED_BYTES / self.link.size as usize;
+        if mine.len() > limit {
+            return Err(Error::TooLarge {
+                operation: "allgather",
+                bytes: mine.len(),
+                limit,
+            });
+        }
+        let parts = self
+            .link
+            .collect(Kind::Allgather, mine.to_vec(), self.deadline)?;
+        if parts.len() == self.link.size as usize {
+            return Ok(parts);
+        }
+        let what = format!(
+            "an allgather with {} parts for {} ranks",
+            parts.len(),
+            self.link.size
+        );
+        Err(Error::Protocol { what })
+    }
+
+    fn barrier(&self) -> Result<()> {
+        self.link
+            .collect(Kind::Barrier, Vec::new(), self.deadline)
+            .map(drop)
+    }
+
+    fn send(&self, to: u32, message: &[u8]) -> Result<()> {
+        self.link.send("send", to, Channel::User, message)
+    }
+
+    fn on_message(&self, handler: MessageHandler) -> Result<()> {
+        self.link.delivery.set_on_message(handler)?;
+        self.link.wake.signal();
+        Ok(())
+    }
+
+    fn on_exit(&self, handler: ExitHandler) -> Result<()> {
+        self.link.delivery.set_on_exit(handler)?;
+        self.link.wake.signal();
+        Ok(())
+    }
+
+    fn share_descriptors(
+        &self,
+        among: &[u32],
+        mine: &[BorrowedFd<'_>],
+        deadline: Duration,
+    ) -> Result<Vec<Vec<OwnedFd>>> {
+        descriptors::check_list(among, self.link.rank, self.link.size)?;
+        let turn = self
+            .link
+            .check("share_descriptors")?
+            .descriptors
+            .begin(among);
+        Exchange {
+            peers: &*self.link,
+            among,
+            turn,
+            end: Instant::now() + deadline,
+        }
+        .run(mine)
+    }
+
+    fn abort(&self, status: i32, why: &str) {
+        let by = self.link.rank;
+        eprintln!("oxshmem: rank {by} aborts the job with status {status}: {why}");
+        let frame = Frame::Abort {
+            by,
+            status,
+            why: why.to_owned(),
+        };
+        if self.link.write("abort", &frame).is_err() {
+            return;
+        }
+        // The receive service ends this process when the abort comes back.
+        let end = Instant::now() + ABORT_PATIENCE;
+        let mut state = self.link.lock();
+        while state.fault.is_none() {
+            let Some(left) = end.checked_duration_since(Instant::now()) else {
+                return;
+            };
+            let waited = self.link.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn leave(&self) {
+        if !std::mem::replace(&mut self.link.lock().left, true) {
+            // If it cannot be said, there is nobody left to say it to.
+            let _ = self.link.write("leave", &Frame::Leave);
+        }
+    }
+}
+
+impl Link {
+    fn send(
+        &self,
+        operation: &'static str,
+        to: u32,
+        channel: Channel,
+        message: &[u8],
+    ) -> Result<()> {
+        if to >= self.size {
+            return Err(Error::NoSuchRank {
+                rank: to,
+                size: self.size,
+            });
+        }
+        if message.len() > MAX_MESSAGE_BYTES {
+            let (bytes, limit) = (message.len(), MAX_MESSAGE_BYTES);
+            return Err(Error::TooLarge {
+                operation,
+                bytes,
+                limit,
+            });
+        }
+        let state = self.check(operation)?;
+        if let Some(exit) = state.gone.iter().find(|exit| exit.rank == to) {
+            return Err(Error::PeerGone {
+                operation,
+                rank: to,
+                orderly: exit.orderly,
+            });
+        }
+        drop(state);
+        self.write(
+            operation,
+            &Frame::Message {
+                rank: to,
+                channel,
+                bytes: message.to_vec(),
+            },
+        )
+    }
+}
+
+impl descriptors::Peers for Link {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn tell(&self, to: u32, message: &[u8]) -> Result<()> {
+        self.send("share_descriptors", to, Channel::Descriptors, message)
+    }
+
+    fn hear(
+        &self,
+        from: u32,
+        turn: &descriptors::Turn,
+        end: Instant,
+    ) -> Result<descriptors::Invitation> {
+        let operation = "share_descriptors";
+        let start = Instant::now();
+        let mut state = self.lock();
+        loop {
+            if let Some(invitation) = state.descriptors.take(from, turn)? {
+                return Ok(invitation);
+            }
+            if let Some(fault) = &state.fault {
+                return Err(fault.error(operation));
+            }
+            if let Some(exit) = state.gone.iter().find(|exit| exit.rank == from) {
+                return Err(Error::PeerGone {
+                    operation,
+                    rank: from,
+                    orderly: exit.orderly,
+                });
+            }
+            let Some(left) = end.checked_duration_since(Instant::now()) else {
+                let waited = start.elapsed();
+                return Err(Error::MissingRanks {
+                    operation,
+                    ranks: vec![from],
+                    waited,
+                });
+            };
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn gone(&self, among: &[u32]) -> Option<PeerExit> {
+        self.lock()
+            .gone
+            .iter()
+            .find(|exit| among.contains(&exit.rank))
+            .copied()
+    }
+}
+
+impl Drop for TcpBootstrap {
+    fn drop(&mut self) {
+        self.link.lock().closing = true;
+        // From now on the rendezvous sees this PE's end.
+        let _ = self.link.stream.shutdown(Shutdown::Both);
+        self.link.wake.signal();
+        self.link.delivery.close();
+        if let Some(service) = self.service.take() {
+            join_service(service);
+        }
+        if let Some(hub) = &self.hub {
+            hub.wait_until_deserted(self.deadline);
+        }
+    }
+}
+
+/// Ends the process at once, without running what it would run at a normal end: another thread may
+/// hold any lock.
+pub(crate) fn exit_now(status: i32) -> ! {
+    // SAFETY: `_exit` takes no memory of ours and has no precondition.
+    unsafe { libc::_exit(status) }
+}
+
+/// Why an attempt to join did not succeed.
+enum Attempt {
+    /// Worth another.
+    Failed(std::io::Error),
+    /// The rendezvous said no.
+    Refused(String),
+    /// What answered does not speak this protocol.
+    Foreign(Error),
+}
+
+fn connect(address: &str, hello: Hello, deadline: Duration) -> Result<TcpStream> {
+    let start = Instant::now();
+    let mut pause = RETRY.0;
+    loop {
+        let left = deadline.saturating_sub(start.elapsed());
+        let failure = match attempt(address, hello, left.max(Duration::from_millis(1))) {
+            Ok(stream) => return Ok(stream),
+            Err(Attempt::Refused(reason)) => {
+                let address = address.to_owned();
+                return Err(Error::Refused {
+                    rank: hello.rank,
+                    address,
+                    reason,
+                });
+            }
+            Err(Attempt::Foreign(error)) => return Err(error),
+            Err(Attempt::Failed(failure)) => failure,
+        };
+        let waited = start.elapsed();
+        if waited + pause > deadline {
+            let (rank, address) = (hello.rank, address.to_owned());
+            return Err(Error::Connect {
+                rank,
+                address,
+                waited,
+                source: failure,
+            });
+        }
+        // Nothing tells when a port begins to listen: ask again, ever less often.
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+fn attempt(address: &str, hello: Hello, left: Duration) -> std::result::Result<TcpStream, Attempt> {
+    let mut failure = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
+    for target in address.to_socket_addrs().map_err(Attempt::Failed)? {
+        match TcpStream::connect_timeout(&target, left.min(Duration::from_secs(5))) {
+            Ok(stream) => return introduce(stream, hello, left),
+            Err(error) => failure = error,
+        }
+    }
+    Err(Attempt::Failed(failure))
+}
+
+/// Says hello and reads exactly the answer's bytes.
+fn introduce(
+    mut stream: TcpStream,
+    hello: Hello,
+    left: Duration,
+) -> std::result::Result<TcpStream, Attempt> {
+    let answer = (|| {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(left))?;
+        stream.write_all(&hello.encode())?;
+        let mut header = [0; HEADER_BYTES];
+        stream.read_exact(&mut header)?;
+        let [a, b, c, d, _] = header;
+        let length = u32::from_le_bytes([a, b, c, d]);
+        let mut bytes = header.to_vec();
+        // A welcome is empty and a refusal short; what announces more is neither.
+        (&stream)
+            .take(length.min(8192).into())
+            .read_to_end(&mut bytes)?;
+        stream.set_read_timeout(None)?;
+        Ok(bytes)
+    })();
+    let bytes: Vec<u8> = answer.map_err(Attempt::Failed)?;
+    let mut parser = FrameParser::default();
+    parser.push(&bytes);
+    match parser.next() {
+        Ok(Some(Frame::Welcome)) => Ok(stream),
+        Ok(Some(Frame::Refusal(why))) => Err(Attempt::Refused(why)),
+        Ok(_) => Err(Attempt::Foreign(Error::Protocol {
+            what: "no answer to the hello".into(),
+        })),
+        Err(error) => Err(Attempt::Foreign(error)),
+    }
+}

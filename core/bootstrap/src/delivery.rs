@@ -1,0 +1,202 @@
+//! Hands messages and peers' ends to the handlers, in order, whenever those are set.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::{Error, ExitHandler, MessageHandler, PeerExit, Result};
+
+/// What waits for its handler, and the handlers.
+///
+/// One thread, the receive service's, calls [`deliver`](Delivery::deliver) or
+/// [`serve`](Delivery::serve); any may call the rest.
+#[derive(Default)]
+pub(crate) struct Delivery {
+    queues: Mutex<Queues>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queues {
+    messages: VecDeque<(u32, Vec<u8>)>,
+    exits: VecDeque<PeerExit>,
+    on_message: Option<Arc<MessageHandler>>,
+    on_exit: Option<Arc<ExitHandler>>,
+    closed: bool,
+}
+
+/// Something whose handler is set, taken out of its queue.
+enum Event {
+    Message(Arc<MessageHandler>, u32, Vec<u8>),
+    Exit(Arc<ExitHandler>, PeerExit),
+}
+
+impl Queues {
+    /// Messages first: what a peer said comes before its end.
+    fn take(&mut self) -> Option<Event> {
+        if let Some(handler) = &self.on_message
+            && let Some((from, bytes)) = self.messages.pop_front()
+        {
+            return Some(Event::Message(Arc::clone(handler), from, bytes));
+        }
+        let handler = self.on_exit.as_ref()?;
+        let exit = self.exits.pop_front()?;
+        Some(Event::Exit(Arc::clone(handler), exit))
+    }
+}
+
+impl Event {
+    fn call(self) {
+        match self {
+            Event::Message(handler, from, bytes) => handler(from, &bytes),
+            Event::Exit(handler, exit) => handler(exit),
+        }
+    }
+}
+
+impl Delivery {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update<T>(&self, change: impl FnOnce(&mut Queues) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    pub(crate) fn push_message(&self, from: u32, bytes: Vec<u8>) {
+        self.update(|queues| queues.messages.push_back((from, bytes)));
+    }
+
+    pub(crate) fn push_exit(&self, exit: PeerExit) {
+        self.update(|queues| queues.exits.push_back(exit));
+    }
+
+    pub(crate) fn set_on_message(&self, handler: MessageHandler) -> Result<()> {
+        self.update(|queues| match queues.on_message {
+            Some(_) => Err(Error::HandlerSet {
+                which: "on_message",
+            }),
+            None => {
+                queues.on_message = Some(Arc::new(handler));
+                Ok(())
+            }
+        })
+    }
+
+    pub(crate) fn set_on_exit(&self, handler: ExitHandler) -> Result<()> {
+        self.update(|queues| match queues.on_exit {
+            Some(_) => Err(Error::HandlerSet { which: "on_exit" }),
+            None => {
+                queues.on_exit = Some(Arc::new(handler));
+                Ok(())
+            }
+        })
+    }
+
+    /// Calls the handlers for all that waits.
+    pub(crate) fn deliver(&self) {
+        loop {
+            // The lock is not held while a handler runs: it may send, which locks again.
+            let event = self.lock().take();
+            match event {
+                Some(event) => event.call(),
+                None => return,
+            }
+        }
+    }
+
+    /// Delivers until [`close`](Delivery::close).
+    pub(crate) fn serve(&self) {
+        let mut queues = self.lock();
+        while !queues.closed {
+            if let Some(event) = queues.take() {
+                drop(queues);
+                event.call();
+                queues = self.lock();
+            } else {
+                queues = self
+                    .changed
+                    .wait(queues)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    /// Ends [`serve`](Delivery::serve); drops what waits and the handlers.
+    pub(crate) fn close(&self) {
+        // Dropped outside the lock: a handler may own what calls back here when dropped.
+        let _dropped = self.update(|queues| {
+            std::mem::replace(
+                queues,
+                Queues {
+                    closed: true,
+                    ..Queues::default()
+                },
+            )
+        });
+    }
+}
+
+/// Waits for a receive service's thread to end, unless this is that thread (a handler dropped the
+/// bootstrap it belongs to): then it ends by itself when the handler returns.
+pub(crate) fn join_service(service: JoinHandle<()>) {
+    if service.thread().id() != std::thread::current().id() && service.join().is_err() {
+        tracing::error!("a message or exit handler panicked");
+    }
+}
+
+impl std::fmt::Debug for Delivery {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let queues = self.lock();
+        formatter
+            .debug_struct("Delivery")
+            .field("messages", &queues.messages.len())
+            .field("exits", &queues.exits.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn what_came_before_a_handler_waits_for_it_in_order() {
+        let delivery = Delivery::default();
+        delivery.push_message(1, vec![10]);
+        delivery.push_exit(PeerExit {
+            rank: 1,
+            orderly: true,
+        });
+        delivery.push_message(1, vec![11]);
+        delivery.deliver();
+        let (seen, events) = mpsc::channel();
+        let exits = seen.clone();
+        delivery
+            .set_on_message(Box::new(move |from, bytes| {
+                seen.send((from, bytes[0])).unwrap()
+            }))
+            .unwrap();
+        delivery
+            .set_on_exit(Box::new(move |exit| exits.send((exit.rank, 0)).unwrap()))
+            .unwrap();
+        delivery.deliver();
+        assert_eq!(
+            events.try_iter().collect::<Vec<_>>(),
+            [(1, 10), (1, 11), (1, 0)]
+        );
+    }
+
+    #[test]
+    fn a_second_handler_is_refused() {
+        let delivery = Delivery::default();
+        delivery.set_on_exit(Box::new(|_| {})).unwrap();
+        assert!(matches!(
+            delivery.set_on_exit(Box::new(|_| {})),
+            Err(Error::HandlerSet { .. })
+        ));
+    }
+}

@@ -1,0 +1,463 @@
+//! Passing descriptors between the processes of one host.
+//!
+//! The first rank of the list listens on an abstract Unix socket of random name, which nothing in a
+//! file system knows, and tells it to the others, with a random key, through the bootstrap. It
+//! checks each connection's user (by the kernel's word) and key, gathers all descriptors, and sends
+//! everyone all of them: one connection and a few packets per PE.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
+    socket_with,
+};
+
+use crate::error::io;
+use crate::job_key::JobKey;
+use crate::{Error, PeerExit, Result};
+
+mod packet;
+
+use packet::{Received, receive, send, send_blocking};
+
+/// Longest time between looks at who has died.
+const SLICE: Duration = Duration::from_millis(100);
+const OPERATION: &str = "share_descriptors";
+
+/// Fails unless `among` is a list of different ranks of the job, `me` included.
+pub(crate) fn check_list(among: &[u32], me: u32, size: u32) -> Result<()> {
+    if let Some(rank) = among.iter().find(|rank| **rank >= size) {
+        return Err(Error::NoSuchRank { rank: *rank, size });
+    }
+    let mut sorted = among.to_vec();
+    sorted.sort_unstable();
+    let problem = if !sorted.contains(&me) {
+        format!("rank {me} is not in its own list {among:?}")
+    } else if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        format!("the list {among:?} names a rank twice")
+    } else {
+        return Ok(());
+    };
+    Err(Error::Descriptors {
+        what: format!("{problem}; list each rank once, the caller too"),
+    })
+}
+
+/// One call's place among the calls with the same list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    list: Vec<u32>,
+    count: u64,
+}
+
+/// Where the first rank of a list listens for one call.
+#[derive(Debug)]
+pub(crate) struct Invitation {
+    turn: Turn,
+    name: [u8; JobKey::LENGTH],
+    key: JobKey,
+}
+
+impl Invitation {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.turn.count.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&self.name);
+        bytes.extend_from_slice(self.key.bytes());
+        bytes.extend(self.turn.list.iter().flat_map(|rank| rank.to_le_bytes()));
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Invitation> {
+        let (count, rest) = bytes.split_first_chunk()?;
+        let (name, rest) = rest.split_first_chunk()?;
+        let (key, rest) = rest.split_first_chunk()?;
+        let (ranks, rest) = rest.as_chunks::<4>();
+        if !rest.is_empty() {
+            return None;
+        }
+        let list = ranks.iter().map(|rank| u32::from_le_bytes(*rank)).collect();
+        let turn = Turn {
+            list,
+            count: u64::from_le_bytes(*count),
+        };
+        Some(Invitation {
+            turn,
+            name: *name,
+            key: JobKey::from_bytes(*key),
+        })
+    }
+}
+
+/// Invitations that have come, and how often this PE has called with each list.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    invitations: Vec<(u32, Invitation)>,
+    counts: HashMap<Vec<u32>, u64>,
+}
+
+impl Inbox {
+    /// Takes an invitation as it came.
+    pub(crate) fn push(&mut self, from: u32, bytes: &[u8]) {
+        match Invitation::decode(bytes) {
+            Some(invitation) => self.invitations.push((from, invitation)),
+            None => tracing::warn!(from, "ignored a malformed invitation to share descriptors"),
+        }
+    }
+
+    /// Begins a call with this list.
+    pub(crate) fn begin(&mut self, among: &[u32]) -> Turn {
+        let next = self.counts.entry(among.to_vec()).or_default();
+        let turn = Turn {
+            list: among.to_vec(),
+            count: *next,
+        };
+        *next += 1;
+        turn
+    }
+
+    /// The invitation of rank `from` to this call, if it has come. Those to calls that have failed
+    /// here already are dropped; any other before it means that the ranks' calls differ.
+    pub(crate) fn take(&mut self, from: u32, turn: &Turn) -> Result<Option<Invitation>> {
+        while let Some(index) = self
+            .invitations
+            .iter()
+            .position(|(sender, _)| *sender == from)
+        {
+            let (_, invitation) = self.invitations.remove(index);
+            if invitation.turn == *turn {
+                return Ok(Some(invitation));
+            }
+            let begun = self.counts.get(&invitation.turn.list).copied().unwrap_or(0);
+            if invitation.turn.count >= begun {
+                let what = format!(
+                    "rank {from} shares among {:?} while this rank shares among {:?}",
+                    invitation.turn.list, turn.list
+                );
+                return Err(Error::Mismatch {
+                    operation: OPERATION,
+                    what,
+                });
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How an exchange reaches the other ranks beside its sockets.
+pub(crate) trait Peers {
+    fn rank(&self) -> u32;
+    /// Sends an invitation.
+    fn tell(&self, to: u32, message: &[u8]) -> Result<()>;
+    /// Waits for an invitation.
+    fn hear(&self, from: u32, turn: &Turn, end: Instant) -> Result<Invitation>;
+    /// One of these ranks that has left or died.
+    fn gone(&self, among: &[u32]) -> Option<PeerExit>;
+}
+
+/// One call of `share_descriptors`.
+pub(crate) struct Exchange<'a, P> {
+    pub(crate) peers: &'a P,
+    pub(crate) among: &'a [u32],
+    pub(crate) turn: Turn,
+    pub(crate) end: Instant,
+}
+
+/// A rank's connection to the first rank.
+struct Guest {
+    socket: OwnedFd,
+    /// Its place in the list and how many descriptors it gives, once it has said so.
+    announced: Option<(usize, usize)>,
+    descriptors: Vec<OwnedFd>,
+}
+
+impl Guest {
+    fn complete(&self) -> bool {
+        self.announced
+            .is_some_and(|(_, total)| self.descriptors.len() == total)
+    }
+}
+
+impl<P: Peers> Exchange<'_, P> {
+    /// Gives `mine` to the others and returns theirs.
+    pub(crate) fn run(&self, mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
+        match self.among.split_first() {
+            None | Some((_, [])) => Ok(self.among.iter().map(|_| Vec::new()).collect()),
+            Some((first, others)) if *first == self.peers.rank() => self.host(others, mine),
+            Some((first, _)) => self.visit(*first, mine),
+        }
+    }
+
+    fn host(&self, others: &[u32], mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
+        let (name, key) = (*JobKey::random()?.bytes(), JobKey::random()?);
+        let listener = new_socket()?;
+        let address = abstract_address(&name)?;
+        bind(&listener, &address).map_err(io("binding an abstract Unix socket"))?;
+        let backlog = i32::try_from(others.len())
+            .unwrap_or(i32::MAX)
+            .saturating_add(16);
+        listen(&listener, backlog).map_err(io("listening on an abstract Unix socket"))?;
+
+        let invitation = Invitation {
+            turn: self.turn.clone(),
+            name,
+            key,
+        };
+        let message = invitation.encode();
+        for rank in others {
+            self.peers.tell(*rank, &message)?;
+        }
+        let mut guests = Vec::new();
+        if let Err(error) = self.gather(&listener, &key, others.len(), &mut guests) {
+            for guest in guests.iter().filter(|guest| guest.announced.is_some()) {
+                // Those that cannot be told find out by the end of the connection.
+                let _ = send(&guest.socket, &packet::failure(&error.to_string()), &[]);
+            }
+            return Err(error);
+        }
+        self.distribute(&guests, mine)?;
+        let mut given: Vec<Vec<OwnedFd>> = self.among.iter().map(|_| Vec::new()).collect();
+        for guest in guests {
+            let place = guest.announced.map_or(0, |(place, _)| place);
+            given[place] = guest.descriptors;
+        }
+        Ok(given)
+    }
+
+    /// Takes everyone's descriptors.
+    fn gather(
+        &self,
+        listener: &OwnedFd,
+        key: &JobKey,
+        expected: usize,
+        guests: &mut Vec<Guest>,
+    ) -> Result<()> {
+        let start = Instant::now();
+        while guests.iter().filter(|guest| guest.complete()).count() < expected {
+            let mut waits = vec![PollFd::new(listener, PollFlags::IN)];
+            let waiting = guests.iter().filter(|guest| !guest.complete());
+            waits.extend(waiting.map(|guest| PollFd::new(&guest.socket, PollFlags::IN)));
+            if !self.wait(&mut waits)? {
+                let came = |rank: &u32| {
+                    let place = self.among.iter().position(|other| other == rank);
+                    guests
+                        .iter()
+                        .any(|g| g.complete() && g.announced.map(|(at, _)| at) == place)
+                };
+                let ranks = self.among[1..]
+                    .iter()
+                    .filter(|rank| !came(rank))
+                    .copied()
+                    .collect();
+                let waited = start.elapsed();
+                return Err(Error::MissingRanks {
+                    operation: OPERATION,
+                    ranks,
+                    waited,
+                });
+            }
+            drop(waits);
+            self.accept(listener, guests)?;
+            let mut index = 0;
+            while index < guests.len() {
+                if guests[index].complete() || self.listen(index, guests, key)? {
+                    index += 1;
+                } else {
+                    guests.remove(index);
+                }
+            }
+        }
+        // Connections that never said who they are.
+        guests.retain(Guest::complete);
+        Ok(())
+    }
+
+    fn accept(&self, listener: &OwnedFd, guests: &mut Vec<Guest>) -> Result<()> {
+        loop {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            match accept_with(listener, flags) {
+                Ok(socket) => {
+                    let credentials = rustix::net::sockopt::socket_peercred(&socket)
+                        .map_err(io("asking who connected"))?;
+                    if credentials.uid == rustix::process::geteuid() {
+                        guests.push(Guest {
+                            socket,
+                            announced: None,
+                            descriptors: Vec::new(),
+                        });
+                    } else {
+                        tracing::warn!(
+                            "refused another user's connection to the descriptor exchange"
+                        );
+                    }
+                }
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
+                Err(error) => return Err(io("accepting a PE's connection")(error)),
+            }
+        }
+    }
+
+    /// Reads what guest `index` has sent; false if it is to be dropped.
+    fn listen(&self, index: usize, guests: &mut [Guest], key: &JobKey) -> Result<bool> {
+        loop {
+            let (data, descriptors) = match receive(&guests[index].socket)? {
+                Received::Packet(data, descriptors) => (data, descriptors),
+                Received::Nothing => return Ok(true),
+                // A PE's death is told by the bootstrap; a stranger's does not matter.
+                Received::End => return Ok(false),
+            };
+            if guests[index].announced.is_none() {
+                let Some(hello) = packet::read_hello(&data, key) else {
+                    tracing::warn!(
+                        "refused a connection with a wrong key to the descriptor exchange"
+                    );
+                    return Ok(false);
+                };
+                let place = self.among.iter().position(|rank| *rank == hello.rank);
+                let taken = guests
+                    .iter()
+                    .any(|g| g.announced.map(|(at, _)| at) == place);
+                match place {
+                    Some(place) if place > 0 && !taken => {
+                        guests[index].announced = Some((place, hello.total));
+                    }
+                    _ => return Ok(false),
+                }
+            }
+            let guest = &mut guests[index];
+            guest.descriptors.extend(descriptors);
+            if guest
+                .announced
+                .is_some_and(|(_, total)| guest.descriptors.len() > total)
+            {
+                return Ok(false);
+            }
+            if guest.complete() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Sends everyone everyone else's descriptors.
+    fn distribute(&self, guests: &[Guest], mine: &[BorrowedFd<'_>]) -> Result<()> {
+        let mut counts = vec![0; self.among.len()];
+        let mut all: Vec<(usize, BorrowedFd<'_>)> = mine.iter().map(|fd| (0, *fd)).collect();
+        counts[0] = mine.len();
+        for guest in guests {
+            let (place, total) = guest.announced.unwrap_or_default();
+            counts[place] = total;
+            all.extend(guest.descriptors.iter().map(|fd| (place, fd.as_fd())));
+        }
+        all.sort_by_key(|(place, _)| *place);
+        let head = packet::success(&counts);
+        for guest in guests {
+            let place = guest.announced.unwrap_or_default().0;
+            let theirs: Vec<BorrowedFd<'_>> = all
+                .iter()
+                .filter(|(owner, _)| *owner != place)
+                .map(|(_, fd)| *fd)
+                .collect();
+            // One after the other: each takes its packets as they come, so none waits for long.
+            send_blocking(
+                &guest.socket,
+                &head,
+                &theirs,
+                |waits| self.wait(waits),
+                self.end,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn visit(&self, first: u32, mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
+        let invitation = self.peers.hear(first, &self.turn, self.end)?;
+        let socket = new_socket()?;
+        connect(&socket, &abstract_address(&invitation.name)?)
+            .map_err(io("connecting to the first rank's abstract Unix socket"))?;
+        let hello = packet::hello(&invitation.key, self.peers.rank(), mine.len());
+        send_blocking(&socket, &hello, mine, |waits| self.wait(waits), self.end)?;
+
+        let start = Instant::now();
+        let mut descriptors = Vec::new();
+        let mut counts: Option<Vec<usize>> = None;
+        let own = self
+            .among
+            .iter()
+            .position(|rank| *rank == self.peers.rank())
+            .unwrap_or(0);
+        loop {
+            if let Some(counts) = &mut counts
+                && descriptors.len() == counts.iter().sum::<usize>()
+            {
+                let mut rest = descriptors.into_iter();
+                return Ok(counts
+                    .iter()
+                    .map(|count| rest.by_ref().take(*count).collect())
+                    .collect());
+            }
+            match receive(&socket)? {
+                Received::Packet(data, more) => {
+                    if counts.is_none() {
+                        let mut announced = packet::read_answer(&data, self.among.len())?;
+                        announced[own] = 0;
+                        counts = Some(announced);
+                    }
+                    descriptors.extend(more);
+                }
+                Received::Nothing => {
+                    if !self.wait(&mut [PollFd::new(&socket, PollFlags::IN)])? {
+                        let (ranks, waited) = (vec![first], start.elapsed());
+                        return Err(Error::MissingRanks {
+                            operation: OPERATION,
+                            ranks,
+                            waited,
+                        });
+                    }
+                }
+                Received::End => {
+                    let what = format!("rank {first}, which passes them on, hung up");
+                    return Err(Error::Descriptors { what });
+                }
+            }
+        }
+    }
+
+    /// Waits until something is ready (true) or the call's time is over (false); fails when a rank
+    /// of the list has gone.
+    fn wait(&self, waits: &mut [PollFd<'_>]) -> Result<bool> {
+        loop {
+            let Some(left) = self.end.checked_duration_since(Instant::now()) else {
+                return Ok(false);
+            };
+            let slice = Timespec::try_from(left.min(SLICE)).ok();
+            match poll(waits, slice.as_ref()) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(true),
+                Err(error) => return Err(io("waiting for descriptors")(error)),
+            }
+            if let Some(exit) = self.peers.gone(self.among) {
+                let PeerExit { rank, orderly } = exit;
+                return Err(Error::PeerGone {
+                    operation: OPERATION,
+                    rank,
+                    orderly,
+                });
+            }
+        }
+    }
+}
+
+fn new_socket() -> Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+        .map_err(io("making a Unix socket"))
+}
+
+fn abstract_address(name: &[u8; JobKey::LENGTH]) -> Result<SocketAddrUnix> {
+    let mut full = b"oxshmem-".to_vec();
+    full.extend(name);
+    SocketAddrUnix::new_abstract_name(&full).map_err(io("naming an abstract Unix socket"))
+}

@@ -1,0 +1,450 @@
+//! Which job the environment describes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::hub::HubListener;
+use crate::job_key::JobKey;
+use crate::protocol::{Hello, MAX_PES};
+use crate::{Bootstrap, Error, Result, Single, TcpBootstrap};
+
+/// How long joining and each collective call may take unless set otherwise.
+pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
+
+pub(crate) const RANK: &str = "OXSHMEM_RANK";
+pub(crate) const SIZE: &str = "OXSHMEM_SIZE";
+pub(crate) const LOCAL_RANK: &str = "OXSHMEM_LOCAL_RANK";
+pub(crate) const RENDEZVOUS: &str = "OXSHMEM_RENDEZVOUS";
+pub(crate) const JOB_KEY: &str = "OXSHMEM_JOB_KEY";
+const MASTER_PORT: &str = "OXSHMEM_MASTER_PORT";
+
+/// Gives a variable's value, if it is set.
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Joins the job that `lookup`'s variables describe.
+///
+/// - Under oxshmem's launcher: `OXSHMEM_RANK`, `OXSHMEM_SIZE`, `OXSHMEM_RENDEZVOUS` (host:port),
+///   `OXSHMEM_JOB_KEY`, and `OXSHMEM_LOCAL_RANK`.
+/// - Else as torchrun and others set them: `RANK`, `WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`, and
+///   `LOCAL_RANK`. Rank 0 hosts the rendezvous at that address and port; `OXSHMEM_MASTER_PORT`
+///   replaces the port where something else listens on it. With more than one PE, all need the
+///   same `OXSHMEM_JOB_KEY`.
+/// - Else it is a world of one.
+///
+/// `deadline` bounds joining and, later, each collective call. This does not wait for the other
+/// ranks: the first collective call does.
+pub fn join(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    deadline: Duration,
+) -> Result<Arc<dyn Bootstrap>> {
+    match Job::read(lookup)? {
+        Job::Single => Ok(Arc::new(Single::new())),
+        Job::Launched { address, hello } => Ok(Arc::new(TcpBootstrap::new(
+            &address, hello, deadline, None,
+        )?)),
+        Job::Hosted { address, hello } if hello.rank == 0 => {
+            let hub = host(&address)?;
+            let local = reachable(hub.address());
+            let hub = hub.serve(hello.size, hello.key)?;
+            Ok(Arc::new(TcpBootstrap::new(
+                &local.to_string(),
+                hello,
+                deadline,
+                Some(hub),
+            )?))
+        }
+        Job::Hosted { address, hello } => Ok(Arc::new(TcpBootstrap::new(
+            &address, hello, deadline, None,
+        )?)),
+    }
+}
+
+/// Whether `lookup`'s variables describe a job, well or badly: whether something launched this
+/// process as a PE.
+pub fn describes_job(lookup: &dyn Fn(&str) -> Option<String>) -> bool {
+    lookup(RANK).is_some() || (lookup("RANK").is_some() && lookup("WORLD_SIZE").is_some())
+}
+
+/// What the variables say.
+#[derive(Debug)]
+enum Job {
+    Single,
+    /// A rendezvous is at the address.
+    Launched {
+        address: String,
+        hello: Hello,
+    },
+    /// Rank 0 hosts the rendezvous at the address.
+    Hosted {
+        address: String,
+        hello: Hello,
+    },
+}
+
+impl Job {
+    fn read(lookup: Lookup<'_>) -> Result<Job> {
+        let set =
+            |names: &[&'static str]| names.iter().copied().find(|name| lookup(name).is_some());
+        if let Some(present) = set(&[RANK, SIZE, RENDEZVOUS]) {
+            return launched(&Variables {
+                lookup,
+                present,
+                hint: LAUNCHED_HINT,
+            });
+        }
+        if let Some(present) = set(&["RANK", "WORLD_SIZE"]) {
+            return hosted(&Variables {
+                lookup,
+                present,
+                hint: HOSTED_HINT,
+            });
+        }
+        Ok(Job::Single)
+    }
+}
+
+const LAUNCHED_HINT: &str = "start the program with `oxshmem run`, which sets OXSHMEM_RANK, \
+    OXSHMEM_SIZE, OXSHMEM_RENDEZVOUS and OXSHMEM_JOB_KEY, or unset them all for a world of one";
+const HOSTED_HINT: &str = "set all of RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (as torchrun \
+    does), or none of them for a world of one";
+const KEY_HINT: &str = "a job of several PEs is guarded by a key: set OXSHMEM_JOB_KEY to the same \
+    64 hexadecimal digits on all PEs, for example export OXSHMEM_JOB_KEY=$(openssl rand -hex 32) \
+    before starting them";
+const PORT_HINT: &str = "torchrun's own agent may hold MASTER_PORT: set OXSHMEM_MASTER_PORT to a \
+    free port, the same on all PEs";
+
+struct Variables<'a> {
+    lookup: Lookup<'a>,
+    present: &'static str,
+    hint: &'static str,
+}
+
+impl Variables<'_> {
+    fn get(&self, name: &'static str) -> Result<String> {
+        let Variables { present, hint, .. } = *self;
+        (self.lookup)(name).ok_or(Error::HalfSet {
+            present,
+            missing: name,
+            hint,
+        })
+    }
+
+    fn number<T: FromStr>(&self, name: &'static str, what: &str) -> Result<T> {
+        parse(name, self.get(name)?, what)
+    }
+
+    fn size(&self, name: &'static str) -> Result<u32> {
+        let size: u32 = self.number(name, "is not a number of PEs")?;
+        if (1..=MAX_PES).contains(&size) {
+            return Ok(size);
+        }
+        Err(unusable(
+            name,
+            size,
+            format!("is not a job's size: it has 1 to {MAX_PES} PEs"),
+        ))
+    }
+
+    fn rank(&self, name: &'static str, size: u32) -> Result<u32> {
+        let rank: u32 = self.number(name, "is not a rank")?;
+        if rank < size {
+            return Ok(rank);
+        }
+        let last = size - 1;
+        Err(unusable(
+            name,
+            rank,
+            format!("is not a rank of this job: it has ranks 0 to {last}"),
+        ))
+    }
+
+    /// Nothing here needs the local rank, but a wrong one hints at a mistake elsewhere.
+    fn check_local_rank(&self, name: &'static str, size: u32) -> Result<()> {
+        if (self.lookup)(name).is_some() {
+            self.rank(name, size)?;
+        }
+        Ok(())
+    }
+
+    fn key(&self) -> Result<JobKey> {
+        let Some(text) = (self.lookup)(JOB_KEY) else {
+            let (present, missing) = (self.present, JOB_KEY);
+            return Err(Error::HalfSet {
+                present,
+                missing,
+                hint: KEY_HINT,
+            });
+        };
+        JobKey::from_hex(&text).ok_or_else(|| {
+            // A key that is nearly right is still a secret.
+            let value = format!("({} characters, not shown)", text.chars().count());
+            let problem = "is not a key: it must be 64 hexadecimal digits, as `openssl rand -hex \
+                           32` prints them"
+                .to_owned();
+            Error::Variable {
+                name: JOB_KEY,
+                value,
+                problem,
+            }
+        })
+    }
+}
+
+fn parse<T: FromStr>(name: &'static str, text: String, what: &str) -> Result<T> {
+    match text.trim().parse() {
+        Ok(value) => Ok(value),
+        Err(_) => Err(Error::Variable {
+            name,
+            value: text,
+            problem: format!("{what}; give a decimal number"),
+        }),
+    }
+}
+
+fn unusable(name: &'static str, value: u32, problem: String) -> Error {
+    Error::Variable {
+        name,
+        value: value.to_string(),
+        problem,
+    }
+}
+
+fn launched(variables: &Variables<'_>) -> Result<Job> {
+    let size = variables.size(SIZE)?;
+    let rank = variables.rank(RANK, size)?;
+    variables.check_local_rank(LOCAL_RANK, size)?;
+    let address = variables.get(RENDEZVOUS)?;
+    let port = address
+        .rsplit_once(':')
+        .map(|(host, port)| (host.is_empty(), port.parse::<u16>()));
+    if !matches!(port, Some((false, Ok(1..)))) {
+        let problem = "is not an address; give host:port".to_owned();
+        return Err(Error::Variable {
+            name: RENDEZVOUS,
+            value: address,
+            problem,
+        });
+    }
+    Ok(Job::Launched {
+        address,
+        hello: Hello {
+            rank,
+            size,
+            key: variables.key()?,
+        },
+    })
+}
+
+fn hosted(variables: &Variables<'_>) -> Result<Job> {
+    let size = variables.size("WORLD_SIZE")?;
+    let rank = variables.rank("RANK", size)?;
+    variables.check_local_rank("LOCAL_RANK", size)?;
+    if size == 1 {
+        return Ok(Job::Single);
+    }
+    let host = variables.get("MASTER_ADDR")?;
+    let name = if (variables.lookup)(MASTER_PORT).is_some() {
+        MASTER_PORT
+    } else {
+        "MASTER_PORT"
+    };
+    let port: u16 = variables.number(name, "is not a port")?;
+    if port == 0 {
+        return Err(unusable(
+            name,
+            0,
+            "is not a port all PEs can know; give 1 to 65535".to_owned(),
+        ));
+    }
+    if host.trim().is_empty() {
+        let problem = "is no host's name; give the name or address of rank 0's host".to_owned();
+        return Err(Error::Variable {
+            name: "MASTER_ADDR",
+            value: host,
+            problem,
+        });
+    }
+    let host = host.trim();
+    let address = match host.parse::<Ipv6Addr>() {
+        Ok(bare) => format!("[{bare}]:{port}"),
+        Err(_) => format!("{host}:{port}"),
+    };
+    Ok(Job::Hosted {
+        address,
+        hello: Hello {
+            rank,
+            size,
+            key: variables.key()?,
+        },
+    })
+}
+
+/// Listens where the others will look for rank 0.
+///
+/// A name may have another address here than elsewhere (Debian gives a host's own name 127.0.1.1),
+/// so unless the address is a loopback by number or as `localhost`, this listens on all interfaces.
+fn host(address: &str) -> Result<HubListener> {
+    let fail = |source| Error::Listen {
+        address: address.to_owned(),
+        source,
+        hint: PORT_HINT,
+    };
+    let resolved = address.to_socket_addrs().map_err(fail)?.next();
+    let resolved = resolved.ok_or_else(|| fail(std::io::ErrorKind::NotFound.into()))?;
+    let named = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let by_number = named.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let local = resolved.ip().is_loopback() && (by_number || named == "localhost");
+    let ip = match resolved.ip() {
+        ip if local => ip,
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    HubListener::bind(SocketAddr::new(ip, resolved.port()), PORT_HINT)
+}
+
+/// Where this process reaches what listens at `address`.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+    fn read(variables: &[(&str, &str)]) -> Result<Job> {
+        Job::read(&|name| {
+            variables
+                .iter()
+                .find(|(set, _)| *set == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn complaint(variables: &[(&str, &str)]) -> String {
+        read(variables).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn no_variables_make_a_world_of_one() {
+        assert!(matches!(read(&[]), Ok(Job::Single)));
+        assert!(matches!(
+            read(&[(JOB_KEY, KEY), ("MASTER_ADDR", "x")]),
+            Ok(Job::Single)
+        ));
+        assert!(matches!(
+            read(&[("RANK", "0"), ("WORLD_SIZE", "1")]),
+            Ok(Job::Single)
+        ));
+    }
+
+    #[test]
+    fn launcher_variables_come_before_torchrun_ones() {
+        let job = read(&[
+            (RANK, "1"),
+            (SIZE, "3"),
+            (LOCAL_RANK, "1"),
+            (RENDEZVOUS, "127.0.0.1:99"),
+            (JOB_KEY, KEY),
+            ("RANK", "7"),
+            ("WORLD_SIZE", "9"),
+        ]);
+        let Ok(Job::Launched { address, hello }) = job else {
+            panic!("{job:?}")
+        };
+        assert_eq!(
+            (address.as_str(), hello.rank, hello.size),
+            ("127.0.0.1:99", 1, 3)
+        );
+    }
+
+    #[test]
+    fn torchrun_variables_name_rank_zeros_host() {
+        let base = [
+            ("RANK", "1"),
+            ("WORLD_SIZE", "2"),
+            ("MASTER_PORT", "29500"),
+            (JOB_KEY, KEY),
+        ];
+        for (host, expected) in [("node7", "node7:29500"), ("fe80::1", "[fe80::1]:29500")] {
+            let job = read(&[&base[..], &[("MASTER_ADDR", host)]].concat());
+            let Ok(Job::Hosted { address, .. }) = job else {
+                panic!("{job:?}")
+            };
+            assert_eq!(address, expected);
+        }
+        let job = read(&[&base[..], &[("MASTER_ADDR", "h"), (MASTER_PORT, "5")]].concat());
+        let Ok(Job::Hosted { address, .. }) = job else {
+            panic!("{job:?}")
+        };
+        assert_eq!(address, "h:5");
+    }
+
+    #[test]
+    fn half_set_variables_are_named() {
+        assert!(complaint(&[(RANK, "0")]).contains("OXSHMEM_RANK is set but OXSHMEM_SIZE is not"));
+        assert!(complaint(&[("RANK", "0")]).contains("RANK is set but WORLD_SIZE is not"));
+        let launched = [(RANK, "0"), (SIZE, "2"), (RENDEZVOUS, "h:1")];
+        assert!(complaint(&launched).contains("openssl rand -hex 32"));
+        let hosted = [
+            ("RANK", "0"),
+            ("WORLD_SIZE", "2"),
+            ("MASTER_ADDR", "h"),
+            ("MASTER_PORT", "1"),
+        ];
+        assert!(complaint(&hosted).contains("openssl rand -hex 32"));
+        assert!(complaint(&hosted[..3]).contains("MASTER_PORT is not"));
+    }
+
+    #[test]
+    fn malformed_variables_are_named_with_their_value() {
+        let with = |changed: (&'static str, &'static str)| {
+            let base = [
+                (RANK, "0"),
+                (SIZE, "2"),
+                (RENDEZVOUS, "h:1"),
+                (JOB_KEY, KEY),
+            ];
+            complaint(&base.map(|pair| if pair.0 == changed.0 { changed } else { pair }))
+        };
+        for (name, value) in [
+            (RANK, "2"),
+            (RANK, "-1"),
+            (RANK, "one"),
+            (RANK, ""),
+            (SIZE, "0"),
+            (SIZE, "99999999"),
+            (RENDEZVOUS, "nohost"),
+            (RENDEZVOUS, ":1"),
+            (RENDEZVOUS, "h:0"),
+        ] {
+            let complaint = with((name, value));
+            assert!(
+                complaint.contains(&format!("{name}={value:?}")),
+                "{complaint}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_malformed_key_is_reported_but_not_shown() {
+        let complaint = complaint(&[
+            (RANK, "0"),
+            (SIZE, "2"),
+            (RENDEZVOUS, "h:1"),
+            (JOB_KEY, "5ecret"),
+        ]);
+        assert!(
+            complaint.contains(JOB_KEY) && !complaint.contains("5ecret"),
+            "{complaint}"
+        );
+    }
+}

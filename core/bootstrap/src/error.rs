@@ -1,0 +1,233 @@
+//! What can go wrong while a job is started or its PEs find each other.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a bootstrap or launcher call failed, where, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An environment variable holds something unusable.
+    #[error("{name}={value:?} {problem}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What is wrong with that, and what would be right.
+        problem: String,
+    },
+    /// Some of a launcher's variables are set and some are not.
+    #[error("{present} is set but {missing} is not: {hint}")]
+    HalfSet {
+        /// A variable that is set.
+        present: &'static str,
+        /// The one that is missing.
+        missing: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The rendezvous was not reached before the deadline.
+    #[error(
+        "rank {rank} could not reach the job's rendezvous at {address} within {waited:.1?}: \
+         {source}; check that the launcher (or rank 0) runs and that this host can reach that \
+         address and port"
+    )]
+    Connect {
+        /// Who tried.
+        rank: u32,
+        /// Where.
+        address: String,
+        /// How long it tried.
+        waited: Duration,
+        /// The last attempt's failure.
+        source: io::Error,
+    },
+    /// The rendezvous could not listen on its address.
+    #[error("cannot listen on {address} for the job's rendezvous: {source}; {hint}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// Why not.
+        source: io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The rendezvous answered and would not have this PE.
+    #[error("the rendezvous at {address} refused rank {rank}: {reason}")]
+    Refused {
+        /// Who was refused.
+        rank: u32,
+        /// By whom.
+        address: String,
+        /// Its words: what is wrong and how to mend it.
+        reason: String,
+    },
+    /// Bytes that are not this protocol's.
+    #[error(
+        "malformed bootstrap message: {what}; both ends must be the same version of oxshmem, and \
+         nothing else may use the rendezvous port"
+    )]
+    Protocol {
+        /// What was found.
+        what: String,
+    },
+    /// Ranks that did not enter a collective call before its deadline.
+    #[error(
+        "{operation} timed out after {waited:.1?}: {} did not arrive; see whether they still run \
+         (a PE that exits early, hangs, or was never started)", ranks_in_words(.ranks)
+    )]
+    MissingRanks {
+        /// The call.
+        operation: &'static str,
+        /// Who is missing.
+        ranks: Vec<u32>,
+        /// How long the others waited.
+        waited: Duration,
+    },
+    /// A rank that the call needs has left the job or died.
+    #[error(
+        "{operation} needs rank {rank}, which {}",
+        if *.orderly { "has left the job" } else { "has died (its connection closed)" }
+    )]
+    PeerGone {
+        /// The call.
+        operation: &'static str,
+        /// Who is gone.
+        rank: u32,
+        /// Whether it said goodbye.
+        orderly: bool,
+    },
+    /// Ranks made different collective calls.
+    #[error(
+        "{operation}: the ranks' collective calls do not match: {what}; every rank makes the same \
+         calls in the same order"
+    )]
+    Mismatch {
+        /// The call.
+        operation: &'static str,
+        /// Who called what.
+        what: String,
+    },
+    /// The rendezvous is gone, so no peer can be reached through it any more.
+    #[error("{operation}: the job's rendezvous is lost ({why}); the launcher or rank 0 has ended")]
+    HubLost {
+        /// The call.
+        operation: &'static str,
+        /// How it ended.
+        why: String,
+    },
+    /// The job is being ended.
+    #[error("{operation}: rank {by} aborted the job with status {status}: {why}")]
+    Aborted {
+        /// The call.
+        operation: &'static str,
+        /// Who aborted.
+        by: u32,
+        /// The status it gave.
+        status: i32,
+        /// The reason it gave.
+        why: String,
+    },
+    /// This PE has said goodbye already.
+    #[error("{operation} was called after leave(): this PE is no part of the job any more")]
+    Left {
+        /// The call.
+        operation: &'static str,
+    },
+    /// A rank outside the job.
+    #[error("rank {rank} is outside the job: it has ranks 0 to {}", .size.saturating_sub(1))]
+    NoSuchRank {
+        /// The rank given.
+        rank: u32,
+        /// The job's size.
+        size: u32,
+    },
+    /// More bytes than a call takes.
+    #[error("{operation} was given {bytes} bytes and takes at most {limit}; send it in parts")]
+    TooLarge {
+        /// The call.
+        operation: &'static str,
+        /// How much it was given.
+        bytes: usize,
+        /// How much it takes.
+        limit: usize,
+    },
+    /// A handler was set twice.
+    #[error("{which} may be called once only: a handler is set already")]
+    HandlerSet {
+        /// The call.
+        which: &'static str,
+    },
+    /// Descriptors could not be passed.
+    #[error("passing descriptors between PEs failed: {what}")]
+    Descriptors {
+        /// What, and how to mend it.
+        what: String,
+    },
+    /// A launch that asks for something impossible.
+    #[error("cannot launch: {what}")]
+    Launch {
+        /// What, and how to mend it.
+        what: String,
+    },
+    /// A program could not be started.
+    #[error("cannot start {program:?} as PE {rank}: {source}")]
+    Program {
+        /// The program.
+        program: std::ffi::OsString,
+        /// The PE that it was to be.
+        rank: u32,
+        /// Why not.
+        source: io::Error,
+    },
+    /// An operating-system call failed.
+    #[error("{action}: {source}")]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+/// This crate's result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// For `map_err`: wraps an operating system's error with what was being done.
+pub(crate) fn io<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> Error {
+    move |source| Error::Io {
+        action,
+        source: source.into(),
+    }
+}
+
+/// "rank 3" or "ranks 1, 4 and 7", long lists cut.
+pub(crate) fn ranks_in_words(ranks: &[u32]) -> String {
+    const SHOWN: usize = 16;
+    match ranks {
+        [] => "no rank".to_owned(),
+        [one] => format!("rank {one}"),
+        many if many.len() > SHOWN => {
+            let shown: Vec<String> = many.iter().take(SHOWN).map(u32::to_string).collect();
+            format!("ranks {} and {} more", shown.join(", "), many.len() - SHOWN)
+        }
+        [most @ .., last] => {
+            let most: Vec<String> = most.iter().map(u32::to_string).collect();
+            format!("ranks {} and {last}", most.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranks_in_words;
+
+    #[test]
+    fn rank_lists_read_well() {
+        assert_eq!(ranks_in_words(&[3]), "rank 3");
+        assert_eq!(ranks_in_words(&[1, 4, 7]), "ranks 1, 4 and 7");
+        let many: Vec<u32> = (0..20).collect();
+        assert!(ranks_in_words(&many).ends_with("15 and 4 more"));
+    }
+}

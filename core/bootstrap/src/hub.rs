@@ -1,0 +1,175 @@
+//! The rendezvous: where a job's PEs meet.
+//!
+//! One thread serves all connections without blocking on any. It runs in the launcher's process,
+//! or in rank 0's for jobs that something else started. It carries collective calls, messages
+//! between ranks, and word of their ends; it is on no data path.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::error::io;
+use crate::job_key::JobKey;
+use crate::protocol::MAX_PES;
+use crate::wake::Wake;
+use crate::{Error, Result};
+
+mod member;
+mod server;
+mod stranger;
+
+/// A job ended by one of its ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbortNotice {
+    /// Who.
+    pub rank: u32,
+    /// With which status.
+    pub status: i32,
+    /// Why.
+    pub why: String,
+}
+
+/// What the hub's owner and its thread tell each other.
+#[derive(Debug, Default)]
+struct Control {
+    /// Owner: end now.
+    stop: bool,
+    /// Owner: these ranks' processes have ended.
+    ended: Vec<u32>,
+    /// Thread: a rank ended the job.
+    abort: Option<AbortNotice>,
+    /// Thread: how many ranks are connected and have not left.
+    present: usize,
+    /// Thread: bytes that wait to be sent.
+    backlog: usize,
+}
+
+#[derive(Debug)]
+struct Shared {
+    control: Mutex<Control>,
+    changed: Condvar,
+    /// For the hub's thread.
+    wake: Wake,
+    /// For the owner, if it waits in `poll`.
+    owner: Wake,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A rendezvous that listens and is not served yet: connections wait.
+#[derive(Debug)]
+pub(crate) struct HubListener {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl HubListener {
+    pub(crate) fn bind(address: SocketAddr, hint: &'static str) -> Result<HubListener> {
+        let fail = |source| Error::Listen {
+            address: address.to_string(),
+            source,
+            hint,
+        };
+        let listener = TcpListener::bind(address).map_err(fail)?;
+        // A longer queue than std asks for: hundreds of PEs may connect at once.
+        rustix::net::listen(&listener, 4096).map_err(|source| fail(source.into()))?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        Ok(HubListener { listener, address })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Starts the thread that serves.
+    pub(crate) fn serve(self, size: u32, key: JobKey) -> Result<Hub> {
+        if size == 0 || size > MAX_PES {
+            let what = format!("a job has 1 to {MAX_PES} PEs, not {size}");
+            return Err(Error::Launch { what });
+        }
+        let shared = Arc::new(Shared {
+            control: Mutex::default(),
+            changed: Condvar::new(),
+            wake: Wake::new()?,
+            owner: Wake::new()?,
+        });
+        let server = server::Server::new(self.listener, Arc::clone(&shared), size, key);
+        let thread = std::thread::Builder::new()
+            .name("oxshmem-hub".into())
+            .stack_size(256 << 10)
+            .spawn(move || server.run())
+            .map_err(io("starting the rendezvous' thread"))?;
+        Ok(Hub {
+            shared,
+            thread: Some(thread),
+        })
+    }
+}
+
+/// A rendezvous that is being served, until dropped.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hub {
+    /// Readable after something new, so far an abort, until [`abort`](Hub::abort) is asked.
+    pub(crate) fn attention(&self) -> &Wake {
+        &self.shared.owner
+    }
+
+    /// The rank that ended the job, if one did.
+    pub(crate) fn abort(&self) -> Option<AbortNotice> {
+        self.shared.owner.clear();
+        self.shared.lock().abort.clone()
+    }
+
+    /// Tells that `rank`'s process has ended: if it never came, the others need not wait for it.
+    pub(crate) fn process_ended(&self, rank: u32) {
+        self.shared.lock().ended.push(rank);
+        self.shared.wake.signal();
+    }
+
+    /// Waits until no rank is connected any more (those that left count as gone), at most `limit`.
+    pub(crate) fn wait_until_deserted(&self, limit: Duration) {
+        self.wait(limit, |control| {
+            control.present == 0 && control.backlog == 0
+        });
+    }
+
+    /// Waits until all that was to be sent has been, at most `limit`.
+    pub(crate) fn wait_until_sent(&self, limit: Duration) {
+        self.wait(limit, |control| control.backlog == 0);
+    }
+
+    fn wait(&self, limit: Duration, done: impl Fn(&Control) -> bool) {
+        let end = Instant::now() + limit;
+        let mut control = self.shared.lock();
+        while !done(&control) && !self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            let Some(left) = end.checked_duration_since(Instant::now()) else {
+                return;
+            };
+            let waited = self.shared.changed.wait_timeout(control, left);
+            control = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.shared.lock().stop = true;
+        self.shared.wake.signal();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the rendezvous' thread panicked");
+        }
+    }
+}

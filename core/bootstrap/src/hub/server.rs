@@ -1,0 +1,501 @@
+//! The rendezvous' thread: waits for all connections at once and answers each.
+
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::member::{Member, Standing};
+use super::stranger::{Identity, Stranger};
+use super::{AbortNotice, Shared};
+use crate::fault::Fault;
+use crate::job_key::JobKey;
+use crate::protocol::{Frame, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
+use crate::rounds::{Rounds, Step};
+
+/// Connections that may be open without having said who they are; more push out the oldest.
+const MAX_STRANGERS: usize = 256;
+/// Bytes that may wait for one rank before those that send to it are made to wait.
+const MAX_BACKLOG: usize = 4 << 20;
+/// How long new connections wait when the process has no descriptor left for them.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+pub(super) struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    key: JobKey,
+    members: Vec<Member>,
+    strangers: Vec<Stranger>,
+    rounds: Rounds,
+    accept_after: Option<Instant>,
+    scratch: Vec<u8>,
+}
+
+/// What `poll` watched.
+#[derive(Clone, Copy)]
+enum Source {
+    Wake,
+    Listener,
+    Stranger(usize),
+    Member(usize),
+}
+
+impl Server {
+    pub(super) fn new(
+        listener: TcpListener,
+        shared: Arc<Shared>,
+        size: u32,
+        key: JobKey,
+    ) -> Server {
+        Server {
+            listener,
+            shared,
+            key,
+            members: (0..size).map(|_| Member::absent()).collect(),
+            strangers: Vec::new(),
+            rounds: Rounds::new(size),
+            accept_after: None,
+            scratch: vec![0; 64 << 10],
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        loop {
+            let ready = match self.wait() {
+                Ok(ready) => ready,
+                Err(error) => {
+                    tracing::error!("the rendezvous cannot wait for its connections: {error}");
+                    return;
+                }
+            };
+            for (source, events) in ready {
+                match source {
+                    Source::Wake => {
+                        if !self.heed_owner() {
+                            return;
+                        }
+                    }
+                    Source::Listener => self.accept(),
+                    Source::Stranger(index) => self.meet(index),
+                    Source::Member(index) => self.serve(index, events),
+                }
+            }
+            self.expire();
+            self.flush();
+        }
+    }
+
+    /// Waits until something is ready or due. Strangers come last to first, so that the indices
+    /// stay right while some are removed.
+    fn wait(&self) -> rustix::io::Result<Vec<(Source, PollFlags)>> {
+        let mut sources = vec![Source::Wake];
+        let mut waits = vec![PollFd::new(&self.shared.wake, PollFlags::IN)];
+        for (index, member) in self.members.iter().enumerate() {
+            let Some(stream) = &member.stream else {
+                continue;
+            };
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, member.held.is_none());
+            events.set(PollFlags::OUT, member.backlog() > 0);
+            sources.push(Source::Member(index));
+            waits.push(PollFd::from_borrowed_fd(stream.as_fd(), events));
+        }
+        for (index, stranger) in self.strangers.iter().enumerate().rev() {
+            sources.push(Source::Stranger(index));
+            waits.push(PollFd::from_borrowed_fd(
+                stranger.stream.as_fd(),
+                PollFlags::IN,
+            ));
+        }
+        if self.accept_after.is_none() {
+            sources.push(Source::Listener);
+            waits.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
+        let due = self
+            .strangers
+            .iter()
+            .map(Stranger::until)
+            .chain(self.rounds.deadline());
+        let due = due.chain(self.accept_after).min();
+        let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
+        // Rounded up, so as not to wake just before the time and find nothing due.
+        let timeout =
+            timeout.and_then(|left| Timespec::try_from(left + Duration::from_millis(1)).ok());
+        match poll(&mut waits, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+        let ready = sources.into_iter().zip(waits.iter().map(PollFd::revents));
+        Ok(ready.filter(|(_, events)| !events.is_empty()).collect())
+    }
+
+    /// Does what the owner asks; false if that is to end.
+    fn heed_owner(&mut self) -> bool {
+        self.shared.wake.clear();
+        let (stop, ended) = {
+            let mut control = self.shared.lock();
+            (control.stop, std::mem::take(&mut control.ended))
+        };
+        for rank in ended {
+            let absent = |member: &Member| member.standing == Standing::Absent;
+            if self.members.get(rank as usize).is_some_and(absent) {
+                self.end(rank, false);
+            }
+        }
+        !stop
+    }
+
+    fn accept(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    if stream.set_nonblocking(true).is_err() {
+                        continue;
+                    }
+                    // Without it frames are late, never wrong.
+                    let _ = stream.set_nodelay(true);
+                    if self.strangers.len() >= MAX_STRANGERS {
+                        // PEs speak at once, so the oldest silent one is none.
+                        self.strangers.remove(0);
+                    }
+                    self.strangers.push(Stranger::new(stream, Instant::now()));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+                    ) => {}
+                Err(error) => {
+                    tracing::warn!("the rendezvous cannot accept a connection: {error}");
+                    self.accept_after = Some(Instant::now() + ACCEPT_PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Hears a stranger, and makes a member of it if it is one.
+    fn meet(&mut self, index: usize) {
+        let Some(stranger) = self.strangers.get_mut(index) else {
+            return;
+        };
+        let identity = stranger.listen();
+        if matches!(identity, Identity::Unknown) {
+            return;
+        }
+        let stranger = self.strangers.remove(index);
+        match identity {
+            Identity::Unknown | Identity::Nobody => {}
+            Identity::Refused(why) => stranger.refuse(why),
+            Identity::Pe(hello) => match self.objection(&hello) {
+                Some(why) => stranger.refuse(why),
+                None => {
+                    let Some(member) = self.members.get_mut(hello.rank as usize) else {
+                        return;
+                    };
+                    member.standing = Standing::Present;
+                    member.stream = Some(stranger.stream);
+                    member.queue_first(Frame::Welcome.encode().into());
+                }
+            },
+        }
+    }
+
+    /// Why this PE cannot join, if so. The key comes first: without it, nothing is told.
+    fn objection(&self, hello: &Hello) -> Option<String> {
+        let size = self.members.len();
+        if !hello.key.matches(&self.key) {
+            return Some(
+                "its job key is not this job's; start all PEs with the same OXSHMEM_JOB_KEY, and \
+                 check that no other job uses this address and port"
+                    .to_owned(),
+            );
+        }
+        if hello.size as usize != size {
+            return Some(format!(
+                "it was told that the job has {} PEs, but the rendezvous was told {size}; start \
+                 all with the same number",
+                hello.size
+            ));
+        }
+        let rank = hello.rank;
+        match self
+            .members
+            .get(rank as usize)
+            .map(|member| member.standing)
+        {
+            Some(Standing::Absent) => None,
+            Some(Standing::Present) => Some(format!(
+                "another process is rank {rank} of this job already; give each PE its own rank"
+            )),
+            Some(Standing::Left | Standing::Died) => Some(format!(
+                "rank {rank} of this job has ended already; a process joins once, and an ended PE \
+                 is not replaced"
+            )),
+            None => Some(format!("the job has ranks 0 to {}", size.saturating_sub(1))),
+        }
+    }
+
+    /// Reads from a member and does what it says.
+    fn serve(&mut self, index: usize, events: PollFlags) {
+        if !events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return;
+        }
+        let Some(member) = self.members.get_mut(index) else {
+            return;
+        };
+        let open = if member.held.is_some() {
+            // It is not read from; what is reported here is its end.
+            Ok(false)
+        } else {
+            member.fill(&mut self.scratch)
+        };
+        if !matches!(open, Ok(true)) {
+            // What it said before its end is still heeded; its end waits for that.
+            member.finished = true;
+            member.stream = None;
+        }
+        self.obey(index);
+    }
+
+    /// Does what a member's whole frames say, until one has to wait.
+    fn obey(&mut self, index: usize) {
+        loop {
+            let Some(member) = self.members.get_mut(index) else {
+                return;
+            };
+            if let Some((to, frame)) = member.held.take() {
+                self.pass_on(index, to, frame);
+                if self
+                    .members
+                    .get(index)
+                    .is_some_and(|member| member.held.is_some())
+                {
+                    return;
+                }
+                continue;
+            }
+            match member.next_frame() {
+                Ok(Some(frame)) => self.act(index, frame),
+                Ok(None) => {
+                    if member.finished {
+                        self.disconnect(index);
+                    }
+                    return;
+                }
+                Err(error) => {
+                    tracing::error!(rank = index, "dropped a PE's connection: {error}");
+                    self.disconnect(index);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, index: usize, frame: Frame) {
+        let Ok(rank) = u32::try_from(index) else {
+            return;
+        };
+        let broken = match frame {
+            Frame::Enter {
+                sequence,
+                kind,
+                deadline,
+                bytes,
+            } => {
+                let share = MAX_GATHERED_BYTES / self.members.len();
+                let limit = if kind == Kind::Barrier { 0 } else { share };
+                if bytes.len() <= limit {
+                    let step = self.rounds.enter(rank, sequence, kind, deadline, bytes);
+                    self.announce(step);
+                    return;
+                }
+                "more bytes than a collective call takes"
+            }
+            Frame::Message {
+                rank: to,
+                channel,
+                bytes,
+            } => {
+                if bytes.len() <= MAX_MESSAGE_BYTES && (to as usize) < self.members.len() {
+                    let frame = Frame::Message {
+                        rank,
+                        channel,
+                        bytes,
+                    }
+                    .encode();
+                    self.pass_on(index, to, frame.into());
+                    return;
+                }
+                "a message that is too long or to no rank"
+            }
+            Frame::Abort { status, why, .. } => {
+                self.abort(AbortNotice { rank, status, why });
+                return;
+            }
+            Frame::Leave => {
+                if self
+                    .members
+                    .get(index)
+                    .is_some_and(|m| m.standing == Standing::Present)
+                {
+                    self.end(rank, true);
+                }
+                return;
+            }
+            Frame::Welcome
+            | Frame::Refusal(_)
+            | Frame::Complete { .. }
+            | Frame::Failed { .. }
+            | Frame::Exit { .. } => "a frame that only the rendezvous sends",
+        };
+        tracing::error!(rank, "dropped a PE's connection: it sent {broken}");
+        self.disconnect(index);
+    }
+
+    /// Queues a message, or holds it (and its sender) while its target has too much to take.
+    fn pass_on(&mut self, from: usize, to: u32, frame: Arc<[u8]>) {
+        let Some(target) = self.members.get_mut(to as usize) else {
+            return;
+        };
+        if target.listens() && target.backlog() > MAX_BACKLOG {
+            if let Some(sender) = self.members.get_mut(from) {
+                sender.held = Some((to, frame));
+            }
+        } else {
+            target.queue(frame);
+        }
+    }
+
+    fn announce(&mut self, step: Step) {
+        match step {
+            Step::Wait => {}
+            Step::Complete { sequence, parts } => {
+                let frame: Arc<[u8]> = Frame::Complete { sequence, parts }.encode().into();
+                for member in &mut self.members {
+                    member.queue(Arc::clone(&frame));
+                }
+            }
+            Step::Failed {
+                sequence,
+                fault,
+                ranks,
+            } => {
+                let frame: Arc<[u8]> = Frame::Failed { sequence, fault }.encode().into();
+                for rank in ranks {
+                    if let Some(member) = self.members.get_mut(rank as usize) {
+                        member.queue(Arc::clone(&frame));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A rank has left or died: tells all others.
+    fn end(&mut self, rank: u32, orderly: bool) {
+        let Some(member) = self.members.get_mut(rank as usize) else {
+            return;
+        };
+        member.standing = if orderly {
+            Standing::Left
+        } else {
+            Standing::Died
+        };
+        let step = self.rounds.gone(rank, orderly);
+        self.announce(step);
+        let frame: Arc<[u8]> = Frame::Exit { rank, orderly }.encode().into();
+        for (_, other) in (0..)
+            .zip(&mut self.members)
+            .filter(|(other, _)| *other != rank)
+        {
+            other.queue(Arc::clone(&frame));
+        }
+    }
+
+    /// A member's connection is over.
+    fn disconnect(&mut self, index: usize) {
+        let Some(member) = self.members.get_mut(index) else {
+            return;
+        };
+        let died = member.standing == Standing::Present;
+        member.disconnect();
+        if died && let Ok(rank) = u32::try_from(index) {
+            self.end(rank, false);
+        }
+    }
+
+    fn abort(&mut self, notice: AbortNotice) {
+        let AbortNotice {
+            rank: by,
+            status,
+            why,
+        } = notice.clone();
+        {
+            let mut control = self.shared.lock();
+            if control.abort.is_some() {
+                return;
+            }
+            control.abort = Some(notice);
+        }
+        // The owner hears of it before any PE ends because of it.
+        self.shared.owner.signal();
+        let fault = Fault::Aborted {
+            by,
+            status,
+            why: why.clone(),
+        };
+        let step = self.rounds.fail(fault, None);
+        self.announce(step);
+        let frame: Arc<[u8]> = Frame::Abort { by, status, why }.encode().into();
+        for member in &mut self.members {
+            member.queue(Arc::clone(&frame));
+        }
+    }
+
+    fn expire(&mut self) {
+        let now = Instant::now();
+        self.strangers.retain(|stranger| stranger.until() > now);
+        self.accept_after = self.accept_after.filter(|after| *after > now);
+        let step = self.rounds.expire(now);
+        self.announce(step);
+    }
+
+    /// Sends what can be sent, lets held senders go on, and tells the owner where things stand.
+    fn flush(&mut self) {
+        // What a broken connection's end queues for others is sent in a further pass.
+        for _ in 0..2 {
+            for index in 0..self.members.len() {
+                let Some(member) = self.members.get_mut(index) else {
+                    continue;
+                };
+                if member.backlog() > 0 && member.flush().is_err() {
+                    self.disconnect(index);
+                }
+            }
+            for index in 0..self.members.len() {
+                if self
+                    .members
+                    .get(index)
+                    .is_some_and(|member| member.held.is_some())
+                {
+                    self.obey(index);
+                }
+            }
+        }
+        let present = |member: &&Member| member.standing == Standing::Present;
+        let connected = self.members.iter().filter(|member| member.stream.is_some());
+        let (present, backlog) = (
+            self.members.iter().filter(present).count(),
+            connected.map(Member::backlog).sum::<usize>(),
+        );
+        let mut control = self.shared.lock();
+        if (control.present, control.backlog) != (present, backlog) {
+            (control.present, control.backlog) = (present, backlog);
+            self.shared.changed.notify_all();
+        }
+    }
+}

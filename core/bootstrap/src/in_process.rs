@@ -1,0 +1,387 @@
+//! PEs that are threads of one process.
+
+use std::collections::HashMap;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::delivery::{Delivery, join_service};
+use crate::descriptors::check_list;
+use crate::error::io;
+use crate::fault::Fault;
+use crate::protocol::{Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
+use crate::rounds::{Rounds, Step};
+use crate::{Bootstrap, DEFAULT_DEADLINE, Error, ExitHandler, MessageHandler, PeerExit, Result};
+
+/// A PE that is a thread: one of a [`group`](InProcess::group).
+///
+/// Dropping it without [`leave`](Bootstrap::leave) counts as dying. [`abort`](Bootstrap::abort)
+/// makes every call of the whole group fail from then on, since a thread cannot be killed. Handlers
+/// run on a thread of the PE's own, which exists once one is set.
+#[derive(Debug)]
+pub struct InProcess {
+    rank: u32,
+    group: Arc<Group>,
+    /// This PE's next collective call; held during it.
+    sequence: Mutex<u64>,
+    service: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Group {
+    size: u32,
+    deadline: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+    deliveries: Vec<Arc<Delivery>>,
+}
+
+/// A finished collective call, until all have taken its result.
+#[derive(Debug)]
+struct Finished {
+    result: std::result::Result<Arc<Vec<Vec<u8>>>, Fault>,
+    untaken: u32,
+}
+
+/// Descriptors on their way among the PEs of a list.
+#[derive(Debug, Default)]
+struct Exchange {
+    given: HashMap<u32, Vec<OwnedFd>>,
+    taken: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    rounds: Rounds,
+    finished: HashMap<u64, Finished>,
+    ended: Vec<PeerExit>,
+    /// How often each PE has called with each list, and the exchanges under way.
+    exchange_counts: HashMap<(u32, Vec<u32>), u64>,
+    exchanges: HashMap<(Vec<u32>, u64), Exchange>,
+}
+
+impl InProcess {
+    /// The PEs of a group of `size` (at least one), in rank order, with the default deadline.
+    pub fn group(size: u32) -> Vec<Arc<InProcess>> {
+        Self::group_with_deadline(size, DEFAULT_DEADLINE)
+    }
+
+    /// As [`group`](Self::group), with another deadline for collective calls.
+    pub fn group_with_deadline(size: u32, deadline: Duration) -> Vec<Arc<InProcess>> {
+        let group = Arc::new(Group {
+            size,
+            deadline,
+            state: Mutex::new(State {
+                rounds: Rounds::new(size),
+                finished: HashMap::new(),
+                ended: Vec::new(),
+                exchange_counts: HashMap::new(),
+                exchanges: HashMap::new(),
+            }),
+            changed: Condvar::new(),
+            deliveries: (0..size).map(|_| Arc::default()).collect(),
+        });
+        let member = |rank| {
+            let (group, sequence, service) =
+                (Arc::clone(&group), Mutex::default(), Mutex::default());
+            Arc::new(InProcess {
+                rank,
+                group,
+                sequence,
+                service,
+            })
+        };
+        (0..size).map(member).collect()
+    }
+
+    fn delivery(&self) -> &Arc<Delivery> {
+        // `group` makes one delivery per rank, and ranks are its indices.
+        &self.group.deliveries[self.rank as usize]
+    }
+
+    fn start_service(&self) -> Result<()> {
+        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        if service.is_none() {
+            let delivery = Arc::clone(self.delivery());
+            let thread = std::thread::Builder::new()
+                .name(format!("receive-{}", self.rank))
+                .stack_size(crate::SERVICE_STACK)
+                .spawn(move || delivery.serve())
+                .map_err(io("starting the receive service's thread"))?;
+            *service = Some(thread);
+        }
+        Ok(())
+    }
+
+    /// Fails if the group was aborted or this PE has left.
+    fn check(&self, operation: &'static str) -> Result<MutexGuard<'_, State>> {
+        let state = self.group.lock();
+        if state.ended.iter().any(|exit| exit.rank == self.rank) {
+            return Err(Error::Left { operation });
+        }
+        match state.rounds.fault() {
+            Some(fault @ Fault::Aborted { .. }) => Err(fault.error(operation)),
+            _ => Ok(state),
+        }
+    }
+
+    fn collect(&self, kind: Kind, bytes: Vec<u8>) -> Result<Arc<Vec<Vec<u8>>>> {
+        let operation = kind.name();
+        let mut turn = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
+        let sequence = *turn;
+        let mut state = self.check(operation)?;
+        *turn += 1;
+        let step = state
+            .rounds
+            .enter(self.rank, sequence, kind, self.group.deadline, bytes);
+        self.group.announce(&mut state, step);
+        loop {
+            if let Some(finished) = state.finished.get_mut(&sequence) {
+                let result = finished.result.clone();
+                finished.untaken -= 1;
+                if finished.untaken == 0 {
+                    state.finished.remove(&sequence);
+                }
+                return result.map_err(|fault| fault.error(operation));
+            }
+            if let Some(fault) = state.rounds.fault() {
+                return Err(fault.error(operation));
+            }
+            let now = Instant::now();
+            let end = state.rounds.deadline().unwrap_or(now);
+            if end <= now {
+                let step = state.rounds.expire(now);
+                self.group.announce(&mut state, step);
+                continue;
+            }
+            state = self.group.wait(state, end - now);
+        }
+    }
+
+    fn end(&self, orderly: bool) {
+        let exit = PeerExit {
+            rank: self.rank,
+            orderly,
+        };
+        let mut state = self.group.lock();
+        if state.ended.iter().any(|ended| ended.rank == self.rank) {
+            return;
+        }
+        state.ended.push(exit);
+        let step = state.rounds.gone(self.rank, orderly);
+        self.group.announce(&mut state, step);
+        for (_, delivery) in (0..)
+            .zip(&self.group.deliveries)
+            .filter(|(rank, _)| *rank != self.rank)
+        {
+            delivery.push_exit(exit);
+        }
+        drop(state);
+        self.group.changed.notify_all();
+    }
+}
+
+impl Group {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, limit: Duration) -> MutexGuard<'a, State> {
+        self.changed
+            .wait_timeout(state, limit)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+    }
+
+    /// Completed calls keep their result for each PE; failures are told by the rounds' fault.
+    fn announce(&self, state: &mut State, step: Step) {
+        match step {
+            Step::Wait => return,
+            Step::Complete { sequence, parts } => {
+                let finished = Finished {
+                    result: Ok(Arc::new(parts)),
+                    untaken: self.size,
+                };
+                state.finished.insert(sequence, finished);
+            }
+            Step::Failed { .. } => {}
+        }
+        self.changed.notify_all();
+    }
+}
+
+impl Bootstrap for InProcess {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.group.size
+    }
+
+    fn describe(&self) -> String {
+        format!("in-process: thread {} of {}", self.rank, self.group.size)
+    }
+
+    fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let limit = MAX_GATHERED_BYTES / self.group.size as usize;
+        if mine.len() > limit {
+            return Err(Error::TooLarge {
+                operation: "allgather",
+                bytes: mine.len(),
+                limit,
+            });
+        }
+        self.collect(Kind::Allgather, mine.to_vec())
+            .map(Arc::unwrap_or_clone)
+    }
+
+    fn barrier(&self) -> Result<()> {
+        self.collect(Kind::Barrier, Vec::new()).map(drop)
+    }
+
+    fn send(&self, to: u32, message: &[u8]) -> Result<()> {
+        let operation = "send";
+        let size = self.group.size;
+        let target = self.group.deliveries.get(to as usize);
+        let target = target.ok_or(Error::NoSuchRank { rank: to, size })?;
+        if message.len() > MAX_MESSAGE_BYTES {
+            let (bytes, limit) = (message.len(), MAX_MESSAGE_BYTES);
+            return Err(Error::TooLarge {
+                operation,
+                bytes,
+                limit,
+            });
+        }
+        let state = self.check(operation)?;
+        if let Some(exit) = state.ended.iter().find(|exit| exit.rank == to) {
+            return Err(Error::PeerGone {
+                operation,
+                rank: to,
+                orderly: exit.orderly,
+            });
+        }
+        // Still under the lock, so that no message comes after its sender's end.
+        target.push_message(self.rank, message.to_vec());
+        Ok(())
+    }
+
+    fn on_message(&self, handler: MessageHandler) -> Result<()> {
+        self.delivery().set_on_message(handler)?;
+        self.start_service()
+    }
+
+    fn on_exit(&self, handler: ExitHandler) -> Result<()> {
+        self.delivery().set_on_exit(handler)?;
+        self.start_service()
+    }
+
+    fn share_descriptors(
+        &self,
+        among: &[u32],
+        mine: &[BorrowedFd<'_>],
+        deadline: Duration,
+    ) -> Result<Vec<Vec<OwnedFd>>> {
+        let operation = "share_descriptors";
+        check_list(among, self.rank, self.group.size)?;
+        let start = Instant::now();
+        let copies = mine
+            .iter()
+            .map(BorrowedFd::try_clone_to_owned)
+            .collect::<std::io::Result<_>>();
+        let copies = copies.map_err(io("duplicating a descriptor"))?;
+
+        let mut state = self.check(operation)?;
+        let count = state
+            .exchange_counts
+            .entry((self.rank, among.to_vec()))
+            .or_default();
+        let key = (among.to_vec(), *count);
+        *count += 1;
+        state
+            .exchanges
+            .entry(key.clone())
+            .or_default()
+            .given
+            .insert(self.rank, copies);
+        self.group.changed.notify_all();
+        loop {
+            if let Some(exchange) = state.exchanges.get_mut(&key)
+                && exchange.given.len() == among.len()
+            {
+                let copies = exchange.copies_for(self.rank, among);
+                exchange.taken += 1;
+                if exchange.taken == among.len() {
+                    state.exchanges.remove(&key);
+                }
+                return copies.map_err(io("duplicating a peer's descriptor"));
+            }
+            if let Some(fault @ Fault::Aborted { .. }) = state.rounds.fault() {
+                return Err(fault.error(operation));
+            }
+            if let Some(exit) = state.ended.iter().find(|exit| among.contains(&exit.rank)) {
+                return Err(Error::PeerGone {
+                    operation,
+                    rank: exit.rank,
+                    orderly: exit.orderly,
+                });
+            }
+            let Some(left) = deadline.checked_sub(start.elapsed()) else {
+                let came = |rank: &&u32| {
+                    state
+                        .exchanges
+                        .get(&key)
+                        .is_some_and(|e| e.given.contains_key(rank))
+                };
+                let ranks = among.iter().filter(|rank| !came(rank)).copied().collect();
+                return Err(Error::MissingRanks {
+                    operation,
+                    ranks,
+                    waited: start.elapsed(),
+                });
+            };
+            state = self.group.wait(state, left);
+        }
+    }
+
+    fn abort(&self, status: i32, why: &str) {
+        let fault = Fault::Aborted {
+            by: self.rank,
+            status,
+            why: why.to_owned(),
+        };
+        let mut state = self.group.lock();
+        let step = state.rounds.fail(fault, None);
+        self.group.announce(&mut state, step);
+    }
+
+    fn leave(&self) {
+        self.end(true);
+    }
+}
+
+impl Exchange {
+    fn copies_for(&self, rank: u32, among: &[u32]) -> std::io::Result<Vec<Vec<OwnedFd>>> {
+        let copies = among.iter().map(|from| match self.given.get(from) {
+            Some(given) if *from != rank => given.iter().map(OwnedFd::try_clone).collect(),
+            _ => Ok(Vec::new()),
+        });
+        copies.collect()
+    }
+}
+
+impl Drop for InProcess {
+    fn drop(&mut self) {
+        self.end(false);
+        self.delivery().close();
+        let service = self
+            .service
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(service) = service {
+            join_service(service);
+        }
+    }
+}

@@ -1,0 +1,637 @@
+//! The bytes between a PE and the job's rendezvous.
+//!
+//! A PE opens with a [`Hello`] of fixed size; until it is accepted, nothing longer is read from it.
+//! Then both sides exchange frames: a length (u32, little endian, of the body), a kind (u8), the
+//! body. Lengths are checked before anything is stored, and memory grows with the bytes that come,
+//! never with the length that is announced.
+
+use std::time::Duration;
+
+use crate::fault::Fault;
+use crate::job_key::JobKey;
+use crate::{Error, Result};
+
+/// Bytes that all ranks together may give to one allgather.
+pub const MAX_GATHERED_BYTES: usize = 64 << 20;
+/// Bytes that one message may have.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+/// Bytes of a reason given in words.
+const MAX_WORDS: usize = 4096;
+/// The longest body: a whole allgather's result and its table of lengths.
+pub(crate) const MAX_BODY: usize = MAX_GATHERED_BYTES + (4 << 20);
+/// Most PEs in a job: bounds what a hello can make the rendezvous store.
+pub(crate) const MAX_PES: u32 = 1 << 16;
+
+const MAGIC: [u8; 8] = *b"\x89OXSHMEM";
+const VERSION: u32 = 1;
+/// Bytes of a hello.
+pub(crate) const HELLO_BYTES: usize = 8 + 4 + 4 + 4 + JobKey::LENGTH;
+/// Bytes before a frame's body.
+pub(crate) const HEADER_BYTES: usize = 5;
+
+/// What a PE says first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hello {
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+    pub(crate) key: JobKey,
+}
+
+/// Why the first bytes of a connection are no acceptable hello.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BadHello {
+    /// Not this protocol at all: not worth an answer.
+    Stranger,
+    /// This protocol, in another version.
+    Version(u32),
+}
+
+impl Hello {
+    pub(crate) fn encode(&self) -> [u8; HELLO_BYTES] {
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.rank.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.size.to_le_bytes());
+        bytes[20..].copy_from_slice(self.key.bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8; HELLO_BYTES]) -> std::result::Result<Hello, BadHello> {
+        if !Hello::may_begin(bytes) {
+            return Err(BadHello::Stranger);
+        }
+        let word = |at: usize| {
+            let mut word = [0; 4];
+            word.copy_from_slice(&bytes[at..at + 4]);
+            u32::from_le_bytes(word)
+        };
+        let version = word(8);
+        if version != VERSION {
+            return Err(BadHello::Version(version));
+        }
+        let mut key = [0; JobKey::LENGTH];
+        key.copy_from_slice(&bytes[20..]);
+        Ok(Hello {
+            rank: word(12),
+            size: word(16),
+            key: JobKey::from_bytes(key),
+        })
+    }
+
+    /// Whether a hello may begin with these bytes, however few.
+    pub(crate) fn may_begin(bytes: &[u8]) -> bool {
+        bytes.iter().zip(&MAGIC).all(|(byte, magic)| byte == magic)
+    }
+}
+
+/// What to tell a PE of another version.
+pub(crate) fn version_refusal(theirs: u32) -> String {
+    format!(
+        "it speaks version {theirs} of the bootstrap protocol and the rendezvous version \
+         {VERSION}; build all of the job's programs and its launcher with one version of oxshmem"
+    )
+}
+
+/// A collective call's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Barrier,
+    Allgather,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Barrier => "barrier",
+            Kind::Allgather => "allgather",
+        }
+    }
+}
+
+/// Who a message is for within its PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// The user's message handler.
+    User,
+    /// The exchange of descriptors.
+    Descriptors,
+}
+
+/// One frame, either way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    /// Hub: the hello is accepted.
+    Welcome,
+    /// Hub: the hello is not accepted, and why.
+    Refusal(String),
+    /// PE: enters a collective call.
+    Enter {
+        sequence: u64,
+        kind: Kind,
+        deadline: Duration,
+        bytes: Vec<u8>,
+    },
+    /// Hub: all have entered; every rank's bytes (none for a barrier).
+    Complete { sequence: u64, parts: Vec<Vec<u8>> },
+    /// Hub: the collective call fails.
+    Failed { sequence: u64, fault: Fault },
+    /// PE: bytes for a rank. Hub: bytes from a rank.
+    Message {
+        rank: u32,
+        channel: Channel,
+        bytes: Vec<u8>,
+    },
+    /// PE: end the job. Hub: the job ends.
+    Abort { by: u32, status: i32, why: String },
+    /// PE: goodbye.
+    Leave,
+    /// Hub: a rank left or died.
+    Exit { rank: u32, orderly: bool },
+}
+
+/// Appends little-endian fields to a frame.
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u8(&mut self, value: u8) -> &mut Self {
+        self.0.push(value);
+        self
+    }
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.bytes(&value.to_le_bytes())
+    }
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.bytes(&value.to_le_bytes())
+    }
+    fn bytes(&mut self, value: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(value);
+        self
+    }
+    fn words(&mut self, text: &str) -> &mut Self {
+        let mut end = text.len().min(MAX_WORDS);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.bytes(&text.as_bytes()[..end])
+    }
+    fn duration(&mut self, value: Duration) -> &mut Self {
+        self.u64(u64::try_from(value.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Takes fields from the front of a body.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self
+            .0
+            .split_at_checked(count)
+            .ok_or_else(|| Error::Protocol {
+                what: format!("a frame that ends {} bytes too early", count - self.0.len()),
+            })?;
+        self.0 = rest;
+        Ok(taken)
+    }
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+    fn u8(&mut self) -> Result<u8> {
+        Ok(u8::from_le_bytes(self.array()?))
+    }
+    fn flag(&mut self) -> Result<bool> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(malformed("flag", other)),
+        }
+    }
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+    fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+    fn duration(&mut self) -> Result<Duration> {
+        Ok(Duration::from_millis(self.u64()?))
+    }
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+    fn words(&mut self) -> Result<String> {
+        let bytes = self.rest();
+        if bytes.len() > MAX_WORDS {
+            return Err(Error::Protocol {
+                what: format!("a reason of {} bytes", bytes.len()),
+            });
+        }
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    }
+    fn end(&self) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Protocol {
+            what: format!("a frame with {} bytes too many", self.0.len()),
+        })
+    }
+}
+
+fn malformed(field: &str, value: u8) -> Error {
+    Error::Protocol {
+        what: format!("a {field} of {value}"),
+    }
+}
+
+impl Frame {
+    /// The frame's bytes, header included. Callers check sizes first; a body is never cut.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let body_hint = match self {
+            Frame::Enter { bytes, .. } | Frame::Message { bytes, .. } => bytes.len() + 32,
+            Frame::Complete { parts, .. } => {
+                parts.iter().map(|part| part.len() + 4).sum::<usize>() + 16
+            }
+            _ => 64,
+        };
+        let mut to = Writer(Vec::with_capacity(HEADER_BYTES + body_hint));
+        to.u32(0);
+        match self {
+            Frame::Welcome => to.u8(1),
+            Frame::Refusal(why) => to.u8(2).words(why),
+            Frame::Enter {
+                sequence,
+                kind,
+                deadline,
+                bytes,
+            } => {
+                let kind = match kind {
+                    Kind::Barrier => 0,
+                    Kind::Allgather => 1,
+                };
+                to.u8(3)
+                    .u64(*sequence)
+                    .u8(kind)
+                    .duration(*deadline)
+                    .bytes(bytes)
+            }
+            Frame::Complete { sequence, parts } => {
+                to.u8(4).u64(*sequence);
+                for part in parts {
+                    to.u32(u32::try_from(part.len()).unwrap_or(u32::MAX))
+                        .bytes(part);
+                }
+                &mut to
+            }
+            Frame::Failed { sequence, fault } => {
+                to.u8(5).u64(*sequence);
+                encode_fault(&mut to, fault);
+                &mut to
+            }
+            Frame::Message {
+                rank,
+                channel,
+                bytes,
+            } => {
+                let channel = match channel {
+                    Channel::User => 0,
+                    Channel::Descriptors => 1,
+                };
+                to.u8(6).u32(*rank).u8(channel).bytes(bytes)
+            }
+            Frame::Abort { by, status, why } => {
+                to.u8(7).u32(*by).bytes(&status.to_le_bytes()).words(why)
+            }
+            Frame::Leave => to.u8(8),
+            Frame::Exit { rank, orderly } => to.u8(9).u32(*rank).u8(u8::from(*orderly)),
+        };
+        let mut frame = to.0;
+        let body = u32::try_from(frame.len() - HEADER_BYTES).unwrap_or(u32::MAX);
+        frame[..4].copy_from_slice(&body.to_le_bytes());
+        frame
+    }
+
+    /// The frame of this kind and body.
+    fn decode(kind: u8, body: &[u8]) -> Result<Frame> {
+        let mut from = Reader(body);
+        let frame = match kind {
+            1 => Frame::Welcome,
+            2 => Frame::Refusal(from.words()?),
+            3 => Frame::Enter {
+                sequence: from.u64()?,
+                kind: match from.u8()? {
+                    0 => Kind::Barrier,
+                    1 => Kind::Allgather,
+                    other => return Err(malformed("collective kind", other)),
+                },
+                deadline: from.duration()?,
+                bytes: from.rest().to_vec(),
+            },
+            4 => {
+                let sequence = from.u64()?;
+                let mut parts = Vec::new();
+                while !from.0.is_empty() {
+                    let length = from.u32()?;
+                    parts.push(from.take(length as usize)?.to_vec());
+                }
+                Frame::Complete { sequence, parts }
+            }
+            5 => Frame::Failed {
+                sequence: from.u64()?,
+                fault: decode_fault(&mut from)?,
+            },
+            6 => Frame::Message {
+                rank: from.u32()?,
+                channel: match from.u8()? {
+                    0 => Channel::User,
+                    1 => Channel::Descriptors,
+                    other => return Err(malformed("channel", other)),
+                },
+                bytes: from.rest().to_vec(),
+            },
+            7 => Frame::Abort {
+                by: from.u32()?,
+                status: i32::from_le_bytes(from.array()?),
+                why: from.words()?,
+            },
+            8 => Frame::Leave,
+            9 => Frame::Exit {
+                rank: from.u32()?,
+                orderly: from.flag()?,
+            },
+            other => return Err(malformed("frame kind", other)),
+        };
+        from.end()?;
+        Ok(frame)
+    }
+}
+
+fn encode_fault(to: &mut Writer, fault: &Fault) {
+    match fault {
+        Fault::Missing { ranks, waited } => {
+            to.u8(0).duration(*waited);
+            for rank in ranks {
+                to.u32(*rank);
+            }
+        }
+        Fault::Gone { rank, orderly } => {
+            to.u8(1).u32(*rank).u8(u8::from(*orderly));
+        }
+        Fault::Mismatch { what } => {
+            to.u8(2).words(what);
+        }
+        Fault::HubLost { why } => {
+            to.u8(3).words(why);
+        }
+        Fault::Aborted { by, status, why } => {
+            to.u8(4).u32(*by).bytes(&status.to_le_bytes()).words(why);
+        }
+    }
+}
+
+fn decode_fault(from: &mut Reader<'_>) -> Result<Fault> {
+    Ok(match from.u8()? {
+        0 => {
+            let waited = from.duration()?;
+            let mut ranks = Vec::new();
+            while !from.0.is_empty() {
+                ranks.push(from.u32()?);
+            }
+            Fault::Missing { ranks, waited }
+        }
+        1 => Fault::Gone {
+            rank: from.u32()?,
+            orderly: from.flag()?,
+        },
+        2 => Fault::Mismatch {
+            what: from.words()?,
+        },
+        3 => Fault::HubLost { why: from.words()? },
+        4 => Fault::Aborted {
+            by: from.u32()?,
+            status: i32::from_le_bytes(from.array()?),
+            why: from.words()?,
+        },
+        other => return Err(malformed("fault", other)),
+    })
+}
+
+/// Cuts a stream of bytes into frames.
+#[derive(Debug, Default)]
+pub(crate) struct FrameParser {
+    bytes: Vec<u8>,
+    parsed: usize,
+}
+
+impl FrameParser {
+    /// Takes more of the stream's bytes.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.parsed > 0 {
+            self.bytes.drain(..self.parsed);
+            self.parsed = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame, if it has come. After an error the stream is unusable.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame>> {
+        let pending = &self.bytes[self.parsed..];
+        let Some((header, rest)) = pending.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let [a, b, c, d, kind] = *header;
+        let length = u32::from_le_bytes([a, b, c, d]) as usize;
+        if length > MAX_BODY {
+            return Err(Error::Protocol {
+                what: format!("a frame that announces {length} bytes"),
+            });
+        }
+        let Some(body) = rest.get(..length) else {
+            return Ok(None);
+        };
+        let frame = Frame::decode(kind, body)?;
+        self.parsed += HEADER_BYTES + length;
+        if self.parsed == self.bytes.len() {
+            self.parsed = 0;
+            self.bytes.clear();
+            // A large frame's memory is not kept for the small ones that follow.
+            self.bytes.shrink_to(64 << 10);
+        }
+        Ok(Some(frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_fault() -> impl Strategy<Value = Fault> {
+        prop_oneof![
+            (prop::collection::vec(any::<u32>(), 0..9), 0u64..1 << 40).prop_map(|(ranks, ms)| {
+                Fault::Missing {
+                    ranks,
+                    waited: Duration::from_millis(ms),
+                }
+            }),
+            (any::<u32>(), any::<bool>()).prop_map(|(rank, orderly)| Fault::Gone { rank, orderly }),
+            ".{0,40}".prop_map(|what| Fault::Mismatch { what }),
+            ".{0,40}".prop_map(|why| Fault::HubLost { why }),
+            (any::<u32>(), any::<i32>(), ".{0,40}").prop_map(|(by, status, why)| Fault::Aborted {
+                by,
+                status,
+                why
+            }),
+        ]
+    }
+
+    fn any_frame() -> impl Strategy<Value = Frame> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..300);
+        prop_oneof![
+            Just(Frame::Welcome),
+            ".{0,40}".prop_map(Frame::Refusal),
+            (any::<u64>(), any::<bool>(), 0u64..1 << 40, bytes()).prop_map(
+                |(sequence, barrier, ms, bytes)| Frame::Enter {
+                    sequence,
+                    kind: if barrier {
+                        Kind::Barrier
+                    } else {
+                        Kind::Allgather
+                    },
+                    deadline: Duration::from_millis(ms),
+                    bytes,
+                }
+            ),
+            (any::<u64>(), prop::collection::vec(bytes(), 0..6))
+                .prop_map(|(sequence, parts)| Frame::Complete { sequence, parts }),
+            (any::<u64>(), any_fault())
+                .prop_map(|(sequence, fault)| Frame::Failed { sequence, fault }),
+            (any::<u32>(), any::<bool>(), bytes()).prop_map(|(rank, user, bytes)| {
+                let channel = if user {
+                    Channel::User
+                } else {
+                    Channel::Descriptors
+                };
+                Frame::Message {
+                    rank,
+                    channel,
+                    bytes,
+                }
+            }),
+            (any::<u32>(), any::<i32>(), ".{0,40}").prop_map(|(by, status, why)| Frame::Abort {
+                by,
+                status,
+                why
+            }),
+            Just(Frame::Leave),
+            (any::<u32>(), any::<bool>()).prop_map(|(rank, orderly)| Frame::Exit { rank, orderly }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn frames_survive_any_cutting_of_the_stream(
+            frames in prop::collection::vec(any_frame(), 0..8),
+            cuts in prop::collection::vec(1usize..200, 1..50),
+        ) {
+            let stream: Vec<u8> = frames.iter().flat_map(Frame::encode).collect();
+            let mut parser = FrameParser::default();
+            let mut seen = Vec::new();
+            let mut rest = stream.as_slice();
+            for cut in cuts.iter().cycle() {
+                let (piece, later) = rest.split_at((*cut).min(rest.len()));
+                parser.push(piece);
+                while let Some(frame) = parser.next().unwrap() {
+                    seen.push(frame);
+                }
+                rest = later;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            prop_assert_eq!(seen, frames);
+        }
+
+        #[test]
+        fn garbage_never_panics_nor_allocates_beyond_what_came(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20),
+        ) {
+            let mut parser = FrameParser::default();
+            let mut pushed = 0;
+            'stream: for piece in pieces {
+                parser.push(&piece);
+                pushed += piece.len();
+                prop_assert!(parser.bytes.capacity() <= 2 * pushed.max(64));
+                loop {
+                    match parser.next() {
+                        Ok(Some(_)) => {}
+                        Ok(None) => break,
+                        Err(_) => break 'stream,
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn damaged_frames_give_an_error_or_a_frame_but_never_panic(
+            frame in any_frame(), at in any::<prop::sample::Index>(), flip in 1u8..,
+        ) {
+            let mut bytes = frame.encode();
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            let mut parser = FrameParser::default();
+            parser.push(&bytes);
+            while let Ok(Some(_)) = parser.next() {}
+        }
+
+        #[test]
+        fn truncated_frames_wait_for_more(frame in any_frame(), keep in any::<prop::sample::Index>()) {
+            let bytes = frame.encode();
+            let mut parser = FrameParser::default();
+            parser.push(&bytes[..keep.index(bytes.len())]);
+            prop_assert!(matches!(parser.next(), Ok(None)));
+        }
+
+        #[test]
+        fn arbitrary_hellos_never_panic(bytes in prop::array::uniform32(any::<u8>()), fix in any::<bool>()) {
+            let mut hello = [0; HELLO_BYTES];
+            hello[..32].copy_from_slice(&bytes);
+            if fix {
+                hello[..8].copy_from_slice(&MAGIC);
+            }
+            let decoded = Hello::decode(&hello);
+            prop_assert_eq!(matches!(decoded, Err(BadHello::Stranger)), !Hello::may_begin(&hello));
+        }
+    }
+
+    #[test]
+    fn oversize_frame_is_refused_at_its_header() {
+        let mut parser = FrameParser::default();
+        let announced = u32::try_from(MAX_BODY + 1).unwrap();
+        parser.push(&announced.to_le_bytes());
+        parser.push(&[6]);
+        assert!(matches!(parser.next(), Err(Error::Protocol { .. })));
+    }
+
+    #[test]
+    fn hello_of_another_version_is_told_apart_from_a_stranger() {
+        let key = JobKey::random().unwrap();
+        let mut bytes = Hello {
+            rank: 1,
+            size: 2,
+            key,
+        }
+        .encode();
+        let hello = Hello::decode(&bytes).unwrap();
+        assert_eq!(
+            (hello.rank, hello.size, hello.key.matches(&key)),
+            (1, 2, true)
+        );
+        bytes[8] = 9;
+        assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Version(9));
+        bytes[0] = b'G';
+        assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Stranger);
+    }
+}

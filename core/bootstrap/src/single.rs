@@ -1,0 +1,120 @@
+//! A world of one.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::delivery::Delivery;
+use crate::error::io;
+use crate::{
+    Bootstrap, Error, ExitHandler, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES, MessageHandler, Result,
+};
+
+/// The bootstrap of a program that nothing launched: rank 0 of 1.
+#[derive(Debug, Default)]
+pub struct Single {
+    delivery: Arc<Delivery>,
+    service: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Single {
+    /// A world of one.
+    pub fn new() -> Single {
+        Single::default()
+    }
+}
+
+impl Bootstrap for Single {
+    fn rank(&self) -> u32 {
+        0
+    }
+
+    fn size(&self) -> u32 {
+        1
+    }
+
+    fn describe(&self) -> String {
+        "single: no launcher, a world of one PE".to_owned()
+    }
+
+    fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        if mine.len() > MAX_GATHERED_BYTES {
+            let (operation, limit) = ("allgather", MAX_GATHERED_BYTES);
+            return Err(Error::TooLarge {
+                operation,
+                bytes: mine.len(),
+                limit,
+            });
+        }
+        Ok(vec![mine.to_vec()])
+    }
+
+    fn barrier(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn send(&self, to: u32, message: &[u8]) -> Result<()> {
+        if to != 0 {
+            return Err(Error::NoSuchRank { rank: to, size: 1 });
+        }
+        if message.len() > MAX_MESSAGE_BYTES {
+            let (operation, limit) = ("send", MAX_MESSAGE_BYTES);
+            return Err(Error::TooLarge {
+                operation,
+                bytes: message.len(),
+                limit,
+            });
+        }
+        self.delivery.push_message(0, message.to_vec());
+        Ok(())
+    }
+
+    fn on_message(&self, handler: MessageHandler) -> Result<()> {
+        self.delivery.set_on_message(handler)?;
+        let delivery = Arc::clone(&self.delivery);
+        let service = std::thread::Builder::new()
+            .name("oxshmem-receive".into())
+            .stack_size(crate::SERVICE_STACK)
+            .spawn(move || delivery.serve())
+            .map_err(io("starting the receive service's thread"))?;
+        *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(service);
+        Ok(())
+    }
+
+    fn on_exit(&self, handler: ExitHandler) -> Result<()> {
+        self.delivery.set_on_exit(handler)
+    }
+
+    fn share_descriptors(
+        &self,
+        among: &[u32],
+        _mine: &[BorrowedFd<'_>],
+        _deadline: Duration,
+    ) -> Result<Vec<Vec<OwnedFd>>> {
+        crate::descriptors::check_list(among, 0, 1)?;
+        Ok(vec![Vec::new()])
+    }
+
+    fn abort(&self, status: i32, why: &str) {
+        eprintln!("oxshmem: aborted with status {status}: {why}");
+        crate::client::exit_now(status)
+    }
+
+    fn leave(&self) {}
+}
+
+impl Drop for Single {
+    fn drop(&mut self) {
+        self.delivery.close();
+        let service = self
+            .service
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(service) = service {
+            crate::delivery::join_service(service);
+        }
+    }
+}
