@@ -19,10 +19,11 @@
 //! operation that copies many words with per-word atomicity, so longer copies are assembly: the
 //! compiler sees an opaque call, may assume nothing about when the bytes change, and no Rust-level
 //! data race exists in this crate. What concurrent accesses do is then defined by the machine. On
-//! x86-64, scalar accesses of up to 8 aligned bytes are atomic by the architecture; wider vector
-//! accesses and `rep movsq` are made of such words on every implementation known, which the tests
-//! check with concurrent readers and writers. On other architectures a plain loop of relaxed
-//! atomics is used: slower, and covered by Rust's memory model alone.
+//! x86-64, scalar accesses of up to 8 aligned bytes are atomic by the architecture. Its manuals do
+//! not promise that wider vector accesses and `rep movsq` are made of whole words of 8 bytes; we
+//! rely on it, and the tests check it, with concurrent readers and writers, on the machine that they
+//! run on. Other architectures use a plain loop of relaxed atomics: slower, and defined by Rust's
+//! memory model alone.
 //!
 //! Nothing here spins, allocates, locks or makes a system call.
 

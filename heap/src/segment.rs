@@ -22,9 +22,9 @@ const STEP: usize = 16 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HugePages {
-    /// The machine's ordinary pages.
+    /// What the kernel gives without being asked: ordinary pages, unless set otherwise.
     Off,
-    /// Huge pages where the kernel offers them unasked; ordinary ones where it doesn't.
+    /// Huge pages where the kernel offers them on advice; ordinary ones where it doesn't.
     #[default]
     Transparent,
     /// Pages of 2 MiB from the pool that the administrator set aside; an error if it is too small.
