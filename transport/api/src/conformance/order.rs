@@ -27,8 +27,8 @@ pub(super) fn watch(
 ) -> Found<()> {
     let target = &world.member(PE1).target;
     let (stop, seen) = (AtomicBool::new(false), AtomicU64::new(0));
-    // All of little data; of much, some 64 words and the last, where a copy ends.
-    let step = (data / 64).next_multiple_of(8).max(8) as usize;
+    // All of little data; of much, some 128 words and the last, where a copy ends.
+    let step = (data / 128).next_multiple_of(8).max(8) as usize;
     let last = data.saturating_sub(8) / 8 * 8;
     let reader = || -> Found<()> {
         let mut idle = 0;
@@ -307,7 +307,8 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
     let mut lanes = world.lanes()?;
     let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
     let fetches = declared(&world).any(|op| op == (AtomicOp::Fetch, Width::W64));
-    let stop = AtomicBool::new(false);
+    // A long get between the two leaves the target time to change the words.
+    let between = world.capabilities.get.max.min(16 << 10);
     let read = |lanes: &mut Lanes<'_>, fetched: bool| -> Found<()> {
         let from = |into, at| match fetched {
             true => atomic(
@@ -322,7 +323,8 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
         };
         // The target writes word 0, then word 64, always one more: read the other way round,
         // word 64 is never ahead.
-        lanes.post_all(PE0, PE1, &[from(64, 64), from(0, 0)])?;
+        let filler = get(near.local(8192, between), to(8192));
+        lanes.post_all(PE0, PE1, &[from(64, 64), filler, from(0, 0)])?;
         lanes.complete(PE0, PE1)?;
         let (first, second) = (near.load(64), near.load(0));
         match second >= first {
@@ -332,6 +334,7 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
             )),
         }
     };
+    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for k in 1.. {
@@ -340,11 +343,24 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
+                if k % 1024 == 0 {
+                    std::thread::yield_now();
+                }
             }
         });
         let mut all = || -> Found<()> {
-            for round in 0..20 * ROUNDS {
-                read(&mut lanes, fetches && round % 2 == 1)?;
+            let mut changes = 0;
+            for _ in 0..20 * ROUNDS {
+                let before = far.load(64);
+                read(&mut lanes, fetches && changes % 2 == 1)?;
+                // Reads during which the target changes the words are those that tell.
+                match far.load(64) != before {
+                    true => changes += 1,
+                    false => std::thread::yield_now(),
+                }
+                if changes == 2 * ROUNDS {
+                    break;
+                }
             }
             Ok(())
         };

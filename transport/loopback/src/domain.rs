@@ -1,0 +1,365 @@
+use std::any::Any;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use oxshmem_heap::Mapping;
+use oxshmem_transport::{
+    AtomicLevel, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush, Guarantees, Job,
+    Lane, Limits, LocalKey, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RemoteRegion,
+    Result, SignalSupport, WireUp,
+};
+
+use crate::lane::LoopbackLane;
+use crate::wire::{Key, Nonce, address, read_address};
+use crate::{Home, NAME};
+
+/// No memory is longer (Rust's own bound).
+const MAX: u64 = isize::MAX as u64;
+
+const LIMITS: Limits = Limits {
+    max: MAX,
+    align: 1,
+    unregistered: MAX,
+    inline: MAX,
+};
+
+static CAPABILITIES: Capabilities = Capabilities {
+    put: LIMITS,
+    get: LIMITS,
+    put_signal: SignalSupport::Native(AtomicLevel::Cpu),
+    atomics: AtomicTable::uniform(AtomicLevel::Cpu),
+    memory: &[MemoryKind::Host],
+    depth: None,
+    wire_up: WireUp::None,
+    passive_target: true,
+};
+
+/// All hold on every CPU, because a lane performs each operation in `post` and puts the fences
+/// there that a CPU weaker than x86 needs (see [`crate::lane`]). They are about lanes alone: what
+/// plain stores to a mapping do is the CPU's memory model's business.
+const GUARANTEES: Guarantees = Guarantees {
+    put_put: true,
+    put_atomic: true,
+    atomic_put: true,
+    atomic_atomic: true,
+    put_get: true,
+    get_get: true,
+    across_lanes: true,
+    completion: Completion::Placed,
+    gpu_flush: GpuFlush::None,
+};
+
+/// One PE's loopback.
+#[derive(Debug)]
+pub(crate) struct LoopbackDomain {
+    home: Arc<Home>,
+    nonce: Nonce,
+    job: Job,
+    regions: AtomicU32,
+    peers: Arc<Peers>,
+}
+
+/// What a domain's lanes know of its peers.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    pub(crate) size: u32,
+    state: RwLock<PeersState>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct PeersState {
+    pub(crate) closed: bool,
+    pub(crate) lost: HashSet<Pe>,
+    pub(crate) imported: HashMap<(Pe, RegionId), Arc<Imported>>,
+}
+
+impl Peers {
+    /// No code that holds the lock leaves the state half changed, so a panic elsewhere cannot have
+    /// broken it.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, PeersState> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, PeersState> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LoopbackDomain {
+    pub(crate) fn new(home: Arc<Home>, nonce: Nonce, job: &Job) -> LoopbackDomain {
+        let peers = Arc::new(Peers {
+            size: job.size,
+            state: RwLock::default(),
+        });
+        LoopbackDomain {
+            home,
+            nonce,
+            job: job.clone(),
+            regions: AtomicU32::new(0),
+            peers,
+        }
+    }
+
+    fn open(&self) -> Result<()> {
+        match self.peers.read().closed {
+            true => Err(Error::Closed { transport: NAME }),
+            false => Ok(()),
+        }
+    }
+
+    /// Finds a peer's memory: in this process where the key was made here, else by mapping the
+    /// descriptor.
+    fn locate(&self, pe: Pe, key: &Key, descriptor: Option<OwnedFd>) -> Result<Keeper> {
+        if key.nonce == self.nonce {
+            return match self.home.find(key.number) {
+                Some(memory) if memory.len as u64 == key.len => Ok(Keeper::Memory(memory)),
+                Some(memory) => Err(bad_key(pe, format!("{} bytes of {}", key.len, memory.len))),
+                None => Err(bad_key(pe, "its registration has ended".into())),
+            };
+        }
+        let Some(descriptor) = descriptor else {
+            let why = "the memory is another process's, and no descriptor came with the key";
+            return Err(bad_key(pe, why.into()));
+        };
+        let len = usize::try_from(key.len)
+            .map_err(|_| bad_key(pe, format!("{} bytes are more than any memory", key.len)))?;
+        match Mapping::of_descriptor(descriptor.as_fd(), len) {
+            Ok(mapping) => Ok(Keeper::Mapping(Arc::new(mapping))),
+            Err(error @ oxshmem_heap::Error::BadDescriptor { .. }) => {
+                Err(bad_key(pe, error.to_string()))
+            }
+            Err(error) => Err(Error::Os {
+                transport: NAME,
+                call: format!("mapping {len} bytes of PE {pe}"),
+                source: std::io::Error::other(error),
+            }),
+        }
+    }
+}
+
+fn bad_key(pe: Pe, why: String) -> Error {
+    Error::BadPeerData {
+        transport: NAME,
+        what: "the key of a region",
+        pe,
+        why,
+    }
+}
+
+impl Domain for LoopbackDomain {
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
+        (kind == MemoryKind::Host).then_some(GUARANTEES)
+    }
+
+    fn address(&self) -> Vec<u8> {
+        address(self.nonce)
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        if kind != MemoryKind::Host {
+            return Reach::None(format!("{kind} memory is not the CPU's to load and store"));
+        }
+        if peer.pe.0 >= self.job.size {
+            return Reach::None(format!("the job has {} PEs", self.job.size));
+        }
+        if peer.host != self.job.host {
+            return Reach::None(format!(
+                "it runs on host {}, this PE on {}",
+                peer.host.0, self.job.host.0
+            ));
+        }
+        let Some(address) = &peer.address else {
+            return Reach::None("it has no loopback open".into());
+        };
+        match read_address(address) {
+            Ok(nonce) => Reach::Mapped {
+                descriptor: nonce != self.nonce,
+            },
+            Err(why) => Reach::None(format!("its address makes no sense: {why}")),
+        }
+    }
+
+    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
+        self.open()?;
+        let refused = |why: &str| {
+            let (kind, why) = (memory.kind, why.into());
+            Err(Error::Memory {
+                transport: NAME,
+                kind,
+                why,
+            })
+        };
+        if memory.kind != MemoryKind::Host {
+            return refused("only host memory can be mapped");
+        }
+        if !memory.base.addr().get().is_multiple_of(PAGE) {
+            return refused("it does not begin on a page");
+        }
+        let memory = Arc::new(memory.clone());
+        let number = self.home.enter(&memory);
+        let id = RegionId(self.regions.fetch_add(1, Ordering::Relaxed));
+        let key = Key {
+            nonce: self.nonce,
+            number,
+            pe: self.job.me.0,
+            region: id.0,
+            len: memory.len as u64,
+        };
+        let home = self.home.clone();
+        Ok(Box::new(LoopbackRegion {
+            home,
+            id,
+            number,
+            key: key.to_bytes(),
+            memory,
+        }))
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        self.open()?;
+        if self.peers.read().lost.contains(&peer.pe) {
+            return Err(Error::PeerLost {
+                transport: NAME,
+                pe: peer.pe,
+            });
+        }
+        if let Reach::None(why) = self.reach(peer, MemoryKind::Host) {
+            return Err(Error::Unreachable {
+                transport: NAME,
+                pe: peer.pe,
+                why,
+            });
+        }
+        let key = Key::from_bytes(key).map_err(|why| bad_key(peer.pe, why))?;
+        if (key.pe, key.region) != (peer.pe.0, region.0) {
+            let why = format!("it is of region {} of PE {}", key.region, key.pe);
+            return Err(bad_key(
+                peer.pe,
+                format!("{why}, not of region {}", region.0),
+            ));
+        }
+        let keeper = self.locate(peer.pe, &key, descriptor)?;
+        let imported = Arc::new(Imported { keeper });
+        self.peers
+            .write()
+            .imported
+            .insert((peer.pe, region), imported.clone());
+        Ok(imported)
+    }
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        self.open()?;
+        Ok(Box::new(LoopbackLane::new(self.peers.clone())))
+    }
+
+    fn peer_lost(&self, pe: Pe) {
+        if pe.0 < self.job.size {
+            let mut state = self.peers.write();
+            state.lost.insert(pe);
+            state.imported.retain(|(owner, _), _| *owner != pe);
+        }
+    }
+
+    fn shutdown(&self) {
+        let mut state = self.peers.write();
+        state.closed = true;
+        state.imported.clear();
+    }
+}
+
+/// The smallest page of any system: memory that begins on a page is aligned for every word.
+const PAGE: usize = 4096;
+
+#[derive(Debug)]
+struct LoopbackRegion {
+    home: Arc<Home>,
+    id: RegionId,
+    number: u64,
+    key: Vec<u8>,
+    memory: Arc<Memory>,
+}
+
+impl Region for LoopbackRegion {
+    fn id(&self) -> RegionId {
+        self.id
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    fn local_key(&self) -> LocalKey {
+        LocalKey(self.number)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.memory
+            .descriptor
+            .as_ref()
+            .map(|descriptor| descriptor.as_fd())
+    }
+}
+
+impl Drop for LoopbackRegion {
+    fn drop(&mut self) {
+        self.home.leave(self.number);
+    }
+}
+
+/// A peer's memory, mapped here.
+#[derive(Debug)]
+pub(crate) struct Imported {
+    keeper: Keeper,
+}
+
+/// What keeps the mapping.
+#[derive(Clone, Debug)]
+enum Keeper {
+    /// The owner's own, in this process.
+    Memory(Arc<Memory>),
+    /// This process's, of another's descriptor.
+    Mapping(Arc<Mapping>),
+}
+
+impl Imported {
+    /// The first byte, aligned to a page: valid for `len` bytes while `self` lives.
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        match &self.keeper {
+            Keeper::Memory(memory) => memory.base,
+            Keeper::Mapping(mapping) => mapping.base(),
+        }
+    }
+}
+
+impl RemoteRegion for Imported {
+    fn mapped(&self) -> Option<NonNull<u8>> {
+        Some(self.base())
+    }
+
+    fn len(&self) -> usize {
+        match &self.keeper {
+            Keeper::Memory(memory) => memory.len,
+            Keeper::Mapping(mapping) => mapping.len(),
+        }
+    }
+
+    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
+        match &self.keeper {
+            Keeper::Memory(memory) => memory.clone(),
+            Keeper::Mapping(mapping) => mapping.clone(),
+        }
+    }
+}
