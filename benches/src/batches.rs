@@ -1,0 +1,68 @@
+//! Times a loop in batches, as `peers.c` does: repetitions doubled until a batch is long enough,
+//! then the median of a fixed number of batches.
+
+use std::time::Instant;
+
+use crate::sizes::{BATCHES, MIN_BATCH_NS};
+use crate::statistics::Summary;
+
+/// A row: its name and the loop that does its operation so many times.
+pub struct Row<'a, E> {
+    name: String,
+    run: Box<dyn FnMut(u64) -> Result<(), E> + 'a>,
+}
+
+impl<E> std::fmt::Debug for Row<'_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Row")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Names a loop.
+pub fn row<'a, E>(
+    name: impl Into<String>,
+    run: impl FnMut(u64) -> Result<(), E> + 'a,
+) -> Row<'a, E> {
+    Row {
+        name: name.into(),
+        run: Box::new(run),
+    }
+}
+
+/// Nanoseconds that `run` takes.
+pub fn time<E>(run: impl FnOnce() -> Result<(), E>) -> Result<f64, E> {
+    let start = Instant::now();
+    run()?;
+    Ok(start.elapsed().as_nanos() as f64)
+}
+
+/// Prints a row of nanoseconds per operation, the median of its batches.
+pub fn report(name: &str, batches: &[f64]) {
+    if let Some(summary) = Summary::of(batches) {
+        println!("{name} {:.4}", summary.median);
+    }
+}
+
+/// Measures rows that are to be compared closely: their batches take turns.
+pub fn measure<E>(mut rows: Vec<Row<'_, E>>) -> Result<(), E> {
+    let mut repetitions = Vec::new();
+    for row in &mut rows {
+        let mut n = 1;
+        while time(|| (row.run)(n))? < MIN_BATCH_NS {
+            n *= 2;
+        }
+        repetitions.push(n);
+    }
+    let mut batches = vec![Vec::with_capacity(BATCHES); rows.len()];
+    for _ in 0..BATCHES {
+        for ((row, n), times) in rows.iter_mut().zip(&repetitions).zip(&mut batches) {
+            times.push(time(|| (row.run)(*n))? / *n as f64);
+        }
+    }
+    for (row, times) in rows.iter().zip(&batches) {
+        report(&row.name, times);
+    }
+    Ok(())
+}

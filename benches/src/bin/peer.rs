@@ -1,0 +1,357 @@
+//! One side of the comparison: oxshmem, and the machine's limits in the same run. The other side,
+//! `peers.c`, has the same rows and the same loops. `peers` starts both, by turns.
+
+use std::hint::black_box;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::{Parser, ValueEnum};
+use oxshmem::{Cmp, Sym, World};
+use oxshmem_benches::batches::{measure, report, row, time};
+use oxshmem_benches::sizes::{BATCHES, BLOCKS, LARGEST, MIN_BATCH_NS, WORDS};
+use oxshmem_benches::{affinity, limits};
+
+/// Measures oxshmem for `peers`; prints a line `ROW NANOSECONDS` for each row.
+#[derive(Parser)]
+struct Args {
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Mode {
+    /// 2 PEs: puts, gets, atomics, order, ping-pong, barrier, and their limits.
+    Micro,
+    /// Any number of PEs: barrier alone.
+    Barrier,
+    /// Each PE prints what it keeps resident with an unused heap, in KiB: PSS and RSS.
+    Memory,
+    /// Joins and leaves.
+    Empty,
+}
+
+/// A page, and what both sides align their buffers to.
+const PAGE: usize = 4096;
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let world = World::init()?;
+    match args.mode {
+        Mode::Micro => micro(&world)?,
+        Mode::Barrier => {
+            pin(&world)?;
+            let agreed = world.alloc_zeroed::<u64>(1)?;
+            barrier(&world, agreed)?;
+        }
+        Mode::Memory => memory(&world)?,
+        Mode::Empty => {}
+    }
+    world.finalize()?;
+    Ok(())
+}
+
+/// With a processor for each PE, each keeps to its own.
+fn pin(world: &World) -> anyhow::Result<()> {
+    let allowed = affinity::allowed()?;
+    if world.n_pes() <= allowed.len() {
+        affinity::restrict(&[allowed[world.my_pe()]])?;
+    }
+    Ok(())
+}
+
+fn micro(world: &World) -> anyhow::Result<()> {
+    ensure!(
+        world.n_pes() == 2,
+        "`peer micro` needs 2 PEs, not {}",
+        world.n_pes()
+    );
+    pin(world)?;
+    let words = world.alloc_aligned::<u64>(WORDS, PAGE)?;
+    let block = world.alloc_aligned::<u8>(LARGEST, PAGE)?;
+    let lines = world.alloc_aligned::<u64>(PAGE / 8, PAGE)?;
+    let (ping, pong, agreed, done) = (lines.at(0)?, lines.at(64)?, lines.at(128)?, lines.at(192)?);
+    let mut local = Buffer::new(LARGEST);
+    world.write(words, &[0; WORDS])?;
+    world.write(block, local.bytes())?;
+    world.write(lines, &[0; PAGE / 8])?;
+    world.barrier_all()?;
+    if world.my_pe() == 0 {
+        // First, because a pointer handed out makes every later quiet a full fence.
+        measure(vec![row("quiet_clean", |n| {
+            (0..n).try_for_each(|_| black_box(world).quiet())
+        })])?;
+        let peer = Mapped::of(world, words, block)?;
+        small(world, words, peer)?;
+        for size in BLOCKS {
+            blocks(
+                world,
+                block.range(..size)?,
+                &mut local.bytes()[..size],
+                peer,
+            )?;
+        }
+        world.p(done, 1, 1)?;
+        world.quiet()?;
+    } else {
+        // Stays off the caches, and off any wait that would drive progress.
+        while world.g(done, 1)? == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    ping_pong(world, [ping, pong], agreed)?;
+    barrier(world, agreed)
+}
+
+/// Private memory, on a page boundary as in `peers.c`.
+struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Buffer {
+    fn new(len: usize) -> Self {
+        let bytes = vec![1; len + PAGE];
+        let start = bytes.as_ptr().align_offset(PAGE);
+        Buffer { bytes, start }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        let end = self.bytes.len() - PAGE + self.start;
+        &mut self.bytes[self.start..end]
+    }
+}
+
+/// PE 1's memory as PE 0 sees it, for the limits.
+#[derive(Clone, Copy)]
+struct Mapped<'w> {
+    words: &'w [AtomicU64],
+    block: NonNull<u8>,
+}
+
+impl<'w> Mapped<'w> {
+    fn of(world: &'w World, words: Sym<u64>, block: Sym<u8>) -> anyhow::Result<Self> {
+        let block = address(world, block, 1)?;
+        let first: NonNull<AtomicU64> = address(world, words, 1)?.cast();
+        // SAFETY: `WORDS` aligned words, mapped while the world lives, and none of the programs
+        // here has a plain reference to them.
+        let words = unsafe { std::slice::from_raw_parts(first.as_ptr(), words.len()) };
+        Ok(Mapped { words, block })
+    }
+}
+
+/// Where an object of a PE is mapped.
+fn address<T: bytemuck::Pod>(
+    world: &World,
+    object: Sym<T>,
+    pe: usize,
+) -> anyhow::Result<NonNull<T>> {
+    let view = world
+        .ptr(object, pe)
+        .with_context(|| format!("PE {pe}'s memory is not mapped"))?;
+    NonNull::new(view.as_ptr()).context("a mapped object at address 0")
+}
+
+/// The limits' own check never fails; if it did, the row would be wrong.
+fn bare(result: Result<(), limits::Outside>) -> oxshmem::Result<()> {
+    assert!(result.is_ok(), "a limit's loop left its words");
+    Ok(())
+}
+
+const MASK: usize = WORDS - 1;
+
+fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()> {
+    measure(vec![
+        row("put8", |n| {
+            let words = black_box(words);
+            for i in 0..n {
+                world.put(words.at(i as usize & MASK)?, &[i], 1)?;
+            }
+            world.quiet()
+        }),
+        row("p8", |n| {
+            let words = black_box(words);
+            for i in 0..n {
+                world.p(words.at(i as usize & MASK)?, i, 1)?;
+            }
+            world.quiet()
+        }),
+        row("store8", |n| bare(limits::store(peer.words, n))),
+    ])?;
+    measure(vec![
+        row("get8", |n| {
+            let words = black_box(words);
+            let mut sum = 0_u64;
+            for i in 0..n {
+                let mut value = [0];
+                world.get(&mut value, words.at(i as usize & MASK)?, 1)?;
+                sum = sum.wrapping_add(value[0]);
+            }
+            black_box(sum);
+            Ok(())
+        }),
+        row("load8", |n| bare(limits::load(peer.words, n))),
+    ])?;
+    measure(vec![
+        row("fetch_add8", |n| {
+            let words = black_box(words);
+            let mut sum = 0_u64;
+            for i in 0..n {
+                let old = world.fetch_add(words.at(i as usize & MASK)?, 1, 1)?;
+                sum = sum.wrapping_add(old);
+            }
+            black_box(sum);
+            Ok(())
+        }),
+        row("xadd8", |n| bare(limits::fetch_add(peer.words, n))),
+    ])?;
+    measure(vec![
+        row("put_quiet", |n| {
+            let words = black_box(words);
+            for i in 0..n {
+                world.put(words.at(i as usize & MASK)?, &[i], 1)?;
+                world.quiet()?;
+            }
+            Ok(())
+        }),
+        row("store_mfence", |n| bare(limits::store_fence(peer.words, n))),
+        row("store_locked", |n| {
+            bare(limits::store_locked(peer.words, n))
+        }),
+    ])
+}
+
+/// Puts and gets of a whole block, and memcpy between the same bytes.
+fn blocks(
+    world: &World,
+    block: Sym<u8>,
+    local: &mut [u8],
+    peer: Mapped<'_>,
+) -> oxshmem::Result<()> {
+    let size = local.len();
+    let far = peer.block.as_ptr().cast::<libc::c_void>();
+    let near = local.as_ptr().cast::<libc::c_void>();
+    measure(vec![
+        row(format!("put_{size}"), |n| {
+            for _ in 0..n {
+                world.put(block, black_box(&*local), 1)?;
+            }
+            world.quiet()
+        }),
+        row(format!("memcpy_put_{size}"), |n| {
+            for _ in 0..n {
+                // SAFETY: `size` bytes are mapped there and lie in `local`, which nothing else uses
+                // meanwhile; the peer does not look at its block.
+                unsafe { libc::memcpy(black_box(far), black_box(near), black_box(size)) };
+            }
+            Ok(())
+        }),
+    ])?;
+    let near = local.as_mut_ptr().cast::<libc::c_void>();
+    let copy = |n| {
+        for _ in 0..n {
+            // SAFETY: as above, the other way round; `near` is the only way to `local` in use.
+            unsafe { libc::memcpy(black_box(near), black_box(far), black_box(size)) };
+        }
+        Ok(())
+    };
+    let get = |n| {
+        for _ in 0..n {
+            // SAFETY: `size` bytes of `local`, which is borrowed mutably and otherwise unused.
+            let local = unsafe { std::slice::from_raw_parts_mut(near.cast::<u8>(), size) };
+            world.get(black_box(local), block, 1)?;
+        }
+        Ok(())
+    };
+    measure(vec![
+        row(format!("get_{size}"), get),
+        row(format!("memcpy_get_{size}"), copy),
+    ])
+}
+
+/// All PEs together; PE 0 decides the repetitions and reports `scale` times the time of one.
+fn together(
+    world: &World,
+    agreed: Sym<u64>,
+    name: &str,
+    scale: f64,
+    mut run: impl FnMut(u64) -> oxshmem::Result<()>,
+) -> anyhow::Result<()> {
+    let mut n = 8;
+    loop {
+        world.barrier_all()?;
+        let took = time(|| run(n))?;
+        if world.my_pe() == 0 {
+            let enough = if took >= MIN_BATCH_NS { n } else { 0 };
+            (0..world.n_pes()).try_for_each(|pe| world.p(agreed, enough, pe))?;
+        }
+        world.barrier_all()?;
+        if world.g(agreed, world.my_pe())? != 0 {
+            break;
+        }
+        n *= 2;
+    }
+    let mut batches = Vec::new();
+    for _ in 0..BATCHES {
+        world.barrier_all()?;
+        batches.push(scale * time(|| run(n))? / n as f64);
+    }
+    if world.my_pe() == 0 {
+        report(name, &batches);
+    }
+    Ok(())
+}
+
+fn barrier(world: &World, agreed: Sym<u64>) -> anyhow::Result<()> {
+    together(world, agreed, "barrier", 1.0, |n| {
+        (0..n).try_for_each(|_| world.barrier_all())
+    })
+}
+
+fn ping_pong(world: &World, [ping, pong]: [Sym<u64>; 2], agreed: Sym<u64>) -> anyhow::Result<()> {
+    let first = world.my_pe() == 0;
+    let mut trips = 0;
+    together(world, agreed, "ping_pong", 0.5, |n| {
+        for value in trips + 1..=trips + n {
+            if first {
+                world.p(ping, value, 1)?;
+                world.wait_until(pong, Cmp::Eq, value)?;
+            } else {
+                world.wait_until(ping, Cmp::Eq, value)?;
+                world.p(pong, value, 0)?;
+            }
+        }
+        trips += n;
+        Ok(())
+    })?;
+    // The same two lines, with nothing in between.
+    let (to, from) = if first { (ping, pong) } else { (pong, ping) };
+    let theirs: NonNull<AtomicU64> = address(world, to, 1 - world.my_pe())?.cast();
+    let mine: NonNull<AtomicU64> = address(world, from, world.my_pe())?.cast();
+    // SAFETY: aligned words, mapped while the world lives, never behind a plain reference.
+    let (mine, theirs) = unsafe { (mine.as_ref(), theirs.as_ref()) };
+    together(world, agreed, "bare_ping_pong", 0.5, |n| {
+        limits::ping_pong(first, mine, theirs, trips, n, || ());
+        trips += n;
+        Ok(())
+    })?;
+    together(world, agreed, "bare_ping_pong_pause", 0.5, |n| {
+        limits::ping_pong(first, mine, theirs, trips, n, std::hint::spin_loop);
+        trips += n;
+        Ok(())
+    })
+}
+
+fn memory(world: &World) -> anyhow::Result<()> {
+    world.barrier_all()?;
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup")?;
+    let kib = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next().map(String::from)
+    };
+    let pss = kib("Pss:").context("smaps_rollup tells no Pss")?;
+    let rss = kib("Rss:").context("smaps_rollup tells no Rss")?;
+    println!("memory {pss} {rss}");
+    world.barrier_all()?;
+    Ok(())
+}
