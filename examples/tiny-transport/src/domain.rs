@@ -1,0 +1,176 @@
+use std::any::Any;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+use oxshmem_transport::{
+    Capabilities, Domain, Error, Guarantees, Job, Lane, LocalKey, Memory, MemoryKind, Pe, Peer,
+    Reach, Region, RegionId, RemoteRegion, Result,
+};
+
+use crate::lane::TinyLane;
+use crate::{Board, CAPABILITIES, GUARANTEES, NAME, Shared, bad_data, lock, packed, unpacked};
+
+/// One PE's opened transport.
+#[derive(Debug)]
+pub(crate) struct TinyDomain {
+    board: Arc<Mutex<Board>>,
+    job: Job,
+    shared: Arc<Mutex<Shared>>,
+    regions: Mutex<u32>,
+}
+
+impl TinyDomain {
+    pub(crate) fn new(board: Arc<Mutex<Board>>, job: Job) -> TinyDomain {
+        TinyDomain {
+            board,
+            job,
+            shared: Arc::default(),
+            regions: Mutex::new(0),
+        }
+    }
+}
+
+impl Domain for TinyDomain {
+    fn capabilities(&self) -> &Capabilities {
+        &CAPABILITIES
+    }
+
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
+        (kind == MemoryKind::Host).then_some(GUARANTEES)
+    }
+
+    /// This process, and the table in it: two PEs reach each other if they name the same.
+    fn address(&self) -> Vec<u8> {
+        packed(
+            b"addr",
+            &[
+                std::process::id().into(),
+                Arc::as_ptr(&self.board).addr() as u64,
+            ],
+        )
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        match &peer.address {
+            _ if kind != MemoryKind::Host => Reach::None(format!("{kind} memory is not copied")),
+            None => Reach::None("it has no tiny transport open".into()),
+            Some(address) if *address != self.address() => {
+                Reach::None("it shares no table with this PE; give both the same Tiny".into())
+            }
+            Some(_) => Reach::Wire,
+        }
+    }
+
+    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
+        if memory.kind != MemoryKind::Host || !memory.base.addr().get().is_multiple_of(4096) {
+            let why = "only host memory that begins on a page".into();
+            return Err(Error::Memory {
+                transport: NAME,
+                kind: memory.kind,
+                why,
+            });
+        }
+        let mut count = lock(&self.regions);
+        let id = RegionId(*count);
+        *count += 1;
+        let mut board = lock(&self.board);
+        let number = board.number();
+        board
+            .regions
+            .insert(number, (self.job.me, id, memory.clone()));
+        let key = packed(b"key ", &[number, memory.len as u64]);
+        Ok(Box::new(TinyRegion {
+            board: self.board.clone(),
+            id,
+            number,
+            key,
+        }))
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        _: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        let bad = |why| bad_data("the key of a region", peer.pe, why);
+        let [number, len] = unpacked(b"key ", key).ok_or_else(|| bad("it is not a key"))?;
+        let board = lock(&self.board);
+        let (pe, id, memory) = board
+            .regions
+            .get(&number)
+            .ok_or_else(|| bad("no such region"))?;
+        if (*pe, *id, memory.len as u64) != (peer.pe, region, len) {
+            return Err(bad("it is another region's"));
+        }
+        let memory = memory.clone();
+        lock(&self.shared)
+            .imported
+            .insert((peer.pe, region), memory.clone());
+        Ok(Arc::new(TinyRemote(memory)))
+    }
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        let (board, job, shared) = (self.board.clone(), self.job.clone(), self.shared.clone());
+        lock(&shared).check_open()?;
+        Ok(Box::new(TinyLane::new(board, job, shared)))
+    }
+
+    fn peer_lost(&self, pe: Pe) {
+        lock(&self.shared).lost.insert(pe);
+    }
+
+    fn shutdown(&self) {
+        lock(&self.shared).closed = true;
+    }
+}
+#[derive(Debug)]
+struct TinyRegion {
+    board: Arc<Mutex<Board>>,
+    id: RegionId,
+    number: u64,
+    key: Vec<u8>,
+}
+
+impl Region for TinyRegion {
+    fn id(&self) -> RegionId {
+        self.id
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    fn local_key(&self) -> LocalKey {
+        LocalKey(self.number)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl Drop for TinyRegion {
+    fn drop(&mut self) {
+        lock(&self.board).regions.remove(&self.number);
+    }
+}
+
+#[derive(Debug)]
+struct TinyRemote(Memory);
+
+impl RemoteRegion for TinyRemote {
+    fn mapped(&self) -> Option<NonNull<u8>> {
+        None
+    }
+
+    fn len(&self) -> usize {
+        self.0.len
+    }
+
+    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
+        self.0.owner.clone()
+    }
+}
