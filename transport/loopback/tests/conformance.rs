@@ -1,8 +1,13 @@
 //! Loopback among threads, through the suite; what is loopback's own beside it.
 
-use oxshmem_loopback::Loopback;
-use oxshmem_transport::{Domain, HostId, Job, MemoryKind, Pe, Peer, Reach, Transport, conformance};
 use std::sync::Arc;
+
+use oxshmem_heap::{Segment, SegmentOptions};
+use oxshmem_loopback::Loopback;
+use oxshmem_transport::{
+    Device, Domain, HostId, Job, Memory, MemoryKind, Pe, Peer, Reach, Result, Transport,
+    conformance,
+};
 
 struct Harness(Loopback);
 
@@ -15,6 +20,52 @@ impl conformance::Harness for Harness {
 #[test]
 fn loopback_among_threads_passes_the_conformance_suite() {
     let report = conformance::run(&Harness(Loopback::new()));
+    assert!(report.passed(), "{report}");
+}
+
+/// Each PE has a loopback of its own, as processes do: all memory is reached by descriptor.
+#[derive(Debug)]
+struct Separate;
+
+impl Transport for Separate {
+    fn name(&self) -> &'static str {
+        "loopback by descriptor"
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        Loopback::new().probe()
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        Loopback::new().open(device, job)
+    }
+}
+
+struct ByDescriptor;
+
+impl conformance::Harness for ByDescriptor {
+    fn transport(&self) -> &dyn Transport {
+        &Separate
+    }
+
+    fn memory(&self, kind: MemoryKind, len: usize) -> Result<Memory, String> {
+        let mut segment =
+            Segment::create(len, &SegmentOptions::default()).map_err(|error| error.to_string())?;
+        segment.commit(len).map_err(|error| error.to_string())?;
+        let mapping = segment.mapping().clone();
+        Ok(Memory {
+            base: mapping.base(),
+            len: mapping.len(),
+            kind,
+            descriptor: Some(segment.descriptor().clone()),
+            owner: mapping,
+        })
+    }
+}
+
+#[test]
+fn loopback_by_descriptor_passes_the_conformance_suite() {
+    let report = conformance::run(&ByDescriptor);
     assert!(report.passed(), "{report}");
 }
 

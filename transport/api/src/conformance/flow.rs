@@ -1,7 +1,8 @@
+use super::atomics::atomic;
 use super::lanes::{Patience, put};
 use super::world::{PE0, PE1, TARGET, World, to};
 use super::{Done, Found, Harness};
-use crate::{Counters, Error, Op, Pe, RegionId, Remote, Status};
+use crate::{AtomicLevel, AtomicOp, Counters, Error, Op, Pe, RegionId, Remote, Status, Width};
 
 const PE2: Pe = Pe(2);
 
@@ -143,6 +144,17 @@ pub(super) fn full(harness: &dyn Harness) -> Found {
             "of {count} puts to one word through Full, {} stays",
             far.load(last)
         ));
+    }
+    if world.capabilities.atomics.level(AtomicOp::Add, Width::W64) != AtomicLevel::None {
+        far.store(0, 0);
+        let adds = vec![atomic(AtomicOp::Add, Width::W64, 0, 1, 0, None); count as usize];
+        lanes.perform(PE0, PE1, &adds)?;
+        if far.load(0) != count {
+            return Err(format!(
+                "{count} increments through Full made {}",
+                far.load(0)
+            ));
+        }
     }
     lanes.place(PE0, PE2)?;
     for k in 0..held {
