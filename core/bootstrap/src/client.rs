@@ -60,11 +60,14 @@ struct Link {
     wake: Wake,
 }
 
+/// What came of the collective call with this number.
+type Answer = (u64, std::result::Result<Vec<Vec<u8>>, Fault>);
+
 #[derive(Debug, Default)]
 struct State {
     /// The number of the next collective call.
     sequence: u64,
-    answer: Option<(u64, std::result::Result<Vec<Vec<u8>>, Fault>)>,
+    answer: Option<Answer>,
     fault: Option<Fault>,
     gone: Vec<PeerExit>,
     left: bool,
@@ -292,9 +295,8 @@ impl Link {
             }
             Frame::Abort { by, status, why } => {
                 if let Some(hub) = hub {
-                    if by != self.rank {
-                        eprintln!("oxshmem: rank {by} aborted the job with status {status}: {why}");
-                    }
+                    // Where there is a launcher, it tells.
+                    eprintln!("oxshmem: rank {by} aborted the job with status {status}: {why}");
                     // This process takes the rendezvous with it: the others hear of it first.
                     hub.wait_until_sent(Duration::from_secs(1));
                 }
@@ -416,7 +418,6 @@ impl Bootstrap for TcpBootstrap {
 
     fn abort(&self, status: i32, why: &str) {
         let by = self.link.rank;
-        eprintln!("oxshmem: rank {by} aborts the job with status {status}: {why}");
         let frame = Frame::Abort {
             by,
             status,

@@ -67,6 +67,11 @@ pub fn describes_job(lookup: &dyn Fn(&str) -> Option<String>) -> bool {
     lookup(RANK).is_some() || (lookup("RANK").is_some() && lookup("WORLD_SIZE").is_some())
 }
 
+/// A variable of this process, for the functions here.
+pub(crate) fn read_process_variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
 /// What the variables say.
 #[derive(Debug)]
 enum Job {

@@ -3,7 +3,7 @@
 //! [`Bootstrap`] is what a PE needs before (and beside) its transports: its rank, the job's size,
 //! collective exchange of bytes, messages to a peer that may be computing, and word of a peer's
 //! death. Nothing here is on a data path. [`join`] gives the one that the environment describes;
-//! [`InProcess`] makes PEs of threads.
+//! [`InProcess`] makes PEs of threads; [`Launch`] starts them as processes.
 
 mod bootstrap;
 mod client;
@@ -15,6 +15,7 @@ mod fault;
 mod hub;
 mod in_process;
 mod job_key;
+mod launch;
 mod protocol;
 mod rounds;
 mod single;
@@ -27,6 +28,7 @@ pub use error::{Error, Result};
 pub use hub::AbortNotice;
 pub use in_process::InProcess;
 pub use job_key::JobKey;
+pub use launch::{Ending, How, Launch, Outcome, self_with};
 pub use protocol::{MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
 pub use single::Single;
 

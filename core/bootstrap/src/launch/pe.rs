@@ -1,0 +1,207 @@
+//! Starting PEs as processes.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::lines::Lines;
+use super::{How, Launch};
+use crate::environment::{JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, SIZE};
+use crate::error::io;
+use crate::job_key::JobKey;
+use crate::{Error, Result};
+
+/// A PE's process.
+#[derive(Debug)]
+pub(super) struct Pe {
+    pub(super) rank: u32,
+    pub(super) stdout: Lines,
+    pub(super) stderr: Lines,
+    /// A pipe to its input, where that is not inherited.
+    pub(super) stdin: Option<ChildStdin>,
+    /// Readable when the process has ended.
+    pub(super) pidfd: OwnedFd,
+    /// How it ended, once that is known.
+    pub(super) ended: Option<How>,
+    child: Child,
+}
+
+impl Pe {
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Notes the process's end, if it has ended. True when it has just been noted.
+    pub(super) fn reap(&mut self) -> Result<bool> {
+        if self.ended.is_some() {
+            return Ok(false);
+        }
+        self.ended = self
+            .child
+            .try_wait()
+            .map_err(io("waiting for a PE"))?
+            .map(How::of);
+        Ok(self.ended.is_some())
+    }
+
+    /// Kills this process even if it has left the group.
+    pub(super) fn kill(&mut self) {
+        if self.ended.is_none() {
+            // An error means that it has ended meanwhile.
+            let _ = self.child.kill();
+        }
+    }
+}
+
+impl Drop for Pe {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Starts all PEs of a job in process group `group`.
+pub(super) fn start_all(
+    launch: &Launch,
+    group: Pid,
+    rendezvous: SocketAddr,
+    key: &JobKey,
+) -> Result<Vec<Pe>> {
+    let mut pes = Vec::new();
+    for rank in 0..launch.pes {
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.args)
+            .envs(launch.env.iter().map(|(name, value)| (name, value)))
+            .env(RANK, rank.to_string())
+            .env(LOCAL_RANK, rank.to_string())
+            .env(SIZE, launch.pes.to_string())
+            .env(RENDEZVOUS, rendezvous.to_string())
+            .env(JOB_KEY, key.to_hex())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .stdin(match rank {
+                // A terminal is read by its foreground group only, and that is the launcher's.
+                0 if std::io::stdin().is_terminal() => Stdio::piped(),
+                0 => Stdio::inherit(),
+                _ => Stdio::null(),
+            });
+        let set = (rank as usize).checked_rem(launch.cpu_sets.len());
+        let mask = set
+            .and_then(|set| launch.cpu_sets.get(set))
+            .map(|cpus| mask(cpus));
+        let launcher = rustix::process::getpid();
+        let prepare = move || prepare(group, launcher, mask.as_deref());
+        // SAFETY: `prepare` makes system calls and reads memory that exists already; it does not
+        // allocate, lock or panic, as a child between fork and exec may not.
+        unsafe { command.pre_exec(prepare) };
+        let child = command.spawn().map_err(|source| {
+            let program = launch.program.clone();
+            Error::Program {
+                program,
+                rank,
+                source,
+            }
+        })?;
+        pes.push(watch(child, rank)?);
+    }
+    Ok(pes)
+}
+
+fn watch(mut child: Child, rank: u32) -> Result<Pe> {
+    let pidfd = match i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        Some(pid) => pidfd_open(pid, PidfdFlags::empty()),
+        None => Err(rustix::io::Errno::SRCH),
+    };
+    let pidfd = match pidfd {
+        Ok(pidfd) => pidfd,
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(io("watching a PE's process (this needs Linux 5.3)")(error));
+        }
+    };
+    let stdout = Lines::new(rank, child.stdout.take().map(OwnedFd::from));
+    let stderr = Lines::new(rank, child.stderr.take().map(OwnedFd::from));
+    let stdin = child.stdin.take();
+    let pe = Pe {
+        rank,
+        stdout,
+        stderr,
+        stdin,
+        pidfd,
+        ended: None,
+        child,
+    };
+    for pipe in [
+        pe.stdout.descriptor(),
+        pe.stderr.descriptor(),
+        pe.stdin.as_ref().map(AsFd::as_fd),
+    ] {
+        let Some(pipe) = pipe else { continue };
+        rustix::io::ioctl_fionbio(pipe, true).map_err(io("preparing a PE's pipe"))?;
+    }
+    Ok(pe)
+}
+
+/// A set of CPUs as the kernel takes it.
+fn mask(cpus: &[usize]) -> Vec<u64> {
+    let words = cpus.iter().max().map_or(0, |last| last / 64 + 1);
+    let mut mask = vec![0; words];
+    for cpu in cpus {
+        if let Some(word) = mask.get_mut(cpu / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+    mask
+}
+
+/// What a PE does between fork and exec. Async-signal-safe.
+fn prepare(group: Pid, launcher: Pid, mask: Option<&[u64]>) -> std::io::Result<()> {
+    rustix::process::setpgid(None, Some(group))?;
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // If the launcher died before that call, nothing will tell.
+    if rustix::process::getppid() != Some(launcher) {
+        return Err(rustix::io::Errno::SRCH.into());
+    }
+    if let Some(mask) = mask {
+        // SAFETY: the pointer and the length in bytes are those of one slice, which is read only.
+        let code = unsafe {
+            libc::syscall(
+                libc::SYS_sched_setaffinity,
+                0,
+                size_of_val(mask),
+                mask.as_ptr(),
+            )
+        };
+        if code < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+    }
+    // SAFETY: the set is initialised by `sigemptyset` before it is used; both are
+    // async-signal-safe.
+    unsafe {
+        let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mask;
+
+    #[test]
+    fn cpu_sets_become_bit_masks() {
+        assert_eq!(mask(&[0, 3]), [0b1001]);
+        assert_eq!(mask(&[130, 64]), [0, 1, 0b100]);
+        assert!(mask(&[]).is_empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! The launcher's own output and error streams.
+
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+/// Bytes that may wait before the PEs are made to wait.
+const ENOUGH: usize = 64 << 10;
+/// Bytes that a pipe or terminal takes without blocking when it says that it is writable.
+const SAFE_WRITE: usize = 4096;
+
+/// A stream that text is written to without ever waiting for its reader.
+///
+/// The stream is shared with whoever started the launcher, so it is not made non-blocking; instead,
+/// no more is written than it has room for.
+pub(super) struct Sink {
+    stream: BorrowedFd<'static>,
+    kind: FileType,
+    tagged: bool,
+    waiting: Vec<u8>,
+    written: usize,
+    /// Whose line has begun and not ended.
+    open_line: Option<Source>,
+    closed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Pe(u32),
+    Launcher,
+}
+
+impl Sink {
+    pub(super) fn new(stream: BorrowedFd<'static>, tagged: bool) -> Sink {
+        let kind = rustix::fs::fstat(stream).map_or(FileType::Unknown, |stat| {
+            FileType::from_raw_mode(stat.st_mode)
+        });
+        let (waiting, written) = (Vec::new(), 0);
+        Sink {
+            stream,
+            kind,
+            tagged,
+            waiting,
+            written,
+            open_line: None,
+            closed: false,
+        }
+    }
+
+    /// Whether the PEs should wait before they say more.
+    pub(super) fn is_full(&self) -> bool {
+        self.pending() >= ENOUGH
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending() == 0
+    }
+
+    fn pending(&self) -> usize {
+        self.waiting.len() - self.written
+    }
+
+    /// Whether the reader is gone.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    pub(super) fn stream(&self) -> BorrowedFd<'static> {
+        self.stream
+    }
+
+    /// Takes text of PE `rank`: whole lines, or a piece of one.
+    pub(super) fn push(&mut self, rank: u32, text: &[u8]) {
+        self.append(Source::Pe(rank), text);
+    }
+
+    /// Takes one line of the launcher's own.
+    pub(super) fn say(&mut self, line: &str) {
+        self.append(
+            Source::Launcher,
+            format!("oxshmem run: {line}\n").as_bytes(),
+        );
+    }
+
+    fn append(&mut self, source: Source, text: &[u8]) {
+        if self.closed || text.is_empty() {
+            return;
+        }
+        if self.open_line.is_some_and(|owner| owner != source) {
+            // Someone else's unfinished line ends here, so that no two mix.
+            self.waiting.push(b'\n');
+            self.open_line = None;
+        }
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            if let (Source::Pe(rank), true, None) = (source, self.tagged, self.open_line) {
+                // Writing to a Vec does not fail.
+                let _ = write!(self.waiting, "[{rank}] ");
+            }
+            self.waiting.extend_from_slice(line);
+            self.open_line = (!line.ends_with(b"\n")).then_some(source);
+        }
+    }
+
+    /// Writes as much as the stream has room for, but not for too long.
+    pub(super) fn flush(&mut self) {
+        for _ in 0..16 {
+            if self.is_empty() || !self.has_room() {
+                return;
+            }
+            let bytes = &self.waiting[self.written..];
+            let result = match self.kind {
+                FileType::RegularFile => rustix::io::write(self.stream, bytes),
+                FileType::Socket => {
+                    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                    rustix::net::send(self.stream, bytes, flags)
+                }
+                _ => rustix::io::write(self.stream, &bytes[..bytes.len().min(SAFE_WRITE)]),
+            };
+            match result {
+                Ok(count) => self.written += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => {
+                    // Nobody reads, or nothing can be stored: say no more.
+                    self.closed = true;
+                    self.written = self.waiting.len();
+                }
+            }
+            if self.is_empty() {
+                self.waiting.clear();
+                self.written = 0;
+            } else if self.written > ENOUGH {
+                self.waiting.drain(..self.written);
+                self.written = 0;
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let mut wait = [PollFd::from_borrowed_fd(
+            self.stream.as_fd(),
+            PollFlags::OUT,
+        )];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        matches!(poll(&mut wait, Some(&now)), Ok(1..))
+    }
+}
