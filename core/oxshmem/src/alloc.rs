@@ -158,7 +158,10 @@ impl Heap {
 
 impl World {
     pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
-        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .heap
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses handles of other worlds and of freed blocks.
@@ -220,7 +223,7 @@ impl World {
             .and(align as u64)
             .and(hints.0.into());
         let words = || format!("{call}({len} x {} bytes, align {align})", size_of::<T>());
-        self.internal.record(digest, words);
+        self.inner.internal.record(digest, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         if bytes == Some(0) {
             return Ok(Sym::new(self.tag, PERMANENT, 0, len));
@@ -303,7 +306,7 @@ impl World {
             .and(sym.offset())
             .and(sym.generation().into());
         let words = || format!("free({} bytes at {})", sym.bytes(), sym.offset());
-        self.internal.record(digest, words);
+        self.inner.internal.record(digest, words);
         if sym.is_empty() && sym.tag() == self.tag {
             return Ok(());
         }
@@ -354,7 +357,7 @@ impl World {
                 sym.offset()
             )
         };
-        self.internal.record(digest, words);
+        self.inner.internal.record(digest, words);
         let (mine, block) = match self.whole_block(CALL, sym) {
             Ok(block) => (Ok(()), Some(block)),
             Err(error) => (Err(error), None),

@@ -244,7 +244,7 @@ impl World {
             Width::W64 => apply!(span.atomic_u64(), u64),
         };
         if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
-            self.dirty.note();
+            self.peers.note(pe);
         }
         Ok(old)
     }

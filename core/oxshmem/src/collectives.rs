@@ -67,11 +67,11 @@ impl World {
         words: &dyn Fn() -> String,
     ) -> Result<()> {
         // The arrival itself fences mapped stores (`agree`); a world of one has no arrival.
-        self.dirty.take();
+        self.take_notes();
         if self.n_pes() == 1 {
             fence(Ordering::SeqCst);
         }
-        if !self.wire.is_idle() {
+        if !self.inner.wire.is_idle() {
             self.wire_quiet(call, None)?;
         }
         self.together(call, digest, mine, words)

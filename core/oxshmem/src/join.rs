@@ -559,7 +559,7 @@ fn connect_lanes(
 
 /// From here on a PE's end reaches the table that waits look at.
 fn hear_of_exits(bootstrap: &dyn Bootstrap, peers: &Peers, wire: &Wire) -> Result<()> {
-    let peers = peers.clone();
+    let lose = peers.loser();
     let domains: Vec<_> = wire
         .transports
         .iter()
@@ -570,7 +570,7 @@ fn hear_of_exits(bootstrap: &dyn Bootstrap, peers: &Peers, wire: &Wire) -> Resul
         for domain in &domains {
             domain.peer_lost(Pe(exit.rank));
         }
-        peers.lose(exit.rank as usize);
+        lose(exit.rank as usize);
     }))?;
     Ok(())
 }

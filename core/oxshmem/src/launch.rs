@@ -1,2 +1,14 @@
-//! Starting the PEs of a job.
-pub use oxshmem_bootstrap::launch::*;
+//! Starting the PEs of a job on this host: what `oxshmem run` does, as a library.
+
+pub use oxshmem_bootstrap::{Ending, How, Launch, Outcome};
+
+use crate::Result;
+
+/// Makes a program start its own PEs: if this process is not a PE of a job yet, runs `pes` copies of
+/// it with the same arguments and exits with their status; else returns at once.
+///
+/// To be called first in `main`, while there is one thread.
+pub fn self_with(pes: usize) -> Result<()> {
+    let count = u32::try_from(pes).unwrap_or(u32::MAX);
+    Ok(oxshmem_bootstrap::self_with(count)?)
+}

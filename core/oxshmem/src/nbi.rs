@@ -103,7 +103,7 @@ impl World {
             Some(span) => {
                 // SAFETY: the caller promises `len` readable elements.
                 unsafe { span.copy_from_raw(source.cast(), len * size_of::<T>()) };
-                self.dirty.note();
+                self.peers.note(pe);
                 Ok(())
             }
             // SAFETY: the caller's promise.

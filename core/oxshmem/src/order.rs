@@ -3,7 +3,7 @@
 //! Mapped peers need processor fences alone. For the others [`crate::wire`] derives flushes from
 //! each transport's [`Guarantees`](oxshmem_transport::Guarantees).
 
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use crate::{Error, Result, World};
 
@@ -17,42 +17,20 @@ pub enum Visibility {
     Local,
 }
 
-/// What the default context may have outstanding towards mapped memory. Operations on lanes are
-/// counted by [`crate::wire`].
-#[derive(Debug, Default)]
-pub(crate) struct Dirty {
-    /// A mapped store was made since the last quiet.
-    stored: AtomicBool,
-    /// A raw pointer was handed out, so stores may be outstanding that the library cannot see.
-    sticky: AtomicBool,
-}
-
-impl Dirty {
-    /// Notes a mapped store. Release: the store itself comes before the note, so that a thread whose
-    /// quiet takes the note also completes the store.
+impl World {
+    /// Takes the notes of earlier mapped stores. To be followed by a full fence.
     #[inline(always)]
-    pub(crate) fn note(&self) {
-        self.stored.store(true, Ordering::Release);
+    pub(crate) fn take_notes(&self) {
+        self.peers.take_notes();
     }
 
-    /// From now on every quiet is a full fence.
-    pub(crate) fn stick(&self) {
-        self.sticky.store(true, Ordering::Release);
-    }
-
+    /// Whether no mapped store can be outstanding: none was noted, and no raw pointer was handed
+    /// out through which one could be made unseen.
     #[inline(always)]
     fn is_clean(&self) -> bool {
-        !self.stored.load(Ordering::Relaxed) && !self.sticky.load(Ordering::Relaxed)
+        self.peers.is_clean() && !self.inner.sticky.get()
     }
 
-    /// Takes the note. To be followed by a full fence.
-    #[inline(always)]
-    pub(crate) fn take(&self) {
-        self.stored.store(false, Ordering::Relaxed);
-    }
-}
-
-impl World {
     /// Orders this PE's earlier puts, puts-with-signal, atomics and stores to symmetric memory
     /// before its later ones, for each target PE separately (M17). Promises no completion, and does
     /// not order nonblocking operations (M18).
@@ -64,7 +42,7 @@ impl World {
         // Release orders mapped stores; Acquire orders mapped loads for M21. On x86 neither costs
         // an instruction.
         fence(Ordering::AcqRel);
-        if self.wire.is_idle() {
+        if self.inner.wire.is_idle() {
             Ok(())
         } else {
             self.wire_fence("fence")
@@ -78,11 +56,11 @@ impl World {
     /// was handed out; else a full fence, and on lanes a wait for all completions (M27).
     #[inline]
     pub fn quiet(&self) -> Result<()> {
-        if !self.dirty.is_clean() {
-            self.dirty.take();
+        if !self.is_clean() {
+            self.take_notes();
             fence(Ordering::SeqCst);
         }
-        if self.wire.is_idle() {
+        if self.inner.wire.is_idle() {
             Ok(())
         } else {
             self.wire_quiet("quiet", None)
@@ -104,10 +82,10 @@ impl World {
         }
         // The note stays: mapped stores to other PEs may be outstanding in theory. The fence covers
         // all of them in fact, and a later quiet fences once more at worst.
-        if !self.dirty.is_clean() {
+        if !self.is_clean() {
             fence(Ordering::SeqCst);
         }
-        if self.wire.is_idle() {
+        if self.inner.wire.is_idle() {
             Ok(())
         } else {
             self.wire_quiet("pe_quiet", Some(pes))
@@ -118,6 +96,6 @@ impl World {
     /// memory (M24), else local (M25). The same on every PE.
     #[must_use]
     pub fn visibility(&self) -> Visibility {
-        self.visibility
+        self.inner.visibility
     }
 }

@@ -1,10 +1,12 @@
 //! The table that the fast path reads: for each PE, where its heap is mapped here, if it is.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::time::Duration;
 
 use bytemuck::Pod;
 
@@ -13,32 +15,42 @@ use crate::mapped::Span;
 
 /// One PE as the fast path sees it.
 struct Peer {
-    /// The world's tag while the PE's heap is mapped here and the PE lives; else 0, which no `Sym`
-    /// has. So one comparison answers "my world?", "mapped?" and "alive?" together.
-    tag: AtomicU32,
-    /// Start of its heap here; meaningful only where it was mapped.
-    base: NonNull<u8>,
+    /// Start of its heap here while it is mapped and the PE lives, else null. So one comparison
+    /// answers "mapped?" and "alive?" together; checked mode maps nobody.
+    base: AtomicPtr<u8>,
+    /// The same, but only from the first store after a quiet until the next: stores through it need
+    /// not be noted any more.
+    gate: AtomicPtr<u8>,
 }
 
-/// All PEs. Clones share one table.
-#[derive(Clone)]
+/// All PEs, and which of them this PE has stored to.
 pub(crate) struct Peers {
+    /// The world's; a handle with another is foreign.
+    tag: u32,
     peers: Arc<[Peer]>,
     losses: Arc<Losses>,
     /// What keeps each `base` mapped.
     _keep: Arc<[Arc<dyn Any + Send + Sync>]>,
+    open: Box<Open>,
 }
+
+/// The PEs whose gates are open. Cells, so that one thread at a time uses a world: with several,
+/// one's quiet would close a gate on another's store.
+struct Open {
+    /// The first; [`NOBODY`] if none is. Apart from the rest, because few programs store to a second
+    /// PE between two quiets, and each store here is one more for the quiet's fence to wait for.
+    first: Cell<u32>,
+    /// The others: the first `count` of these.
+    rest: Box<[Cell<u32>]>,
+    count: Cell<usize>,
+}
+
+const NOBODY: u32 = u32::MAX;
 
 struct Losses {
     state: Box<[AtomicU32]>,
     any: AtomicBool,
 }
-
-// SAFETY: `base` is an address of shared memory that any thread may access through `Span`; the rest
-// is atomic or Send and Sync itself.
-unsafe impl Send for Peers {}
-// SAFETY: as for Send.
-unsafe impl Sync for Peers {}
 
 impl fmt::Debug for Peers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,22 +77,24 @@ impl Peers {
     /// `Sym` with this tag) while its `keep` lives, and is accessed by others atomically or at
     /// machine level only.
     pub(crate) unsafe fn new(tag: u32, heaps: Vec<Option<MappedHeap>>) -> Self {
-        let mut keep = Vec::new();
         let state = heaps.iter().map(|_| AtomicU32::new(ALIVE)).collect();
+        let open = Open {
+            first: Cell::new(NOBODY),
+            rest: heaps.iter().map(|_| Cell::new(NOBODY)).collect(),
+            count: Cell::new(0),
+        };
+        let mut keep = Vec::new();
         let peers = heaps
             .into_iter()
-            .map(|heap| match heap {
-                Some(heap) => {
+            .map(|heap| {
+                let base = heap.map_or(null_mut(), |heap| {
                     keep.push(heap.keep);
-                    Peer {
-                        tag: AtomicU32::new(tag),
-                        base: heap.base,
-                    }
+                    heap.base.as_ptr()
+                });
+                Peer {
+                    base: AtomicPtr::new(base),
+                    gate: AtomicPtr::new(null_mut()),
                 }
-                None => Peer {
-                    tag: AtomicU32::new(0),
-                    base: NonNull::dangling(),
-                },
             })
             .collect();
         let losses = Arc::new(Losses {
@@ -88,9 +102,11 @@ impl Peers {
             any: AtomicBool::new(false),
         });
         Peers {
+            tag,
             peers,
             losses,
             _keep: keep.into(),
+            open: Box::new(open),
         }
     }
 
@@ -103,21 +119,97 @@ impl Peers {
     /// world's.
     #[inline(always)]
     pub(crate) fn span<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
-        let peer = self.peers.get(pe)?;
-        if peer.tag.load(Ordering::Relaxed) != sym.tag() {
+        if sym.tag() != self.tag {
             return None;
         }
-        // SAFETY: the tags are equal, so by Sym's invariant the range lies within the heap's limit,
-        // which `new`'s caller promised to be mapped here for as long as `self` (which keeps it).
-        Some(unsafe { Span::new(peer.base.add(sym.offset() as usize), sym.bytes()) })
+        self.at(sym, &self.peers.get(pe)?.base)
     }
 
-    /// Records that a PE died or left.
-    pub(crate) fn lose(&self, pe: usize) {
-        if let (Some(peer), Some(lost)) = (self.peers.get(pe), self.losses.state.get(pe)) {
-            peer.tag.store(0, Ordering::Relaxed);
-            lost.store(LOST, Ordering::Release);
-            self.losses.any.store(true, Ordering::Release);
+    /// [`span`](Self::span) for a store that needs no [`note`](Self::note), if the PE's gate is
+    /// open.
+    #[inline(always)]
+    pub(crate) fn gated<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
+        if sym.tag() != self.tag {
+            return None;
+        }
+        self.at(sym, &self.peers.get(pe)?.gate)
+    }
+
+    /// The caller has compared the tags.
+    #[inline(always)]
+    fn at<T: Pod>(&self, sym: Sym<T>, base: &AtomicPtr<u8>) -> Option<Span<'_>> {
+        let base = NonNull::new(base.load(Ordering::Relaxed))?;
+        // SAFETY: the tags are equal, so by Sym's invariant the range lies within the heap's limit,
+        // which `new`'s caller promised to be mapped here for as long as `self` (which keeps it).
+        Some(unsafe { Span::new(base.add(sym.offset() as usize), sym.bytes()) })
+    }
+
+    /// Notes a mapped store to `pe`, for the next quiet.
+    #[inline(always)]
+    pub(crate) fn note(&self, pe: usize) {
+        if let Some(peer) = self.peers.get(pe)
+            && peer.gate.load(Ordering::Relaxed).is_null()
+        {
+            self.open_gate(pe, peer);
+        }
+    }
+
+    #[inline]
+    fn open_gate(&self, pe: usize, peer: &Peer) {
+        // Even for a PE just lost, the note counts: the quiet that takes it is a full fence.
+        let open = &self.open;
+        if open.first.get() == NOBODY {
+            open.first.set(pe as u32);
+        } else if let Some(slot) = open.rest.get(open.count.get()) {
+            slot.set(pe as u32);
+            open.count.set(open.count.get() + 1);
+        }
+        peer.gate
+            .store(peer.base.load(Ordering::Relaxed), Ordering::Relaxed);
+        // If the PE was lost meanwhile, either this look or `lose`'s second pass closes the gate.
+        if peer.base.load(Ordering::Relaxed).is_null() {
+            peer.gate.store(null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether no store was noted since the last [`take_notes`](Self::take_notes).
+    #[inline(always)]
+    pub(crate) fn is_clean(&self) -> bool {
+        self.open.first.get() == NOBODY
+    }
+
+    /// Closes all gates. A full fence is to follow.
+    #[inline(always)]
+    pub(crate) fn take_notes(&self) {
+        let open = &self.open;
+        self.close_gate(open.first.replace(NOBODY));
+        if open.count.get() > 0 {
+            for slot in open.rest.iter().take(open.count.replace(0)) {
+                self.close_gate(slot.get());
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn close_gate(&self, pe: u32) {
+        if let Some(peer) = self.peers.get(pe as usize) {
+            peer.gate.store(null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// What another thread needs to record losses.
+    pub(crate) fn loser(&self) -> impl Fn(usize) + Send + Sync + use<> {
+        let (peers, losses) = (Arc::clone(&self.peers), Arc::clone(&self.losses));
+        move |pe| {
+            if let (Some(peer), Some(lost)) = (peers.get(pe), losses.state.get(pe)) {
+                peer.base.store(null_mut(), Ordering::Relaxed);
+                peer.gate.store(null_mut(), Ordering::Relaxed);
+                lost.store(LOST, Ordering::Release);
+                losses.any.store(true, Ordering::Release);
+                // A gate that was being opened in the meantime.
+                std::thread::sleep(Duration::from_millis(1));
+                peer.gate.store(null_mut(), Ordering::Relaxed);
+            }
         }
     }
 

@@ -74,7 +74,7 @@ impl World {
     #[must_use]
     pub fn ptr<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<PeerPtr<'_, T>> {
         let span = self.peers.span(sym, pe)?;
-        self.dirty.stick();
+        self.inner.sticky.set(true);
         Some(PeerPtr {
             span,
             len: sym.len(),
@@ -86,7 +86,11 @@ impl World {
     #[doc(alias = "shmem_pe_accessible")]
     #[must_use]
     pub fn pe_accessible(&self, pe: usize) -> bool {
-        self.routes.get(pe).is_some_and(|r| r.transport.is_some()) && !self.peers.is_lost(pe)
+        self.inner
+            .routes
+            .get(pe)
+            .is_some_and(|r| r.transport.is_some())
+            && !self.peers.is_lost(pe)
     }
 
     /// Whether the object is a live one of this world, reachable at `pe` (M8b).

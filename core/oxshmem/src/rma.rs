@@ -74,11 +74,14 @@ impl World {
     #[doc(alias = "shmem_putmem")]
     #[inline]
     pub fn put<T: Pod>(&self, dst: Sym<T>, source: &[T], pe: usize) -> Result<()> {
+        if let [value] = source {
+            return self.p(dst, *value, pe);
+        }
         if source.len() <= dst.len()
             && let Some(span) = self.peers.span(dst, pe)
         {
             span.copy_from(bytemuck::cast_slice(source));
-            self.dirty.note();
+            self.peers.note(pe);
             return Ok(());
         }
         self.put_slow("put", dst, source, pe)
@@ -104,13 +107,12 @@ impl World {
     #[inline(always)]
     pub fn p<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
         if !dst.is_empty()
-            && let Some(span) = self.peers.span(dst, pe)
+            && let Some(span) = self.peers.gated(dst, pe)
         {
             span.store(value);
-            self.dirty.note();
             return Ok(());
         }
-        self.put_slow("p", dst, std::slice::from_ref(&value), pe)
+        self.p_noted(dst, value, pe)
     }
 
     /// Gets the first element of `src` on PE `pe`.
@@ -152,7 +154,7 @@ impl World {
         match self.peers.span(dst, pe) {
             Some(span) => {
                 span.copy_from_span(own, src.bytes());
-                self.dirty.note();
+                self.peers.note(pe);
                 Ok(())
             }
             None => {
@@ -172,7 +174,7 @@ impl World {
         match self.peers.span(src, pe) {
             Some(span) => {
                 own.copy_from_span(span, src.bytes());
-                self.dirty.note();
+                self.peers.note(self.my_pe());
                 self.order_read();
                 Ok(())
             }
@@ -299,7 +301,7 @@ impl World {
                 }
             }
         }
-        self.dirty.note();
+        self.peers.note(pe);
         Ok(())
     }
 
@@ -349,6 +351,20 @@ impl World {
         if cfg!(target_arch = "x86_64") || self.ordered {
             fence(Ordering::Acquire);
         }
+    }
+
+    /// The first store after a quiet, and every one where the gate stays closed. Takes the value
+    /// itself: a reference would have the fast path spill it to the stack.
+    #[cold]
+    fn p_noted<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        if !dst.is_empty()
+            && let Some(span) = self.peers.span(dst, pe)
+        {
+            span.store(value);
+            self.peers.note(pe);
+            return Ok(());
+        }
+        self.put_slow("p", dst, std::slice::from_ref(&value), pe)
     }
 
     #[cold]
@@ -405,7 +421,7 @@ impl World {
                 len: sym.len(),
             });
         }
-        if self.config.check {
+        if self.inner.config.check {
             self.check_live(call, sym)?;
         }
         Ok(())

@@ -39,7 +39,7 @@ impl World {
                     word.fetch_add(value, Ordering::Release);
                 }
             }
-            self.dirty.note();
+            self.peers.note(pe);
             return Ok(());
         }
         self.put_signal_slow(dst, source, signal, value, op, pe)

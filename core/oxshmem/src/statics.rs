@@ -82,7 +82,7 @@ impl<T: Pod> Static<T> {
         let first = TEMPLATES.as_ptr().addr();
         let place = at
             .checked_sub(first)
-            .and_then(|distance| world.statics.get(distance / size_of::<Template>()));
+            .and_then(|distance| world.inner.statics.get(distance / size_of::<Template>()));
         match place {
             Some(place) => place.cast(),
             None => Err(Error::Argument {

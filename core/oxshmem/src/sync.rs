@@ -144,7 +144,7 @@ impl Internal {
 
 impl World {
     fn bell(&self, pe: usize) -> Option<Bell<'_>> {
-        let span = self.peers.span(self.internal.bell, pe)?;
+        let span = self.peers.span(self.inner.internal.bell, pe)?;
         Some(Bell {
             rings: span.part(0, 4).atomic_u32(),
             sleepers: span.part(4, 4).atomic_u32(),
@@ -178,7 +178,7 @@ impl World {
             .err()
             .map(ToString::to_string)
             .unwrap_or_default();
-        let all = self.bootstrap.allgather(why.as_bytes())?;
+        let all = self.inner.bootstrap.allgather(why.as_bytes())?;
         mine?;
         match all.iter().position(|said| !said.is_empty()) {
             Some(pe) => Err(Error::FailedElsewhere {
@@ -201,7 +201,7 @@ impl World {
         failed: bool,
         words: &dyn Fn() -> String,
     ) -> Result<bool> {
-        let internal = &self.internal;
+        let internal = &self.inner.internal;
         let mut state = internal.state();
         let epoch = state.epoch.wrapping_add(1);
         state.epoch = epoch;
@@ -260,7 +260,7 @@ impl World {
     fn mismatch(&self, call: &'static str, state: &mut Collective, words: &str) -> Error {
         let mut told: Vec<&str> = state.recent.iter().map(String::as_str).collect();
         told.push(words);
-        let all = match self.bootstrap.allgather(told.join(", ").as_bytes()) {
+        let all = match self.inner.bootstrap.allgather(told.join(", ").as_bytes()) {
             Ok(all) => all,
             Err(error) => return error.into(),
         };

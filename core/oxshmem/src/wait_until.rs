@@ -96,7 +96,7 @@ impl<T: Waitable> Set<'_, T> {
 
     /// One that holds; begins after the one found last time, so that none starves.
     fn any(&self, world: &World) -> Option<usize> {
-        let start = world.turn.load(Ordering::Relaxed) as usize;
+        let start = world.inner.turn.get();
         let after = |i: &usize| *i >= start;
         let holds = |i: &usize| self.holds(world, *i);
         let found = self
@@ -104,7 +104,7 @@ impl<T: Waitable> Set<'_, T> {
             .filter(after)
             .find(holds)
             .or_else(|| self.members().filter(|i| !after(i)).find(holds))?;
-        world.turn.store(found as u32 + 1, Ordering::Relaxed);
+        world.inner.turn.set(found + 1);
         Some(found)
     }
 

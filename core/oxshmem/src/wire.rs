@@ -155,10 +155,11 @@ impl World {
         if self.peers.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });
         }
-        self.wire.route(pe).ok_or_else(|| Error::Unreachable {
+        self.inner.wire.route(pe).ok_or_else(|| Error::Unreachable {
             call,
             pe,
             why: self
+                .inner
                 .routes
                 .get(pe)
                 .map(|r| r.refusals())
@@ -204,7 +205,7 @@ impl World {
             target = lane.counters(to).posted;
             state.dirty.insert(pe);
             // Under the lock, after the insertion: `wire_quiet` relies on that order.
-            self.wire.busy.store(true, Ordering::Release);
+            self.inner.wire.busy.store(true, Ordering::Release);
             match posted.status {
                 Status::All => Some(Ok(())),
                 Status::Full => None,
@@ -267,10 +268,10 @@ impl World {
 
     /// Drives every lane a step.
     pub(crate) fn progress(&self) -> Result<()> {
-        if self.wire.is_idle() {
+        if self.inner.wire.is_idle() {
             return Ok(());
         }
-        for opened in &self.wire.transports {
+        for opened in &self.inner.wire.transports {
             if let Some(lane) = &mut lock(&opened.lane).lane {
                 match lane.progress() {
                     // The wait that drives this progress notices the loss if it needs the peer.
@@ -416,7 +417,7 @@ impl World {
                 None,
             );
         }
-        let guard = lock(&self.internal.bounce_lock);
+        let guard = lock(&self.inner.internal.bounce_lock);
         let (addr, room) = self.bounce();
         let piece = len.min(max).min(room);
         let key = via.heap.as_ref().map(|h| h.local_key());
@@ -615,7 +616,7 @@ impl World {
 
     /// Fence for lanes: free where the lane keeps all orders itself, else a flush of each dirty PE.
     pub(crate) fn wire_fence(&self, call: &'static str) -> Result<()> {
-        for via in &self.wire.transports {
+        for via in &self.inner.wire.transports {
             let g = self.guarantees(via);
             if g.put_put && g.put_atomic && g.atomic_put && g.atomic_atomic {
                 continue;
@@ -629,20 +630,21 @@ impl World {
 
     /// Quiet for lanes, towards `only` or all.
     pub(crate) fn wire_quiet(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
-        for via in &self.wire.transports {
+        for via in &self.inner.wire.transports {
             for pe in self.dirty_pes(via, only) {
                 self.flush(call, via, pe)?;
             }
         }
         // Cleared before the look: a thread that posts after the look sets it again.
-        self.wire.busy.store(false, Ordering::Relaxed);
+        self.inner.wire.busy.store(false, Ordering::Relaxed);
         if self
+            .inner
             .wire
             .transports
             .iter()
             .any(|via| !lock(&via.lane).dirty.is_empty())
         {
-            self.wire.busy.store(true, Ordering::Release);
+            self.inner.wire.busy.store(true, Ordering::Release);
         }
         Ok(())
     }
@@ -795,7 +797,7 @@ impl World {
 
     /// Drops every lane, so that nothing outstanding touches local memory any more.
     pub(crate) fn wire_abandon(&self, why: &Error) {
-        for via in &self.wire.transports {
+        for via in &self.inner.wire.transports {
             if !lock(&via.lane).dirty.is_empty() {
                 via.fail(why);
             }
@@ -804,7 +806,7 @@ impl World {
 
     /// Forgets what was outstanding towards a PE whose loss was acknowledged.
     pub(crate) fn wire_forget(&self, pe: usize) {
-        for via in &self.wire.transports {
+        for via in &self.inner.wire.transports {
             lock(&via.lane).dirty.remove(&pe);
         }
     }

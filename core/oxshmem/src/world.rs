@@ -1,5 +1,6 @@
 //! A PE's membership of a job.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +14,6 @@ use oxshmem_transport::Transport;
 use crate::alloc::Heap;
 use crate::config::{Config, MemoryModel};
 use crate::join;
-use crate::order::Dirty;
 use crate::peers::Peers;
 use crate::routes::Route;
 use crate::sync::{Digest, Internal};
@@ -22,13 +22,12 @@ use crate::{Result, Sym, Visibility, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
 ///
-/// A `World` may be used from several threads; collective calls by one thread at a time, in the
-/// same order on every PE. End it with [`finalize`](Self::finalize): a world that is merely dropped
+/// A `World` may move between threads and is used by one at a time (it is `Send`, not `Sync`).
+/// Collective calls come in the same order on every PE. End it with [`finalize`](Self::finalize): a world that is merely dropped
 /// is, to its peers, a PE that was lost.
 pub struct World {
-    // What the inlined operations read comes first.
+    // No interior mutability outside `inner`: so a loop's compiler may keep these in registers.
     pub(crate) peers: Peers,
-    pub(crate) dirty: Dirty,
     pub(crate) tag: u32,
     /// Iterations a wait spins, less one.
     pub(crate) spin: u32,
@@ -36,17 +35,24 @@ pub struct World {
     me: usize,
     /// This PE's own heap, mapped here.
     own: Arc<Mapping>,
-    pub(crate) wire: Wire,
-    pub(crate) internal: Internal,
-    pub(crate) heap: Mutex<Heap>,
-    pub(crate) statics: Vec<Sym<u8>>,
-    pub(crate) routes: Vec<Route>,
-    pub(crate) visibility: Visibility,
+    pub(crate) inner: Box<Inner>,
+}
+
+/// What the inlined operations on mapped peers do not read.
+pub(crate) struct Inner {
+    /// A raw pointer was handed out: from then on every quiet is a full fence.
+    pub sticky: Cell<bool>,
+    pub wire: Wire,
+    pub internal: Internal,
+    pub heap: Mutex<Heap>,
+    pub statics: Vec<Sym<u8>>,
+    pub routes: Vec<Route>,
+    pub visibility: Visibility,
     /// Where the next `any` begins to look.
-    pub(crate) turn: AtomicU32,
-    pub(crate) bootstrap: Arc<dyn Bootstrap>,
-    pub(crate) config: Config,
-    pub(crate) hosts: Vec<String>,
+    pub turn: Cell<usize>,
+    pub bootstrap: Arc<dyn Bootstrap>,
+    pub config: Config,
+    pub hosts: Vec<String>,
 }
 
 impl fmt::Debug for World {
@@ -192,22 +198,24 @@ impl World {
     pub(crate) fn assemble(parts: join::Parts) -> World {
         World {
             peers: parts.peers,
-            dirty: Dirty::default(),
             tag: parts.tag,
             spin: parts.spin,
             ordered: parts.config.model == MemoryModel::Ordered,
             me: parts.bootstrap.rank() as usize,
             own: parts.own,
-            wire: parts.wire,
-            internal: parts.internal,
-            heap: Mutex::new(parts.heap),
-            statics: parts.statics,
-            routes: parts.routes,
-            visibility: parts.visibility,
-            turn: AtomicU32::new(0),
-            bootstrap: parts.bootstrap,
-            config: parts.config,
-            hosts: parts.hosts,
+            inner: Box::new(Inner {
+                sticky: Cell::new(false),
+                wire: parts.wire,
+                internal: parts.internal,
+                heap: Mutex::new(parts.heap),
+                statics: parts.statics,
+                routes: parts.routes,
+                visibility: parts.visibility,
+                turn: Cell::new(0),
+                bootstrap: parts.bootstrap,
+                config: parts.config,
+                hosts: parts.hosts,
+            }),
         }
     }
 
@@ -230,7 +238,7 @@ impl World {
     /// The memory model that this world keeps.
     #[must_use]
     pub fn model(&self) -> MemoryModel {
-        self.config.model
+        self.inner.config.model
     }
 
     /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14).
@@ -242,19 +250,19 @@ impl World {
     /// How each PE is reached.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
-        &self.routes
+        &self.inner.routes
     }
 
     /// Which host each PE says it is on.
     #[must_use]
     pub fn hosts(&self) -> &[String] {
-        &self.hosts
+        &self.inner.hosts
     }
 
     /// How the PEs found each other, in words.
     #[must_use]
     pub fn bootstrap(&self) -> String {
-        self.bootstrap.describe()
+        self.inner.bootstrap.describe()
     }
 
     pub(crate) fn own_base(&self) -> NonNull<u8> {
@@ -262,11 +270,11 @@ impl World {
     }
 
     pub(crate) fn timeout(&self) -> Option<Duration> {
-        self.config.timeout
+        self.inner.config.timeout
     }
 
     pub(crate) fn bounce(&self) -> (*mut u8, usize) {
-        let bounce = self.internal.bounce;
+        let bounce = self.inner.internal.bounce;
         (self.own(bounce).as_ptr(), bounce.len())
     }
 
@@ -284,7 +292,7 @@ impl World {
     /// launcher ends the processes; with threads as PEs, every call of every PE fails from here on.
     #[doc(alias = "shmem_global_exit")]
     pub fn global_exit(&self, status: i32) {
-        self.bootstrap.abort(
+        self.inner.bootstrap.abort(
             status,
             &format!("PE {} called global_exit({status})", self.me),
         );
@@ -297,7 +305,7 @@ impl World {
         const DIGEST: Digest = Digest::of("finalize");
         self.barrier("finalize", DIGEST, Ok(()), &|| "finalize()".into())?;
         // The words of that barrier itself may be on their way still.
-        if !self.wire.is_idle() {
+        if !self.inner.wire.is_idle() {
             self.wire_quiet("finalize", None)?;
         }
         let (blocks, bytes) = self.heap().leaks();
@@ -306,14 +314,14 @@ impl World {
                 "{blocks} symmetric blocks ({bytes} bytes on each PE) were not freed"
             ));
         }
-        self.bootstrap.leave();
+        self.inner.bootstrap.leave();
         Ok(())
     }
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        for opened in &self.wire.transports {
+        for opened in &self.inner.wire.transports {
             opened.domain.shutdown();
         }
     }
