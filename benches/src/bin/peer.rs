@@ -2,6 +2,7 @@
 //! `peers.c`, has the same rows and the same loops. `peers` starts both, by turns.
 
 use std::hint::black_box;
+use std::process::ExitCode;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -34,15 +35,25 @@ enum Mode {
 /// A page, and what both sides align their buffers to.
 const PAGE: usize = 4096;
 
-fn main() -> anyhow::Result<()> {
-    let args = Args::parse();
+fn main() -> ExitCode {
+    match run(Args::parse().mode) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("peer: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(mode: Mode) -> anyhow::Result<()> {
     let world = World::init()?;
-    match args.mode {
+    match mode {
         Mode::Micro => micro(&world)?,
         Mode::Barrier => {
             pin(&world)?;
             let agreed = world.alloc_zeroed::<u64>(1)?;
             barrier(&world, agreed)?;
+            world.free(agreed)?;
         }
         Mode::Memory => memory(&world)?,
         Mode::Empty => {}
@@ -100,7 +111,11 @@ fn micro(world: &World) -> anyhow::Result<()> {
         }
     }
     ping_pong(world, [ping, pong], agreed)?;
-    barrier(world, agreed)
+    barrier(world, agreed)?;
+    world.free(lines)?;
+    world.free(block)?;
+    world.free(words)?;
+    Ok(())
 }
 
 /// Private memory, on a page boundary as in `peers.c`.
