@@ -1,7 +1,7 @@
 //! A PE's side of the rendezvous.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::io::Write;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -17,17 +17,19 @@ use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::job_key::JobKey;
 use crate::protocol::{
-    Channel, Frame, FrameParser, HEADER_BYTES, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES,
+    Channel, Frame, FrameParser, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES,
 };
 use crate::wake::Wake;
 use crate::{Bootstrap, Error, ExitHandler, MessageHandler, PeerExit, Result};
+
+mod connect;
+
+use connect::connect;
 
 /// How long after a collective call's deadline the rendezvous may still answer.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long an abort waits for the rendezvous to end this process.
 const ABORT_PATIENCE: Duration = Duration::from_secs(5);
-/// Pause between attempts to connect: the first, and the longest.
-const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 
 /// A PE of a job whose PEs are processes, connected to the job's rendezvous over TCP.
 ///
@@ -563,94 +565,4 @@ impl Drop for TcpBootstrap {
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: `_exit` takes no memory of ours and has no precondition.
     unsafe { libc::_exit(status) }
-}
-
-/// Why an attempt to join did not succeed.
-enum Attempt {
-    /// Worth another.
-    Failed(std::io::Error),
-    /// The rendezvous said no.
-    Refused(String),
-    /// What answered does not speak this protocol.
-    Foreign(Error),
-}
-
-fn connect(address: &str, hello: Hello, deadline: Duration) -> Result<TcpStream> {
-    let start = Instant::now();
-    let mut pause = RETRY.0;
-    loop {
-        let left = deadline.saturating_sub(start.elapsed());
-        let failure = match attempt(address, hello, left.max(Duration::from_millis(1))) {
-            Ok(stream) => return Ok(stream),
-            Err(Attempt::Refused(reason)) => {
-                let address = address.to_owned();
-                return Err(Error::Refused {
-                    rank: hello.rank,
-                    address,
-                    reason,
-                });
-            }
-            Err(Attempt::Foreign(error)) => return Err(error),
-            Err(Attempt::Failed(failure)) => failure,
-        };
-        let waited = start.elapsed();
-        if waited + pause > deadline {
-            let (rank, address) = (hello.rank, address.to_owned());
-            return Err(Error::Connect {
-                rank,
-                address,
-                waited,
-                source: failure,
-            });
-        }
-        // Nothing tells when a port begins to listen: ask again, ever less often.
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(RETRY.1);
-    }
-}
-
-fn attempt(address: &str, hello: Hello, left: Duration) -> std::result::Result<TcpStream, Attempt> {
-    let mut failure = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
-    for target in address.to_socket_addrs().map_err(Attempt::Failed)? {
-        match TcpStream::connect_timeout(&target, left.min(Duration::from_secs(5))) {
-            Ok(stream) => return introduce(stream, hello, left),
-            Err(error) => failure = error,
-        }
-    }
-    Err(Attempt::Failed(failure))
-}
-
-/// Says hello and reads exactly the answer's bytes.
-fn introduce(
-    mut stream: TcpStream,
-    hello: Hello,
-    left: Duration,
-) -> std::result::Result<TcpStream, Attempt> {
-    let answer = (|| {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(left))?;
-        stream.write_all(&hello.encode())?;
-        let mut header = [0; HEADER_BYTES];
-        stream.read_exact(&mut header)?;
-        let [a, b, c, d, _] = header;
-        let length = u32::from_le_bytes([a, b, c, d]);
-        let mut bytes = header.to_vec();
-        // A welcome is empty and a refusal short; what announces more is neither.
-        (&stream)
-            .take(length.min(8192).into())
-            .read_to_end(&mut bytes)?;
-        stream.set_read_timeout(None)?;
-        Ok(bytes)
-    })();
-    let bytes: Vec<u8> = answer.map_err(Attempt::Failed)?;
-    let mut parser = FrameParser::default();
-    parser.push(&bytes);
-    match parser.next() {
-        Ok(Some(Frame::Welcome)) => Ok(stream),
-        Ok(Some(Frame::Refusal(why))) => Err(Attempt::Refused(why)),
-        Ok(_) => Err(Attempt::Foreign(Error::Protocol {
-            what: "no answer to the hello".into(),
-        })),
-        Err(error) => Err(Attempt::Foreign(error)),
-    }
 }

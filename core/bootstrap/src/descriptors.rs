@@ -375,8 +375,16 @@ impl<P: Peers> Exchange<'_, P> {
     fn visit(&self, first: u32, mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
         let invitation = self.peers.hear(first, &self.turn, self.end)?;
         let socket = new_socket()?;
-        connect(&socket, &abstract_address(&invitation.name)?)
-            .map_err(io("connecting to the first rank's abstract Unix socket"))?;
+        match connect(&socket, &abstract_address(&invitation.name)?) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::CONNREFUSED) => {
+                self.check_gone()?;
+                let what =
+                    format!("rank {first}, which passes them on, gave up before this rank came");
+                return Err(Error::Descriptors { what });
+            }
+            Err(error) => return Err(io("connecting to an abstract Unix socket")(error)),
+        }
         let hello = packet::hello(&invitation.key, self.peers.rank(), mine.len());
         send_blocking(&socket, &hello, mine, |waits| self.wait(waits), self.end)?;
 
@@ -418,6 +426,7 @@ impl<P: Peers> Exchange<'_, P> {
                     }
                 }
                 Received::End => {
+                    self.check_gone()?;
                     let what = format!("rank {first}, which passes them on, hung up");
                     return Err(Error::Descriptors { what });
                 }
@@ -438,14 +447,18 @@ impl<P: Peers> Exchange<'_, P> {
                 Ok(_) => return Ok(true),
                 Err(error) => return Err(io("waiting for descriptors")(error)),
             }
-            if let Some(exit) = self.peers.gone(self.among) {
-                let PeerExit { rank, orderly } = exit;
-                return Err(Error::PeerGone {
-                    operation: OPERATION,
-                    rank,
-                    orderly,
-                });
-            }
+            self.check_gone()?;
+        }
+    }
+
+    fn check_gone(&self) -> Result<()> {
+        match self.peers.gone(self.among) {
+            Some(PeerExit { rank, orderly }) => Err(Error::PeerGone {
+                operation: OPERATION,
+                rank,
+                orderly,
+            }),
+            None => Ok(()),
         }
     }
 }

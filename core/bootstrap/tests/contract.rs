@@ -476,6 +476,58 @@ fn strangers_and_wrong_hellos_do_not_disturb_the_job() {
     while pes.pop().is_some() {}
 }
 
+/// The first bytes of rank `rank` of `size`, as the protocol has them.
+fn hello(rank: u32, size: u32, key: &str) -> Vec<u8> {
+    let mut bytes = b"\x89OXSHMEM".to_vec();
+    bytes.extend([1u32, rank, size].map(u32::to_le_bytes).concat());
+    bytes.extend((0..32).map(|at| u8::from_str_radix(&key[2 * at..2 * at + 2], 16).unwrap()));
+    bytes
+}
+
+#[test]
+fn garbage_on_the_port_harms_nobody_but_its_sender() {
+    let (port, key) = (free_port(), JobKey::random().unwrap().to_hex());
+    let mut pes = tcp_ranks(&[0, 1], 3, port, &key, PATIENCE);
+    let exits = exits_of(&pes[0]);
+    let address = format!("127.0.0.1:{port}");
+    // A fixed sequence of arbitrary bytes (Marsaglia's xorshift).
+    let mut word = 0x9e37_79b9_u32;
+    let mut garbage = |length: usize| -> Vec<u8> {
+        let mut next = || {
+            word ^= word << 13;
+            word ^= word >> 17;
+            word ^= word << 5;
+            word.to_le_bytes()[0]
+        };
+        (0..length).map(|_| next()).collect()
+    };
+    // From strangers, with and without a right beginning, whole and cut off, also oversized.
+    for round in 0..300 {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let right = round * 7 % 52;
+        let mut bytes = hello(2, 3, &key)[..right].to_vec();
+        bytes.extend(garbage(round * 37 % 5000));
+        // The other end may hang up at any byte.
+        stream.write_all(&bytes).unwrap_or(());
+    }
+    // From one that knows the key: a frame that announces more than there may be.
+    let mut stream = TcpStream::connect(&address).unwrap();
+    stream.write_all(&hello(2, 3, &key)).unwrap();
+    stream.write_all(&[0xff, 0xff, 0xff, 0xff, 3]).unwrap();
+    let died = exits.recv_timeout(PATIENCE).unwrap();
+    assert_eq!((died.rank, died.orderly), (2, false));
+    // The others still reach each other.
+    let (seen, messages) = mpsc::channel();
+    pes[1]
+        .on_message(Box::new(move |_, bytes| {
+            seen.send(bytes.to_vec()).unwrap_or(())
+        }))
+        .unwrap();
+    pes[0].send(1, b"still here").unwrap();
+    assert_eq!(messages.recv_timeout(PATIENCE).unwrap(), b"still here");
+    while pes.pop().is_some() {}
+}
+
 #[test]
 fn losing_the_rendezvous_means_losing_every_peer() {
     // A rendezvous that welcomes and then closes.

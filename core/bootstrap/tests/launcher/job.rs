@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// How long anything here may take before it counts as hung.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The variable that marks all processes of one job.
-const MARK: &str = "OXSHMEM_LAUNCHER_TEST_MARK";
+const MARK: &str = "LAUNCHER_TEST_MARK";
 
 /// A launcher under test. Its end is checked: no process of the job may remain.
 pub struct Job {

@@ -22,9 +22,9 @@ pub const TESTS: &[Test] = &[
     ("output_ends_with_the_job", output_ends_with_the_job),
 ];
 
-/// Rounds of each kind. `OXSHMEM_SOAK` gives more.
+/// Rounds of each kind. `LAUNCHER_TEST_ROUNDS` gives more.
 fn rounds() -> u64 {
-    std::env::var("OXSHMEM_SOAK")
+    std::env::var("LAUNCHER_TEST_ROUNDS")
         .ok()
         .and_then(|rounds| rounds.parse().ok())
         .unwrap_or(24)

@@ -61,7 +61,12 @@ fn joined() -> std::sync::Arc<dyn Bootstrap> {
 }
 
 fn rank() -> u32 {
-    std::env::var("OXSHMEM_RANK").unwrap().parse().unwrap()
+    let launched = std::env::var("OXSHMEM_RANK");
+    launched
+        .or_else(|_| std::env::var("RANK"))
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 fn wait_forever() -> ! {

@@ -63,6 +63,40 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
+/// Starts PEs as torchrun does, without a launcher of ours; gives their statuses.
+fn torchrun(role: &str, pes: u32) -> Vec<Option<i32>> {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let key = oxshmem_bootstrap::JobKey::random().unwrap().to_hex();
+    let start = |rank: u32| {
+        let (mut command, mark) = Job::command(&format!("pe {role}"));
+        command
+            .env("RANK", rank.to_string())
+            .env("WORLD_SIZE", pes.to_string())
+            .env("MASTER_ADDR", "localhost")
+            .env("MASTER_PORT", port.to_string())
+            .env("OXSHMEM_JOB_KEY", &key);
+        Job::of((command, mark))
+    };
+    let jobs: Vec<Job> = (0..pes).rev().map(start).collect();
+    jobs.into_iter()
+        .map(|job| job.finish().status.code())
+        .collect()
+}
+
+fn torchrun_variables_make_a_job() {
+    assert_eq!(torchrun("empty", 5), [Some(0); 5]);
+}
+
+fn an_abort_ends_a_torchrun_job() {
+    for by in [0, 2] {
+        assert_eq!(torchrun(&format!("abort {by} 42"), 3), [Some(42); 3]);
+    }
+}
+
 fn code(args: &str) -> (Option<i32>, String) {
     let finished = Job::run(args);
     (finished.status.code(), finished.stderr)

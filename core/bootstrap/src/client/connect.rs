@@ -1,0 +1,101 @@
+//! Reaching the rendezvous and being let in.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use crate::protocol::{Frame, FrameParser, HEADER_BYTES, Hello};
+use crate::{Error, Result};
+
+/// Pause between attempts to connect: the first, and the longest.
+const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
+
+/// Why an attempt to join did not succeed.
+enum Attempt {
+    /// Worth another.
+    Failed(std::io::Error),
+    /// The rendezvous said no.
+    Refused(String),
+    /// What answered does not speak this protocol.
+    Foreign(Error),
+}
+
+pub(super) fn connect(address: &str, hello: Hello, deadline: Duration) -> Result<TcpStream> {
+    let start = Instant::now();
+    let mut pause = RETRY.0;
+    loop {
+        let left = deadline.saturating_sub(start.elapsed());
+        let failure = match attempt(address, hello, left.max(Duration::from_millis(1))) {
+            Ok(stream) => return Ok(stream),
+            Err(Attempt::Refused(reason)) => {
+                let address = address.to_owned();
+                return Err(Error::Refused {
+                    rank: hello.rank,
+                    address,
+                    reason,
+                });
+            }
+            Err(Attempt::Foreign(error)) => return Err(error),
+            Err(Attempt::Failed(failure)) => failure,
+        };
+        let waited = start.elapsed();
+        if waited + pause > deadline {
+            let (rank, address) = (hello.rank, address.to_owned());
+            return Err(Error::Connect {
+                rank,
+                address,
+                waited,
+                source: failure,
+            });
+        }
+        // Nothing tells when a port begins to listen: ask again, ever less often.
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+fn attempt(address: &str, hello: Hello, left: Duration) -> std::result::Result<TcpStream, Attempt> {
+    let mut failure = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
+    for target in address.to_socket_addrs().map_err(Attempt::Failed)? {
+        match TcpStream::connect_timeout(&target, left.min(Duration::from_secs(5))) {
+            Ok(stream) => return introduce(stream, hello, left),
+            Err(error) => failure = error,
+        }
+    }
+    Err(Attempt::Failed(failure))
+}
+
+/// Says hello and reads exactly the answer's bytes.
+fn introduce(
+    mut stream: TcpStream,
+    hello: Hello,
+    left: Duration,
+) -> std::result::Result<TcpStream, Attempt> {
+    let answer = (|| {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(left))?;
+        stream.write_all(&hello.encode())?;
+        let mut header = [0; HEADER_BYTES];
+        stream.read_exact(&mut header)?;
+        let [a, b, c, d, _] = header;
+        let length = u32::from_le_bytes([a, b, c, d]);
+        let mut bytes = header.to_vec();
+        // A welcome is empty and a refusal short; what announces more is neither.
+        (&stream)
+            .take(length.min(8192).into())
+            .read_to_end(&mut bytes)?;
+        stream.set_read_timeout(None)?;
+        Ok(bytes)
+    })();
+    let bytes: Vec<u8> = answer.map_err(Attempt::Failed)?;
+    let mut parser = FrameParser::default();
+    parser.push(&bytes);
+    match parser.next() {
+        Ok(Some(Frame::Welcome)) => Ok(stream),
+        Ok(Some(Frame::Refusal(why))) => Err(Attempt::Refused(why)),
+        Ok(_) => Err(Attempt::Foreign(Error::Protocol {
+            what: "no answer to the hello".into(),
+        })),
+        Err(error) => Err(Attempt::Foreign(error)),
+    }
+}
