@@ -58,6 +58,11 @@ pub const TESTS: &[Test] = &[
     ("absurd_jobs_are_refused", absurd_jobs_are_refused),
     ("pes_are_bound_to_their_cpus", pes_are_bound_to_their_cpus),
     (
+        "torchrun_variables_make_a_job",
+        torchrun_variables_make_a_job,
+    ),
+    ("an_abort_ends_a_torchrun_job", an_abort_ends_a_torchrun_job),
+    (
         "descriptors_pass_between_many_processes",
         descriptors_pass_between_many_processes,
     ),
