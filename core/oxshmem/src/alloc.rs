@@ -59,8 +59,10 @@ impl fmt::Debug for Heap {
 
 /// The alignment of every block: a cache line, and enough for any type (M12).
 const ALIGN: u64 = 64;
-/// The generation of what is never freed: the library's own words and the statics.
-const PERMANENT: u32 = 0;
+/// The generation of what is never freed: the library's own words,
+pub(crate) const OWN: u32 = 0;
+/// and the program's statics.
+pub(crate) const STATIC: u32 = u32::MAX;
 
 impl Heap {
     pub(crate) fn new(segment: Segment) -> Self {
@@ -69,7 +71,7 @@ impl Heap {
             segment,
             allocator,
             blocks: BTreeMap::new(),
-            generation: PERMANENT,
+            generation: OWN,
         }
     }
 
@@ -99,21 +101,29 @@ impl Heap {
     }
 
     /// Places bytes that are never freed, zeroed, before the heap is shared.
-    pub(crate) fn place_permanent(&mut self, tag: u32, bytes: usize) -> Result<Sym<u8>> {
+    pub(crate) fn place_permanent(
+        &mut self,
+        tag: u32,
+        generation: u32,
+        bytes: usize,
+    ) -> Result<Sym<u8>> {
         let limit = self.segment.limit() as u64;
         let offset = self
-            .place(bytes as u64, 4096)
+            .place(bytes as u64, ALIGN)
             .map_err(|why| Error::OutOfMemory {
                 call: "init",
                 bytes: bytes as u64,
                 limit,
                 why,
             })?;
-        Ok(Sym::new(tag, PERMANENT, offset, bytes))
+        Ok(Sym::new(tag, generation, offset, bytes))
     }
 
     fn next_generation(&mut self) -> u32 {
-        self.generation = self.generation.checked_add(1).unwrap_or(1);
+        self.generation = match self.generation + 1 {
+            STATIC => OWN + 1,
+            next => next,
+        };
         self.generation
     }
 
@@ -137,7 +147,7 @@ impl Heap {
 
     /// Whether `sym` lies in a live block of its own generation, or in permanent memory.
     fn holds<T: Pod>(&self, sym: Sym<T>) -> bool {
-        if sym.generation() == PERMANENT {
+        if matches!(sym.generation(), OWN | STATIC) {
             return true;
         }
         let before = self.blocks.range(..=sym.offset()).next_back();
@@ -226,7 +236,7 @@ impl World {
         self.inner.internal.record(digest, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         if bytes == Some(0) {
-            return Ok(Sym::new(self.tag, PERMANENT, 0, len));
+            return Ok(Sym::new(self.tag, OWN, 0, len));
         }
         let limit = self.heap_limit() as u64;
         let no_room = |bytes: u64, why: String| Error::OutOfMemory {
@@ -260,7 +270,7 @@ impl World {
         if let Some((offset, bytes)) = placed
             && zero
         {
-            self.own(Sym::<u8>::new(self.tag, PERMANENT, offset, bytes as usize))
+            self.own(Sym::<u8>::new(self.tag, OWN, offset, bytes as usize))
                 .zero();
         }
         let agreed = self.barrier(call, digest, mine, &words);
@@ -343,7 +353,7 @@ impl World {
         }
         if len == 0 {
             self.free(sym)?;
-            return Ok(Sym::new(self.tag, PERMANENT, 0, 0));
+            return Ok(Sym::new(self.tag, OWN, 0, 0));
         }
         let digest = Digest::of(CALL)
             .and(sym.offset())
@@ -391,8 +401,8 @@ impl World {
         };
         if let Some(Placed::Moved(offset)) = placed {
             let kept = sym.bytes().min(bytes.unwrap_or(0) as usize);
-            let to = Sym::<u8>::new(self.tag, PERMANENT, offset, kept);
-            let from = Sym::<u8>::new(self.tag, PERMANENT, sym.offset(), kept);
+            let to = Sym::<u8>::new(self.tag, OWN, offset, kept);
+            let from = Sym::<u8>::new(self.tag, OWN, sym.offset(), kept);
             self.own(to).copy_from_span(self.own(from), kept);
         }
         // On exit: every PE's block is in place, or none is.

@@ -8,11 +8,13 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
+use crate::check::{Access, Type};
 use crate::{Error, Result, Sym, World};
 
 mod sealed {
     pub trait Word: bytemuck::Pod {
         const WIDTH: oxshmem_transport::Width;
+        const NAME: &'static str;
         fn bits(self) -> u64;
         fn of_bits(bits: u64) -> Self;
     }
@@ -30,6 +32,7 @@ macro_rules! word {
     ($($t:ty, $u:ty, $width:ident, $to:expr, $from:expr;)*) => {$(
         impl sealed::Word for $t {
             const WIDTH: Width = Width::$width;
+            const NAME: &'static str = stringify!($t);
             #[inline(always)]
             fn bits(self) -> u64 {
                 let to: fn($t) -> $u = $to;
@@ -260,6 +263,9 @@ impl World {
         pe: usize,
     ) -> Result<u64> {
         self.check(call, on, 1, pe)?;
+        // A fetching atomic is complete when it returns.
+        let under_way = matches!(call, "set" | "add" | "inc" | "and" | "or" | "xor");
+        self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, under_way)?;
         self.wire_atomic(call, pe, on.offset(), T::WIDTH, op, operand, compare)
     }
 }

@@ -17,7 +17,8 @@ use oxshmem_heap::{Mapping, Segment, SegmentOptions};
 use oxshmem_transport::{HostId, Job, Memory, MemoryKind, Pe, Peer, Reach, Transport, WireUp};
 use serde::{Deserialize, Serialize};
 
-use crate::alloc::Heap;
+use crate::alloc::{Heap, OWN, STATIC};
+use crate::check::{SLOTS, Shadow};
 use crate::config::{self, Config, MemoryModel};
 use crate::peers::{MappedHeap, Peers};
 use crate::registry;
@@ -53,6 +54,7 @@ pub(crate) struct Parts {
     pub own: Arc<Mapping>,
     pub heap: Heap,
     pub internal: Internal,
+    pub shadow: Option<Shadow>,
     pub statics: Vec<Sym<u8>>,
     pub peers: Peers,
     pub wire: Wire,
@@ -109,17 +111,21 @@ pub(crate) fn join(
     let mut heap = Heap::new(Segment::create(limit as usize, &options)?);
     let own = Arc::clone(heap.segment.mapping());
     let internal = Internal::new(size as usize, oversubscribed, |bytes| {
-        heap.place_permanent(tag, bytes)
+        heap.place_permanent(tag, OWN, bytes)
     })?;
+    let shadow = match config.check {
+        true => {
+            let bytes = SLOTS * size_of::<u64>();
+            Some(Shadow::new(heap.place_permanent(tag, OWN, bytes)?.cast()?))
+        }
+        false => None,
+    };
     let statics = place_statics(tag, &mut heap, &own)?;
 
-    let memory = Memory {
-        base: own.base(),
-        len: own.len(),
-        kind: MemoryKind::Host,
-        descriptor: Some(Arc::clone(heap.segment.descriptor())),
-        owner: Arc::clone(&own) as _,
-    };
+    let descriptor = Some(Arc::clone(heap.segment.descriptor()));
+    let owner = Arc::clone(&own) as _;
+    // SAFETY: the mapping keeps the bytes mapped; this library accesses them through Span alone.
+    let memory = unsafe { Memory::new(own.base(), own.len(), MemoryKind::Host, descriptor, owner) };
     for transport in &mut opened {
         transport.heap = Some(transport.domain.register(&memory)?);
     }
@@ -163,6 +169,7 @@ pub(crate) fn join(
         own,
         heap,
         internal,
+        shadow,
         statics,
         peers,
         wire,
@@ -327,7 +334,7 @@ fn place_statics(tag: u32, heap: &mut Heap, own: &Mapping) -> Result<Vec<Sym<u8>
     if bytes == 0 {
         return Ok(Vec::new());
     }
-    let area = heap.place_permanent(tag, bytes)?;
+    let area = heap.place_permanent(tag, STATIC, bytes)?;
     offsets
         .into_iter()
         .zip(statics::initial())

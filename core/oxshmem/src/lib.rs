@@ -33,6 +33,7 @@
 
 mod alloc;
 mod atomics;
+mod check;
 mod collectives;
 mod config;
 mod error;

@@ -22,6 +22,7 @@ use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
 use crate::atomics::Word;
+use crate::check::{Access, Type};
 use crate::{AtomicBits, AtomicInt, AtomicValue, Result, SignalOp, Sym, World};
 
 /// Nonblocking operations issued within one [`World::scope`].
@@ -99,6 +100,7 @@ impl World {
     ) -> Result<()> {
         const CALL: &str = "put_nbi";
         self.check(CALL, dst, len, pe)?;
+        self.guard(CALL, Access::Put, dst, len, pe, true)?;
         match self.peers.span(dst, pe) {
             Some(span) => {
                 // SAFETY: the caller promises `len` readable elements.
@@ -129,6 +131,7 @@ impl World {
     ) -> Result<()> {
         const CALL: &str = "get_nbi";
         self.check(CALL, src, len, pe)?;
+        self.guard(CALL, Access::Get, src, len, pe, true)?;
         match self.peers.span(src, pe) {
             Some(span) => {
                 // SAFETY: the caller promises `len` writable elements.
@@ -171,6 +174,7 @@ impl World {
             return Ok(());
         }
         self.check(call, on, 1, pe)?;
+        self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
         // A word of 4 or 8 bytes: the lane writes its bytes, which are the type's.
         let (offset, width): (u64, Width) = (on.offset(), T::WIDTH);
         // SAFETY: the caller's promise.

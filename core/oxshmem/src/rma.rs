@@ -6,6 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
 
+use crate::check::Access;
 use crate::mapped::Span;
 use crate::{Error, Result, Sym, World};
 
@@ -26,7 +27,7 @@ impl Stride {
     /// Elements that the transfer spans at a stride, or none if that overflows.
     fn span(self, stride: usize) -> Option<usize> {
         match self.blocks {
-            0 => Some(0),
+            n if n == 0 || self.block == 0 => Some(0),
             n => stride.checked_mul(n - 1)?.checked_add(self.block),
         }
     }
@@ -159,6 +160,7 @@ impl World {
             }
             None => {
                 self.check(CALL, dst, dst.len(), pe)?;
+                self.guard(CALL, Access::Put, dst, dst.len(), pe, true)?;
                 // SAFETY: `own` is mapped for the object's bytes.
                 unsafe { self.wire_put(CALL, pe, dst.offset(), own.as_ptr(), src.bytes()) }
             }
@@ -180,6 +182,7 @@ impl World {
             }
             None => {
                 self.check(CALL, src, src.len(), pe)?;
+                self.guard(CALL, Access::Get, src, src.len(), pe, false)?;
                 // SAFETY: `own` is mapped for the object's bytes.
                 unsafe { self.wire_get(CALL, pe, src.offset(), own.as_ptr(), src.bytes()) }
             }
@@ -376,6 +379,7 @@ impl World {
         pe: usize,
     ) -> Result<()> {
         self.check(call, dst, source.len(), pe)?;
+        self.guard(call, Access::Put, dst, source.len(), pe, true)?;
         let bytes: &[u8] = bytemuck::cast_slice(source);
         // SAFETY: `source` is borrowed for the call.
         unsafe { self.wire_put(call, pe, dst.offset(), bytes.as_ptr(), bytes.len()) }
@@ -390,6 +394,7 @@ impl World {
         pe: usize,
     ) -> Result<()> {
         self.check(call, src, destination.len(), pe)?;
+        self.guard(call, Access::Get, src, destination.len(), pe, false)?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(destination);
         // SAFETY: `destination` is borrowed for the call.
         unsafe { self.wire_get(call, pe, src.offset(), bytes.as_mut_ptr(), bytes.len()) }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use bytemuck::Pod;
 pub use oxshmem_transport::SignalOp;
 
+use crate::check::Access;
 use crate::{Cmp, Result, Sym, World};
 
 impl World {
@@ -58,6 +59,8 @@ impl World {
         const CALL: &str = "put_signal";
         self.check(CALL, dst, source.len(), pe)?;
         self.check(CALL, signal, 1, pe)?;
+        // Not under way afterwards: the signal orders it.
+        self.guard(CALL, Access::Put, dst, source.len(), pe, false)?;
         let (bytes, offset): (&[u8], _) = (bytemuck::cast_slice(source), dst.offset());
         let (from, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `source` is borrowed for the call.

@@ -625,7 +625,7 @@ impl World {
                 self.flush(call, via, pe)?;
             }
         }
-        Ok(())
+        self.end_under_way()
     }
 
     /// Quiet for lanes, towards `only` or all.
@@ -635,6 +635,7 @@ impl World {
                 self.flush(call, via, pe)?;
             }
         }
+        self.end_under_way()?;
         // Cleared before the look: a thread that posts after the look sets it again.
         self.inner.wire.busy.store(false, Ordering::Relaxed);
         if self

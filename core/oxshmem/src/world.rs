@@ -12,6 +12,7 @@ use oxshmem_heap::Mapping;
 use oxshmem_transport::Transport;
 
 use crate::alloc::Heap;
+use crate::check::Shadow;
 use crate::config::{Config, MemoryModel};
 use crate::join;
 use crate::peers::Peers;
@@ -45,6 +46,8 @@ pub(crate) struct Inner {
     pub wire: Wire,
     pub internal: Internal,
     pub heap: Mutex<Heap>,
+    /// In checked mode.
+    pub shadow: Option<Shadow>,
     pub statics: Vec<Sym<u8>>,
     pub routes: Vec<Route>,
     pub visibility: Visibility,
@@ -208,6 +211,7 @@ impl World {
                 wire: parts.wire,
                 internal: parts.internal,
                 heap: Mutex::new(parts.heap),
+                shadow: parts.shadow,
                 statics: parts.statics,
                 routes: parts.routes,
                 visibility: parts.visibility,

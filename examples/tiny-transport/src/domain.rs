@@ -63,11 +63,11 @@ impl Domain for TinyDomain {
     }
 
     fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
-        if memory.kind != MemoryKind::Host || !memory.base.addr().get().is_multiple_of(4096) {
+        if memory.kind() != MemoryKind::Host || !memory.base().addr().get().is_multiple_of(4096) {
             let why = "only host memory that begins on a page".into();
             return Err(Error::Memory {
                 transport: NAME,
-                kind: memory.kind,
+                kind: memory.kind(),
                 why,
             });
         }
@@ -79,7 +79,7 @@ impl Domain for TinyDomain {
         board
             .regions
             .insert(number, (self.job.me, id, memory.clone()));
-        let key = packed(b"key ", &[number, memory.len as u64]);
+        let key = packed(b"key ", &[number, memory.len() as u64]);
         Ok(Box::new(TinyRegion {
             board: self.board.clone(),
             id,
@@ -102,7 +102,7 @@ impl Domain for TinyDomain {
             .regions
             .get(&number)
             .ok_or_else(|| bad("no such region"))?;
-        if (*pe, *id, memory.len as u64) != (peer.pe, region, len) {
+        if (*pe, *id, memory.len() as u64) != (peer.pe, region, len) {
             return Err(bad("it is another region's"));
         }
         let memory = memory.clone();
@@ -167,10 +167,10 @@ impl RemoteRegion for TinyRemote {
     }
 
     fn len(&self) -> usize {
-        self.0.len
+        self.0.len()
     }
 
     fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
-        self.0.owner.clone()
+        self.0.owner().clone()
     }
 }

@@ -54,7 +54,7 @@ impl Far {
     fn ptr(&self) -> *mut u8 {
         match &self.0 {
             // SAFETY: `checked` found the offset inside the memory, which its owner keeps.
-            Some((memory, offset)) => unsafe { memory.base.as_ptr().add(*offset) },
+            Some((memory, offset)) => unsafe { memory.base().as_ptr().add(*offset) },
             None => std::ptr::dangling_mut(),
         }
     }
@@ -116,9 +116,9 @@ fn checked(shared: &Shared, pe: Pe, op: &Op) -> Result<Far> {
     };
     let memory = shared.imported.get(&(pe, region)).ok_or(unknown)?;
     match offset.checked_add(len) {
-        Some(end) if end <= memory.len as u64 => Ok(Far(Some((memory.clone(), offset as usize)))),
+        Some(end) if end <= memory.len() as u64 => Ok(Far(Some((memory.clone(), offset as usize)))),
         _ => {
-            let region = memory.len as u64;
+            let region = memory.len() as u64;
             Err(Error::OutOfRange {
                 transport: NAME,
                 offset,

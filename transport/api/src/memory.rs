@@ -37,20 +37,77 @@ pub struct RegionId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LocalKey(pub u64);
 
-/// A piece of memory offered for registration. Registration holds `owner`, so the memory stays
+/// A piece of memory offered for registration. Registration holds its owner, so the memory stays
 /// where it is while any region made from it lives, on this PE or (in one process) on another.
 #[derive(Clone)]
 pub struct Memory {
-    /// First byte. Page-aligned.
-    pub base: NonNull<u8>,
+    base: NonNull<u8>,
+    len: usize,
+    kind: MemoryKind,
+    descriptor: Option<Arc<OwnedFd>>,
+    owner: Arc<dyn Any + Send + Sync>,
+}
+
+impl Memory {
+    /// `len` bytes from `base`, of the processor that `kind` names. Through `descriptor`, if there
+    /// is one, another process can map the same bytes from its offset 0.
+    ///
+    /// # Safety
+    ///
+    /// While `owner` lives the bytes stay where they are, readable and writable by that processor,
+    /// and are accessed atomically or at machine level only: never through a reference to plain
+    /// memory, since peers may write them at any time.
+    pub unsafe fn new(
+        base: NonNull<u8>,
+        len: usize,
+        kind: MemoryKind,
+        descriptor: Option<Arc<OwnedFd>>,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        Memory {
+            base,
+            len,
+            kind,
+            descriptor,
+            owner,
+        }
+    }
+
+    /// First byte.
+    #[must_use]
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
     /// Bytes.
-    pub len: usize,
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Whose memory it is.
-    pub kind: MemoryKind,
-    /// A descriptor through which another process can map the same bytes from offset 0.
-    pub descriptor: Option<Arc<OwnedFd>>,
-    /// Keeps the mapping alive.
-    pub owner: Arc<dyn Any + Send + Sync>,
+    #[must_use]
+    pub fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+
+    /// The descriptor through which another process can map it.
+    #[must_use]
+    pub fn descriptor(&self) -> Option<&Arc<OwnedFd>> {
+        self.descriptor.as_ref()
+    }
+
+    /// What keeps the memory where it is.
+    #[must_use]
+    pub fn owner(&self) -> &Arc<dyn Any + Send + Sync> {
+        &self.owner
+    }
 }
 
 // SAFETY: `Memory` only names bytes; `owner`, which is Send and Sync, keeps them mapped, and no

@@ -115,8 +115,11 @@ impl LoopbackDomain {
     fn locate(&self, pe: Pe, key: &Key, descriptor: Option<OwnedFd>) -> Result<Keeper> {
         if key.nonce == self.nonce {
             return match self.home.find(key.number) {
-                Some(memory) if memory.len as u64 == key.len => Ok(Keeper::Memory(memory)),
-                Some(memory) => Err(bad_key(pe, format!("{} bytes of {}", key.len, memory.len))),
+                Some(memory) if memory.len() as u64 == key.len => Ok(Keeper::Memory(memory)),
+                Some(memory) => Err(bad_key(
+                    pe,
+                    format!("{} bytes of {}", key.len, memory.len()),
+                )),
                 None => Err(bad_key(pe, "its registration has ended".into())),
             };
         }
@@ -189,17 +192,17 @@ impl Domain for LoopbackDomain {
     fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
         self.open()?;
         let refused = |why: &str| {
-            let (kind, why) = (memory.kind, why.into());
+            let (kind, why) = (memory.kind(), why.into());
             Err(Error::Memory {
                 transport: NAME,
                 kind,
                 why,
             })
         };
-        if memory.kind != MemoryKind::Host {
+        if memory.kind() != MemoryKind::Host {
             return refused("only host memory can be mapped");
         }
-        if !memory.base.addr().get().is_multiple_of(PAGE) {
+        if !memory.base().addr().get().is_multiple_of(PAGE) {
             return refused("it does not begin on a page");
         }
         let memory = Arc::new(memory.clone());
@@ -210,7 +213,7 @@ impl Domain for LoopbackDomain {
             number,
             pe: self.job.me.0,
             region: id.0,
-            len: memory.len as u64,
+            len: memory.len() as u64,
         };
         let home = self.home.clone();
         Ok(Box::new(LoopbackRegion {
@@ -307,8 +310,7 @@ impl Region for LoopbackRegion {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.memory
-            .descriptor
-            .as_ref()
+            .descriptor()
             .map(|descriptor| descriptor.as_fd())
     }
 }
@@ -338,7 +340,7 @@ impl Imported {
     /// The first byte, aligned to a page: valid for `len` bytes while `self` lives.
     pub(crate) fn base(&self) -> NonNull<u8> {
         match &self.keeper {
-            Keeper::Memory(memory) => memory.base,
+            Keeper::Memory(memory) => memory.base(),
             Keeper::Mapping(mapping) => mapping.base(),
         }
     }
@@ -351,7 +353,7 @@ impl RemoteRegion for Imported {
 
     fn len(&self) -> usize {
         match &self.keeper {
-            Keeper::Memory(memory) => memory.len,
+            Keeper::Memory(memory) => memory.len(),
             Keeper::Mapping(mapping) => mapping.len(),
         }
     }

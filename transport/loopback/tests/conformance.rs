@@ -53,13 +53,9 @@ impl conformance::Harness for ByDescriptor {
             Segment::create(len, &SegmentOptions::default()).map_err(|error| error.to_string())?;
         segment.commit(len).map_err(|error| error.to_string())?;
         let mapping = segment.mapping().clone();
-        Ok(Memory {
-            base: mapping.base(),
-            len: mapping.len(),
-            kind,
-            descriptor: Some(segment.descriptor().clone()),
-            owner: mapping,
-        })
+        let descriptor = Some(segment.descriptor().clone());
+        // SAFETY: the mapping keeps the bytes mapped, and its own methods don't touch them.
+        Ok(unsafe { Memory::new(mapping.base(), mapping.len(), kind, descriptor, mapping) })
     }
 }
 
@@ -120,10 +116,12 @@ fn a_key_of_another_loopback_needs_its_descriptor() {
 
 #[test]
 fn memory_off_its_page_is_refused() {
-    let mut memory = conformance::host_memory(8192).unwrap();
-    // SAFETY: inside the allocation.
-    memory.base = unsafe { memory.base.add(64) };
-    memory.len = 4096;
+    let whole = conformance::host_memory(8192).unwrap();
+    // SAFETY: inside the allocation, which its owner keeps.
+    let memory = unsafe {
+        let base = whole.base().add(64);
+        Memory::new(base, 4096, whole.kind(), None, whole.owner().clone())
+    };
     let error = open(&Loopback::new(), 0)
         .register(&memory)
         .unwrap_err()
@@ -141,7 +139,7 @@ fn an_ended_registration_cannot_be_imported_and_an_import_outlives_it() {
         address: Some(other.address()),
     };
     let memory = conformance::host_memory(4096).unwrap();
-    let owner = Arc::downgrade(&memory.owner);
+    let owner = Arc::downgrade(memory.owner());
     let region = other.register(&memory).unwrap();
     drop(memory);
     let key = region.key().to_vec();

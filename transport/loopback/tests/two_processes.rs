@@ -91,13 +91,9 @@ fn sealed_file(bytes: usize, seals: SealFlags) -> Result<OwnedFd> {
 fn memory() -> Result<Memory> {
     let file = Arc::new(sealed_file(BYTES, SealFlags::SHRINK | SealFlags::GROW)?);
     let mapping = Arc::new(Mapping::of_descriptor(file.as_fd(), BYTES)?);
-    Ok(Memory {
-        base: mapping.base(),
-        len: mapping.len(),
-        kind: MemoryKind::Host,
-        descriptor: Some(file),
-        owner: mapping,
-    })
+    let (base, len) = (mapping.base(), mapping.len());
+    // SAFETY: the mapping keeps the bytes mapped, and its own methods don't touch them.
+    Ok(unsafe { Memory::new(base, len, MemoryKind::Host, Some(file), mapping) })
 }
 
 /// What each PE does, with the other at the end of `socket`.
@@ -156,7 +152,7 @@ fn refuses_wrong_descriptors(domain: &dyn Domain, peer: &Peer, key: &[u8]) -> Re
 fn word(memory: &Memory, offset: u64) -> &AtomicU64 {
     // SAFETY: the test's offsets are aligned and inside its memory, which both processes access
     // atomically at these words.
-    unsafe { AtomicU64::from_ptr(memory.base.as_ptr().add(offset as usize).cast()) }
+    unsafe { AtomicU64::from_ptr(memory.base().as_ptr().add(offset as usize).cast()) }
 }
 
 fn wait_for(memory: &Memory, offset: u64, value: u64) -> Result {

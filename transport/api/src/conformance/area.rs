@@ -40,13 +40,8 @@ pub fn host_memory(len: usize) -> Result<Memory, String> {
     // SAFETY: the layout's size is not zero: `len` is at least one page.
     let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(short)?;
     let owner = Arc::new(Pages { base, layout });
-    Ok(Memory {
-        base,
-        len,
-        kind: MemoryKind::Host,
-        descriptor: None,
-        owner,
-    })
+    // SAFETY: `owner` keeps the allocation, which nothing else refers to.
+    Ok(unsafe { Memory::new(base, len, MemoryKind::Host, None, owner) })
 }
 
 /// Host memory that the checks fill and look into while a transport may be writing it: every access
@@ -64,7 +59,7 @@ impl Area {
     }
 
     pub(super) fn len(&self) -> u64 {
-        self.memory.len as u64
+        self.memory.len() as u64
     }
 
     /// The bytes as an operation's near side.
@@ -87,7 +82,7 @@ impl Area {
             );
         }
         // SAFETY: the offset is inside the memory, checked above.
-        unsafe { self.memory.base.as_ptr().add(offset as usize) }
+        unsafe { self.memory.base().as_ptr().add(offset as usize) }
     }
 
     fn byte(&self, offset: u64) -> &AtomicU8 {

@@ -2,8 +2,8 @@ use super::lanes::{Lanes, Watched, put};
 use super::world::{PE0, PE1, World, open, passed_descriptor, to};
 use super::{Done, Found, Harness};
 use crate::{
-    AtomicLevel, Domain, Error, Limits, MemoryKind, Peer, Reach, RegionId, SignalSupport, Status,
-    WireUp,
+    AtomicLevel, Domain, Error, Limits, Memory, MemoryKind, Peer, Reach, RegionId, SignalSupport,
+    Status, WireUp,
 };
 
 /// Limits, kinds and guarantees contradict neither each other nor themselves.
@@ -96,8 +96,11 @@ pub(super) fn other_kinds(harness: &dyn Harness) -> Found {
                 .map_err(|e| format!("register of {kind} memory: {e}"))?;
             continue;
         }
-        let mut memory = harness.memory(MemoryKind::Host, 4096)?;
-        memory.kind = kind;
+        let host = harness.memory(MemoryKind::Host, 4096)?;
+        let (base, len, owner) = (host.base(), host.len(), host.owner().clone());
+        // SAFETY: the host's memory, under another kind's name; a domain that does not list the kind
+        // must refuse it by that name, without a touch.
+        let memory = unsafe { Memory::new(base, len, kind, None, owner) };
         match domain.register(&memory) {
             Err(Error::Memory { kind: named, .. }) if named == kind => {}
             other => {
