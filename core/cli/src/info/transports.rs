@@ -1,0 +1,252 @@
+//! What each built-in transport offers here, and what it promises.
+
+use std::fmt;
+
+use oxshmem_transport::{
+    AtomicOp, Capabilities, Completion, Device, GpuFlush, Guarantees, HostId, Job, Limits,
+    MemoryKind, Pe, SignalSupport, Width, WireUp,
+};
+use serde::{Serialize, Serializer};
+
+use super::Known;
+
+#[derive(Serialize)]
+pub struct Transport {
+    name: &'static str,
+    devices: Known<Vec<Offer>>,
+}
+
+/// A device of a transport.
+#[derive(Serialize)]
+struct Offer {
+    name: String,
+    description: String,
+    promises: Known<Promises>,
+}
+
+#[derive(Serialize)]
+struct Promises {
+    capabilities: Table<String>,
+    /// For each kind of memory that it reaches.
+    guarantees: Table<Table<String>>,
+}
+
+/// Names and values, in the order in which they are shown; a map in JSON.
+struct Table<T>(Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for Table<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+pub fn see() -> Vec<Transport> {
+    oxshmem::registry::built_in()
+        .iter()
+        .map(|transport| Transport {
+            name: transport.name(),
+            devices: transport
+                .probe()
+                .map(|devices| {
+                    devices
+                        .iter()
+                        .map(|device| offer(transport.as_ref(), device))
+                        .collect()
+                })
+                .into(),
+        })
+        .collect()
+}
+
+fn offer(transport: &dyn oxshmem_transport::Transport, device: &Device) -> Offer {
+    // What a domain can do does not depend on the job, so a job of one will do.
+    let host = HostId(oxshmem_topo::boot_id().unwrap_or_default());
+    let job = Job {
+        me: Pe(0),
+        size: 1,
+        host,
+    };
+    let promises = transport.open(device, &job).map(|domain| {
+        let of_kind =
+            |kind: MemoryKind| Some((kind.to_string(), guarantees(domain.guarantees(kind)?)));
+        let promises = Promises {
+            capabilities: capabilities(domain.capabilities()),
+            guarantees: Table(MemoryKind::ALL.into_iter().filter_map(of_kind).collect()),
+        };
+        domain.shutdown();
+        promises
+    });
+    Offer {
+        name: device.name.clone(),
+        description: device.description.clone(),
+        promises: promises.into(),
+    }
+}
+
+fn capabilities(promised: &Capabilities) -> Table<String> {
+    // Taken apart without `..`, so that a new field is shown or refused by the compiler.
+    let Capabilities {
+        put,
+        get,
+        put_signal,
+        atomics,
+        memory,
+        depth,
+        wire_up,
+        passive_target,
+    } = promised;
+    let mut table = vec![
+        row("put", limits(put)),
+        row("get", limits(get)),
+        row(
+            "put-with-signal",
+            match put_signal {
+                SignalSupport::None => "no: put, flush, then the signal".into(),
+                SignalSupport::Native(level) => format!("its own operation, signal at {level:?}"),
+            },
+        ),
+    ];
+    for width in Width::ALL {
+        let mut levels: Vec<(String, Vec<String>)> = Vec::new();
+        for op in AtomicOp::ALL {
+            let level = format!("{:?}", atomics.level(op, width));
+            match levels.iter_mut().find(|(known, _)| *known == level) {
+                Some((_, ops)) => ops.push(op.to_string()),
+                None => levels.push((level, vec![op.to_string()])),
+            }
+        }
+        let levels: Vec<String> = levels
+            .iter()
+            .map(|(level, ops)| format!("{level}: {}", ops.join(" ")))
+            .collect();
+        table.push(row(&format!("atomics, {width} bits"), levels.join("; ")));
+    }
+    let kinds: Vec<String> = memory.iter().map(ToString::to_string).collect();
+    table.extend([
+        row("memory", kinds.join(" ")),
+        row(
+            "lane holds",
+            depth.map_or("any number of operations".into(), |n| {
+                format!("{n} operations")
+            }),
+        ),
+        row(
+            "lanes connect",
+            match wire_up {
+                WireUp::None => "by themselves".into(),
+                WireUp::PerLane => "after an exchange with the peer".into(),
+            },
+        ),
+        row("target need not call", yes(*passive_target)),
+    ]);
+    Table(table)
+}
+
+fn limits(limits: &Limits) -> String {
+    let Limits {
+        max,
+        align,
+        unregistered,
+        inline,
+    } = *limits;
+    format!(
+        "{}, alignment {align}; from unregistered memory: {}; reusable at once: {}",
+        size(max),
+        size(unregistered),
+        size(inline)
+    )
+}
+
+fn size(bytes: u64) -> String {
+    // What no memory reaches is no limit.
+    if bytes >= 1 << 62 {
+        "any size".into()
+    } else {
+        format!("{bytes} bytes")
+    }
+}
+
+fn guarantees(promised: Guarantees) -> Table<String> {
+    let Guarantees {
+        put_put,
+        put_atomic,
+        atomic_put,
+        atomic_atomic,
+        put_get,
+        get_get,
+        across_lanes,
+        completion,
+        gpu_flush,
+    } = promised;
+    Table(vec![
+        row("put, put in order", yes(put_put)),
+        row("put, atomic in order", yes(put_atomic)),
+        row("atomic, put in order", yes(atomic_put)),
+        row("atomics in order", yes(atomic_atomic)),
+        row("get sees earlier put", yes(put_get)),
+        row("gets in order", yes(get_get)),
+        row("across lanes too", yes(across_lanes)),
+        row(
+            "completion means",
+            match completion {
+                Completion::SourceReusable => "the source may be reused",
+                Completion::Accepted => "the far NIC has the data",
+                Completion::Placed => "the data is in the target's memory",
+            }
+            .into(),
+        ),
+        row(
+            "GPU memory needs",
+            match gpu_flush {
+                GpuFlush::None => "nothing more",
+                GpuFlush::Target => "a flush by the target",
+            }
+            .into(),
+        ),
+    ])
+}
+
+fn row(name: &str, value: String) -> (String, String) {
+    (name.to_owned(), value)
+}
+
+fn yes(it_is: bool) -> String {
+    if it_is { "yes" } else { "no" }.to_owned()
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let devices = match &self.devices {
+            Known::Yes(devices) => devices,
+            Known::No { error } => return writeln!(f, "{}: not available: {error}", self.name),
+        };
+        writeln!(f, "{}: available", self.name)?;
+        for device in devices {
+            writeln!(f, "  device {}: {}", device.name, device.description)?;
+            match &device.promises {
+                Known::Yes(promises) => write!(f, "{promises}")?,
+                Known::No { error } => writeln!(f, "    cannot be opened: {error}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Promises {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "    can do")?;
+        show(f, &self.capabilities)?;
+        for (kind, table) in &self.guarantees.0 {
+            writeln!(f, "    guarantees, {kind} memory")?;
+            show(f, table)?;
+        }
+        Ok(())
+    }
+}
+
+fn show(f: &mut fmt::Formatter<'_>, table: &Table<String>) -> fmt::Result {
+    table
+        .0
+        .iter()
+        .try_for_each(|(name, value)| writeln!(f, "      {name:<22}{value}"))
+}

@@ -1,1 +1,0 @@
-//! The oxshmem command.

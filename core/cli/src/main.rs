@@ -1,0 +1,59 @@
+//! The `oxshmem` command: starts jobs, shows what oxshmem sees, measures it.
+
+mod completions;
+mod gather;
+mod info;
+mod output;
+mod perf;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Symmetric shared memory (SHMEM) for CPU and GPU clusters.
+///
+/// The PEs (processing elements) of a job each have a symmetric heap that every other PE may read,
+/// write and atomically update, one-sided. This command starts jobs, shows what a job would see on
+/// this machine, and measures it.
+#[derive(Parser)]
+#[command(name = "oxshmem", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  oxshmem run -n 4 ./program          start program as a job of 4 PEs on this host
+  oxshmem info                        this machine, its transports, every setting
+  oxshmem run -n 4 oxshmem info       the same, and how 4 PEs reach each other
+  oxshmem perf                        how long put, get, atomics and barriers take here
+
+`oxshmem COMMAND --help` says more of each, with examples.";
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Args),
+    Info(info::Args),
+    Perf(perf::Args),
+    Completions(completions::Args),
+}
+
+fn main() -> ExitCode {
+    let (name, done) = match Cli::parse().command {
+        Command::Run(args) => ("run", run::main(args)),
+        Command::Info(args) => ("info", info::main(&args)),
+        Command::Perf(args) => ("perf", perf::main(&args)),
+        Command::Completions(args) => ("completions", completions::main(&args)),
+    };
+    match done {
+        Ok(status) => status,
+        // Whoever read the output has seen enough of it.
+        Err(error) if error.is::<output::Closed>() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("oxshmem {name}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Writing to stdout: an output that nobody reads any more is no failure.
+
+use std::fmt;
+use std::io::{self, Write};
+
+/// Nobody reads the output any more, as with `| head`.
+#[derive(Debug)]
+pub struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nobody reads the output any more")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// Writes all of `text` to stdout.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    closed(
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush()),
+    )
+}
+
+/// The result of writing, where a broken pipe is [`Closed`].
+pub fn closed(written: io::Result<()>) -> anyhow::Result<()> {
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Closed.into(),
+        _ => anyhow::Error::new(error).context("cannot write the output"),
+    })
+}

@@ -1,0 +1,79 @@
+//! Ranges of sizes.
+
+use std::str::FromStr;
+
+/// From the least to the greatest number of bytes, each four times the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    least: usize,
+    greatest: usize,
+}
+
+/// A single operation moves no more than this.
+const MOST: usize = 1 << 40;
+
+impl Sizes {
+    pub const DEFAULT: Sizes = Sizes {
+        least: 8,
+        greatest: 8 << 20,
+    };
+    pub const QUICK: Sizes = Sizes {
+        least: 8,
+        greatest: 128 << 10,
+    };
+
+    /// All of them; both ends are among them.
+    pub fn all(self) -> Vec<usize> {
+        let below = |size: &usize| *size < self.greatest;
+        std::iter::successors(Some(self.least), |size| size.checked_mul(4))
+            .take_while(below)
+            .chain([self.greatest])
+            .collect()
+    }
+}
+
+impl FromStr for Sizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let hint = "give A..B with 1 <= A <= B, such as 8..64K, or one size";
+        let one = |text: &str| match oxshmem_heap::limit::parse(text, 0).map(usize::try_from) {
+            Ok(Ok(size @ 1..=MOST)) => Ok(size),
+            Ok(_) => Err(format!("{text:?} is not between 1 byte and 1T; {hint}")),
+            Err(error) => Err(format!("{error}; {hint}")),
+        };
+        let (least, greatest) = text.split_once("..").unwrap_or((text, text));
+        let (least, greatest) = (one(least)?, one(greatest)?);
+        if least > greatest {
+            return Err(format!("{least} is more than {greatest}; {hint}"));
+        }
+        Ok(Sizes { least, greatest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<usize> {
+        text.parse::<Sizes>().unwrap().all()
+    }
+
+    #[test]
+    fn both_ends_are_measured() {
+        assert_eq!(all("8..128"), [8, 32, 128]);
+        assert_eq!(all("8..100"), [8, 32, 100]);
+        assert_eq!(all("1K"), [1024]);
+        assert_eq!(all("1K..1K"), [1024]);
+    }
+
+    #[test]
+    fn what_is_no_range_of_sizes_is_refused_with_a_hint() {
+        for bad in [
+            "", "..", "8..", "..8", "0..8", "9..8", "8..50%", "1..2T", "a..b", "-1..8",
+        ] {
+            let message = bad.parse::<Sizes>().unwrap_err();
+            assert!(message.contains("such as 8..64K"), "{bad}: {message}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `oxshmem run`.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use oxshmem_bootstrap::Launch;
+use oxshmem_topo::Policy;
+
+mod program;
+
+/// Start a program as a job of several PEs on this host.
+///
+/// Every PE is a process of its own that runs PROG with the same arguments. The job ends when all
+/// have ended, or as soon as one fails: its status is then that of `oxshmem run`, and a line on
+/// stderr says which PE it was.
+///
+/// PE 0 has the standard input, the others have none. Output comes by whole lines. Signals such as
+/// an interrupt go to all PEs. Nothing of a job stays behind, however it ends.
+#[derive(clap::Args)]
+#[command(override_usage = "oxshmem run [OPTIONS] [--] <PROG> [ARGS]...", after_help = EXAMPLES)]
+pub struct Args {
+    /// Number of PEs.
+    #[arg(short = 'n', long = "pes", value_name = "N", default_value = "1", value_parser = pes)]
+    pes: u32,
+    /// What each PE is bound to: none, core (a core of its own while there are enough), or numa (the
+    /// CPUs of one NUMA node).
+    #[arg(long, value_name = "POLICY", default_value = "none", value_parser = policy)]
+    bind: Policy,
+    /// End the job, with status 124, if it takes longer: seconds, or a number with ms, s, m or h.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Begin each line of output with its PE's number, such as [3].
+    #[arg(long)]
+    tag_output: bool,
+    /// The program and its arguments, passed on as they are.
+    #[arg(value_name = "PROG", required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Exit status:
+  that of the first PE that failed (128 + N if signal N killed it), else 0;
+  124 if --timeout ended the job; 126 if PROG cannot be executed; 127 if it is not found
+
+Examples:
+  oxshmem run -n 4 ./program input.txt
+  oxshmem run -n 4 --bind core ./program         one core for each PE
+  oxshmem run -n 2 --timeout 30s ./test          no longer than half a minute
+  oxshmem run -n 8 --tag-output -- ./program -v  lines such as `[5] ...`
+  oxshmem run -n 4 oxshmem info                  how 4 PEs would reach each other
+  OXSHMEM_SYMMETRIC_SIZE=2G oxshmem run -n 4 ./program
+
+Settings are environment variables; `oxshmem info` lists them.";
+
+pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+    let mut command = args.command.into_iter();
+    let program = command.next().unwrap_or_default();
+    if let Err(refusal) = program::check(&program) {
+        eprintln!("oxshmem run: {}", refusal.why);
+        return Ok(refusal.status.into());
+    }
+    let mut launch = Launch::new(program, args.pes);
+    launch.args = command.collect();
+    launch.timeout = args.timeout;
+    launch.tag_output = args.tag_output;
+    launch.cpu_sets = oxshmem_topo::binding(args.pes as usize, args.bind)?;
+    Ok(exit_code(launch.run()?.status))
+}
+
+/// A status as a process can have it.
+pub fn exit_code(status: i32) -> ExitCode {
+    // As exit(2) has it: the low byte.
+    ExitCode::from(status.to_le_bytes()[0])
+}
+
+/// More PEs than this on one host are a slip of the finger.
+const MOST_PES: u32 = 4096;
+
+/// Reads a number of PEs.
+pub fn pes(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(pes @ 1..=MOST_PES) => Ok(pes),
+        _ => Err(format!("a job on one host has 1 to {MOST_PES} PEs")),
+    }
+}
+
+/// Reads a `--bind` policy.
+pub fn policy(text: &str) -> Result<Policy, oxshmem_topo::ParsePolicyError> {
+    text.parse()
+}
+
+/// Seconds, or a number with ms, s, m or h.
+fn duration(text: &str) -> Result<Duration, String> {
+    let hint = "give a positive number of seconds, or a number with ms, s, m or h, such as 90s";
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text.strip_prefix(number) {
+        Some("ms") => 1e-3,
+        Some("" | "s") => 1.0,
+        Some("m") => 60.0,
+        Some("h") => 3600.0,
+        _ => return Err(hint.into()),
+    };
+    match number.parse::<f64>().map(|number| number * unit) {
+        Ok(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(hint.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        for bad in [
+            "",
+            "s",
+            "0",
+            "-1",
+            "nan",
+            "inf",
+            "1e99",
+            "5 fortnights",
+            "é",
+        ] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_job_has_at_least_one_pe_and_no_absurd_number() {
+        assert_eq!(pes("64"), Ok(64));
+        for bad in ["0", "-1", "4097", "18446744073709551616", "many", ""] {
+            assert!(pes(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `oxshmem info`, and what is left of it where there is no world.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::process::{BINARY, command, finish, json_of, outcome, stdout_of};
+
+#[test]
+fn info_shows_machine_transports_world_and_every_variable() {
+    let mut unset = command(&["info"]);
+    let (status, text, stderr) = outcome(unset.env_remove("OXSHMEM_SYMMETRIC_SIZE"));
+    assert_eq!(status, Some(0), "{stderr}");
+    for part in [
+        "Machine",
+        "Transports",
+        "World",
+        "Environment",
+        "memory model  ordered",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    for variable in oxshmem::VARIABLES {
+        assert!(
+            text.contains(variable.name) && text.contains(variable.default),
+            "{text}"
+        );
+    }
+    assert!(text.contains("single"), "{text}");
+    assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+}
+
+#[test]
+fn info_shows_capabilities_guarantees_and_the_reason_of_each_route() {
+    let text = stdout_of(&["info"]);
+    for part in [
+        "loopback: available",
+        "guarantees, host memory",
+        "put, put in order",
+        "chosen",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let info = json_of(&["info", "--json"]);
+    let device = &info["transports"][0]["devices"][0];
+    assert_eq!(
+        device["promises"]["guarantees"]["host"]["put, put in order"],
+        "yes"
+    );
+    assert_eq!(info["world"]["pes"], 1);
+    assert_eq!(info["world"]["heap_limit"], 64 << 20);
+    assert_eq!(info["world"]["by_pe"][0]["routes"][0]["mapped"], true);
+}
+
+#[test]
+fn info_shows_values_that_are_set_but_no_secret() {
+    let secret = "5ec7e7".repeat(11);
+    let mut command = command(&["info", "--json"]);
+    command
+        .env("OXSHMEM_JOB_KEY", &secret)
+        .env("OXSHMEM_SPIN", "17");
+    let (status, stdout, stderr) = outcome(&mut command);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(!stdout.contains("5ec7e7"), "{stdout}");
+    let info: Value = serde_json::from_str(&stdout).unwrap();
+    let value = |name: &str| {
+        let variables = info["variables"].as_array().unwrap();
+        variables
+            .iter()
+            .find(|variable| variable["name"] == name)
+            .unwrap()["value"]
+            .clone()
+    };
+    assert_eq!(value("OXSHMEM_SPIN"), "17");
+    assert_eq!(value("OXSHMEM_JOB_KEY"), "(set, not shown)");
+    assert_eq!(value("OXSHMEM_TIMEOUT"), Value::Null);
+}
+
+#[test]
+fn info_shows_the_rest_where_there_is_no_world() {
+    let mut command = command(&["info"]);
+    let (status, stdout, stderr) = outcome(command.env("OXSHMEM_TIMEOUT", "soon"));
+    assert_eq!(status, Some(1));
+    assert!(
+        stderr.contains("OXSHMEM_TIMEOUT") && stderr.contains("soon"),
+        "{stderr}"
+    );
+    assert!(
+        stdout.contains("OXSHMEM_TIMEOUT             soon"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("Machine"), "{stdout}");
+}
+
+#[test]
+fn info_in_a_job_shows_once_how_all_pes_reach_all() {
+    let text = stdout_of(&["run", "-n", "4", BINARY, "info"]);
+    assert_eq!(text.matches("Machine\n").count(), 1, "{text}");
+    assert!(text.contains("PE 0-3 to PE 0-3:"), "{text}");
+
+    let info = json_of(&["run", "-n", "3", BINARY, "info", "--json"]);
+    let by_pe = info["world"]["by_pe"].as_array().unwrap();
+    assert_eq!(by_pe.len(), 3);
+    for told in by_pe {
+        let routes = told["routes"].as_array().unwrap();
+        assert_eq!(routes.len(), 3);
+        assert!(
+            routes.iter().all(|route| route["transport"] == "loopback"),
+            "{routes:?}"
+        );
+    }
+    let key = info["variables"].as_array().unwrap().iter();
+    let key = key
+        .clone()
+        .find(|variable| variable["name"] == "OXSHMEM_JOB_KEY")
+        .unwrap();
+    assert_eq!(key["value"], "(set, not shown)");
+}
+
+#[test]
+fn a_closed_output_is_no_failure() {
+    let script = format!("{BINARY} info | head -n 1; echo ${{PIPESTATUS[0]}}");
+    let output = finish(Command::new("bash").args(["-c", &script]));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        stdout.starts_with("oxshmem ") && stdout.ends_with("\n0\n"),
+        "{stdout}"
+    );
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn info_in_a_job_that_fails_is_shown_once() {
+    let mut command = command(&["run", "-n", "3", BINARY, "info"]);
+    let (status, stdout, stderr) = outcome(command.env("OXSHMEM_TIMEOUT", "soon"));
+    assert_eq!(status, Some(1), "{stderr}");
+    assert_eq!(stdout.matches("Machine\n").count(), 1, "{stdout}");
+    assert!(stderr.contains("OXSHMEM_TIMEOUT"), "{stderr}");
+}

@@ -1,0 +1,62 @@
+//! The `oxshmem` command as users run it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test's way to fail, in its helpers too"
+)]
+
+// Both need a transport, if only towards the PE itself.
+#[cfg(feature = "loopback")]
+mod info;
+#[cfg(feature = "loopback")]
+mod perf;
+mod process;
+mod run;
+
+use std::process::Command;
+
+use process::{finish, run, stdout_of};
+
+#[test]
+fn help_teaches_by_example() {
+    for command in ["run", "info", "perf", "completions"] {
+        let help = stdout_of(&[command, "--help"]);
+        assert!(help.contains("Examples:"), "{help}");
+        assert!(help.contains(&format!("oxshmem {command} ")), "{help}");
+        // Above is for people, this for the process that starts PEs.
+        assert!(!help.contains("--launcher"), "{help}");
+    }
+    let help = stdout_of(&["--help"]);
+    for command in ["run", "info", "perf", "completions"] {
+        assert!(help.contains(command), "{help}");
+    }
+    assert_eq!(
+        stdout_of(&["--version"]).trim(),
+        concat!("oxshmem ", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn completions_are_written_for_each_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout_of(&["completions", shell]);
+        assert!(
+            script.contains("oxshmem") && script.contains("tag-output"),
+            "{script}"
+        );
+    }
+    let (status, _, stderr) = run(&["completions", "tcsh"]);
+    assert_eq!(status, Some(2));
+    assert!(stderr.contains("bash, zsh, fish"), "{stderr}");
+}
+
+#[test]
+fn the_bash_completion_script_is_valid() {
+    let script = stdout_of(&["completions", "bash"]);
+    let output = finish(Command::new("bash").args(["-n", "-c", &script]));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

@@ -1,0 +1,127 @@
+//! `oxshmem run`.
+
+use oxshmem_topo::{CpuSet, Machine, usable_cpus};
+
+use crate::process::{run, stdout_of};
+
+#[test]
+fn run_exits_with_the_first_failing_status_and_names_the_pe() {
+    let script = "test $OXSHMEM_RANK != 2 || exit 7; exec sleep 100";
+    let (status, _, stderr) = run(&["run", "-n", "4", "sh", "-c", script]);
+    assert_eq!(status, Some(7), "{stderr}");
+    assert!(stderr.contains("PE 2") && stderr.contains('7'), "{stderr}");
+
+    let (status, _, stderr) = run(&["run", "-n", "2", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(status, Some(128 + 9), "{stderr}");
+    assert!(stderr.contains("SIGKILL"), "{stderr}");
+
+    assert_eq!(
+        run(&["run", "-n", "3", "true"]),
+        (Some(0), String::new(), String::new())
+    );
+}
+
+#[test]
+fn run_ends_a_job_that_takes_too_long() {
+    let (status, _, stderr) = run(&["run", "-n", "2", "--timeout", "100ms", "sleep", "100"]);
+    assert_eq!(status, Some(124), "{stderr}");
+    assert!(stderr.contains("PE"), "{stderr}");
+}
+
+#[test]
+fn run_tags_lines_and_passes_arguments_on_raw() {
+    let mut lines: Vec<String> = stdout_of(&[
+        "run",
+        "-n",
+        "3",
+        "--tag-output",
+        "echo",
+        "--tag-output",
+        "-n",
+        "--",
+        "x",
+    ])
+    .lines()
+    .map(str::to_owned)
+    .collect();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "[0] --tag-output -n -- x",
+            "[1] --tag-output -n -- x",
+            "[2] --tag-output -n -- x"
+        ]
+    );
+    assert_eq!(stdout_of(&["run", "--", "echo", "-n", "x"]), "x");
+}
+
+#[test]
+fn run_refuses_what_is_no_program_as_shells_do() {
+    let (status, _, stderr) = run(&["run", "-n", "4", "no-such-program-anywhere"]);
+    assert_eq!(status, Some(127), "{stderr}");
+    assert!(
+        stderr.contains("no-such-program-anywhere") && stderr.contains("PATH"),
+        "{stderr}"
+    );
+
+    let (status, _, stderr) = run(&["run", "/no/such/program"]);
+    assert_eq!(status, Some(127), "{stderr}");
+
+    // Tests run in the package's folder.
+    let (status, _, stderr) = run(&["run", "Cargo.toml"]);
+    assert_eq!(status, Some(127), "{stderr}");
+    assert!(stderr.contains("./Cargo.toml"), "{stderr}");
+
+    let (status, _, stderr) = run(&["run", "./Cargo.toml"]);
+    assert_eq!(status, Some(126), "{stderr}");
+    assert!(stderr.contains("chmod"), "{stderr}");
+}
+
+#[test]
+fn run_refuses_bad_arguments_with_a_remedy() {
+    for (args, remedy) in [
+        (&["run", "-n", "0", "true"][..], "1 to 4096"),
+        (&["run", "-n", "99999999", "true"], "1 to 4096"),
+        (&["run", "-n", "two", "true"], "1 to 4096"),
+        (&["run", "--bind", "socket", "true"], "none, core, numa"),
+        (&["run", "--timeout", "soon", "true"], "90s"),
+        (&["run", "-n", "2"], "<PROG>"),
+        (&["run", "--tag", "true"], "--tag-output"),
+    ] {
+        let (status, stdout, stderr) = run(args);
+        assert_eq!(
+            (status, stdout.as_str()),
+            (Some(2), ""),
+            "{args:?}: {stderr}"
+        );
+        assert!(stderr.contains(remedy), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn run_binds_each_pe_to_a_core() {
+    let stdout = stdout_of(&[
+        "run",
+        "-n",
+        "3",
+        "--bind",
+        "core",
+        "--tag-output",
+        "grep",
+        "Cpus_allowed_list",
+        "/proc/self/status",
+    ]);
+    assert_eq!(stdout.lines().count(), 3, "{stdout}");
+    let usable = usable_cpus().unwrap().allowed;
+    for line in stdout.lines() {
+        let cpus: CpuSet = line.split_whitespace().last().unwrap().parse().unwrap();
+        // All that this process may use of one core.
+        let cores = Machine::discover().unwrap().cores;
+        let exactly = cores
+            .iter()
+            .filter(|core| core.cpus.intersection(&usable) == cpus)
+            .count();
+        assert_eq!(exactly, 1, "{stdout}");
+    }
+}
