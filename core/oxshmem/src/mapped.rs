@@ -125,7 +125,7 @@ impl<'w> Span<'w> {
     /// The span as a 32-bit atomic. The caller has checked size and alignment.
     #[inline(always)]
     pub(crate) fn atomic_u32(self) -> &'w AtomicU32 {
-        debug_assert!(self.len >= 4 && self.addr.as_ptr().addr() % 4 == 0);
+        debug_assert!(self.len >= 4 && self.addr.addr().get().is_multiple_of(4));
         // SAFETY: mapped, aligned, and never behind a non-atomic reference (Span's invariant).
         unsafe { AtomicU32::from_ptr(self.addr.as_ptr().cast()) }
     }
@@ -133,7 +133,7 @@ impl<'w> Span<'w> {
     /// The span as a 64-bit atomic. The caller has checked size and alignment.
     #[inline(always)]
     pub(crate) fn atomic_u64(self) -> &'w AtomicU64 {
-        debug_assert!(self.len >= 8 && self.addr.as_ptr().addr() % 8 == 0);
+        debug_assert!(self.len >= 8 && self.addr.addr().get().is_multiple_of(8));
         // SAFETY: as for atomic_u32.
         unsafe { AtomicU64::from_ptr(self.addr.as_ptr().cast()) }
     }

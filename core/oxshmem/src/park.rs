@@ -3,15 +3,13 @@
 //! Each PE has a [`Bell`] in its symmetric memory. Who publishes something for that PE then
 //! [rings](ring); who waits [sleeps](sleep) on it. Both sides are Dekker-like: the publisher stores,
 //! fences and looks for sleepers; the sleeper announces itself, fences and looks for the store. At
-//! least one of the two sees the other, so no wake-up is lost. A model check in `tests` runs the same
-//! code under loom.
+//! least one of the two sees the other, so no wake-up is lost. The model check in
+//! `tests/loom_park.rs` compiles this same file over loom's atomics.
 
 use std::time::Duration;
 
-#[cfg(loom)]
-use loom::sync::atomic::{AtomicU32, Ordering, fence};
-#[cfg(not(loom))]
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+// Whose atomics: the machine's here, loom's in the model check.
+use crate::primitive::{AtomicU32, Ordering, fence};
 
 /// Where one PE sleeps.
 #[derive(Clone, Copy, Debug)]
@@ -62,34 +60,4 @@ pub(crate) fn sleep(
         futex.wait(bell.rings, before, limit);
     }
     bell.sleepers.fetch_sub(1, Ordering::Relaxed);
-}
-
-/// The kernel's futex, shared between processes.
-#[cfg(not(loom))]
-#[derive(Debug)]
-pub(crate) struct Kernel;
-
-#[cfg(not(loom))]
-impl Futex for Kernel {
-    fn wait(&self, word: &AtomicU32, expected: u32, limit: Duration) {
-        let limit = rustix::thread::Timespec {
-            tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: limit.subsec_nanos().into(),
-        };
-        // A spurious return, a changed word and the limit are all alike to the caller.
-        let _ = rustix::thread::futex::wait(
-            word,
-            rustix::thread::futex::Flags::empty(),
-            expected,
-            Some(&limit),
-        );
-    }
-
-    fn wake(&self, word: &AtomicU32) {
-        let _ = rustix::thread::futex::wake(
-            word,
-            rustix::thread::futex::Flags::empty(),
-            i32::MAX as u32,
-        );
-    }
 }

@@ -137,7 +137,7 @@ impl<T: Pod> Sym<T> {
     /// The same bytes as elements of another type. Refused where the place is misaligned for `U`
     /// (M38) or the bytes are no whole number of `U`s.
     pub fn cast<U: Pod>(&self) -> Result<Sym<U>> {
-        if self.offset % align_of::<U>() as u64 != 0 {
+        if !self.offset.is_multiple_of(align_of::<U>() as u64) {
             return Err(Error::Misaligned {
                 call: "cast",
                 offset: self.offset,

@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::park::{self, Bell, Kernel};
+use crate::futex::Kernel;
+use crate::park::{self, Bell};
 use crate::wait::{Needs, Reason};
 use crate::{Error, Result, Sym, World};
 

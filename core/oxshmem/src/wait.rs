@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::park::{self, Bell, Kernel};
+use crate::futex::Kernel;
+use crate::park::{self, Bell};
 use crate::report;
 use crate::{Error, Result, World};
 
