@@ -1,0 +1,154 @@
+//! Atomics on lanes.
+
+use std::sync::atomic::{Ordering, fence};
+
+use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Remote, Width};
+
+use super::{HEAP, Opened, Until};
+use crate::{Error, Result, World};
+
+impl World {
+    /// An atomic; gives the old value. What the transport lacks is made of compare-swap, if that is
+    /// of the same level (M29).
+    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
+    pub(crate) fn wire_atomic(
+        &self,
+        call: &'static str,
+        pe: usize,
+        offset: u64,
+        width: Width,
+        op: AtomicOp,
+        operand: u64,
+        compare: u64,
+    ) -> Result<u64> {
+        let via = self.lane_to(call, pe)?;
+        let caps = via.domain.capabilities();
+        if self.native_atomic(caps, op, width) {
+            return self.post_atomic(call, via, pe, offset, width, op, operand, compare);
+        }
+        if caps.atomics.level(AtomicOp::CompareSwap, width) == AtomicLevel::None {
+            return Err(Error::Unsupported {
+                call,
+                transport: via.name,
+                pe,
+                what: format!("{width}-bit atomic {op}, nor compare_swap to make it of"),
+            });
+        }
+        let mut seen = 0;
+        loop {
+            let next: u64 = match op {
+                AtomicOp::Fetch => seen,
+                AtomicOp::Set | AtomicOp::Swap => operand,
+                AtomicOp::Add => seen.wrapping_add(operand),
+                AtomicOp::And => seen & operand,
+                AtomicOp::Or => seen | operand,
+                AtomicOp::Xor => seen ^ operand,
+                AtomicOp::CompareSwap => operand,
+            };
+            let cas = AtomicOp::CompareSwap;
+            let old = self.post_atomic(call, via, pe, offset, width, cas, next, seen)?;
+            if old == seen {
+                return Ok(old);
+            }
+            seen = old;
+        }
+    }
+
+    /// Whether to use the transport's own operation: all of one width must be of one level (M29).
+    fn native_atomic(&self, caps: &Capabilities, op: AtomicOp, width: Width) -> bool {
+        let level = caps.atomics.level(op, width);
+        let cas = caps.atomics.level(AtomicOp::CompareSwap, width);
+        level != AtomicLevel::None && (cas == AtomicLevel::None || cas == level)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
+    fn post_atomic(
+        &self,
+        call: &'static str,
+        via: &Opened,
+        pe: usize,
+        offset: u64,
+        width: Width,
+        op: AtomicOp,
+        operand: u64,
+        compare: u64,
+    ) -> Result<u64> {
+        let mut old = 0_u64;
+        let addr = (&raw mut old).cast::<u8>();
+        let op = Op::Atomic {
+            op,
+            width,
+            on: Remote {
+                region: HEAP,
+                offset,
+            },
+            operand,
+            compare,
+            fetch: Some(Local {
+                addr,
+                len: width.bytes(),
+                key: None,
+            }),
+        };
+        // SAFETY: `old` outlives the wait for completion.
+        unsafe { self.post(call, via, pe, &[op], Until::Completed)? };
+        fence(Ordering::Acquire);
+        Ok(match width {
+            Width::W64 => old,
+            // The low half was written (little-endian) or the first four bytes (else).
+            Width::W32 => {
+                let [a, b, c, d, ..] = old.to_ne_bytes();
+                u32::from_ne_bytes([a, b, c, d]).into()
+            }
+        })
+    }
+
+    /// A fetching atomic whose result the next quiet completes. `operands` are operand and compare.
+    ///
+    /// # Safety
+    ///
+    /// `result` stays writable for the width's bytes and untouched until then, or until the lane is
+    /// dropped.
+    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
+    pub(crate) unsafe fn wire_atomic_nbi(
+        &self,
+        call: &'static str,
+        pe: usize,
+        offset: u64,
+        width: Width,
+        op: AtomicOp,
+        (operand, compare): (u64, u64),
+        result: *mut u8,
+    ) -> Result<()> {
+        let via = self.lane_to(call, pe)?;
+        if !self.native_atomic(via.domain.capabilities(), op, width) {
+            let old = self.wire_atomic(call, pe, offset, width, op, operand, compare)?;
+            match width {
+                // SAFETY: the caller promises 4 writable bytes; they need not be aligned here.
+                Width::W32 => unsafe { result.cast::<u32>().write_unaligned(old as u32) },
+                // SAFETY: the caller promises 8 writable bytes.
+                Width::W64 => unsafe { result.cast::<u64>().write_unaligned(old) },
+            }
+            return Ok(());
+        }
+        let fetch = Some(Local {
+            addr: result,
+            len: width.bytes(),
+            key: None,
+        });
+        let on = Remote {
+            region: HEAP,
+            offset,
+        };
+        let op = Op::Atomic {
+            op,
+            width,
+            on,
+            operand,
+            compare,
+            fetch,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.post(call, via, pe, &[op], Until::Posted) }
+    }
+}
