@@ -440,6 +440,9 @@ impl Server {
                 return;
             }
             control.abort = Some(notice);
+            // Until the next flush has counted: rank 0's process, which ends itself when all have
+            // been told, may hear of it before that.
+            control.backlog = usize::MAX;
         }
         // The owner hears of it before any PE ends because of it.
         self.shared.owner.signal();
