@@ -301,7 +301,7 @@ fn same(found: &[u8], expected: &[u8]) -> anyhow::Result<()> {
     anyhow::bail!("the data is wrong at byte {at} of {}", expected.len())
 }
 
-#[cfg(all(test, feature = "loopback"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::perf::measure::{Effort, measure};

@@ -6,9 +6,7 @@
 )]
 
 // Both need a transport, if only towards the PE itself.
-#[cfg(feature = "loopback")]
 mod info;
-#[cfg(feature = "loopback")]
 mod perf;
 mod process;
 mod run;

@@ -88,7 +88,6 @@ pub fn stdout_of(args: &[&str]) -> String {
     stdout
 }
 
-#[cfg(feature = "loopback")]
 pub fn json_of(args: &[&str]) -> serde_json::Value {
     let stdout = stdout_of(args);
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {stdout}"))

@@ -1,8 +1,10 @@
 //! `oxshmem run`.
 
+use std::process::Command;
+
 use oxshmem_topo::{CpuSet, Machine, usable_cpus};
 
-use crate::process::{run, stdout_of};
+use crate::process::{BINARY, finish, run, stdout_of};
 
 #[test]
 fn run_exits_with_the_first_failing_status_and_names_the_pe() {
@@ -54,6 +56,16 @@ fn run_tags_lines_and_passes_arguments_on_raw() {
         ]
     );
     assert_eq!(stdout_of(&["run", "--", "echo", "-n", "x"]), "x");
+}
+
+#[test]
+fn run_gives_the_input_to_pe_0_alone() {
+    let script = format!("echo word | {BINARY} run -n 3 --tag-output sh -c 'echo got $(cat)'");
+    let output = finish(Command::new("sh").args(["-c", &script]));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let mut lines: Vec<&str> = stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] got word", "[1] got", "[2] got"]);
 }
 
 #[test]
