@@ -123,14 +123,21 @@ impl Job {
         found
     }
 
-    /// Pids of the job's PEs.
+    /// Pids of the job's PEs: the launcher's children that run their role already.
     pub fn pes(&self) -> Vec<u32> {
-        let pes = self
-            .processes()
-            .into_iter()
-            .filter(|(_, args)| args.contains(" pe "));
-        // The launcher's own arguments (and its guardian's) name the role without "pe".
-        pes.map(|(pid, _)| pid).collect()
+        let parent = |pid: u32| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+            line.trim().parse::<u32>().ok()
+        };
+        // A PE's own child looks like the PE until it runs something else.
+        let is_pe =
+            |pid: u32, args: &str| args.contains(" pe ") && parent(pid) == Some(self.launcher.id());
+        let processes = self.processes().into_iter();
+        processes
+            .filter(|(pid, args)| is_pe(*pid, args))
+            .map(|(pid, _)| pid)
+            .collect()
     }
 
     /// Fails if a process of the job is still there after a while (a killed one takes a moment).
