@@ -31,11 +31,19 @@ pub fn row<'a, E>(
     }
 }
 
-/// Nanoseconds that `run` takes.
-pub fn time<E>(run: impl FnOnce() -> Result<(), E>) -> Result<f64, E> {
-    let start = Instant::now();
-    run()?;
-    Ok(start.elapsed().as_nanos() as f64)
+impl<E> Row<'_, E> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Nanoseconds that `n` repetitions take.
+    pub fn time(&mut self, n: u64) -> Result<f64, E> {
+        let start = Instant::now();
+        (self.run)(n)?;
+        Ok(start.elapsed().as_nanos() as f64)
+    }
 }
 
 /// Prints a row of nanoseconds per operation, the median of its batches.
@@ -50,7 +58,7 @@ pub fn measure<E>(mut rows: Vec<Row<'_, E>>) -> Result<(), E> {
     let mut repetitions = Vec::new();
     for row in &mut rows {
         let mut n = 1;
-        while time(|| (row.run)(n))? < MIN_BATCH_NS {
+        while row.time(n)? < MIN_BATCH_NS {
             n *= 2;
         }
         repetitions.push(n);
@@ -58,7 +66,7 @@ pub fn measure<E>(mut rows: Vec<Row<'_, E>>) -> Result<(), E> {
     let mut batches = vec![Vec::with_capacity(BATCHES); rows.len()];
     for _ in 0..BATCHES {
         for ((row, n), times) in rows.iter_mut().zip(&repetitions).zip(&mut batches) {
-            times.push(time(|| (row.run)(*n))? / *n as f64);
+            times.push(row.time(*n)? / *n as f64);
         }
     }
     for (row, times) in rows.iter().zip(&batches) {

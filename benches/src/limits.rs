@@ -84,7 +84,8 @@ pub fn store_locked(words: &[AtomicU64], n: u64) -> Result<(), Outside> {
 
 /// One half of a ping-pong between two cores: `first` begins. Each waits on `mine` for the other's
 /// store to it and stores to `theirs`, `n` times, with the values that follow `after`. `between` is
-/// done between two looks at `mine`: nothing, or the processor's pause; which is faster differs.
+/// done between two looks at `mine`: which is fastest differs, so that several are measured.
+#[inline(always)]
 pub fn ping_pong(
     first: bool,
     mine: &AtomicU64,
@@ -103,6 +104,18 @@ pub fn ping_pong(
         if !first {
             theirs.store(value, Ordering::Release);
         }
+    }
+}
+
+/// Nothing between two looks.
+#[inline(always)]
+pub fn at_once() {}
+
+/// A few cycles between two looks, less than the processor's pause takes.
+#[inline(always)]
+pub fn few_steps() {
+    for step in 0..4 {
+        black_box(step);
     }
 }
 
@@ -144,7 +157,7 @@ mod tests {
     fn ping_pong_ends_with_the_last_value_on_both_sides() {
         let (ping, pong) = (AtomicU64::new(0), AtomicU64::new(0));
         std::thread::scope(|scope| {
-            scope.spawn(|| ping_pong(false, &ping, &pong, 0, 100, || ()));
+            scope.spawn(|| ping_pong(false, &ping, &pong, 0, 100, at_once));
             ping_pong(true, &pong, &ping, 0, 100, std::hint::spin_loop);
         });
         let ends = [&ping, &pong].map(|word| word.load(Ordering::Relaxed));

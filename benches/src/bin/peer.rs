@@ -1,6 +1,7 @@
 //! One side of the comparison: oxshmem, and the machine's limits in the same run. The other side,
 //! `peers.c`, has the same rows and the same loops. `peers` starts both, by turns.
 
+use std::cell::Cell;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::ptr::NonNull;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use clap::{Parser, ValueEnum};
 use oxshmem::{Cmp, Sym, World};
-use oxshmem_benches::batches::{measure, report, row, time};
+use oxshmem_benches::batches::{Row, measure, report, row};
 use oxshmem_benches::sizes::{BATCHES, BLOCKS, LARGEST, MIN_BATCH_NS, WORDS};
 use oxshmem_benches::{affinity, limits};
 
@@ -168,7 +169,7 @@ fn address<T: bytemuck::Pod>(
 }
 
 /// The limits' own check never fails; if it did, the row would be wrong.
-fn bare(result: Result<(), limits::Outside>) -> oxshmem::Result<()> {
+fn inside(result: Result<(), limits::Outside>) -> oxshmem::Result<()> {
     assert!(result.is_ok(), "a limit's loop left its words");
     Ok(())
 }
@@ -191,7 +192,7 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
             }
             world.quiet()
         }),
-        row("store8", |n| bare(limits::store(peer.words, n))),
+        row("store8", |n| inside(limits::store(peer.words, n))),
     ])?;
     measure(vec![
         row("get8", |n| {
@@ -205,7 +206,7 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
             black_box(sum);
             Ok(())
         }),
-        row("load8", |n| bare(limits::load(peer.words, n))),
+        row("load8", |n| inside(limits::load(peer.words, n))),
     ])?;
     measure(vec![
         row("fetch_add8", |n| {
@@ -218,7 +219,7 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
             black_box(sum);
             Ok(())
         }),
-        row("xadd8", |n| bare(limits::fetch_add(peer.words, n))),
+        row("xadd8", |n| inside(limits::fetch_add(peer.words, n))),
     ])?;
     measure(vec![
         row("put_quiet", |n| {
@@ -229,9 +230,11 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
             }
             Ok(())
         }),
-        row("store_mfence", |n| bare(limits::store_fence(peer.words, n))),
+        row("store_mfence", |n| {
+            inside(limits::store_fence(peer.words, n))
+        }),
         row("store_locked", |n| {
-            bare(limits::store_locked(peer.words, n))
+            inside(limits::store_locked(peer.words, n))
         }),
     ])
 }
@@ -284,50 +287,57 @@ fn blocks(
     ])
 }
 
-/// All PEs together; PE 0 decides the repetitions and reports `scale` times the time of one.
+/// All PEs together; PE 0 decides the repetitions and reports `scale` times the time of one. The
+/// rows' batches take turns.
 fn together(
     world: &World,
     agreed: Sym<u64>,
-    name: &str,
     scale: f64,
-    mut run: impl FnMut(u64) -> oxshmem::Result<()>,
+    mut rows: Vec<Row<'_, oxshmem::Error>>,
 ) -> anyhow::Result<()> {
-    let mut n = 8;
-    loop {
-        world.barrier_all()?;
-        let took = time(|| run(n))?;
-        if world.my_pe() == 0 {
-            let enough = if took >= MIN_BATCH_NS { n } else { 0 };
-            (0..world.n_pes()).try_for_each(|pe| world.p(agreed, enough, pe))?;
+    let mut repetitions = Vec::new();
+    for row in &mut rows {
+        let mut n = 8;
+        loop {
+            world.barrier_all()?;
+            let took = row.time(n)?;
+            if world.my_pe() == 0 {
+                let enough = if took >= MIN_BATCH_NS { n } else { 0 };
+                (0..world.n_pes()).try_for_each(|pe| world.p(agreed, enough, pe))?;
+            }
+            world.barrier_all()?;
+            if world.g(agreed, world.my_pe())? != 0 {
+                break;
+            }
+            n *= 2;
         }
-        world.barrier_all()?;
-        if world.g(agreed, world.my_pe())? != 0 {
-            break;
-        }
-        n *= 2;
+        repetitions.push(n);
     }
-    let mut batches = Vec::new();
+    let mut batches = vec![Vec::new(); rows.len()];
     for _ in 0..BATCHES {
-        world.barrier_all()?;
-        batches.push(scale * time(|| run(n))? / n as f64);
+        for ((row, n), times) in rows.iter_mut().zip(&repetitions).zip(&mut batches) {
+            world.barrier_all()?;
+            times.push(scale * row.time(*n)? / *n as f64);
+        }
     }
     if world.my_pe() == 0 {
-        report(name, &batches);
+        rows.iter()
+            .zip(&batches)
+            .for_each(|(row, times)| report(row.name(), times));
     }
     Ok(())
 }
 
 fn barrier(world: &World, agreed: Sym<u64>) -> anyhow::Result<()> {
-    together(world, agreed, "barrier", 1.0, |n| {
-        (0..n).try_for_each(|_| world.barrier_all())
-    })
+    let barriers = |n| (0..n).try_for_each(|_| world.barrier_all());
+    together(world, agreed, 1.0, vec![row("barrier", barriers)])
 }
 
 fn ping_pong(world: &World, [ping, pong]: [Sym<u64>; 2], agreed: Sym<u64>) -> anyhow::Result<()> {
     let first = world.my_pe() == 0;
-    let mut trips = 0;
-    together(world, agreed, "ping_pong", 0.5, |n| {
-        for value in trips + 1..=trips + n {
+    let trips = Cell::new(0);
+    let ours = |n| {
+        for value in trips.get() + 1..=trips.get() + n {
             if first {
                 world.p(ping, value, 1)?;
                 world.wait_until(pong, Cmp::Eq, value)?;
@@ -336,23 +346,57 @@ fn ping_pong(world: &World, [ping, pong]: [Sym<u64>; 2], agreed: Sym<u64>) -> an
                 world.p(pong, value, 0)?;
             }
         }
-        trips += n;
+        trips.set(trips.get() + n);
         Ok(())
-    })?;
+    };
     // The same two lines, with nothing in between.
     let (to, from) = if first { (ping, pong) } else { (pong, ping) };
     let theirs: NonNull<AtomicU64> = address(world, to, 1 - world.my_pe())?.cast();
     let mine: NonNull<AtomicU64> = address(world, from, world.my_pe())?.cast();
     // SAFETY: aligned words, mapped while the world lives, never behind a plain reference.
     let (mine, theirs) = unsafe { (mine.as_ref(), theirs.as_ref()) };
-    together(world, agreed, "bare_ping_pong", 0.5, |n| {
-        limits::ping_pong(first, mine, theirs, trips, n, || ());
-        trips += n;
-        Ok(())
-    })?;
-    together(world, agreed, "bare_ping_pong_pause", 0.5, |n| {
-        limits::ping_pong(first, mine, theirs, trips, n, std::hint::spin_loop);
-        trips += n;
+    let rows = vec![
+        row("ping_pong", ours),
+        bare(
+            "bare_ping_pong",
+            first,
+            mine,
+            theirs,
+            &trips,
+            limits::at_once,
+        ),
+        bare(
+            "bare_ping_pong_steps",
+            first,
+            mine,
+            theirs,
+            &trips,
+            limits::few_steps,
+        ),
+        bare(
+            "bare_ping_pong_pause",
+            first,
+            mine,
+            theirs,
+            &trips,
+            std::hint::spin_loop,
+        ),
+    ];
+    together(world, agreed, 0.5, rows)
+}
+
+/// A bare ping-pong, inlined for each way to wait.
+fn bare<'a>(
+    name: &str,
+    first: bool,
+    mine: &'a AtomicU64,
+    theirs: &'a AtomicU64,
+    trips: &'a Cell<u64>,
+    between: impl Fn() + 'a,
+) -> Row<'a, oxshmem::Error> {
+    row(name, move |n| {
+        limits::ping_pong(first, mine, theirs, trips.get(), n, &between);
+        trips.set(trips.get() + n);
         Ok(())
     })
 }
