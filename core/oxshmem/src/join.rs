@@ -51,6 +51,7 @@ pub(crate) struct Parts {
     pub spin: u32,
     pub config: Config,
     pub bootstrap: Arc<dyn Bootstrap>,
+    pub linger: bool,
     pub own: Arc<Mapping>,
     pub heap: Heap,
     pub internal: Internal,
@@ -76,9 +77,9 @@ pub(crate) fn join(
     bootstrap: Option<Arc<dyn Bootstrap>>,
     transports: Option<Vec<Arc<dyn Transport>>>,
 ) -> Result<World> {
-    let bootstrap = match bootstrap {
-        Some(bootstrap) => bootstrap,
-        None => join_environment(&config)?,
+    let (bootstrap, linger) = match bootstrap {
+        Some(bootstrap) => (bootstrap, false),
+        None => (join_environment(&config)?, true),
     };
     if bootstrap.rank() == 0 {
         warnings.iter().for_each(|w| report::warn(w));
@@ -129,7 +130,7 @@ pub(crate) fn join(
     for transport in &mut opened {
         transport.heap = Some(transport.domain.register(&memory)?);
     }
-    let reached = reach(bootstrap.as_ref(), &cards, &opened, unavailable, own.len())?;
+    let reached = reach(bootstrap.as_ref(), &cards, &opened, unavailable, &own)?;
     let Reached {
         mapped,
         by_pe,
@@ -166,6 +167,7 @@ pub(crate) fn join(
         spin,
         config,
         bootstrap,
+        linger,
         own,
         heap,
         internal,
@@ -364,7 +366,7 @@ fn reach(
     cards: &[Card],
     opened: &[Opened],
     unavailable: Vec<Considered>,
-    heap_len: usize,
+    own: &Arc<Mapping>,
 ) -> Result<Reached> {
     let me = bootstrap.rank() as usize;
     let keys: Vec<(&str, &[u8])> = opened
@@ -409,7 +411,7 @@ fn reach(
                     let descriptor = descriptors.take(pe, index);
                     match transport.domain.import(&peer, HEAP, key, descriptor) {
                         Err(error) => error.to_string(),
-                        Ok(region) if region.len() < heap_len => {
+                        Ok(region) if region.len() < own.len() => {
                             format!("its heap has only {} bytes there", region.len())
                         }
                         Ok(region) => {
@@ -438,6 +440,15 @@ fn reach(
                 transport: transport.name.into(),
                 answer,
             });
+        }
+        if mapped.is_none() && pe == me && by.is_none() {
+            // This PE's own memory needs no transport.
+            let keep = Arc::clone(own) as _;
+            mapped = Some(MappedHeap {
+                base: own.base(),
+                keep,
+            });
+            (route.transport, route.mapped) = (Some("self"), true);
         }
         if let (None, Some(why)) = (by, &descriptors.failure) {
             route.considered.push(Considered {

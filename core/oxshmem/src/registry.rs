@@ -1,4 +1,5 @@
-//! The built-in transports: the one place that names them. Best first.
+//! The built-in transports: the one place that names them. Best first. Those that need a library or
+//! hardware are behind features; loopback needs neither.
 
 use std::sync::Arc;
 
@@ -9,10 +10,7 @@ use crate::{Error, Result};
 /// Every transport that this build has.
 #[must_use]
 pub fn built_in() -> Vec<Arc<dyn Transport>> {
-    vec![
-        #[cfg(feature = "loopback")]
-        Arc::new(oxshmem_loopback::Loopback::new()),
-    ]
+    vec![Arc::new(oxshmem_loopback::Loopback::new())]
 }
 
 /// Those of `all` that `wanted` names, in its order.

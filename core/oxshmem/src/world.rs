@@ -54,6 +54,8 @@ pub(crate) struct Inner {
     /// Where the next `any` begins to look.
     pub turn: Cell<usize>,
     pub bootstrap: Arc<dyn Bootstrap>,
+    /// Whether a world that is dropped without `finalize` keeps its connection for a moment.
+    pub linger: bool,
     pub config: Config,
     pub hosts: Vec<String>,
 }
@@ -217,6 +219,7 @@ impl World {
                 visibility: parts.visibility,
                 turn: Cell::new(0),
                 bootstrap: parts.bootstrap,
+                linger: parts.linger,
                 config: parts.config,
                 hosts: parts.hosts,
             }),
@@ -305,7 +308,7 @@ impl World {
     /// Leaves the job. Collective: completes this PE's operations and waits for all, as
     /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported.
     #[doc(alias = "shmem_finalize")]
-    pub fn finalize(self) -> Result<()> {
+    pub fn finalize(mut self) -> Result<()> {
         const DIGEST: Digest = Digest::of("finalize");
         self.barrier("finalize", DIGEST, Ok(()), &|| "finalize()".into())?;
         // The words of that barrier itself may be on their way still.
@@ -319,14 +322,28 @@ impl World {
             ));
         }
         self.inner.bootstrap.leave();
+        self.inner.linger = false;
         Ok(())
     }
 }
+
+/// How long the connection of a world that was dropped, not finalized, stays open.
+const LINGER: Duration = Duration::from_millis(300);
 
 impl Drop for World {
     fn drop(&mut self) {
         for opened in &self.inner.wire.transports {
             opened.domain.shutdown();
+        }
+        // A `main` that returns an error drops its world before the error is printed. Were the
+        // others told of the loss at once, one of them could fail, and the launcher end the job,
+        // before this PE, whose failure it is, has said a word.
+        if self.inner.linger {
+            let bootstrap = Arc::clone(&self.inner.bootstrap);
+            std::thread::spawn(move || {
+                std::thread::sleep(LINGER);
+                drop(bootstrap);
+            });
         }
     }
 }

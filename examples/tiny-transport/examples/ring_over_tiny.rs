@@ -30,7 +30,10 @@ fn main() -> Result<(), Error> {
     println!("each PE's token, by the transport \"tiny\": {tokens:?}");
     // PE 0 had its token last, from PE 3, the fourth to pass it on.
     if tokens != [4, 1, 2, 3] {
-        return Err(Error::Argument { call: "ring", what: format!("wrong tokens: {tokens:?}") });
+        return Err(Error::Argument {
+            call: "ring",
+            what: format!("wrong tokens: {tokens:?}"),
+        });
     }
     Ok(())
 }

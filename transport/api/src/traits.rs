@@ -77,7 +77,17 @@ pub enum Reach {
 
 /// A kind of transport. Stateless until opened; safe to construct where its library or hardware is
 /// missing.
-pub trait Transport: Send + Sync + fmt::Debug {
+///
+/// # Safety
+///
+/// Callers touch memory by what a transport's objects say. Whoever implements this promises, for
+/// every object that comes from it:
+///
+/// - [`RemoteRegion::mapped`] gives the start of [`RemoteRegion::len`] bytes that are readable and
+///   writable while what [`keep_alive`](RemoteRegion::keep_alive) gives lives.
+/// - An operation accesses its local memory within the range it was given, and not after it is
+///   counted as completed, was given up because its PE was lost, or its lane was dropped.
+pub unsafe trait Transport: Send + Sync + fmt::Debug {
     /// Its name, as users write it in `OXSHMEM_TRANSPORT`.
     fn name(&self) -> &'static str;
 
