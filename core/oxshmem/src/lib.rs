@@ -83,3 +83,8 @@ pub mod __private {
     pub use crate::statics::{Initial, TEMPLATES, Template};
     pub use linkme;
 }
+
+/// The README's program compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
