@@ -83,6 +83,12 @@ fn main() -> anyhow::Result<()> {
             measure(Mode::Empty, 64);
             measure(Mode::Memory, 64);
         }
+        // What fails in the first round will fail in all.
+        if round == 0
+            && let Some(failure) = failures.first()
+        {
+            bail!("{failure}");
+        }
     }
     if std::io::stderr().is_terminal() {
         eprintln!();
