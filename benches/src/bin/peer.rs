@@ -178,58 +178,20 @@ const MASK: usize = WORDS - 1;
 
 fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()> {
     measure(vec![
-        row("put8", |n| {
-            let words = black_box(words);
-            for i in 0..n {
-                world.put(words.at(i as usize & MASK)?, &[i], 1)?;
-            }
-            world.quiet()
-        }),
-        row("p8", |n| {
-            let words = black_box(words);
-            for i in 0..n {
-                world.p(words.at(i as usize & MASK)?, i, 1)?;
-            }
-            world.quiet()
-        }),
+        row("put8", |n| put8(world, words, n)),
+        row("p8", |n| p8(world, words, n)),
         row("store8", |n| inside(limits::store(peer.words, n))),
     ])?;
     measure(vec![
-        row("get8", |n| {
-            let words = black_box(words);
-            let mut sum = 0_u64;
-            for i in 0..n {
-                let mut value = [0];
-                world.get(&mut value, words.at(i as usize & MASK)?, 1)?;
-                sum = sum.wrapping_add(value[0]);
-            }
-            black_box(sum);
-            Ok(())
-        }),
+        row("get8", |n| get8(world, words, n)),
         row("load8", |n| inside(limits::load(peer.words, n))),
     ])?;
     measure(vec![
-        row("fetch_add8", |n| {
-            let words = black_box(words);
-            let mut sum = 0_u64;
-            for i in 0..n {
-                let old = world.fetch_add(words.at(i as usize & MASK)?, 1, 1)?;
-                sum = sum.wrapping_add(old);
-            }
-            black_box(sum);
-            Ok(())
-        }),
+        row("fetch_add8", |n| fetch_add8(world, words, n)),
         row("xadd8", |n| inside(limits::fetch_add(peer.words, n))),
     ])?;
     measure(vec![
-        row("put_quiet", |n| {
-            let words = black_box(words);
-            for i in 0..n {
-                world.put(words.at(i as usize & MASK)?, &[i], 1)?;
-                world.quiet()?;
-            }
-            Ok(())
-        }),
+        row("put_quiet", |n| put_quiet(world, words, n)),
         row("store_mfence", |n| {
             inside(limits::store_fence(peer.words, n))
         }),
@@ -237,6 +199,62 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
             inside(limits::store_locked(peer.words, n))
         }),
     ])
+}
+
+// The measured loops are functions of a world and an object, as a program's are, and as those of
+// `limits` are functions of a slice.
+
+#[inline(never)]
+fn put8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    let words = black_box(words);
+    for i in 0..n {
+        world.put(words.at(i as usize & MASK)?, &[i], 1)?;
+    }
+    world.quiet()
+}
+
+#[inline(never)]
+fn p8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    let words = black_box(words);
+    for i in 0..n {
+        world.p(words.at(i as usize & MASK)?, i, 1)?;
+    }
+    world.quiet()
+}
+
+#[inline(never)]
+fn get8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    let words = black_box(words);
+    let mut sum = 0_u64;
+    for i in 0..n {
+        let mut value = [0];
+        world.get(&mut value, words.at(i as usize & MASK)?, 1)?;
+        sum = sum.wrapping_add(value[0]);
+    }
+    black_box(sum);
+    Ok(())
+}
+
+#[inline(never)]
+fn fetch_add8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    let words = black_box(words);
+    let mut sum = 0_u64;
+    for i in 0..n {
+        let old = world.fetch_add(words.at(i as usize & MASK)?, 1, 1)?;
+        sum = sum.wrapping_add(old);
+    }
+    black_box(sum);
+    Ok(())
+}
+
+#[inline(never)]
+fn put_quiet(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    let words = black_box(words);
+    for i in 0..n {
+        world.put(words.at(i as usize & MASK)?, &[i], 1)?;
+        world.quiet()?;
+    }
+    Ok(())
 }
 
 /// Puts and gets of a whole block, and memcpy between the same bytes.

@@ -122,6 +122,7 @@ impl Launch {
         }
         let key = JobKey::random()?;
         let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        raise_descriptor_limit();
         let listener = HubListener::bind(local, "is the loopback interface up?")?;
         let signals = signals::Caught::begin()?;
         let guardian = guardian::Guardian::start()?;
@@ -129,6 +130,21 @@ impl Launch {
         // Only now is there a second thread: forking is simplest with one.
         let hub = listener.serve(self.pes, key)?;
         supervisor::Supervisor::new(self, pes, guardian, hub, signals)?.run()
+    }
+}
+
+/// The launcher has four descriptors a PE, and each PE one of every PE's heap: hundreds of PEs need
+/// more than the usual soft limit. The PEs inherit it. Where it can't be raised, running out is an
+/// error later.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        let raised = Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        };
+        let _ = setrlimit(Resource::Nofile, raised);
     }
 }
 

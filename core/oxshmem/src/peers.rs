@@ -150,12 +150,16 @@ impl Peers {
         if let Some(peer) = self.peers.get(pe)
             && peer.gate.load(Ordering::Relaxed).is_null()
         {
-            self.open_gate(pe, peer);
+            self.open_gate(pe);
         }
     }
 
-    #[inline]
-    fn open_gate(&self, pe: usize, peer: &Peer) {
+    /// Notes a mapped store to `pe`, whose gate is closed.
+    #[cold]
+    pub(crate) fn open_gate(&self, pe: usize) {
+        let Some(peer) = self.peers.get(pe) else {
+            return;
+        };
         // Even for a PE just lost, the note counts: the quiet that takes it is a full fence.
         let open = &self.open;
         if open.first.get() == NOBODY {

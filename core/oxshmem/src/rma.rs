@@ -113,7 +113,15 @@ impl World {
             span.store(value);
             return Ok(());
         }
-        self.p_noted(dst, value, pe)
+        // The first store to this PE after a quiet.
+        if !dst.is_empty()
+            && let Some(span) = self.peers.span(dst, pe)
+        {
+            span.store(value);
+            self.peers.open_gate(pe);
+            return Ok(());
+        }
+        self.p_slow(dst, value, pe)
     }
 
     /// Gets the first element of `src` on PE `pe`.
@@ -356,17 +364,9 @@ impl World {
         }
     }
 
-    /// The first store after a quiet, and every one where the gate stays closed. Takes the value
-    /// itself: a reference would have the fast path spill it to the stack.
+    // Takes the value itself: a reference would have the fast path spill it to the stack.
     #[cold]
-    fn p_noted<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        if !dst.is_empty()
-            && let Some(span) = self.peers.span(dst, pe)
-        {
-            span.store(value);
-            self.peers.note(pe);
-            return Ok(());
-        }
+    fn p_slow<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
         self.put_slow("p", dst, std::slice::from_ref(&value), pe)
     }
 
