@@ -6,8 +6,12 @@ use rustix::fs::{FileType, SealFlags, fcntl_get_seals, fstat, fstatfs};
 
 use crate::{Error, Result};
 
-/// Mappings of this size or more start at a multiple of it, so that huge pages can back them.
+/// Assumed for explicit huge pages whose file does not tell their size.
 const HUGE: usize = 2 << 20;
+
+/// No mapping's start is aligned to more than this; the search for such a start reserves as many
+/// bytes of address space for a moment.
+const MOST_ALIGN: usize = 1 << 40;
 
 /// `f_type` of a memfd made of explicit huge pages.
 const HUGETLBFS_MAGIC: u32 = 0x9584_58f6;
@@ -80,7 +84,13 @@ impl Mapping {
             )
         };
         let too_large = || no_room(io::ErrorKind::OutOfMemory.into());
-        let align = if len >= HUGE { page.max(HUGE) } else { page };
+        // As far as the heap is long: a block's address then has every alignment that its offset
+        // has (M12), and huge pages fit.
+        let align = len
+            .checked_next_power_of_two()
+            .unwrap_or(MOST_ALIGN)
+            .min(MOST_ALIGN)
+            .max(page);
         let mapped = len.checked_next_multiple_of(page).ok_or_else(too_large)?;
         let reserved = mapped.checked_add(align).ok_or_else(too_large)?;
         // SAFETY: a new range, wherever the kernel likes; nothing can be in it yet.
@@ -174,7 +184,11 @@ mod tests {
         );
         drop(file);
         assert_eq!((a.len(), b.len()), (len, len));
-        assert_eq!(a.base().addr().get() % HUGE, 0);
+        assert_eq!(
+            a.base().addr().get() % (8 << 20),
+            0,
+            "aligned as far as it is long"
+        );
         let last = len / 8 * 8 - 8;
         // SAFETY: the last whole word of both mappings, by atomics.
         unsafe {

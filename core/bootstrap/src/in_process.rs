@@ -117,13 +117,13 @@ impl InProcess {
     /// Fails if the group was aborted or this PE has left.
     fn check(&self, operation: &'static str) -> Result<MutexGuard<'_, State>> {
         let state = self.group.lock();
+        if let Some(fault @ Fault::Aborted { .. }) = state.rounds.fault() {
+            return Err(fault.error(operation));
+        }
         if state.ended.iter().any(|exit| exit.rank == self.rank) {
             return Err(Error::Left { operation });
         }
-        match state.rounds.fault() {
-            Some(fault @ Fault::Aborted { .. }) => Err(fault.error(operation)),
-            _ => Ok(state),
-        }
+        Ok(state)
     }
 
     fn collect(&self, kind: Kind, bytes: Vec<u8>) -> Result<Arc<Vec<Vec<u8>>>> {
@@ -354,6 +354,9 @@ impl Bootstrap for InProcess {
         let mut state = self.group.lock();
         let step = state.rounds.fail(fault, None);
         self.group.announce(&mut state, step);
+        drop(state);
+        // Those that are in no call of this trait hear of it as of a death.
+        self.end(false);
     }
 
     fn leave(&self) {

@@ -24,8 +24,10 @@ use crate::{Error, Result, Sym, World};
 
 /// Words a PE's table has room for.
 pub(crate) const SLOTS: usize = 1 << 14;
+/// Bytes of a word: the narrowest atomic's, so that what is beside an atomic is not taken for it.
+const WORD: u64 = 4;
 /// Words of one transfer that are entered.
-const LONGEST: u64 = 512;
+const LONGEST: u64 = 1024;
 /// Places where one word may stand.
 const PROBES: u64 = 8;
 
@@ -158,8 +160,8 @@ impl World {
         if sym.generation() == OWN || bytes == 0 {
             return Ok(());
         }
-        let last = (start + bytes - 1) / 8;
-        for word in start / 8..=last.min(start / 8 + LONGEST - 1) {
+        let (first, last) = (start / WORD, (start + bytes - 1) / WORD);
+        for word in first..=last.min(first + LONGEST - 1) {
             self.guard_word(shadow, call, access, word, pe, under_way)?;
         }
         Ok(())
@@ -278,11 +280,11 @@ impl World {
         Error::Conflict {
             call,
             what: format!(
-                "{} of PE {} on the 8 bytes at offset {} of PE {pe} meets {} by {by}, which no \
+                "{} of PE {} on the 4 bytes at offset {} of PE {pe} meets {} by {by}, which no \
                  fence, quiet or barrier has ordered yet; separate them, or use one kind of access",
                 Access::name(access.number()),
                 self.my_pe(),
-                entry.word() * 8,
+                entry.word() * WORD,
                 Access::name(entry.access()),
             ),
         }

@@ -1,0 +1,223 @@
+//! The memory-model contract, rule by rule, on one host.
+//!
+//! A case is a function that every PE of a world runs; its name begins with the rule it proves. One
+//! table lists the cases, one matrix the settings: numbers of PEs; threads by load and store, in
+//! checked mode (lanes over the loopback transport), over the example transport; processes; both
+//! memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
+//! runs what it says. What ends worlds, or begins them oddly, is in `loss`, `worlds` and `kills`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod atomics;
+mod collectives;
+mod errors;
+mod heap;
+mod job;
+mod kills;
+mod loss;
+mod nbi;
+mod objects;
+mod order;
+mod processes;
+mod programs;
+mod setting;
+mod signals;
+mod strided;
+mod waits;
+mod worlds;
+
+use processes::Start;
+use setting::{Case, Path, Setting};
+
+/// Gives the table of cases to another macro, after its own arguments.
+macro_rules! with_cases {
+    ($then:ident $arguments:tt) => {
+        $then! { $arguments
+            objects:
+                m2_heap_objects_exist_on_every_pe
+                m2_statics_exist_on_every_pe_with_their_initial_values
+                m2_each_world_has_its_own_statics
+                m3_offsets_are_the_same_on_every_pe
+                m4_the_bytes_of_every_element_type_arrive
+                m4_any_length_at_any_offset_arrives_and_nothing_else_changes
+                m5_elements_and_ranges_stay_inside_their_object
+                m6_a_handle_means_nothing_to_another_world
+                m7_a_cast_keeps_alignment_and_size
+                m8_ptr_gives_a_peers_object_where_it_is_mapped
+                m8b_accessible_is_an_answer_and_never_an_error
+                the_routes_say_how_each_pe_is_reached;
+            heap:
+                m9_blocks_lie_alike_and_apart_after_any_sequence
+                m10_a_block_is_usable_at_every_pe_on_return
+                m10_allocation_ends_with_a_barrier_that_quiets
+                m10_free_begins_with_a_barrier_that_quiets
+                m10_realloc_keeps_contents_and_makes_old_handles_stale
+                m11_empty_calls_do_nothing_and_wait_for_no_one
+                m12_a_block_is_aligned_as_asked
+                m12_an_alignment_that_makes_no_sense_is_refused_everywhere
+                m12_zeroed_memory_is_zero_though_it_was_used
+                m12_an_overflowing_size_is_a_failed_allocation
+                m13_failed_alloc_leaves_heap_unchanged
+                m13_a_full_heap_fails_on_all_and_can_be_used_again
+                m13_a_failed_realloc_leaves_the_block_as_it_was
+                m14_the_limit_is_the_one_that_was_set
+                m35_each_block_is_freed_once_and_whole
+                m35_a_bad_handle_on_one_pe_fails_free_on_all;
+            order:
+                m15_a_put_returns_when_its_source_may_be_reused
+                m16_a_get_returns_with_the_data
+                m17_fence_puts_data_before_the_flag
+                m17_fence_orders_puts_and_atomics_to_one_pe
+                m17_fence_orders_the_callers_stores
+                m17_one_word_is_seen_in_the_order_it_was_written
+                m19_quiet_completes_towards_every_pe
+                m19_a_barrier_completes_what_came_before
+                m20_fetched_values_come_in_order
+                m20_m21_set_quiet_set_is_seen_in_order_by_fetches
+                m20_m21_put_quiet_put_is_seen_in_order_by_gets
+                m23_waits_and_tests_acquire_what_the_flag_announces
+                m24_what_is_completed_is_visible_to_a_third_pe
+                m26_visibility_is_a_value_computed_from_the_routes;
+            atomics:
+                m16_nonblocking_fetches_have_arrived_at_the_end_of_their_scope
+                m28_no_contended_update_is_lost
+                m28_every_ticket_is_given_once
+                m28_contended_bits_do_not_disturb_each_other
+                m28_a_lock_made_of_compare_swap_excludes
+                m29_an_atomic_touches_its_own_word_only
+                m30_fetch_set_and_swap_take_all_types
+                m30_arithmetic_takes_the_standard_types_and_wraps
+                m30_bitwise_takes_unsigned_and_fixed_signed;
+            signals:
+                m22_the_signal_comes_after_its_data
+                m22_no_small_message_is_overtaken_by_its_signal
+                m22_signals_of_all_pes_add_up
+                m22_a_signal_wait_gives_the_value_that_satisfied_it
+                m22_nonblocking_put_signals_are_complete_after_their_scope;
+            waits:
+                comparisons_follow_the_type_and_its_sign
+                a_set_without_words_is_satisfied_at_once
+                tests_look_at_the_words_that_are_not_skipped
+                waits_end_when_their_words_come
+                any_takes_turns
+                a_mask_or_vector_that_is_too_short_is_refused
+                a_put_wakes_a_wait_for_a_narrow_word;
+            collectives:
+                no_pe_leaves_a_barrier_before_all_have_entered
+                sync_makes_own_stores_visible
+                broadcast_gives_every_pe_the_roots_data
+                collectives_may_follow_each_other_at_once
+                sums_of_integers_equal_a_serial_reference_and_wrap
+                sums_of_the_other_types_equal_a_serial_reference
+                sums_of_floats_have_the_same_bits_on_every_pe
+                late_pes_do_not_disturb_a_collective;
+            nbi:
+                m19_a_scope_completes_all_that_was_issued_in_it
+                m19_long_nonblocking_transfers_are_complete
+                m19_quiet_and_barrier_complete_raw_nonblocking_operations
+                m19_a_scope_that_fails_still_completes_what_it_issued
+                m37_a_scope_that_panics_gives_its_buffers_back_complete
+                a_scope_gives_its_closures_value_and_may_be_empty;
+            strided:
+                strided_transfers_equal_a_reference
+                block_strided_transfers_equal_a_reference
+                m35_strides_that_make_no_sense_or_leave_an_object_are_refused;
+            errors:
+                a_pe_outside_the_job_is_refused_by_every_call
+                m35_a_range_that_leaves_its_object_is_refused_and_moves_nothing
+                m35_checked_mode_refuses_freed_blocks
+                m36_different_collectives_are_an_error_on_all
+                m36_different_arguments_are_an_error_on_all
+                m36_a_failure_of_one_pe_is_told_to_all
+                m9_an_empty_call_that_one_pe_left_out_is_found_by_the_next_barrier
+                arguments_that_no_pe_may_give_are_refused_on_all;
+        }
+    };
+}
+
+macro_rules! table {
+    (() $($module:ident: $($case:ident)*;)*) => {
+        /// Every case, by name.
+        const CASES: &[(&str, Case)] = &[$($(
+            (concat!(stringify!($module), "::", stringify!($case)), $module::$case),
+        )*)*];
+    };
+}
+with_cases!(table());
+
+macro_rules! tests {
+    (($setting:expr, $n:expr) $($module:ident: $($case:ident)*;)*) => {$(
+        mod $module {
+            use super::super::*;
+            $(#[test]
+            fn $case() {
+                setting::run($setting, $n, crate::$module::$case);
+            })*
+        }
+    )*};
+}
+
+macro_rules! matrix {
+    ($($name:ident: $setting:expr, $n:expr;)*) => {$(
+        mod $name {
+            with_cases!(tests ($setting, $n));
+        }
+    )*};
+}
+
+matrix! {
+    mapped_1: Setting::new(Path::Mapped), 1;
+    mapped_2: Setting::new(Path::Mapped), 2;
+    mapped_3: Setting::new(Path::Mapped), 3;
+    mapped_4: Setting::new(Path::Mapped), 4;
+    mapped_7: Setting::new(Path::Mapped), 7;
+    mapped_relaxed_3: Setting::relaxed(Path::Mapped), 3;
+    checked_1: Setting::new(Path::Checked), 1;
+    checked_2: Setting::new(Path::Checked), 2;
+    checked_3: Setting::new(Path::Checked), 3;
+    checked_4: Setting::new(Path::Checked), 4;
+    checked_7: Setting::new(Path::Checked), 7;
+    checked_relaxed_3: Setting::relaxed(Path::Checked), 3;
+    tiny_1: Setting::new(Path::Tiny), 1;
+    tiny_2: Setting::new(Path::Tiny), 2;
+    tiny_3: Setting::new(Path::Tiny), 3;
+    tiny_4: Setting::new(Path::Tiny), 4;
+    tiny_7: Setting::new(Path::Tiny), 7;
+    tiny_relaxed_3: Setting::relaxed(Path::Tiny), 3;
+}
+
+macro_rules! process_tests {
+    (($start:expr, $n:expr) $($module:ident: $($case:ident)*;)*) => {$(
+        mod $module {
+            use super::super::*;
+            $(#[test]
+            fn $case() {
+                let case = concat!(stringify!($module), "::", stringify!($case));
+                processes::look_up($start, $n, case);
+            })*
+        }
+    )*};
+}
+
+macro_rules! process_matrix {
+    ($($name:ident: $start:expr, $n:expr;)*) => {$(
+        mod $name {
+            use super::*;
+            with_cases!(process_tests ($start, $n));
+            #[test]
+            fn the_job_ends_well() {
+                processes::look_up_end($start, $n);
+            }
+        }
+    )*};
+}
+
+process_matrix! {
+    processes_1: Start::Launcher("cases"), 1;
+    processes_2: Start::Launcher("cases"), 2;
+    processes_3: Start::Launcher("cases"), 3;
+    processes_4: Start::Launcher("cases"), 4;
+    processes_7: Start::Launcher("cases"), 7;
+    processes_checked_3: Start::Launcher("cases-checked"), 3;
+    processes_torchrun_3: Start::Torchrun("cases"), 3;
+}

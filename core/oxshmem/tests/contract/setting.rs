@@ -1,0 +1,160 @@
+//! What a case runs under: a way to reach the peers, a memory model, a number of PEs.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxshmem::testing::spmd_with;
+use oxshmem::{Builder, MemoryModel, Pod, Result, Sym, World};
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_loopback::Loopback;
+use oxshmem_transport::Transport;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+/// A part of the contract, tried by every PE of a world. It frees what it allocates.
+pub type Case = fn(&Pe<'_>) -> Result<()>;
+
+/// After this long every wait in a test is an error.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Each PE's heap in bytes.
+pub const HEAP: usize = 32 << 20;
+
+/// How the PEs reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// By loads and stores.
+    Mapped,
+    /// By loads and stores, which checked mode forgoes: every operation takes a lane.
+    Checked,
+    /// By the lanes of the example transport: a short queue, no mapping, few atomics.
+    Tiny,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub path: Path,
+    pub model: MemoryModel,
+}
+
+impl Setting {
+    pub const fn new(path: Path) -> Self {
+        Setting {
+            path,
+            model: MemoryModel::Ordered,
+        }
+    }
+
+    pub const fn relaxed(path: Path) -> Self {
+        Setting {
+            path,
+            model: MemoryModel::Relaxed,
+        }
+    }
+
+    pub fn builder(self) -> Builder {
+        let transport: Arc<dyn Transport> = match self.path {
+            Path::Tiny => Arc::new(Tiny::default()),
+            Path::Mapped | Path::Checked => Arc::new(Loopback::new()),
+        };
+        World::builder()
+            .transports(vec![transport])
+            .check(self.path == Path::Checked)
+            .model(self.model)
+            .timeout(DEADLINE)
+            .heap_limit(HEAP)
+    }
+}
+
+/// Runs a case on `n` thread PEs.
+pub fn run(setting: Setting, n: usize, case: Case) {
+    let done = spmd_with(setting.builder(), n, |world| case(&Pe { world, setting }));
+    if let Err(error) = done {
+        panic!("{n} PEs, {setting:?}: {error}");
+    }
+}
+
+/// One PE, for a case.
+pub struct Pe<'w> {
+    pub world: &'w World,
+    pub setting: Setting,
+}
+
+impl Deref for Pe<'_> {
+    type Target = World;
+    fn deref(&self) -> &World {
+        self.world
+    }
+}
+
+impl Pe<'_> {
+    pub fn me(&self) -> usize {
+        self.my_pe()
+    }
+
+    pub fn right(&self) -> usize {
+        (self.my_pe() + 1) % self.n_pes()
+    }
+
+    pub fn left(&self) -> usize {
+        (self.my_pe() + self.n_pes() - 1) % self.n_pes()
+    }
+
+    pub fn is_mapped(&self) -> bool {
+        self.setting.path == Path::Mapped
+    }
+
+    /// Whether 32-bit atomics exist: the example transport has none.
+    pub fn has_atomics_of_32_bits(&self) -> bool {
+        self.setting.path != Path::Tiny
+    }
+
+    /// How often to repeat something: fewer times where PEs take turns on few CPUs, or on lanes, or
+    /// where checked mode enters every word in its tables.
+    pub fn rounds(&self, most: usize) -> usize {
+        let crowd = if self.n_pes() > 2 { 3 } else { 1 };
+        let lanes = match self.setting.path {
+            Path::Mapped => 1,
+            Path::Tiny => 2,
+            Path::Checked => 24,
+        };
+        (most / crowd / lanes).max(8)
+    }
+
+    /// This PE's own copy.
+    pub fn own<T: Pod>(&self, object: Sym<T>) -> Result<Vec<T>> {
+        self.copy_at(object, self.my_pe())
+    }
+
+    /// The copy at a PE.
+    pub fn copy_at<T: Pod>(&self, object: Sym<T>, pe: usize) -> Result<Vec<T>> {
+        let mut copy = vec![T::zeroed(); object.len()];
+        self.get(&mut copy, object, pe)?;
+        Ok(copy)
+    }
+}
+
+/// Element `i` of a sequence that `seed` names: equal for equal arguments, else unalike.
+pub fn pattern(seed: usize, i: usize) -> u64 {
+    let mut x = (seed as u64) << 32 ^ i as u64 ^ 0x9e37_79b9_7f4a_7c15;
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The first `len` elements of such a sequence.
+pub fn patterns(seed: usize, len: usize) -> Vec<u64> {
+    (0..len).map(|i| pattern(seed, i)).collect()
+}
+
+/// A property runner that tries the same values on every PE, so that properties may call
+/// collectives; it does not shrink, since the PEs would do so each for itself.
+pub fn runner(cases: u32) -> TestRunner {
+    let config = Config {
+        cases,
+        max_shrink_iters: 0,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+}

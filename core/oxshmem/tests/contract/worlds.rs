@@ -1,0 +1,203 @@
+//! How worlds begin: several in one process, with settings that differ, without a way to a peer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oxshmem::testing::{spmd, spmd_with};
+use oxshmem::{Builder, Error, MemoryModel, Result, Visibility, World};
+use oxshmem_bootstrap::InProcess;
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_loopback::Loopback;
+
+use crate::order::poll;
+use crate::setting::{Path, Setting, patterns};
+
+oxshmem::symmetric! {
+    static OWN: u64 = 5;
+}
+
+/// Thread PEs whose builders differ.
+fn each_with<R: Send>(builders: Vec<Builder>, f: impl Fn(Result<World>) -> R + Sync) -> Vec<R> {
+    let group = InProcess::group(builders.len() as u32);
+    std::thread::scope(|threads| {
+        let spawned: Vec<_> = group
+            .into_iter()
+            .zip(builders)
+            .map(|(bootstrap, builder)| {
+                let f = &f;
+                threads.spawn(move || f(builder.bootstrap(bootstrap as Arc<_>).join()))
+            })
+            .collect();
+        spawned
+            .into_iter()
+            .map(|t| t.join().expect("no PE panics"))
+            .collect()
+    })
+}
+
+/// Builders of PEs that share a transport.
+fn alike(n: usize) -> Vec<Builder> {
+    vec![Setting::new(Path::Mapped).builder(); n]
+}
+
+#[test]
+fn many_worlds_live_in_one_process() {
+    std::thread::scope(|threads| {
+        for world_number in 0..6_usize {
+            threads.spawn(move || {
+                let path = [Path::Mapped, Path::Checked, Path::Tiny][world_number % 3];
+                let n = world_number % 4 + 1;
+                let done = spmd_with(Setting::new(path).builder(), n, |world| {
+                    let own = OWN.get(world)?;
+                    for round in 0..20 {
+                        world.add(own, 1, (world.my_pe() + round) % n)?;
+                        let x = world.alloc::<u64>(100)?;
+                        world.put(x, &patterns(world_number, 100), (world.my_pe() + 1) % n)?;
+                        world.barrier_all()?;
+                        let mut seen = [0; 100];
+                        world.read(&mut seen, x)?;
+                        assert_eq!(seen, *patterns(world_number, 100));
+                        world.free(x)?;
+                    }
+                    world.barrier_all()?;
+                    (0..n).map(|pe| world.g(own, pe)).sum::<Result<u64>>()
+                });
+                assert_eq!(done.unwrap(), vec![(n * (5 + 20)) as u64; n]);
+            });
+        }
+    });
+}
+
+#[test]
+fn spmd_gives_results_in_the_order_of_the_pes() {
+    let builder = || Setting::new(Path::Mapped).builder();
+    let ranks = spmd_with(builder(), 7, |world| Ok((world.my_pe(), world.n_pes()))).unwrap();
+    assert_eq!(ranks, (0..7).map(|pe| (pe, 7)).collect::<Vec<_>>());
+    assert!(matches!(spmd(0, |_| Ok(())), Err(Error::Argument { .. })));
+}
+
+#[test]
+fn m14_the_pes_agree_on_the_smallest_heap() {
+    for n in [1, 2, 3, 7] {
+        let sizes = (0..n).map(|pe| (4 << 20) + (((pe + n / 2) % n) << 20));
+        let builders = alike(n)
+            .into_iter()
+            .zip(sizes)
+            .map(|(b, s)| b.heap_limit(s))
+            .collect();
+        let limits = each_with(builders, |world| {
+            let world = world.unwrap();
+            let limit = world.heap_limit();
+            let full = world.alloc::<u8>(limit + 1);
+            assert!(matches!(full, Err(Error::OutOfMemory { .. })), "{full:?}");
+            world.finalize().unwrap();
+            limit
+        });
+        assert_eq!(limits, vec![4 << 20; n]);
+    }
+}
+
+#[test]
+fn m14_a_heap_that_is_too_small_or_too_large_is_refused_on_all() {
+    for bytes in [0, 1, 4096, usize::MAX, 1 << 60] {
+        let mut builders = alike(2);
+        // One PE's smallness is everyone's; all must want too much.
+        for builder in builders.iter_mut().skip(usize::from(bytes < 1 << 20)) {
+            *builder = builder.clone().heap_limit(bytes);
+        }
+        for refused in each_with(builders, |world| world.map(drop)) {
+            let Err(error) = refused else {
+                panic!("{bytes} bytes were accepted")
+            };
+            assert!(error.to_string().contains("SYMMETRIC_SIZE"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn pes_that_differ_where_they_must_agree_refuse_to_go_on() {
+    let with: [fn(Builder) -> Builder; 2] = [|b| b.model(MemoryModel::Relaxed), |b| b.check(true)];
+    for with in with {
+        let builders = alike(3)
+            .into_iter()
+            .enumerate()
+            .map(|(i, b)| if i == 1 { with(b) } else { b });
+        for refused in each_with(builders.collect(), |world| world.map(drop)) {
+            let Err(Error::Disagreement { a, b, .. }) = refused else {
+                panic!("{refused:?}")
+            };
+            assert!(a == 1 || b == 1, "PEs {a} and {b}");
+        }
+    }
+}
+
+#[test]
+fn a_pe_that_no_transport_reaches_is_an_error_that_says_why() {
+    let done = AtomicUsize::new(0);
+    let builders = alike(2)
+        .into_iter()
+        .enumerate()
+        .map(|(i, b)| b.host_id(format!("host-{i}")));
+    each_with(builders.collect(), |world| {
+        let world = world.unwrap();
+        let other = 1 - world.my_pe();
+        assert_eq!(world.visibility(), Visibility::Local);
+        assert!(!world.pe_accessible(other) && world.pe_accessible(world.my_pe()));
+        let x = OWN.get(&world).unwrap();
+        assert_eq!(world.g(x, world.my_pe()).unwrap(), 5);
+        for refused in [world.p(x, 1, other), world.barrier_all()] {
+            let Err(error) = refused else {
+                panic!("it was reached")
+            };
+            assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+            assert!(error.to_string().contains("loopback"), "{error}");
+        }
+        // Who ends first is lost to the other, so they end together.
+        done.fetch_add(1, Ordering::Relaxed);
+        poll(|| Ok(done.load(Ordering::Relaxed) == 2)).unwrap();
+    });
+}
+
+/// Two transports: the first that reaches a peer is taken, lanes carry what it can't map.
+#[test]
+fn m26_one_unmapped_route_makes_visibility_local_for_all() {
+    let tiny = Arc::new(Tiny::default());
+    let loopback = Arc::new(Loopback::new());
+    let builders = (0..3).map(|pe| {
+        Setting::new(Path::Mapped)
+            .builder()
+            .transports(vec![Arc::clone(&loopback) as _, Arc::clone(&tiny) as _])
+            .host_id(if pe == 2 { "far" } else { "near" })
+    });
+    each_with(builders.collect(), |world| {
+        let world = world.unwrap();
+        let me = world.my_pe();
+        let mapped: Vec<bool> = world.routes().iter().map(|r| r.mapped).collect();
+        assert_eq!(
+            mapped,
+            if me == 2 {
+                [false, false, true]
+            } else {
+                [true, true, false]
+            }
+        );
+        assert_eq!(world.visibility(), Visibility::Local);
+        // All of the library's own words cross both kinds of route.
+        let x = world.alloc_zeroed::<u64>(300).unwrap();
+        for round in 0..200 {
+            let sum = world.alloc::<u64>(300).unwrap();
+            world.write(x, &vec![round + me as u64; 300]).unwrap();
+            world.sum_reduce(sum, x).unwrap();
+            let mut seen = vec![0; 300];
+            world.read(&mut seen, sum).unwrap();
+            assert_eq!(seen, vec![3 * round + 3; 300]);
+            world.broadcast(x, sum, round as usize % 3).unwrap();
+            world.put(x, &patterns(me, 300), (me + 1) % 3).unwrap();
+            world.barrier_all().unwrap();
+            world.read(&mut seen, x).unwrap();
+            assert_eq!(seen, patterns((me + 2) % 3, 300));
+            world.free(sum).unwrap();
+        }
+        world.finalize().unwrap();
+    });
+}

@@ -1,0 +1,231 @@
+//! A model check of sleeping and waking: loom runs every interleaving, and every value that a load
+//! may read, of the library's own `src/park.rs`, compiled here over loom's atomics.
+//!
+//! The kernel's futex is modelled without its time limit, so that a lost wake-up is a deadlock,
+//! which loom finds. Each property is tried again with the fences left out, to show that the check
+//! would notice.
+
+#![allow(clippy::unwrap_used)]
+// Loom's threads take turns on one of the system's, so its types need not be Sync. Loom's own Arc
+// cannot be dropped after the deadlock that some tests here expect.
+#![allow(clippy::arc_with_non_send_sync)]
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicU64;
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+
+use park::{Bell, Futex};
+use primitive::{AtomicU32, Ordering};
+
+#[path = "../src/park.rs"]
+mod park;
+
+/// What `park` is written with: loom's atomics, and a fence that can be left out.
+mod primitive {
+    pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+
+    pub(crate) fn fence(order: Ordering) {
+        if !super::WITHOUT_FENCES.get() {
+            loom::sync::atomic::fence(order);
+        }
+    }
+}
+
+thread_local! {
+    /// Of the operating system's thread, which is that of one test: loom's threads share it.
+    static WITHOUT_FENCES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A futex: who finds the word changed does not sleep; who sleeps is woken by nothing but a wake.
+struct Kernel {
+    queue: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Futex for Kernel {
+    fn wait(&self, word: &AtomicU32, expected: u32, _: Duration) {
+        let queue = self.queue.lock().unwrap();
+        if word.load(Ordering::Relaxed) == expected {
+            drop(self.woken.wait(queue).unwrap());
+        }
+    }
+
+    fn wake(&self, _: &AtomicU32) {
+        let _queue = self.queue.lock().unwrap();
+        self.woken.notify_all();
+    }
+}
+
+/// A PE: where it sleeps, the word that others publish to it, and bytes that the word announces.
+struct Pe {
+    kernel: Kernel,
+    rings: AtomicU32,
+    sleepers: AtomicU32,
+    word: AtomicU64,
+    data: UnsafeCell<u64>,
+}
+
+impl Pe {
+    fn new() -> Pe {
+        Pe {
+            kernel: Kernel {
+                queue: Mutex::new(()),
+                woken: Condvar::new(),
+            },
+            rings: AtomicU32::new(0),
+            sleepers: AtomicU32::new(0),
+            word: AtomicU64::new(0),
+            data: UnsafeCell::new(0),
+        }
+    }
+
+    fn bell(&self) -> Bell<'_> {
+        Bell {
+            rings: &self.rings,
+            sleepers: &self.sleepers,
+        }
+    }
+
+    /// Publishes as `sync::agree` does: the word, a fence, the bell.
+    fn publish(&self, value: u64) {
+        self.word.store(value, Ordering::Release);
+        primitive::fence(Ordering::SeqCst);
+        park::ring(self.bell(), &self.kernel);
+    }
+
+    /// Waits as `wait_longer` does once it sleeps.
+    fn wait(&self, value: u64) {
+        let ready = || self.word.load(Ordering::Acquire) >= value;
+        while !ready() {
+            let mut found = false;
+            park::sleep(self.bell(), &self.kernel, Duration::MAX, &mut || {
+                found = ready();
+                found
+            });
+            if found {
+                return;
+            }
+        }
+    }
+}
+
+fn check(without_fences: bool, model: fn()) {
+    WITHOUT_FENCES.set(without_fences);
+    loom::model(model);
+}
+
+fn publish_and_ring() {
+    let pe = Arc::new(Pe::new());
+    let publisher = {
+        let pe = Arc::clone(&pe);
+        thread::spawn(move || {
+            // SAFETY: loom checks that no access races with another; the word orders them.
+            pe.data.with_mut(|data| unsafe { *data = 7 });
+            pe.publish(1);
+        })
+    };
+    pe.wait(1);
+    // SAFETY: as above.
+    assert_eq!(pe.data.with(|data| unsafe { *data }), 7);
+    publisher.join().unwrap();
+}
+
+#[test]
+fn a_ring_never_misses_a_sleeper() {
+    check(false, publish_and_ring);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_its_fences_a_ring_misses_a_sleeper() {
+    check(true, publish_and_ring);
+}
+
+/// Two PEs arrive, each in the other's word, and leave when both have; what they stored before is
+/// seen after.
+fn arrival() {
+    let pes = Arc::new([Pe::new(), Pe::new()]);
+    let other = {
+        let pes = Arc::clone(&pes);
+        thread::spawn(move || arrive(&pes, 1))
+    };
+    arrive(&pes, 0);
+    other.join().unwrap();
+}
+
+fn arrive(pes: &[Pe; 2], me: usize) {
+    let (mine, theirs) = (&pes[me], &pes[1 - me]);
+    // SAFETY: loom checks that no access races with another; the barrier orders them.
+    mine.data.with_mut(|data| unsafe { *data = 7 });
+    theirs.publish(1);
+    mine.wait(1);
+    // SAFETY: as above.
+    assert_eq!(theirs.data.with(|data| unsafe { *data }), 7);
+}
+
+#[test]
+fn no_pe_sleeps_through_the_others_arrival_and_stores_are_seen() {
+    check(false, arrival);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_fence_a_pe_sleeps_through_an_arrival() {
+    check(true, arrival);
+}
+
+/// Two threads of one PE sleep on its bell; one publication wakes both.
+#[test]
+fn one_ring_wakes_every_sleeper() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let pe = Arc::new(Pe::new());
+        let sleeper = {
+            let pe = Arc::clone(&pe);
+            thread::spawn(move || pe.wait(1))
+        };
+        let publisher = {
+            let pe = Arc::clone(&pe);
+            thread::spawn(move || pe.publish(1))
+        };
+        pe.wait(1);
+        sleeper.join().unwrap();
+        publisher.join().unwrap();
+    });
+}
+
+/// A signal wait: no bell; who sees the signal sees its data (M22, M23).
+fn signal(announce: Ordering) {
+    let pe = Arc::new(Pe::new());
+    let writer = {
+        let pe = Arc::clone(&pe);
+        thread::spawn(move || {
+            // SAFETY: loom checks that no access races with another; the signal orders them.
+            pe.data.with_mut(|data| unsafe { *data = 7 });
+            pe.word.store(1, announce);
+        })
+    };
+    while pe.word.load(Ordering::Acquire) == 0 {
+        thread::yield_now();
+    }
+    // SAFETY: as above.
+    assert_eq!(pe.data.with(|data| unsafe { *data }), 7);
+    writer.join().unwrap();
+}
+
+#[test]
+fn m22_who_sees_the_signal_sees_its_data() {
+    loom::model(|| signal(Ordering::Release));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn without_release_the_signal_overtakes_its_data() {
+    loom::model(|| signal(Ordering::Relaxed));
+}
