@@ -106,10 +106,11 @@ impl Heap {
         tag: u32,
         generation: u32,
         bytes: usize,
+        align: usize,
     ) -> Result<Sym<u8>> {
         let limit = self.segment.limit() as u64;
         let offset = self
-            .place(bytes as u64, ALIGN)
+            .place(bytes as u64, (align as u64).max(ALIGN))
             .map_err(|why| Error::OutOfMemory {
                 call: "init",
                 bytes: bytes as u64,
@@ -232,7 +233,12 @@ impl World {
             .and(size_of::<T>() as u64)
             .and(align as u64)
             .and(hints.0.into());
-        let words = || format!("{call}({len} x {} bytes, align {align})", size_of::<T>());
+        let words = || {
+            format!(
+                "{call}({len} x {} bytes, align {align}, {hints:?})",
+                size_of::<T>()
+            )
+        };
         self.inner.internal.record(digest, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         if bytes == Some(0) {
@@ -257,7 +263,7 @@ impl World {
             match bytes {
                 Some(bytes) => self
                     .heap()
-                    .place(bytes, (align as u64).max(ALIGN))
+                    .place(bytes, align_for::<T>(align))
                     .map(|offset| (offset, bytes))
                     .map_err(|why| no_room(bytes, why)),
                 None => Err(no_room(u64::MAX, "the size in bytes overflows".into())),
@@ -317,7 +323,7 @@ impl World {
             .and(sym.generation().into());
         let words = || format!("free({} bytes at {})", sym.bytes(), sym.offset());
         self.inner.internal.record(digest, words);
-        if sym.is_empty() && sym.tag() == self.tag {
+        if sym.bytes() == 0 && sym.tag() == self.tag {
             return Ok(());
         }
         let mine = self.whole_block(CALL, sym).map(drop);
@@ -348,10 +354,10 @@ impl World {
     #[doc(alias = "shmem_realloc")]
     pub fn realloc<T: Pod>(&self, sym: Sym<T>, len: usize) -> Result<Sym<T>> {
         const CALL: &str = "realloc";
-        if sym.is_empty() && sym.tag() == self.tag {
+        if sym.bytes() == 0 && sym.tag() == self.tag {
             return self.allocate(CALL, len, ALIGN as usize, Hints::NONE, false);
         }
-        if len == 0 {
+        if len.saturating_mul(size_of::<T>()) == 0 {
             self.free(sym)?;
             return Ok(Sym::new(self.tag, OWN, 0, 0));
         }
@@ -391,7 +397,7 @@ impl World {
         let placed = match bytes {
             Some(bytes) => self
                 .heap()
-                .place_again(sym.offset(), block, bytes)
+                .place_again(sym.offset(), block, bytes, align_for::<T>(1))
                 .map_err(&no_room),
             None => Err(no_room("the size in bytes overflows".into())),
         };
@@ -455,6 +461,11 @@ impl World {
     }
 }
 
+/// The alignment of a block of `T`s for which `align` is asked.
+fn align_for<T>(align: usize) -> u64 {
+    (align.max(align_of::<T>()) as u64).max(ALIGN)
+}
+
 /// Where a reallocated block went.
 #[derive(Clone, Copy, Debug)]
 enum Placed {
@@ -465,9 +476,15 @@ enum Placed {
 }
 
 impl Heap {
-    fn place_again(&mut self, offset: u64, block: Block, bytes: u64) -> Result<Placed, String> {
+    fn place_again(
+        &mut self,
+        offset: u64,
+        block: Block,
+        bytes: u64,
+        align: u64,
+    ) -> Result<Placed, String> {
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-        if self.allocator.resize_in_place(offset as usize, size) {
+        if offset.is_multiple_of(align) && self.allocator.resize_in_place(offset as usize, size) {
             if let Err(error) = self.segment.commit((offset + bytes) as usize) {
                 // Shrinking back always fits.
                 let _ = self
@@ -479,6 +496,6 @@ impl Heap {
                 before: block.bytes,
             });
         }
-        self.place(bytes, block.align.max(ALIGN)).map(Placed::Moved)
+        self.place(bytes, block.align.max(align)).map(Placed::Moved)
     }
 }

@@ -9,7 +9,7 @@ use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
 use crate::check::{Access, Type};
-use crate::{Error, Result, Sym, World};
+use crate::{Result, Sym, World};
 
 mod sealed {
     pub trait Word: bytemuck::Pod {
@@ -85,8 +85,7 @@ impl World {
     #[doc(alias = "shmem_atomic_set")]
     #[inline]
     pub fn set<T: AtomicValue>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.rmw("set", AtomicOp::Set, dst, value.bits(), 0, pe)
-            .map(drop)
+        self.post_rmw("set", AtomicOp::Set, dst, value.bits(), 0, pe)
     }
 
     /// Writes a word atomically and gives what it held.
@@ -131,8 +130,7 @@ impl World {
     #[doc(alias = "shmem_atomic_add")]
     #[inline]
     pub fn add<T: AtomicInt>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.rmw("add", AtomicOp::Add, dst, value.bits(), 0, pe)
-            .map(drop)
+        self.post_rmw("add", AtomicOp::Add, dst, value.bits(), 0, pe)
     }
 
     /// Adds 1 and gives the word's value before.
@@ -147,7 +145,7 @@ impl World {
     #[doc(alias = "shmem_atomic_inc")]
     #[inline]
     pub fn inc<T: AtomicInt>(&self, dst: Sym<T>, pe: usize) -> Result<()> {
-        self.rmw("inc", AtomicOp::Add, dst, 1, 0, pe).map(drop)
+        self.post_rmw("inc", AtomicOp::Add, dst, 1, 0, pe)
     }
 
     /// Bitwise and; gives the word's value before.
@@ -162,8 +160,7 @@ impl World {
     #[doc(alias = "shmem_atomic_and")]
     #[inline]
     pub fn and<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.rmw("and", AtomicOp::And, dst, value.bits(), 0, pe)
-            .map(drop)
+        self.post_rmw("and", AtomicOp::And, dst, value.bits(), 0, pe)
     }
 
     /// Bitwise or; gives the word's value before.
@@ -178,8 +175,7 @@ impl World {
     #[doc(alias = "shmem_atomic_or")]
     #[inline]
     pub fn or<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.rmw("or", AtomicOp::Or, dst, value.bits(), 0, pe)
-            .map(drop)
+        self.post_rmw("or", AtomicOp::Or, dst, value.bits(), 0, pe)
     }
 
     /// Bitwise exclusive or; gives the word's value before.
@@ -194,10 +190,10 @@ impl World {
     #[doc(alias = "shmem_atomic_xor")]
     #[inline]
     pub fn xor<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.rmw("xor", AtomicOp::Xor, dst, value.bits(), 0, pe)
-            .map(drop)
+        self.post_rmw("xor", AtomicOp::Xor, dst, value.bits(), 0, pe)
     }
 
+    /// An atomic that gives the old value; complete when it returns.
     #[inline(always)]
     pub(crate) fn rmw<T: Word>(
         &self,
@@ -208,16 +204,36 @@ impl World {
         compare: u64,
         pe: usize,
     ) -> Result<u64> {
-        if on.is_empty() {
-            return Err(Error::OutOfRange {
-                call,
-                start: 0,
-                end: 1,
-                len: 0,
-            });
-        }
-        let Some(span) = self.peers.span(on, pe) else {
-            return self.rmw_slow(call, op, on, operand, compare, pe);
+        self.atomic(call, op, on, (operand, compare), pe, false)
+    }
+
+    /// An atomic that gives nothing; under way until a fence or quiet.
+    #[inline(always)]
+    pub(crate) fn post_rmw<T: Word>(
+        &self,
+        call: &'static str,
+        op: AtomicOp,
+        on: Sym<T>,
+        operand: u64,
+        compare: u64,
+        pe: usize,
+    ) -> Result<()> {
+        self.atomic(call, op, on, (operand, compare), pe, true)
+            .map(drop)
+    }
+
+    #[inline(always)]
+    fn atomic<T: Word>(
+        &self,
+        call: &'static str,
+        op: AtomicOp,
+        on: Sym<T>,
+        (operand, compare): (u64, u64),
+        pe: usize,
+        under_way: bool,
+    ) -> Result<u64> {
+        let Some(span) = self.peers.span(on, pe).filter(|_| !on.is_empty()) else {
+            return self.atomic_slow(call, op, on, (operand, compare), pe, under_way);
         };
         // `op` and the width are constants where this is inlined: one instruction remains.
         macro_rules! apply {
@@ -253,18 +269,16 @@ impl World {
     }
 
     #[cold]
-    fn rmw_slow<T: Word>(
+    fn atomic_slow<T: Word>(
         &self,
         call: &'static str,
         op: AtomicOp,
         on: Sym<T>,
-        operand: u64,
-        compare: u64,
+        (operand, compare): (u64, u64),
         pe: usize,
+        under_way: bool,
     ) -> Result<u64> {
         self.check(call, on, 1, pe)?;
-        // A fetching atomic is complete when it returns.
-        let under_way = matches!(call, "set" | "add" | "inc" | "and" | "or" | "xor");
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, under_way)?;
         self.wire_atomic(call, pe, on.offset(), T::WIDTH, op, operand, compare)
     }

@@ -79,6 +79,8 @@ struct Entry(u64);
 impl Entry {
     const ONE: u64 = 1 << 12;
     const MANY: u64 = 0xfff;
+    /// Words beyond this, from 256 GiB into the heap on, have no entries.
+    const WORDS: u64 = 1 << 36;
 
     fn new(word: u64, access: u64, origin: usize) -> Self {
         Entry(word << 28 | access << 20 | Self::ONE | Self::origin_bits(origin))
@@ -176,6 +178,9 @@ impl World {
         pe: usize,
         under_way: bool,
     ) -> Result<()> {
+        if word >= Entry::WORDS {
+            return Ok(());
+        }
         let (me, number) = (self.my_pe(), access.number());
         let first = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         'again: loop {
@@ -231,20 +236,25 @@ impl World {
         };
         let entered = shadow.entered.take();
         for (pe, slot, word) in entered {
-            if self.peers.is_lost(pe) {
-                continue;
-            }
-            loop {
-                let entry = Entry(self.slot(shadow, AtomicOp::Fetch, slot, pe, 0, 0)?);
-                if entry.word() != word || entry.count() == 0 {
-                    break;
-                }
-                if self.swap_slot(shadow, slot, pe, entry, entry.one_less())? {
-                    break;
-                }
+            match self.end_entry(shadow, pe, slot, word) {
+                // Whose table is gone needs no clearing.
+                Err(Error::PeerLost { .. }) => {}
+                other => other?,
             }
         }
         Ok(())
+    }
+
+    fn end_entry(&self, shadow: &Shadow, pe: usize, slot: usize, word: u64) -> Result<()> {
+        loop {
+            let entry = Entry(self.slot(shadow, AtomicOp::Fetch, slot, pe, 0, 0)?);
+            if entry.word() != word
+                || entry.count() == 0
+                || self.swap_slot(shadow, slot, pe, entry, entry.one_less())?
+            {
+                return Ok(());
+            }
+        }
     }
 
     fn swap_slot(

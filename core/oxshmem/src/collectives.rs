@@ -66,14 +66,18 @@ impl World {
         mine: Result<()>,
         words: &dyn Fn() -> String,
     ) -> Result<()> {
-        // The arrival itself fences mapped stores (`agree`); a world of one has no arrival.
-        self.take_notes();
         if self.n_pes() == 1 {
+            // There is no arrival, which would fence.
             fence(Ordering::SeqCst);
+            self.peers.take_notes();
         }
-        if !self.inner.wire.is_idle() {
-            self.wire_quiet(call, None)?;
-        }
+        let mine = if self.inner.wire.is_idle() {
+            mine
+        } else {
+            // First quiet, whatever `mine` is: arriving means that all is complete.
+            let quieted = self.wire_quiet(call, None);
+            mine.and(quieted)
+        };
         self.together(call, digest, mine, words)
     }
 
@@ -136,17 +140,18 @@ impl World {
     }
 
     fn sum_share<T: Summable>(&self, src: Sym<T>, share: std::ops::Range<usize>) -> Result<Vec<T>> {
+        const CALL: &str = "sum_reduce";
         let src = src.range(share)?;
         let mut sums = vec![T::zeroed(); src.len()];
         let mut theirs = vec![T::zeroed(); src.len().min(CHUNK)];
         for (i, part) in sums.chunks_mut(CHUNK).enumerate() {
             let from = src.range(i * CHUNK..i * CHUNK + part.len())?;
-            self.get(part, from, 0)?;
+            self.get_as(CALL, part, from, 0)?;
             for pe in 1..self.n_pes() {
                 let Some(theirs) = theirs.get_mut(..part.len()) else {
                     break;
                 };
-                self.get(theirs, from, pe)?;
+                self.get_as(CALL, theirs, from, pe)?;
                 for (sum, value) in part.iter_mut().zip(theirs) {
                     *sum = sum.sum(*value);
                 }
@@ -180,25 +185,7 @@ impl World {
     fn check_collective<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         self.check_live(call, dst)?;
         self.check_live(call, src)?;
-        if dst.len() != src.len() {
-            return Err(Error::Argument {
-                call,
-                what: format!(
-                    "destination has {} elements, source {}; make them equal",
-                    dst.len(),
-                    src.len()
-                ),
-            });
-        }
-        let apart = dst.offset() + dst.bytes() as u64 <= src.offset()
-            || src.offset() + src.bytes() as u64 <= dst.offset();
-        if dst.offset() != src.offset() && !apart && dst.bytes() > 0 {
-            return Err(Error::Argument {
-                call,
-                what: "destination and source overlap in part; use one object or two apart".into(),
-            });
-        }
-        Ok(())
+        self.check_pair(call, dst, src)
     }
 }
 
@@ -210,5 +197,10 @@ fn digest_of<T: Pod>(digest: Digest, sym: Sym<T>) -> Digest {
 }
 
 fn place<T: Pod>(sym: Sym<T>) -> String {
-    format!("{} bytes at {}", sym.bytes(), sym.offset())
+    format!(
+        "{} bytes at {} (allocation {})",
+        sym.bytes(),
+        sym.offset(),
+        sym.generation()
+    )
 }

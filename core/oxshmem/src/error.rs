@@ -35,7 +35,9 @@ pub enum Error {
         len: usize,
     },
     /// A private buffer too small for what was asked.
-    #[error("{call}: the buffer has {len} elements where the call needs {needed}")]
+    #[error(
+        "{call}: the buffer has {len} elements where the call needs {needed}; give a longer one"
+    )]
     BufferTooSmall {
         /// The call.
         call: &'static str,
@@ -79,7 +81,10 @@ pub enum Error {
         call: &'static str,
     },
     /// An address not aligned for its type (M38).
-    #[error("{call}: offset {offset} is not a multiple of {align} bytes, as the type needs")]
+    #[error(
+        "{call}: offset {offset} is not a multiple of {align} bytes, as the type needs; choose an \
+         aligned part, or copy through a buffer"
+    )]
     Misaligned {
         /// The call.
         call: &'static str,
@@ -127,10 +132,19 @@ pub enum Error {
         /// What that PE says.
         why: String,
     },
+    /// This world's collective calls have ended: one was given up midway, so the PEs are out of
+    /// step.
+    #[error("{call}: no collective call is possible any more: {why}; end the job")]
+    CollectivesEnded {
+        /// The call.
+        call: &'static str,
+        /// What ended them.
+        why: String,
+    },
     /// A PE that the call needs has died or left.
     #[error(
-        "{call}: PE {pe} is lost (it died, or left the job); World::acknowledge_lost lets the \
-         others go on without it"
+        "{call}: PE {pe} is lost (it died, or left the job); after World::acknowledge_lost the \
+         others can go on with calls that do not need it (no collective ones)"
     )]
     PeerLost {
         /// The call.
@@ -155,17 +169,22 @@ pub enum Error {
         limit: Duration,
     },
     /// No transport reaches this PE.
-    #[error("{call}: PE {pe} cannot be reached: {why}")]
+    #[error("{call}: PE {pe} cannot be reached from PE {from}: {why}")]
     Unreachable {
         /// The call.
         call: &'static str,
+        /// From this PE.
+        from: usize,
         /// The PE.
         pe: usize,
         /// What each transport said.
         why: String,
     },
     /// The route to this PE does not support the operation.
-    #[error("{call}: the {transport} route to PE {pe} has no {what}")]
+    #[error(
+        "{call}: the {transport} route to PE {pe} has no {what}; use another operation, or another \
+         transport by OXSHMEM_TRANSPORT"
+    )]
     Unsupported {
         /// The call.
         call: &'static str,
@@ -177,7 +196,9 @@ pub enum Error {
         what: String,
     },
     /// An earlier failure closed the lanes of this transport.
-    #[error("{call}: the {transport} lanes of this world failed earlier: {why}")]
+    #[error(
+        "{call}: the {transport} lane of this world has failed and is closed: {why}; end the job"
+    )]
     LaneFailed {
         /// The call.
         call: &'static str,

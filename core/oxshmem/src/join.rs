@@ -6,16 +6,18 @@
 //! 3. Keys are exchanged, descriptors among the PEs of one host; each PE imports what it can reach
 //!    and takes, for each peer, the first transport that reaches it.
 
+mod reach;
+
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
-use oxshmem_transport::{HostId, Job, Memory, MemoryKind, Pe, Peer, Reach, Transport, WireUp};
+use oxshmem_transport::{HostId, Job, Memory, MemoryKind, Pe, Transport, WireUp};
 use serde::{Deserialize, Serialize};
+
+use self::reach::{Reached, agree_on_routes, reach};
 
 use crate::alloc::{Heap, OWN, STATIC};
 use crate::check::{SLOTS, Shadow};
@@ -24,7 +26,7 @@ use crate::peers::{MappedHeap, Peers};
 use crate::registry;
 use crate::routes::{Considered, Route};
 use crate::sync::Internal;
-use crate::wire::{HEAP, Opened, Wire};
+use crate::wire::{Opened, Wire};
 use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
 
 /// What a PE tells all others about itself.
@@ -40,6 +42,7 @@ struct Card {
     memory: u64,
     model: MemoryModel,
     check: bool,
+    huge_pages: String,
     statics: u64,
     /// Name, address, and whether lanes must be connected, of each open transport.
     transports: Vec<(String, Vec<u8>, bool)>,
@@ -66,8 +69,8 @@ pub(crate) struct Parts {
 
 /// The smallest heap that makes sense: the library's own words and a little more.
 const LEAST_LIMIT: u64 = 1 << 20;
-/// How long the PEs of a host may take to pass descriptors.
-const DESCRIPTOR_DEADLINE: Duration = Duration::from_secs(20);
+/// A host's memory where it does not tell.
+const UNKNOWN_MEMORY: u64 = 1 << 30;
 /// Iterations a wait spins where every PE has a CPU: some tens of microseconds.
 const SPIN: u32 = 20_000;
 
@@ -100,9 +103,12 @@ pub(crate) fn join(
 
     let cards = show_cards(bootstrap.as_ref(), &my_card(&config, host, &opened)?)?;
     let limit = agree_on_limit(&cards)?;
-    let oversubscribed = oversubscribed(&cards, me as usize);
+    let oversubscribed = |pe| oversubscribed(&cards, pe);
+    let here = oversubscribed(me as usize);
+    // The same on every PE: the shape of the arrival words follows from it.
+    let anywhere = (0..cards.len()).any(oversubscribed);
 
-    let tag = world::next_tag();
+    let tag = world::next_tag()?;
     let node = oxshmem_topo::nearest_node().ok().flatten();
     let numa_node = node.and_then(|n| u32::try_from(n).ok());
     let options = SegmentOptions {
@@ -111,13 +117,15 @@ pub(crate) fn join(
     };
     let mut heap = Heap::new(Segment::create(limit as usize, &options)?);
     let own = Arc::clone(heap.segment.mapping());
-    let internal = Internal::new(size as usize, oversubscribed, |bytes| {
-        heap.place_permanent(tag, OWN, bytes)
+    let internal = Internal::new(size as usize, anywhere, |bytes| {
+        heap.place_permanent(tag, OWN, bytes, 1)
     })?;
     let shadow = match config.check {
         true => {
             let bytes = SLOTS * size_of::<u64>();
-            Some(Shadow::new(heap.place_permanent(tag, OWN, bytes)?.cast()?))
+            Some(Shadow::new(
+                heap.place_permanent(tag, OWN, bytes, 1)?.cast()?,
+            ))
         }
         false => None,
     };
@@ -146,19 +154,19 @@ pub(crate) fn join(
     } else {
         mapped
     };
-    // SAFETY: each heap was mapped whole by its transport (`import_heap` compared the length with
-    // the agreed limit, the bound of every Sym), and PEs access it through Span alone.
+    // SAFETY: each heap was mapped whole by its transport (`reach` compared the length with the
+    // agreed limit, the bound of every Sym), and PEs access it through Span alone.
     let peers = unsafe { Peers::new(tag, visible) };
     let wire = Wire::new(opened, by_pe);
     if !unmapped.is_empty() {
         connect_lanes(bootstrap.as_ref(), &cards, &wire, &unmapped)?;
     }
     hear_of_exits(bootstrap.as_ref(), &peers, &wire)?;
-    let visibility = agree_on_visibility(bootstrap.as_ref(), &routes)?;
+    let visibility = agree_on_routes(bootstrap.as_ref(), &routes)?;
     let spin = match config.spin {
         Some(spin) => spin,
         // A lane moves only when it is driven, which the spinning phase does not do.
-        None if oversubscribed || !unmapped.is_empty() => 0,
+        None if here || !unmapped.is_empty() => 0,
         None => SPIN,
     };
     let hosts = cards.into_iter().map(|c| c.host).collect();
@@ -223,7 +231,7 @@ fn open(transports: &[Arc<dyn Transport>], job: &Job) -> (Vec<Opened>, Vec<Consi
 }
 
 fn my_card(config: &Config, host: String, opened: &[Opened]) -> Result<Card> {
-    let memory = oxshmem_heap::available::Available::now().map_or(0, |a| a.total);
+    let memory = oxshmem_heap::available::Available::now().map_or(UNKNOWN_MEMORY, |a| a.total);
     let cpus = oxshmem_topo::usable_cpus().ok();
     Ok(Card {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -234,6 +242,7 @@ fn my_card(config: &Config, host: String, opened: &[Opened]) -> Result<Card> {
         memory,
         model: config.model,
         check: config.check,
+        huge_pages: format!("{:?}", config.huge_pages),
         statics: statics::digest(),
         transports: opened
             .iter()
@@ -270,6 +279,9 @@ fn show_cards(bootstrap: &dyn Bootstrap, mine: &Card) -> Result<Vec<Card>> {
         }
         if card.check != mine.check {
             return differ("OXSHMEM_CHECK", &mine.check, &card.check);
+        }
+        if card.huge_pages != mine.huge_pages {
+            return differ("OXSHMEM_HUGE_PAGES", &mine.huge_pages, &card.huge_pages);
         }
         if card.statics != mine.statics {
             return differ("the program's symmetric statics", &"some", &"others");
@@ -332,11 +344,11 @@ fn oversubscribed(cards: &[Card], me: usize) -> bool {
 }
 
 fn place_statics(tag: u32, heap: &mut Heap, own: &Mapping) -> Result<Vec<Sym<u8>>> {
-    let (bytes, offsets) = statics::layout();
+    let (bytes, align, offsets) = statics::layout();
     if bytes == 0 {
         return Ok(Vec::new());
     }
-    let area = heap.place_permanent(tag, STATIC, bytes)?;
+    let area = heap.place_permanent(tag, STATIC, bytes, align)?;
     offsets
         .into_iter()
         .zip(statics::initial())
@@ -351,181 +363,6 @@ fn place_statics(tag: u32, heap: &mut Heap, own: &Mapping) -> Result<Vec<Sym<u8>
             Ok(place)
         })
         .collect()
-}
-
-struct Reached {
-    mapped: Vec<Option<MappedHeap>>,
-    /// The transport for each PE's lane operations.
-    by_pe: Vec<Option<usize>>,
-    routes: Vec<Route>,
-}
-
-/// Exchanges keys and descriptors, and takes the first transport that reaches each PE.
-fn reach(
-    bootstrap: &dyn Bootstrap,
-    cards: &[Card],
-    opened: &[Opened],
-    unavailable: Vec<Considered>,
-    own: &Arc<Mapping>,
-) -> Result<Reached> {
-    let me = bootstrap.rank() as usize;
-    let keys: Vec<(&str, &[u8])> = opened
-        .iter()
-        .map(|t| (t.name, t.heap.as_ref().map_or(&[][..], |h| h.key())))
-        .collect();
-    let bytes = serde_json::to_vec(&keys).map_err(|e| unreadable(me as u32, &e))?;
-    let keys = bootstrap
-        .allgather(&bytes)?
-        .iter()
-        .enumerate()
-        .map(|(pe, keys)| serde_json::from_slice(keys).map_err(|e| unreadable(pe as u32, &e)))
-        .collect::<Result<Vec<Vec<(String, Vec<u8>)>>>>()?;
-    let mut descriptors = share_descriptors(bootstrap, cards, opened)?;
-
-    let mut reached = Reached {
-        mapped: Vec::new(),
-        by_pe: Vec::new(),
-        routes: Vec::new(),
-    };
-    for (pe, (card, keys)) in cards.iter().zip(&keys).enumerate() {
-        let mut route = Route {
-            transport: None,
-            mapped: false,
-            considered: unavailable.clone(),
-        };
-        let (mut mapped, mut by) = (None, None);
-        for (index, transport) in opened.iter().enumerate() {
-            if by.is_some() {
-                break;
-            }
-            let peer = peer(card, pe, transport.name);
-            let key = keys
-                .iter()
-                .find(|(name, _)| name == transport.name)
-                .map(|(_, key)| key);
-            let how = transport.domain.reach(&peer, MemoryKind::Host);
-            let answer = match (how, key) {
-                (Reach::None(why), _) => why,
-                (_, None) => format!("PE {pe} has not opened it"),
-                (how, Some(key)) => {
-                    let descriptor = descriptors.take(pe, index);
-                    match transport.domain.import(&peer, HEAP, key, descriptor) {
-                        Err(error) => error.to_string(),
-                        Ok(region) if region.len() < own.len() => {
-                            format!("its heap has only {} bytes there", region.len())
-                        }
-                        Ok(region) => {
-                            by = Some(index);
-                            route.transport = Some(transport.name);
-                            mapped = match how {
-                                Reach::Mapped { .. } => region.mapped(),
-                                _ => None,
-                            }
-                            .map(|base| MappedHeap {
-                                base,
-                                keep: region.keep_alive(),
-                            });
-                            route.mapped = mapped.is_some();
-                            if route.mapped {
-                                "chosen: load/store mapped"
-                            } else {
-                                "chosen: lane"
-                            }
-                            .into()
-                        }
-                    }
-                }
-            };
-            route.considered.push(Considered {
-                transport: transport.name.into(),
-                answer,
-            });
-        }
-        if mapped.is_none() && pe == me && by.is_none() {
-            // This PE's own memory needs no transport.
-            let keep = Arc::clone(own) as _;
-            mapped = Some(MappedHeap {
-                base: own.base(),
-                keep,
-            });
-            (route.transport, route.mapped) = (Some("self"), true);
-        }
-        if let (None, Some(why)) = (by, &descriptors.failure) {
-            route.considered.push(Considered {
-                transport: "descriptors".into(),
-                answer: why.clone(),
-            });
-        }
-        reached.mapped.push(mapped);
-        reached.by_pe.push(by);
-        reached.routes.push(route);
-    }
-    Ok(reached)
-}
-
-fn peer(card: &Card, pe: usize, transport: &str) -> Peer {
-    let address = card.transports.iter().find(|(name, ..)| name == transport);
-    Peer {
-        pe: Pe(pe as u32),
-        host: HostId(card.host.clone()),
-        address: address.map(|(_, address, _)| address.clone()),
-    }
-}
-
-/// Descriptors that came from the PEs of this host.
-#[derive(Default)]
-struct Descriptors {
-    /// For each (PE, index of the transport).
-    held: Vec<(usize, usize, OwnedFd)>,
-    /// Why they did not come.
-    failure: Option<String>,
-}
-
-impl Descriptors {
-    fn take(&mut self, pe: usize, transport: usize) -> Option<OwnedFd> {
-        let at = self
-            .held
-            .iter()
-            .position(|(p, t, _)| (*p, *t) == (pe, transport))?;
-        Some(self.held.swap_remove(at).2)
-    }
-}
-
-/// Passes the heap's descriptors among the PEs of this host that need them to map each other.
-fn share_descriptors(
-    bootstrap: &dyn Bootstrap,
-    cards: &[Card],
-    opened: &[Opened],
-) -> Result<Descriptors> {
-    let mut all = Descriptors::default();
-    for (index, transport) in opened.iter().enumerate() {
-        let Some(descriptor) = transport.heap.as_ref().and_then(|h| h.descriptor()) else {
-            continue;
-        };
-        let among: Vec<u32> = (0..)
-            .zip(cards)
-            .filter(|(pe, card)| {
-                let peer = peer(card, *pe as usize, transport.name);
-                let how = transport.domain.reach(&peer, MemoryKind::Host);
-                *pe == bootstrap.rank() || matches!(how, Reach::Mapped { descriptor: true })
-            })
-            .map(|(pe, _)| pe)
-            .collect();
-        if among.len() < 2 {
-            continue;
-        }
-        match bootstrap.share_descriptors(&among, &[descriptor], DESCRIPTOR_DEADLINE) {
-            Ok(shared) => {
-                for (&pe, mut fds) in among.iter().zip(shared) {
-                    if let Some(fd) = fds.pop() {
-                        all.held.push((pe as usize, index, fd));
-                    }
-                }
-            }
-            Err(error) => all.failure = Some(format!("not passed between processes: {error}")),
-        }
-    }
-    Ok(all)
 }
 
 /// Connects the lanes of transports that need it, with the peers that take them.
@@ -588,19 +425,7 @@ fn hear_of_exits(bootstrap: &dyn Bootstrap, peers: &Peers, wire: &Wire) -> Resul
         for domain in &domains {
             domain.peer_lost(Pe(exit.rank));
         }
-        lose(exit.rank as usize);
+        lose(exit.rank as usize, exit.orderly);
     }))?;
     Ok(())
-}
-
-/// Global where every PE maps every PE (M24 to M26), whatever checked mode does with that.
-fn agree_on_visibility(bootstrap: &dyn Bootstrap, routes: &[Route]) -> Result<Visibility> {
-    let mine = [u8::from(routes.iter().all(|route| route.mapped))];
-    let all = bootstrap.allgather(&mine)?;
-    let global = all.iter().all(|theirs| theirs.as_slice() == [1]);
-    Ok(if global {
-        Visibility::Global
-    } else {
-        Visibility::Local
-    })
 }

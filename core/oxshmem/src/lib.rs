@@ -28,8 +28,12 @@
 //!
 //! # Errors
 //!
-//! Every call returns a [`Result`]. A collective call that fails on one PE fails on all. A lost PE
-//! turns the calls that need it into [`Error::PeerLost`].
+//! Every call returns a [`Result`]. A collective call that one PE cannot do fails on all; one that a
+//! PE gives up midway (a deadline) ends collective calls for all. A lost PE turns the calls that need
+//! it into [`Error::PeerLost`].
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("oxshmem needs a 64-bit target: its words of 64 bits are aligned atomics there");
 
 mod alloc;
 mod atomics;

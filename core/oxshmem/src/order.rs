@@ -18,12 +18,6 @@ pub enum Visibility {
 }
 
 impl World {
-    /// Takes the notes of earlier mapped stores. To be followed by a full fence.
-    #[inline(always)]
-    pub(crate) fn take_notes(&self) {
-        self.peers.take_notes();
-    }
-
     /// Whether no mapped store can be outstanding: none was noted, and no raw pointer was handed
     /// out through which one could be made unseen.
     #[inline(always)]
@@ -56,9 +50,11 @@ impl World {
     /// was handed out; else a full fence, and on lanes a wait for all completions (M27).
     #[inline]
     pub fn quiet(&self) -> Result<()> {
+        // As `fence`, for what a clean quiet must still order: earlier loads (M21).
+        fence(Ordering::AcqRel);
         if !self.is_clean() {
-            self.take_notes();
             fence(Ordering::SeqCst);
+            self.peers.take_notes();
         }
         if self.inner.wire.is_idle() {
             Ok(())

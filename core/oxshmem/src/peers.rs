@@ -6,7 +6,6 @@ use std::fmt;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::time::Duration;
 
 use bytemuck::Pod;
 
@@ -68,7 +67,10 @@ pub(crate) struct MappedHeap {
 
 const ALIVE: u32 = 0;
 const LOST: u32 = 1;
+/// Lost, and the program knows.
 const ACKNOWLEDGED: u32 = 2;
+/// Left in order: it was through with finalize, so every PE had arrived there.
+const LEFT: u32 = 3;
 
 impl Peers {
     /// # Safety
@@ -155,22 +157,29 @@ impl Peers {
     }
 
     /// Notes a mapped store to `pe`, whose gate is closed.
+    ///
+    /// If the PE is lost just now, its gate may stay open until the next quiet, and stores to its
+    /// memory, which stays mapped, go unnoticed until then.
     #[cold]
     pub(crate) fn open_gate(&self, pe: usize) {
         let Some(peer) = self.peers.get(pe) else {
             return;
         };
-        // Even for a PE just lost, the note counts: the quiet that takes it is a full fence.
+        let base = peer.base.load(Ordering::Relaxed);
         let open = &self.open;
         if open.first.get() == NOBODY {
             open.first.set(pe as u32);
+        } else if base.is_null() {
+            // Lost since the store. Some note is taken already, so the next quiet fences.
+            return;
         } else if let Some(slot) = open.rest.get(open.count.get()) {
             slot.set(pe as u32);
             open.count.set(open.count.get() + 1);
+        } else {
+            // No room cannot be: a gate is recorded once. An unrecorded one must stay closed.
+            return;
         }
-        peer.gate
-            .store(peer.base.load(Ordering::Relaxed), Ordering::Relaxed);
-        // If the PE was lost meanwhile, either this look or `lose`'s second pass closes the gate.
+        peer.gate.store(base, Ordering::Relaxed);
         if peer.base.load(Ordering::Relaxed).is_null() {
             peer.gate.store(null_mut(), Ordering::Relaxed);
         }
@@ -201,18 +210,16 @@ impl Peers {
         }
     }
 
-    /// What another thread needs to record losses.
-    pub(crate) fn loser(&self) -> impl Fn(usize) + Send + Sync + use<> {
+    /// What another thread needs to record that a PE died, or left in order.
+    pub(crate) fn loser(&self) -> impl Fn(usize, bool) + Send + Sync + use<> {
         let (peers, losses) = (Arc::clone(&self.peers), Arc::clone(&self.losses));
-        move |pe| {
+        move |pe, orderly| {
             if let (Some(peer), Some(lost)) = (peers.get(pe), losses.state.get(pe)) {
-                peer.base.store(null_mut(), Ordering::Relaxed);
-                peer.gate.store(null_mut(), Ordering::Relaxed);
-                lost.store(LOST, Ordering::Release);
+                // First the reason, then its effect: who finds no base finds why.
+                lost.store(if orderly { LEFT } else { LOST }, Ordering::Release);
                 losses.any.store(true, Ordering::Release);
-                // A gate that was being opened in the meantime.
-                std::thread::sleep(Duration::from_millis(1));
-                peer.gate.store(null_mut(), Ordering::Relaxed);
+                peer.base.store(null_mut(), Ordering::Release);
+                peer.gate.store(null_mut(), Ordering::Release);
             }
         }
     }
@@ -224,6 +231,12 @@ impl Peers {
             .is_some_and(|l| l.load(Ordering::Acquire) != ALIVE)
     }
 
+    /// Whether the PE is gone without having finalized.
+    pub(crate) fn has_died(&self, pe: usize) -> bool {
+        let state = self.losses.state.get(pe).map(|l| l.load(Ordering::Acquire));
+        matches!(state, Some(LOST | ACKNOWLEDGED))
+    }
+
     /// A PE whose loss the program has not acknowledged.
     pub(crate) fn first_lost(&self) -> Option<usize> {
         if !self.losses.any.load(Ordering::Acquire) {
@@ -232,7 +245,7 @@ impl Peers {
         self.losses
             .state
             .iter()
-            .position(|l| l.load(Ordering::Acquire) == LOST)
+            .position(|l| matches!(l.load(Ordering::Acquire), LOST | LEFT))
     }
 
     /// Acknowledges every loss so far; gives all the lost.

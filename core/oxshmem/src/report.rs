@@ -9,6 +9,6 @@ pub(crate) fn warn(message: &str) {
 }
 
 /// What a user need not see, but may want to: to the `tracing` subscriber only.
-pub(crate) fn debug(message: &str) {
-    tracing::debug!(target: "oxshmem", "{message}");
+pub(crate) fn info(message: &str) {
+    tracing::info!(target: "oxshmem", "{message}");
 }

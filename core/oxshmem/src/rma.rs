@@ -75,8 +75,19 @@ impl World {
     #[doc(alias = "shmem_putmem")]
     #[inline]
     pub fn put<T: Pod>(&self, dst: Sym<T>, source: &[T], pe: usize) -> Result<()> {
+        self.put_as("put", dst, source, pe)
+    }
+
+    #[inline(always)]
+    fn put_as<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        source: &[T],
+        pe: usize,
+    ) -> Result<()> {
         if let [value] = source {
-            return self.p(dst, *value, pe);
+            return self.p_as(call, dst, *value, pe);
         }
         if source.len() <= dst.len()
             && let Some(span) = self.peers.span(dst, pe)
@@ -85,7 +96,7 @@ impl World {
             self.peers.note(pe);
             return Ok(());
         }
-        self.put_slow("put", dst, source, pe)
+        self.put_slow(call, dst, source, pe)
     }
 
     /// Gets the start of `src` on PE `pe` into all of `destination`. Returns when the data is there
@@ -93,6 +104,17 @@ impl World {
     #[doc(alias = "shmem_getmem")]
     #[inline]
     pub fn get<T: Pod>(&self, destination: &mut [T], src: Sym<T>, pe: usize) -> Result<()> {
+        self.get_as("get", destination, src, pe)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_as<T: Pod>(
+        &self,
+        call: &'static str,
+        destination: &mut [T],
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
         if destination.len() <= src.len()
             && let Some(span) = self.peers.span(src, pe)
         {
@@ -100,28 +122,31 @@ impl World {
             self.order_read();
             return Ok(());
         }
-        self.get_slow("get", destination, src, pe)
+        self.get_slow(call, destination, src, pe)
     }
 
     /// Puts one value into the first element of `dst` on PE `pe`: `world.p(x.at(3)?, 7, pe)?`.
     #[doc(alias = "shmem_p")]
     #[inline(always)]
     pub fn p<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        if !dst.is_empty()
-            && let Some(span) = self.peers.gated(dst, pe)
-        {
-            span.store(value);
-            return Ok(());
+        self.p_as("p", dst, value, pe)
+    }
+
+    #[inline(always)]
+    fn p_as<T: Pod>(&self, call: &'static str, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        if !dst.is_empty() {
+            if let Some(span) = self.peers.gated(dst, pe) {
+                span.store(value);
+                return Ok(());
+            }
+            // The first store to this PE after a quiet.
+            if let Some(span) = self.peers.span(dst, pe) {
+                span.store(value);
+                self.peers.open_gate(pe);
+                return Ok(());
+            }
         }
-        // The first store to this PE after a quiet.
-        if !dst.is_empty()
-            && let Some(span) = self.peers.span(dst, pe)
-        {
-            span.store(value);
-            self.peers.open_gate(pe);
-            return Ok(());
-        }
-        self.p_slow(dst, value, pe)
+        self.p_slow(call, dst, value, pe)
     }
 
     /// Gets the first element of `src` on PE `pe`.
@@ -144,20 +169,21 @@ impl World {
     /// Writes this PE's own copy: a put to itself.
     #[inline]
     pub fn write<T: Pod>(&self, dst: Sym<T>, source: &[T]) -> Result<()> {
-        self.put(dst, source, self.my_pe())
+        self.put_as("write", dst, source, self.my_pe())
     }
 
     /// Reads this PE's own copy: a get from itself.
     #[inline]
     pub fn read<T: Pod>(&self, destination: &mut [T], src: Sym<T>) -> Result<()> {
-        self.get(destination, src, self.my_pe())
+        self.get_as("read", destination, src, self.my_pe())
     }
 
     /// Copies the symmetric object `src` of this PE to `dst` of PE `pe`: a put whose source is in
-    /// the symmetric heap, for which a NIC needs no bounce buffer. Both have the same length.
+    /// the symmetric heap, for which a NIC needs no bounce buffer. Both have the same
+    /// length; they are the same object or do not overlap.
     pub fn put_from<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
         const CALL: &str = "put_from";
-        self.same_length(CALL, dst, src)?;
+        self.check_pair(CALL, dst, src)?;
         self.check(CALL, src, src.len(), self.my_pe())?;
         let own = self.own(src);
         match self.peers.span(dst, pe) {
@@ -178,7 +204,7 @@ impl World {
     /// Copies the symmetric object `src` of PE `pe` to `dst` of this PE. Both have the same length.
     pub fn get_into<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
         const CALL: &str = "get_into";
-        self.same_length(CALL, dst, src)?;
+        self.check_pair(CALL, dst, src)?;
         self.check(CALL, dst, dst.len(), self.my_pe())?;
         let own = self.own(dst);
         match self.peers.span(src, pe) {
@@ -312,7 +338,9 @@ impl World {
                 }
             }
         }
-        self.peers.note(pe);
+        if span.is_some() {
+            self.peers.note(pe);
+        }
         Ok(())
     }
 
@@ -366,8 +394,8 @@ impl World {
 
     // Takes the value itself: a reference would have the fast path spill it to the stack.
     #[cold]
-    fn p_slow<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.put_slow("p", dst, std::slice::from_ref(&value), pe)
+    fn p_slow<T: Pod>(&self, call: &'static str, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+        self.put_slow(call, dst, std::slice::from_ref(&value), pe)
     }
 
     #[cold]
@@ -432,18 +460,31 @@ impl World {
         Ok(())
     }
 
-    fn same_length<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
-        if dst.len() == src.len() {
-            return Ok(());
+    /// Two objects of one copy: of one length, and the same or apart.
+    pub(crate) fn check_pair<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        src: Sym<T>,
+    ) -> Result<()> {
+        if dst.len() != src.len() {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "destination has {} elements, source {}; make them equal",
+                    dst.len(),
+                    src.len()
+                ),
+            });
         }
-        Err(Error::Argument {
-            call,
-            what: format!(
-                "destination has {} elements, source {}; make them equal",
-                dst.len(),
-                src.len()
-            ),
-        })
+        let apart = dst.offset().abs_diff(src.offset()) >= dst.bytes() as u64;
+        if dst.offset() != src.offset() && !apart {
+            return Err(Error::Argument {
+                call,
+                what: "destination and source overlap in part; use one object or two apart".into(),
+            });
+        }
+        Ok(())
     }
 
     /// This PE's own copy. The caller has checked that the object is this world's.

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
+use oxshmem_transport::AtomicOp;
 pub use oxshmem_transport::SignalOp;
 
 use crate::check::Access;
@@ -79,14 +80,14 @@ impl World {
     #[doc(alias = "shmem_signal_set")]
     #[inline]
     pub fn signal_set(&self, signal: Sym<u64>, value: u64, pe: usize) -> Result<()> {
-        self.set(signal, value, pe)
+        self.post_rmw("signal_set", AtomicOp::Set, signal, value, 0, pe)
     }
 
     /// Adds to a signal word of PE `pe`.
     #[doc(alias = "shmem_signal_add")]
     #[inline]
     pub fn signal_add(&self, signal: Sym<u64>, value: u64, pe: usize) -> Result<()> {
-        self.add(signal, value, pe)
+        self.post_rmw("signal_add", AtomicOp::Add, signal, value, 0, pe)
     }
 
     /// Waits until this PE's own signal word compares as asked; gives the value that did (M23).

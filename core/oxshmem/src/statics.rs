@@ -16,16 +16,23 @@ pub static TEMPLATES: [Template];
 
 /// One symmetric static's type and initial bytes.
 #[doc(hidden)]
-#[derive(Debug)]
 pub struct Template {
     name: &'static str,
     align: usize,
     initial: &'static (dyn Bytes + Sync),
 }
 
+impl std::fmt::Debug for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Template")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The bytes of an initial value.
 #[doc(hidden)]
-pub trait Bytes: std::fmt::Debug {
+pub trait Bytes {
     fn bytes(&self) -> &[u8];
 }
 
@@ -35,7 +42,7 @@ pub trait Bytes: std::fmt::Debug {
 #[derive(Debug)]
 pub struct Initial<T>(pub T);
 
-impl<T: Pod + std::fmt::Debug> Bytes for Initial<T> {
+impl<T: Pod> Bytes for Initial<T> {
     fn bytes(&self) -> &[u8] {
         bytemuck::bytes_of(&self.0)
     }
@@ -43,10 +50,7 @@ impl<T: Pod + std::fmt::Debug> Bytes for Initial<T> {
 
 impl Template {
     #[doc(hidden)]
-    pub const fn new<T: Pod + Sync + std::fmt::Debug>(
-        name: &'static str,
-        initial: &'static Initial<T>,
-    ) -> Self {
+    pub const fn new<T: Pod + Sync>(name: &'static str, initial: &'static Initial<T>) -> Self {
         Template {
             name,
             align: align_of::<T>(),
@@ -145,8 +149,9 @@ pub(crate) fn digest() -> u64 {
         .value()
 }
 
-/// How many bytes all the statics need, and where each lies.
-pub(crate) fn layout() -> (usize, Vec<usize>) {
+/// How many bytes all the statics need, at what alignment, and where each lies.
+pub(crate) fn layout() -> (usize, usize, Vec<usize>) {
+    let align = TEMPLATES.iter().map(|t| t.align).max().unwrap_or(1);
     let mut end = 0_usize;
     let offsets = TEMPLATES
         .iter()
@@ -156,7 +161,7 @@ pub(crate) fn layout() -> (usize, Vec<usize>) {
             at
         })
         .collect();
-    (end, offsets)
+    (end, align, offsets)
 }
 
 /// Each static's initial bytes, in order.

@@ -42,6 +42,8 @@ struct Collective {
     calls: u64,
     /// The last few, in words, for the error that a mismatch is.
     recent: VecDeque<String>,
+    /// Why there can be no collective call any more.
+    broken: Option<String>,
 }
 
 const LINE: usize = 64 / size_of::<u64>();
@@ -50,7 +52,9 @@ const RECENT: usize = 6;
 
 const MISMATCH: u64 = 1 << 31;
 const FAILED: u64 = 1 << 30;
-const DIGEST: u64 = FAILED - 1;
+/// The sender gave the call up midway and takes part in none any more.
+const BROKEN: u64 = 1 << 29;
+const DIGEST: u64 = BROKEN - 1;
 
 /// A collective call and its arguments, as a number that all PEs must agree on.
 #[derive(Clone, Copy, Debug)]
@@ -165,10 +169,27 @@ impl World {
         mine: Result<()>,
         words: &dyn Fn() -> String,
     ) -> Result<()> {
-        if self.agree(call, digest, mine.is_err(), words)? {
+        let well = match &mine {
+            Ok(()) => self.agree(call, digest, false, Needs::Everyone, words)?,
+            Err(error) => {
+                let words = || format!("{} (which failed: {error})", words());
+                self.agree(call, digest, true, Needs::Everyone, &words)?
+            }
+        };
+        if well {
+            Ok(())
+        } else {
+            self.failed_together(call, mine)
+        }
+    }
+
+    /// Arrives in finalize, after which PEs leave.
+    pub(crate) fn last_together(&self, digest: Digest, mine: Result<()>) -> Result<()> {
+        let words = || "finalize()".into();
+        if self.agree("finalize", digest, mine.is_err(), Needs::Finalizing, &words)? {
             return Ok(());
         }
-        self.failed_together(call, mine)
+        self.failed_together("finalize", mine)
     }
 
     /// Every PE is here, and knows that one or more failed: they tell each other why.
@@ -190,7 +211,12 @@ impl World {
                     .map(|w| String::from_utf8_lossy(w).into())
                     .unwrap_or_default(),
             }),
-            None => Ok(()),
+            // An error always has words.
+            None => Err(Error::FailedElsewhere {
+                call,
+                pe: self.my_pe(),
+                why: "it does not say why".into(),
+            }),
         }
     }
 
@@ -200,55 +226,39 @@ impl World {
         call: &'static str,
         digest: Digest,
         failed: bool,
+        needs: Needs,
         words: &dyn Fn() -> String,
     ) -> Result<bool> {
-        let internal = &self.inner.internal;
-        let mut state = internal.state();
-        let epoch = state.epoch.wrapping_add(1);
-        state.epoch = epoch;
+        let mut state = self.inner.internal.state();
+        if let Some(why) = &state.broken {
+            return Err(Error::CollectivesEnded {
+                call,
+                why: why.clone(),
+            });
+        }
+        state.epoch = state.epoch.wrapping_add(1);
         let mine = Digest(state.history).and(digest.0).0 & DIGEST;
-        let mut known = mine | if failed { FAILED } else { 0 };
-        let (me, n) = (self.my_pe(), self.n_pes());
-        let mut distance = 1;
-        for round in 0..internal.rounds {
-            let word = u64::from(epoch) << 32 | known;
-            let digits = || (1..internal.radix).take_while(|k| k * distance < n);
-            for k in digits() {
-                let to = (me + k * distance) % n;
-                let slot = internal.slot(epoch, round, k)?;
-                match self.peers.span(slot, to) {
-                    Some(span) => span.atomic_u64().store(word, Ordering::Release),
-                    None => self.put(slot, &[word], to)?,
+        let known = mine | if failed { FAILED } else { 0 };
+        let known = match self.disseminate(call, state.epoch, mine, known, needs, words) {
+            Ok(known) => known,
+            Err(error) => {
+                // Of a lost PE everyone hears. Any other failure is this PE's own: it is out of
+                // step for good, and the others must not wait for it.
+                if !matches!(error, Error::PeerLost { .. }) {
+                    state.broken = Some(error.to_string());
+                    self.give_up(state.epoch);
                 }
+                return Err(error);
             }
-            // Makes this PE's earlier stores visible, and orders the words before the look at the
-            // sleepers (park::ring).
-            fence(Ordering::SeqCst);
-            for k in digits() {
-                if let Some(bell) = self.bell((me + k * distance) % n) {
-                    park::ring(bell, &Kernel);
-                }
-            }
-            for k in digits() {
-                let from = (me + n - k * distance) % n;
-                let slot = internal.slot(epoch, round, k)?;
-                let arrived = self.own(slot).atomic_u64();
-                let tell = || (format!("PE {from}"), format!("its arrival in {}", words()));
-                let reason = Reason {
-                    call,
-                    needs: Needs::Everyone,
-                    tell: &tell,
-                };
-                let theirs = self.wait(&reason, self.bell(me), || {
-                    let word = arrived.load(Ordering::Acquire);
-                    (word >> 32 == u64::from(epoch)).then_some(word)
-                })?;
-                if (theirs ^ mine) & DIGEST != 0 {
-                    known |= MISMATCH;
-                }
-                known |= theirs & (MISMATCH | FAILED);
-            }
-            distance *= internal.radix;
+        };
+        if known & BROKEN != 0 {
+            let why = "another PE gave up a collective call (its own error says why)";
+            state.broken = Some(why.into());
+            self.give_up(state.epoch);
+            return Err(Error::CollectivesEnded {
+                call,
+                why: why.into(),
+            });
         }
         if known & MISMATCH != 0 {
             return Err(self.mismatch(call, &mut state, &words()));
@@ -256,11 +266,104 @@ impl World {
         Ok(known & FAILED == 0)
     }
 
+    /// The rounds. Gives what is known at their end, the same on every PE.
+    fn disseminate(
+        &self,
+        call: &'static str,
+        epoch: u32,
+        mine: u64,
+        mut known: u64,
+        needs: Needs,
+        words: &dyn Fn() -> String,
+    ) -> Result<u64> {
+        let internal = &self.inner.internal;
+        let (me, n) = (self.my_pe(), self.n_pes());
+        let mut distance = 1;
+        for round in 0..internal.rounds {
+            let word = u64::from(epoch) << 32 | known;
+            let digits = || (1..internal.radix).take_while(|k| k * distance < n);
+            for k in digits() {
+                let to = (me + k * distance) % n;
+                self.tell(call, internal.slot(epoch, round, k)?, word, to)?;
+            }
+            // Makes this PE's earlier stores visible, so that their notes can be taken, and orders
+            // the words before the look at the sleepers (park::ring).
+            fence(Ordering::SeqCst);
+            self.peers.take_notes();
+            for k in digits() {
+                if let Some(bell) = self.bell((me + k * distance) % n) {
+                    park::ring(bell, &Kernel);
+                }
+            }
+            for k in digits() {
+                let from = (me + n - k * distance) % n;
+                let arrived = self.own(internal.slot(epoch, round, k)?).atomic_u64();
+                let tell = || (format!("PE {from}"), format!("its arrival in {}", words()));
+                let reason = Reason {
+                    call,
+                    needs,
+                    tell: &tell,
+                };
+                // Whose words come by a lane rings no bell.
+                let bell = self.bell(from).and_then(|_| self.bell(me));
+                let theirs = self.wait(&reason, bell, || {
+                    let word = arrived.load(Ordering::Acquire);
+                    let ahead = ((word >> 32) as u32).wrapping_sub(epoch) as i32;
+                    (ahead == 0 || (ahead > 0 && word & BROKEN != 0)).then_some(word)
+                })?;
+                if (theirs ^ mine) & DIGEST != 0 {
+                    known |= MISMATCH;
+                }
+                known |= theirs & (MISMATCH | FAILED | BROKEN);
+            }
+            distance *= internal.radix;
+        }
+        Ok(known)
+    }
+
+    /// Writes an arrival word of PE `to`.
+    fn tell(&self, call: &'static str, slot: Sym<u64>, word: u64, to: usize) -> Result<()> {
+        if let Some(span) = self.peers.span(slot, to) {
+            span.atomic_u64().store(word, Ordering::Release);
+            return Ok(());
+        }
+        let word = word.to_ne_bytes();
+        // SAFETY: `word` outlives the call.
+        unsafe { self.wire_put(call, to, slot.offset(), word.as_ptr(), word.len()) }
+    }
+
+    /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.
+    #[cold]
+    fn give_up(&self, epoch: u32) {
+        let internal = &self.inner.internal;
+        let (me, n) = (self.my_pe(), self.n_pes());
+        for epoch in [epoch, epoch.wrapping_add(1)] {
+            let mut distance = 1;
+            for round in 0..internal.rounds {
+                for k in (1..internal.radix).take_while(|k| k * distance < n) {
+                    let word = u64::from(epoch) << 32 | BROKEN;
+                    // Who can't be told is lost, or has a way to this PE that failed as well.
+                    if let Ok(slot) = internal.slot(epoch, round, k) {
+                        let _ = self.tell("give_up", slot, word, (me + k * distance) % n);
+                    }
+                }
+                distance *= internal.radix;
+            }
+        }
+        fence(Ordering::SeqCst);
+        for bell in (0..n).filter_map(|pe| self.bell(pe)) {
+            park::ring(bell, &Kernel);
+        }
+    }
+
     /// Every PE is here, with the same verdict: they tell each other what they called.
     #[cold]
     fn mismatch(&self, call: &'static str, state: &mut Collective, words: &str) -> Error {
         let mut told: Vec<&str> = state.recent.iter().map(String::as_str).collect();
-        told.push(words);
+        // A call that is counted is in the list already.
+        if !told.last().is_some_and(|last| last.ends_with(words)) {
+            told.push(words);
+        }
         let all = match self.inner.bootstrap.allgather(told.join(", ").as_bytes()) {
             Ok(all) => all,
             Err(error) => return error.into(),

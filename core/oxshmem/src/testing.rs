@@ -64,7 +64,14 @@ pub fn spmd_with<R: Send>(
         match result {
             Ok(Ok(value)) => done.push(value),
             Ok(Err(e)) => {
-                let follows = |e: &Error| matches!(e, Error::PeerLost { .. });
+                let follows = |e: &Error| {
+                    matches!(
+                        e,
+                        Error::PeerLost { .. }
+                            | Error::CollectivesEnded { .. }
+                            | Error::Bootstrap(_)
+                    )
+                };
                 if error
                     .as_ref()
                     .is_none_or(|known| follows(known) && !follows(&e))

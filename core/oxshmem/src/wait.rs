@@ -26,6 +26,8 @@ const WARN_EVERY: Duration = Duration::from_secs(30);
 pub(crate) enum Needs {
     /// Any PE's, acknowledged or not: a collective needs them all.
     Everyone,
+    /// Any PE's that died: who has left has seen all arrive in finalize.
+    Finalizing,
     /// This PE's.
     Pe(usize),
     /// That of any PE whose loss is not acknowledged: it might have been the one.
@@ -71,7 +73,7 @@ impl World {
         let mut round = 0_u32;
         let mut lost = None;
         loop {
-            self.progress()?;
+            self.progress();
             if let Some(value) = ready() {
                 return Ok(value);
             }
@@ -136,6 +138,7 @@ impl World {
     pub(crate) fn lost_among(&self, needs: Needs) -> Option<usize> {
         match needs {
             Needs::Everyone => (0..self.n_pes()).find(|&pe| self.peers.is_lost(pe)),
+            Needs::Finalizing => (0..self.n_pes()).find(|&pe| self.peers.has_died(pe)),
             Needs::Pe(pe) => self.peers.is_lost(pe).then_some(pe),
             Needs::AnyLiving => self.peers.first_lost(),
         }

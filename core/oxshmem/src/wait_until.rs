@@ -94,18 +94,14 @@ impl<T: Waitable> Set<'_, T> {
         self.members().next().is_none()
     }
 
-    /// One that holds; begins after the one found last time, so that none starves.
+    /// One that holds; begins to look anywhere, so that none starves.
     fn any(&self, world: &World) -> Option<usize> {
-        let start = world.inner.turn.get();
-        let after = |i: &usize| *i >= start;
+        let start = world.random() as usize % self.words.len().max(1);
         let holds = |i: &usize| self.holds(world, *i);
-        let found = self
-            .members()
-            .filter(after)
+        self.members()
+            .filter(|i| *i >= start)
             .find(holds)
-            .or_else(|| self.members().filter(|i| !after(i)).find(holds))?;
-        world.inner.turn.set(found + 1);
-        Some(found)
+            .or_else(|| self.members().take_while(|i| *i < start).find(holds))
     }
 
     /// Every one that holds.
@@ -154,7 +150,7 @@ macro_rules! families {
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, value: T,
         ) -> Result<$test_out> {
             let set = self.word_set(stringify!($test), words, skip, cmp, Values::One(value))?;
-            self.progress()?;
+            self.progress();
             Ok($test_of(&set, self))
         }
 
@@ -165,7 +161,7 @@ macro_rules! families {
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, values: &[T],
         ) -> Result<$test_out> {
             let set = self.word_set(stringify!($test_vector), words, skip, cmp, Values::Each(values))?;
-            self.progress()?;
+            self.progress();
             Ok($test_of(&set, self))
         }
     )*};
@@ -202,7 +198,7 @@ impl World {
     #[inline]
     pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
         self.check("test", word, 1, self.my_pe())?;
-        self.progress()?;
+        self.progress();
         Ok(cmp.holds(self.look(word), value))
     }
 
@@ -213,7 +209,7 @@ impl World {
             -> (), bool,
             |set, world| set.all(world).then_some(()), (),
             |set: &Set<'_, T>, world: &World| set.all(world);
-        /// The index of a word that compares as asked, taking turns; none for no words (or, when
+        /// The index of a word that compares as asked, picked at random; none for no words (or, when
         /// testing, where none does).
         #[doc(alias = "shmem_wait_until_any")]
         wait_until_any wait_until_any_vector test_any test_any_vector
@@ -227,6 +223,16 @@ impl World {
             -> Vec<usize>, Vec<usize>,
             |set, world| Some(set.some(world)).filter(|s| !s.is_empty()), Vec::new(),
             |set: &Set<'_, T>, world: &World| set.some(world);
+    }
+
+    /// A number of a simple random sequence (xorshift).
+    fn random(&self) -> u64 {
+        let mut x = self.inner.random.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.inner.random.set(x);
+        x >> 32
     }
 
     fn word_set<'a, T: Waitable>(

@@ -23,9 +23,11 @@ pub(crate) const HEAP: RegionId = RegionId(0);
 pub(crate) struct Opened {
     pub name: &'static str,
     pub domain: Arc<dyn Domain>,
+    // Dropped before the registration that its operations use. (A lock although one thread at a time
+    // uses a world: contexts of several threads will share lanes.)
+    lane: Mutex<LaneState>,
     /// This PE's heap, registered.
     pub heap: Option<Box<dyn Region>>,
-    lane: Mutex<LaneState>,
 }
 
 struct LaneState {
@@ -157,6 +159,7 @@ impl World {
         }
         self.inner.wire.route(pe).ok_or_else(|| Error::Unreachable {
             call,
+            from: self.my_pe(),
             pe,
             why: self
                 .inner
@@ -167,7 +170,7 @@ impl World {
         })
     }
 
-    /// Posts `ops` in order and waits as told.
+    /// Posts one operation and waits as told.
     ///
     /// # Safety
     ///
@@ -178,11 +181,10 @@ impl World {
         call: &'static str,
         via: &Opened,
         pe: usize,
-        ops: &[Op],
+        op: Op,
         until: Until,
     ) -> Result<()> {
         let to = Pe(pe as u32);
-        let mut rest = ops;
         let mut target = 0;
         let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
         let full = Reason {
@@ -200,8 +202,7 @@ impl World {
                 }));
             };
             // SAFETY: the caller's promise.
-            let posted = unsafe { lane.post(to, rest) };
-            rest = rest.get(posted.accepted..).unwrap_or_default();
+            let posted = unsafe { lane.post(to, &[op]) };
             target = lane.counters(to).posted;
             state.dirty.insert(pe);
             // Under the lock, after the insertion: `wire_quiet` relies on that order.
@@ -215,21 +216,25 @@ impl World {
                 Status::Refused(error) => Some(Err(error.into())),
             }
         });
-        let result = posted.and_then(|inner| inner).and_then(|()| match until {
+        // What was not accepted touches nothing; callers post one operation at a time.
+        posted.and_then(|inner| inner)?;
+        match until {
             Until::Posted => Ok(()),
-            Until::Completed => self.await_completions(call, via, pe, target),
-        });
-        self.settle(via, result)
+            Until::Completed => {
+                let completed = self.await_completions(call, via, pe, target);
+                self.settle(via, pe, completed)
+            }
+        }
     }
 
     /// After a failure other than the peer's loss (where the domain has given the operations up),
     /// operations may be outstanding on memory that is about to be reused: drop the lane, which
     /// waits for them.
-    fn settle(&self, via: &Opened, result: Result<()>) -> Result<()> {
-        if let Err(error) = &result
-            && matches!(error, Error::Timeout { .. })
-        {
-            via.fail(error);
+    fn settle(&self, via: &Opened, pe: usize, result: Result<()>) -> Result<()> {
+        match &result {
+            Ok(()) => {}
+            Err(Error::PeerLost { pe: lost, .. }) if *lost == pe => {}
+            Err(error) => via.fail(error),
         }
         result
     }
@@ -266,21 +271,22 @@ impl World {
         })?
     }
 
-    /// Drives every lane a step.
-    pub(crate) fn progress(&self) -> Result<()> {
+    /// Drives every lane a step. One that fails is closed, and who waits for it finds it so.
+    pub(crate) fn progress(&self) {
         if self.inner.wire.is_idle() {
-            return Ok(());
+            return;
         }
         for opened in &self.inner.wire.transports {
-            if let Some(lane) = &mut lock(&opened.lane).lane {
-                match lane.progress() {
-                    // The wait that drives this progress notices the loss if it needs the peer.
-                    Ok(()) | Err(oxshmem_transport::Error::PeerLost { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
+            let progressed = match &mut lock(&opened.lane).lane {
+                Some(lane) => lane.progress(),
+                None => Ok(()),
+            };
+            match progressed {
+                // The wait that drives this progress notices the loss if it needs the peer.
+                Ok(()) | Err(oxshmem_transport::Error::PeerLost { .. }) => {}
+                Err(error) => opened.fail(&error.into()),
             }
         }
-        Ok(())
     }
 
     /// Waits until all that was posted to `pe` is placed (M27).
@@ -291,10 +297,10 @@ impl World {
         if self.guarantees(via).completion == Completion::Placed {
             let target = via.with_lane(call, |lane| Ok(lane.counters(Pe(pe as u32)).posted))?;
             let result = self.await_completions(call, via, pe, target);
-            self.settle(via, result)?;
+            self.settle(via, pe, result)?;
         } else {
             // SAFETY: a flush has no local memory.
-            unsafe { self.post(call, via, pe, &[Op::Flush], Until::Completed)? };
+            unsafe { self.post(call, via, pe, Op::Flush, Until::Completed)? };
         }
         lock(&via.lane).dirty.remove(&pe);
         Ok(())
@@ -332,6 +338,19 @@ impl World {
             .any(|via| !lock(&via.lane).dirty.is_empty())
         {
             self.inner.wire.busy.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Completes what is outstanding towards PEs that have not left.
+    pub(crate) fn wire_drain(&self, call: &'static str) -> Result<()> {
+        for via in &self.inner.wire.transports {
+            for pe in self.dirty_pes(via, None) {
+                match self.flush(call, via, pe) {
+                    Err(Error::PeerLost { .. }) if !self.peers.has_died(pe) => {}
+                    other => other?,
+                }
+            }
         }
         Ok(())
     }

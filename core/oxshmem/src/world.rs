@@ -19,7 +19,7 @@ use crate::peers::Peers;
 use crate::routes::Route;
 use crate::sync::{Digest, Internal};
 use crate::wire::Wire;
-use crate::{Result, Sym, Visibility, report};
+use crate::{Error, Result, Sym, Visibility, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
 ///
@@ -51,8 +51,8 @@ pub(crate) struct Inner {
     pub statics: Vec<Sym<u8>>,
     pub routes: Vec<Route>,
     pub visibility: Visibility,
-    /// Where the next `any` begins to look.
-    pub turn: Cell<usize>,
+    /// State of [`World::random`]; never 0.
+    pub random: Cell<u64>,
     pub bootstrap: Arc<dyn Bootstrap>,
     /// Whether a world that is dropped without `finalize` keeps its connection for a moment.
     pub linger: bool,
@@ -72,7 +72,7 @@ impl fmt::Debug for World {
 
 /// Makes a [`World`] with settings of the program's own. What is not set comes from the
 /// environment.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Builder {
     heap_limit: Option<usize>,
@@ -83,29 +83,6 @@ pub struct Builder {
     host_id: Option<String>,
     bootstrap: Option<Arc<dyn Bootstrap>>,
     transports: Option<Vec<Arc<dyn Transport>>>,
-}
-
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("heap_limit", &self.heap_limit)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Clone for Builder {
-    fn clone(&self) -> Self {
-        Builder {
-            heap_limit: self.heap_limit,
-            model: self.model,
-            check: self.check,
-            timeout: self.timeout,
-            spin: self.spin,
-            host_id: self.host_id.clone(),
-            bootstrap: self.bootstrap.clone(),
-            transports: self.transports.clone(),
-        }
-    }
 }
 
 impl Builder {
@@ -145,7 +122,8 @@ impl Builder {
         self
     }
 
-    /// How to find the other PEs, instead of by the environment.
+    /// How to find the other PEs, instead of by the environment. A world that is dropped is lost to
+    /// its peers when the last handle of its bootstrap is gone, so the program should keep none.
     pub fn bootstrap(mut self, bootstrap: Arc<dyn Bootstrap>) -> Self {
         self.bootstrap = Some(bootstrap);
         self
@@ -217,7 +195,7 @@ impl World {
                 statics: parts.statics,
                 routes: parts.routes,
                 visibility: parts.visibility,
-                turn: Cell::new(0),
+                random: Cell::new(u64::from(parts.tag)),
                 bootstrap: parts.bootstrap,
                 linger: parts.linger,
                 config: parts.config,
@@ -310,16 +288,19 @@ impl World {
     #[doc(alias = "shmem_finalize")]
     pub fn finalize(mut self) -> Result<()> {
         const DIGEST: Digest = Digest::of("finalize");
-        self.barrier("finalize", DIGEST, Ok(()), &|| "finalize()".into())?;
-        // The words of that barrier itself may be on their way still.
+        self.last_together(DIGEST, self.quiet())?;
+        // The words of that arrival itself may be on their way still.
         if !self.inner.wire.is_idle() {
-            self.wire_quiet("finalize", None)?;
+            self.wire_drain("finalize")?;
         }
         let (blocks, bytes) = self.heap().leaks();
         if blocks > 0 && self.me == 0 {
-            report::debug(&format!(
-                "{blocks} symmetric blocks ({bytes} bytes on each PE) were not freed"
-            ));
+            let told = format!("{blocks} symmetric blocks ({bytes} bytes a PE) were not freed");
+            if self.inner.config.check {
+                report::warn(&told)
+            } else {
+                report::info(&told)
+            }
         }
         self.inner.bootstrap.leave();
         self.inner.linger = false;
@@ -340,7 +321,8 @@ impl Drop for World {
         // before this PE, whose failure it is, has said a word.
         if self.inner.linger {
             let bootstrap = Arc::clone(&self.inner.bootstrap);
-            std::thread::spawn(move || {
+            // Where no thread can be had, the connection closes now.
+            let _ = std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(LINGER);
                 drop(bootstrap);
             });
@@ -349,12 +331,14 @@ impl Drop for World {
 }
 
 /// Numbers the worlds of this process, so that handles of one are foreign to another; never 0.
-pub(crate) fn next_tag() -> u32 {
+pub(crate) fn next_tag() -> Result<u32> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    loop {
-        let tag = NEXT.fetch_add(1, Ordering::Relaxed);
-        if tag != 0 {
-            return tag;
-        }
-    }
+    // Never again one that was used: its handles may still be about.
+    NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |tag| {
+        tag.checked_add(1)
+    })
+    .map_err(|_| Error::Argument {
+        call: "World::init",
+        what: "this process has made 2^32 worlds; start a new process".into(),
+    })
 }

@@ -26,12 +26,14 @@ impl World {
         if self.native_atomic(caps, op, width) {
             return self.post_atomic(call, via, pe, offset, width, op, operand, compare);
         }
-        if caps.atomics.level(AtomicOp::CompareSwap, width) == AtomicLevel::None {
+        if !self.native_atomic(caps, AtomicOp::CompareSwap, width) {
             return Err(Error::Unsupported {
                 call,
                 transport: via.name,
                 pe,
-                what: format!("{width}-bit atomic {op}, nor compare_swap to make it of"),
+                what: format!(
+                    "{width}-bit atomic {op} coherent with the CPU, nor compare_swap to make it of"
+                ),
             });
         }
         let mut seen = 0;
@@ -45,6 +47,11 @@ impl World {
                 AtomicOp::Xor => seen ^ operand,
                 AtomicOp::CompareSwap => operand,
             };
+            let next = if width == Width::W32 {
+                next & 0xffff_ffff
+            } else {
+                next
+            };
             let cas = AtomicOp::CompareSwap;
             let old = self.post_atomic(call, via, pe, offset, width, cas, next, seen)?;
             if old == seen {
@@ -54,11 +61,10 @@ impl World {
         }
     }
 
-    /// Whether to use the transport's own operation: all of one width must be of one level (M29).
+    /// Whether to use the transport's own operation. All operations on a word must run in one domain
+    /// (M29), and this PE, whose memory is always mapped, uses its CPU's: so must the transport.
     fn native_atomic(&self, caps: &Capabilities, op: AtomicOp, width: Width) -> bool {
-        let level = caps.atomics.level(op, width);
-        let cas = caps.atomics.level(AtomicOp::CompareSwap, width);
-        level != AtomicLevel::None && (cas == AtomicLevel::None || cas == level)
+        caps.atomics.level(op, width) == AtomicLevel::Cpu
     }
 
     #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
@@ -91,7 +97,7 @@ impl World {
             }),
         };
         // SAFETY: `old` outlives the wait for completion.
-        unsafe { self.post(call, via, pe, &[op], Until::Completed)? };
+        unsafe { self.post(call, via, pe, op, Until::Completed)? };
         fence(Ordering::Acquire);
         Ok(match width {
             Width::W64 => old,
@@ -149,6 +155,6 @@ impl World {
             fetch,
         };
         // SAFETY: the caller's promise.
-        unsafe { self.post(call, via, pe, &[op], Until::Posted) }
+        unsafe { self.post(call, via, pe, op, Until::Posted) }
     }
 }

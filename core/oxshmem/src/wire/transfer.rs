@@ -3,7 +3,9 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::{Ordering, fence};
 
-use oxshmem_transport::{AtomicOp, Local, LocalKey, Op, Remote, SignalOp, SignalSupport, Width};
+use oxshmem_transport::{
+    AtomicLevel, AtomicOp, Local, LocalKey, Op, Remote, SignalOp, SignalSupport, Width,
+};
 
 use super::{HEAP, Opened, Until, lock};
 use crate::{Result, World};
@@ -51,7 +53,7 @@ impl World {
             };
             // SAFETY: up to the inline limit the bytes are copied at once, beyond it we wait for
             // completion before returning or reusing the bounce buffer.
-            unsafe { self.post(call, via, pe, &[Op::Put { from: local, to }], until)? };
+            unsafe { self.post(call, via, pe, Op::Put { from: local, to }, until)? };
             done += piece;
         }
         Ok(())
@@ -91,7 +93,7 @@ impl World {
                     call,
                     via,
                     pe,
-                    &[Op::Get { into: local, from }],
+                    Op::Get { into: local, from },
                     Until::Completed,
                 )?;
             }
@@ -188,7 +190,7 @@ impl World {
         const CALL: &str = "put_signal";
         let via = self.lane_to(CALL, pe)?;
         let caps = via.domain.capabilities();
-        let native = matches!(caps.put_signal, SignalSupport::Native(_))
+        let native = caps.put_signal == SignalSupport::Native(AtomicLevel::Cpu)
             && len as u64 <= caps.put.max.min(caps.put.unregistered);
         if !native {
             // SAFETY: the caller's promise.
@@ -225,7 +227,7 @@ impl World {
             Until::Completed
         };
         // SAFETY: inline bytes are copied at once, others we wait for.
-        unsafe { self.post(CALL, via, pe, &[op], until) }
+        unsafe { self.post(CALL, via, pe, op, until) }
     }
 
     /// A put that the next quiet completes.
@@ -262,7 +264,7 @@ impl World {
             },
         };
         // SAFETY: the caller's promise.
-        unsafe { self.post(call, via, pe, &[op], Until::Posted) }
+        unsafe { self.post(call, via, pe, op, Until::Posted) }
     }
 
     /// A get that the next quiet completes.
@@ -298,6 +300,6 @@ impl World {
             },
         };
         // SAFETY: the caller's promise.
-        unsafe { self.post(call, via, pe, &[op], Until::Posted) }
+        unsafe { self.post(call, via, pe, op, Until::Posted) }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use bytemuck::{Pod, Zeroable};
 use oxshmem::testing::{spmd, spmd_with};
 use oxshmem::{Builder, Error, MemoryModel, Result, Visibility, World};
 use oxshmem_bootstrap::InProcess;
@@ -132,30 +134,120 @@ fn pes_that_differ_where_they_must_agree_refuse_to_go_on() {
 }
 
 #[test]
-fn a_pe_that_no_transport_reaches_is_an_error_that_says_why() {
-    let done = AtomicUsize::new(0);
-    let builders = alike(2)
+fn a_pe_that_no_transport_reaches_is_an_error_on_all_that_says_why() {
+    let builders = alike(3)
         .into_iter()
         .enumerate()
-        .map(|(i, b)| b.host_id(format!("host-{i}")));
+        .map(|(i, b)| b.host_id(if i == 2 { "far" } else { "near" }));
+    for refused in each_with(builders.collect(), |world| world.map(drop)) {
+        let Err(error) = refused else {
+            panic!("it joined")
+        };
+        assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+        assert!(error.to_string().contains("loopback"), "{error}");
+    }
+}
+
+#[test]
+fn many_pes_that_do_nothing_leave_without_losing_each_other() {
+    for pes in [9, 17, 70] {
+        for spin in [0, 10] {
+            for _ in 0..10 {
+                spmd_with(World::builder().spin(spin), pes, |_| Ok(())).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pe_that_gives_a_barrier_up_ends_collective_calls_for_all() {
+    let given_up = AtomicUsize::new(0);
+    let builder = |pe| {
+        let builder = Setting::new(Path::Mapped).builder();
+        if pe == 0 {
+            builder.timeout(Duration::from_millis(50))
+        } else {
+            builder
+        }
+    };
+    let builders = (0..3).map(builder).collect();
+    each_with(builders, |world| {
+        let world = world.unwrap();
+        if world.my_pe() == 1 {
+            // Comes only after PE 0 has given up.
+            poll(|| Ok(given_up.load(Ordering::Relaxed) >= 1)).unwrap();
+        }
+        let first = world.barrier_all();
+        if world.my_pe() == 0 {
+            assert!(matches!(first, Err(Error::Timeout { .. })), "{first:?}");
+            given_up.store(1, Ordering::Relaxed);
+        }
+        let ended = world.barrier_all();
+        assert!(
+            matches!(ended, Err(Error::CollectivesEnded { .. })),
+            "{ended:?}"
+        );
+        given_up.fetch_add(1, Ordering::Relaxed);
+        poll(|| Ok(given_up.load(Ordering::Relaxed) == 4)).unwrap();
+    });
+}
+
+#[test]
+fn m19_a_note_taken_after_strided_puts_on_a_lane_still_counts() {
+    let tiny = Arc::new(Tiny::default());
+    let loopback = Arc::new(Loopback::new());
+    let builders = (0..3).map(|pe| {
+        Setting::new(Path::Mapped)
+            .builder()
+            .transports(vec![Arc::clone(&loopback) as _, Arc::clone(&tiny) as _])
+            .host_id(if pe == 2 { "far" } else { "near" })
+    });
     each_with(builders.collect(), |world| {
         let world = world.unwrap();
-        let other = 1 - world.my_pe();
-        assert_eq!(world.visibility(), Visibility::Local);
-        assert!(!world.pe_accessible(other) && world.pe_accessible(world.my_pe()));
-        let x = OWN.get(&world).unwrap();
-        assert_eq!(world.g(x, world.my_pe()).unwrap(), 5);
-        for refused in [world.p(x, 1, other), world.barrier_all()] {
-            let Err(error) = refused else {
-                panic!("it was reached")
-            };
-            assert!(matches!(error, Error::Unreachable { .. }), "{error}");
-            assert!(error.to_string().contains("loopback"), "{error}");
+        let x = world.alloc_zeroed::<u64>(8).unwrap();
+        for _ in 0..10 {
+            world.iput(x, &[1; 4], 2, 1, 4, 2).unwrap();
         }
-        // Who ends first is lost to the other, so they end together.
-        done.fetch_add(1, Ordering::Relaxed);
-        poll(|| Ok(done.load(Ordering::Relaxed) == 2)).unwrap();
+        world.p(x, 7, 1).unwrap();
+        world.quiet().unwrap();
+        world.p(x, 8, 1).unwrap();
+        world.barrier_all().unwrap();
+        if world.my_pe() == 1 {
+            assert_eq!(world.g(x, 1).unwrap(), 8);
+        }
+        world.finalize().unwrap();
     });
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(256))]
+struct Wide([u8; 256]);
+
+#[test]
+fn m12_a_block_is_aligned_for_its_type_however_wide() {
+    spmd_with(World::builder(), 2, |world| {
+        let gap = world.alloc::<u8>(1)?;
+        let wide = world.alloc::<Wide>(3)?;
+        assert_eq!(wide.offset() % 256, 0);
+        world.p(wide.at(2)?, Wide([9; 256]), 1 - world.my_pe())?;
+        world.barrier_all()?;
+        assert_eq!(world.g(wide.at(2)?, world.my_pe())?.0, [9; 256]);
+        let wide = world.realloc(wide, 5)?;
+        assert_eq!(wide.offset() % 256, 0);
+        world.free(wide)?;
+        world.free(gap)
+    })
+    .unwrap();
+}
+
+#[test]
+fn m11_objects_of_no_bytes_are_freed_by_doing_nothing() {
+    spmd_with(World::builder(), 2, |world| {
+        let none = world.alloc::<()>(5)?;
+        world.free(none)?;
+        world.free(world.alloc::<u64>(0)?)
+    })
+    .unwrap();
 }
 
 /// Two transports: the first that reaches a peer is taken, lanes carry what it can't map.
