@@ -202,11 +202,11 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
 }
 
 // The measured loops are functions of a world and an object, as a program's are, and as those of
-// `limits` are functions of a slice.
+// `limits` are functions of a slice. Not inlined, so nothing is known of the object; `black_box` would
+// put it into memory that each put might change.
 
 #[inline(never)]
 fn put8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
-    let words = black_box(words);
     for i in 0..n {
         world.put(words.at(i as usize & MASK)?, &[i], 1)?;
     }
@@ -215,7 +215,6 @@ fn put8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
 
 #[inline(never)]
 fn p8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
-    let words = black_box(words);
     for i in 0..n {
         world.p(words.at(i as usize & MASK)?, i, 1)?;
     }
@@ -224,7 +223,6 @@ fn p8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
 
 #[inline(never)]
 fn get8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
-    let words = black_box(words);
     let mut sum = 0_u64;
     for i in 0..n {
         let mut value = [0];
@@ -237,7 +235,6 @@ fn get8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
 
 #[inline(never)]
 fn fetch_add8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
-    let words = black_box(words);
     let mut sum = 0_u64;
     for i in 0..n {
         let old = world.fetch_add(words.at(i as usize & MASK)?, 1, 1)?;
@@ -249,7 +246,6 @@ fn fetch_add8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
 
 #[inline(never)]
 fn put_quiet(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
-    let words = black_box(words);
     for i in 0..n {
         world.put(words.at(i as usize & MASK)?, &[i], 1)?;
         world.quiet()?;
