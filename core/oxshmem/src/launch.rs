@@ -2,13 +2,16 @@
 
 pub use oxshmem_bootstrap::{Ending, How, Launch, Outcome};
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Makes a program start its own PEs: if this process is not a PE of a job yet, runs `pes` copies of
 /// it with the same arguments and exits with their status; else returns at once.
 ///
 /// To be called first in `main`, while there is one thread.
 pub fn self_with(pes: usize) -> Result<()> {
-    let count = u32::try_from(pes).unwrap_or(u32::MAX);
+    let count = u32::try_from(pes).map_err(|_| Error::Argument {
+        call: "self_with",
+        what: format!("{pes} PEs were asked for; a job has fewer than 2^32"),
+    })?;
     Ok(oxshmem_bootstrap::self_with(count)?)
 }

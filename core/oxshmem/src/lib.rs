@@ -36,6 +36,7 @@
 compile_error!("oxshmem needs a 64-bit target: its words of 64 bits are aligned atomics there");
 
 mod alloc;
+mod arrival;
 mod atomics;
 mod check;
 mod collectives;

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH, Post, Shape};
 use crate::futex::Kernel;
 use crate::park::{self, Bell};
 use crate::wait::{Needs, Reason};
@@ -49,12 +50,6 @@ struct Collective {
 const LINE: usize = 64 / size_of::<u64>();
 const BOUNCE: usize = 64 << 10;
 const RECENT: usize = 6;
-
-const MISMATCH: u64 = 1 << 31;
-const FAILED: u64 = 1 << 30;
-/// The sender gave the call up midway and takes part in none any more.
-const BROKEN: u64 = 1 << 29;
-const DIGEST: u64 = BROKEN - 1;
 
 /// A collective call and its arguments, as a number that all PEs must agree on.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +142,73 @@ impl Internal {
     }
 }
 
+/// The words of one collective call.
+struct Words<'a> {
+    world: &'a World,
+    call: &'static str,
+    epoch: u32,
+    needs: Needs,
+    /// The call and its arguments, in words.
+    words: &'a dyn Fn() -> String,
+}
+
+impl Post for Words<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn tell(&self, round: usize, digit: usize, word: u64, to: usize) -> Result<()> {
+        let slot = self.world.inner.internal.slot(self.epoch, round, digit)?;
+        self.world.tell(self.call, slot, word, to)
+    }
+
+    #[inline]
+    fn fenced(&self) {
+        self.world.peers.take_notes();
+    }
+
+    #[inline]
+    fn ring(&self, to: usize) {
+        if let Some(bell) = self.world.bell(to) {
+            park::ring(bell, &Kernel);
+        }
+    }
+
+    #[inline]
+    fn hear(&self, round: usize, digit: usize, from: usize) -> Result<u64> {
+        let world = self.world;
+        let slot = world.inner.internal.slot(self.epoch, round, digit)?;
+        let arrived = world.own(slot).atomic_u64();
+        let tell = || {
+            (
+                format!("PE {from}"),
+                format!("its arrival in {}", (self.words)()),
+            )
+        };
+        let reason = Reason {
+            call: self.call,
+            needs: self.needs,
+            tell: &tell,
+        };
+        // Whose words come by a lane rings no bell.
+        let bell = world.bell(from).and_then(|_| world.bell(world.my_pe()));
+        world.wait(&reason, bell, || {
+            let word = arrived.load(Ordering::Acquire);
+            arrival::accepts(word, self.epoch).then_some(word)
+        })
+    }
+}
+
 impl World {
+    fn shape(&self) -> Shape {
+        let internal = &self.inner.internal;
+        Shape {
+            me: self.my_pe(),
+            pes: self.n_pes(),
+            radix: internal.radix,
+            rounds: internal.rounds,
+        }
+    }
+
     fn bell(&self, pe: usize) -> Option<Bell<'_>> {
         let span = self.peers.span(self.inner.internal.bell, pe)?;
         Some(Bell {
@@ -239,7 +300,14 @@ impl World {
         state.epoch = state.epoch.wrapping_add(1);
         let mine = Digest(state.history).and(digest.0).0 & DIGEST;
         let known = mine | if failed { FAILED } else { 0 };
-        let known = match self.disseminate(call, state.epoch, mine, known, needs, words) {
+        let post = Words {
+            world: self,
+            call,
+            epoch: state.epoch,
+            needs,
+            words,
+        };
+        let known = match arrival::disseminate(&post, self.shape(), state.epoch, known) {
             Ok(known) => known,
             Err(error) => {
                 // Of a lost PE everyone hears. Any other failure is this PE's own: it is out of
@@ -266,61 +334,6 @@ impl World {
         Ok(known & FAILED == 0)
     }
 
-    /// The rounds. Gives what is known at their end, the same on every PE.
-    fn disseminate(
-        &self,
-        call: &'static str,
-        epoch: u32,
-        mine: u64,
-        mut known: u64,
-        needs: Needs,
-        words: &dyn Fn() -> String,
-    ) -> Result<u64> {
-        let internal = &self.inner.internal;
-        let (me, n) = (self.my_pe(), self.n_pes());
-        let mut distance = 1;
-        for round in 0..internal.rounds {
-            let word = u64::from(epoch) << 32 | known;
-            let digits = || (1..internal.radix).take_while(|k| k * distance < n);
-            for k in digits() {
-                let to = (me + k * distance) % n;
-                self.tell(call, internal.slot(epoch, round, k)?, word, to)?;
-            }
-            // Makes this PE's earlier stores visible, so that their notes can be taken, and orders
-            // the words before the look at the sleepers (park::ring).
-            fence(Ordering::SeqCst);
-            self.peers.take_notes();
-            for k in digits() {
-                if let Some(bell) = self.bell((me + k * distance) % n) {
-                    park::ring(bell, &Kernel);
-                }
-            }
-            for k in digits() {
-                let from = (me + n - k * distance) % n;
-                let arrived = self.own(internal.slot(epoch, round, k)?).atomic_u64();
-                let tell = || (format!("PE {from}"), format!("its arrival in {}", words()));
-                let reason = Reason {
-                    call,
-                    needs,
-                    tell: &tell,
-                };
-                // Whose words come by a lane rings no bell.
-                let bell = self.bell(from).and_then(|_| self.bell(me));
-                let theirs = self.wait(&reason, bell, || {
-                    let word = arrived.load(Ordering::Acquire);
-                    let ahead = ((word >> 32) as u32).wrapping_sub(epoch) as i32;
-                    (ahead == 0 || (ahead > 0 && word & BROKEN != 0)).then_some(word)
-                })?;
-                if (theirs ^ mine) & DIGEST != 0 {
-                    known |= MISMATCH;
-                }
-                known |= theirs & (MISMATCH | FAILED | BROKEN);
-            }
-            distance *= internal.radix;
-        }
-        Ok(known)
-    }
-
     /// Writes an arrival word of PE `to`.
     fn tell(&self, call: &'static str, slot: Sym<u64>, word: u64, to: usize) -> Result<()> {
         if let Some(span) = self.peers.span(slot, to) {
@@ -335,23 +348,22 @@ impl World {
     /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.
     #[cold]
     fn give_up(&self, epoch: u32) {
-        let internal = &self.inner.internal;
-        let (me, n) = (self.my_pe(), self.n_pes());
+        let shape = self.shape();
         for epoch in [epoch, epoch.wrapping_add(1)] {
             let mut distance = 1;
-            for round in 0..internal.rounds {
-                for k in (1..internal.radix).take_while(|k| k * distance < n) {
-                    let word = u64::from(epoch) << 32 | BROKEN;
+            for round in 0..shape.rounds {
+                for k in shape.digits(distance) {
                     // Who can't be told is lost, or has a way to this PE that failed as well.
-                    if let Ok(slot) = internal.slot(epoch, round, k) {
-                        let _ = self.tell("give_up", slot, word, (me + k * distance) % n);
+                    if let Ok(slot) = self.inner.internal.slot(epoch, round, k) {
+                        let to = (shape.me + k * distance) % shape.pes;
+                        let _ = self.tell("give_up", slot, arrival::word(epoch, BROKEN), to);
                     }
                 }
-                distance *= internal.radix;
+                distance *= shape.radix;
             }
         }
         fence(Ordering::SeqCst);
-        for bell in (0..n).filter_map(|pe| self.bell(pe)) {
+        for bell in (0..self.n_pes()).filter_map(|pe| self.bell(pe)) {
             park::ring(bell, &Kernel);
         }
     }

@@ -1,5 +1,6 @@
-//! A model check of sleeping and waking: loom runs every interleaving, and every value that a load
-//! may read, of the library's own `src/park.rs`, compiled here over loom's atomics.
+//! A model check of sleeping, waking and arriving: loom runs every interleaving, and every value
+//! that a load may read, of the library's own `src/park.rs` and `src/arrival.rs`, compiled here over
+//! loom's atomics.
 //!
 //! The kernel's futex is modelled without its time limit, so that a lost wake-up is a deadlock,
 //! which loom finds. Each property is tried again with the fences left out, to show that the check
@@ -22,6 +23,8 @@ use loom::thread;
 use park::{Bell, Futex};
 use primitive::{AtomicU32, Ordering};
 
+#[path = "../src/arrival.rs"]
+mod arrival;
 #[path = "../src/park.rs"]
 mod park;
 
@@ -91,7 +94,7 @@ impl Pe {
         }
     }
 
-    /// Publishes as `sync::agree` does: the word, a fence, the bell.
+    /// Publishes as an arrival does: the word, a fence, the bell.
     fn publish(&self, value: u64) {
         self.word.store(value, Ordering::Release);
         primitive::fence(Ordering::SeqCst);
@@ -146,37 +149,141 @@ fn without_its_fences_a_ring_misses_a_sleeper() {
     check(true, publish_and_ring);
 }
 
-/// Two PEs arrive, each in the other's word, and leave when both have; what they stored before is
-/// seen after.
-fn arrival() {
-    let pes = Arc::new([Pe::new(), Pe::new()]);
-    let other = {
-        let pes = Arc::clone(&pes);
-        thread::spawn(move || arrive(&pes, 1))
-    };
-    arrive(&pes, 0);
-    other.join().unwrap();
+/// A PE of a barrier: arrival words by [parity of the epoch][round][digit].
+struct Member {
+    pe: Pe,
+    slots: [[[AtomicU64; 3]; 2]; 2],
 }
 
-fn arrive(pes: &[Pe; 2], me: usize) {
-    let (mine, theirs) = (&pes[me], &pes[1 - me]);
-    // SAFETY: loom checks that no access races with another; the barrier orders them.
-    mine.data.with_mut(|data| unsafe { *data = 7 });
-    theirs.publish(1);
-    mine.wait(1);
-    // SAFETY: as above.
-    assert_eq!(theirs.data.with(|data| unsafe { *data }), 7);
+/// The barrier's words as `sync` keeps them, in memory that all share.
+struct Words<'a> {
+    members: &'a [Member],
+    me: usize,
+    epoch: u32,
+}
+
+impl Words<'_> {
+    fn slot(&self, of: usize, round: usize, digit: usize) -> &AtomicU64 {
+        &self.members[of].slots[(self.epoch & 1) as usize][round][digit]
+    }
+}
+
+impl arrival::Post for Words<'_> {
+    type Error = ();
+
+    fn tell(&self, round: usize, digit: usize, word: u64, to: usize) -> Result<(), ()> {
+        self.slot(to, round, digit).store(word, Ordering::Release);
+        Ok(())
+    }
+
+    fn fenced(&self) {}
+
+    fn ring(&self, to: usize) {
+        let pe = &self.members[to].pe;
+        park::ring(pe.bell(), &pe.kernel);
+    }
+
+    fn hear(&self, round: usize, digit: usize, _: usize) -> Result<u64, ()> {
+        let pe = &self.members[self.me].pe;
+        let slot = self.slot(self.me, round, digit);
+        let ready = || {
+            let word = slot.load(Ordering::Acquire);
+            arrival::accepts(word, self.epoch).then_some(word)
+        };
+        loop {
+            let mut found = ready();
+            if found.is_none() {
+                park::sleep(pe.bell(), &pe.kernel, Duration::MAX, &mut || {
+                    found = ready();
+                    found.is_some()
+                });
+            }
+            if let Some(word) = found {
+                return Ok(word);
+            }
+        }
+    }
+}
+
+/// All PEs run the epochs' barriers, whose calls are `digests[epoch - 1]`, the last PE failing in the
+/// first. What each stored before a barrier is seen after it, and all come to one verdict.
+fn barriers(pes: usize, radix: usize, rounds: usize, digests: &'static [u64]) {
+    let slots = || {
+        std::array::from_fn(|_| std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))))
+    };
+    let members: Arc<Vec<Member>> = Arc::new(
+        (0..pes)
+            .map(|_| Member {
+                pe: Pe::new(),
+                slots: slots(),
+            })
+            .collect(),
+    );
+    let run = move |members: &[Member], me: usize| {
+        for (epoch, &digest) in (1_u32..).zip(digests) {
+            if epoch == 1 {
+                // SAFETY: loom checks that no access races with another; the barrier orders them.
+                members[me].pe.data.with_mut(|data| unsafe { *data = 7 });
+            }
+            let shape = arrival::Shape {
+                me,
+                pes,
+                radix,
+                rounds,
+            };
+            let failed = epoch == 1 && me == pes - 1;
+            let known = digest | if failed { arrival::FAILED } else { 0 };
+            let words = Words { members, me, epoch };
+            let known = arrival::disseminate(&words, shape, epoch, known).unwrap();
+            assert_eq!(known & arrival::DIGEST, digest & arrival::DIGEST);
+            assert_eq!(known & arrival::FAILED != 0, epoch == 1);
+            assert_eq!(known & (arrival::MISMATCH | arrival::BROKEN), 0);
+            for other in members {
+                // SAFETY: as above; nobody writes it after the first barrier.
+                assert_eq!(other.pe.data.with(|data| unsafe { *data }), 7);
+            }
+        }
+    };
+    let others: Vec<_> = (1..pes)
+        .map(|me| {
+            let members = Arc::clone(&members);
+            thread::spawn(move || run(&members, me))
+        })
+        .collect();
+    run(&members, 0);
+    for other in others {
+        other.join().unwrap();
+    }
 }
 
 #[test]
-fn no_pe_sleeps_through_the_others_arrival_and_stores_are_seen() {
-    check(false, arrival);
+fn two_pes_arrive_and_see_each_others_stores() {
+    check(false, || barriers(2, 2, 1, &[5]));
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
 fn without_the_fence_a_pe_sleeps_through_an_arrival() {
-    check(true, arrival);
+    check(true, || barriers(2, 2, 1, &[5]));
+}
+
+/// Three epochs: the words of the first are used again by the third.
+#[test]
+fn words_are_used_again_without_mixing_epochs_up() {
+    bounded(2, || barriers(2, 2, 1, &[5, 6, 7]));
+}
+
+/// Three PEs in two rounds, so that one hears of another through the third.
+#[test]
+fn what_one_pe_knows_reaches_all_through_others() {
+    bounded(2, || barriers(3, 2, 2, &[5]));
+}
+
+fn bounded(preemptions: usize, model: fn()) {
+    WITHOUT_FENCES.set(false);
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
 }
 
 /// Two threads of one PE sleep on its bell; one publication wakes both.
