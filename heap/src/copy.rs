@@ -9,9 +9,9 @@
 //!
 //! # Order
 //!
-//! All accesses are relaxed: within one call no order is promised between words. Towards later
-//! stores and fences a copy's stores behave as ordinary stores do; non-temporal ones are fenced
-//! before the call returns.
+//! All accesses are relaxed: within one call no order is promised between words. Towards earlier and
+//! later stores and fences a copy's stores behave as ordinary stores do: non-temporal ones, which
+//! by themselves may pass both, are fenced on either side.
 //!
 //! # Formal status
 //!

@@ -204,7 +204,7 @@ macro_rules! routine {
         bulk: $bulk:expr,
         blocks: [$($block:expr),+], small_blocks: [$($small_block:expr),+],
         align: [$($align:expr),+],
-        finish: [$($finish:literal),*]
+        start: [$($start:literal),*], finish: [$($finish:literal),*]
     ) => {
         $(#[$doc])*
         ///
@@ -214,6 +214,7 @@ macro_rules! routine {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(dst: *mut u8, src: *const u8, len: usize) {
             naked_asm!(
+                $($start,)*
                 "test dil, 7",
                 "jnz 8f",
                 // The destination is a multiple of 8.
@@ -281,7 +282,7 @@ routine! {
         align!(16, "vmovdqu64 xmm16, [rsi]", "vmovdqu64 [rdi], xmm16"),
         align!(32, "vmovdqu64 ymm16, [rsi]", "vmovdqu64 [rdi], ymm16")
     ],
-    finish: []
+    start: [], finish: []
 }
 
 routine! {
@@ -313,12 +314,15 @@ routine! {
         align!(16, "vmovdqu xmm0, [rsi]", "vmovdqu [rdi], xmm0"),
         align!(32, "vmovdqu ymm0, [rsi]", "vmovdqu [rdi], ymm0")
     ],
-    finish: ["vzeroupper"]
+    start: [], finish: ["vzeroupper"]
 }
 
 /// Defines a routine that uses 16-byte vectors outside its bulk.
 macro_rules! routine_sse2 {
-    ($(#[$doc:meta])* $name:ident, bulk: $bulk:expr, finish: [$($finish:literal),*]) => {
+    (
+        $(#[$doc:meta])* $name:ident, bulk: $bulk:expr,
+        start: [$($start:literal),*], finish: [$($finish:literal),*]
+    ) => {
         routine! {
             $(#[$doc])* $name,
             bulk: $bulk,
@@ -346,7 +350,7 @@ macro_rules! routine_sse2 {
                 align!(32, "movdqu xmm0, [rsi]", "movdqu xmm1, [rsi + 16]",
                     "movdqu [rdi], xmm0", "movdqu [rdi + 16], xmm1")
             ],
-            finish: [$($finish),*]
+            start: [$($start),*], finish: [$($finish),*]
         }
     };
 }
@@ -399,21 +403,23 @@ routine_sse2! {
     /// Vectors of 16 bytes.
     copy_sse2,
     bulk: rounds_sse2!("movdqa"),
-    finish: []
+    start: [], finish: []
 }
 
 routine_sse2! {
-    /// Vectors of 16 bytes, stored past the caches.
+    /// Vectors of 16 bytes, stored past the caches. Such stores may pass ordinary ones both ways: the
+    /// first fence keeps them behind all that was stored before the call, which a peer that sees
+    /// them may rely on; the last one before all that is stored after it.
     copy_stream,
     bulk: rounds_sse2!("movntdq"),
-    finish: ["sfence"]
+    start: ["sfence"], finish: ["sfence"]
 }
 
 routine_sse2! {
     /// Words by `rep movsq`.
     copy_string,
     bulk: "mov rcx, rdx\nshr rcx, 3\nrep movsq\nand edx, 7\n",
-    finish: []
+    start: [], finish: []
 }
 
 /// See [`super::fill_zero`]: rdi = destination, rsi = length.
