@@ -27,12 +27,15 @@ impl Guardian {
         if child == 0 {
             guard(reader.as_raw_fd());
         }
-        let pid = Pid::from_raw(child)
-            .filter(|_| child > 0)
-            .ok_or_else(|| Error::Io {
-                action: "starting the guardian process",
-                source: std::io::Error::last_os_error(),
-            })?;
+        let failed = || Error::Io {
+            action: "starting the guardian process",
+            source: std::io::Error::last_os_error(),
+        };
+        // A failed fork's -1 is no process number.
+        if child < 0 {
+            return Err(failed());
+        }
+        let pid = Pid::from_raw(child).ok_or_else(failed)?;
         let guardian = Guardian {
             pid,
             _lifeline: writer,

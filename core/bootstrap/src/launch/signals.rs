@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::error::io;
 use crate::{Error, Result};
 
-/// What is caught and passed on to the PEs.
+/// What is caught and passed on to the PEs, as far as the launcher was not started with it ignored.
 const CAUGHT: [Signal; 9] = [
     Signal::INT,
     Signal::TERM,
@@ -33,7 +33,9 @@ impl Caught {
         // SAFETY: `sigemptyset` initialises the set, which the others then get initialised.
         let set = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
-            for signal in CAUGHT {
+            // What is ignored on entry (as nohup does, and shells for background jobs) stays so, for
+            // the PEs too, who inherit that.
+            for signal in CAUGHT.into_iter().filter(|signal| !is_ignored(*signal)) {
                 libc::sigaddset(set.as_mut_ptr(), signal.as_raw());
             }
             set.assume_init()
@@ -102,6 +104,15 @@ impl Drop for Caught {
             );
         }
     }
+}
+
+/// Whether this process ignores `signal`.
+fn is_ignored(signal: Signal) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: a null pointer changes nothing; `action` is a place for what is set now.
+    let code = unsafe { libc::sigaction(signal.as_raw(), std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: `sigaction` succeeded, so it has written the action.
+    code == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
 /// " (SIGKILL)", or nothing for a signal without a common name.

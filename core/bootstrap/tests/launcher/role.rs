@@ -162,13 +162,15 @@ pub fn pe(args: &[String]) -> ! {
             say("ready\n");
             wait_forever();
         }
-        // catch SIGNAL: says when it comes, and exits with 0.
+        // catch SIGNAL…: says which comes, and exits with 0.
         "catch" => {
             // SAFETY: the set is initialised by `sigemptyset` before it is used.
             let caught = unsafe {
                 let mut set = std::mem::zeroed();
                 libc::sigemptyset(&raw mut set);
-                libc::sigaddset(&raw mut set, number(1));
+                for index in 1..args.len() {
+                    libc::sigaddset(&raw mut set, number(index));
+                }
                 libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
                 joined().barrier().unwrap();
                 say("ready\n");

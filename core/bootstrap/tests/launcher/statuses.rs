@@ -42,6 +42,7 @@ pub const TESTS: &[Test] = &[
         a_stubborn_pe_is_killed_after_its_grace,
     ),
     ("signals_reach_all_pes", signals_reach_all_pes),
+    ("ignored_signals_stay_ignored", ignored_signals_stay_ignored),
     (
         "sigint_ends_the_job_without_blame",
         sigint_ends_the_job_without_blame,
@@ -223,6 +224,35 @@ fn signals_reach_all_pes() {
         assert_eq!(job.wait().code(), Some(0));
         job.expect_nothing_left();
     }
+}
+
+fn ignored_signals_stay_ignored() {
+    use std::os::unix::process::CommandExt;
+    let (mut command, mark) = Job::command(&format!(
+        "launch 3 -- catch {} {}",
+        libc::SIGHUP,
+        libc::SIGUSR1
+    ));
+    let ignore = || {
+        // SAFETY: ignoring a signal has no precondition.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+        Ok(())
+    };
+    // SAFETY: `ignore` makes one system call.
+    unsafe { command.pre_exec(ignore) };
+    let mut job = Job::of((command, mark));
+    let mut output = job.wait_ready(3);
+    job.signal(libc::SIGHUP);
+    // What came before is passed on before, and a PE that has both takes SIGHUP first.
+    job.signal(libc::SIGUSR1);
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    let mut lines: Vec<_> = rest.lines().collect();
+    lines.sort_unstable();
+    let expected = [0, 1, 2].map(|rank| format!("rank {rank} caught {}", libc::SIGUSR1));
+    assert_eq!(lines, expected);
+    assert_eq!(job.wait().code(), Some(0));
+    job.expect_nothing_left();
 }
 
 fn sigint_ends_the_job_without_blame() {
