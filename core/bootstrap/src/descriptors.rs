@@ -20,11 +20,17 @@ use crate::job_key::JobKey;
 use crate::{Error, PeerExit, Result};
 
 mod packet;
+#[cfg(test)]
+mod tests;
 
 use packet::{Received, receive, send, send_blocking};
 
 /// Longest time between looks at who has died.
 const SLICE: Duration = Duration::from_millis(100);
+/// Pause while the first rank's queue of connections is full: nothing tells when it has room.
+const QUEUE_PAUSE: Duration = Duration::from_millis(2);
+/// Connections that may wait for the first rank, unless the kernel's limit (somaxconn) is lower.
+const BACKLOG: i32 = 4096;
 const OPERATION: &str = "share_descriptors";
 
 /// Fails unless `among` is a list of different ranks of the job, `me` included.
@@ -195,10 +201,7 @@ impl<P: Peers> Exchange<'_, P> {
         let listener = new_socket()?;
         let address = abstract_address(&name)?;
         bind(&listener, &address).map_err(io("binding an abstract Unix socket"))?;
-        let backlog = i32::try_from(others.len())
-            .unwrap_or(i32::MAX)
-            .saturating_add(16);
-        listen(&listener, backlog).map_err(io("listening on an abstract Unix socket"))?;
+        listen(&listener, BACKLOG).map_err(io("listening on an abstract Unix socket"))?;
 
         let invitation = Invitation {
             turn: self.turn.clone(),
@@ -295,7 +298,7 @@ impl<P: Peers> Exchange<'_, P> {
                 }
                 Err(rustix::io::Errno::AGAIN) => return Ok(()),
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
-                Err(error) => return Err(io("accepting a PE's connection")(error)),
+                Err(error) => return Err(no_socket("accepting a PE's connection", error)),
             }
         }
     }
@@ -374,17 +377,7 @@ impl<P: Peers> Exchange<'_, P> {
 
     fn visit(&self, first: u32, mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
         let invitation = self.peers.hear(first, &self.turn, self.end)?;
-        let socket = new_socket()?;
-        match connect(&socket, &abstract_address(&invitation.name)?) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::CONNREFUSED) => {
-                self.check_gone()?;
-                let what =
-                    format!("rank {first}, which passes them on, gave up before this rank came");
-                return Err(Error::Descriptors { what });
-            }
-            Err(error) => return Err(io("connecting to an abstract Unix socket")(error)),
-        }
+        let socket = self.connect(first, &invitation)?;
         let hello = packet::hello(&invitation.key, self.peers.rank(), mine.len());
         send_blocking(&socket, &hello, mine, |waits| self.wait(waits), self.end)?;
 
@@ -427,9 +420,44 @@ impl<P: Peers> Exchange<'_, P> {
                 }
                 Received::End => {
                     self.check_gone()?;
-                    let what = format!("rank {first}, which passes them on, hung up");
+                    let what = format!(
+                        "rank {first}, which passes them on, hung up; its own error says why"
+                    );
                     return Err(Error::Descriptors { what });
                 }
+            }
+        }
+    }
+
+    /// A connection to the first rank.
+    fn connect(&self, first: u32, invitation: &Invitation) -> Result<OwnedFd> {
+        let start = Instant::now();
+        let socket = new_socket()?;
+        let address = abstract_address(&invitation.name)?;
+        loop {
+            match connect(&socket, &address) {
+                Ok(()) => return Ok(socket),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::CONNREFUSED) => {
+                    self.check_gone()?;
+                    let what = format!(
+                        "rank {first}, which passes them on, gave up before this rank came; its \
+                         own error says why"
+                    );
+                    return Err(Error::Descriptors { what });
+                }
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.check_gone()?;
+                    if Instant::now() >= self.end {
+                        return Err(Error::MissingRanks {
+                            operation: OPERATION,
+                            ranks: vec![first],
+                            waited: start.elapsed(),
+                        });
+                    }
+                    std::thread::sleep(QUEUE_PAUSE);
+                }
+                Err(error) => return Err(io("connecting to an abstract Unix socket")(error)),
             }
         }
     }
@@ -466,7 +494,22 @@ impl<P: Peers> Exchange<'_, P> {
 fn new_socket() -> Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-        .map_err(io("making a Unix socket"))
+        .map_err(|error| no_socket("making a Unix socket", error))
+}
+
+/// A socket could not be had, and how to mend that.
+fn no_socket(action: &'static str, error: rustix::io::Errno) -> Error {
+    let hint = match error {
+        rustix::io::Errno::MFILE => {
+            "this process may have no more open descriptors; raise its limit (ulimit -n), or start \
+             fewer PEs per host"
+        }
+        rustix::io::Errno::NFILE => "this host may have no more open files; raise fs.file-max",
+        _ => return io(action)(error),
+    };
+    Error::Descriptors {
+        what: format!("{action}: {error}; {hint}"),
+    }
 }
 
 fn abstract_address(name: &[u8; JobKey::LENGTH]) -> Result<SocketAddrUnix> {

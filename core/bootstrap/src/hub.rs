@@ -18,6 +18,8 @@ use crate::{Error, Result};
 mod member;
 mod server;
 mod stranger;
+#[cfg(test)]
+mod tests;
 
 /// A job ended by one of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ struct Control {
     ended: Vec<u32>,
     /// Thread: a rank ended the job.
     abort: Option<AbortNotice>,
+    /// Thread: the ranks whose connections ended without a goodbye, first to last.
+    lost: Vec<u32>,
     /// Thread: how many ranks are connected and have not left.
     present: usize,
     /// Thread: bytes that wait to be sent.
@@ -131,6 +135,12 @@ impl Hub {
         self.shared.lock().abort.clone()
     }
 
+    /// The ranks whose connections ended without a goodbye, first to last. No other rank has heard
+    /// of the first's end before it is the first here.
+    pub(crate) fn lost(&self) -> Vec<u32> {
+        self.shared.lock().lost.clone()
+    }
+
     /// Tells that `rank`'s process has ended: if it never came, the others need not wait for it.
     pub(crate) fn process_ended(&self, rank: u32) {
         self.shared.lock().ended.push(rank);
@@ -169,7 +179,7 @@ impl Drop for Hub {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the rendezvous' thread panicked");
+            crate::report::warn("the rendezvous' thread panicked");
         }
     }
 }

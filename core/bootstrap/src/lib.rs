@@ -17,6 +17,7 @@ mod in_process;
 mod job_key;
 mod launch;
 mod protocol;
+mod report;
 mod rounds;
 mod single;
 mod wake;

@@ -58,11 +58,24 @@ fn attempt(address: &str, hello: Hello, left: Duration) -> std::result::Result<T
     let mut failure = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
     for target in address.to_socket_addrs().map_err(Attempt::Failed)? {
         match TcpStream::connect_timeout(&target, left.min(Duration::from_secs(5))) {
+            Ok(stream) if is_own_end(&stream) => {
+                failure = std::io::Error::new(
+                    ErrorKind::ConnectionRefused,
+                    "nothing listens there (the connection met its own end)",
+                );
+            }
             Ok(stream) => return introduce(stream, hello, left),
             Err(error) => failure = error,
         }
     }
     Err(Attempt::Failed(failure))
+}
+
+/// Whether a connection's ends are one. While nothing listens on a port of the range that the kernel
+/// takes clients' ports from, a client on that host may get the port itself, and TCP then connects
+/// it to itself.
+fn is_own_end(stream: &TcpStream) -> bool {
+    matches!((stream.local_addr(), stream.peer_addr()), (Ok(own), Ok(other)) if own == other)
 }
 
 /// Says hello and reads exactly the answer's bytes.
@@ -97,5 +110,27 @@ fn introduce(
             what: "no answer to the hello".into(),
         })),
         Err(error) => Err(Attempt::Foreign(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_to_itself_is_recognised() {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        let stream = TcpStream::from(socket);
+        connect(&stream, &stream.local_addr().unwrap()).unwrap();
+        assert!(is_own_end(&stream));
+
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(!is_own_end(&stream));
     }
 }

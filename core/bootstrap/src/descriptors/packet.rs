@@ -81,7 +81,9 @@ pub(super) fn read_answer(packet: &[u8], ranks: usize) -> Result<Vec<usize>> {
             Err(Error::Descriptors { what })
         }
         _ => Err(Error::Descriptors {
-            what: "the first rank's answer is malformed".into(),
+            what: "the first rank's answer is malformed; all PEs must run the same version of \
+                   oxshmem"
+                .into(),
         }),
     }
 }

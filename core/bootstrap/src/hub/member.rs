@@ -30,6 +30,8 @@ pub(super) struct Member {
     pub(super) held: Option<(u32, Arc<[u8]>)>,
     /// Whether nothing more will come from it than what has come.
     pub(super) finished: bool,
+    /// Whether its process has ended, as the owner says: what is on its way is all there is.
+    pub(super) process_ended: bool,
     parser: FrameParser,
     outgoing: VecDeque<Arc<[u8]>>,
     /// Bytes of the first outgoing frame that are sent already.
@@ -44,6 +46,7 @@ impl Member {
             stream: None,
             held: None,
             finished: false,
+            process_ended: false,
             parser: FrameParser::default(),
             outgoing: VecDeque::new(),
             sent: 0,
@@ -119,6 +122,21 @@ impl Member {
                 Ok(true)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Reads all that is left of a connection that the other end has closed.
+    pub(super) fn fill_rest(&mut self, scratch: &mut [u8]) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        loop {
+            match stream.read(scratch) {
+                Ok(0) => return,
+                Ok(count) => self.parser.push(&scratch[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
         }
     }
 

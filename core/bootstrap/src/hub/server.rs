@@ -14,13 +14,17 @@ use super::{AbortNotice, Shared};
 use crate::fault::Fault;
 use crate::job_key::JobKey;
 use crate::protocol::{Frame, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
+use crate::report;
 use crate::rounds::{Rounds, Step};
 
-/// Connections that may be open without having said who they are; more push out the oldest.
+/// Connections that may be open without having said who they are; more push out the oldest that has
+/// said nothing.
 const MAX_STRANGERS: usize = 256;
+/// Connections taken before the others are looked at again.
+const MAX_ACCEPTS: usize = 64;
 /// Bytes that may wait for one rank before those that send to it are made to wait.
 const MAX_BACKLOG: usize = 4 << 20;
-/// How long new connections wait when the process has no descriptor left for them.
+/// How long new connections wait when there is no descriptor or place left for them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) struct Server {
@@ -31,6 +35,8 @@ pub(super) struct Server {
     strangers: Vec<Stranger>,
     rounds: Rounds,
     accept_after: Option<Instant>,
+    /// Whether the user has been told that connections cannot be accepted.
+    told_of_accept: bool,
     scratch: Vec<u8>,
 }
 
@@ -58,6 +64,7 @@ impl Server {
             strangers: Vec::new(),
             rounds: Rounds::new(size),
             accept_after: None,
+            told_of_accept: false,
             scratch: vec![0; 64 << 10],
         }
     }
@@ -67,7 +74,9 @@ impl Server {
             let ready = match self.wait() {
                 Ok(ready) => ready,
                 Err(error) => {
-                    tracing::error!("the rendezvous cannot wait for its connections: {error}");
+                    report::warn(&format!(
+                        "the rendezvous ends, since it cannot wait for its connections: {error}"
+                    ));
                     return;
                 }
             };
@@ -98,7 +107,9 @@ impl Server {
                 continue;
             };
             let mut events = PollFlags::empty();
+            // A held sender is not read from, yet its end is seen.
             events.set(PollFlags::IN, member.held.is_none());
+            events.set(PollFlags::RDHUP, member.held.is_some());
             events.set(PollFlags::OUT, member.backlog() > 0);
             sources.push(Source::Member(index));
             waits.push(PollFd::from_borrowed_fd(stream.as_fd(), events));
@@ -140,16 +151,27 @@ impl Server {
             (control.stop, std::mem::take(&mut control.ended))
         };
         for rank in ended {
-            let absent = |member: &Member| member.standing == Standing::Absent;
-            if self.members.get(rank as usize).is_some_and(absent) {
+            let index = rank as usize;
+            let Some(member) = self.members.get_mut(index) else {
+                continue;
+            };
+            member.process_ended = true;
+            if member.standing == Standing::Absent {
                 self.end(rank, false);
+            } else if member.held.is_some() {
+                // What it had yet to send may keep the end of its connection from coming.
+                self.obey(index);
             }
         }
         !stop
     }
 
     fn accept(&mut self) {
-        loop {
+        for _ in 0..MAX_ACCEPTS {
+            if !self.make_room() {
+                self.accept_after = Some(Instant::now() + ACCEPT_PAUSE);
+                return;
+            }
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     if stream.set_nonblocking(true).is_err() {
@@ -157,11 +179,9 @@ impl Server {
                     }
                     // Without it frames are late, never wrong.
                     let _ = stream.set_nodelay(true);
-                    if self.strangers.len() >= MAX_STRANGERS {
-                        // PEs speak at once, so the oldest silent one is none.
-                        self.strangers.remove(0);
-                    }
                     self.strangers.push(Stranger::new(stream, Instant::now()));
+                    // A PE speaks at once, so most have by now.
+                    self.meet(self.strangers.len() - 1);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error)
@@ -170,12 +190,35 @@ impl Server {
                         ErrorKind::Interrupted | ErrorKind::ConnectionAborted
                     ) => {}
                 Err(error) => {
-                    tracing::warn!("the rendezvous cannot accept a connection: {error}");
+                    if !std::mem::replace(&mut self.told_of_accept, true) {
+                        report::warn(&format!(
+                            "the rendezvous cannot accept a connection and keeps trying: {error}; \
+                             if it has no descriptors left, raise its limit (ulimit -n)"
+                        ));
+                    }
                     self.accept_after = Some(Instant::now() + ACCEPT_PAUSE);
                     return;
                 }
             }
         }
+    }
+
+    /// Makes room for one more stranger, at the cost of the oldest that has said nothing so far;
+    /// false if there is none.
+    fn make_room(&mut self) -> bool {
+        let mut index = 0;
+        while self.strangers.len() >= MAX_STRANGERS && index < self.strangers.len() {
+            let before = self.strangers.len();
+            self.meet(index);
+            if self.strangers.len() == before {
+                if self.strangers.get(index).is_some_and(Stranger::is_silent) {
+                    self.strangers.remove(index);
+                } else {
+                    index += 1;
+                }
+            }
+        }
+        self.strangers.len() < MAX_STRANGERS
     }
 
     /// Hears a stranger, and makes a member of it if it is one.
@@ -242,14 +285,16 @@ impl Server {
 
     /// Reads from a member and does what it says.
     fn serve(&mut self, index: usize, events: PollFlags) {
-        if !events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        let end = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+        if !events.intersects(PollFlags::IN | end) {
             return;
         }
         let Some(member) = self.members.get_mut(index) else {
             return;
         };
         let open = if member.held.is_some() {
-            // It is not read from; what is reported here is its end.
+            // What is reported here is its end, so there is only so much left to read.
+            member.fill_rest(&mut self.scratch);
             Ok(false)
         } else {
             member.fill(&mut self.scratch)
@@ -288,7 +333,7 @@ impl Server {
                     return;
                 }
                 Err(error) => {
-                    tracing::error!(rank = index, "dropped a PE's connection: {error}");
+                    report::warn(&format!("dropped rank {index}'s connection: {error}"));
                     self.disconnect(index);
                     return;
                 }
@@ -353,16 +398,22 @@ impl Server {
             | Frame::Failed { .. }
             | Frame::Exit { .. } => "a frame that only the rendezvous sends",
         };
-        tracing::error!(rank, "dropped a PE's connection: it sent {broken}");
+        report::warn(&format!(
+            "dropped rank {rank}'s connection: it sent {broken}; all PEs and the launcher must be \
+             the same version of oxshmem"
+        ));
         self.disconnect(index);
     }
 
-    /// Queues a message, or holds it (and its sender) while its target has too much to take.
+    /// Queues a message, or holds it (and its sender) while its target has too much to take. One
+    /// that has ended is not held: it sends no more, and all shall hear of its end.
     fn pass_on(&mut self, from: usize, to: u32, frame: Arc<[u8]>) {
+        let over = |sender: &Member| sender.finished || sender.process_ended;
+        let ended = self.members.get(from).is_none_or(over);
         let Some(target) = self.members.get_mut(to as usize) else {
             return;
         };
-        if target.listens() && target.backlog() > MAX_BACKLOG {
+        if !ended && target.listens() && target.backlog() > MAX_BACKLOG {
             if let Some(sender) = self.members.get_mut(from) {
                 sender.held = Some((to, frame));
             }
@@ -424,6 +475,8 @@ impl Server {
         let died = member.standing == Standing::Present;
         member.disconnect();
         if died && let Ok(rank) = u32::try_from(index) {
+            // Before the others are told, so that the owner finds it before their failures.
+            self.shared.lock().lost.push(rank);
             self.end(rank, false);
         }
     }

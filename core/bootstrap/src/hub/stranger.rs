@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::protocol::{BadHello, Frame, HELLO_BYTES, Hello, version_refusal};
+use crate::report;
 
 /// How long a connection may take to say its hello.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,6 +47,11 @@ impl Stranger {
         self.until
     }
 
+    /// Whether nothing has been heard from it.
+    pub(super) fn is_silent(&self) -> bool {
+        self.filled == 0
+    }
+
     /// Reads what has come.
     pub(super) fn listen(&mut self) -> Identity {
         while self.filled < HELLO_BYTES {
@@ -73,7 +79,11 @@ impl Stranger {
 
     /// Says why it may not join, and hangs up.
     pub(super) fn refuse(mut self, why: String) {
-        tracing::warn!(peer = ?self.stream.peer_addr().ok(), "refused a connection: {why}");
+        let peer = self
+            .stream
+            .peer_addr()
+            .map_or_else(|_| "unknown".into(), |peer| peer.to_string());
+        report::warn(&format!("refused a connection from {peer}: {why}"));
         // A new connection's send buffer holds this; if not, the other end is in worse trouble.
         let _ = self.stream.write_all(&Frame::Refusal(why).encode());
         let _ = self.stream.shutdown(Shutdown::Write);

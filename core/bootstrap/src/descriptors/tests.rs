@@ -1,0 +1,109 @@
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Rank 1 of two; tells when it is asked who has gone.
+struct Pair {
+    asked: Mutex<Sender<()>>,
+    gone: Option<PeerExit>,
+}
+
+impl Peers for Pair {
+    fn rank(&self) -> u32 {
+        1
+    }
+
+    fn tell(&self, to: u32, _: &[u8]) -> Result<()> {
+        Err(Error::NoSuchRank { rank: to, size: 2 })
+    }
+
+    fn hear(&self, from: u32, _: &Turn, _: Instant) -> Result<Invitation> {
+        Err(Error::NoSuchRank {
+            rank: from,
+            size: 2,
+        })
+    }
+
+    fn gone(&self, _: &[u32]) -> Option<PeerExit> {
+        let _ = self.asked.lock().unwrap().send(());
+        self.gone
+    }
+}
+
+fn turn() -> Turn {
+    Turn {
+        list: vec![0, 1],
+        count: 0,
+    }
+}
+
+/// A socket whose queue of connections is full, its invitation, and the connections.
+fn full_queue() -> (OwnedFd, Invitation, Vec<OwnedFd>) {
+    let invitation = Invitation {
+        turn: turn(),
+        name: *JobKey::random().unwrap().bytes(),
+        key: JobKey::random().unwrap(),
+    };
+    let address = abstract_address(&invitation.name).unwrap();
+    let listener = new_socket().unwrap();
+    bind(&listener, &address).unwrap();
+    listen(&listener, 1).unwrap();
+    let mut queued = Vec::new();
+    loop {
+        let socket = new_socket().unwrap();
+        match connect(&socket, &address) {
+            Ok(()) => queued.push(socket),
+            Err(error) => {
+                assert_eq!(error, rustix::io::Errno::AGAIN);
+                return (listener, invitation, queued);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_queue_of_connections_is_waited_for() {
+    let (listener, invitation, queued) = full_queue();
+    let (asked, asks) = channel();
+    let peers = Pair {
+        asked: Mutex::new(asked),
+        gone: None,
+    };
+    let exchange = Exchange {
+        peers: &peers,
+        among: &[0, 1],
+        turn: turn(),
+        end: Instant::now() + PATIENCE,
+    };
+    std::thread::scope(|scope| {
+        let visitor = scope.spawn(|| exchange.connect(0, &invitation));
+        asks.recv_timeout(PATIENCE).expect("it met a full queue");
+        for _ in &queued {
+            accept_with(&listener, SocketFlags::CLOEXEC).unwrap();
+        }
+        visitor.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_full_queue_is_not_waited_for_when_a_peer_has_gone() {
+    let (_listener, invitation, _queued) = full_queue();
+    let peers = Pair {
+        asked: Mutex::new(channel().0),
+        gone: Some(PeerExit {
+            rank: 0,
+            orderly: false,
+        }),
+    };
+    let exchange = Exchange {
+        peers: &peers,
+        among: &[0, 1],
+        turn: turn(),
+        end: Instant::now() + PATIENCE,
+    };
+    let error = exchange.connect(0, &invitation).unwrap_err();
+    assert!(matches!(error, Error::PeerGone { rank: 0, .. }), "{error}");
+}
