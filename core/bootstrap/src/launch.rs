@@ -77,6 +77,9 @@ pub enum Ending {
     Signalled(i32),
     /// Nobody reads the output any more.
     OutputClosed,
+    /// The output could not be written, for instance because the disk is full: the system's error
+    /// number.
+    OutputFailed(i32),
 }
 
 /// A job's end.
@@ -84,8 +87,9 @@ pub enum Ending {
 #[non_exhaustive]
 pub struct Outcome {
     /// The status that the launching program exits with: 0, or the first failing PE's (128 + its
-    /// signal), the abort's, 124 after a timeout, 128 + the signal that ended the launcher, or 141
-    /// (as by SIGPIPE) when nobody reads the output.
+    /// signal), the abort's (or 1 where its low byte, which is all that a process can have, is 0), 124
+    /// after a timeout, 128 + the signal that ended the launcher, 141 (as by SIGPIPE) when nobody
+    /// reads the output, or 1 when it cannot be written.
     pub status: i32,
     /// Why it ended.
     pub ending: Ending,
@@ -205,10 +209,13 @@ impl Ending {
         match self {
             Ending::Success => 0,
             Ending::Failed { how, .. } => how.status(),
+            // A process's status is the low byte, and an aborted job has not succeeded.
+            Ending::Aborted(notice) if notice.status.to_le_bytes()[0] == 0 => 1,
             Ending::Aborted(notice) => notice.status,
             Ending::TimedOut { .. } => 124,
             Ending::Signalled(signal) => 128 + signal,
             Ending::OutputClosed => 128 + libc::SIGPIPE,
+            Ending::OutputFailed(_) => 1,
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Lines {
     rank: u32,
     pipe: Option<OwnedFd>,
     begun: Vec<u8>,
+    /// Where only so much more is to be read: how much.
+    left: Option<usize>,
 }
 
 impl Lines {
@@ -21,6 +23,7 @@ impl Lines {
             rank,
             pipe,
             begun: Vec::new(),
+            left: None,
         }
     }
 
@@ -32,9 +35,18 @@ impl Lines {
     /// Reads once and passes whole lines on; false if there was nothing to read.
     pub(super) fn read(&mut self, scratch: &mut [u8], sink: &mut Sink) -> bool {
         let Some(pipe) = &self.pipe else { return false };
-        match rustix::io::read(pipe, &mut *scratch) {
+        let most = self
+            .left
+            .map_or(scratch.len(), |left| left.min(scratch.len()));
+        match rustix::io::read(pipe, &mut scratch[..most]) {
             Ok(0) => self.finish(sink),
-            Ok(count) => self.take(&scratch[..count], sink),
+            Ok(count) => {
+                self.take(&scratch[..count], sink);
+                self.left = self.left.map(|left| left - count);
+                if self.left == Some(0) {
+                    self.finish(sink);
+                }
+            }
             Err(rustix::io::Errno::AGAIN) => return false,
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => {
@@ -61,8 +73,21 @@ impl Lines {
         }
     }
 
+    /// From now on reads what has been written already, and takes that for the stream's end.
+    pub(super) fn end_with_what_came(&mut self, sink: &mut Sink) {
+        let Some(pipe) = &self.pipe else { return };
+        let came = rustix::io::ioctl_fionread(pipe).unwrap_or_else(|error| {
+            tracing::warn!(rank = self.rank, "cannot tell how much a PE wrote: {error}");
+            0
+        });
+        self.left = usize::try_from(came).ok();
+        if came == 0 {
+            self.finish(sink);
+        }
+    }
+
     /// The stream's end: passes on what was said without a line's end.
-    pub(super) fn finish(&mut self, sink: &mut Sink) {
+    fn finish(&mut self, sink: &mut Sink) {
         self.pipe = None;
         self.pass_on(sink);
         self.begun = Vec::new();

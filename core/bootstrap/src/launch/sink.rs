@@ -10,13 +10,15 @@ use rustix::net::SendFlags;
 
 /// Bytes that may wait before the PEs are made to wait.
 const ENOUGH: usize = 64 << 10;
-/// Bytes that a pipe or terminal takes without blocking when it says that it is writable.
+/// Bytes that a pipe or terminal takes whole, and without blocking, when it says that it is
+/// writable.
 const SAFE_WRITE: usize = 4096;
 
 /// A stream that text is written to without ever waiting for its reader.
 ///
 /// The stream is shared with whoever started the launcher, so it is not made non-blocking; instead,
-/// no more is written than it has room for.
+/// no more is written than it has room for. It may be the other stream's too: a line of up to 4 KiB
+/// is written at once.
 pub(super) struct Sink {
     stream: BorrowedFd<'static>,
     kind: FileType,
@@ -25,7 +27,7 @@ pub(super) struct Sink {
     written: usize,
     /// Whose line has begun and not ended.
     open_line: Option<Source>,
-    closed: bool,
+    fault: Option<Errno>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl Sink {
             waiting,
             written,
             open_line: None,
-            closed: false,
+            fault: None,
         }
     }
 
@@ -64,9 +66,9 @@ impl Sink {
         self.waiting.len() - self.written
     }
 
-    /// Whether the reader is gone.
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed
+    /// Why nothing more can be written, if so: with `PIPE`, the reader is gone.
+    pub(super) fn fault(&self) -> Option<Errno> {
+        self.fault
     }
 
     pub(super) fn stream(&self) -> BorrowedFd<'static> {
@@ -87,7 +89,7 @@ impl Sink {
     }
 
     fn append(&mut self, source: Source, text: &[u8]) {
-        if self.closed || text.is_empty() {
+        if self.fault.is_some() || text.is_empty() {
             return;
         }
         if self.open_line.is_some_and(|owner| owner != source) {
@@ -118,15 +120,15 @@ impl Sink {
                     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                     rustix::net::send(self.stream, bytes, flags)
                 }
-                _ => rustix::io::write(self.stream, &bytes[..bytes.len().min(SAFE_WRITE)]),
+                _ => rustix::io::write(self.stream, piece(bytes)),
             };
             match result {
                 Ok(count) => self.written += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                Err(_) => {
+                Err(error) => {
                     // Nobody reads, or nothing can be stored: say no more.
-                    self.closed = true;
+                    self.fault = Some(error);
                     self.written = self.waiting.len();
                 }
             }
@@ -151,4 +153,14 @@ impl Sink {
         };
         matches!(poll(&mut wait, Some(&now)), Ok(1..))
     }
+}
+
+/// What is written at once: whole lines, as far as they are not too long.
+fn piece(bytes: &[u8]) -> &[u8] {
+    if bytes.len() <= SAFE_WRITE {
+        return bytes;
+    }
+    let start = &bytes[..SAFE_WRITE];
+    let end = start.iter().rposition(|byte| *byte == b'\n');
+    &start[..end.map_or(SAFE_WRITE, |last| last + 1)]
 }

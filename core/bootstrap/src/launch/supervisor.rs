@@ -18,7 +18,9 @@ use crate::hub::Hub;
 
 /// Between the polite request to end and the kill, when a PE has failed.
 const GRACE: Duration = Duration::from_millis(500);
-/// The same, when the launcher itself was asked to end.
+/// How long the end of a process is waited for whose connection ended before another PE failed.
+const SUSPENSE: Duration = Duration::from_millis(100);
+/// Between the polite request to end and the kill, when the launcher itself was asked to end.
 const GRACE_AFTER_TERM: Duration = Duration::from_secs(3);
 
 pub(super) struct Supervisor {
@@ -34,6 +36,8 @@ pub(super) struct Supervisor {
     timeout: Option<(Instant, Duration)>,
     /// When those that still run are killed.
     kill_at: Option<Instant>,
+    /// A PE has failed, but another's connection ended before: when that one is waited for no more.
+    judge_at: Option<Instant>,
     /// The last signal that told the launcher to end, and how many such came.
     told_to_end: Option<Signal>,
     requests: u32,
@@ -79,6 +83,7 @@ impl Supervisor {
             scratch: vec![0; 64 << 10],
             timeout,
             kill_at: None,
+            judge_at: None,
             told_to_end: None,
             requests: 0,
             ending: None,
@@ -87,10 +92,8 @@ impl Supervisor {
 
     pub(super) fn run(mut self) -> Result<Outcome> {
         while self.pes.iter().any(|pe| pe.ended.is_none()) {
-            let due = [self.timeout.map(|(at, _)| at), self.kill_at]
-                .into_iter()
-                .flatten()
-                .min();
+            let due = [self.timeout.map(|(at, _)| at), self.kill_at, self.judge_at];
+            let due = due.into_iter().flatten().min();
             self.step(due, true)?;
             self.check_times();
         }
@@ -145,9 +148,7 @@ impl Supervisor {
         }
         self.stdout.flush();
         self.stderr.flush();
-        if self.stdout.is_closed() && self.ending.is_none() {
-            self.end(Ending::OutputClosed, None);
-        }
+        self.check_output();
         Ok(())
     }
 
@@ -226,28 +227,53 @@ impl Supervisor {
         }
     }
 
-    /// Some PEs have ended: finds the first to fail among them.
+    /// Some PEs have ended: ends the job if one failed, and names the first that did.
     fn check_ends(&mut self) {
+        // An abort makes PEs exit, and it is told before they do.
+        self.check_abort();
         if self.ending.is_some() {
             return;
         }
-        // An abort makes PEs exit, and it is told before they do.
-        self.check_abort();
-        // Of several found at once, one that was killed is more likely to have come first.
-        let failed = |pe: &&Pe| pe.ended.is_some_and(|how| !how.succeeded());
-        let order = |pe: &&Pe| (!matches!(pe.ended, Some(How::Signal(_))), pe.rank);
-        let Some(pe) = self.pes.iter().filter(failed).min_by_key(order) else {
+        let Some((rank, how)) = self.first_failed() else {
             return;
         };
-        let Some(how) = pe.ended else { return };
-        if let (Some(told), How::Signal(by)) = (self.told_to_end, how)
-            && (by == told.as_raw() || by == libc::SIGKILL)
-        {
+        if let Some(told) = self.told_to_end.filter(|told| explains(*told, how)) {
             self.end(Ending::Signalled(told.as_raw()), None);
             return;
         }
-        let why = format!("PE {} (pid {}) {}", pe.rank, pe.pid(), how.in_words());
-        self.end(Ending::Failed { rank: pe.rank, how }, Some(&why));
+        let now = Instant::now();
+        if self.has_suspect() && *self.judge_at.get_or_insert(now + SUSPENSE) > now {
+            return;
+        }
+        let pid = self
+            .pes
+            .iter()
+            .find(|pe| pe.rank == rank)
+            .map_or(0, Pe::pid);
+        let why = format!("PE {rank} (pid {pid}) {}", how.in_words());
+        self.end(Ending::Failed { rank, how }, Some(&why));
+    }
+
+    /// The PE that failed first, as far as that can be told now.
+    fn first_failed(&self) -> Option<(u32, How)> {
+        let lost = self.hub.lost();
+        let failed = |pe: &Pe| Some((pe.rank, pe.ended.filter(|how| !how.succeeded())?));
+        let order = |(rank, how): &(u32, How)| {
+            // The others may have failed because of the first whose connection ended.
+            let place = lost.iter().position(|lost| lost == rank);
+            // Of those that had none, one that was killed is more likely to have come first.
+            let exited = !matches!(how, How::Signal(_));
+            (place.unwrap_or(usize::MAX), exited, *rank)
+        };
+        self.pes.iter().filter_map(failed).min_by_key(order)
+    }
+
+    /// Whether the first PE whose connection ended, but for those that have ended well, still runs.
+    fn has_suspect(&self) -> bool {
+        let pe = |rank: u32| self.pes.iter().find(|pe| pe.rank == rank);
+        let lost = self.hub.lost();
+        let mut ends = lost.into_iter().filter_map(pe).map(|pe| pe.ended);
+        ends.find(|end| !end.is_some_and(How::succeeded)) == Some(None)
     }
 
     fn heed_signals(&mut self) -> Result<()> {
@@ -277,6 +303,20 @@ impl Supervisor {
         Ok(())
     }
 
+    /// Ends the job if its output goes nowhere.
+    fn check_output(&mut self) {
+        let Some(fault) = self.stdout.fault().filter(|_| self.ending.is_none()) else {
+            return;
+        };
+        if fault == rustix::io::Errno::PIPE {
+            self.end(Ending::OutputClosed, None);
+        } else {
+            let why = std::io::Error::from(fault);
+            self.stderr.say(&format!("cannot write the output: {why}"));
+            self.end(Ending::OutputFailed(fault.raw_os_error()), None);
+        }
+    }
+
     fn check_times(&mut self) {
         let now = Instant::now();
         if let Some((_, limit)) = self.timeout.filter(|(at, _)| *at <= now) {
@@ -291,6 +331,10 @@ impl Supervisor {
                 self.end(Ending::TimedOut { running }, None);
             }
         }
+        if self.judge_at.is_some_and(|at| at <= now) {
+            self.check_ends();
+            self.judge_at = None;
+        }
         if self.kill_at.is_some_and(|at| at <= now) {
             self.kill_at = None;
             self.guardian.signal(Signal::KILL);
@@ -303,8 +347,15 @@ impl Supervisor {
         self.guardian.signal(Signal::KILL);
         self.input = None;
         let requests = self.requests;
-        // One that was told to end does not wait long for a reader that has stopped.
-        let give_up = self.told_to_end.map(|_| Instant::now() + GRACE);
+        // One that was to end does not wait long for a reader that has stopped.
+        let is_late = matches!(self.ending, Some(Ending::TimedOut { .. }));
+        let hurry = is_late || self.told_to_end.is_some();
+        let give_up = hurry.then(|| Instant::now() + GRACE);
+        // What left the group, and still writes, is not heard.
+        for pe in &mut self.pes {
+            pe.stdout.end_with_what_came(&mut self.stdout);
+            pe.stderr.end_with_what_came(&mut self.stderr);
+        }
         let mut finished = false;
         while !(finished && self.stdout.is_empty() && self.stderr.is_empty()) {
             if self.requests > requests || give_up.is_some_and(|at| at <= Instant::now()) {
@@ -323,21 +374,26 @@ impl Supervisor {
                     break;
                 }
             }
-            if !more {
-                // What left the group and still holds a pipe open is not waited for.
-                for pe in &mut self.pes {
-                    pe.stdout.finish(&mut self.stdout);
-                    pe.stderr.finish(&mut self.stderr);
-                }
-                finished = true;
-            }
+            finished = !more;
             self.stdout.flush();
             self.stderr.flush();
-        }
-        if self.stdout.is_closed() && self.ending.is_none() {
-            self.ending = Some(Ending::OutputClosed);
+            self.check_output();
         }
         Ok(())
+    }
+}
+
+/// Whether a PE that ended so did because the launcher was told to end, and told the PEs.
+fn explains(told: Signal, how: How) -> bool {
+    match told {
+        // A program may go on after these; where it does, its later failures are its own.
+        Signal::INT | Signal::QUIT => {
+            let by = [told.as_raw(), libc::SIGKILL];
+            by.iter()
+                .any(|by| how == How::Signal(*by) || how == How::Exit(128 + by))
+        }
+        // All are to end, and some may fail because others have.
+        _ => true,
     }
 }
 

@@ -13,6 +13,10 @@ pub const TESTS: &[Test] = &[
         stdin_is_passed_on_as_it_comes,
     ),
     ("lines_stay_whole_under_load", lines_stay_whole_under_load),
+    (
+        "lines_stay_whole_when_both_streams_are_one",
+        lines_stay_whole_when_both_streams_are_one,
+    ),
     ("lines_are_tagged_if_asked", lines_are_tagged_if_asked),
     ("long_lines_come_whole", long_lines_come_whole),
     (
@@ -23,6 +27,18 @@ pub const TESTS: &[Test] = &[
     (
         "a_closed_output_ends_the_job_quietly",
         a_closed_output_ends_the_job_quietly,
+    ),
+    (
+        "an_output_that_cannot_be_written_is_told",
+        an_output_that_cannot_be_written_is_told,
+    ),
+    (
+        "a_process_that_left_the_job_does_not_keep_it",
+        a_process_that_left_the_job_does_not_keep_it,
+    ),
+    (
+        "a_reader_that_stopped_does_not_keep_a_job_that_took_too_long",
+        a_reader_that_stopped_does_not_keep_a_job_that_took_too_long,
     ),
 ];
 
@@ -78,6 +94,26 @@ fn lines_stay_whole_under_load() {
         counts[usize::from(letter - b'a')] += 1;
     }
     assert_eq!(counts, [2000; 7]);
+}
+
+fn lines_stay_whole_when_both_streams_are_one() {
+    let (mut output, input) = std::io::pipe().unwrap();
+    let (mut command, mark) = Job::command("launch 4 -- both 1500 130");
+    command.stdout(input.try_clone().unwrap()).stderr(input);
+    let job = Job::of((command, mark));
+    let mut text = String::new();
+    output.read_to_string(&mut text).unwrap();
+    let mut counts = [0; 4];
+    for line in text.lines() {
+        let letter = line.as_bytes()[0];
+        assert!(
+            line.len() == 130 && line.bytes().all(|byte| byte == letter),
+            "mixed: {line}"
+        );
+        counts[usize::from(letter - b'a')] += 1;
+    }
+    assert_eq!(counts, [3000; 4]);
+    assert_eq!(job.finish().status.code(), Some(0));
 }
 
 fn lines_are_tagged_if_asked() {
@@ -155,4 +191,29 @@ fn a_closed_output_ends_the_job_quietly() {
     let finished = job.finish();
     assert_eq!(finished.status.code(), Some(141));
     assert_eq!(finished.stderr, "");
+}
+
+fn an_output_that_cannot_be_written_is_told() {
+    // One ends before its output is written, the other when it cannot be.
+    for role in ["text something", "endless"] {
+        let (mut command, mark) = Job::command(&format!("launch 2 -- {role}"));
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        command.stdout(full.unwrap());
+        let finished = Job::of((command, mark)).finish();
+        assert_eq!(finished.status.code(), Some(1), "{finished:?}");
+        let start = "oxshmem run: cannot write the output: No space left";
+        assert!(finished.stderr.starts_with(start), "{finished:?}");
+        assert_eq!(finished.stderr.lines().count(), 1, "{finished:?}");
+    }
+}
+
+fn a_process_that_left_the_job_does_not_keep_it() {
+    let finished = Job::run("launch 2 -- stray");
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+}
+
+fn a_reader_that_stopped_does_not_keep_a_job_that_took_too_long() {
+    let mut job = Job::start("launch 2 --timeout 300 -- endless");
+    assert_eq!(job.wait().code(), Some(124));
+    job.expect_nothing_left();
 }

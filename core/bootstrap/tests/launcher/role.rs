@@ -81,6 +81,16 @@ fn say(text: &str) {
     out.flush().unwrap();
 }
 
+/// Whether a process has neither ended nor been reaped.
+fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| {
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| !rest.starts_with('Z'))
+    })
+}
+
 /// `pe ROLE ARGS…`.
 pub fn pe(args: &[String]) -> ! {
     let number = |index: usize| args[index].parse::<i32>().unwrap();
@@ -131,6 +141,45 @@ pub fn pe(args: &[String]) -> ! {
                 let error = job.barrier().unwrap_err();
                 say(&format!("{error}\n"));
             }
+        }
+        // first RANK STATUS: that rank's connection ends; the others exit with 1 when they hear of
+        // it, and only when one has does that rank's process end too.
+        "first" => {
+            let job = joined();
+            let pids = job.allgather(&std::process::id().to_ne_bytes()).unwrap();
+            if is_rank(1) {
+                drop(job);
+                let other = u32::from_ne_bytes(pids[0].as_slice().try_into().unwrap());
+                crate::job::until("rank 0 has ended", || !runs(other));
+                exit(number(2));
+            }
+            job.barrier().unwrap_err();
+            exit(1);
+        }
+        // crash RANK SIGNAL: that rank is killed so, and the others exit with 1 when they hear.
+        "crash" => {
+            let job = joined();
+            job.barrier().unwrap();
+            if is_rank(1) {
+                // SAFETY: raising a signal in one's own process has no precondition.
+                unsafe { libc::raise(number(2)) };
+            }
+            job.barrier().unwrap_err();
+            exit(1);
+        }
+        // quit: exits with 5 when told to end.
+        "quit" => {
+            // SAFETY: `_exit` may be called in a signal handler.
+            unsafe {
+                extern "C" fn quit(_: i32) {
+                    // SAFETY: as above.
+                    unsafe { libc::_exit(5) }
+                }
+                libc::signal(libc::SIGTERM, quit as extern "C" fn(i32) as usize);
+            }
+            joined().barrier().unwrap();
+            say("ready\n");
+            wait_forever();
         }
         // abort RANK STATUS
         "abort" => {
@@ -204,6 +253,31 @@ pub fn pe(args: &[String]) -> ! {
                 std::io::stdout().write_all(piece).unwrap();
                 std::io::stdout().flush().unwrap();
             }
+        }
+        // both COUNT LENGTH: lines to stdout and stderr in turns, in one piece.
+        "both" => {
+            let letter = char::from(b'a' + u8::try_from(rank()).unwrap());
+            let line = letter
+                .to_string()
+                .repeat(usize::try_from(number(2)).unwrap())
+                + "\n";
+            for _ in 0..number(1) {
+                say(&line);
+                std::io::stderr().write_all(line.as_bytes()).unwrap();
+            }
+        }
+        // stray: leaves a process that writes until nobody reads, in no group of the job.
+        "stray" => {
+            use std::os::unix::process::CommandExt;
+            let mut command = Command::new("yes");
+            // SAFETY: `setsid` is a system call that needs nothing of this process.
+            unsafe {
+                command.pre_exec(|| {
+                    libc::setsid();
+                    Ok(())
+                });
+            }
+            command.spawn().unwrap();
         }
         // text TEXT: as it is, without a line's end.
         "text" => say(&args[1]),

@@ -18,6 +18,14 @@ pub const TESTS: &[Test] = &[
         the_first_failing_pe_gives_the_status,
     ),
     (
+        "a_pe_whose_end_made_others_fail_is_the_one_named",
+        a_pe_whose_end_made_others_fail_is_the_one_named,
+    ),
+    (
+        "failures_after_sigterm_are_not_blamed",
+        failures_after_sigterm_are_not_blamed,
+    ),
+    (
         "a_killed_pe_is_named_with_its_signal",
         a_killed_pe_is_named_with_its_signal,
     ),
@@ -32,6 +40,10 @@ pub const TESTS: &[Test] = &[
     (
         "an_abort_ends_the_job_with_its_status",
         an_abort_ends_the_job_with_its_status,
+    ),
+    (
+        "an_aborted_job_never_has_status_zero",
+        an_aborted_job_never_has_status_zero,
     ),
     (
         "a_timeout_names_who_was_running",
@@ -152,6 +164,30 @@ fn the_first_failing_pe_gives_the_status() {
     assert_eq!(said.lines().count(), 1);
 }
 
+fn a_pe_whose_end_made_others_fail_is_the_one_named() {
+    for (role, status, how) in [
+        ("first 3 7", 7, "exited with status 7"),
+        ("crash 3 6", 128 + 6, "was killed by signal 6 (SIGABRT)"),
+    ] {
+        for _ in 0..5 {
+            let (code, said) = code(&format!("launch 4 -- {role}"));
+            assert_eq!(code, Some(status), "{role}: {said}");
+            assert!(said.starts_with("oxshmem run: PE 3 (pid "), "{said}");
+            assert!(said.contains(how), "{said}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+    }
+}
+
+fn failures_after_sigterm_are_not_blamed() {
+    let mut job = Job::start("launch 3 -- quit");
+    let _output = job.wait_ready(3);
+    job.signal(libc::SIGTERM);
+    let finished = job.finish();
+    assert_eq!(finished.status.code(), Some(128 + 15), "{finished:?}");
+    assert_eq!(finished.stderr, "");
+}
+
 fn a_killed_pe_is_named_with_its_signal() {
     let (code, said) = code("launch 4 -- kill 3 9");
     assert_eq!(code, Some(128 + 9));
@@ -166,8 +202,12 @@ fn a_killed_pe_is_named_with_its_signal() {
 fn a_pe_that_never_joins_fails_the_others_calls() {
     let finished = Job::run("launch 3 -- absent 1");
     assert_eq!(finished.status.code(), Some(0));
-    let expected = "barrier needs rank 1, which has died (its connection closed)\n";
-    assert_eq!(finished.stdout, expected.repeat(2));
+    let expected = "barrier needs rank 1, which has died (its connection closed)";
+    let said: Vec<_> = finished.stdout.lines().collect();
+    assert!(
+        said.len() == 2 && said.iter().all(|line| line.starts_with(expected)),
+        "{finished:?}"
+    );
 }
 
 fn a_pe_that_exits_without_goodbye_has_died() {
@@ -190,6 +230,14 @@ fn an_abort_ends_the_job_with_its_status() {
     assert!(finished.stderr.starts_with(line), "{finished:?}");
     assert_eq!(finished.stderr.lines().count(), 1, "{finished:?}");
     assert_eq!(finished.stdout, "", "abort does not return");
+}
+
+fn an_aborted_job_never_has_status_zero() {
+    for status in [0, 256, -256] {
+        let (code, said) = code(&format!("launch 2 -- abort 1 {status}"));
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(&format!("with status {status}: ")), "{said}");
+    }
 }
 
 fn a_timeout_names_who_was_running() {
