@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, recv};
 
-use crate::delivery::{Delivery, join_service};
+use crate::delivery::{Delivery, MAX_WAITING_BYTES, join_service};
 use crate::descriptors::{self, Exchange};
 use crate::error::io;
 use crate::fault::Fault;
@@ -203,7 +203,13 @@ impl Link {
             }
             let Some(left) = end.checked_duration_since(Instant::now()) else {
                 let waited = deadline + GRACE;
-                let why = format!("it did not answer within {waited:.1?}");
+                let mut why = format!("it did not answer within {waited:.1?}");
+                if self.delivery.is_full() {
+                    why.push_str(&format!(
+                        "; this PE stopped listening to it with {MAX_WAITING_BYTES} bytes of \
+                         messages and no handler for them: call on_message earlier"
+                    ));
+                }
                 return Err(Error::HubLost { operation, why });
             };
             let waited = self.changed.wait_timeout(state, left);
@@ -225,10 +231,16 @@ impl Link {
         let mut scratch = vec![0; 16 << 10];
         end.1 = loop {
             self.delivery.deliver();
-            let (readable, woken) = (PollFlags::IN, PollFlags::IN);
+            // With too many messages and no handler nothing more is read, so that senders wait,
+            // until one is set (which wakes) or the rendezvous ends.
+            let readable = if self.delivery.is_full() {
+                PollFlags::RDHUP
+            } else {
+                PollFlags::IN
+            };
             let mut waits = [
                 PollFd::new(&self.stream, readable),
-                PollFd::new(&self.wake, woken),
+                PollFd::new(&self.wake, PollFlags::IN),
             ];
             match poll(&mut waits, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -239,6 +251,9 @@ impl Link {
                 if self.lock().closing {
                     break "this PE closed it".to_owned();
                 }
+            }
+            if waits[0].revents().is_empty() {
+                continue;
             }
             match recv(&self.stream, scratch.as_mut_slice(), RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => break "it closed the connection".to_owned(),

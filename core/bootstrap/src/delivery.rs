@@ -3,8 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::{Error, ExitHandler, MessageHandler, PeerExit, Result};
+
+/// Bytes of messages that may wait for a handler to be set before more are held back.
+pub(crate) const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// What waits for its handler, and the handlers.
 ///
@@ -19,6 +23,8 @@ pub(crate) struct Delivery {
 #[derive(Default)]
 struct Queues {
     messages: VecDeque<(u32, Vec<u8>)>,
+    /// Bytes of all messages.
+    bytes: usize,
     exits: VecDeque<PeerExit>,
     on_message: Option<Arc<MessageHandler>>,
     on_exit: Option<Arc<ExitHandler>>,
@@ -37,11 +43,17 @@ impl Queues {
         if let Some(handler) = &self.on_message
             && let Some((from, bytes)) = self.messages.pop_front()
         {
+            self.bytes -= bytes.len();
             return Some(Event::Message(Arc::clone(handler), from, bytes));
         }
         let handler = self.on_exit.as_ref()?;
         let exit = self.exits.pop_front()?;
         Some(Event::Exit(Arc::clone(handler), exit))
+    }
+
+    /// Whether so much waits for a handler that no more is to come.
+    fn full(&self) -> bool {
+        self.on_message.is_none() && !self.closed && self.bytes >= MAX_WAITING_BYTES
     }
 }
 
@@ -66,7 +78,23 @@ impl Delivery {
     }
 
     pub(crate) fn push_message(&self, from: u32, bytes: Vec<u8>) {
-        self.update(|queues| queues.messages.push_back((from, bytes)));
+        self.update(|queues| {
+            queues.bytes += bytes.len();
+            queues.messages.push_back((from, bytes));
+        });
+    }
+
+    /// Whether so much waits for a handler that no more messages are to come.
+    pub(crate) fn is_full(&self) -> bool {
+        self.lock().full()
+    }
+
+    /// Waits at most `limit` until it is not [full](Delivery::is_full); false if it still is.
+    pub(crate) fn wait_for_room(&self, limit: Duration) -> bool {
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), limit, |queues| queues.full());
+        !waited.unwrap_or_else(PoisonError::into_inner).0.full()
     }
 
     pub(crate) fn push_exit(&self, exit: PeerExit) {
@@ -143,7 +171,7 @@ impl Delivery {
 /// bootstrap it belongs to): then it ends by itself when the handler returns.
 pub(crate) fn join_service(service: JoinHandle<()>) {
     if service.thread().id() != std::thread::current().id() && service.join().is_err() {
-        tracing::error!("a message or exit handler panicked");
+        crate::report::warn("a message or exit handler panicked");
     }
 }
 
@@ -188,6 +216,24 @@ mod tests {
             events.try_iter().collect::<Vec<_>>(),
             [(1, 10), (1, 11), (1, 0)]
         );
+    }
+
+    #[test]
+    fn messages_without_a_handler_fill_it_until_one_is_set() {
+        let delivery = Delivery::default();
+        for _ in 0..4 {
+            assert!(delivery.wait_for_room(Duration::ZERO));
+            delivery.push_message(1, vec![0; MAX_WAITING_BYTES / 4]);
+        }
+        assert!(delivery.is_full() && !delivery.wait_for_room(Duration::ZERO));
+        let (seen, count) = mpsc::channel();
+        delivery
+            .set_on_message(Box::new(move |_, bytes| seen.send(bytes.len()).unwrap()))
+            .unwrap();
+        assert!(!delivery.is_full());
+        delivery.deliver();
+        assert_eq!(count.try_iter().sum::<usize>(), MAX_WAITING_BYTES);
+        assert_eq!(delivery.lock().bytes, 0);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use crate::delivery::MAX_WAITING_BYTES;
+
 /// Why a bootstrap or launcher call failed, where, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -88,7 +90,11 @@ pub enum Error {
     /// A rank that the call needs has left the job or died.
     #[error(
         "{operation} needs rank {rank}, which {}",
-        if *.orderly { "has left the job" } else { "has died (its connection closed)" }
+        if *.orderly {
+            "has left the job; let every PE make its last such call before any leaves"
+        } else {
+            "has died (its connection closed); its own output or the launcher's report says why"
+        }
     )]
     PeerGone {
         /// The call.
@@ -110,7 +116,10 @@ pub enum Error {
         what: String,
     },
     /// The rendezvous is gone, so no peer can be reached through it any more.
-    #[error("{operation}: the job's rendezvous is lost ({why}); the launcher or rank 0 has ended")]
+    #[error(
+        "{operation}: the job's rendezvous is lost ({why}); the launcher or rank 0 has \
+             ended or cannot be reached: see its output, and start the job again"
+    )]
     HubLost {
         /// The call.
         operation: &'static str,
@@ -118,7 +127,10 @@ pub enum Error {
         why: String,
     },
     /// The job is being ended.
-    #[error("{operation}: rank {by} aborted the job with status {status}: {why}")]
+    #[error(
+        "{operation}: rank {by} aborted the job with status {status}: {why}; mend that and start \
+             the job again"
+    )]
     Aborted {
         /// The call.
         operation: &'static str,
@@ -130,7 +142,10 @@ pub enum Error {
         why: String,
     },
     /// This PE has said goodbye already.
-    #[error("{operation} was called after leave(): this PE is no part of the job any more")]
+    #[error(
+        "{operation} was called after leave(): this PE is no part of the job any more; leave \
+             last"
+    )]
     Left {
         /// The call.
         operation: &'static str,
@@ -152,6 +167,16 @@ pub enum Error {
         bytes: usize,
         /// How much it takes.
         limit: usize,
+    },
+    /// A rank has too many messages waiting and no handler for them.
+    #[error(
+        "send: {} MiB of messages wait at rank {rank}, which has no handler for them; it is to \
+         call on_message before others send so much",
+        MAX_WAITING_BYTES >> 20
+    )]
+    Unheard {
+        /// Who was sent to.
+        rank: u32,
     },
     /// A handler was set twice.
     #[error("{which} may be called once only: a handler is set already")]
@@ -182,7 +207,7 @@ pub enum Error {
         source: io::Error,
     },
     /// An operating-system call failed.
-    #[error("{action}: {source}")]
+    #[error("{action}: {source}; {}", remedy(.source))]
     Io {
         /// What was being done.
         action: &'static str,
@@ -199,6 +224,31 @@ pub(crate) fn io<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> 
     move |source| Error::Io {
         action,
         source: source.into(),
+    }
+}
+
+/// What to do about an operating system's error.
+fn remedy(error: &io::Error) -> &'static str {
+    use rustix::io::Errno;
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE) => "raise this process's limit on open descriptors (ulimit -n)",
+        Some(Errno::NFILE) => "raise the host's limit on open files (sysctl fs.file-max)",
+        Some(Errno::AGAIN) => {
+            "raise the limits on processes and threads (ulimit -u, the control group's pids.max)"
+        }
+        Some(Errno::NOMEM | Errno::NOBUFS) => {
+            "the host is out of memory: start fewer PEs or end other programs"
+        }
+        Some(Errno::TOOMANYREFS) => {
+            "too many descriptors are on their way between processes: raise ulimit -n"
+        }
+        Some(Errno::PERM | Errno::ACCESS) => {
+            "this user, container or sandbox may not do that: permit it, or run the job elsewhere"
+        }
+        Some(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {
+            "this kernel or sandbox lacks what oxshmem needs (Linux 5.3 or later)"
+        }
+        _ => "the operating system's words say what is missing",
     }
 }
 
@@ -221,7 +271,13 @@ pub(crate) fn ranks_in_words(ranks: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::ranks_in_words;
+    use super::{Error, io, ranks_in_words};
+
+    #[test]
+    fn an_operating_systems_error_comes_with_a_remedy() {
+        let error: Error = io("making a socket")(rustix::io::Errno::MFILE);
+        assert!(error.to_string().contains("ulimit -n"), "{error}");
+    }
 
     #[test]
     fn rank_lists_read_well() {

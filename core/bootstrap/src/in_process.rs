@@ -14,6 +14,9 @@ use crate::protocol::{Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
 use crate::rounds::{Rounds, Step};
 use crate::{Bootstrap, DEFAULT_DEADLINE, Error, ExitHandler, MessageHandler, PeerExit, Result};
 
+/// Longest time between looks at who has ended, while a message waits for room.
+const ROOM_SLICE: Duration = Duration::from_millis(100);
+
 /// A PE that is a thread: one of a [`group`](InProcess::group).
 ///
 /// Dropping it without [`leave`](Bootstrap::leave) counts as dying. [`abort`](Bootstrap::abort)
@@ -254,14 +257,24 @@ impl Bootstrap for InProcess {
                 limit,
             });
         }
-        let state = self.check(operation)?;
-        if let Some(exit) = state.ended.iter().find(|exit| exit.rank == to) {
-            return Err(Error::PeerGone {
-                operation,
-                rank: to,
-                orderly: exit.orderly,
-            });
-        }
+        let end = Instant::now() + self.group.deadline;
+        let _unchanged = loop {
+            let room = target.wait_for_room(ROOM_SLICE);
+            let state = self.check(operation)?;
+            if let Some(exit) = state.ended.iter().find(|exit| exit.rank == to) {
+                return Err(Error::PeerGone {
+                    operation,
+                    rank: to,
+                    orderly: exit.orderly,
+                });
+            }
+            if room {
+                break state;
+            }
+            if Instant::now() >= end {
+                return Err(Error::Unheard { rank: to });
+            }
+        };
         // Still under the lock, so that no message comes after its sender's end.
         target.push_message(self.rank, message.to_vec());
         Ok(())

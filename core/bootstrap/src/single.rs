@@ -67,6 +67,9 @@ impl Bootstrap for Single {
                 limit,
             });
         }
+        if self.delivery.is_full() {
+            return Err(Error::Unheard { rank: 0 });
+        }
         self.delivery.push_message(0, message.to_vec());
         Ok(())
     }

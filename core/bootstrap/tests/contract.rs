@@ -186,6 +186,43 @@ fn a_flood_of_messages_arrives_whole_at_a_slow_handler() {
 }
 
 #[test]
+fn more_messages_than_may_wait_for_a_handler_arrive_once_it_is_set() {
+    on_each(2, PATIENCE, |pes| {
+        let (sent, progress) = mpsc::channel();
+        let (seen, messages) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let pes = &*pes;
+            scope.spawn(move || {
+                for count in 0..100u8 {
+                    pes[0].send(1, &vec![count; 1 << 20]).unwrap();
+                    sent.send(()).unwrap();
+                }
+            });
+            for _ in 0..64 {
+                progress.recv_timeout(PATIENCE).unwrap();
+            }
+            pes[1]
+                .on_message(Box::new(move |_, bytes| {
+                    seen.send((bytes.len(), bytes[0])).unwrap_or(())
+                }))
+                .unwrap();
+            for count in 0..100u8 {
+                assert_eq!(messages.recv_timeout(PATIENCE).unwrap(), (1 << 20, count));
+            }
+        });
+    });
+}
+
+#[test]
+fn a_sender_that_nobody_will_hear_gets_an_error() {
+    let pes = thread_group(2, Duration::from_millis(300));
+    let error = (0..100)
+        .find_map(|_| pes[0].send(1, &vec![0; 1 << 20]).err())
+        .unwrap();
+    assert!(matches!(error, Error::Unheard { rank: 1, .. }), "{error}");
+}
+
+#[test]
 fn handlers_may_send() {
     on_each(2, PATIENCE, |pes| {
         let echo = Arc::downgrade(&pes[1]);
