@@ -277,7 +277,8 @@ pub fn pe(args: &[String]) -> ! {
                     Ok(())
                 });
             }
-            command.spawn().unwrap();
+            let mut child = command.spawn().unwrap();
+            assert_eq!(child.try_wait().unwrap(), None);
         }
         // text TEXT: as it is, without a line's end.
         "text" => say(&args[1]),
