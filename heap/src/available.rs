@@ -127,8 +127,7 @@ fn levels(root: &Path) -> Vec<Level> {
         };
         let top = root.join(at.strip_prefix('/').unwrap_or(at));
         // Seen from another namespace the path may lie outside the mount: then its top counts.
-        let below = path.strip_prefix(from.trim_end_matches('/')).unwrap_or("");
-        let below = Path::new(below.trim_start_matches('/'));
+        let below = Path::new(path).strip_prefix(from).unwrap_or(Path::new(""));
         if below.components().any(|part| part.as_os_str() == "..") {
             levels.push(Level {
                 directory: top,
@@ -247,6 +246,26 @@ mod tests {
         );
         let memory = Available::read(&root.0).unwrap();
         assert_eq!((memory.total, memory.free), (5_000_000, 0));
+    }
+
+    #[test]
+    fn a_group_whose_name_only_begins_like_the_mounted_one_is_not_below_it() {
+        let root = Root::new(
+            "names",
+            &[
+                MEMINFO,
+                ("proc/self/cgroup", "0::/jobs\n"),
+                (
+                    "proc/self/mountinfo",
+                    "30 23 0:26 /job /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+                ),
+                ("sys/fs/cgroup/memory.max", "4000000\n"),
+                ("sys/fs/cgroup/memory.current", "3000000\n"),
+                ("sys/fs/cgroup/s/memory.max", "5\n"),
+                ("sys/fs/cgroup/s/memory.current", "5\n"),
+            ],
+        );
+        assert_eq!(Available::read(&root.0).unwrap().free, 1_000_000);
     }
 
     #[test]

@@ -25,7 +25,8 @@ pub enum Error {
     },
     /// More was asked for than the heap may ever hold.
     #[error(
-        "the heap would need {wanted} bytes, its limit is {limit}: set a higher limit for the job"
+        "the heap would need {wanted} bytes, its limit is {limit}: raise OXSHMEM_SYMMETRIC_SIZE \
+         (or the size that the program asks for)"
     )]
     BeyondLimit {
         /// Bytes from the heap's start.
@@ -54,19 +55,42 @@ pub enum Error {
         why: String,
     },
     /// An offset that no block starts at.
-    #[error("no block starts at offset {offset}: it was freed before, or was never allocated")]
+    #[error(
+        "no block starts at offset {offset}: it was freed before, or was never allocated; free \
+         each allocation once, with what allocating it gave"
+    )]
     NotAllocated {
         /// The offset in the heap, in bytes.
         offset: usize,
     },
     /// The operating system refused.
-    #[error("{call}: {source}")]
+    #[error("{call}: {source}; {}", remedy(.source))]
     Os {
         /// The call that failed, with its important arguments.
         call: String,
         /// What it said.
         source: io::Error,
     },
+}
+
+/// What to do about an operating system's error.
+fn remedy(error: &io::Error) -> &'static str {
+    use rustix::io::Errno;
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE) => "raise this process's limit on open descriptors (ulimit -n)",
+        Some(Errno::NFILE) => "raise the host's limit on open files (sysctl fs.file-max)",
+        Some(Errno::NOMEM | Errno::NOSPC) => {
+            "use a smaller heap (OXSHMEM_SYMMETRIC_SIZE), or raise what bounds it (ulimit -v, the \
+             control group's memory.max, sysctl vm.max_map_count)"
+        }
+        Some(Errno::PERM | Errno::ACCESS) => {
+            "this container or sandbox may not do that: permit it, or run the job elsewhere"
+        }
+        Some(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {
+            "this kernel or sandbox lacks what oxshmem needs (memfd_create with seals, fallocate)"
+        }
+        _ => "use a smaller heap (OXSHMEM_SYMMETRIC_SIZE) if memory or address space is short",
+    }
 }
 
 impl Error {

@@ -9,6 +9,9 @@ use crate::{Error, Result};
 /// Assumed for explicit huge pages whose file does not tell their size.
 const HUGE: usize = 2 << 20;
 
+/// A peer's mapping is aligned to this much, or to a page, where there is no room to align it further.
+const LESS_ALIGN: usize = 2 << 20;
+
 /// No mapping's start is aligned to more than this; the search for such a start reserves as many
 /// bytes of address space for a moment.
 const MOST_ALIGN: usize = 1 << 40;
@@ -42,6 +45,31 @@ impl Mapping {
     /// so that no access within them is ever out of the file (which would be a SIGBUS). Fails with
     /// [`Error::BadDescriptor`] if not.
     pub fn of_descriptor(descriptor: BorrowedFd<'_>, len: usize) -> Result<Self> {
+        let page = Self::check(descriptor, len)?;
+        // Aligning takes more address space for a moment, and only this PE's own blocks need it.
+        let most = Self::most_align(len, page);
+        Self::map(descriptor, len, page, most)
+            .or_else(|_| Self::map(descriptor, len, page, LESS_ALIGN.max(page)))
+            .or_else(|_| Self::map(descriptor, len, page, page))
+    }
+
+    /// As [`of_descriptor`](Self::of_descriptor), for this PE's own segment. It starts at a multiple
+    /// of its length or more (up to 1 TiB): a block's address then has every alignment that its
+    /// offset has (M12), and huge pages fit.
+    pub(crate) fn of_own(descriptor: BorrowedFd<'_>, len: usize) -> Result<Self> {
+        let page = Self::check(descriptor, len)?;
+        Self::map(descriptor, len, page, Self::most_align(len, page))
+    }
+
+    fn most_align(len: usize, page: usize) -> usize {
+        len.checked_next_power_of_two()
+            .unwrap_or(MOST_ALIGN)
+            .min(MOST_ALIGN)
+            .max(page)
+    }
+
+    /// Fails unless the first `len` bytes of the file are there to stay; gives its pages' size.
+    fn check(descriptor: BorrowedFd<'_>, len: usize) -> Result<usize> {
         let bad = |why: String| Error::BadDescriptor { why };
         if len == 0 {
             return Err(bad("it is announced as empty".into()));
@@ -67,32 +95,27 @@ impl Mapping {
             .map_err(|e| bad(format!("fstatfs: {e}")))?
             .f_type;
         // f_type's type differs between architectures; the number fits 32 bits in all.
-        let page = if kind as u32 == HUGETLBFS_MAGIC {
+        Ok(if kind as u32 == HUGETLBFS_MAGIC {
             usize::try_from(stat.st_blksize).unwrap_or(HUGE)
         } else {
             rustix::param::page_size()
-        };
-        Self::map(descriptor, len, page)
+        })
     }
 
-    /// Maps `len` bytes of a file with pages of `page` bytes.
-    fn map(descriptor: BorrowedFd<'_>, len: usize, page: usize) -> Result<Self> {
-        let no_room = |source: io::Error| {
-            Error::os(
-                format!("mapping {len} bytes of a heap (see `ulimit -v` if memory is short)"),
-                source,
-            )
-        };
+    /// Maps `len` bytes of a file with pages of `page` bytes at a multiple of `align`, which is one
+    /// of `page`.
+    fn map(descriptor: BorrowedFd<'_>, len: usize, page: usize, align: usize) -> Result<Self> {
+        let no_room =
+            |source: io::Error| Error::os(format!("mapping {len} bytes of a heap"), source);
         let too_large = || no_room(io::ErrorKind::OutOfMemory.into());
-        // As far as the heap is long: a block's address then has every alignment that its offset
-        // has (M12), and huge pages fit.
-        let align = len
-            .checked_next_power_of_two()
-            .unwrap_or(MOST_ALIGN)
-            .min(MOST_ALIGN)
-            .max(page);
         let mapped = len.checked_next_multiple_of(page).ok_or_else(too_large)?;
-        let reserved = mapped.checked_add(align).ok_or_else(too_large)?;
+        // The kernel aligns to pages by itself (explicit huge ones it does not, in plain memory).
+        let slack = if align > rustix::param::page_size() {
+            align
+        } else {
+            0
+        };
+        let reserved = mapped.checked_add(slack).ok_or_else(too_large)?;
         // SAFETY: a new range, wherever the kernel likes; nothing can be in it yet.
         let range = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -206,6 +229,43 @@ mod tests {
                 7
             );
         }
+    }
+
+    /// Run by the next test, in a process of its own: the limit would harm the other tests.
+    #[test]
+    #[ignore = "lowers this process's limit on address space"]
+    fn in_little_address_space() {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        let len = 64 << 20;
+        let file = file(len as u64, SealFlags::SHRINK);
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
+        let limit = Some(pages * rustix::param::page_size() as u64 + (96 << 20));
+        let limit = Rlimit {
+            current: limit,
+            maximum: limit,
+        };
+        setrlimit(Resource::As, limit).unwrap();
+        let error = Mapping::of_own(file.as_fd(), len).unwrap_err().to_string();
+        assert!(error.contains("ulimit -v"), "{error}");
+        assert_eq!(
+            Mapping::of_descriptor(file.as_fd(), len).unwrap().len(),
+            len
+        );
+    }
+
+    #[test]
+    fn a_peers_segment_is_mapped_where_there_is_no_room_to_align_it() {
+        let name = "mapping::tests::in_little_address_space";
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", name])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{output:?}"
+        );
     }
 
     #[test]

@@ -24,7 +24,7 @@ const STEP: usize = 16 << 20;
 pub enum HugePages {
     /// What the kernel gives without being asked: ordinary pages, unless set otherwise.
     Off,
-    /// Huge pages where the kernel offers them on advice; ordinary ones where it doesn't.
+    /// Huge pages where the kernel gives shared memory such; ordinary ones where it doesn't.
     #[default]
     Transparent,
     /// Pages of 2 MiB from the pool that the administrator set aside; an error if it is too small.
@@ -134,7 +134,7 @@ impl Segment {
             .map_err(|errno| Error::os(format!("ftruncate to {size} bytes"), errno))?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
             .map_err(|errno| Error::os("sealing a memfd", errno))?;
-        let mapping = Mapping::of_descriptor(file.as_fd(), size)?;
+        let mapping = Mapping::of_own(file.as_fd(), size)?;
         let transparent = match options.huge_pages {
             HugePages::Transparent => advise_huge(&mapping),
             _ => Granted::NotAsked,
@@ -217,7 +217,7 @@ impl Segment {
         &self.mapping
     }
 
-    /// Whether the kernel may use transparent huge pages here.
+    /// Whether the kernel commits transparent huge pages here.
     #[must_use]
     pub fn transparent_huge_pages(&self) -> &Granted {
         &self.transparent
@@ -348,11 +348,24 @@ fn advise_huge(mapping: &Mapping) -> Granted {
     }
     let path = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
     match std::fs::read_to_string(path) {
-        Ok(text) if text.contains("[never]") || text.contains("[deny]") => {
-            Granted::No(format!("{path} says {}", text.trim()))
-        }
-        Ok(_) => Granted::Yes,
+        Ok(text) => huge_when_committed(path, text.trim()),
         Err(error) => Granted::No(format!("{path}: {error}")),
+    }
+}
+
+/// What becomes of memory that fallocate commits, by the kernel's setting for shared memory.
+fn huge_when_committed(path: &str, text: &str) -> Granted {
+    let mend = "as root, write `within_size` there to have huge pages";
+    if text.contains("[never]") || text.contains("[deny]") {
+        Granted::No(format!("{path} says {text}; {mend}"))
+    } else if text.contains("[advise]") {
+        // The advice is of a mapping, and fallocate knows of none.
+        Granted::No(format!(
+            "{path} says {text}: memory is committed in ordinary pages, which the kernel may join \
+             later; {mend} from the start"
+        ))
+    } else {
+        Granted::Yes
     }
 }
 
@@ -502,6 +515,21 @@ mod tests {
         let segment = segment(1 << 20);
         for size in [0, 4096, 2 << 20] {
             assert_eq!(ftruncate(&**segment.descriptor(), size), Err(Errno::PERM));
+        }
+    }
+
+    #[test]
+    fn huge_pages_are_claimed_only_where_committing_gives_them() {
+        for (setting, given) in [
+            ("[always] within_size advise never deny force", true),
+            ("always [within_size] advise never deny force", true),
+            ("always within_size advise never deny [force]", true),
+            ("always within_size [advise] never deny force", false),
+            ("always within_size advise [never] deny force", false),
+            ("always within_size advise never [deny] force", false),
+        ] {
+            let granted = huge_when_committed("shmem_enabled", setting);
+            assert_eq!(granted == Granted::Yes, given, "{setting}: {granted}");
         }
     }
 
