@@ -4,7 +4,8 @@
 //! table lists the cases, one matrix the settings: numbers of PEs; threads by load and store, in
 //! checked mode (lanes over the loopback transport), over the example transport; processes; both
 //! memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
-//! runs what it says. What ends worlds, or begins them oddly, is in `loss`, `worlds` and `kills`.
+//! runs what it says. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
+//! and `launched_kills`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,6 +15,7 @@ mod errors;
 mod heap;
 mod job;
 mod kills;
+mod launched_kills;
 mod loss;
 mod nbi;
 mod objects;
