@@ -59,6 +59,8 @@ impl fmt::Debug for Heap {
 
 /// The alignment of every block: a cache line, and enough for any type (M12).
 const ALIGN: u64 = 64;
+/// To more than this no heap's start is aligned.
+const MOST_ALIGN: usize = 1 << 40;
 /// The generation of what is never freed: the library's own words,
 pub(crate) const OWN: u32 = 0;
 /// and the program's statics.
@@ -251,11 +253,12 @@ impl World {
             limit,
             why,
         };
-        let placed = if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
+        let fits = (size_of::<usize>()..=MOST_ALIGN).contains(&align);
+        let placed = if !align.is_power_of_two() || !fits {
             Err(Error::Argument {
                 call,
                 what: format!(
-                    "alignment {align} is not a power of two and a multiple of {} bytes",
+                    "alignment {align} is not a power of two from {} to {MOST_ALIGN} bytes",
                     size_of::<usize>()
                 ),
             })
