@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use oxshmem_bootstrap::Launch;
+use oxshmem_bootstrap::{Error, Launch};
 use oxshmem_topo::Policy;
 
 mod program;
@@ -65,7 +65,25 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     launch.timeout = args.timeout;
     launch.tag_output = args.tag_output;
     launch.cpu_sets = oxshmem_topo::binding(args.pes as usize, args.bind)?;
-    Ok(exit_code(launch.run()?.status))
+    match launch.run() {
+        // What only the kernel can tell, such as a script whose interpreter is missing.
+        Err(error) if refused(&error) => {
+            eprintln!("oxshmem run: {error}");
+            Ok(program::NOT_EXECUTABLE.into())
+        }
+        done => Ok(exit_code(done?.status)),
+    }
+}
+
+/// Whether the kernel would not execute the program, which is there.
+fn refused(error: &Error) -> bool {
+    use rustix::io::Errno;
+    let Error::Program { source, .. } = error else {
+        return false;
+    };
+    let errno = Errno::from_io_error(source);
+    let refusals = [Errno::NOENT, Errno::NOEXEC, Errno::ACCESS, Errno::TXTBSY];
+    errno.is_some_and(|errno| refusals.contains(&errno))
 }
 
 /// A status as a process can have it.

@@ -28,6 +28,7 @@ impl Report {
     /// number, and its stderr is a terminal.
     pub fn new(launcher: Option<u32>, rows: usize) -> Self {
         let drawing = launcher.and_then(|pid| {
+            write_from_background();
             let terminal = terminal(pid, 2)?;
             let term = Term::read_write_pair(terminal.try_clone().ok()?, terminal);
             Some((
@@ -66,6 +67,13 @@ impl Report {
     pub fn done(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Lets this process write to the launcher's terminal, whose foreground group is not its own, also
+/// under `stty tostop`, which would stop it.
+fn write_from_background() {
+    // SAFETY: ignoring a signal runs no handler, and this signal means nothing to this command.
+    unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
 }
 
 /// What another process of this user has open as a descriptor, if that is a terminal.

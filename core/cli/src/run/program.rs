@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+/// The status where a program cannot be executed, as shells have it.
+pub const NOT_EXECUTABLE: u8 = 126;
+
 /// Why a program cannot be started.
 #[derive(Debug)]
 pub struct Refusal {
@@ -31,7 +34,10 @@ fn check_in(program: &OsStr, folders: &[PathBuf]) -> Result<(), Refusal> {
             let path = path.display();
             format!("{path} cannot be executed; `chmod +x {path}` if it is a program")
         };
-        Err(Refusal { status: 126, why })
+        Err(Refusal {
+            status: NOT_EXECUTABLE,
+            why,
+        })
     };
     let executable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
 

@@ -1,5 +1,6 @@
 //! `oxshmem run`.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use oxshmem_topo::{CpuSet, Machine, usable_cpus};
@@ -88,6 +89,16 @@ fn run_refuses_what_is_no_program_as_shells_do() {
     let (status, _, stderr) = run(&["run", "./Cargo.toml"]);
     assert_eq!(status, Some(126), "{stderr}");
     assert!(stderr.contains("chmod"), "{stderr}");
+
+    // It is there and may be executed, but what it needs is not there.
+    let name = format!("oxshmem-no-interpreter-{}", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    std::fs::write(&file, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (status, _, stderr) = run(&["run", "-n", "2", file.to_str().unwrap()]);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(status, Some(126), "{stderr}");
+    assert!(stderr.contains("cannot start"), "{stderr}");
 }
 
 #[test]
