@@ -16,6 +16,7 @@ use crate::error::io;
 use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::job_key::JobKey;
+use crate::launch::process_status;
 use crate::protocol::{
     Channel, Frame, FrameParser, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES,
 };
@@ -579,5 +580,5 @@ impl Drop for TcpBootstrap {
 /// hold any lock.
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: `_exit` takes no memory of ours and has no precondition.
-    unsafe { libc::_exit(status) }
+    unsafe { libc::_exit(process_status(status)) }
 }

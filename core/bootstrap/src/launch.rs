@@ -87,7 +87,7 @@ pub enum Ending {
 #[non_exhaustive]
 pub struct Outcome {
     /// The status that the launching program exits with: 0, or the first failing PE's (128 + its
-    /// signal), the abort's (or 1 where its low byte, which is all that a process can have, is 0), 124
+    /// signal), the abort's (or 1 where its low byte, which is all that a process can have, is 0 and it is not), 124
     /// after a timeout, 128 + the signal that ended the launcher, 141 (as by SIGPIPE) when nobody
     /// reads the output, or 1 when it cannot be written.
     pub status: i32,
@@ -204,14 +204,20 @@ impl How {
     }
 }
 
+/// The status with which a process can end: the low byte, but not 0 for what is not 0.
+pub(crate) fn process_status(status: i32) -> i32 {
+    match status.to_le_bytes()[0] {
+        0 if status != 0 => 1,
+        byte => byte.into(),
+    }
+}
+
 impl Ending {
     fn status(&self) -> i32 {
         match self {
             Ending::Success => 0,
             Ending::Failed { how, .. } => how.status(),
-            // A process's status is the low byte, and an aborted job has not succeeded.
-            Ending::Aborted(notice) if notice.status.to_le_bytes()[0] == 0 => 1,
-            Ending::Aborted(notice) => notice.status,
+            Ending::Aborted(notice) => process_status(notice.status),
             Ending::TimedOut { .. } => 124,
             Ending::Signalled(signal) => 128 + signal,
             Ending::OutputClosed => 128 + libc::SIGPIPE,
