@@ -204,7 +204,9 @@ impl Launched {
             (!mapped.any(|inode| traces.heaps.contains(&inode))).then_some(())
         });
         until(SOON, what("no abstract socket of the job"), || {
-            let table = fs::read_to_string("/proc/net/unix").unwrap();
+            // Other programs give their sockets any bytes for names.
+            let table = fs::read("/proc/net/unix").unwrap();
+            let table = String::from_utf8_lossy(&table);
             let named = table.lines().filter(|line| line.contains("@oxshmem"));
             let inode = |line: &str| line.split_whitespace().nth(6).map(str::to_owned);
             let mut inodes = named.filter_map(inode);
