@@ -158,9 +158,7 @@ pub(crate) fn join(
     // agreed limit, the bound of every Sym), and PEs access it through Span alone.
     let peers = unsafe { Peers::new(tag, visible) };
     let wire = Wire::new(opened, by_pe);
-    if !unmapped.is_empty() {
-        connect_lanes(bootstrap.as_ref(), &cards, &wire, &unmapped)?;
-    }
+    connect_lanes(bootstrap.as_ref(), &cards, &wire, &unmapped)?;
     hear_of_exits(bootstrap.as_ref(), &peers, &wire)?;
     let visibility = agree_on_routes(bootstrap.as_ref(), &routes)?;
     let spin = match config.spin {
@@ -407,6 +405,14 @@ fn connect_lanes(
         let towards_me = theirs
             .get(bootstrap.rank() as usize)
             .map_or(&[][..], Vec::as_slice);
+        if towards_me.is_empty() {
+            return Err(Error::Unreachable {
+                call: "init",
+                from: bootstrap.rank() as usize,
+                pe,
+                why: format!("{} is not how it reaches this PE", transport.name),
+            });
+        }
         transport.connect(pe, towards_me)?;
     }
     Ok(())
@@ -414,7 +420,10 @@ fn connect_lanes(
 
 /// From here on a PE's end reaches the table that waits look at.
 fn hear_of_exits(bootstrap: &dyn Bootstrap, peers: &Peers, wire: &Wire) -> Result<()> {
-    let lose = peers.loser();
+    let lose = Arc::new(peers.loser());
+    let gave_up = Arc::clone(&lose);
+    // The one message that is sent: see `give_up` in crate::sync.
+    bootstrap.on_message(Box::new(move |from, _| gave_up(from as usize, false)))?;
     let domains: Vec<_> = wire
         .transports
         .iter()

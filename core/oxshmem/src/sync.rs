@@ -353,10 +353,16 @@ impl World {
             let mut distance = 1;
             for round in 0..shape.rounds {
                 for k in shape.digits(distance) {
-                    // Who can't be told is lost, or has a way to this PE that failed as well.
                     if let Ok(slot) = self.inner.internal.slot(epoch, round, k) {
                         let to = (shape.me + k * distance) % shape.pes;
-                        let _ = self.tell("give_up", slot, arrival::word(epoch, BROKEN), to);
+                        match self.tell("give_up", slot, arrival::word(epoch, BROKEN), to) {
+                            Ok(()) | Err(Error::PeerLost { .. }) => {}
+                            // The way there has failed, but perhaps not the way back: by the
+                            // bootstrap it hears of this PE as of a lost one.
+                            Err(_) => {
+                                let _ = self.inner.bootstrap.send(to as u32, b"gave up");
+                            }
+                        }
                     }
                 }
                 distance *= shape.radix;

@@ -8,7 +8,7 @@ mod transfer;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{Completion, Domain, Lane, MemoryKind, Op, Pe, Region, RegionId, Status};
@@ -101,13 +101,13 @@ impl Opened {
         }
     }
 
-    /// Drops the lane, which waits until nothing outstanding touches local memory.
+    /// Drops the lane, which waits until nothing outstanding touches local memory. What it had not
+    /// completed stays noted, so that the next quiet says so.
     fn fail(&self, why: &Error) {
         let mut state = lock(&self.lane);
         if state.lane.take().is_some() {
             state.failure = why.to_string();
         }
-        state.dirty.clear();
     }
 }
 
@@ -154,6 +154,8 @@ impl World {
                 size: self.n_pes(),
             });
         }
+        // Who came here because it found no base finds why (Peers::loser).
+        fence(Ordering::Acquire);
         if self.peers.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });
         }
@@ -204,7 +206,10 @@ impl World {
             // SAFETY: the caller's promise.
             let posted = unsafe { lane.post(to, &[op]) };
             target = lane.counters(to).posted;
-            state.dirty.insert(pe);
+            // One operation is accepted or not. A full lane has others to be driven for.
+            if matches!(posted.status, Status::All) {
+                state.dirty.insert(pe);
+            }
             // Under the lock, after the insertion: `wire_quiet` relies on that order.
             self.inner.wire.busy.store(true, Ordering::Release);
             match posted.status {
@@ -291,9 +296,21 @@ impl World {
 
     /// Waits until all that was posted to `pe` is placed (M27).
     fn flush(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
-        if !lock(&via.lane).dirty.contains(&pe) {
+        let mut state = lock(&via.lane);
+        if !state.dirty.contains(&pe) {
             return Ok(());
         }
+        if state.lane.is_none() {
+            // Told once: what the lane had not completed is lost with it.
+            state.dirty.clear();
+            let (transport, why) = (via.name, state.failure.clone());
+            return Err(Error::LaneFailed {
+                call,
+                transport,
+                why,
+            });
+        }
+        drop(state);
         if self.guarantees(via).completion == Completion::Placed {
             let target = via.with_lane(call, |lane| Ok(lane.counters(Pe(pe as u32)).posted))?;
             let result = self.await_completions(call, via, pe, target);
@@ -322,11 +339,15 @@ impl World {
 
     /// Quiet for lanes, towards `only` or all.
     pub(crate) fn wire_quiet(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+        let mut first = Ok(());
         for via in &self.inner.wire.transports {
             for pe in self.dirty_pes(via, only) {
-                self.flush(call, via, pe)?;
+                // One that fails keeps none of the others from being completed.
+                let flushed = self.flush(call, via, pe);
+                first = first.and(flushed);
             }
         }
+        first?;
         self.end_under_way()?;
         // Cleared before the look: a thread that posts after the look sets it again.
         self.inner.wire.busy.store(false, Ordering::Relaxed);
@@ -382,8 +403,12 @@ impl World {
     /// Drops every lane, so that nothing outstanding touches local memory any more.
     pub(crate) fn wire_abandon(&self, why: &Error) {
         for via in &self.inner.wire.transports {
-            if !lock(&via.lane).dirty.is_empty() {
+            let dirty = self.dirty_pes(via, None);
+            // Operations to a lost PE were given up by the domain.
+            if dirty.iter().any(|&pe| !self.peers.is_lost(pe)) {
                 via.fail(why);
+                // The caller gets `why`.
+                lock(&via.lane).dirty.clear();
             }
         }
     }
