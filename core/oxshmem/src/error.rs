@@ -1,12 +1,13 @@
 //! What can go wrong, in words that say what, where and how to mend it.
 
+use std::fmt;
 use std::time::Duration;
 
 /// An oxshmem call's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A PE number that the job does not have.
@@ -244,4 +245,12 @@ pub enum Error {
     /// A transport failed.
     #[error(transparent)]
     Transport(#[from] oxshmem_transport::Error),
+}
+
+/// The same words as `Display`: a `main` that returns an error shows it by `Debug`, and the remedy is
+/// in the words.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
