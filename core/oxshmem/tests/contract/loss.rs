@@ -22,12 +22,16 @@ type Call = fn(&World, Sym<u64>, usize) -> Result<()>;
 
 fn the_last_one_ends(path: Path, n: usize, end: End, call: Call) {
     let survivors = AtomicUsize::new(0);
+    let allocated = AtomicUsize::new(0);
     let victim = n - 1;
     let run = || {
         spmd_with(Setting::new(path).builder(), n, |world| {
             let me = world.my_pe();
             let x = world.alloc_zeroed::<u64>(n)?;
+            allocated.fetch_add(1, Ordering::Relaxed);
             if me == victim {
+                // Who ends while others are in the allocation's barrier may end that.
+                poll(|| Ok(allocated.load(Ordering::Relaxed) == n))?;
                 if end == End::Panic {
                     std::panic::resume_unwind(Box::new("the victim's panic"));
                 }
