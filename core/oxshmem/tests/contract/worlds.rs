@@ -192,17 +192,22 @@ fn a_pe_that_gives_a_barrier_up_ends_collective_calls_for_all() {
     });
 }
 
-#[test]
-fn m19_a_note_taken_after_strided_puts_on_a_lane_still_counts() {
+/// Two PEs that map each other, and one that both reach by a lane.
+fn two_near_one_far() -> Vec<Builder> {
     let tiny = Arc::new(Tiny::default());
     let loopback = Arc::new(Loopback::new());
-    let builders = (0..3).map(|pe| {
+    let builder = |pe| {
         Setting::new(Path::Mapped)
             .builder()
             .transports(vec![Arc::clone(&loopback) as _, Arc::clone(&tiny) as _])
             .host_id(if pe == 2 { "far" } else { "near" })
-    });
-    each_with(builders.collect(), |world| {
+    };
+    (0..3).map(builder).collect()
+}
+
+#[test]
+fn m19_a_note_taken_after_strided_puts_on_a_lane_still_counts() {
+    each_with(two_near_one_far(), |world| {
         let world = world.unwrap();
         let x = world.alloc_zeroed::<u64>(8).unwrap();
         for _ in 0..10 {
@@ -253,15 +258,7 @@ fn m11_objects_of_no_bytes_are_freed_by_doing_nothing() {
 /// Two transports: the first that reaches a peer is taken, lanes carry what it can't map.
 #[test]
 fn m26_one_unmapped_route_makes_visibility_local_for_all() {
-    let tiny = Arc::new(Tiny::default());
-    let loopback = Arc::new(Loopback::new());
-    let builders = (0..3).map(|pe| {
-        Setting::new(Path::Mapped)
-            .builder()
-            .transports(vec![Arc::clone(&loopback) as _, Arc::clone(&tiny) as _])
-            .host_id(if pe == 2 { "far" } else { "near" })
-    });
-    each_with(builders.collect(), |world| {
+    each_with(two_near_one_far(), |world| {
         let world = world.unwrap();
         let me = world.my_pe();
         let mapped: Vec<bool> = world.routes().iter().map(|r| r.mapped).collect();
