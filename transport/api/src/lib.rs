@@ -27,6 +27,7 @@ mod error;
 mod guarantees;
 mod memory;
 mod op;
+mod schedule;
 mod traits;
 
 pub use capabilities::{AtomicLevel, AtomicTable, Capabilities, Limits, SignalSupport, WireUp};
@@ -34,6 +35,7 @@ pub use error::{Error, Result};
 pub use guarantees::{Completion, GpuFlush, Guarantees};
 pub use memory::{LocalKey, Memory, MemoryKind, RegionId};
 pub use op::{AtomicOp, Local, Op, Remote, SignalOp, Width};
+pub use schedule::{Accessor, Schedule};
 pub use traits::{
     Counters, Device, Domain, HostId, Job, Lane, Pe, Peer, Posted, Reach, Region, RemoteRegion,
     Status, Transport,

@@ -4,7 +4,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::{Capabilities, Error, Guarantees, LocalKey, Memory, MemoryKind, Op, RegionId, Result};
+use crate::{
+    Accessor, Capabilities, Error, Guarantees, LocalKey, Memory, MemoryKind, Op, RegionId, Result,
+    Schedule,
+};
 
 /// A processing element's number in its job: 0 up to the job's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,6 +132,17 @@ pub trait Domain: Send + Sync + fmt::Debug {
     /// Opens a lane, towards all PEs that this transport reaches.
     fn lane(&self) -> Result<Box<dyn Lane>>;
 
+    /// Makes what other PEs' operations have placed in this PE's memory of `kind` visible to its
+    /// processor, where [`GpuFlush::Target`](crate::GpuFlush) says that this is needed (M27).
+    fn make_visible(&self, _kind: MemoryKind) -> Result<()> {
+        Ok(())
+    }
+
+    /// Who decides when this PE's thread runs, where this transport simulates its PEs' machine.
+    fn schedule(&self) -> Option<Arc<dyn Schedule>> {
+        None
+    }
+
     /// Tells the domain that a PE has died or left. Operations to it then answer
     /// [`Error::PeerLost`], those outstanding are given up.
     fn peer_lost(&self, pe: Pe);
@@ -156,6 +170,12 @@ pub trait Region: Send + Sync + fmt::Debug {
 pub trait RemoteRegion: Send + Sync + fmt::Debug {
     /// Where this process can load and store it, if it can: valid while this object lives.
     fn mapped(&self) -> Option<NonNull<u8>>;
+
+    /// How this PE's CPU accesses it, where the transport simulates a mapping; then
+    /// [`mapped`](Self::mapped) gives none although [`Domain::reach`] said `Mapped`.
+    fn accessor(&self) -> Option<Arc<dyn Accessor>> {
+        None
+    }
 
     /// Bytes.
     fn len(&self) -> usize;

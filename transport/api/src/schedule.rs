@@ -1,0 +1,52 @@
+//! How a transport that simulates a machine takes part in when its PEs run and what they see.
+//!
+//! Real transports need none of this: their [`Domain`](crate::Domain)s give no schedule, their
+//! regions no accessor.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use crate::{AtomicOp, Width};
+
+/// Decides when one PE's thread runs, where all PEs are threads of one process.
+pub trait Schedule: Send + Sync + fmt::Debug {
+    /// Called before each call of the library and at each step of one: the thread may be held here
+    /// while other PEs, or operations under way, have their turn.
+    fn point(&self);
+
+    /// Called in a wait, after a look that found nothing, instead of yielding or sleeping. `false`
+    /// says that nothing can change any more: whatever is waited for will not come.
+    #[must_use]
+    fn idle(&self) -> bool;
+}
+
+/// One PE's CPU accesses to one region, where a transport simulates what a CPU may do with plain
+/// loads and stores instead of mapping the memory. Offsets are in bytes from the region's start; the
+/// caller keeps them within it, and aligned where a width says so.
+pub trait Accessor: Send + Sync + fmt::Debug {
+    /// Relaxed loads; each aligned word of up to 8 bytes at once.
+    fn load(&self, offset: u64, into: &mut [u8]);
+
+    /// Relaxed stores; each aligned word of up to 8 bytes at once.
+    fn store(&self, offset: u64, from: &[u8]);
+
+    /// Loads one word: relaxed, or acquire.
+    fn load_word(&self, offset: u64, width: Width, order: Ordering) -> u64;
+
+    /// Stores one word: relaxed, or release.
+    fn store_word(&self, offset: u64, width: Width, value: u64, order: Ordering);
+
+    /// An atomic read-modify-write; gives the old value.
+    fn update(
+        &self,
+        offset: u64,
+        width: Width,
+        op: AtomicOp,
+        operands: (u64, u64),
+        order: Ordering,
+    ) -> u64;
+
+    /// A fence of this PE's CPU, for accesses to all regions alike: acquire, release, both, or
+    /// sequentially consistent.
+    fn fence(&self, order: Ordering);
+}
