@@ -1,5 +1,10 @@
 //! Which transport reaches which PE, and why.
 
+mod ways;
+
+#[allow(unused_imports, reason = "the order engine is about to use it")]
+pub(crate) use ways::{Way, Ways};
+
 /// How one PE is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {

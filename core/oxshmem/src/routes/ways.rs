@@ -1,0 +1,82 @@
+//! The compact result of choosing routes: what each operation towards a PE looks at.
+
+use oxshmem_transport::MemoryKind;
+
+/// How one kind of operation reaches one kind of memory at one PE. The number is the index of the
+/// opened transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Way {
+    /// Not at all: there is no such memory there, or nothing that reaches it.
+    None,
+    /// By this PE's CPU, in memory that this transport mapped here or simulates as mapped;
+    /// [`Way::OWN`] where it is this PE's own memory and no transport is involved.
+    Mapped(u8),
+    /// By operations on this transport's lane.
+    Lane(u8),
+}
+
+impl Way {
+    /// The number in [`Way::Mapped`] of memory that is mapped without a transport.
+    pub(crate) const OWN: u8 = u8::MAX;
+
+    /// The index of the transport, whose lane can carry the operation too if the memory is mapped.
+    #[inline]
+    pub(crate) fn transport(self) -> Option<usize> {
+        match self {
+            Way::None | Way::Mapped(Self::OWN) => None,
+            Way::Mapped(index) | Way::Lane(index) => Some(index.into()),
+        }
+    }
+
+    pub(crate) fn is_mapped(self) -> bool {
+        matches!(self, Way::Mapped(_))
+    }
+}
+
+/// The ways to one PE. Puts and gets may take another than atomics: those need a transport that
+/// performs them as a CPU does (M28, M29); where none does, they have none, and the caller sends the
+/// target an active message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Ways {
+    pub host: Way,
+    pub host_atomics: Way,
+    pub gpu: Way,
+    pub gpu_atomics: Way,
+}
+
+impl Ways {
+    /// No way at all.
+    pub(crate) const NONE: Ways = Ways {
+        host: Way::None,
+        host_atomics: Way::None,
+        gpu: Way::None,
+        gpu_atomics: Way::None,
+    };
+
+    /// That of puts and gets.
+    #[inline]
+    pub(crate) fn copies(self, kind: MemoryKind) -> Way {
+        match kind {
+            MemoryKind::Cuda => self.gpu,
+            _ => self.host,
+        }
+    }
+
+    /// That of atomics.
+    #[inline]
+    pub(crate) fn atomics(self, kind: MemoryKind) -> Way {
+        match kind {
+            MemoryKind::Cuda => self.gpu_atomics,
+            _ => self.host_atomics,
+        }
+    }
+
+    /// Every transport that any of the ways takes.
+    pub(crate) fn transports(self) -> impl Iterator<Item = usize> {
+        [self.host, self.host_atomics, self.gpu, self.gpu_atomics]
+            .into_iter()
+            .filter_map(Way::transport)
+    }
+}
+
+const _: () = assert!(size_of::<Ways>() == 8);
