@@ -40,6 +40,11 @@ impl CpuSet {
         self.0.iter().copied()
     }
 
+    /// Whether each CPU of this set is in `other` too.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.len() <= other.len() && self.iter().all(|cpu| other.contains(cpu))
+    }
+
     /// The CPUs in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&cpu| other.contains(cpu)).collect())

@@ -35,6 +35,12 @@ pub enum Error {
         /// What was found.
         why: String,
     },
+    /// Text that is no PCI address.
+    #[error("{found} is no PCI address; write it as in 0000:3b:00.0")]
+    PciAddress {
+        /// What was found.
+        found: String,
+    },
     /// The system names no CPU that is online.
     #[error("{} names no CPU that is online", path.display())]
     NoCpus {

@@ -21,9 +21,12 @@
 //! # Ok::<(), oxshmem_topo::Error>(())
 //! ```
 
+mod bandwidth;
 mod binding;
 mod cgroup;
 mod cpu_set;
+mod devices;
+mod distance;
 mod error;
 #[cfg(test)]
 mod fixture;
@@ -31,14 +34,21 @@ mod host;
 #[cfg(feature = "hwloc")]
 mod hwloc;
 mod machine;
+mod pci;
 mod process;
 mod sysfs;
 mod table;
+mod topology;
 mod tree;
 
+pub use bandwidth::Bandwidth;
 pub use binding::{ParsePolicyError, Policy, binding};
 pub use cpu_set::CpuSet;
+pub use devices::{Bridge, Gpu, LinkLayer, Nic, NvLink, PciFunction, Place, Port, PortState};
+pub use distance::{Distance, End, Locality};
 pub use error::{Error, Result};
 pub use host::{boot_id, hostname};
 pub use machine::{Cache, Core, HugePages, Machine, NumaNode, Source};
+pub use pci::PciAddress;
 pub use process::{UsableCpus, nearest_node, usable_cpus};
+pub use topology::{Package, Topology};

@@ -1,0 +1,112 @@
+use crate::devices::Place;
+use crate::{Bridge, CpuSet, Gpu, Machine, Nic, NumaNode, NvLink};
+
+/// A host and its devices: what [`Machine`] says, and the tree of PCI with the NICs and GPUs in it.
+///
+/// Plain data. `Display` prints the tree; [`Topology::distance`] says how far things are apart.
+/// A topology without bridges, NICs or GPUs is normal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// CPUs, caches and memory.
+    pub machine: Machine,
+    /// The packages (sockets) with their CPUs, by ascending number.
+    pub packages: Vec<Package>,
+    /// The bridges with a NIC or GPU below, each after the one above it.
+    pub bridges: Vec<Bridge>,
+    /// The RDMA devices by PCI address and name; those that are not on PCI last.
+    pub nics: Vec<Nic>,
+    /// The GPUs by PCI address.
+    pub gpus: Vec<Gpu>,
+    /// The pairs of GPUs that NVLink joins, ascending.
+    pub nvlinks: Vec<NvLink>,
+}
+
+/// A package (socket).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// Its number, as the system gives it; [`crate::Core::package`] refers to it.
+    pub index: usize,
+    /// Its CPUs that are online; never empty.
+    pub cpus: CpuSet,
+}
+
+impl Topology {
+    /// The NIC of this RDMA name; a port, as in `mlx5_0:1`, may follow.
+    pub fn nic(&self, name: &str) -> Option<&Nic> {
+        let find = |name: &str| self.nics.iter().find(|nic| nic.name == name);
+        find(name).or_else(|| find(name.rsplit_once(':')?.0))
+    }
+
+    /// The GPU of this name, alias (`nvml0`), UUID or PCI address.
+    pub fn gpu(&self, name: &str) -> Option<&Gpu> {
+        let address = name.parse().ok();
+        let is_called = |gpu: &&Gpu| {
+            gpu.name == name
+                || gpu.aliases.iter().any(|alias| alias == name)
+                || gpu.uuid.as_deref() == Some(name)
+                || (address.is_some() && gpu.pci.map(|pci| pci.address) == address)
+        };
+        self.gpus.iter().find(is_called)
+    }
+
+    /// The NUMA node of this number.
+    pub fn numa_node(&self, index: usize) -> Option<&NumaNode> {
+        let mut nodes = self.machine.numa_nodes.iter();
+        nodes.find(|node| node.index == index)
+    }
+
+    /// The only node, or lowest of several alike, that has all of `cpus`.
+    pub(crate) fn node_of(&self, cpus: &CpuSet) -> Option<usize> {
+        smallest_with(&self.machine.numa_nodes, |node| &node.cpus, cpus).map(|node| node.index)
+    }
+
+    /// The package that has all of `cpus`.
+    pub(crate) fn package_of(&self, cpus: &CpuSet) -> Option<usize> {
+        smallest_with(&self.packages, |package| &package.cpus, cpus).map(|package| package.index)
+    }
+
+    /// A host without devices.
+    pub(crate) fn bare(machine: Machine) -> Self {
+        let mut cpus_of = std::collections::BTreeMap::<usize, Vec<usize>>::new();
+        for core in &machine.cores {
+            cpus_of
+                .entry(core.package)
+                .or_default()
+                .extend(core.cpus.iter());
+        }
+        let packages = cpus_of.into_iter().map(|(index, cpus)| Package {
+            index,
+            cpus: cpus.into_iter().collect(),
+        });
+        Self {
+            packages: packages.collect(),
+            machine,
+            bridges: Vec::new(),
+            nics: Vec::new(),
+            gpus: Vec::new(),
+            nvlinks: Vec::new(),
+        }
+    }
+
+    /// The place below `bridge` near `cpus`; all CPUs stand in for none.
+    pub(crate) fn place(&self, bridge: Option<usize>, cpus: CpuSet) -> Place {
+        let cpus = if cpus.is_empty() {
+            self.machine.cpus.clone()
+        } else {
+            cpus
+        };
+        Place {
+            bridge,
+            node: self.node_of(&cpus),
+            package: self.package_of(&cpus),
+            cpus,
+        }
+    }
+}
+
+/// Of those in `all` that have every one of `cpus`, one with the fewest, the first of several.
+fn smallest_with<'a, T>(all: &'a [T], of: impl Fn(&T) -> &CpuSet, cpus: &CpuSet) -> Option<&'a T> {
+    all.iter()
+        .filter(|one| !cpus.is_empty() && cpus.is_subset(of(one)))
+        .min_by_key(|one| of(one).len())
+}
