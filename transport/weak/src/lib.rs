@@ -1,1 +1,5 @@
 //! The weak transport.
+
+mod choice;
+
+pub use choice::{Choices, Environment, Mode, Seeded};
