@@ -53,6 +53,16 @@ pub struct PciFunction {
     pub link: Option<Bandwidth>,
 }
 
+impl PciFunction {
+    /// A display controller of a vendor whose GPUs compute; a server's console is not one.
+    pub(crate) fn is_gpu(&self) -> bool {
+        const NVIDIA: u16 = 0x10de;
+        const AMD: u16 = 0x1002;
+        const INTEL: u16 = 0x8086;
+        self.class >> 8 == 0x03 && matches!(self.vendor, NVIDIA | AMD | INTEL)
+    }
+}
+
 /// An RDMA device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nic {

@@ -35,6 +35,20 @@ pub enum Error {
         /// What was found.
         why: String,
     },
+    /// Text that is not hwloc's XML, or describes no host.
+    #[error("the topology's XML makes no sense: {why}; write it with `lstopo file.xml` of hwloc 2")]
+    Xml {
+        /// What was found, and on which line.
+        why: String,
+    },
+    /// hwloc's XML of another version.
+    #[error(
+        "the topology's XML is of version {found}, and version 2 is understood; write it with `lstopo file.xml` of hwloc 2"
+    )]
+    XmlVersion {
+        /// What the file says; 1 if it says nothing.
+        found: String,
+    },
     /// Text that is no PCI address.
     #[error("{found} is no PCI address; write it as in 0000:3b:00.0")]
     PciAddress {

@@ -40,6 +40,7 @@ mod sysfs;
 mod table;
 mod topology;
 mod tree;
+mod xml;
 
 pub use bandwidth::Bandwidth;
 pub use binding::{ParsePolicyError, Policy, binding};

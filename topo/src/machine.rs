@@ -73,6 +73,8 @@ pub struct Cache {
 pub enum Source {
     /// hwloc.
     Hwloc,
+    /// hwloc's XML, which may describe another host.
+    Xml,
     /// The kernel's files, without hwloc.
     Sysfs {
         /// Why hwloc was not used, in words.

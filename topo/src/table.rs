@@ -60,6 +60,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hwloc => f.write_str("hwloc"),
+            Self::Xml => f.write_str("hwloc's XML"),
             Self::Sysfs { why } => write!(f, "sysfs ({why})"),
         }
     }

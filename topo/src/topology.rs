@@ -1,5 +1,7 @@
-use crate::devices::Place;
-use crate::{Bridge, CpuSet, Gpu, Machine, Nic, NumaNode, NvLink};
+use std::collections::HashSet;
+
+use crate::error::quoted;
+use crate::{Bridge, CpuSet, Gpu, Machine, Nic, NumaNode, NvLink, PciFunction, Place, xml};
 
 /// A host and its devices: what [`Machine`] says, and the tree of PCI with the NICs and GPUs in it.
 ///
@@ -31,6 +33,17 @@ pub struct Package {
 }
 
 impl Topology {
+    /// Reads hwloc's XML of version 2 (`lstopo file.xml`), of this host or another, without hwloc.
+    /// Rates of ports, which hwloc does not write, are taken from infos `Port1Rate` and
+    /// `Port1LinkLayer` where somebody has added them. Huge pages are not counted.
+    ///
+    /// # Errors
+    /// [`crate::Error::Xml`] for text that is something else, contradicts itself, has no CPU, or
+    /// would cost much more than any real host; [`crate::Error::XmlVersion`] for hwloc 1 or 3.
+    pub fn from_xml(text: &str) -> crate::Result<Self> {
+        xml::topology(text)
+    }
+
     /// The NIC of this RDMA name; a port, as in `mlx5_0:1`, may follow.
     pub fn nic(&self, name: &str) -> Option<&Nic> {
         let find = |name: &str| self.nics.iter().find(|nic| nic.name == name);
@@ -85,6 +98,66 @@ impl Topology {
             nics: Vec::new(),
             gpus: Vec::new(),
             nvlinks: Vec::new(),
+        }
+    }
+
+    /// Makes what was gathered what [`Topology`] says: bridges without a NIC or GPU go, devices are
+    /// sorted, GPUs named. The error says in words what contradicts itself.
+    pub(crate) fn settle(&mut self) -> Result<(), String> {
+        self.drop_idle_bridges();
+        let mut order: Vec<usize> = (0..self.gpus.len()).collect();
+        let address = |pci: Option<PciFunction>| {
+            let address = pci.map(|pci| pci.address);
+            (address.is_none(), address)
+        };
+        order.sort_by_key(|&gpu| (address(self.gpus[gpu].pci), gpu));
+        let mut place_of = vec![0; order.len()];
+        for (place, &gpu) in order.iter().enumerate() {
+            place_of[gpu] = place;
+            self.gpus[gpu].name = format!("gpu{place}");
+        }
+        self.gpus.sort_by_key(|gpu| address(gpu.pci));
+        for link in &mut self.nvlinks {
+            let (one, two) = (place_of[link.gpus.0], place_of[link.gpus.1]);
+            link.gpus = (one.min(two), one.max(two));
+        }
+        self.nvlinks.sort_by_key(|link| link.gpus);
+        self.nics.sort_by(|a, b| {
+            let key = |nic: &Nic| address(nic.pci);
+            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+        });
+        let mut names = HashSet::new();
+        match self.nics.iter().find(|nic| !names.insert(&nic.name)) {
+            Some(nic) => Err(format!("two NICs are called {}", quoted(&nic.name))),
+            None => Ok(()),
+        }
+    }
+
+    fn drop_idle_bridges(&mut self) {
+        let mut used = vec![false; self.bridges.len()];
+        let places = self.nics.iter().map(|nic| &nic.place);
+        for place in places.chain(self.gpus.iter().map(|gpu| &gpu.place)) {
+            let mut above = place.bridge;
+            // What is marked has all above it marked.
+            while let Some(bridge) = above.filter(|&bridge| !used[bridge]) {
+                used[bridge] = true;
+                above = self.bridges[bridge].place.bridge;
+            }
+        }
+        let mut kept = 0;
+        let moved: Vec<usize> = used
+            .iter()
+            .map(|&used| {
+                kept += usize::from(used);
+                kept.saturating_sub(1)
+            })
+            .collect();
+        let mut used = used.into_iter();
+        self.bridges.retain(|_| used.next() == Some(true));
+        let places = self.bridges.iter_mut().map(|bridge| &mut bridge.place);
+        let places = places.chain(self.nics.iter_mut().map(|nic| &mut nic.place));
+        for place in places.chain(self.gpus.iter_mut().map(|gpu| &mut gpu.place)) {
+            place.bridge = place.bridge.map(|bridge| moved[bridge]);
         }
     }
 
