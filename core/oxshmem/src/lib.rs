@@ -74,7 +74,7 @@ pub use error::{Error, Result};
 pub use nbi::Scope;
 pub use order::Visibility;
 pub use ptr::PeerPtr;
-pub use routes::{Considered, Route};
+pub use routes::{Considered, Explanation, Route};
 pub use signal::SignalOp;
 pub use statics::Static;
 pub use sym::Sym;

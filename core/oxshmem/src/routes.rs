@@ -1,18 +1,28 @@
-//! Which transport reaches which PE, and why.
+//! Which transport reaches which PE, and why: what joining decided, kept small, and put into words
+//! on demand.
+//!
+//! Per peer there are its [`Ways`] and four numbers of reasons; the reasons themselves are shared,
+//! because most peers have the same.
 
+pub(crate) mod choose;
+mod reasons;
 mod ways;
 
-#[allow(unused_imports, reason = "the order engine is about to use it")]
+pub(crate) use reasons::{Interner, Reasons};
 pub(crate) use ways::{Way, Ways};
 
-/// How one PE is reached.
+use crate::{Error, Result, World};
+
+/// How one kind of operation reaches one kind of memory of one PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The transport; none if no transport reaches the PE.
+    /// The transport; none if no transport reaches the PE's memory.
     pub transport: Option<&'static str>,
+    /// The device on which this PE opened it, such as `mlx5_0:1`.
+    pub device: Option<String>,
     /// Whether the PE's memory is loaded and stored directly.
     pub mapped: bool,
-    /// What every transport that was considered said, best first.
+    /// What every transport that was considered said, best first, the chosen one last.
     pub considered: Vec<Considered>,
 }
 
@@ -23,6 +33,22 @@ pub struct Considered {
     pub transport: String,
     /// Its answer, in words.
     pub answer: String,
+}
+
+/// How one PE is reached, by each kind of operation and memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The PE.
+    pub pe: usize,
+    /// Puts and gets of host memory.
+    pub host: Route,
+    /// Atomics on host memory. Without a transport they cannot be done by one at the CPU's level
+    /// (M29).
+    pub host_atomics: Route,
+    /// Puts and gets of GPU memory; none where the job has no symmetric GPU memory.
+    pub gpu: Option<Route>,
+    /// Atomics on GPU memory.
+    pub gpu_atomics: Option<Route>,
 }
 
 impl Route {
@@ -36,5 +62,118 @@ impl Route {
             .map(|c| format!("{}: {}", c.transport, c.answer))
             .collect::<Vec<_>>()
             .join("; ")
+    }
+}
+
+/// One opened transport, as explanations name it.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub name: &'static str,
+    pub device: Box<str>,
+}
+
+/// The numbers of the reasons for the four [`Ways`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Whys {
+    pub host: u32,
+    pub host_atomics: u32,
+    pub gpu: u32,
+    pub gpu_atomics: u32,
+}
+
+/// The routes of one PE to all.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    /// By PE.
+    pub ways: Box<[Ways]>,
+    whys: Box<[Whys]>,
+    reasons: Reasons,
+    /// By the index of the opened transport.
+    opened: Box<[Named]>,
+    /// Whether there is symmetric GPU memory.
+    gpu: bool,
+}
+
+impl Routes {
+    pub(crate) fn new(
+        peers: Vec<(Ways, Whys)>,
+        reasons: Reasons,
+        opened: Box<[Named]>,
+        gpu: bool,
+    ) -> Self {
+        let (ways, whys): (Vec<_>, Vec<_>) = peers.into_iter().unzip();
+        Routes {
+            ways: ways.into(),
+            whys: whys.into(),
+            reasons,
+            opened,
+            gpu,
+        }
+    }
+
+    fn route(&self, way: Way, why: u32) -> Route {
+        let named = way.transport().and_then(|index| self.opened.get(index));
+        Route {
+            transport: match way {
+                Way::Mapped(Way::OWN) => Some("self"),
+                _ => named.map(|n| n.name),
+            },
+            device: named.map(|n| n.device.to_string()),
+            mapped: way.is_mapped(),
+            considered: self.reasons.list(why),
+        }
+    }
+
+    /// How puts and gets reach the host memory of `pe`.
+    pub(crate) fn get(&self, pe: usize) -> Option<Route> {
+        Some(self.route(self.ways.get(pe)?.host, self.whys.get(pe)?.host))
+    }
+
+    fn explain(&self, pe: usize) -> Option<Explanation> {
+        let (ways, whys) = (self.ways.get(pe)?, self.whys.get(pe)?);
+        let gpu = |way, why| self.gpu.then(|| self.route(way, why));
+        Some(Explanation {
+            pe,
+            host: self.route(ways.host, whys.host),
+            host_atomics: self.route(ways.host_atomics, whys.host_atomics),
+            gpu: gpu(ways.gpu, whys.gpu),
+            gpu_atomics: gpu(ways.gpu_atomics, whys.gpu_atomics),
+        })
+    }
+
+    /// Whether every PE's memory, of each kind there is, is mapped here.
+    pub(crate) fn all_mapped(&self) -> bool {
+        let mapped = |ways: &Ways| ways.host.is_mapped() && (!self.gpu || ways.gpu.is_mapped());
+        self.ways.iter().all(mapped)
+    }
+
+    /// The first PE whose host memory nothing reaches, and why.
+    pub(crate) fn first_unreachable(&self) -> Option<(usize, String)> {
+        let pe = self.ways.iter().position(|ways| ways.host == Way::None)?;
+        Some((pe, self.get(pe)?.refusals()))
+    }
+}
+
+impl World {
+    /// How puts and gets reach each PE's host memory. Made for this call; a program that asks often
+    /// keeps it.
+    #[must_use]
+    pub fn routes(&self) -> Vec<Route> {
+        let routes = &self.inner.routes;
+        (0..self.n_pes()).filter_map(|pe| routes.get(pe)).collect()
+    }
+
+    /// How this PE reaches `pe`, by each kind of operation and memory: what was chosen, and why each
+    /// better one was refused.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchPe`].
+    pub fn explain(&self, pe: usize) -> Result<Explanation> {
+        self.inner.routes.explain(pe).ok_or(Error::NoSuchPe {
+            call: "explain",
+            pe,
+            size: self.n_pes(),
+        })
     }
 }

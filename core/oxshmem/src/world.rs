@@ -16,7 +16,7 @@ use crate::check::Shadow;
 use crate::config::{Config, MemoryModel};
 use crate::join;
 use crate::peers::Peers;
-use crate::routes::Route;
+use crate::routes::Routes;
 use crate::sync::{Digest, Internal};
 use crate::wire::Wire;
 use crate::{Error, Result, Sym, Visibility, report};
@@ -49,7 +49,7 @@ pub(crate) struct Inner {
     /// In checked mode.
     pub shadow: Option<Shadow>,
     pub statics: Vec<Sym<u8>>,
-    pub routes: Vec<Route>,
+    pub routes: Routes,
     pub visibility: Visibility,
     /// State of [`World::random`]; never 0.
     pub random: Cell<u64>,
@@ -230,12 +230,6 @@ impl World {
     #[must_use]
     pub fn heap_limit(&self) -> usize {
         self.own.len()
-    }
-
-    /// How each PE is reached.
-    #[must_use]
-    pub fn routes(&self) -> &[Route] {
-        &self.inner.routes
     }
 
     /// Which host each PE says it is on.

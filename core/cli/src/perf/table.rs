@@ -40,7 +40,8 @@ pub struct Parameters {
 impl Parameters {
     pub fn of(world: &World, bind: Option<Policy>, effort: Effort, cpus: Vec<String>) -> Self {
         let target = usize::from(world.n_pes() > 1);
-        let route = world.routes().get(target);
+        let routes = world.routes();
+        let route = routes.get(target);
         let set = |name: &str, default: &str| std::env::var(name).unwrap_or(default.into());
         Parameters {
             version: env!("CARGO_PKG_VERSION"),

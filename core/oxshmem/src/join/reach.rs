@@ -1,214 +1,336 @@
 //! How each PE is reached: the exchange of keys and descriptors, and the choice of transports.
 
+use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::Mapping;
-use oxshmem_transport::{HostId, MemoryKind, Pe, Peer, Reach};
+use oxshmem_transport::{Accessor, Domain, HostId, MemoryKind, Pe, Peer, Reach, Region, RegionId};
+use serde::{Deserialize, Serialize};
 
-use super::{Card, unreadable};
+use super::card::{Bytes, Card, exchange};
 use crate::peers::MappedHeap;
-use crate::routes::{Considered, Route};
-use crate::wire::{HEAP, Opened};
+use crate::routes::choose::{Candidate, Chosen, Imported, Preference, choose, has_cpu_atomics};
+use crate::routes::{Interner, Named, Routes, Way, Ways, Whys};
+use crate::wire::Opened;
 use crate::{Error, Result, Visibility};
 
 /// How long the PEs of a host may take to pass descriptors.
 const DESCRIPTOR_DEADLINE: Duration = Duration::from_secs(20);
 
-/// What was reached, for each PE.
-pub(super) struct Reached {
-    pub mapped: Vec<Option<MappedHeap>>,
-    /// The transport for each PE's lane operations.
-    pub by_pe: Vec<Option<usize>>,
-    pub routes: Vec<Route>,
+/// A transport that was not opened.
+pub(super) struct Unavailable {
+    pub name: &'static str,
+    pub why: String,
+    /// How many of those that were opened come before it.
+    pub before: usize,
 }
 
-/// Exchanges keys and descriptors, and takes the first transport that reaches each PE.
+/// One symmetric heap, as the transports registered it here.
+pub(super) struct Shared<'a> {
+    pub kind: MemoryKind,
+    /// The same on every PE, in bytes.
+    pub len: usize,
+    /// Where this PE's CPU has it itself.
+    pub own: Option<&'a Arc<Mapping>>,
+    /// By the index of the opened transport; none where one does not carry such memory.
+    pub regions: Vec<Option<&'a dyn Region>>,
+}
+
+/// What was reached, for each PE.
+pub(super) struct Reached {
+    /// Its host heap, where it is mapped.
+    pub mapped: Vec<Option<MappedHeap>>,
+    /// How its host heap is accessed, where the mapping is simulated.
+    pub accessors: Vec<Option<Arc<dyn Accessor>>>,
+    pub routes: Routes,
+}
+
+/// What this PE has to reach others with.
+pub(super) struct Means<'a> {
+    pub opened: &'a [Opened],
+    /// By the index of the opened transport: the device.
+    pub devices: &'a [String],
+    pub unavailable: &'a [Unavailable],
+    pub preference: Preference,
+}
+
+/// A registered heap, as its owner tells the others.
+#[derive(Serialize, Deserialize)]
+struct Key {
+    transport: String,
+    /// The memory's kind, by its place among all.
+    kind: usize,
+    region: u32,
+    key: Bytes,
+}
+
+/// Exchanges keys and descriptors, and chooses a transport towards each PE for each of `heaps`.
+/// Collective.
 pub(super) fn reach(
     bootstrap: &dyn Bootstrap,
     cards: &[Card],
-    opened: &[Opened],
-    unavailable: Vec<Considered>,
-    own: &Arc<Mapping>,
+    means: &Means<'_>,
+    heaps: &[Shared<'_>],
 ) -> Result<Reached> {
     let me = bootstrap.rank() as usize;
-    let keys: Vec<(&str, &[u8])> = opened
-        .iter()
-        .map(|t| (t.name, t.heap.as_ref().map_or(&[][..], |h| h.key())))
-        .collect();
-    let bytes = serde_json::to_vec(&keys).map_err(|e| unreadable(me as u32, &e))?;
-    let keys = bootstrap
-        .allgather(&bytes)?
-        .iter()
-        .enumerate()
-        .map(|(pe, keys)| serde_json::from_slice(keys).map_err(|e| unreadable(pe as u32, &e)))
-        .collect::<Result<Vec<Vec<(String, Vec<u8>)>>>>()?;
-    let mut descriptors = share_descriptors(bootstrap, cards, opened)?;
-
-    let mut reached = Reached {
-        mapped: Vec::new(),
-        by_pe: Vec::new(),
-        routes: Vec::new(),
-    };
+    let keys: Vec<Vec<Key>> = exchange(bootstrap, &my_keys(means.opened, heaps))?;
+    let mut descriptors = share_descriptors(bootstrap, cards, means.opened, heaps)?;
+    let mut interner = Interner::default();
+    let (mut mapped, mut accessors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
     for (pe, (card, keys)) in cards.iter().zip(&keys).enumerate() {
-        let mut route = Route {
-            transport: None,
-            mapped: false,
-            considered: unavailable.clone(),
-        };
-        let (mut mapped, mut by) = (None, None);
-        for (index, transport) in opened.iter().enumerate() {
-            if by.is_some() {
-                break;
+        let (mut ways, mut whys) = (Ways::NONE, Whys::default());
+        let mut host = Cpu::default();
+        for heap in heaps {
+            let peer = |transport: &str| peer(card, pe, transport);
+            let mut cpu = Cpu::default();
+            let candidates = means.candidates(heap, &peer, keys);
+            let (mut copies, mut atomics) = choose(means.preference, &candidates, |index| {
+                let transport = means.opened.get(usize::from(index));
+                let key = transport.and_then(|t| key_of(keys, t.name, heap.kind));
+                let (Some(transport), Some(key)) = (transport, key) else {
+                    return Err("it is not open".into());
+                };
+                let descriptor = descriptors.take(pe, index, heap.kind);
+                let domain = transport.domain.as_ref();
+                cpu.import(domain, &peer(transport.name), key, descriptor, heap)
+            });
+            if let (Way::None, true, Some(own)) = (copies.way, pe == me, heap.own) {
+                // This PE's own memory needs no transport.
+                let (base, keep) = (own.base(), Arc::clone(own) as _);
+                cpu.mapped = Some(MappedHeap { base, keep });
+                (copies.way, atomics.way) = (Way::Mapped(Way::OWN), Way::Mapped(Way::OWN));
             }
-            let peer = peer(card, pe, transport.name);
-            let key = keys
-                .iter()
-                .find(|(name, _)| name == transport.name)
-                .map(|(_, key)| key);
-            let how = transport.domain.reach(&peer, MemoryKind::Host);
-            let answer = match (how, key) {
-                (Reach::None(why), _) => why,
-                (_, None) => format!("PE {pe} has not opened it"),
-                (how, Some(key)) => {
-                    let descriptor = descriptors.take(pe, index);
-                    match transport.domain.import(&peer, HEAP, key, descriptor) {
-                        Err(error) => error.to_string(),
-                        Ok(region) if region.len() < own.len() => {
-                            format!("its heap has only {} bytes there", region.len())
-                        }
-                        Ok(region) => {
-                            by = Some(index);
-                            route.transport = Some(transport.name);
-                            mapped = match how {
-                                Reach::Mapped { .. } => region.mapped(),
-                                _ => None,
-                            }
-                            .map(|base| MappedHeap {
-                                base,
-                                keep: region.keep_alive(),
-                            });
-                            route.mapped = mapped.is_some();
-                            if route.mapped {
-                                "chosen: load/store mapped"
-                            } else {
-                                "chosen: lane"
-                            }
-                            .into()
-                        }
-                    }
-                }
+            let mut why = |chosen: &Chosen<'_>| {
+                let failure = descriptors.failure.as_deref();
+                let failure = failure.filter(|_| chosen.way == Way::None);
+                let failure = failure.map(|why| ("descriptors", why));
+                let answers = chosen.answers.iter().map(|(name, why)| (*name, &**why));
+                interner.list(&answers.chain(failure).collect::<Vec<_>>())
             };
-            route.considered.push(Considered {
-                transport: transport.name.into(),
-                answer,
-            });
+            match heap.kind {
+                MemoryKind::Cuda => {
+                    (ways.gpu, ways.gpu_atomics) = (copies.way, atomics.way);
+                    (whys.gpu, whys.gpu_atomics) = (why(&copies), why(&atomics));
+                }
+                _ => {
+                    (ways.host, ways.host_atomics) = (copies.way, atomics.way);
+                    (whys.host, whys.host_atomics) = (why(&copies), why(&atomics));
+                    host = cpu;
+                }
+            }
         }
-        if mapped.is_none() && pe == me && by.is_none() {
-            // This PE's own memory needs no transport.
-            let keep = Arc::clone(own) as _;
-            mapped = Some(MappedHeap {
-                base: own.base(),
-                keep,
-            });
-            (route.transport, route.mapped) = (Some("self"), true);
-        }
-        if let (None, Some(why)) = (by, &descriptors.failure) {
-            route.considered.push(Considered {
-                transport: "descriptors".into(),
-                answer: why.clone(),
-            });
-        }
-        reached.mapped.push(mapped);
-        reached.by_pe.push(by);
-        reached.routes.push(route);
+        mapped.push(host.mapped);
+        accessors.push(host.accessor);
+        peers.push((ways, whys));
     }
-    Ok(reached)
+    let opened = means.opened.iter().zip(means.devices);
+    let named = opened.map(|(transport, device)| Named {
+        name: transport.name,
+        device: device.as_str().into(),
+    });
+    let gpu = heaps.iter().any(|heap| heap.kind == MemoryKind::Cuda);
+    let routes = Routes::new(peers, interner.finish(), named.collect(), gpu);
+    Ok(Reached {
+        mapped,
+        accessors,
+        routes,
+    })
+}
+
+impl Means<'_> {
+    /// Every transport, opened or not, in order, with what it says of one PE's heap.
+    fn candidates<'a>(
+        &'a self,
+        heap: &Shared<'_>,
+        peer: &dyn Fn(&str) -> Peer,
+        keys: &[Key],
+    ) -> Vec<Candidate<'a>> {
+        let mut all = Vec::with_capacity(self.opened.len() + self.unavailable.len());
+        let refused = |before: usize| {
+            let there = self.unavailable.iter().filter(move |u| u.before == before);
+            there.map(|unavailable| Candidate {
+                name: unavailable.name,
+                standing: Err(unavailable.why.as_str().into()),
+                reach: Reach::Wire,
+                cpu_atomics: false,
+            })
+        };
+        for (index, transport) in self.opened.iter().enumerate() {
+            all.extend(refused(index));
+            let registered = heap.regions.get(index).is_some_and(Option::is_some);
+            let standing = if !registered {
+                Err(Cow::Owned(format!("it carries no {} memory", heap.kind)))
+            } else if key_of(keys, transport.name, heap.kind).is_none() {
+                Err("the PE has not opened it".into())
+            } else {
+                // More transports than that there are not.
+                u8::try_from(index).map_err(|_| "too many transports".into())
+            };
+            all.push(Candidate {
+                name: transport.name,
+                standing,
+                reach: transport.domain.reach(&peer(transport.name), heap.kind),
+                cpu_atomics: has_cpu_atomics(transport.domain.capabilities()),
+            });
+        }
+        all.extend(refused(self.opened.len()));
+        all
+    }
+}
+
+/// How this PE's CPU accesses a peer's heap, where it does.
+#[derive(Default)]
+struct Cpu {
+    mapped: Option<MappedHeap>,
+    accessor: Option<Arc<dyn Accessor>>,
+}
+
+impl Cpu {
+    /// Imports the heap by one transport. The first that maps it is the one that copies take.
+    fn import(
+        &mut self,
+        domain: &dyn Domain,
+        peer: &Peer,
+        key: &Key,
+        descriptor: Option<OwnedFd>,
+        heap: &Shared<'_>,
+    ) -> Result<Imported, String> {
+        let region = domain
+            .import(peer, RegionId(key.region), &key.key.0, descriptor)
+            .map_err(|error| error.to_string())?;
+        if region.len() < heap.len {
+            return Err(format!("its heap has only {} bytes there", region.len()));
+        }
+        if !matches!(domain.reach(peer, heap.kind), Reach::Mapped { .. }) {
+            return Ok(Imported::Lane);
+        }
+        let base = region.mapped();
+        let accessor = region.accessor();
+        if base.is_none() && accessor.is_none() {
+            return Ok(Imported::Lane);
+        }
+        if self.mapped.is_none() && self.accessor.is_none() {
+            let keep = region.keep_alive();
+            self.mapped = base.map(|base| MappedHeap { base, keep });
+            self.accessor = accessor;
+        }
+        Ok(Imported::Mapped)
+    }
+}
+
+fn my_keys(opened: &[Opened], heaps: &[Shared<'_>]) -> Vec<Key> {
+    let mut keys = Vec::new();
+    for heap in heaps {
+        for (transport, region) in opened.iter().zip(&heap.regions) {
+            if let Some(region) = region {
+                keys.push(Key {
+                    transport: transport.name.into(),
+                    kind: number(heap.kind),
+                    region: region.id().0,
+                    key: Bytes(region.key().to_vec()),
+                });
+            }
+        }
+    }
+    keys
+}
+
+fn key_of<'k>(keys: &'k [Key], transport: &str, kind: MemoryKind) -> Option<&'k Key> {
+    let wanted = |key: &&Key| key.kind == number(kind) && key.transport == transport;
+    keys.iter().find(wanted)
+}
+
+fn number(kind: MemoryKind) -> usize {
+    let known = MemoryKind::ALL.iter().position(|k| *k == kind);
+    known.unwrap_or(MemoryKind::ALL.len())
 }
 
 fn peer(card: &Card, pe: usize, transport: &str) -> Peer {
-    let address = card.transports.iter().find(|(name, ..)| name == transport);
     Peer {
         pe: Pe(pe as u32),
         host: HostId(card.host.clone()),
-        address: address.map(|(_, address, _)| address.clone()),
+        address: card.transport(transport).map(|t| t.address.0.clone()),
     }
 }
 
-/// Descriptors that came from the PEs of this host.
+/// A descriptor that came from a PE of this host.
+struct Descriptor {
+    pe: usize,
+    /// The index of the transport.
+    transport: usize,
+    kind: MemoryKind,
+    fd: OwnedFd,
+}
+
 #[derive(Default)]
 struct Descriptors {
-    /// For each (PE, index of the transport).
-    held: Vec<(usize, usize, OwnedFd)>,
+    held: Vec<Descriptor>,
     /// Why they did not come.
     failure: Option<String>,
 }
 
 impl Descriptors {
-    fn take(&mut self, pe: usize, transport: usize) -> Option<OwnedFd> {
-        let at = self
-            .held
-            .iter()
-            .position(|(p, t, _)| (*p, *t) == (pe, transport))?;
-        Some(self.held.swap_remove(at).2)
+    fn take(&mut self, pe: usize, transport: u8, kind: MemoryKind) -> Option<OwnedFd> {
+        let wanted = (pe, usize::from(transport), kind);
+        let held = |d: &Descriptor| (d.pe, d.transport, d.kind) == wanted;
+        let at = self.held.iter().position(held)?;
+        Some(self.held.swap_remove(at).fd)
     }
 }
 
-/// Passes the heap's descriptors among the PEs of this host that need them to map each other.
+/// Passes the heaps' descriptors among the PEs of this host that need them to map each other.
 fn share_descriptors(
     bootstrap: &dyn Bootstrap,
     cards: &[Card],
     opened: &[Opened],
+    heaps: &[Shared<'_>],
 ) -> Result<Descriptors> {
     let mut all = Descriptors::default();
-    for (index, transport) in opened.iter().enumerate() {
-        let Some(descriptor) = transport.heap.as_ref().and_then(|h| h.descriptor()) else {
-            continue;
-        };
-        let among: Vec<u32> = (0..)
-            .zip(cards)
-            .filter(|(pe, card)| {
-                let peer = peer(card, *pe as usize, transport.name);
-                let how = transport.domain.reach(&peer, MemoryKind::Host);
-                *pe == bootstrap.rank() || matches!(how, Reach::Mapped { descriptor: true })
-            })
-            .map(|(pe, _)| pe)
-            .collect();
-        if among.len() < 2 {
-            continue;
-        }
-        match bootstrap.share_descriptors(&among, &[descriptor], DESCRIPTOR_DEADLINE) {
-            Ok(shared) => {
-                for (&pe, mut fds) in among.iter().zip(shared) {
-                    if let Some(fd) = fds.pop() {
-                        all.held.push((pe as usize, index, fd));
+    for heap in heaps {
+        for (index, (transport, region)) in opened.iter().zip(&heap.regions).enumerate() {
+            let Some(descriptor) = region.and_then(|region| region.descriptor()) else {
+                continue;
+            };
+            let among: Vec<u32> = (0..)
+                .zip(cards)
+                .filter(|(pe, card)| {
+                    let peer = peer(card, *pe as usize, transport.name);
+                    let how = transport.domain.reach(&peer, heap.kind);
+                    *pe == bootstrap.rank() || matches!(how, Reach::Mapped { descriptor: true })
+                })
+                .map(|(pe, _)| pe)
+                .collect();
+            if among.len() < 2 {
+                continue;
+            }
+            match bootstrap.share_descriptors(&among, &[descriptor], DESCRIPTOR_DEADLINE) {
+                Ok(shared) => {
+                    for (&pe, mut fds) in among.iter().zip(shared) {
+                        all.held.extend(fds.pop().map(|fd| Descriptor {
+                            pe: pe as usize,
+                            transport: index,
+                            kind: heap.kind,
+                            fd,
+                        }));
                     }
                 }
+                Err(error) => all.failure = Some(format!("not passed between processes: {error}")),
             }
-            Err(error) => all.failure = Some(format!("not passed between processes: {error}")),
         }
     }
     Ok(all)
 }
 
-/// Every PE must reach every PE. Global visibility where every PE maps every PE (M24 to M26),
-/// whatever checked mode does with that.
-pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &[Route]) -> Result<Visibility> {
-    let unreachable = routes
-        .iter()
-        .enumerate()
-        .find(|(_, route)| route.transport.is_none());
-    let mine = (
-        routes.iter().all(|route| route.mapped),
-        unreachable.map(|(pe, route)| (pe, route.refusals())),
-    );
-    let bytes = serde_json::to_vec(&mine).map_err(|e| unreadable(bootstrap.rank(), &e))?;
+/// Every PE must reach every PE's host memory. Global visibility where every PE maps every PE (M24
+/// to M26), whatever checked mode does with that.
+pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &Routes) -> Result<Visibility> {
+    let mine = (routes.all_mapped(), routes.first_unreachable());
+    let all: Vec<(bool, Option<(usize, String)>)> = exchange(bootstrap, &mine)?;
     let mut global = true;
-    for (from, theirs) in bootstrap.allgather(&bytes)?.iter().enumerate() {
-        let (mapped, unreachable): (bool, Option<(usize, String)>) =
-            serde_json::from_slice(theirs).map_err(|e| unreadable(from as u32, &e))?;
+    for (from, (mapped, unreachable)) in all.into_iter().enumerate() {
         if let Some((pe, why)) = unreachable {
             return Err(Error::Unreachable {
                 call: "init",

@@ -44,6 +44,7 @@ pub(crate) struct Ways {
     pub gpu_atomics: Way,
 }
 
+#[allow(dead_code, reason = "the order engine is about to use it")]
 impl Ways {
     /// No way at all.
     pub(crate) const NONE: Ways = Ways {
@@ -71,11 +72,9 @@ impl Ways {
         }
     }
 
-    /// Every transport that any of the ways takes.
-    pub(crate) fn transports(self) -> impl Iterator<Item = usize> {
+    /// All four.
+    pub(crate) fn each(self) -> [Way; 4] {
         [self.host, self.host_atomics, self.gpu, self.gpu_atomics]
-            .into_iter()
-            .filter_map(Way::transport)
     }
 }
 

@@ -1,0 +1,165 @@
+//! What a PE tells all others about itself, and what they must agree on.
+
+use std::fmt;
+
+use oxshmem_bootstrap::Bootstrap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::config::MemoryModel;
+use crate::{Error, Result};
+
+/// What a PE tells all others about itself.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Card {
+    pub version: String,
+    pub host: String,
+    /// The CPUs that the PE may use, as the kernel lists them: `0-3,8`.
+    pub cpus: String,
+    /// How many of them it may keep busy at once.
+    pub cpu_count: usize,
+    /// The heap limit that the PE's settings ask for, in bytes.
+    pub limit: Option<u64>,
+    /// What the PE may use of its host's memory, in bytes.
+    pub memory: u64,
+    pub model: MemoryModel,
+    pub check: bool,
+    pub huge_pages: String,
+    pub statics: u64,
+    pub transports: Vec<Shown>,
+}
+
+/// One open transport.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Shown {
+    pub name: String,
+    pub address: Bytes,
+    /// Whether its lanes must be connected.
+    pub per_lane: bool,
+}
+
+impl Card {
+    pub(super) fn transport(&self, name: &str) -> Option<&Shown> {
+        self.transports.iter().find(|shown| shown.name == name)
+    }
+
+    /// In what this card must be the same on every PE and is not, with both values.
+    fn difference(&self, other: &Card) -> Option<String> {
+        let differ = |what: &str, mine: &dyn fmt::Debug, theirs: &dyn fmt::Debug| {
+            Some(format!("{what}: {mine:?} and {theirs:?}"))
+        };
+        if self.version != other.version {
+            return differ("the version of oxshmem", &self.version, &other.version);
+        }
+        if self.model != other.model {
+            return differ("OXSHMEM_MEMORY_MODEL", &self.model, &other.model);
+        }
+        if self.check != other.check {
+            return differ("OXSHMEM_CHECK", &self.check, &other.check);
+        }
+        if self.huge_pages != other.huge_pages {
+            let (mine, theirs) = (&self.huge_pages, &other.huge_pages);
+            return differ("OXSHMEM_HUGE_PAGES", mine, theirs);
+        }
+        if self.statics != other.statics {
+            return differ("the program's symmetric statics", &"some", &"others");
+        }
+        None
+    }
+}
+
+/// Every PE's card, the same on every PE; an error if they cannot make one job.
+pub(super) fn show_cards(bootstrap: &dyn Bootstrap, mine: &Card) -> Result<Vec<Card>> {
+    let cards: Vec<Card> = exchange(bootstrap, mine)?;
+    for (pe, card) in cards.iter().enumerate() {
+        if let Some(what) = mine.difference(card) {
+            return Err(Error::Disagreement {
+                a: bootstrap.rank() as usize,
+                b: pe,
+                what,
+            });
+        }
+    }
+    Ok(cards)
+}
+
+/// Collective: every PE's `mine`, in the order of the PEs.
+pub(super) fn exchange<T, R>(bootstrap: &dyn Bootstrap, mine: &T) -> Result<Vec<R>>
+where
+    T: Serialize + ?Sized,
+    R: de::DeserializeOwned,
+{
+    let bytes = serde_json::to_vec(mine).map_err(|e| unreadable(bootstrap.rank(), &e))?;
+    (0..)
+        .zip(bootstrap.allgather(&bytes)?)
+        .map(|(pe, theirs)| serde_json::from_slice(&theirs).map_err(|e| unreadable(pe, &e)))
+        .collect()
+}
+
+fn unreadable(pe: u32, error: &serde_json::Error) -> Error {
+    Error::Disagreement {
+        a: pe as usize,
+        b: pe as usize,
+        what: format!("what it tells of itself ({error})"),
+    }
+}
+
+/// Bytes, as hexadecimal digits: shorter in JSON than a list of numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bytes(pub Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+        let digits = self.0.iter().flat_map(|b| [digit(b >> 4), digit(*b)]);
+        to.serialize_str(&digits.collect::<String>())
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Digits;
+        impl de::Visitor<'_> for Digits {
+            type Value = Bytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("pairs of hexadecimal digits")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Bytes, E> {
+                let nibble = |c: &u8| char::from(*c).to_digit(16).map(|d| d as u8);
+                let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+                let bytes = pairs
+                    .iter()
+                    .map(|[a, b]| Some(nibble(a)? << 4 | nibble(b)?));
+                match bytes.collect() {
+                    Some(bytes) if rest.is_empty() => Ok(Bytes(bytes)),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        from.deserialize_str(Digits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_come_back_as_they_went(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let text = serde_json::to_string(&Bytes(bytes.clone())).unwrap();
+            prop_assert_eq!(text.len(), 2 * bytes.len() + 2);
+            prop_assert_eq!(serde_json::from_str::<Bytes>(&text).unwrap(), Bytes(bytes));
+        }
+
+        #[test]
+        fn what_is_not_hexadecimal_is_refused(text in "[0-9a-fg ]{0,5}|\\PC{0,4}") {
+            let digits = text.chars().all(|c| c.is_ascii_hexdigit());
+            let read = serde_json::from_str::<Bytes>(&serde_json::to_string(&text).unwrap());
+            prop_assert_eq!(read.is_ok(), digits && text.len() % 2 == 0);
+        }
+    }
+}

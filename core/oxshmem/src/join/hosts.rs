@@ -1,0 +1,94 @@
+//! Which PEs share a host, and what follows for them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use oxshmem_topo::CpuSet;
+
+use super::card::Card;
+use crate::{Error, Result};
+
+/// The PEs of each host, hosts in the order of their first PEs.
+#[derive(Debug)]
+pub(super) struct Hosts(Vec<Vec<usize>>);
+
+/// The smallest heap that makes sense: the library's own words and a little more.
+const LEAST_LIMIT: u64 = 1 << 20;
+
+impl Hosts {
+    pub(super) fn of(cards: &[Card]) -> Self {
+        let mut number: HashMap<&str, usize> = HashMap::new();
+        let mut hosts: Vec<Vec<usize>> = Vec::new();
+        for (pe, card) in cards.iter().enumerate() {
+            let at = *number.entry(&card.host).or_insert(hosts.len());
+            match hosts.get_mut(at) {
+                Some(host) => host.push(pe),
+                None => hosts.push(vec![pe]),
+            }
+        }
+        Hosts(hosts)
+    }
+
+    /// The PEs of the host of `pe`, ascending: their places in it are their local ranks.
+    #[allow(dead_code, reason = "the choice of NICs is about to use it")]
+    pub(super) fn with(&self, pe: usize) -> &[usize] {
+        let host = self.0.iter().find(|host| host.binary_search(&pe).is_ok());
+        host.map_or(&[], Vec::as_slice)
+    }
+
+    /// The smallest limit of all PEs (M14), in whole pages. By default half of the host's memory,
+    /// shared by its PEs.
+    pub(super) fn agree_on_limit(&self, cards: &[Card]) -> Result<u64> {
+        let limits = self.0.iter().flat_map(|host| {
+            host.iter().filter_map(|&pe| {
+                let card = cards.get(pe)?;
+                let default = || oxshmem_heap::limit::default(card.memory, host.len() as u32);
+                Some((card.limit.unwrap_or_else(default), pe))
+            })
+        });
+        let (limit, pe) = limits.min().unwrap_or((LEAST_LIMIT, 0));
+        // Far below 2^63: offsets and sizes in it are added without overflow.
+        let most = 1_u64 << 46;
+        if !(LEAST_LIMIT..=most).contains(&limit) {
+            return Err(Error::Config {
+                name: "OXSHMEM_SYMMETRIC_SIZE".into(),
+                value: limit.to_string(),
+                why: format!(
+                    "PE {pe} asks for a symmetric heap of {limit} bytes; \
+                     it must have between {LEAST_LIMIT} and {most}"
+                ),
+            });
+        }
+        Ok(limit.next_multiple_of(4096))
+    }
+
+    /// For each PE, whether the PEs of its host outnumber the CPUs that they may use.
+    pub(super) fn oversubscribed(&self, cards: &[Card]) -> Vec<bool> {
+        let mut all = vec![true; cards.len()];
+        for host in &self.0 {
+            let local: Vec<(usize, &Card)> = host
+                .iter()
+                .filter_map(|&pe| Some((pe, cards.get(pe)?)))
+                .collect();
+            let mut sharing: HashMap<&str, (CpuSet, usize)> = HashMap::new();
+            for (_, card) in &local {
+                let set = || (card.cpus.parse().unwrap_or_default(), 0);
+                sharing.entry(&card.cpus).or_insert_with(set).1 += 1;
+            }
+            let union: BTreeSet<usize> = sharing.values().flat_map(|(set, _)| set.iter()).collect();
+            let quota = local.iter().map(|(_, c)| c.cpu_count).max().unwrap_or(1);
+            for (pe, card) in &local {
+                let Some((mine, sharing)) = sharing.get(card.cpus.as_str()) else {
+                    continue;
+                };
+                let quota = match quota < mine.len() {
+                    true => quota,
+                    false => union.len(),
+                };
+                if let Some(over) = all.get_mut(*pe) {
+                    *over = local.len() > quota.max(1) || *sharing > mine.len().max(1);
+                }
+            }
+        }
+        all
+    }
+}

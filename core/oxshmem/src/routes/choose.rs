@@ -1,0 +1,110 @@
+//! The choice of a transport towards one PE and one kind of memory: a pure function of what each
+//! transport answers.
+
+use std::borrow::Cow;
+
+use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Reach, Width};
+
+use super::Way;
+
+/// What goes before what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preference {
+    /// Transports in the order given, however they reach the PE.
+    AsGiven,
+    /// What maps the memory before what needs a lane; alike ones in the order given.
+    Nearest,
+}
+
+/// One transport, as a candidate towards one PE and one kind of memory.
+#[derive(Debug)]
+pub(crate) struct Candidate<'a> {
+    pub name: &'static str,
+    /// Its index among the opened transports, or why it does not come into question.
+    pub standing: Result<u8, Cow<'a, str>>,
+    /// What it says of the PE's memory.
+    pub reach: Reach,
+    /// Whether its atomics are exclusive against CPU instructions.
+    pub cpu_atomics: bool,
+}
+
+/// How an imported region can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Imported {
+    Mapped,
+    Lane,
+}
+
+/// A way, with the answers that led to it: best first, the chosen transport's last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chosen<'a> {
+    pub way: Way,
+    pub answers: Vec<(&'static str, Cow<'a, str>)>,
+}
+
+/// Whether what is not among a transport's atomics can be made of them, exclusive against CPU
+/// instructions (M29): so it is with a compare-swap of the CPU's level. Narrower words are asked
+/// about with each operation.
+pub(crate) fn has_cpu_atomics(capabilities: &Capabilities) -> bool {
+    let swap = capabilities
+        .atomics
+        .level(AtomicOp::CompareSwap, Width::W64);
+    swap == AtomicLevel::Cpu
+}
+
+/// The ways of puts and gets, and of atomics. `import` makes the memory usable by the candidate with
+/// this index, and says why it cannot; it is asked at most once for each, and only for those that
+/// would be taken.
+pub(crate) fn choose<'a>(
+    preference: Preference,
+    candidates: &'a [Candidate<'a>],
+    mut import: impl FnMut(u8) -> Result<Imported, String>,
+) -> (Chosen<'a>, Chosen<'a>) {
+    let mut order: Vec<&'a Candidate<'a>> = candidates.iter().collect();
+    if preference == Preference::Nearest {
+        // Only what could be taken moves: a refusal stays where it is told.
+        order.sort_by_key(|c| c.standing.is_ok() && c.reach == Reach::Wire);
+    }
+    let mut imported: Vec<(u8, Result<Imported, String>)> = Vec::new();
+    let mut judge = |candidate: &'a Candidate<'a>, atomics: bool| {
+        let index = match (&candidate.standing, &candidate.reach) {
+            (Err(why), _) => return Err(Cow::Borrowed(&**why)),
+            (_, Reach::None(why)) => return Err(Cow::Borrowed(why.as_str())),
+            (Ok(index), _) => *index,
+        };
+        if atomics && !candidate.cpu_atomics {
+            return Err(Cow::Borrowed(NO_CPU_ATOMICS));
+        }
+        let how = match imported.iter().find(|(known, _)| *known == index) {
+            Some((_, how)) => how.clone(),
+            None => {
+                let how = import(index);
+                imported.push((index, how.clone()));
+                how
+            }
+        };
+        match how {
+            Ok(Imported::Mapped) => Ok((Way::Mapped(index), "chosen: load/store mapped")),
+            Ok(Imported::Lane) => Ok((Way::Lane(index), "chosen: lane")),
+            Err(why) => Err(Cow::Owned(why)),
+        }
+    };
+    let mut first = |atomics: bool| {
+        let mut answers = Vec::new();
+        for candidate in &order {
+            match judge(candidate, atomics) {
+                Ok((way, how)) => {
+                    answers.push((candidate.name, Cow::Borrowed(how)));
+                    return Chosen { way, answers };
+                }
+                Err(why) => answers.push((candidate.name, why)),
+            }
+        }
+        let way = Way::None;
+        Chosen { way, answers }
+    };
+    (first(false), first(true))
+}
+
+const NO_CPU_ATOMICS: &str =
+    "its atomics are not exclusive against those of CPUs on the same word (M29)";
