@@ -37,6 +37,7 @@ mod machine;
 mod pci;
 mod process;
 mod sysfs;
+mod sysfs_devices;
 mod table;
 mod topology;
 mod tree;

@@ -83,7 +83,7 @@ pub enum Source {
 }
 
 impl Machine {
-    /// Describes the running machine: by hwloc where the feature is on and hwloc works, else from
+    /// Describes the running machine without its devices: by hwloc where the feature is on and hwloc works, else from
     /// sysfs; [`Machine::source`] says which, and why.
     ///
     /// Takes from a few milliseconds to a few tens of them. hwloc may bind the calling thread to
@@ -95,11 +95,10 @@ impl Machine {
         #[cfg(feature = "hwloc")]
         let why = match Self::from_hwloc() {
             Ok(machine) => return Ok(machine),
-            Err(crate::Error::Hwloc { why }) => format!("hwloc: {why}"),
-            Err(error) => error.to_string(),
+            Err(error) => without_hwloc(error),
         };
         #[cfg(not(feature = "hwloc"))]
-        let why = "built without the feature hwloc".to_owned();
+        let why = WITHOUT_HWLOC.to_owned();
         sysfs::machine(Path::new("/"), why)
     }
 
@@ -123,7 +122,7 @@ impl Machine {
     /// (`HWLOC_XMLFILE`, `HWLOC_SYNTHETIC`) to describe another machine.
     #[cfg(feature = "hwloc")]
     pub fn from_hwloc() -> Result<Self> {
-        crate::hwloc::machine()
+        Ok(crate::hwloc::without_devices()?.machine)
     }
 
     /// The node that has more of `cpus` than any other; none if no node does, so that a process
@@ -132,6 +131,18 @@ impl Machine {
         nearest(&self.numa_nodes, |node| &node.cpus, cpus)
     }
 }
+
+/// Why sysfs is read instead of hwloc, which failed so.
+#[cfg(feature = "hwloc")]
+pub(crate) fn without_hwloc(error: crate::Error) -> String {
+    match error {
+        crate::Error::Hwloc { why } => format!("hwloc: {why}"),
+        error => error.to_string(),
+    }
+}
+
+#[cfg(not(feature = "hwloc"))]
+pub(crate) const WITHOUT_HWLOC: &str = "built without the feature hwloc";
 
 /// Of `nodes`, the one that has strictly more of `cpus` than each other one.
 pub(crate) fn nearest<'a, N>(

@@ -1,7 +1,12 @@
 use std::collections::HashSet;
+use std::path::Path;
 
 use crate::error::quoted;
-use crate::{Bridge, CpuSet, Gpu, Machine, Nic, NumaNode, NvLink, PciFunction, Place, xml};
+use crate::tree::Tree;
+use crate::{
+    Bridge, CpuSet, Gpu, Machine, Nic, NumaNode, NvLink, PciFunction, Place, Result, sysfs,
+    sysfs_devices, xml,
+};
 
 /// A host and its devices: what [`Machine`] says, and the tree of PCI with the NICs and GPUs in it.
 ///
@@ -33,6 +38,50 @@ pub struct Package {
 }
 
 impl Topology {
+    /// Describes the running machine and its devices: by hwloc and sysfs together where the feature
+    /// is on and hwloc works, else from sysfs alone; [`Machine::source`] says which, and why.
+    ///
+    /// Slower than [`Machine::discover`], much so where hwloc was built with vendors' GPU libraries
+    /// and they start: ask only when there is a device to choose.
+    ///
+    /// # Errors
+    /// Those of [`Topology::from_sysfs`], where hwloc failed too.
+    pub fn discover() -> Result<Self> {
+        #[cfg(feature = "hwloc")]
+        let why = match Self::from_hwloc() {
+            Ok(topology) => return Ok(topology),
+            Err(error) => crate::machine::without_hwloc(error),
+        };
+        #[cfg(not(feature = "hwloc"))]
+        let why = crate::machine::WITHOUT_HWLOC.to_owned();
+        Self::of_tree(Path::new("/"), why)
+    }
+
+    /// Describes the machine whose `/proc` and `/sys` lie under `root` (`/` is this one). NVLink,
+    /// which the kernel does not show, stays unknown. A GPU is a display controller of NVIDIA, AMD
+    /// or Intel.
+    ///
+    /// # Errors
+    /// Those of [`Machine::from_sysfs`], for the files of devices too.
+    pub fn from_sysfs(root: &Path) -> Result<Self> {
+        Self::of_tree(root, "sysfs was asked for".to_owned())
+    }
+
+    fn of_tree(root: &Path, why: String) -> Result<Self> {
+        let mut topology = Self::bare(sysfs::machine(root, why)?);
+        sysfs_devices::add(&mut topology, Tree::new(root))?;
+        Ok(topology)
+    }
+
+    /// Describes the running machine by hwloc, supplemented from sysfs.
+    ///
+    /// # Errors
+    /// Those of [`Machine::from_hwloc`], and those of [`Topology::from_sysfs`] for devices.
+    #[cfg(feature = "hwloc")]
+    pub fn from_hwloc() -> Result<Self> {
+        crate::hwloc::with_devices()
+    }
+
     /// Reads hwloc's XML of version 2 (`lstopo file.xml`), of this host or another, without hwloc.
     /// Rates of ports, which hwloc does not write, are taken from infos `Port1Rate` and
     /// `Port1LinkLayer` where somebody has added them. Huge pages are not counted.
@@ -40,7 +89,7 @@ impl Topology {
     /// # Errors
     /// [`crate::Error::Xml`] for text that is something else, contradicts itself, has no CPU, or
     /// would cost much more than any real host; [`crate::Error::XmlVersion`] for hwloc 1 or 3.
-    pub fn from_xml(text: &str) -> crate::Result<Self> {
+    pub fn from_xml(text: &str) -> Result<Self> {
         xml::topology(text)
     }
 
