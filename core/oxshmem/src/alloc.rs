@@ -7,6 +7,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 use oxshmem_heap::{Allocator, Segment};
+use oxshmem_transport::MemoryKind;
 
 use crate::sync::Digest;
 use crate::{Error, Result, Sym, World};
@@ -33,9 +34,13 @@ impl BitOr for Hints {
     }
 }
 
-/// This PE's symmetric heap. Its allocator goes through the same states on every PE.
+/// A symmetric heap of this PE. Its allocator goes through the same states on every PE.
 pub(crate) struct Heap {
-    pub segment: Segment,
+    /// Where its host memory is committed as needed; none for GPU memory, which is there as a whole.
+    pub segment: Option<Segment>,
+    limit: usize,
+    /// The variable that sets the limit.
+    setting: &'static str,
     allocator: Allocator,
     /// Live blocks by offset.
     blocks: BTreeMap<u64, Block>,
@@ -57,6 +62,7 @@ impl fmt::Debug for Heap {
     }
 }
 
+const HOST: MemoryKind = MemoryKind::Host;
 /// The alignment of every block: a cache line, and enough for any type (M12).
 const ALIGN: u64 = 64;
 /// To more than this no heap's start is aligned.
@@ -67,13 +73,39 @@ pub(crate) const OWN: u32 = 0;
 pub(crate) const STATIC: u32 = u32::MAX;
 
 impl Heap {
+    /// A heap in host memory.
     pub(crate) fn new(segment: Segment) -> Self {
-        let allocator = Allocator::new(segment.limit());
+        let limit = segment.limit();
+        Self::with(Some(segment), limit, "OXSHMEM_SYMMETRIC_SIZE")
+    }
+
+    /// A heap in GPU memory of `limit` bytes.
+    pub(crate) fn on_gpu(limit: usize) -> Self {
+        Self::with(None, limit, "OXSHMEM_CUDA_SYMMETRIC_SIZE")
+    }
+
+    fn with(segment: Option<Segment>, limit: usize, setting: &'static str) -> Self {
         Heap {
             segment,
-            allocator,
+            limit,
+            setting,
+            allocator: Allocator::new(limit),
             blocks: BTreeMap::new(),
             generation: OWN,
+        }
+    }
+
+    fn commit(&mut self, bytes: usize) -> Result<(), String> {
+        match &mut self.segment {
+            Some(segment) => segment.commit(bytes).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    fn uncommit(&mut self) {
+        let high = self.allocator.high_water();
+        if let Some(segment) = &mut self.segment {
+            let _ = segment.uncommit(high);
         }
     }
 
@@ -82,15 +114,15 @@ impl Heap {
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
         let Some(block) = self.allocator.allocate(size, align as usize) else {
             return Err(format!(
-                "{} bytes are free, at most {} of them in one piece; free blocks or raise \
-                 OXSHMEM_SYMMETRIC_SIZE",
+                "{} bytes are free, at most {} of them in one piece; free blocks or raise {}",
                 self.allocator.unused(),
-                self.allocator.largest_free()
+                self.allocator.largest_free(),
+                self.setting
             ));
         };
-        if let Err(error) = self.segment.commit(block.offset + block.size) {
+        if let Err(why) = self.commit(block.offset + block.size) {
             self.take_back(block.offset as u64);
-            return Err(error.to_string());
+            return Err(why);
         }
         Ok(block.offset as u64)
     }
@@ -98,7 +130,7 @@ impl Heap {
     /// Undoes `place` of a block on which nothing was built yet.
     fn take_back(&mut self, offset: u64) {
         if self.allocator.free(offset as usize).is_ok() {
-            let _ = self.segment.uncommit(self.allocator.high_water());
+            self.uncommit();
         }
     }
 
@@ -110,7 +142,7 @@ impl Heap {
         bytes: usize,
         align: usize,
     ) -> Result<Sym<u8>> {
-        let limit = self.segment.limit() as u64;
+        let limit = self.limit as u64;
         let offset = self
             .place(bytes as u64, (align as u64).max(ALIGN))
             .map_err(|why| Error::OutOfMemory {
@@ -170,19 +202,20 @@ impl Heap {
 }
 
 impl World {
-    pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
-        self.inner
-            .heap
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn heap(&self, kind: MemoryKind) -> MutexGuard<'_, Heap> {
+        let heap = match kind {
+            MemoryKind::Host => &self.inner.heap,
+            _ => &self.inner.gpu_heap,
+        };
+        heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses handles of other worlds and of freed blocks.
     pub(crate) fn check_live<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
-        if sym.tag() != self.tag {
+        let Some(kind) = self.kind_of(sym) else {
             return Err(Error::Foreign { call });
-        }
-        if sym.is_empty() || self.heap().holds(sym) {
+        };
+        if sym.is_empty() || self.heap(kind).holds(sym) {
             Ok(())
         } else {
             Err(Error::Stale {
@@ -200,30 +233,40 @@ impl World {
     /// aligned for any type, to 64 bytes at least (M12).
     #[doc(alias = "shmem_malloc")]
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Sym<T>> {
-        self.allocate("alloc", len, ALIGN as usize, Hints::NONE, false)
+        self.allocate(HOST, "alloc", len, ALIGN as usize, Hints::NONE, false)
     }
 
     /// [`alloc`](Self::alloc) with every byte zero (M12).
     #[doc(alias = "shmem_calloc")]
     pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<Sym<T>> {
-        self.allocate("alloc_zeroed", len, ALIGN as usize, Hints::NONE, true)
+        self.allocate(HOST, "alloc_zeroed", len, ALIGN as usize, Hints::NONE, true)
     }
 
     /// [`alloc`](Self::alloc) at a multiple of `align` bytes, which must be a power of two and a
     /// multiple of the size of a pointer (M12).
     #[doc(alias = "shmem_align")]
     pub fn alloc_aligned<T: Pod>(&self, len: usize, align: usize) -> Result<Sym<T>> {
-        self.allocate("alloc_aligned", len, align, Hints::NONE, false)
+        self.allocate(HOST, "alloc_aligned", len, align, Hints::NONE, false)
     }
 
     /// [`alloc`](Self::alloc) with hints, which change no meaning.
     #[doc(alias = "shmem_malloc_with_hints")]
     pub fn alloc_with_hints<T: Pod>(&self, len: usize, hints: Hints) -> Result<Sym<T>> {
-        self.allocate("alloc_with_hints", len, ALIGN as usize, hints, false)
+        self.allocate(HOST, "alloc_with_hints", len, ALIGN as usize, hints, false)
+    }
+
+    pub(crate) fn allocate_on<T: Pod>(
+        &self,
+        kind: MemoryKind,
+        call: &'static str,
+        len: usize,
+    ) -> Result<Sym<T>> {
+        self.allocate(kind, call, len, ALIGN as usize, Hints::NONE, false)
     }
 
     fn allocate<T: Pod>(
         &self,
+        kind: MemoryKind,
         call: &'static str,
         len: usize,
         align: usize,
@@ -234,19 +277,24 @@ impl World {
             .and(len as u64)
             .and(size_of::<T>() as u64)
             .and(align as u64)
-            .and(hints.0.into());
+            .and(hints.0.into())
+            .and(kind as u64);
         let words = || {
             format!(
-                "{call}({len} x {} bytes, align {align}, {hints:?})",
+                "{call}({len} x {} bytes of {kind} memory, align {align}, {hints:?})",
                 size_of::<T>()
             )
         };
         self.inner.internal.record(digest, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
+        let tag = match kind {
+            MemoryKind::Host => self.tag,
+            _ => self.gpu_tag(),
+        };
         if bytes == Some(0) {
-            return Ok(Sym::new(self.tag, OWN, 0, len));
+            return Ok(Sym::new(tag, OWN, 0, len));
         }
-        let limit = self.heap_limit() as u64;
+        let limit = self.heap(kind).limit as u64;
         let no_room = |bytes: u64, why: String| Error::OutOfMemory {
             call,
             bytes,
@@ -265,7 +313,7 @@ impl World {
         } else {
             match bytes {
                 Some(bytes) => self
-                    .heap()
+                    .heap(kind)
                     .place(bytes, align_for::<T>(align))
                     .map(|offset| (offset, bytes))
                     .map_err(|why| no_room(bytes, why)),
@@ -283,7 +331,7 @@ impl World {
                 .zero();
         }
         let agreed = self.barrier(call, digest, mine, &words);
-        let mut heap = self.heap();
+        let mut heap = self.heap(kind);
         match (agreed, placed) {
             (Ok(()), Some((offset, bytes))) => {
                 let generation = heap.next_generation();
@@ -293,7 +341,7 @@ impl World {
                     generation,
                 };
                 heap.blocks.insert(offset, block);
-                Ok(Sym::new(self.tag, generation, offset, len))
+                Ok(Sym::new(tag, generation, offset, len))
             }
             (Err(error), placed) => {
                 if let Some((offset, _)) = placed {
@@ -323,27 +371,29 @@ impl World {
         const CALL: &str = "free";
         let digest = Digest::of(CALL)
             .and(sym.offset())
-            .and(sym.generation().into());
+            .and(sym.generation().into())
+            .and(u64::from(sym.tag() & 1));
         let words = || format!("free({} bytes at {})", sym.bytes(), sym.offset());
         self.inner.internal.record(digest, words);
-        if sym.bytes() == 0 && sym.tag() == self.tag {
+        let kind = self.kind_of(sym);
+        if sym.bytes() == 0 && kind.is_some() {
             return Ok(());
         }
         let mine = self.whole_block(CALL, sym).map(drop);
         self.barrier(CALL, digest, mine, &words)?;
-        self.release(sym.offset());
+        self.release(kind.unwrap_or(HOST), sym.offset());
         Ok(())
     }
 
     fn whole_block<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<Block> {
-        if sym.tag() != self.tag {
+        let Some(kind) = self.kind_of(sym) else {
             return Err(Error::Foreign { call });
-        }
-        self.heap().block(call, sym)
+        };
+        self.heap(kind).block(call, sym)
     }
 
-    fn release(&self, offset: u64) {
-        let mut heap = self.heap();
+    fn release(&self, kind: MemoryKind, offset: u64) {
+        let mut heap = self.heap(kind);
         heap.blocks.remove(&offset);
         // The block was found live, so the allocator knows it.
         let _ = heap.allocator.free(offset as usize);
@@ -358,7 +408,7 @@ impl World {
     pub fn realloc<T: Pod>(&self, sym: Sym<T>, len: usize) -> Result<Sym<T>> {
         const CALL: &str = "realloc";
         if sym.bytes() == 0 && sym.tag() == self.tag {
-            return self.allocate(CALL, len, ALIGN as usize, Hints::NONE, false);
+            return self.allocate(HOST, CALL, len, ALIGN as usize, Hints::NONE, false);
         }
         if len.saturating_mul(size_of::<T>()) == 0 {
             self.free(sym)?;
@@ -377,7 +427,10 @@ impl World {
             )
         };
         self.inner.internal.record(digest, words);
-        let (mine, block) = match self.whole_block(CALL, sym) {
+        let whole = self
+            .own_in_host_memory(CALL, sym)
+            .and_then(|_| self.whole_block(CALL, sym));
+        let (mine, block) = match whole {
             Ok(block) => (Ok(()), Some(block)),
             Err(error) => (Err(error), None),
         };
@@ -399,7 +452,7 @@ impl World {
         };
         let placed = match bytes {
             Some(bytes) => self
-                .heap()
+                .heap(HOST)
                 .place_again(sym.offset(), block, bytes, align_for::<T>(1))
                 .map_err(&no_room),
             None => Err(no_room("the size in bytes overflows".into())),
@@ -412,11 +465,11 @@ impl World {
             let kept = sym.bytes().min(bytes.unwrap_or(0) as usize);
             let to = Sym::<u8>::new(self.tag, OWN, offset, kept);
             let from = Sym::<u8>::new(self.tag, OWN, sym.offset(), kept);
-            self.own(to).copy_from_span(self.own(from), kept);
+            self.own(to).copy_from_place(self.own(from), kept);
         }
         // On exit: every PE's block is in place, or none is.
         let agreed = self.barrier(CALL, digest.and(1), mine, &words);
-        let mut heap = self.heap();
+        let mut heap = self.heap(HOST);
         match (agreed, placed) {
             (Ok(()), Some(placed)) => {
                 let generation = heap.next_generation();
@@ -447,8 +500,7 @@ impl World {
                         let _ = heap
                             .allocator
                             .resize_in_place(sym.offset() as usize, before as usize);
-                        let high = heap.allocator.high_water();
-                        let _ = heap.segment.uncommit(high);
+                        heap.uncommit();
                     }
                     None => {}
                 }
@@ -488,12 +540,12 @@ impl Heap {
     ) -> Result<Placed, String> {
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
         if offset.is_multiple_of(align) && self.allocator.resize_in_place(offset as usize, size) {
-            if let Err(error) = self.segment.commit((offset + bytes) as usize) {
+            if let Err(why) = self.commit((offset + bytes) as usize) {
                 // Shrinking back always fits.
                 let _ = self
                     .allocator
                     .resize_in_place(offset as usize, block.bytes as usize);
-                return Err(error.to_string());
+                return Err(why);
             }
             return Ok(Placed::Stayed {
                 before: block.bytes,

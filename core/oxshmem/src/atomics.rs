@@ -3,12 +3,13 @@
 //! Operations of one width on one word all run in one domain (M29): here the CPU's. Fetching ones
 //! return when the value is there (M16); the others may still be on the way (M17, M19).
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
 use crate::check::{Access, Type};
+use crate::mapped::Bytes;
+use crate::order::{Class, Inserted};
+use crate::wire::Path;
 use crate::{Result, Sym, World};
 
 mod sealed {
@@ -232,36 +233,16 @@ impl World {
         pe: usize,
         under_way: bool,
     ) -> Result<u64> {
-        let Some(span) = self.peers.span(on, pe).filter(|_| !on.is_empty()) else {
+        let Some(span) = self.peers.word(on, pe).filter(|_| !on.is_empty()) else {
             return self.atomic_slow(call, op, on, (operand, compare), pe, under_way);
         };
-        // `op` and the width are constants where this is inlined: one instruction remains.
-        macro_rules! apply {
-            ($word:expr, $t:ty) => {{
-                let (word, operand) = ($word, operand as $t);
-                match op {
-                    AtomicOp::Fetch => word.load(Acquire),
-                    AtomicOp::Set => {
-                        word.store(operand, Release);
-                        0
-                    }
-                    AtomicOp::Add => word.fetch_add(operand, AcqRel),
-                    AtomicOp::And => word.fetch_and(operand, AcqRel),
-                    AtomicOp::Or => word.fetch_or(operand, AcqRel),
-                    AtomicOp::Xor => word.fetch_xor(operand, AcqRel),
-                    AtomicOp::Swap => word.swap(operand, AcqRel),
-                    AtomicOp::CompareSwap => {
-                        match word.compare_exchange(compare as $t, operand, AcqRel, Acquire) {
-                            Ok(old) | Err(old) => old,
-                        }
-                    }
-                }
-            }};
-        }
-        let old = match T::WIDTH {
-            Width::W32 => u64::from(apply!(span.atomic_u32(), u32)),
-            Width::W64 => apply!(span.atomic_u64(), u64),
+        // Who gives a value orders later reads behind it (M20); on x86 that costs nothing.
+        let inserted = if under_way {
+            Inserted::Nothing
+        } else {
+            Inserted::Read
         };
+        let old = span.update(T::WIDTH, op, (operand, compare), inserted);
         if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
             self.peers.note(pe);
         }
@@ -280,6 +261,21 @@ impl World {
     ) -> Result<u64> {
         self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, under_way)?;
-        self.wire_atomic(call, pe, on.offset(), T::WIDTH, op, operand, compare)
+        let operands = (operand, compare);
+        match self.path(call, Class::Atomic, on, pe)? {
+            Path::Near(word) => {
+                let reads_in_order = !under_way && self.ordered;
+                let inserted = match reads_in_order {
+                    true => Inserted::Read,
+                    false => Inserted::Nothing,
+                };
+                let old = word.update(T::WIDTH, op, operands, inserted);
+                self.peers.note(pe);
+                Ok(old)
+            }
+            Path::Lane(via, far) => {
+                self.wire_atomic(call, via, far, T::WIDTH, op, operands, !under_way)
+            }
+        }
     }
 }

@@ -20,6 +20,9 @@ use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
 use crate::alloc::OWN;
+use crate::mapped::Bytes;
+use crate::order::{Class, Inserted};
+use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
 
 /// Words a PE's table has room for.
@@ -277,8 +280,14 @@ impl World {
         operand: u64,
         compare: u64,
     ) -> Result<u64> {
-        let offset = shadow.table.at(slot)?.offset();
-        self.wire_atomic("checked mode", pe, offset, Width::W64, op, operand, compare)
+        const CALL: &str = "checked mode";
+        let operands = (operand, compare);
+        match self.path(CALL, Class::Atomic, shadow.table.at(slot)?, pe)? {
+            Path::Near(word) => Ok(word.update(Width::W64, op, operands, Inserted::Read)),
+            Path::Lane(via, far) => {
+                self.wire_atomic(CALL, via, far, Width::W64, op, operands, true)
+            }
+        }
     }
 
     #[cold]

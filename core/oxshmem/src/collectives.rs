@@ -5,7 +5,10 @@ use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
 
+use crate::mapped::Bytes;
+use crate::order::Class;
 use crate::sync::Digest;
+use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
 
 /// A type that [`World::sum_reduce`] adds up. Integers wrap, as in the other implementations.
@@ -75,10 +78,11 @@ impl World {
             mine
         } else {
             // First quiet, whatever `mine` is: arriving means that all is complete.
-            let quieted = self.wire_quiet(call, None);
+            let quieted = self.quiet_slow(call, None);
             mine.and(quieted)
         };
-        self.together(call, digest, mine, words)
+        self.together(call, digest, mine, words)?;
+        self.see_gpu_data()
     }
 
     /// Copies `src` of PE `root` to `dst` of every PE, the root included. Both have the same
@@ -172,19 +176,23 @@ impl World {
         if from == self.my_pe() && dst.offset() == src.offset() {
             return Ok(());
         }
-        match self.peers.span(src, from) {
-            Some(span) => {
-                own.copy_from_span(span, src.bytes());
+        match self.path(call, Class::Put, src, from)? {
+            Path::Near(place) => {
+                own.copy_from_place(place, src.bytes());
                 Ok(())
             }
-            // SAFETY: `own` is mapped for the object's bytes.
-            None => unsafe { self.wire_get(call, from, src.offset(), own.as_ptr(), src.bytes()) },
+            // SAFETY: it names symmetric memory of this PE.
+            Path::Lane(via, far) => unsafe {
+                self.wire_get(call, via, far, self.near_address(dst), src.bytes())
+            },
         }
     }
 
     fn check_collective<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
-        self.check_live(call, dst)?;
-        self.check_live(call, src)?;
+        for sym in [dst, src] {
+            self.check_live(call, sym)?;
+            self.own_in_host_memory(call, sym)?;
+        }
         self.check_pair(call, dst, src)
     }
 }

@@ -47,6 +47,29 @@ pub enum Error {
         /// Elements needed.
         needed: usize,
     },
+    /// An object in GPU memory, where the call has to load or store it by the CPU (M4).
+    #[error(
+        "{call}: the object at offset {offset} lies in GPU memory, which this PE's CPU cannot \
+         access; put or get it, or use an object in host memory"
+    )]
+    GpuMemory {
+        /// The call.
+        call: &'static str,
+        /// Its offset in the GPU heap, in bytes.
+        offset: u64,
+    },
+    /// Simulated PEs all wait, and nothing is under way that could end a wait.
+    #[error("{call}: deadlock: PE {me} waits for {whom}: {what}; and so does every other PE")]
+    Deadlock {
+        /// The call.
+        call: &'static str,
+        /// Who waits.
+        me: usize,
+        /// For whom.
+        whom: String,
+        /// For what.
+        what: String,
+    },
     /// An argument outside its domain.
     #[error("{call}: {what}")]
     Argument {

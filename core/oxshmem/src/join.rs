@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
-use oxshmem_transport::{Accessor, HostId, Job, Memory, MemoryKind, Pe, Transport, WireUp};
+use oxshmem_transport::{HostId, Job, Memory, MemoryKind, Pe, Schedule, Transport, WireUp};
 
 use self::card::{Bytes, Card, Shown, show_cards};
 use self::hosts::Hosts;
@@ -26,12 +26,17 @@ use self::reach::{Means, Reached, Shared, Unavailable, agree_on_routes, reach};
 use crate::alloc::{Heap, OWN, STATIC};
 use crate::check::{SLOTS, Shadow};
 use crate::config::{self, Config};
+use crate::gpu::GpuFlushes;
+use crate::messages::Message;
+use crate::order::Inserted;
 use crate::peers::Peers;
 use crate::registry;
 use crate::routes::Routes;
 use crate::routes::choose::Preference;
+use crate::simulated::Simulation;
 use crate::sync::Internal;
 use crate::wire::{Opened, Wire};
+use crate::world::Given;
 use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
 
 /// What a world is made of.
@@ -49,11 +54,13 @@ pub(crate) struct Parts {
     pub peers: Peers,
     pub wire: Wire,
     pub routes: Routes,
-    /// How this PE's CPU accesses the host memory of PEs whose mapping is simulated.
-    #[allow(dead_code, reason = "the simulated path is about to take them")]
-    pub accessors: Vec<Option<Arc<dyn Accessor>>>,
     pub visibility: Visibility,
     pub hosts: Vec<String>,
+    pub gpu: Option<Memory>,
+    pub gpu_flushes: GpuFlushes,
+    pub simulation: Option<Simulation>,
+    pub schedule: Option<Arc<dyn Schedule>>,
+    pub omitted: Option<Inserted>,
 }
 
 /// A host's memory where it does not tell.
@@ -61,13 +68,8 @@ const UNKNOWN_MEMORY: u64 = 1 << 30;
 /// Iterations a wait spins where every PE has a CPU: some tens of microseconds.
 const SPIN: u32 = 20_000;
 
-pub(crate) fn join(
-    config: Config,
-    warnings: &[String],
-    bootstrap: Option<Arc<dyn Bootstrap>>,
-    transports: Option<Vec<Arc<dyn Transport>>>,
-) -> Result<World> {
-    let (bootstrap, linger) = match bootstrap {
+pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<World> {
+    let (bootstrap, linger) = match given.bootstrap {
         Some(bootstrap) => (bootstrap, false),
         None => (join_environment(&config)?, true),
     };
@@ -85,11 +87,11 @@ pub(crate) fn join(
         host: HostId(host.clone()),
     };
     // Who names transports, by either way, says which to prefer.
-    let preference = match (&transports, &config.transports) {
+    let preference = match (&given.transports, &config.transports) {
         (None, None) => Preference::Nearest,
         _ => Preference::AsGiven,
     };
-    let available = transports.unwrap_or_else(registry::built_in);
+    let available = given.transports.unwrap_or_else(registry::built_in);
     let chosen = registry::select(available, config.transports.as_deref())?;
     let (mut opened, devices, unavailable) = open(&chosen, &job);
 
@@ -108,8 +110,10 @@ pub(crate) fn join(
         huge_pages: config.huge_pages,
         numa_node,
     };
-    let mut heap = Heap::new(Segment::create(limit as usize, &options)?);
-    let own = Arc::clone(heap.segment.mapping());
+    let segment = Segment::create(limit as usize, &options)?;
+    let own = Arc::clone(segment.mapping());
+    let descriptor = Some(Arc::clone(segment.descriptor()));
+    let mut heap = Heap::new(segment);
     let internal = Internal::new(size as usize, anywhere, |bytes| {
         heap.place_permanent(tag, OWN, bytes, 1)
     })?;
@@ -124,18 +128,18 @@ pub(crate) fn join(
     };
     let statics = place_statics(tag, &mut heap, &own)?;
 
-    let descriptor = Some(Arc::clone(heap.segment.descriptor()));
     let owner = Arc::clone(&own) as _;
     // SAFETY: the mapping keeps the bytes mapped; this library accesses them through Span alone.
     let memory = unsafe { Memory::new(own.base(), own.len(), MemoryKind::Host, descriptor, owner) };
     for transport in &mut opened {
-        if transport
-            .domain
-            .capabilities()
-            .memory
-            .contains(&MemoryKind::Host)
-        {
+        let carries = transport.domain.capabilities().memory;
+        if carries.contains(&MemoryKind::Host) {
             transport.heap = Some(transport.domain.register(&memory)?);
+        }
+        if let Some(gpu) = &given.gpu_heap
+            && carries.contains(&gpu.kind())
+        {
+            transport.gpu = Some(transport.domain.register(gpu)?);
         }
     }
     let host_heap = Shared {
@@ -144,7 +148,13 @@ pub(crate) fn join(
         own: Some(&own),
         regions: opened.iter().map(|t| t.heap.as_deref()).collect(),
     };
-    let heaps = [host_heap];
+    let gpu_heap = given.gpu_heap.as_ref().map(|gpu| Shared {
+        kind: gpu.kind(),
+        len: gpu.len(),
+        own: None,
+        regions: opened.iter().map(|t| t.gpu.as_deref()).collect(),
+    });
+    let heaps: Vec<_> = [host_heap].into_iter().chain(gpu_heap).collect();
     let means = Means {
         opened: &opened,
         devices: &devices,
@@ -157,6 +167,7 @@ pub(crate) fn join(
         routes,
     } = reach(bootstrap.as_ref(), &cards, &means, &heaps)?;
 
+    let simulation = Simulation::of(accessors, given.omitted);
     // Checked mode: the slow branch checks, so no peer is mapped.
     let unmapped = |pe: usize| config.check || mapped.get(pe).is_none_or(Option::is_none);
     let lanes = lanes_used(&routes.ways, unmapped);
@@ -169,9 +180,14 @@ pub(crate) fn join(
     // agreed limit, the bound of every Sym), and PEs access it through Span alone.
     let peers = unsafe { Peers::new(tag, visible) };
     connect_lanes(bootstrap.as_ref(), &cards, &opened, &lanes)?;
-    let by_pe = routes.ways.iter().map(|w| w.host.transport()).collect();
-    let wire = Wire::new(opened, by_pe);
-    hear_of_exits(bootstrap.as_ref(), &peers, &wire)?;
+    let domains = || opened.iter().map(|t| &t.domain);
+    let gpu_flushes = GpuFlushes::of(domains());
+    let schedule = domains().find_map(|domain| domain.schedule());
+    let wire = Wire::new(opened, routes.ways.to_vec());
+    if simulation.is_some() || given.gpu_heap.is_some() {
+        wire.never_idle();
+    }
+    hear_of_exits(&bootstrap, &peers, &wire, &gpu_flushes)?;
     let visibility = agree_on_routes(bootstrap.as_ref(), &routes)?;
     let spin = match config.spin {
         Some(spin) => spin,
@@ -194,9 +210,13 @@ pub(crate) fn join(
         peers,
         wire,
         routes,
-        accessors,
         visibility,
         hosts,
+        gpu: given.gpu_heap,
+        gpu_flushes,
+        simulation,
+        schedule,
+        omitted: given.omitted,
     }))
 }
 
@@ -291,11 +311,31 @@ fn place_statics(tag: u32, heap: &mut Heap, own: &Mapping) -> Result<Vec<Sym<u8>
 }
 
 /// From here on a PE's end reaches the table that waits look at.
-fn hear_of_exits(bootstrap: &dyn Bootstrap, peers: &Peers, wire: &Wire) -> Result<()> {
+fn hear_of_exits(
+    bootstrap: &Arc<dyn Bootstrap>,
+    peers: &Peers,
+    wire: &Wire,
+    gpu: &GpuFlushes,
+) -> Result<()> {
     let lose = Arc::new(peers.loser());
-    let gave_up = Arc::clone(&lose);
-    // The one message that is sent: see `give_up` in crate::sync.
-    bootstrap.on_message(Box::new(move |from, _| gave_up(from as usize, false)))?;
+    let (gave_up, gpu) = (Arc::clone(&lose), gpu.clone());
+    // Weak: the bootstrap holds the handler.
+    let answer_by = Arc::downgrade(bootstrap);
+    bootstrap.on_message(Box::new(move |from, bytes| {
+        match Message::of_bytes(bytes) {
+            Some(Message::GaveUp) => gave_up(from as usize, false),
+            Some(Message::FlushGpu(number)) => {
+                let answer = gpu.asked(number).to_bytes();
+                // Who is gone needs no answer.
+                let _ = answer_by.upgrade().map(|b| b.send(from, &answer));
+            }
+            Some(Message::Flushed(number, why)) => gpu.answered(from as usize, number, why),
+            None => report::warn(&format!(
+                "PE {from} sent {} bytes that this version of oxshmem does not understand",
+                bytes.len()
+            )),
+        }
+    }))?;
     let domains: Vec<_> = wire
         .transports
         .iter()

@@ -4,12 +4,39 @@
 //! A [`Span`] is made in one place, [`Peers::span`](crate::peers::Peers), which checks what each
 //! method here relies on. Plain accesses are relaxed atomics or the heap's copy routine, because
 //! other PEs write the same bytes.
+//!
+//! What must happen in an order is written over the trait [`Bytes`], which a [`Span`] keeps by the
+//! processor's instructions and a [`Simulated`](crate::simulated::Simulated) span by a simulation of a
+//! weak processor, so that the litmus programs judge the orders that are compiled in.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bytemuck::Pod;
+use oxshmem_transport::{AtomicOp, Width};
+
+use crate::order::Inserted;
+
+/// Bytes that a CPU loads and stores. An access that has to be ordered names the order that it
+/// inserts.
+pub(crate) trait Bytes: Copy {
+    /// The part from `offset` on, of `len` bytes. The caller has checked the range.
+    fn part(self, offset: usize, len: usize) -> Self;
+    /// Copies from private memory. The caller has checked that `source` fits.
+    fn copy_from(self, source: &[u8]);
+    /// Copies to private memory. The caller has checked that it fits.
+    fn copy_to(self, destination: &mut [u8]);
+    /// Loads a word. The caller has checked size and alignment.
+    fn look(self, width: Width, inserted: Inserted) -> u64;
+    /// Stores a word. The caller has checked size and alignment.
+    fn tell(self, width: Width, value: u64, inserted: Inserted);
+    /// A read-modify-write of a word; gives the old value. The caller has checked size and
+    /// alignment.
+    fn update(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: Inserted) -> u64;
+    /// A fence of this CPU.
+    fn fence(self, inserted: Inserted);
+}
 
 /// `len` mapped bytes, valid for `'w`.
 #[derive(Clone, Copy, Debug)]
@@ -139,5 +166,80 @@ impl<'w> Span<'w> {
         debug_assert!(self.len >= 8 && self.addr.addr().get().is_multiple_of(8));
         // SAFETY: as for atomic_u32.
         unsafe { AtomicU64::from_ptr(self.addr.as_ptr().cast()) }
+    }
+}
+
+impl Bytes for Span<'_> {
+    #[inline(always)]
+    fn part(self, offset: usize, len: usize) -> Self {
+        Span::part(self, offset, len)
+    }
+
+    #[inline(always)]
+    fn copy_from(self, source: &[u8]) {
+        Span::copy_from(self, source);
+    }
+
+    #[inline(always)]
+    fn copy_to(self, destination: &mut [u8]) {
+        Span::copy_to(self, destination);
+    }
+
+    #[inline(always)]
+    fn look(self, width: Width, inserted: Inserted) -> u64 {
+        match width {
+            Width::W32 => self.atomic_u32().load(inserted.order()).into(),
+            Width::W64 => self.atomic_u64().load(inserted.order()),
+        }
+    }
+
+    #[inline(always)]
+    fn tell(self, width: Width, value: u64, inserted: Inserted) {
+        match width {
+            Width::W32 => self.atomic_u32().store(value as u32, inserted.order()),
+            Width::W64 => self.atomic_u64().store(value, inserted.order()),
+        }
+    }
+
+    #[inline(always)]
+    fn update(
+        self,
+        width: Width,
+        op: AtomicOp,
+        (operand, compare): (u64, u64),
+        inserted: Inserted,
+    ) -> u64 {
+        // `op` and the width are constants where this is inlined: one instruction remains.
+        macro_rules! apply {
+            ($word:expr, $t:ty) => {{
+                let (word, operand, order) = ($word, operand as $t, inserted.order());
+                match op {
+                    AtomicOp::Fetch => word.load(order),
+                    AtomicOp::Set => {
+                        word.store(operand, Ordering::Relaxed);
+                        0
+                    }
+                    AtomicOp::Add => word.fetch_add(operand, order),
+                    AtomicOp::And => word.fetch_and(operand, order),
+                    AtomicOp::Or => word.fetch_or(operand, order),
+                    AtomicOp::Xor => word.fetch_xor(operand, order),
+                    AtomicOp::Swap => word.swap(operand, order),
+                    AtomicOp::CompareSwap => {
+                        match word.compare_exchange(compare as $t, operand, order, order) {
+                            Ok(old) | Err(old) => old,
+                        }
+                    }
+                }
+            }};
+        }
+        match width {
+            Width::W32 => u64::from(apply!(self.atomic_u32(), u32)),
+            Width::W64 => apply!(self.atomic_u64(), u64),
+        }
+    }
+
+    #[inline(always)]
+    fn fence(self, inserted: Inserted) {
+        std::sync::atomic::fence(inserted.order());
     }
 }

@@ -19,10 +19,13 @@
 use std::marker::PhantomData;
 
 use bytemuck::Pod;
-use oxshmem_transport::{AtomicOp, Width};
+use oxshmem_transport::AtomicOp;
 
 use crate::atomics::Word;
 use crate::check::{Access, Type};
+use crate::mapped::Bytes;
+use crate::order::{Class, Inserted};
+use crate::wire::{Path, Signal};
 use crate::{AtomicBits, AtomicInt, AtomicValue, Result, SignalOp, Sym, World};
 
 /// Nonblocking operations issued within one [`World::scope`].
@@ -101,16 +104,23 @@ impl World {
         const CALL: &str = "put_nbi";
         self.check(CALL, dst, len, pe)?;
         self.guard(CALL, Access::Put, dst, len, pe, true)?;
-        match self.peers.span(dst, pe) {
-            Some(span) => {
-                // SAFETY: the caller promises `len` readable elements.
-                unsafe { span.copy_from_raw(source.cast(), len * size_of::<T>()) };
+        let bytes = len * size_of::<T>();
+        if let Some(span) = self.peers.span(dst, pe) {
+            // SAFETY: the caller promises `len` readable elements.
+            unsafe { span.copy_from_raw(source.cast(), bytes) };
+            self.peers.note(pe);
+            return Ok(());
+        }
+        match self.path(CALL, Class::Put, dst, pe)? {
+            Path::Near(place) => {
+                // SAFETY: the caller promises `len` readable elements that do not change.
+                place.copy_from(unsafe { std::slice::from_raw_parts(source.cast(), bytes) });
                 self.peers.note(pe);
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            None => unsafe {
-                self.wire_put_nbi(CALL, pe, dst.offset(), source.cast(), len * size_of::<T>())
+            Path::Lane(via, far) => unsafe {
+                self.wire_put_nbi(CALL, via, far, source.cast(), bytes)
             },
         }
     }
@@ -132,21 +142,23 @@ impl World {
         const CALL: &str = "get_nbi";
         self.check(CALL, src, len, pe)?;
         self.guard(CALL, Access::Get, src, len, pe, true)?;
-        match self.peers.span(src, pe) {
-            Some(span) => {
-                // SAFETY: the caller promises `len` writable elements.
-                unsafe { span.copy_to_raw(destination.cast(), len * size_of::<T>()) };
+        let bytes = len * size_of::<T>();
+        if let Some(span) = self.peers.span(src, pe) {
+            // SAFETY: the caller promises `len` writable elements.
+            unsafe { span.copy_to_raw(destination.cast(), bytes) };
+            return Ok(());
+        }
+        match self.path(CALL, Class::Put, src, pe)? {
+            Path::Near(place) => {
+                let into = destination.cast();
+                // SAFETY: the caller promises `len` writable elements that nobody else accesses;
+                // any bytes are a valid `T: Pod`.
+                place.copy_to(unsafe { std::slice::from_raw_parts_mut(into, bytes) });
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            None => unsafe {
-                self.wire_get_nbi(
-                    CALL,
-                    pe,
-                    src.offset(),
-                    destination.cast(),
-                    len * size_of::<T>(),
-                )
+            Path::Lane(via, far) => unsafe {
+                self.wire_get_nbi(CALL, via, far, destination.cast(), bytes)
             },
         }
     }
@@ -167,7 +179,7 @@ impl World {
         pe: usize,
     ) -> Result<()> {
         let (operand, compare) = operands;
-        if self.peers.span(on, pe).is_some() {
+        if self.peers.word(on, pe).is_some() {
             let old = self.rmw(call, op, on, operand, compare, pe)?;
             // SAFETY: the caller promises it to be writable.
             unsafe { result.write(T::of_bits(old)) };
@@ -175,10 +187,20 @@ impl World {
         }
         self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
-        // A word of 4 or 8 bytes: the lane writes its bytes, which are the type's.
-        let (offset, width): (u64, Width) = (on.offset(), T::WIDTH);
-        // SAFETY: the caller's promise.
-        unsafe { self.wire_atomic_nbi(call, pe, offset, width, op, operands, result.cast()) }
+        match self.path(call, Class::Atomic, on, pe)? {
+            Path::Near(word) => {
+                let old = word.update(T::WIDTH, op, operands, Inserted::Nothing);
+                self.peers.note(pe);
+                // SAFETY: the caller promises it to be writable.
+                unsafe { result.write(T::of_bits(old)) };
+                Ok(())
+            }
+            // A word of 4 or 8 bytes: the lane writes its bytes, which are the type's.
+            // SAFETY: the caller's promise.
+            Path::Lane(via, far) => unsafe {
+                self.wire_atomic_nbi(call, via, far, T::WIDTH, op, operands, result.cast())
+            },
+        }
     }
 }
 
@@ -217,8 +239,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         op: SignalOp,
         pe: usize,
     ) -> Result<()> {
-        // A blocking one may return no later than a nonblocking one must be complete.
-        self.world.put_signal(dst, source, signal, value, op, pe)
+        let mapped = self.world.peers.span(dst, pe).is_some();
+        if mapped && self.world.peers.word(signal, pe).is_some() {
+            return self.world.put_signal(dst, source, signal, value, op, pe);
+        }
+        let word = signal;
+        let signal = Signal { word, op, value };
+        self.world.put_signal_slow(dst, source, signal, pe, true)
     }
 
     /// [`World::fetch`] whose value is in `result` by the end of the scope.

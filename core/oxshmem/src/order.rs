@@ -1,10 +1,15 @@
 //! Fence, quiet and visibility, derived from what is outstanding and what the routes guarantee.
 //!
 //! Mapped peers need processor fences alone. For the others [`crate::wire`] derives flushes from
-//! each transport's [`Guarantees`](oxshmem_transport::Guarantees).
+//! each transport's [`Guarantees`](oxshmem_transport::Guarantees), by [`classes`] of operations.
+
+mod classes;
+mod inserted;
 
 use std::sync::atomic::{Ordering, fence};
 
+pub(crate) use self::classes::{Class, Classes, keeps};
+pub use self::inserted::Inserted;
 use crate::{Error, Result, World};
 
 /// How far an update reaches when `barrier`, `quiet`, `wait_until*` or `test*` return (M26).
@@ -27,7 +32,7 @@ impl World {
 
     /// Orders this PE's earlier puts, puts-with-signal, atomics and stores to symmetric memory
     /// before its later ones, for each target PE separately (M17). Promises no completion, and does
-    /// not order nonblocking operations (M18).
+    /// not order nonblocking operations in the relaxed model (M18).
     ///
     /// In the relaxed model it also orders blocking gets and fetching atomics, towards all PEs
     /// (M21).
@@ -39,8 +44,21 @@ impl World {
         if self.inner.wire.is_idle() {
             Ok(())
         } else {
-            self.wire_fence("fence")
+            self.fence_slow()
         }
+    }
+
+    #[cold]
+    fn fence_slow(&self) -> Result<()> {
+        self.point();
+        if let Some(simulation) = &self.inner.simulation {
+            simulation.fence(Inserted::FenceStores);
+            // In the ordered model reads are ordered already (M20).
+            if !self.ordered {
+                simulation.fence(Inserted::FenceLoads);
+            }
+        }
+        self.wire_fence("fence")
     }
 
     /// Completes all of this PE's operations, nonblocking ones included: on return they have been
@@ -59,8 +77,17 @@ impl World {
         if self.inner.wire.is_idle() {
             Ok(())
         } else {
-            self.wire_quiet("quiet", None)
+            self.quiet_slow("quiet", None)
         }
+    }
+
+    #[cold]
+    pub(crate) fn quiet_slow(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+        self.point();
+        if let Some(simulation) = &self.inner.simulation {
+            simulation.fence(Inserted::QuietStores);
+        }
+        self.wire_quiet(call, only)
     }
 
     /// [`quiet`](Self::quiet) for the operations towards some PEs only (OpenSHMEM 1.6). An empty
@@ -84,7 +111,7 @@ impl World {
         if self.inner.wire.is_idle() {
             Ok(())
         } else {
-            self.wire_quiet("pe_quiet", Some(pes))
+            self.quiet_slow("pe_quiet", Some(pes))
         }
     }
 
@@ -93,5 +120,25 @@ impl World {
     #[must_use]
     pub fn visibility(&self) -> Visibility {
         self.inner.visibility
+    }
+
+    /// A fence of this PE's CPU, real or simulated.
+    pub(crate) fn cpu_fence(&self, inserted: Inserted) {
+        fence(inserted.order());
+        if let Some(simulation) = &self.inner.simulation {
+            simulation.fence(inserted);
+        }
+    }
+
+    /// Whether this order is inserted: always, but in a mutation check.
+    pub(crate) fn inserts(&self, inserted: Inserted) -> bool {
+        self.inner.omitted != Some(inserted)
+    }
+
+    /// A place where a simulated machine may let others run.
+    pub(crate) fn point(&self) {
+        if let Some(schedule) = &self.inner.schedule {
+            schedule.point();
+        }
     }
 }

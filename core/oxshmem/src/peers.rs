@@ -27,6 +27,8 @@ pub(crate) struct Peers {
     /// The world's; a handle with another is foreign.
     tag: u32,
     peers: Arc<[Peer]>,
+    /// For each PE its base, if atomics on its memory are this CPU's instructions, else null.
+    words: Arc<[AtomicPtr<u8>]>,
     losses: Arc<Losses>,
     /// What keeps each `base` mapped.
     _keep: Arc<[Arc<dyn Any + Send + Sync>]>,
@@ -62,6 +64,8 @@ impl fmt::Debug for Peers {
 /// Where one peer's heap is mapped, with what keeps it so.
 pub(crate) struct MappedHeap {
     pub base: NonNull<u8>,
+    /// Whether atomics on it are this CPU's instructions (M29).
+    pub atomics: bool,
     pub keep: Arc<dyn Any + Send + Sync>,
 }
 
@@ -86,13 +90,17 @@ impl Peers {
             count: Cell::new(0),
         };
         let mut keep = Vec::new();
+        let mut words = Vec::new();
         let peers = heaps
             .into_iter()
             .map(|heap| {
+                let atomics = heap.as_ref().is_some_and(|heap| heap.atomics);
                 let base = heap.map_or(null_mut(), |heap| {
                     keep.push(heap.keep);
                     heap.base.as_ptr()
                 });
+                let word = if atomics { base } else { null_mut() };
+                words.push(AtomicPtr::new(word));
                 Peer {
                     base: AtomicPtr::new(base),
                     gate: AtomicPtr::new(null_mut()),
@@ -106,6 +114,7 @@ impl Peers {
         Peers {
             tag,
             peers,
+            words: words.into(),
             losses,
             _keep: keep.into(),
             open: Box::new(open),
@@ -144,6 +153,15 @@ impl Peers {
         // SAFETY: the tags are equal, so by Sym's invariant the range lies within the heap's limit,
         // which `new`'s caller promised to be mapped here for as long as `self` (which keeps it).
         Some(unsafe { Span::new(base.add(sym.offset() as usize), sym.bytes()) })
+    }
+
+    /// [`span`](Self::span) for an atomic, if atomics on that PE's memory are this CPU's (M29).
+    #[inline(always)]
+    pub(crate) fn word<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
+        if sym.tag() != self.tag {
+            return None;
+        }
+        self.at(sym, self.words.get(pe)?)
     }
 
     /// Notes a mapped store to `pe`, for the next quiet.
@@ -212,7 +230,8 @@ impl Peers {
 
     /// What another thread needs to record that a PE died, or left in order.
     pub(crate) fn loser(&self) -> impl Fn(usize, bool) + Send + Sync + use<> {
-        let (peers, losses) = (Arc::clone(&self.peers), Arc::clone(&self.losses));
+        let (peers, words) = (Arc::clone(&self.peers), Arc::clone(&self.words));
+        let losses = Arc::clone(&self.losses);
         move |pe, orderly| {
             if let (Some(peer), Some(lost)) = (peers.get(pe), losses.state.get(pe)) {
                 // First the reason, then its effect: who finds no base finds why.
@@ -220,6 +239,9 @@ impl Peers {
                 losses.any.store(true, Ordering::Release);
                 peer.base.store(null_mut(), Ordering::Release);
                 peer.gate.store(null_mut(), Ordering::Release);
+                if let Some(word) = words.get(pe) {
+                    word.store(null_mut(), Ordering::Release);
+                }
             }
         }
     }

@@ -2,12 +2,14 @@
 //!
 //! A mapped peer is stored to and loaded from right here, inlined; the rest is [`crate::wire`]'s.
 
-use std::sync::atomic::{Ordering, fence};
-
 use bytemuck::Pod;
+use oxshmem_transport::MemoryKind;
 
 use crate::check::Access;
-use crate::mapped::Span;
+use crate::mapped::{Bytes, Span};
+use crate::order::{Class, Inserted};
+use crate::simulated::Place;
+use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
 
 /// Where the blocks of a strided transfer lie, in elements.
@@ -119,7 +121,7 @@ impl World {
             && let Some(span) = self.peers.span(src, pe)
         {
             span.copy_to(bytemuck::cast_slice_mut(destination));
-            self.order_read();
+            self.order_read(span);
             return Ok(());
         }
         self.get_slow(call, destination, src, pe)
@@ -157,7 +159,7 @@ impl World {
             && let Some(span) = self.peers.span(src, pe)
         {
             let value = span.load();
-            self.order_read();
+            self.order_read(span);
             return Ok(value);
         }
         let mut value = [T::zeroed()];
@@ -185,19 +187,18 @@ impl World {
         const CALL: &str = "put_from";
         self.check_pair(CALL, dst, src)?;
         self.check(CALL, src, src.len(), self.my_pe())?;
-        let own = self.own(src);
-        match self.peers.span(dst, pe) {
-            Some(span) => {
-                span.copy_from_span(own, src.bytes());
+        self.check(CALL, dst, dst.len(), pe)?;
+        self.guard(CALL, Access::Put, dst, dst.len(), pe, true)?;
+        match self.path(CALL, Class::Put, dst, pe)? {
+            Path::Near(place) => {
+                place.copy_from_place(self.own_in_host_memory(CALL, src)?, src.bytes());
                 self.peers.note(pe);
                 Ok(())
             }
-            None => {
-                self.check(CALL, dst, dst.len(), pe)?;
-                self.guard(CALL, Access::Put, dst, dst.len(), pe, true)?;
-                // SAFETY: `own` is mapped for the object's bytes.
-                unsafe { self.wire_put(CALL, pe, dst.offset(), own.as_ptr(), src.bytes()) }
-            }
+            // SAFETY: it names symmetric memory of this PE.
+            Path::Lane(via, far) => unsafe {
+                self.wire_put(CALL, via, far, self.near_address(src), src.bytes())
+            },
         }
     }
 
@@ -206,20 +207,20 @@ impl World {
         const CALL: &str = "get_into";
         self.check_pair(CALL, dst, src)?;
         self.check(CALL, dst, dst.len(), self.my_pe())?;
-        let own = self.own(dst);
-        match self.peers.span(src, pe) {
-            Some(span) => {
-                own.copy_from_span(span, src.bytes());
+        self.check(CALL, src, src.len(), pe)?;
+        self.guard(CALL, Access::Get, src, src.len(), pe, false)?;
+        match self.path(CALL, Class::Put, src, pe)? {
+            Path::Near(place) => {
+                let own = self.own_in_host_memory(CALL, dst)?;
+                own.copy_from_place(place, src.bytes());
                 self.peers.note(self.my_pe());
-                self.order_read();
+                self.order_read_slow(place);
                 Ok(())
             }
-            None => {
-                self.check(CALL, src, src.len(), pe)?;
-                self.guard(CALL, Access::Get, src, src.len(), pe, false)?;
-                // SAFETY: `own` is mapped for the object's bytes.
-                unsafe { self.wire_get(CALL, pe, src.offset(), own.as_ptr(), src.bytes()) }
-            }
+            // SAFETY: it names symmetric memory of this PE.
+            Path::Lane(via, far) => unsafe {
+                self.wire_get(CALL, via, far, self.near_address(dst), src.bytes())
+            },
         }
     }
 
@@ -379,16 +380,25 @@ impl World {
                 }
             }
         }
-        self.order_read();
+        if let Some(span) = span {
+            self.order_read(span);
+        }
         Ok(())
     }
 
     /// Keeps later reads behind this one, which the ordered model needs (M20). On x86 no
     /// instruction, so there the relaxed model has it too.
     #[inline(always)]
-    pub(crate) fn order_read(&self) {
+    fn order_read(&self, span: Span<'_>) {
         if cfg!(target_arch = "x86_64") || self.ordered {
-            fence(Ordering::Acquire);
+            Bytes::fence(span, Inserted::Read);
+        }
+    }
+
+    /// [`order_read`](Self::order_read) where the processor may be a simulated one, which is no x86.
+    pub(crate) fn order_read_slow(&self, place: Place<'_>) {
+        if self.ordered {
+            place.fence(Inserted::Read);
         }
     }
 
@@ -409,8 +419,17 @@ impl World {
         self.check(call, dst, source.len(), pe)?;
         self.guard(call, Access::Put, dst, source.len(), pe, true)?;
         let bytes: &[u8] = bytemuck::cast_slice(source);
-        // SAFETY: `source` is borrowed for the call.
-        unsafe { self.wire_put(call, pe, dst.offset(), bytes.as_ptr(), bytes.len()) }
+        match self.path(call, Class::Put, dst, pe)? {
+            Path::Near(place) => {
+                place.copy_from(bytes);
+                self.peers.note(pe);
+                Ok(())
+            }
+            // SAFETY: `source` is borrowed for the call.
+            Path::Lane(via, far) => unsafe {
+                self.wire_put(call, via, far, bytes.as_ptr(), bytes.len())
+            },
+        }
     }
 
     #[cold]
@@ -424,8 +443,17 @@ impl World {
         self.check(call, src, destination.len(), pe)?;
         self.guard(call, Access::Get, src, destination.len(), pe, false)?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(destination);
-        // SAFETY: `destination` is borrowed for the call.
-        unsafe { self.wire_get(call, pe, src.offset(), bytes.as_mut_ptr(), bytes.len()) }
+        match self.path(call, Class::Put, src, pe)? {
+            Path::Near(place) => {
+                place.copy_to(bytes);
+                self.order_read_slow(place);
+                Ok(())
+            }
+            // SAFETY: `destination` is borrowed for the call.
+            Path::Lane(via, far) => unsafe {
+                self.wire_get(call, via, far, bytes.as_mut_ptr(), bytes.len())
+            },
+        }
     }
 
     /// Refuses foreign handles, PEs that do not exist and ranges that leave the object.
@@ -436,7 +464,7 @@ impl World {
         elements: usize,
         pe: usize,
     ) -> Result<()> {
-        if sym.tag() != self.tag {
+        if self.kind_of(sym).is_none() {
             return Err(Error::Foreign { call });
         }
         if pe >= self.n_pes() {
@@ -457,7 +485,20 @@ impl World {
         if self.inner.config.check {
             self.check_live(call, sym)?;
         }
+        self.point();
         Ok(())
+    }
+
+    /// [`check`](Self::check) of an object of this PE that its CPU has to load or store: one in GPU
+    /// memory it cannot (M4).
+    pub(crate) fn check_own<T: Pod>(
+        &self,
+        call: &'static str,
+        sym: Sym<T>,
+        elements: usize,
+    ) -> Result<()> {
+        self.check(call, sym, elements, self.my_pe())?;
+        self.own_in_host_memory(call, sym).map(drop)
     }
 
     /// Two objects of one copy: of one length, and the same or apart.
@@ -487,12 +528,43 @@ impl World {
         Ok(())
     }
 
-    /// This PE's own copy. The caller has checked that the object is this world's.
+    /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
     #[inline(always)]
-    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Span<'_> {
+    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Place<'_> {
         debug_assert_eq!(sym.tag(), self.tag);
+        let simulation = self.inner.simulation.as_ref();
+        if let Some(place) = simulation.and_then(|s| s.at(self.my_pe(), sym.offset(), sym.bytes()))
+        {
+            return Place::Simulated(place);
+        }
         // SAFETY: by Sym's invariant the range lies within this PE's own heap, which the world keeps
         // mapped whole.
-        unsafe { Span::new(self.own_base().add(sym.offset() as usize), sym.bytes()) }
+        let span = unsafe { Span::new(self.own_base().add(sym.offset() as usize), sym.bytes()) };
+        Place::Real(span)
+    }
+
+    /// [`own`](Self::own), refused in GPU memory, which the host cannot load (M4).
+    pub(crate) fn own_in_host_memory<T: Pod>(
+        &self,
+        call: &'static str,
+        sym: Sym<T>,
+    ) -> Result<Place<'_>> {
+        match self.kind_of(sym) {
+            Some(MemoryKind::Host) => Ok(self.own(sym)),
+            Some(_) => Err(Error::GpuMemory {
+                call,
+                offset: sym.offset(),
+            }),
+            None => Err(Error::Foreign { call }),
+        }
+    }
+
+    /// The address by which a transport knows this PE's own copy, together with its region's key.
+    pub(crate) fn near_address<T: Pod>(&self, sym: Sym<T>) -> *mut u8 {
+        let base = match &self.inner.gpu {
+            Some(gpu) if sym.tag() != self.tag => gpu.base(),
+            _ => self.own_base(),
+        };
+        base.as_ptr().wrapping_add(sym.offset() as usize)
     }
 }

@@ -1,12 +1,15 @@
 //! Signals: 64-bit words that announce data (M22).
 
-use std::sync::atomic::Ordering;
-
 use bytemuck::Pod;
 use oxshmem_transport::AtomicOp;
 pub use oxshmem_transport::SignalOp;
 
+use oxshmem_transport::Width;
+
 use crate::check::Access;
+use crate::mapped::Bytes;
+use crate::order::{Class, Inserted};
+use crate::wire::{Path, Signal};
 use crate::{Cmp, Result, Sym, World};
 
 impl World {
@@ -30,50 +33,60 @@ impl World {
         if source.len() <= dst.len()
             && !signal.is_empty()
             && let Some(span) = self.peers.span(dst, pe)
-            && let Some(word) = self.peers.span(signal, pe)
+            && let Some(word) = self.peers.word(signal, pe)
         {
             span.copy_from(bytemuck::cast_slice(source));
-            let word = word.atomic_u64();
-            // Release: the data comes before the signal.
             match op {
-                SignalOp::Set => word.store(value, Ordering::Release),
+                SignalOp::Set => word.tell(Width::W64, value, Inserted::Signal),
                 SignalOp::Add => {
-                    word.fetch_add(value, Ordering::Release);
+                    word.update(Width::W64, AtomicOp::Add, (value, 0), Inserted::Signal);
                 }
             }
             self.peers.note(pe);
             return Ok(());
         }
-        self.put_signal_slow(dst, source, signal, value, op, pe)
+        let word = signal;
+        self.put_signal_slow(dst, source, Signal { word, op, value }, pe, false)
     }
 
     #[cold]
-    fn put_signal_slow<T: Pod>(
+    pub(crate) fn put_signal_slow<T: Pod>(
         &self,
         dst: Sym<T>,
         source: &[T],
-        signal: Sym<u64>,
-        value: u64,
-        op: SignalOp,
+        signal: Signal,
         pe: usize,
+        nonblocking: bool,
     ) -> Result<()> {
         const CALL: &str = "put_signal";
         self.check(CALL, dst, source.len(), pe)?;
-        self.check(CALL, signal, 1, pe)?;
+        self.check(CALL, signal.word, 1, pe)?;
         // Not under way afterwards: the signal orders it.
         self.guard(CALL, Access::Put, dst, source.len(), pe, false)?;
-        let (bytes, offset): (&[u8], _) = (bytemuck::cast_slice(source), dst.offset());
-        let (from, len) = (bytes.as_ptr(), bytes.len());
-        // SAFETY: `source` is borrowed for the call.
-        unsafe { self.wire_put_signal(pe, offset, from, len, signal.offset(), op, value) }
+        let bytes: &[u8] = bytemuck::cast_slice(source);
+        match self.path(CALL, Class::Put, dst, pe)? {
+            Path::Near(place) => {
+                place.copy_from(bytes);
+                self.peers.note(pe);
+                self.signal(CALL, signal, pe)
+            }
+            // SAFETY: `source` is borrowed for the call; of a nonblocking one beyond the inline
+            // limit the lane's completion is waited for.
+            Path::Lane(via, far) => unsafe {
+                let (from, len) = (bytes.as_ptr(), bytes.len());
+                self.wire_put_signal(via, far, from, len, signal, nonblocking)
+            },
+        }
     }
 
     /// Reads this PE's own signal word.
     #[doc(alias = "shmem_signal_fetch")]
     #[inline]
     pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
-        self.check("signal_fetch", signal, 1, self.my_pe())?;
-        Ok(self.own(signal).atomic_u64().load(Ordering::Acquire))
+        self.check_own("signal_fetch", signal, 1)?;
+        let value = self.own(signal).look(Width::W64, Inserted::Wait);
+        self.see_gpu_data()?;
+        Ok(value)
     }
 
     /// Sets a signal word of PE `pe`.

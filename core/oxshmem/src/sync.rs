@@ -13,10 +13,16 @@ use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use oxshmem_transport::Width;
+
 use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH, Post, Shape};
 use crate::futex::Kernel;
+use crate::mapped::Bytes;
+use crate::messages::Message;
+use crate::order::{Class, Inserted};
 use crate::park::{self, Bell};
 use crate::wait::{Needs, Reason};
+use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
 
 /// Each PE's part of the library's own symmetric memory.
@@ -164,6 +170,9 @@ impl Post for Words<'_> {
     #[inline]
     fn fenced(&self) {
         self.world.peers.take_notes();
+        if let Some(simulation) = &self.world.inner.simulation {
+            simulation.fence(Inserted::QuietStores);
+        }
     }
 
     #[inline]
@@ -177,7 +186,7 @@ impl Post for Words<'_> {
     fn hear(&self, round: usize, digit: usize, from: usize) -> Result<u64> {
         let world = self.world;
         let slot = world.inner.internal.slot(self.epoch, round, digit)?;
-        let arrived = world.own(slot).atomic_u64();
+        let arrived = world.own(slot);
         let tell = || {
             (
                 format!("PE {from}"),
@@ -192,7 +201,7 @@ impl Post for Words<'_> {
         // Whose words come by a lane rings no bell.
         let bell = world.bell(from).and_then(|_| world.bell(world.my_pe()));
         world.wait(&reason, bell, || {
-            let word = arrived.load(Ordering::Acquire);
+            let word = arrived.look(Width::W64, Inserted::Arrived);
             arrival::accepts(word, self.epoch).then_some(word)
         })
     }
@@ -337,12 +346,21 @@ impl World {
     /// Writes an arrival word of PE `to`.
     fn tell(&self, call: &'static str, slot: Sym<u64>, word: u64, to: usize) -> Result<()> {
         if let Some(span) = self.peers.span(slot, to) {
-            span.atomic_u64().store(word, Ordering::Release);
+            span.tell(Width::W64, word, Inserted::Arrive);
             return Ok(());
         }
-        let word = word.to_ne_bytes();
-        // SAFETY: `word` outlives the call.
-        unsafe { self.wire_put(call, to, slot.offset(), word.as_ptr(), word.len()) }
+        self.point();
+        match self.path(call, Class::Put, slot, to)? {
+            Path::Near(place) => {
+                place.tell(Width::W64, word, Inserted::Arrive);
+                Ok(())
+            }
+            Path::Lane(via, far) => {
+                let word = word.to_ne_bytes();
+                // SAFETY: `word` outlives the call.
+                unsafe { self.wire_put(call, via, far, word.as_ptr(), word.len()) }
+            }
+        }
     }
 
     /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.
@@ -360,7 +378,7 @@ impl World {
                             // The way there has failed, but perhaps not the way back: by the
                             // bootstrap it hears of this PE as of a lost one.
                             Err(_) => {
-                                let _ = self.inner.bootstrap.send(to as u32, b"gave up");
+                                let _ = self.send("give_up", to, &Message::GaveUp);
                             }
                         }
                     }

@@ -88,6 +88,18 @@ impl World {
             if lost.is_some() {
                 continue;
             }
+            if let Some(schedule) = &self.inner.schedule {
+                if !schedule.idle() {
+                    let (whom, what) = (reason.tell)();
+                    return Err(Error::Deadlock {
+                        call: reason.call,
+                        me: self.my_pe(),
+                        whom,
+                        what,
+                    });
+                }
+                continue;
+            }
             round = round.saturating_add(1);
             if round <= YIELDS {
                 std::thread::yield_now();

@@ -3,9 +3,9 @@
 //! Comparisons are typed. A call that returns with success has acquired: later reads see what the
 //! writer ordered before the word. All of them drive progress.
 
-use std::sync::atomic::Ordering;
-
 use crate::atomics::{AtomicInt, Word};
+use crate::mapped::Bytes;
+use crate::order::Inserted;
 use crate::wait::{Needs, Reason};
 use crate::{Error, Result, Sym, World};
 
@@ -150,8 +150,7 @@ macro_rules! families {
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, value: T,
         ) -> Result<$test_out> {
             let set = self.word_set(stringify!($test), words, skip, cmp, Values::One(value))?;
-            self.progress();
-            Ok($test_of(&set, self))
+            self.test_set(&set, $test_of)
         }
 
         $(#[$doc])*
@@ -161,8 +160,7 @@ macro_rules! families {
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, values: &[T],
         ) -> Result<$test_out> {
             let set = self.word_set(stringify!($test_vector), words, skip, cmp, Values::Each(values))?;
-            self.progress();
-            Ok($test_of(&set, self))
+            self.test_set(&set, $test_of)
         }
     )*};
 }
@@ -197,9 +195,11 @@ impl World {
     #[doc(alias = "shmem_test")]
     #[inline]
     pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
-        self.check("test", word, 1, self.my_pe())?;
+        self.check_own("test", word, 1)?;
         self.progress();
-        Ok(cmp.holds(self.look(word), value))
+        let holds = cmp.holds(self.look(word), value);
+        self.see_gpu_data()?;
+        Ok(holds)
     }
 
     families! {
@@ -243,7 +243,7 @@ impl World {
         cmp: Cmp,
         values: Values<'a, T>,
     ) -> Result<Set<'a, T>> {
-        self.check(call, words, 0, self.my_pe())?;
+        self.check_own(call, words, 0)?;
         let short = |len| Error::BufferTooSmall {
             call,
             len,
@@ -273,7 +273,20 @@ impl World {
             needs: Needs::AnyLiving,
             tell: &tell,
         };
-        self.wait(&reason, None, || look(set, self))
+        let found = self.wait(&reason, None, || look(set, self))?;
+        self.see_gpu_data()?;
+        Ok(found)
+    }
+
+    fn test_set<T: Waitable, R>(
+        &self,
+        set: &Set<'_, T>,
+        test: impl Fn(&Set<'_, T>, &World) -> R,
+    ) -> Result<R> {
+        self.progress();
+        let found = test(set, self);
+        self.see_gpu_data()?;
+        Ok(found)
     }
 
     /// Waits for one word; gives the value that satisfied the comparison.
@@ -285,7 +298,7 @@ impl World {
         cmp: Cmp,
         value: T,
     ) -> Result<T> {
-        self.check(call, word, 1, self.my_pe())?;
+        self.check_own(call, word, 1)?;
         let tell = || {
             let now = self.look(word);
             let at = word.offset();
@@ -299,19 +312,17 @@ impl World {
             needs: Needs::AnyLiving,
             tell: &tell,
         };
-        self.wait(&reason, None, || {
+        let found = self.wait(&reason, None, || {
             let now = self.look(word);
             cmp.holds(now, value).then_some(now)
-        })
+        })?;
+        self.see_gpu_data()?;
+        Ok(found)
     }
 
     /// This PE's own word, acquired. The caller has checked that the object is this world's.
     #[inline(always)]
     fn look<T: Word>(&self, word: Sym<T>) -> T {
-        let own = self.own(word);
-        T::of_bits(match T::WIDTH {
-            oxshmem_transport::Width::W32 => own.atomic_u32().load(Ordering::Acquire).into(),
-            oxshmem_transport::Width::W64 => own.atomic_u64().load(Ordering::Acquire),
-        })
+        T::of_bits(self.own(word).look(T::WIDTH, Inserted::Wait))
     }
 }

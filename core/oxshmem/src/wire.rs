@@ -1,49 +1,60 @@
 //! The slow branch: operations towards PEs that are not mapped, on their transports' lanes.
 //!
-//! One lane per transport, behind one short lock. Posting never blocks: a full lane is progressed
-//! and tried again under the waiting rules of [`crate::wait`].
+//! One lane per transport and [context](crate::Context). Posting never blocks: a full lane is
+//! progressed and tried again under the waiting rules of [`crate::wait`].
 
 mod atomic;
+mod lanes;
 mod transfer;
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{Ordering, fence};
 
-use oxshmem_transport::{Completion, Domain, Lane, MemoryKind, Op, Pe, Region, RegionId, Status};
+use bytemuck::Pod;
+use oxshmem_transport::{
+    Completion, GpuFlush, Guarantees, MemoryKind, Op, Pe, RegionId, Remote, Status,
+};
 
+pub(crate) use self::lanes::Opened;
+pub(crate) use self::transfer::Signal;
+use crate::order::{Class, Classes, Inserted};
+use crate::routes::{Way, Ways};
+use crate::simulated::Place;
 use crate::wait::{Needs, Reason};
-use crate::{Error, Result, World};
+use crate::{Error, Result, Sym, World};
 
 /// The symmetric heap is the first region that every PE registers with every domain.
 pub(crate) const HEAP: RegionId = RegionId(0);
+/// The GPU heap, where there is one, the second.
+pub(crate) const GPU_HEAP: RegionId = RegionId(1);
 
-/// One opened transport.
-pub(crate) struct Opened {
-    pub name: &'static str,
-    pub domain: Arc<dyn Domain>,
-    // Dropped before the registration that its operations use. (A lock although one thread at a time
-    // uses a world: contexts of several threads will share lanes.)
-    lane: Mutex<LaneState>,
-    /// This PE's heap, registered.
-    pub heap: Option<Box<dyn Region>>,
-}
-
-struct LaneState {
-    lane: Option<Box<dyn Lane>>,
-    /// Why there is no lane any more.
-    failure: String,
-    /// PEs with operations posted since their last quiet.
-    dirty: BTreeSet<usize>,
-}
+/// What a domain promises that does not say.
+pub(crate) const NO_GUARANTEES: Guarantees = Guarantees {
+    put_put: false,
+    put_atomic: false,
+    atomic_put: false,
+    atomic_atomic: false,
+    put_get: false,
+    get_get: false,
+    across_lanes: false,
+    completion: Completion::SourceReusable,
+    gpu_flush: GpuFlush::None,
+};
 
 /// All lanes of a world.
 pub(crate) struct Wire {
     pub transports: Vec<Opened>,
-    /// For each PE the transport its operations take when it is not mapped.
-    pub by_pe: Vec<Option<usize>>,
-    busy: AtomicBool,
+    pub ways: Vec<Ways>,
+    /// Whether an operation may be outstanding on some lane, or fences and quiets have more to do
+    /// than a mapped world's for another reason ([`Wire::always`]).
+    busy: Cell<bool>,
+    /// Memory is simulated, or there is GPU memory: every fence and quiet comes to the slow branch.
+    always: Cell<bool>,
+    /// The context whose call is running.
+    context: Cell<usize>,
+    /// Some lane has operations that a fence put before what other lanes are given later.
+    fenced: Cell<bool>,
 }
 
 impl fmt::Debug for Wire {
@@ -54,68 +65,7 @@ impl fmt::Debug for Wire {
     }
 }
 
-impl Opened {
-    pub(crate) fn new(name: &'static str, domain: Arc<dyn Domain>) -> Self {
-        let state = LaneState {
-            lane: None,
-            failure: "not opened".into(),
-            dirty: BTreeSet::new(),
-        };
-        Opened {
-            name,
-            domain,
-            heap: None,
-            lane: Mutex::new(state),
-        }
-    }
-
-    /// Opens the lane that operations will take.
-    pub(crate) fn open_lane(&self) -> Result<()> {
-        lock(&self.lane).lane = Some(self.domain.lane()?);
-        Ok(())
-    }
-
-    /// This side's endpoint towards `pe`, for its lane.
-    pub(crate) fn endpoint(&self, pe: usize) -> Result<Vec<u8>> {
-        self.with_lane("init", |lane| Ok(lane.endpoint(Pe(pe as u32))?))
-    }
-
-    /// Connects the lane with `pe`'s.
-    pub(crate) fn connect(&self, pe: usize, endpoint: &[u8]) -> Result<()> {
-        self.with_lane("init", |lane| Ok(lane.connect(Pe(pe as u32), endpoint)?))
-    }
-
-    fn with_lane<R>(
-        &self,
-        call: &'static str,
-        f: impl FnOnce(&mut dyn Lane) -> Result<R>,
-    ) -> Result<R> {
-        let mut state = lock(&self.lane);
-        match &mut state.lane {
-            Some(lane) => f(lane.as_mut()),
-            None => Err(Error::LaneFailed {
-                call,
-                transport: self.name,
-                why: state.failure.clone(),
-            }),
-        }
-    }
-
-    /// Drops the lane, which waits until nothing outstanding touches local memory. What it had not
-    /// completed stays noted, so that the next quiet says so.
-    fn fail(&self, why: &Error) {
-        let mut state = lock(&self.lane);
-        if state.lane.take().is_some() {
-            state.failure = why.to_string();
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How far a posted batch must have come before the call returns.
+/// How far a posted operation must have come before the call returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     /// Accepted by the lane.
@@ -124,29 +74,140 @@ enum Until {
     Completed,
 }
 
+/// What an operation leaves for a later fence or quiet.
+#[derive(Clone, Copy)]
+enum Leaves {
+    /// Nothing: it reads, and has read when it returns.
+    Nothing,
+    /// An update that a fence orders.
+    Update(Class, MemoryKind),
+    /// A nonblocking operation; an update, where it is one.
+    Nonblocking(Option<(Class, MemoryKind)>),
+}
+
+/// A place in a PE's symmetric memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Far {
+    pub pe: usize,
+    pub kind: MemoryKind,
+    /// Bytes from the start of its heap of that kind.
+    pub offset: u64,
+}
+
+impl Far {
+    fn remote(self, further: usize) -> Remote {
+        Remote {
+            region: match self.kind {
+                MemoryKind::Host => HEAP,
+                _ => GPU_HEAP,
+            },
+            offset: self.offset + further as u64,
+        }
+    }
+}
+
+/// How the slow branch reaches a place.
+pub(crate) enum Path<'w> {
+    /// By this PE's CPU.
+    Near(Place<'w>),
+    /// By a lane of this transport.
+    Lane(&'w Opened, Far),
+}
+
 impl Wire {
-    pub(crate) fn new(transports: Vec<Opened>, by_pe: Vec<Option<usize>>) -> Self {
+    pub(crate) fn new(transports: Vec<Opened>, ways: Vec<Ways>) -> Self {
         Wire {
             transports,
-            by_pe,
-            busy: AtomicBool::new(false),
+            ways,
+            busy: Cell::new(false),
+            always: Cell::new(false),
+            context: Cell::new(0),
+            fenced: Cell::new(false),
         }
+    }
+
+    /// From here on every fence and quiet has more to do than processor's fences.
+    pub(crate) fn never_idle(&self) {
+        self.always.set(true);
+        self.busy.set(true);
     }
 
     /// Whether no lane has had an operation since the last quiet.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
-        !self.busy.load(Ordering::Relaxed)
+        !self.busy.get()
     }
 
-    fn route(&self, pe: usize) -> Option<&Opened> {
-        self.transports.get((*self.by_pe.get(pe)?)?)
+    fn rest(&self) {
+        self.busy.set(self.always.get());
+    }
+
+    pub(crate) fn context(&self) -> usize {
+        self.context.get()
+    }
+
+    /// Runs `f` with another context's lanes.
+    pub(crate) fn within<R>(&self, context: usize, f: impl FnOnce() -> R) -> R {
+        struct Back<'a>(&'a Cell<usize>, usize);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        let _back = Back(&self.context, self.context.replace(context));
+        f()
+    }
+
+    fn ways(&self, pe: usize) -> Ways {
+        self.ways.get(pe).copied().unwrap_or(Ways::NONE)
+    }
+
+    /// What later operations towards a PE may go down this transport's lane.
+    fn may_follow(&self, transport: usize, pe: usize) -> Classes {
+        let ways = self.ways(pe);
+        let mut classes = Classes::NONE;
+        for kind in MemoryKind::ALL {
+            if ways.copies(kind).transport() == Some(transport) {
+                classes.add(Classes::of(Class::Put, kind));
+            }
+            if ways.atomics(kind).transport() == Some(transport) {
+                classes.add(Classes::of(Class::Atomic, kind));
+            }
+        }
+        classes
+    }
+
+    /// Whether something towards a PE does not go down this transport's lane; and if so, whether
+    /// some of it is stored by this PE's CPU.
+    fn other_ways(&self, transport: usize, pe: usize, mapped: bool) -> (bool, bool) {
+        let ways = self.ways(pe);
+        let all = [ways.host, ways.host_atomics, ways.gpu, ways.gpu_atomics];
+        let by_cpu = |way: &Way| way.is_mapped() && (mapped || way.transport().is_none());
+        let others = |way: &&Way| **way != Way::None && way.transport() != Some(transport);
+        let cpu = all.iter().any(|way| by_cpu(way));
+        (cpu || all.iter().any(|way| others(&way)), cpu)
     }
 }
 
 impl World {
-    /// The transport towards an unmapped PE, or why there is none.
-    fn lane_to(&self, call: &'static str, pe: usize) -> Result<&Opened> {
+    /// The kind of memory that a handle of this world names, if it is one.
+    #[inline]
+    pub(crate) fn kind_of<T: Pod>(&self, sym: Sym<T>) -> Option<MemoryKind> {
+        match sym.tag() {
+            tag if tag == self.tag => Some(MemoryKind::Host),
+            tag if tag == self.gpu_tag() => Some(MemoryKind::Cuda),
+            _ => None,
+        }
+    }
+
+    /// How an object at a PE is reached by the slow branch. The caller has checked the object.
+    pub(crate) fn path<T: Pod>(
+        &self,
+        call: &'static str,
+        class: Class,
+        sym: Sym<T>,
+        pe: usize,
+    ) -> Result<Path<'_>> {
         if pe >= self.n_pes() {
             return Err(Error::NoSuchPe {
                 call,
@@ -159,25 +220,62 @@ impl World {
         if self.peers.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });
         }
-        self.inner.wire.route(pe).ok_or_else(|| Error::Unreachable {
+        let Some(kind) = self.kind_of(sym) else {
+            return Err(Error::Foreign { call });
+        };
+        let ways = self.inner.wire.ways(pe);
+        let way = match class {
+            Class::Put => ways.copies(kind),
+            Class::Atomic => ways.atomics(kind),
+        };
+        if let (Way::Mapped(_), MemoryKind::Host) = (way, kind) {
+            let simulation = self.inner.simulation.as_ref();
+            if let Some(place) = simulation.and_then(|s| s.at(pe, sym.offset(), sym.bytes())) {
+                return Ok(Path::Near(Place::Simulated(place)));
+            }
+            if let Some(span) = self.peers.span(sym, pe) {
+                return Ok(Path::Near(Place::Real(span)));
+            }
+            if way.transport().is_none() && pe == self.my_pe() {
+                return Ok(Path::Near(self.own(sym)));
+            }
+        }
+        let far = Far {
+            pe,
+            kind,
+            offset: sym.offset(),
+        };
+        way.transport()
+            .and_then(|index| self.inner.wire.transports.get(index))
+            .map(|via| Path::Lane(via, far))
+            .ok_or_else(|| self.no_way(call, class, kind, pe))
+    }
+
+    #[cold]
+    fn no_way(&self, call: &'static str, class: Class, kind: MemoryKind, pe: usize) -> Error {
+        Error::Unreachable {
             call,
             from: self.my_pe(),
             pe,
-            why: self
-                .inner
-                .routes
-                .get(pe)
-                .map(|r| r.refusals())
-                .unwrap_or_default(),
-        })
+            why: match (kind, class) {
+                (MemoryKind::Host, Class::Put) => {
+                    let route = self.inner.routes.get(pe);
+                    route.map(|r| r.refusals()).unwrap_or_default()
+                }
+                (kind, Class::Put) => format!("no transport here carries {kind} memory to it"),
+                (kind, Class::Atomic) => {
+                    format!("no transport here performs atomics on its {kind} memory as a CPU does")
+                }
+            },
+        }
     }
 
     /// Posts one operation and waits as told.
     ///
     /// # Safety
     ///
-    /// As [`Lane::post`]; with [`Until::Completed`] the local memory need only be valid during this
-    /// call: if it fails, the lane has been dropped or has given the operations up.
+    /// As [`oxshmem_transport::Lane::post`]; with [`Until::Completed`] the local memory need only be
+    /// valid during this call: if it fails, the lane has been dropped or has given the operations up.
     unsafe fn post(
         &self,
         call: &'static str,
@@ -185,8 +283,11 @@ impl World {
         pe: usize,
         op: Op,
         until: Until,
+        leaves: Leaves,
     ) -> Result<()> {
+        self.before_posting(call, via, pe)?;
         let to = Pe(pe as u32);
+        let context = self.inner.wire.context();
         let mut target = 0;
         let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
         let full = Reason {
@@ -195,34 +296,35 @@ impl World {
             tell: &tell,
         };
         let posted = self.wait(&full, None, || {
-            let mut state = lock(&via.lane);
-            let Some(lane) = &mut state.lane else {
-                return Some(Err(Error::LaneFailed {
-                    call,
-                    transport: via.name,
-                    why: state.failure.clone(),
-                }));
-            };
             // SAFETY: the caller's promise.
-            let posted = unsafe { lane.post(to, &[op]) };
-            target = lane.counters(to).posted;
-            // One operation is accepted or not. A full lane has others to be driven for.
-            if matches!(posted.status, Status::All) {
-                state.dirty.insert(pe);
-            }
-            // Under the lock, after the insertion: `wire_quiet` relies on that order.
-            self.inner.wire.busy.store(true, Ordering::Release);
-            match posted.status {
-                Status::All => Some(Ok(())),
-                Status::Full => None,
-                Status::Refused(oxshmem_transport::Error::PeerLost { .. }) => {
+            let posted = unsafe { via.post(context, to, op) };
+            // A full lane has others to be driven for.
+            self.inner.wire.busy.set(true);
+            match posted {
+                Err(why) => Some(Err(via.failed(call, why))),
+                Ok((Status::All, posted)) => {
+                    target = posted;
+                    Some(Ok(()))
+                }
+                Ok((Status::Full, _)) => None,
+                Ok((Status::Refused(oxshmem_transport::Error::PeerLost { .. }), _)) => {
                     Some(Err(Error::PeerLost { call, pe }))
                 }
-                Status::Refused(error) => Some(Err(error.into())),
+                Ok((Status::Refused(error), _)) => Some(Err(error.into())),
             }
         });
         // What was not accepted touches nothing; callers post one operation at a time.
         posted.and_then(|inner| inner)?;
+        match leaves {
+            Leaves::Nothing => {}
+            Leaves::Update(class, kind) => via.note(context, pe, Classes::of(class, kind), false),
+            Leaves::Nonblocking(update) => {
+                let update = update.map_or(Classes::NONE, |(class, kind)| Classes::of(class, kind));
+                // Only the ordered model's fence orders what is nonblocking (M18).
+                let ordered = if self.ordered { update } else { Classes::NONE };
+                via.note(context, pe, ordered, true);
+            }
+        }
         match until {
             Until::Posted => Ok(()),
             Until::Completed => {
@@ -232,6 +334,22 @@ impl World {
         }
     }
 
+    /// What must have happened before an operation is posted: this PE's own stores, which the NIC
+    /// may be about to read or to overtake, and what a fence left on other lanes.
+    fn before_posting(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
+        self.cpu_fence(Inserted::Doorbell);
+        if !self.inner.wire.fenced.get() {
+            return Ok(());
+        }
+        let context = self.inner.wire.context();
+        for other in &self.inner.wire.transports {
+            if !std::ptr::eq(other, via) && other.is_fenced(context, pe) {
+                self.flush(call, other, pe)?;
+            }
+        }
+        Ok(())
+    }
+
     /// After a failure other than the peer's loss (where the domain has given the operations up),
     /// operations may be outstanding on memory that is about to be reused: drop the lane, which
     /// waits for them.
@@ -239,7 +357,7 @@ impl World {
         match &result {
             Ok(()) => {}
             Err(Error::PeerLost { pe: lost, .. }) if *lost == pe => {}
-            Err(error) => via.fail(error),
+            Err(error) => via.fail(self.inner.wire.context(), error),
         }
         result
     }
@@ -262,76 +380,64 @@ impl World {
             needs: Needs::Pe(pe),
             tell: &tell,
         };
+        let context = self.inner.wire.context();
         self.wait(&reason, None, || {
-            let state = lock(&via.lane);
-            match &state.lane {
-                Some(lane) if lane.counters(Pe(pe as u32)).completed >= target => Some(Ok(())),
-                Some(_) => None,
-                None => Some(Err(Error::LaneFailed {
-                    call,
-                    transport: via.name,
-                    why: state.failure.clone(),
-                })),
+            match via.counters(context, Pe(pe as u32)) {
+                Ok(counters) if counters.completed >= target => Some(Ok(())),
+                Ok(_) => None,
+                Err(why) => Some(Err(via.failed(call, why))),
             }
         })?
     }
 
     /// Drives every lane a step. One that fails is closed, and who waits for it finds it so.
     pub(crate) fn progress(&self) {
-        if self.inner.wire.is_idle() {
-            return;
-        }
-        for opened in &self.inner.wire.transports {
-            let progressed = match &mut lock(&opened.lane).lane {
-                Some(lane) => lane.progress(),
-                None => Ok(()),
-            };
-            match progressed {
-                // The wait that drives this progress notices the loss if it needs the peer.
-                Ok(()) | Err(oxshmem_transport::Error::PeerLost { .. }) => {}
-                Err(error) => opened.fail(&error.into()),
-            }
+        if !self.inner.wire.is_idle() {
+            self.inner.wire.transports.iter().for_each(Opened::progress);
         }
     }
 
-    /// Waits until all that was posted to `pe` is placed (M27).
+    /// Waits until all that was posted to `pe` in this context is placed (M27).
     fn flush(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
-        let mut state = lock(&via.lane);
-        if !state.dirty.contains(&pe) {
+        let context = self.inner.wire.context();
+        let Some(target) = via.outstanding(context, Pe(pe as u32)) else {
             return Ok(());
-        }
-        if state.lane.is_none() {
-            // Told once: what the lane had not completed is lost with it.
-            state.dirty.clear();
-            let (transport, why) = (via.name, state.failure.clone());
-            return Err(Error::LaneFailed {
-                call,
-                transport,
-                why,
-            });
-        }
-        drop(state);
-        if self.guarantees(via).completion == Completion::Placed {
-            let target = via.with_lane(call, |lane| Ok(lane.counters(Pe(pe as u32)).posted))?;
+        };
+        let target = target.map_err(|why| via.failed(call, why))?;
+        if via.places(via.dirt(context, pe)) {
             let result = self.await_completions(call, via, pe, target);
             self.settle(via, pe, result)?;
         } else {
             // SAFETY: a flush has no local memory.
-            unsafe { self.post(call, via, pe, Op::Flush, Until::Completed)? };
+            unsafe { self.post(call, via, pe, Op::Flush, Until::Completed, Leaves::Nothing)? };
         }
-        lock(&via.lane).dirty.remove(&pe);
+        via.clean(context, pe);
         Ok(())
     }
 
-    /// Fence for lanes: free where the lane keeps all orders itself, else a flush of each dirty PE.
+    /// Fence for lanes (M17). What a lane itself keeps before everything that may follow costs
+    /// nothing; what it keeps before its own later operations only is flushed now if this PE's CPU
+    /// may store to the same PE, and when another lane is next used for it otherwise.
     pub(crate) fn wire_fence(&self, call: &'static str) -> Result<()> {
-        for via in &self.inner.wire.transports {
-            let g = self.guarantees(via);
-            if g.put_put && g.put_atomic && g.atomic_put && g.atomic_atomic {
-                continue;
-            }
-            for pe in self.dirty_pes(via, None) {
-                self.flush(call, via, pe)?;
+        let wire = &self.inner.wire;
+        let mapped = self.inner.simulation.is_some() || !self.inner.config.check;
+        for (index, via) in wire.transports.iter().enumerate() {
+            for (pe, classes) in via.to_order(wire.context()) {
+                if !via.keeps(classes, wire.may_follow(index, pe)) {
+                    if self.inserts(Inserted::FenceLane) {
+                        self.flush(call, via, pe)?;
+                    }
+                    continue;
+                }
+                match wire.other_ways(index, pe, mapped) {
+                    (false, _) => {}
+                    _ if !self.inserts(Inserted::FenceOtherWay) => {}
+                    (true, true) => self.flush(call, via, pe)?,
+                    (true, false) => {
+                        via.fence(wire.context(), pe);
+                        wire.fenced.set(true);
+                    }
+                }
             }
         }
         self.end_under_way()
@@ -339,76 +445,63 @@ impl World {
 
     /// Quiet for lanes, towards `only` or all.
     pub(crate) fn wire_quiet(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+        let wire = &self.inner.wire;
         let mut first = Ok(());
-        for via in &self.inner.wire.transports {
-            for pe in self.dirty_pes(via, only) {
+        let mut gpus = Vec::new();
+        for via in &wire.transports {
+            for pe in via.dirty(wire.context()) {
+                if only.is_some_and(|list| !list.contains(&pe)) {
+                    continue;
+                }
+                if via.needs_gpu_flush(via.dirt(wire.context(), pe)) && !gpus.contains(&pe) {
+                    gpus.push(pe);
+                }
+                if !self.inserts(Inserted::QuietLane) {
+                    via.clean(wire.context(), pe);
+                    continue;
+                }
                 // One that fails keeps none of the others from being completed.
                 let flushed = self.flush(call, via, pe);
                 first = first.and(flushed);
             }
         }
         first?;
+        if self.ordered && self.inserts(Inserted::QuietGpu) {
+            self.ask_gpu_flushes(call, &gpus)?;
+        }
         self.end_under_way()?;
-        // Cleared before the look: a thread that posts after the look sets it again.
-        self.inner.wire.busy.store(false, Ordering::Relaxed);
-        if self
-            .inner
-            .wire
-            .transports
-            .iter()
-            .any(|via| !lock(&via.lane).dirty.is_empty())
-        {
-            self.inner.wire.busy.store(true, Ordering::Release);
+        if wire.transports.iter().all(Opened::is_clean) {
+            wire.rest();
+            wire.fenced.set(false);
         }
         Ok(())
     }
 
-    /// Completes what is outstanding towards PEs that have not left.
+    /// Completes what is outstanding towards PEs that have not left, in every context.
     pub(crate) fn wire_drain(&self, call: &'static str) -> Result<()> {
-        for via in &self.inner.wire.transports {
-            for pe in self.dirty_pes(via, None) {
-                match self.flush(call, via, pe) {
-                    Err(Error::PeerLost { .. }) if !self.peers.has_died(pe) => {}
-                    other => other?,
+        let wire = &self.inner.wire;
+        for via in &wire.transports {
+            for context in 0..via.contexts() {
+                for pe in via.dirty(context) {
+                    match wire.within(context, || self.flush(call, via, pe)) {
+                        Err(Error::PeerLost { .. }) if !self.peers.has_died(pe) => {}
+                        other => other?,
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    fn dirty_pes(&self, via: &Opened, only: Option<&[usize]>) -> Vec<usize> {
-        let state = lock(&via.lane);
-        let wanted = |pe: &usize| only.is_none_or(|list| list.contains(pe));
-        state.dirty.iter().copied().filter(wanted).collect()
-    }
-
-    fn guarantees(&self, via: &Opened) -> oxshmem_transport::Guarantees {
-        // A domain that carries host memory states its guarantees for it; one that does not say
-        // gets none.
-        via.domain
-            .guarantees(MemoryKind::Host)
-            .unwrap_or(oxshmem_transport::Guarantees {
-                put_put: false,
-                put_atomic: false,
-                atomic_put: false,
-                atomic_atomic: false,
-                put_get: false,
-                get_get: false,
-                across_lanes: false,
-                completion: Completion::SourceReusable,
-                gpu_flush: oxshmem_transport::GpuFlush::None,
-            })
-    }
-
-    /// Drops every lane, so that nothing outstanding touches local memory any more.
+    /// Drops every lane of this context, so that nothing outstanding touches local memory any more.
     pub(crate) fn wire_abandon(&self, why: &Error) {
+        let context = self.inner.wire.context();
         for via in &self.inner.wire.transports {
-            let dirty = self.dirty_pes(via, None);
             // Operations to a lost PE were given up by the domain.
-            if dirty.iter().any(|&pe| !self.peers.is_lost(pe)) {
-                via.fail(why);
+            if via.dirty(context).iter().any(|&pe| !self.peers.is_lost(pe)) {
+                via.fail(context, why);
                 // The caller gets `why`.
-                lock(&via.lane).dirty.clear();
+                via.clean_all(context);
             }
         }
     }
@@ -416,7 +509,7 @@ impl World {
     /// Forgets what was outstanding towards a PE whose loss was acknowledged.
     pub(crate) fn wire_forget(&self, pe: usize) {
         for via in &self.inner.wire.transports {
-            lock(&via.lane).dirty.remove(&pe);
+            (0..via.contexts()).for_each(|context| via.clean(context, pe));
         }
     }
 }

@@ -9,14 +9,17 @@ use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::Mapping;
-use oxshmem_transport::Transport;
+use oxshmem_transport::{Memory, MemoryKind, Schedule, Transport};
 
 use crate::alloc::Heap;
 use crate::check::Shadow;
 use crate::config::{Config, MemoryModel};
+use crate::gpu::GpuFlushes;
 use crate::join;
+use crate::order::Inserted;
 use crate::peers::Peers;
 use crate::routes::Routes;
+use crate::simulated::Simulation;
 use crate::sync::{Digest, Internal};
 use crate::wire::Wire;
 use crate::{Error, Result, Sym, Visibility, report};
@@ -46,6 +49,18 @@ pub(crate) struct Inner {
     pub wire: Wire,
     pub internal: Internal,
     pub heap: Mutex<Heap>,
+    /// This PE's GPU memory, if it has such a heap, and the heap's bookkeeping.
+    pub gpu: Option<Memory>,
+    pub gpu_heap: Mutex<Heap>,
+    pub gpu_flushes: GpuFlushes,
+    /// Where a transport simulates the mappings.
+    pub simulation: Option<Simulation>,
+    /// Where a transport schedules this PE's thread.
+    pub schedule: Option<Arc<dyn Schedule>>,
+    /// What a mutation check leaves out.
+    pub omitted: Option<Inserted>,
+    /// The last context's number; the default one is 0.
+    pub contexts: Cell<usize>,
     /// In checked mode.
     pub shadow: Option<Shadow>,
     pub statics: Vec<Sym<u8>>,
@@ -83,6 +98,17 @@ pub struct Builder {
     host_id: Option<String>,
     bootstrap: Option<Arc<dyn Bootstrap>>,
     transports: Option<Vec<Arc<dyn Transport>>>,
+    gpu_heap: Option<Memory>,
+    omitted: Option<Inserted>,
+}
+
+/// What only a program can set, not the environment.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub bootstrap: Option<Arc<dyn Bootstrap>>,
+    pub transports: Option<Vec<Arc<dyn Transport>>>,
+    pub gpu_heap: Option<Memory>,
+    pub omitted: Option<Inserted>,
 }
 
 impl Builder {
@@ -135,6 +161,20 @@ impl Builder {
         self
     }
 
+    /// This PE's GPU heap: GPU memory from which [`World::alloc_on`](crate::World::alloc_on)
+    /// allocates. All PEs give as many bytes, or none gives any; some transport must carry it.
+    pub fn gpu_heap(mut self, memory: Memory) -> Self {
+        self.gpu_heap = Some(memory);
+        self
+    }
+
+    /// Leaves one inserted order out, for a mutation check over simulated memory or lanes: the
+    /// memory model no longer holds. Processors' own fences on real memory stay.
+    pub fn omit(mut self, inserted: Inserted) -> Self {
+        self.omitted = Some(inserted);
+        self
+    }
+
     pub(crate) fn or_heap_limit(mut self, bytes: usize) -> Self {
         self.heap_limit = self.heap_limit.or(Some(bytes));
         self
@@ -156,7 +196,13 @@ impl Builder {
         config.timeout = self.timeout.or(config.timeout);
         config.spin = self.spin.or(config.spin);
         config.host_id = self.host_id.or(config.host_id);
-        join::join(config, &warnings, self.bootstrap, self.transports)
+        let given = Given {
+            bootstrap: self.bootstrap,
+            transports: self.transports,
+            gpu_heap: self.gpu_heap,
+            omitted: self.omitted,
+        };
+        join::join(config, &warnings, given)
     }
 }
 
@@ -191,6 +237,13 @@ impl World {
                 wire: parts.wire,
                 internal: parts.internal,
                 heap: Mutex::new(parts.heap),
+                gpu_heap: Mutex::new(Heap::on_gpu(parts.gpu.as_ref().map_or(0, Memory::len))),
+                gpu: parts.gpu,
+                gpu_flushes: parts.gpu_flushes,
+                simulation: parts.simulation,
+                schedule: parts.schedule,
+                omitted: parts.omitted,
+                contexts: Cell::new(0),
                 shadow: parts.shadow,
                 statics: parts.statics,
                 routes: parts.routes,
@@ -252,11 +305,6 @@ impl World {
         self.inner.config.timeout
     }
 
-    pub(crate) fn bounce(&self) -> (*mut u8, usize) {
-        let bounce = self.inner.internal.bounce;
-        (self.own(bounce).as_ptr(), bounce.len())
-    }
-
     /// Acknowledges every PE lost so far and gives their numbers: from here on waits no longer fail
     /// because of them. Calls that need them, collectives among them, still do.
     pub fn acknowledge_lost(&self) -> Vec<usize> {
@@ -287,7 +335,9 @@ impl World {
         if !self.inner.wire.is_idle() {
             self.wire_drain("finalize")?;
         }
-        let (blocks, bytes) = self.heap().leaks();
+        let host = self.heap(MemoryKind::Host).leaks();
+        let gpu = self.heap(MemoryKind::Cuda).leaks();
+        let (blocks, bytes) = (host.0 + gpu.0, host.1 + gpu.1);
         if blocks > 0 && self.me == 0 {
             let told = format!("{blocks} symmetric blocks ({bytes} bytes a PE) were not freed");
             if self.inner.config.check {
@@ -324,15 +374,16 @@ impl Drop for World {
     }
 }
 
-/// Numbers the worlds of this process, so that handles of one are foreign to another; never 0.
+/// Numbers the worlds of this process, so that handles of one are foreign to another: even numbers,
+/// never 0; the next odd one is for the world's GPU memory.
 pub(crate) fn next_tag() -> Result<u32> {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
+    static NEXT: AtomicU32 = AtomicU32::new(2);
     // Never again one that was used: its handles may still be about.
     NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |tag| {
-        tag.checked_add(1)
+        tag.checked_add(2)
     })
     .map_err(|_| Error::Argument {
         call: "World::init",
-        what: "this process has made 2^32 worlds; start a new process".into(),
+        what: "this process has made 2^31 worlds; start a new process".into(),
     })
 }

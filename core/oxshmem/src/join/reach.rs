@@ -99,9 +99,15 @@ pub(super) fn reach(
             });
             if let (Way::None, true, Some(own)) = (copies.way, pe == me, heap.own) {
                 // This PE's own memory needs no transport.
-                let (base, keep) = (own.base(), Arc::clone(own) as _);
-                cpu.mapped = Some(MappedHeap { base, keep });
+                cpu.mapped = Some(MappedHeap {
+                    base: own.base(),
+                    atomics: true,
+                    keep: Arc::clone(own) as _,
+                });
                 (copies.way, atomics.way) = (Way::Mapped(Way::OWN), Way::Mapped(Way::OWN));
+            }
+            if let Some(mapped) = &mut cpu.mapped {
+                mapped.atomics = atomics.way.is_mapped();
             }
             let mut why = |chosen: &Chosen<'_>| {
                 let failure = descriptors.failure.as_deref();
@@ -214,7 +220,11 @@ impl Cpu {
         }
         if self.mapped.is_none() && self.accessor.is_none() {
             let keep = region.keep_alive();
-            self.mapped = base.map(|base| MappedHeap { base, keep });
+            self.mapped = base.map(|base| MappedHeap {
+                base,
+                atomics: false,
+                keep,
+            });
             self.accessor = accessor;
         }
         Ok(Imported::Mapped)

@@ -2,35 +2,42 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Remote, Width};
+use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Width};
 
-use super::{HEAP, Opened, Until};
+use super::{Far, Leaves, Opened, Until};
+use crate::order::Class;
 use crate::{Error, Result, World};
 
 impl World {
-    /// An atomic; gives the old value. What the transport lacks is made of compare-swap, if that is
-    /// of the same level (M29).
+    /// An atomic; gives the old value if it is `fetching`, and is else under way until a fence or
+    /// quiet. What the transport lacks is made of compare-swap, if that is of the same level (M29).
     #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
     pub(crate) fn wire_atomic(
         &self,
         call: &'static str,
-        pe: usize,
-        offset: u64,
+        via: &Opened,
+        far: Far,
         width: Width,
         op: AtomicOp,
-        operand: u64,
-        compare: u64,
+        (operand, compare): (u64, u64),
+        fetching: bool,
     ) -> Result<u64> {
-        let via = self.lane_to(call, pe)?;
         let caps = via.domain.capabilities();
         if self.native_atomic(caps, op, width) {
-            return self.post_atomic(call, via, pe, offset, width, op, operand, compare);
+            let operands = (operand, compare);
+            return if fetching {
+                self.fetch_atomic(call, via, far, width, op, operands)
+            } else {
+                // SAFETY: no local memory takes part.
+                unsafe { self.post_atomic(call, via, far, width, op, operands, None)? };
+                Ok(0)
+            };
         }
         if !self.native_atomic(caps, AtomicOp::CompareSwap, width) {
             return Err(Error::Unsupported {
                 call,
                 transport: via.name,
-                pe,
+                pe: far.pe,
                 what: format!(
                     "{width}-bit atomic {op} coherent with the CPU, nor compare_swap to make it of"
                 ),
@@ -53,7 +60,7 @@ impl World {
                 next
             };
             let cas = AtomicOp::CompareSwap;
-            let old = self.post_atomic(call, via, pe, offset, width, cas, next, seen)?;
+            let old = self.fetch_atomic(call, via, far, width, cas, (next, seen))?;
             if old == seen {
                 return Ok(old);
             }
@@ -67,37 +74,21 @@ impl World {
         caps.atomics.level(op, width) == AtomicLevel::Cpu
     }
 
-    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
-    fn post_atomic(
+    /// An atomic of which the old value is waited for.
+    fn fetch_atomic(
         &self,
         call: &'static str,
         via: &Opened,
-        pe: usize,
-        offset: u64,
+        far: Far,
         width: Width,
         op: AtomicOp,
-        operand: u64,
-        compare: u64,
+        operands: (u64, u64),
     ) -> Result<u64> {
         let mut old = 0_u64;
         let addr = (&raw mut old).cast::<u8>();
-        let op = Op::Atomic {
-            op,
-            width,
-            on: Remote {
-                region: HEAP,
-                offset,
-            },
-            operand,
-            compare,
-            fetch: Some(Local {
-                addr,
-                len: width.bytes(),
-                key: None,
-            }),
-        };
+        let result = Some((addr, Until::Completed));
         // SAFETY: `old` outlives the wait for completion.
-        unsafe { self.post(call, via, pe, op, Until::Completed)? };
+        unsafe { self.post_atomic(call, via, far, width, op, operands, result)? };
         fence(Ordering::Acquire);
         Ok(match width {
             Width::W64 => old,
@@ -107,6 +98,46 @@ impl World {
                 u32::from_ne_bytes([a, b, c, d]).into()
             }
         })
+    }
+
+    /// Posts an atomic; its old value goes to `result`, if any.
+    ///
+    /// # Safety
+    ///
+    /// `result` stays writable for the width's bytes and untouched until the operation has
+    /// completed, or until the lane is dropped.
+    #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
+    unsafe fn post_atomic(
+        &self,
+        call: &'static str,
+        via: &Opened,
+        far: Far,
+        width: Width,
+        op: AtomicOp,
+        (operand, compare): (u64, u64),
+        result: Option<(*mut u8, Until)>,
+    ) -> Result<()> {
+        let posted = Op::Atomic {
+            op,
+            width,
+            on: far.remote(0),
+            operand,
+            compare,
+            fetch: result.map(|(addr, _)| Local {
+                addr,
+                len: width.bytes(),
+                key: None,
+            }),
+        };
+        let changes = (op != AtomicOp::Fetch).then_some((Class::Atomic, far.kind));
+        let (until, leaves) = match result {
+            None => (Until::Posted, Leaves::Update(Class::Atomic, far.kind)),
+            // Who has the old value knows that it was performed.
+            Some((_, Until::Completed)) => (Until::Completed, Leaves::Nothing),
+            Some((_, Until::Posted)) => (Until::Posted, Leaves::Nonblocking(changes)),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.post(call, via, far.pe, posted, until, leaves) }
     }
 
     /// A fetching atomic whose result the next quiet completes. `operands` are operand and compare.
@@ -119,16 +150,15 @@ impl World {
     pub(crate) unsafe fn wire_atomic_nbi(
         &self,
         call: &'static str,
-        pe: usize,
-        offset: u64,
+        via: &Opened,
+        far: Far,
         width: Width,
         op: AtomicOp,
-        (operand, compare): (u64, u64),
+        operands: (u64, u64),
         result: *mut u8,
     ) -> Result<()> {
-        let via = self.lane_to(call, pe)?;
         if !self.native_atomic(via.domain.capabilities(), op, width) {
-            let old = self.wire_atomic(call, pe, offset, width, op, operand, compare)?;
+            let old = self.wire_atomic(call, via, far, width, op, operands, true)?;
             match width {
                 // SAFETY: the caller promises 4 writable bytes; they need not be aligned here.
                 Width::W32 => unsafe { result.cast::<u32>().write_unaligned(old as u32) },
@@ -137,24 +167,8 @@ impl World {
             }
             return Ok(());
         }
-        let fetch = Some(Local {
-            addr: result,
-            len: width.bytes(),
-            key: None,
-        });
-        let on = Remote {
-            region: HEAP,
-            offset,
-        };
-        let op = Op::Atomic {
-            op,
-            width,
-            on,
-            operand,
-            compare,
-            fetch,
-        };
+        let result = Some((result, Until::Posted));
         // SAFETY: the caller's promise.
-        unsafe { self.post(call, via, pe, op, Until::Posted) }
+        unsafe { self.post_atomic(call, via, far, width, op, operands, result) }
     }
 }

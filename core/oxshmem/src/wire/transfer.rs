@@ -4,57 +4,69 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{
-    AtomicLevel, AtomicOp, Local, LocalKey, Op, Remote, SignalOp, SignalSupport, Width,
+    AtomicLevel, AtomicOp, Local, LocalKey, Op, SignalOp, SignalSupport, Width,
 };
 
-use super::{HEAP, Opened, Until, lock};
-use crate::{Result, World};
+use super::{Far, Leaves, Opened, Path, Until};
+use crate::mapped::Bytes;
+use crate::order::{Class, Inserted};
+use crate::simulated::Place;
+use crate::{Result, Sym, World};
+
+/// How a put-with-signal changes its word.
+#[derive(Clone, Copy)]
+pub(crate) struct Signal {
+    pub word: Sym<u64>,
+    pub op: SignalOp,
+    pub value: u64,
+}
+
+/// The near side of the next piece of a transfer.
+struct Piece<'w> {
+    local: Local,
+    /// The bounce buffer, if the bytes go through it.
+    bounce: Option<(Place<'w>, MutexGuard<'w, ()>)>,
+}
 
 impl World {
     /// Puts `len` bytes. Returns when the source may be reused (M15).
     ///
     /// # Safety
     ///
-    /// `source` is readable for `len` bytes during the call.
+    /// `source` is readable for `len` bytes during the call, or names symmetric memory of this PE.
     pub(crate) unsafe fn wire_put(
         &self,
         call: &'static str,
-        pe: usize,
-        offset: u64,
+        via: &Opened,
+        far: Far,
         source: *const u8,
         len: usize,
     ) -> Result<()> {
-        let via = self.lane_to(call, pe)?;
         let limits = via.domain.capabilities().put;
         let mut done = 0;
         while done < len {
-            // SAFETY: `done < len`, within the caller's source.
-            let at = unsafe { source.add(done) };
-            let (piece, local, _guard) = self.near(
-                via,
-                at.cast_mut(),
-                len - done,
-                limits.max,
-                limits.unregistered,
-            );
-            if local.addr != at.cast_mut() {
-                // SAFETY: the bounce buffer has room for `piece` bytes (`near`), the source has
-                // them, and they are different memory.
-                unsafe { oxshmem_heap::copy::copy(local.addr, at, piece) };
+            let at = source.wrapping_add(done).cast_mut();
+            let piece = self.near(via, at, len - done, limits.max, limits.unregistered);
+            if let Some((bounce, _)) = &piece.bounce {
+                // SAFETY: `piece.local.len` bytes from `at` lie in the caller's source, and are
+                // not symmetric: those have a key of their own.
+                let bytes = unsafe { std::slice::from_raw_parts(at, piece.local.len) };
+                bounce.copy_from(bytes);
             }
-            let to = Remote {
-                region: HEAP,
-                offset: offset + done as u64,
+            let op = Op::Put {
+                from: piece.local,
+                to: far.remote(done),
             };
-            let until = if piece as u64 <= limits.inline {
+            let until = if piece.local.len as u64 <= limits.inline {
                 Until::Posted
             } else {
                 Until::Completed
             };
+            let leaves = Leaves::Update(Class::Put, far.kind);
             // SAFETY: up to the inline limit the bytes are copied at once, beyond it we wait for
             // completion before returning or reusing the bounce buffer.
-            unsafe { self.post(call, via, pe, Op::Put { from: local, to }, until)? };
-            done += piece;
+            unsafe { self.post(call, via, far.pe, op, until, leaves)? };
+            done += piece.local.len;
         }
         Ok(())
     }
@@ -63,45 +75,39 @@ impl World {
     ///
     /// # Safety
     ///
-    /// `destination` is writable for `len` bytes during the call.
+    /// `destination` is writable for `len` bytes during the call, or names symmetric memory of this
+    /// PE.
     pub(crate) unsafe fn wire_get(
         &self,
         call: &'static str,
-        pe: usize,
-        offset: u64,
+        via: &Opened,
+        far: Far,
         destination: *mut u8,
         len: usize,
     ) -> Result<()> {
-        let via = self.lane_to(call, pe)?;
         let limits = via.domain.capabilities().get;
-        if !self.guarantees(via).put_get {
-            self.flush(call, via, pe)?;
+        if !via.guarantees(far.kind).put_get && self.inserts(Inserted::ReadLane) {
+            self.flush(call, via, far.pe)?;
         }
         let mut done = 0;
         while done < len {
-            // SAFETY: `done < len`, within the caller's destination.
-            let at = unsafe { destination.add(done) };
-            let (piece, local, _guard) =
-                self.near(via, at, len - done, limits.max, limits.unregistered);
-            let from = Remote {
-                region: HEAP,
-                offset: offset + done as u64,
+            let at = destination.wrapping_add(done);
+            let piece = self.near(via, at, len - done, limits.max, limits.unregistered);
+            let op = Op::Get {
+                into: piece.local,
+                from: far.remote(done),
             };
             // SAFETY: we wait for completion while the memory is valid.
             unsafe {
-                self.post(
-                    call,
-                    via,
-                    pe,
-                    Op::Get { into: local, from },
-                    Until::Completed,
-                )?;
+                self.post(call, via, far.pe, op, Until::Completed, Leaves::Nothing)?;
             }
-            if local.addr != at {
-                // SAFETY: the bounce buffer holds `piece` bytes, the destination has room.
-                unsafe { oxshmem_heap::copy::copy(at, local.addr, piece) };
+            if let Some((bounce, _)) = &piece.bounce {
+                // SAFETY: as many bytes from `at` lie in the caller's destination, which is lent to
+                // this call and is not symmetric: that has a key of its own.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(at, piece.local.len) };
+                bounce.copy_to(bytes);
             }
-            done += piece;
+            done += piece.local.len;
         }
         // Later accesses come after the data's arrival.
         fence(Ordering::Acquire);
@@ -109,7 +115,7 @@ impl World {
     }
 
     /// The near side of the next piece of a transfer: the memory itself where the transport takes
-    /// it, else the bounce buffer, held by the guard.
+    /// it, else the bounce buffer.
     fn near(
         &self,
         via: &Opened,
@@ -117,117 +123,128 @@ impl World {
         len: usize,
         max: u64,
         unregistered: u64,
-    ) -> (usize, Local, Option<MutexGuard<'_, ()>>) {
+    ) -> Piece<'_> {
         let max = usize::try_from(max).unwrap_or(usize::MAX).max(1);
-        if let Some(key) = self.heap_key(via, memory, len) {
-            let piece = len.min(max);
-            return (
-                piece,
-                Local {
-                    addr: memory,
-                    len: piece,
-                    key: Some(key),
-                },
-                None,
-            );
+        let as_it_is = |len, key| Piece {
+            local: Local {
+                addr: memory,
+                len,
+                key,
+            },
+            bounce: None,
+        };
+        if let Some(key) = self.key_of(via, memory, len) {
+            return as_it_is(len.min(max), Some(key));
         }
         let unregistered = usize::try_from(unregistered).unwrap_or(usize::MAX);
         // Small leftovers aside, unregistered memory goes as it is if the transport takes it.
-        if unregistered >= len.min(max) || via.heap.is_none() {
-            let piece = len.min(max).min(unregistered.max(1));
-            return (
-                piece,
-                Local {
-                    addr: memory,
-                    len: piece,
-                    key: None,
-                },
-                None,
-            );
-        }
-        let guard = lock(&self.inner.internal.bounce_lock);
-        let (addr, room) = self.bounce();
-        let piece = len.min(max).min(room);
-        let key = via.heap.as_ref().map(|h| h.local_key());
-        (
-            piece,
-            Local {
-                addr,
+        let Some(heap) = via.heap.as_ref().filter(|_| unregistered < len.min(max)) else {
+            return as_it_is(len.min(max).min(unregistered.max(1)), None);
+        };
+        let internal = &self.inner.internal;
+        let guard = super::lanes::held(&internal.bounce_lock);
+        let piece = len.min(max).min(internal.bounce.len());
+        Piece {
+            local: Local {
+                addr: self.near_address(internal.bounce),
                 len: piece,
-                key,
+                key: Some(heap.local_key()),
             },
-            Some(guard),
-        )
-    }
-
-    /// The key of this PE's heap, if all the bytes lie in it.
-    fn heap_key(&self, via: &Opened, memory: *const u8, len: usize) -> Option<LocalKey> {
-        let offset = memory.addr().checked_sub(self.own_base().addr().get())?;
-        let inside = offset.checked_add(len)? <= self.heap_limit();
-        if inside {
-            via.heap.as_ref().map(|h| h.local_key())
-        } else {
-            None
+            bounce: Some((self.own(internal.bounce).part(0, piece), guard)),
         }
     }
 
-    /// Put-with-signal (M22), native or put by put.
+    /// The key of this PE's heap, or GPU heap, if all the bytes lie in it.
+    fn key_of(&self, via: &Opened, memory: *const u8, len: usize) -> Option<LocalKey> {
+        let inside = |base: usize, size: usize| {
+            let offset = memory.addr().checked_sub(base)?;
+            (offset.checked_add(len)? <= size).then_some(())
+        };
+        if inside(self.own_base().addr().get(), self.heap_limit()).is_some() {
+            return via.heap.as_ref().map(|h| h.local_key());
+        }
+        let gpu = self.inner.gpu.as_ref()?;
+        inside(gpu.base().addr().get(), gpu.len())?;
+        via.gpu.as_ref().map(|h| h.local_key())
+    }
+
+    /// Put-with-signal (M22): native, or put, flush and atomic.
     ///
     /// # Safety
     ///
     /// `source` is readable for `len` bytes during the call.
-    #[expect(clippy::too_many_arguments, reason = "two remote places and a value")]
     pub(crate) unsafe fn wire_put_signal(
         &self,
-        pe: usize,
-        offset: u64,
+        via: &Opened,
+        far: Far,
         source: *const u8,
         len: usize,
-        signal: u64,
-        op: SignalOp,
-        value: u64,
+        signal: Signal,
+        nonblocking: bool,
     ) -> Result<()> {
         const CALL: &str = "put_signal";
-        let via = self.lane_to(CALL, pe)?;
         let caps = via.domain.capabilities();
         let native = caps.put_signal == SignalSupport::Native(AtomicLevel::Cpu)
             && len as u64 <= caps.put.max.min(caps.put.unregistered);
-        if !native {
-            // SAFETY: the caller's promise.
-            unsafe { self.wire_put(CALL, pe, offset, source, len)? };
-            self.flush(CALL, via, pe)?;
-            let amo = match op {
-                SignalOp::Set => AtomicOp::Set,
-                SignalOp::Add => AtomicOp::Add,
+        if native
+            && let Path::Lane(same, word) = self.path(CALL, Class::Atomic, signal.word, far.pe)?
+            && std::ptr::eq(same, via)
+        {
+            let op = Op::PutSignal {
+                from: Local {
+                    addr: source.cast_mut(),
+                    len,
+                    key: self.key_of(via, source, len),
+                },
+                to: far.remote(0),
+                signal: word.remote(0),
+                op: signal.op,
+                value: signal.value,
             };
-            return self
-                .wire_atomic(CALL, pe, signal, Width::W64, amo, value, 0)
-                .map(drop);
+            let until = if len as u64 <= caps.put.inline {
+                Until::Posted
+            } else {
+                Until::Completed
+            };
+            let leaves = match nonblocking {
+                true => Leaves::Nonblocking(Some((Class::Put, far.kind))),
+                false => Leaves::Update(Class::Put, far.kind),
+            };
+            // SAFETY: inline bytes are copied at once, others we wait for.
+            return unsafe { self.post(CALL, via, far.pe, op, until, leaves) };
         }
-        let op = Op::PutSignal {
-            from: Local {
-                addr: source.cast_mut(),
-                len,
-                key: self.heap_key(via, source, len),
-            },
-            to: Remote {
-                region: HEAP,
-                offset,
-            },
-            signal: Remote {
-                region: HEAP,
-                offset: signal,
-            },
-            op,
-            value,
+        // SAFETY: the caller's promise.
+        unsafe { self.wire_put(CALL, via, far, source, len)? };
+        if self.inserts(Inserted::SignalLane) {
+            self.flush(CALL, via, far.pe)?;
+        }
+        self.signal(CALL, signal, far.pe)
+    }
+
+    /// Updates a signal word, after what this PE's CPU has stored.
+    pub(crate) fn signal(&self, call: &'static str, signal: Signal, pe: usize) -> Result<()> {
+        let op = match signal.op {
+            SignalOp::Set => AtomicOp::Set,
+            SignalOp::Add => AtomicOp::Add,
         };
-        let until = if len as u64 <= caps.put.inline {
-            Until::Posted
-        } else {
-            Until::Completed
-        };
-        // SAFETY: inline bytes are copied at once, others we wait for.
-        unsafe { self.post(CALL, via, pe, op, until) }
+        match self.path(call, Class::Atomic, signal.word, pe)? {
+            Path::Near(word) => {
+                match signal.op {
+                    SignalOp::Set => word.tell(Width::W64, signal.value, Inserted::Signal),
+                    SignalOp::Add => {
+                        let operands = (signal.value, 0);
+                        word.update(Width::W64, op, operands, Inserted::Signal);
+                    }
+                }
+                self.peers.note(pe);
+                Ok(())
+            }
+            Path::Lane(via, word) => {
+                let operands = (signal.value, 0);
+                self.wire_atomic(call, via, word, Width::W64, op, operands, false)
+                    .map(drop)
+            }
+        }
     }
 
     /// A put that the next quiet completes.
@@ -238,33 +255,24 @@ impl World {
     pub(crate) unsafe fn wire_put_nbi(
         &self,
         call: &'static str,
-        pe: usize,
-        offset: u64,
+        via: &Opened,
+        far: Far,
         source: *const u8,
         len: usize,
     ) -> Result<()> {
-        let via = self.lane_to(call, pe)?;
         let limits = via.domain.capabilities().put;
-        let key = self.heap_key(via, source, len);
-        if len as u64 > limits.max || (key.is_none() && len as u64 > limits.unregistered) {
+        let Some(from) = self.near_whole(via, source.cast_mut(), len, limits) else {
             // In pieces, or by the bounce buffer: blocking is allowed, and simpler.
             // SAFETY: readable during the call.
-            return unsafe { self.wire_put(call, pe, offset, source, len) };
-        }
-        let from = Local {
-            addr: source.cast_mut(),
-            len,
-            key,
+            return unsafe { self.wire_put(call, via, far, source, len) };
         };
-        let op = Op::Put {
-            from,
-            to: Remote {
-                region: HEAP,
-                offset,
-            },
-        };
+        let to = far.remote(0);
+        let leaves = Leaves::Nonblocking(Some((Class::Put, far.kind)));
         // SAFETY: the caller's promise.
-        unsafe { self.post(call, via, pe, op, Until::Posted) }
+        unsafe {
+            let op = Op::Put { from, to };
+            self.post(call, via, far.pe, op, Until::Posted, leaves)
+        }
     }
 
     /// A get that the next quiet completes.
@@ -275,31 +283,36 @@ impl World {
     pub(crate) unsafe fn wire_get_nbi(
         &self,
         call: &'static str,
-        pe: usize,
-        offset: u64,
+        via: &Opened,
+        far: Far,
         destination: *mut u8,
         len: usize,
     ) -> Result<()> {
-        let via = self.lane_to(call, pe)?;
         let limits = via.domain.capabilities().get;
-        let key = self.heap_key(via, destination, len);
-        if len as u64 > limits.max || (key.is_none() && len as u64 > limits.unregistered) {
+        let Some(into) = self.near_whole(via, destination, len, limits) else {
             // SAFETY: writable during the call.
-            return unsafe { self.wire_get(call, pe, offset, destination, len) };
-        }
-        let into = Local {
-            addr: destination,
-            len,
-            key,
+            return unsafe { self.wire_get(call, via, far, destination, len) };
         };
-        let op = Op::Get {
-            into,
-            from: Remote {
-                region: HEAP,
-                offset,
-            },
-        };
+        let from = far.remote(0);
+        let leaves = Leaves::Nonblocking(None);
         // SAFETY: the caller's promise.
-        unsafe { self.post(call, via, pe, op, Until::Posted) }
+        unsafe {
+            let op = Op::Get { into, from };
+            self.post(call, via, far.pe, op, Until::Posted, leaves)
+        }
+    }
+
+    /// The near side of a transfer that goes as one operation without the bounce buffer, if it can.
+    fn near_whole(
+        &self,
+        via: &Opened,
+        addr: *mut u8,
+        len: usize,
+        limits: oxshmem_transport::Limits,
+    ) -> Option<Local> {
+        let key = self.key_of(via, addr, len);
+        let whole =
+            len as u64 <= limits.max && (key.is_some() || len as u64 <= limits.unregistered);
+        whole.then_some(Local { addr, len, key })
     }
 }

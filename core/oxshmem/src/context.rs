@@ -1,0 +1,57 @@
+//! Contexts: streams of operations that are ordered and completed apart from each other.
+
+use crate::{Result, World};
+
+/// A stream of operations with a fence and quiet of its own (M17, M19): neither orders or completes
+/// what other contexts have issued. Made by [`World::create_context`]; the world itself is the
+/// default context.
+///
+/// ```
+/// # oxshmem::testing::spmd(2, |world| {
+/// # let (x, y) = (world.alloc::<u64>(1)?, world.alloc::<u64>(1)?);
+/// let context = world.create_context()?;
+/// context.call(|world| world.p(x, 1, 1))?;
+/// context.call(|world| world.fence())?; // orders what this context issued, nothing else
+/// context.call(|world| world.p(y, 1, 1))?;
+/// context.destroy()?;
+/// # Ok(()) })?;
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+///
+/// Towards mapped peers all contexts share one stream, which orders and completes more than it must.
+/// So do lanes of a transport that wires each lane to its peer's.
+#[derive(Debug)]
+pub struct Context<'w> {
+    world: &'w World,
+    index: usize,
+}
+
+impl World {
+    /// Makes a context (OpenSHMEM `shmem_ctx_create`, without options). Not collective.
+    #[doc(alias = "shmem_ctx_create")]
+    pub fn create_context(&self) -> Result<Context<'_>> {
+        let index = self.inner.contexts.get() + 1;
+        for transport in &self.inner.wire.transports {
+            transport.open_context(index)?;
+        }
+        self.inner.contexts.set(index);
+        Ok(Context { world: self, index })
+    }
+}
+
+impl Context<'_> {
+    /// Runs `f`, whose operations, fences and quiets belong to this context. Barriers and other
+    /// collective calls within still concern the default context.
+    pub fn call<R>(&self, f: impl FnOnce(&World) -> Result<R>) -> Result<R> {
+        self.world.inner.wire.within(self.index, || f(self.world))
+    }
+
+    /// Completes what the context has issued, as [`quiet`](World::quiet), and ends it.
+    #[doc(alias = "shmem_ctx_destroy")]
+    pub fn destroy(self) -> Result<()> {
+        self.call(World::quiet)?;
+        let transports = &self.world.inner.wire.transports;
+        transports.iter().for_each(|t| t.close_context(self.index));
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! Mapped memory that a transport simulates, so that what a weak processor may do is seen on any.
+
+use std::fmt;
+use std::sync::Arc;
+
+use oxshmem_transport::{Accessor, AtomicOp, Width};
+
+use crate::mapped::{Bytes, Span};
+use crate::order::Inserted;
+
+/// For each PE how this PE's simulated CPU accesses its heap.
+pub(crate) struct Simulation {
+    accessors: Vec<Option<Arc<dyn Accessor>>>,
+    /// What the mutation check leaves out.
+    omitted: Option<Inserted>,
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("omitted", &self.omitted)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    /// None where no PE's memory is simulated.
+    pub(crate) fn of(
+        accessors: Vec<Option<Arc<dyn Accessor>>>,
+        omitted: Option<Inserted>,
+    ) -> Option<Self> {
+        accessors
+            .iter()
+            .any(Option::is_some)
+            .then_some(Simulation { accessors, omitted })
+    }
+
+    /// `len` bytes at `offset` of a PE's heap, if it is simulated. The caller has checked the range.
+    pub(crate) fn at(&self, pe: usize, offset: u64, len: usize) -> Option<Simulated<'_>> {
+        Some(Simulated {
+            accessor: self.accessors.get(pe)?.as_deref()?,
+            offset,
+            len,
+            omitted: self.omitted,
+        })
+    }
+
+    /// A fence of this PE's simulated CPU.
+    pub(crate) fn fence(&self, inserted: Inserted) {
+        if self.omitted == Some(inserted) {
+            return;
+        }
+        // One CPU: its fence is the same by whichever of its accessors.
+        if let Some(accessor) = self.accessors.iter().flatten().next() {
+            accessor.fence(inserted.order());
+        }
+    }
+}
+
+/// `len` simulated bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Simulated<'w> {
+    accessor: &'w dyn Accessor,
+    offset: u64,
+    len: usize,
+    omitted: Option<Inserted>,
+}
+
+impl Simulated<'_> {
+    fn order(self, inserted: Inserted) -> std::sync::atomic::Ordering {
+        if self.omitted == Some(inserted) {
+            Inserted::Nothing.order()
+        } else {
+            inserted.order()
+        }
+    }
+}
+
+impl Bytes for Simulated<'_> {
+    fn part(self, offset: usize, len: usize) -> Self {
+        debug_assert!(offset <= self.len && len <= self.len - offset);
+        let offset = self.offset + offset as u64;
+        Simulated {
+            offset,
+            len,
+            ..self
+        }
+    }
+
+    fn copy_from(self, source: &[u8]) {
+        self.accessor.store(self.offset, source);
+    }
+
+    fn copy_to(self, destination: &mut [u8]) {
+        self.accessor.load(self.offset, destination);
+    }
+
+    fn look(self, width: Width, inserted: Inserted) -> u64 {
+        let order = self.order(inserted);
+        self.accessor.load_word(self.offset, width, order)
+    }
+
+    fn tell(self, width: Width, value: u64, inserted: Inserted) {
+        let order = self.order(inserted);
+        self.accessor.store_word(self.offset, width, value, order);
+    }
+
+    fn update(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: Inserted) -> u64 {
+        let order = self.order(inserted);
+        match op {
+            AtomicOp::Fetch => self.accessor.load_word(self.offset, width, order),
+            AtomicOp::Set => {
+                self.tell(width, operands.0, Inserted::Nothing);
+                0
+            }
+            op => self
+                .accessor
+                .update(self.offset, width, op, operands, order),
+        }
+    }
+
+    fn fence(self, inserted: Inserted) {
+        if self.omitted != Some(inserted) {
+            self.accessor.fence(inserted.order());
+        }
+    }
+}
+
+/// Bytes that this PE's CPU reaches, in memory or simulated.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'w> {
+    Real(Span<'w>),
+    Simulated(Simulated<'w>),
+}
+
+macro_rules! either {
+    ($self:ident, $bytes:ident => $do:expr) => {
+        match $self {
+            Place::Real($bytes) => $do,
+            Place::Simulated($bytes) => $do,
+        }
+    };
+}
+
+impl Bytes for Place<'_> {
+    fn part(self, offset: usize, len: usize) -> Self {
+        match self {
+            Place::Real(span) => Place::Real(span.part(offset, len)),
+            Place::Simulated(span) => Place::Simulated(span.part(offset, len)),
+        }
+    }
+
+    fn copy_from(self, source: &[u8]) {
+        either!(self, bytes => bytes.copy_from(source));
+    }
+
+    fn copy_to(self, destination: &mut [u8]) {
+        either!(self, bytes => bytes.copy_to(destination));
+    }
+
+    fn look(self, width: Width, inserted: Inserted) -> u64 {
+        either!(self, bytes => bytes.look(width, inserted))
+    }
+
+    fn tell(self, width: Width, value: u64, inserted: Inserted) {
+        either!(self, bytes => bytes.tell(width, value, inserted));
+    }
+
+    fn update(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: Inserted) -> u64 {
+        either!(self, bytes => bytes.update(width, op, operands, inserted))
+    }
+
+    fn fence(self, inserted: Inserted) {
+        either!(self, bytes => Bytes::fence(bytes, inserted));
+    }
+}
+
+impl Place<'_> {
+    /// Copies `len` bytes from another place, which the caller has checked to be this one or apart.
+    pub(crate) fn copy_from_place(self, source: Place<'_>, len: usize) {
+        match (self, source) {
+            (Place::Real(to), Place::Real(from)) => to.copy_from_span(from, len),
+            (to, from) => {
+                let mut bytes = vec![0; len];
+                from.copy_to(&mut bytes);
+                to.copy_from(&bytes);
+            }
+        }
+    }
+
+    /// Sets every byte to zero.
+    pub(crate) fn zero(self) {
+        match self {
+            Place::Real(span) => span.zero(),
+            Place::Simulated(span) => span.copy_from(&vec![0; span.len]),
+        }
+    }
+}
