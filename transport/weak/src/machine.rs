@@ -1,0 +1,336 @@
+//! A simulated machine: weak CPUs, one for each PE, NICs and GPUs over one memory.
+//!
+//! It does what Armv8 or RISC-V may do (x86 does less). Memory is cells of 8 aligned bytes and
+//! multi-copy atomic: a write is performed at one moment, for all. What is weak:
+//!
+//! - A CPU's stores wait in a buffer, which it sees itself, and drain in any order that cells,
+//!   release stores and release fences leave open.
+//! - Its loads are performed at once, but may see an older value than the newest: any that the cell
+//!   had since the CPU's *floor* and since its own last access there. An acquire load raises the floor
+//!   to the moment that it saw, an acquire fence to that of every load before.
+//! - An atomic read-modify-write acts on the newest value, at once.
+//! - A NIC acts on memory directly and knows no store buffer. What it was told after a release fence
+//!   waits for the stores before that ([`doorbell`](Machine::doorbell), [`ready`](Machine::ready)).
+//! - What NICs write to GPU memory may stay unseen by that GPU (accesses by the owning PE) until
+//!   [`make_visible`](Machine::make_visible).
+//!
+//! Not simulated: stores performed before earlier loads (load buffering), and coherence finer than a
+//! cell. The newest value and the earliest drain are what a [`Choices`] gets as 0.
+//!
+//! Threads: any; a machine's lock is held for one access to one cell, and in no [`Choices`] call.
+
+mod access;
+mod buffer;
+mod cell;
+mod storage;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use oxshmem_transport::{MemoryKind, Pe};
+
+use self::buffer::{Buffer, Store};
+use self::cell::{Cell, CellId, View, Views, merged};
+pub use self::storage::Storage;
+use crate::choice::{Choices, Environment, Mode};
+
+/// The simulated machine that all PEs of a job run on.
+pub struct Machine {
+    me: Weak<Machine>,
+    pes: u32,
+    choices: Arc<dyn Choices>,
+    state: Mutex<State>,
+    /// What memory is in it, by owner and address. Locked before `state`, where both are.
+    registry: Mutex<BTreeMap<(Pe, usize), Weak<Storage>>>,
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("pes", &self.pes)
+            .field("choices", &self.choices)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Cpu {
+    buffer: Buffer,
+    /// Loads see nothing that was overwritten before this moment.
+    floor: u64,
+    /// The latest moment that a load has seen.
+    latest: u64,
+    /// This PE's GPU sees what NICs wrote up to this moment.
+    nic_floor: u64,
+    /// Where a load saw an older value than the newest.
+    behind: BTreeSet<CellId>,
+}
+
+#[derive(Debug)]
+struct Region {
+    pe: Pe,
+    kind: MemoryKind,
+    cells: HashMap<u64, Cell>,
+}
+
+#[derive(Debug)]
+struct State {
+    now: u64,
+    regions: HashMap<u64, Region>,
+    next_region: u64,
+    cpus: Vec<Cpu>,
+    /// Whether PEs may disagree about any cell.
+    wild: bool,
+    /// In [`Mode::Free`]: at each access a store drains with a chance of one in so many.
+    laziness: usize,
+}
+
+impl Machine {
+    /// For this many PEs; `choices` decides what is left open.
+    #[must_use]
+    pub fn new(pes: u32, choices: Arc<dyn Choices>) -> Arc<Machine> {
+        let cpu = || Cpu {
+            buffer: Buffer::default(),
+            floor: 0,
+            latest: 0,
+            nic_floor: 0,
+            behind: BTreeSet::new(),
+        };
+        Arc::new_cyclic(|me| Machine {
+            me: me.clone(),
+            pes,
+            choices,
+            state: Mutex::new(State {
+                now: 0,
+                regions: HashMap::new(),
+                next_region: 0,
+                cpus: (0..pes).map(|_| cpu()).collect(),
+                wild: false,
+                laziness: 1,
+            }),
+            registry: Mutex::default(),
+        })
+    }
+
+    /// Number of PEs.
+    #[must_use]
+    pub fn pes(&self) -> u32 {
+        self.pes
+    }
+
+    /// Whatever is under way is done, and everybody sees the newest values.
+    pub fn settle(&self) {
+        self.lock().settle();
+    }
+
+    /// What the NIC of `pe` must wait for if it is told something now: its CPU's stores before the
+    /// last release fence. For [`ready`](Self::ready).
+    #[must_use]
+    pub fn doorbell(&self, pe: Pe) -> u64 {
+        let state = self.lock();
+        state
+            .cpus
+            .get(pe.index())
+            .map_or(0, |cpu| cpu.buffer.fenced())
+    }
+
+    /// Whether what was told at this doorbell may be done.
+    #[must_use]
+    pub fn ready(&self, pe: Pe, doorbell: u64) -> bool {
+        if self.choices.mode(pe) == Mode::Free {
+            self.drain_some();
+        }
+        let state = self.lock();
+        let cpu = state.cpus.get(pe.index());
+        cpu.is_none_or(|cpu| cpu.buffer.drained(doorbell))
+    }
+
+    /// What NICs have written to this PE's GPU memory is visible to its GPU (M27).
+    pub fn make_visible(&self, pe: Pe) {
+        let mut state = self.lock();
+        let now = state.now;
+        if let Some(cpu) = state.cpus.get_mut(pe.index()) {
+            cpu.nic_floor = now;
+        }
+    }
+
+    /// Where this PE's CPU saw an older value than the newest, it has waited long enough to see that
+    /// one. `false` if there is no such place: looking again shows nothing new.
+    pub fn catch_up(&self, pe: Pe) -> bool {
+        let mut state = self.lock();
+        let Some(cpu) = state.cpus.get_mut(pe.index()) else {
+            return false;
+        };
+        let mut any = false;
+        for id in std::mem::take(&mut cpu.behind) {
+            if let Some(cell) = state.cell(id)
+                && cell.is_behind(pe)
+            {
+                cell.read(pe, 0);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What the mutex guards is whole whenever it is free, so poison means nothing.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Before each access of a PE's CPU: what happens by itself then.
+    fn enter(&self, pe: Pe) -> Mode {
+        let mode = self.notice(pe);
+        if mode == Mode::Tame {
+            self.lock().drain_all(pe);
+        }
+        mode
+    }
+
+    /// Before each access of a PE's CPU or NIC: a run may have begun or ended.
+    fn notice(&self, pe: Pe) -> Mode {
+        let mode = self.choices.mode(pe);
+        match mode {
+            Mode::Tame => {
+                let tame = |pe| self.choices.mode(Pe(pe)) == Mode::Tame;
+                let all = (0..self.pes).all(tame);
+                let mut state = self.lock();
+                if all && state.wild {
+                    state.settle();
+                }
+            }
+            Mode::Directed => self.lock().wild = true,
+            Mode::Free => self.drain_some(),
+        }
+        mode
+    }
+
+    /// Now and then the machine grows more lazy, or less; a store may drain.
+    fn drain_some(&self) {
+        const LAZINESS: [usize; 4] = [2, 6, 20, 60];
+        if self.choices.choose(64) == 0 {
+            let laziness = LAZINESS.get(self.choices.choose(LAZINESS.len()));
+            self.lock().laziness = laziness.copied().unwrap_or(1);
+        }
+        let (laziness, drains) = {
+            let mut state = self.lock();
+            state.wild = true;
+            (state.laziness, state.drains().len())
+        };
+        if drains > 0 && self.choices.choose(laziness.max(2)) == 0 {
+            let number = if drains > 1 {
+                self.choices.choose(drains)
+            } else {
+                0
+            };
+            self.lock().drain(number);
+        }
+    }
+}
+
+impl Environment for Machine {
+    fn steps(&self) -> usize {
+        self.lock().drains().len()
+    }
+
+    fn step(&self, number: usize) -> String {
+        match self.lock().drain(number) {
+            Some(said) => said,
+            None => "nothing to drain".into(),
+        }
+    }
+
+    fn settle(&self) {
+        Machine::settle(self);
+    }
+}
+
+impl State {
+    fn cell(&mut self, id: CellId) -> Option<&mut Cell> {
+        let cells = &mut self.regions.get_mut(&id.storage)?.cells;
+        Some(cells.entry(id.word).or_default())
+    }
+
+    /// How this CPU sees cells of a region of `pe`.
+    fn view(&self, cpu: Pe, pe: Pe, kind: MemoryKind) -> View {
+        let gpu = kind == MemoryKind::Cuda && cpu == pe;
+        let of = self.cpus.get(cpu.index());
+        View {
+            floor: of.map_or(0, |cpu| cpu.floor),
+            nic_floor: of.filter(|_| gpu).map(|cpu| cpu.nic_floor),
+        }
+    }
+
+    fn views(&self, pe: Pe, kind: MemoryKind) -> Views {
+        let cpus = (0..self.cpus.len() as u32).map(Pe);
+        Views(cpus.map(|cpu| self.view(cpu, pe, kind)).collect())
+    }
+
+    /// Bytes of a cell are written, now, for all. `by` is the CPU that did it, none for a NIC.
+    fn perform(&mut self, id: CellId, mask: u8, value: u64, by: Option<Pe>) {
+        let Some(region) = self.regions.get(&id.storage) else {
+            return;
+        };
+        let (wild, time) = (self.wild, self.now + 1);
+        let views = self.views(region.pe, region.kind);
+        self.now = time;
+        if let Some(cell) = self.cell(id) {
+            let value = merged(cell.newest(), value, mask);
+            if wild {
+                cell.write(value, time, by, &views);
+            } else {
+                cell.set(value);
+            }
+        }
+    }
+
+    fn perform_store(&mut self, cpu: Pe, store: Store) {
+        self.perform(store.cell, store.mask, store.value, Some(cpu));
+    }
+
+    /// Every store that may drain: whose, and its place in the buffer.
+    fn drains(&self) -> Vec<(Pe, usize)> {
+        let buffers = (0..).map(Pe).zip(&self.cpus);
+        buffers
+            .flat_map(|(pe, cpu)| cpu.buffer.drainable().map(move |place| (pe, place)))
+            .collect()
+    }
+
+    fn drain(&mut self, number: usize) -> Option<String> {
+        let (pe, place) = self.drains().get(number).copied()?;
+        let store = self.cpus.get_mut(pe.index())?.buffer.take(place)?;
+        self.perform_store(pe, store);
+        let owner = self.regions.get(&store.cell.storage)?;
+        let (byte, to, kind) = (8 * store.cell.word, owner.pe, owner.kind);
+        Some(format!(
+            "CPU {pe} drains its store to {kind} memory of PE {to}, byte {byte}"
+        ))
+    }
+
+    /// This CPU's stores are performed, oldest first.
+    fn drain_all(&mut self, pe: Pe) {
+        let Some(cpu) = self.cpus.get_mut(pe.index()) else {
+            return;
+        };
+        for store in cpu.buffer.take_all() {
+            self.perform_store(pe, store);
+        }
+    }
+
+    fn settle(&mut self) {
+        for pe in 0..self.cpus.len() as u32 {
+            self.drain_all(Pe(pe));
+        }
+        for region in self.regions.values_mut() {
+            for cell in region.cells.values_mut().filter(|cell| cell.has_past()) {
+                cell.set(cell.newest());
+            }
+        }
+        for cpu in &mut self.cpus {
+            (cpu.floor, cpu.latest, cpu.nic_floor) = (self.now, self.now, self.now);
+            cpu.behind.clear();
+        }
+        self.wild = false;
+    }
+}

@@ -1,0 +1,121 @@
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+
+use oxshmem_transport::{Memory, MemoryKind, Pe};
+
+use super::{Machine, Region};
+
+/// Memory of one PE in a [`Machine`]: all zero at first, gone with the last reference.
+#[derive(Debug)]
+pub struct Storage {
+    machine: Weak<Machine>,
+    number: u64,
+    pe: Pe,
+    kind: MemoryKind,
+    len: usize,
+    /// The address space that stands for it. Its bytes are not used.
+    names: Option<Memory>,
+}
+
+impl Storage {
+    /// Whose it is.
+    #[must_use]
+    pub fn pe(&self) -> Pe {
+        self.pe
+    }
+
+    /// Which processor's.
+    #[must_use]
+    pub fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address space that stands for it, if any does.
+    #[must_use]
+    pub fn memory(&self) -> Option<&Memory> {
+        self.names.as_ref()
+    }
+
+    /// Its number in its machine.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        if let Some(machine) = self.machine.upgrade() {
+            machine.lock().regions.remove(&self.number);
+        }
+    }
+}
+
+type Registry<'m> = MutexGuard<'m, BTreeMap<(Pe, usize), Weak<Storage>>>;
+
+impl Machine {
+    /// New memory, which no address names.
+    #[must_use]
+    pub fn storage(&self, pe: Pe, kind: MemoryKind, len: usize) -> Arc<Storage> {
+        self.make(pe, kind, len, None)
+    }
+
+    /// What stands for `memory` of this PE: the same for equal addresses, so that all transports
+    /// over one machine mean the same bytes.
+    #[must_use]
+    pub fn register(&self, pe: Pe, memory: &Memory) -> Arc<Storage> {
+        let mut registry = self.registry();
+        let base = memory.base().addr().get();
+        let known = registry.get(&(pe, base)).and_then(Weak::upgrade);
+        if let Some(storage) = known
+            && (storage.len, storage.kind) == (memory.len(), memory.kind())
+        {
+            return storage;
+        }
+        let made = self.make(pe, memory.kind(), memory.len(), Some(memory.clone()));
+        registry.retain(|_, storage| storage.strong_count() > 0);
+        registry.insert((pe, base), Arc::downgrade(&made));
+        made
+    }
+
+    /// The registered memory of this PE that the `len` bytes from an address lie in, and where.
+    #[must_use]
+    pub fn registered(&self, pe: Pe, addr: usize, len: usize) -> Option<(Arc<Storage>, u64)> {
+        let registry = self.registry();
+        let (&(_, base), storage) = registry.range((pe, 0)..=(pe, addr)).next_back()?;
+        let storage = storage.upgrade()?;
+        let inside = addr.checked_sub(base)?;
+        (inside <= storage.len && len <= storage.len - inside).then_some((storage, inside as u64))
+    }
+
+    fn registry(&self) -> Registry<'_> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn make(&self, pe: Pe, kind: MemoryKind, len: usize, names: Option<Memory>) -> Arc<Storage> {
+        let mut state = self.lock();
+        let number = state.next_region;
+        state.next_region += 1;
+        let cells = HashMap::new();
+        state.regions.insert(number, Region { pe, kind, cells });
+        Arc::new(Storage {
+            machine: self.me.clone(),
+            number,
+            pe,
+            kind,
+            len,
+            names,
+        })
+    }
+}
