@@ -1,0 +1,573 @@
+//! A program as events, and which of them come before which: a program has no branches, so each
+//! word that it reads or writes is one event, and what the contract orders within a PE is a fixed
+//! partial order.
+
+use std::collections::BTreeMap;
+
+use crate::program::{
+    Cmp, Context, Fetching, MemoryModel, Place, Program, Register, Statement, Update, Words, limits,
+};
+
+/// A set of events, by index.
+pub(crate) type Set = u128;
+
+pub(crate) const fn only(event: usize) -> Set {
+    1 << event
+}
+
+/// What an event does. Cells and registers are indices into [`Events::cells`] and
+/// [`Events::registers`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    Write(usize, u64),
+    Update(usize, Update, u64),
+    Read(usize, usize),
+    Exchange(usize, Fetching, usize),
+    Test(usize, Cmp, u64, usize),
+    Wait(usize, Cmp, u64, Option<usize>),
+    /// A broadcast's word: from, to.
+    Copy(usize, usize),
+    /// All PEs are in a collective.
+    Meet,
+}
+
+impl Action {
+    fn reads(self) -> Option<usize> {
+        match self {
+            Action::Write(..) | Action::Update(_, Update::Set, _) | Action::Meet => None,
+            Action::Update(cell, ..)
+            | Action::Read(cell, _)
+            | Action::Exchange(cell, ..)
+            | Action::Test(cell, ..)
+            | Action::Wait(cell, ..)
+            | Action::Copy(cell, _) => Some(cell),
+        }
+    }
+
+    fn writes(self) -> Option<usize> {
+        match self {
+            Action::Write(cell, _)
+            | Action::Update(cell, ..)
+            | Action::Exchange(cell, ..)
+            | Action::Copy(_, cell) => Some(cell),
+            Action::Read(..) | Action::Test(..) | Action::Wait(..) | Action::Meet => None,
+        }
+    }
+
+    /// What it writes, where that is known before it is performed.
+    pub fn known_value(self) -> Option<u64> {
+        match self {
+            Action::Write(_, value) | Action::Update(_, Update::Set, value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn conflicts(self, other: Action) -> bool {
+        let hits = |writes: Option<usize>, by: Action| {
+            writes.is_some() && (by.reads() == writes || by.writes() == writes)
+        };
+        hits(self.writes(), other) || hits(other.writes(), self)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    /// Whose; none for a meeting.
+    pub pe: Option<usize>,
+    /// Which of its statements.
+    pub statement: usize,
+    pub action: Action,
+    /// What is performed before this can be.
+    pub after: Set,
+    /// A read: this PE's own earlier puts to the word, which reading memory waits for.
+    pub flush: Set,
+    /// A read: this PE's last write to the word, whose value may be taken while it is under way.
+    pub forward: Option<usize>,
+    /// Events on the same word, one of the two writing, that may come before or after.
+    pub conflicts: Set,
+}
+
+/// A program's events in one memory model.
+#[derive(Debug)]
+pub(crate) struct Events {
+    pub all: Vec<Event>,
+    pub cells: Vec<Place>,
+    pub registers: Vec<Register>,
+}
+
+/// What fence and quiet need to know of an operation that its PE did not wait for.
+#[derive(Clone, Copy)]
+struct Issued {
+    event: usize,
+    kind: Kind,
+    context: Context,
+    target: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A store of the PE to its own memory, of no context.
+    Store,
+    /// A put, put-with-signal or atomic.
+    Update,
+    /// A nonblocking one of these.
+    NbiUpdate,
+    /// A nonblocking one that only reads: no fence orders it.
+    NbiRead,
+}
+
+/// One PE's part, statement by statement.
+struct Thread {
+    pe: usize,
+    /// What everything that follows comes after.
+    before: Set,
+    /// The relaxed model's run of blocking reads, unordered among themselves.
+    run: Set,
+    issued: Vec<Issued>,
+    /// What a fence put before later operations, by context and target.
+    fenced: [[Set; limits::PES]; limits::CONTEXTS],
+    /// Likewise before later stores of its own.
+    fenced_stores: Set,
+    /// Its last write to each cell.
+    last: BTreeMap<usize, usize>,
+    /// Its blocking puts to each cell.
+    puts: BTreeMap<usize, Vec<Issued>>,
+}
+
+impl Thread {
+    /// What a later operation comes after.
+    fn order(&self, kind: Kind, context: Context, target: usize, model: MemoryModel) -> Set {
+        let fenced = match kind {
+            Kind::Store => self.fenced_stores,
+            _ if is_fenced(kind, model) => self.fenced[context.0][target],
+            _ => 0,
+        };
+        self.before | fenced
+    }
+
+    fn fence(&mut self, context: Context, model: MemoryModel) {
+        for issued in &self.issued {
+            let event = only(issued.event);
+            match issued.kind {
+                // Towards all: the store is this PE's, whoever is told of it.
+                Kind::Store => {
+                    self.fenced[context.0].iter_mut().for_each(|t| *t |= event);
+                    self.fenced_stores |= event;
+                }
+                kind if issued.context == context && is_fenced(kind, model) => {
+                    self.fenced[context.0][issued.target] |= event;
+                    if issued.target == self.pe {
+                        self.fenced_stores |= event;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for what was issued: on a context (or stores only), towards some PEs (or all).
+    fn quiet(&mut self, context: Option<Context>, pes: Option<&[usize]>) {
+        for issued in &self.issued {
+            let ours = issued.kind == Kind::Store || Some(issued.context) == context;
+            if ours && pes.is_none_or(|pes| pes.contains(&issued.target)) {
+                self.before |= only(issued.event);
+            }
+        }
+    }
+}
+
+/// Whether a fence orders operations of this kind (M17, M18).
+fn is_fenced(kind: Kind, model: MemoryModel) -> bool {
+    match kind {
+        Kind::Store | Kind::Update => true,
+        Kind::NbiUpdate => model == MemoryModel::Ordered,
+        Kind::NbiRead => false,
+    }
+}
+
+/// The events of the collectives, which belong to several PEs.
+struct Collective {
+    meet: usize,
+    /// By PE and word.
+    copies: Vec<Vec<usize>>,
+}
+
+struct Builder<'p> {
+    program: &'p Program,
+    model: MemoryModel,
+    events: Events,
+    collectives: Vec<Collective>,
+}
+
+impl Events {
+    pub fn of(program: &Program, model: MemoryModel) -> Events {
+        let mut builder = Builder {
+            program,
+            model,
+            events: Events {
+                all: Vec::new(),
+                cells: Vec::new(),
+                registers: program.registers(),
+            },
+            collectives: Vec::new(),
+        };
+        for &place in program.observed() {
+            builder.cell(place);
+        }
+        builder.collectives();
+        for pe in 0..program.pes() {
+            builder.thread(pe);
+        }
+        builder.events.close();
+        builder.events
+    }
+
+    /// Makes `after` transitive, and finds the conflicts.
+    fn close(&mut self) {
+        let events = self.all.len();
+        loop {
+            let mut grew = false;
+            for i in 0..events {
+                let direct = self.all[i].after;
+                let more = (0..events)
+                    .filter(|&j| direct & only(j) != 0)
+                    .fold(direct, |set, j| set | self.all[j].after);
+                grew |= more != direct;
+                self.all[i].after = more;
+            }
+            if !grew {
+                break;
+            }
+        }
+        for i in 0..events {
+            for j in 0..events {
+                let (a, b) = (&self.all[i], &self.all[j]);
+                let ordered = a.after & only(j) != 0 || b.after & only(i) != 0;
+                if i != j && !ordered && a.action.conflicts(b.action) {
+                    self.all[i].conflicts |= only(j);
+                }
+            }
+        }
+    }
+}
+
+impl Builder<'_> {
+    fn cell(&mut self, place: Place) -> usize {
+        let cells = &mut self.events.cells;
+        cells.iter().position(|c| *c == place).unwrap_or_else(|| {
+            cells.push(place);
+            cells.len() - 1
+        })
+    }
+
+    fn own(&mut self, words: Words, pe: usize) -> usize {
+        self.cell(Place { words, pe })
+    }
+
+    fn register(&self, register: Register) -> usize {
+        // The list is sorted and holds every register of the program.
+        self.events.registers.partition_point(|r| *r < register)
+    }
+
+    fn event(&mut self, pe: Option<usize>, statement: usize, action: Action, after: Set) -> usize {
+        self.events.all.push(Event {
+            pe,
+            statement,
+            action,
+            after,
+            flush: 0,
+            forward: None,
+            conflicts: 0,
+        });
+        self.events.all.len() - 1
+    }
+
+    /// The meetings and copies, before the PEs' own events: each PE refers to them. The PEs call
+    /// the same collectives, so PE 0's stand for all.
+    fn collectives(&mut self) {
+        for (statement, called) in self.program.statements(0).iter().enumerate() {
+            let mut copies = Vec::new();
+            match called {
+                Statement::BarrierAll | Statement::SyncAll => {}
+                Statement::Broadcast { .. } => copies = vec![Vec::new(); self.program.pes()],
+                _ => continue,
+            }
+            let meet = self.event(None, statement, Action::Meet, 0);
+            if let Statement::Broadcast { to, from, root } = *called {
+                for (pe, copies) in copies.iter_mut().enumerate() {
+                    for (to, from) in to.each().zip(from.each()) {
+                        let (to, from) = (self.own(to, pe), self.own(from, root));
+                        // Its statement's number is set by its PE.
+                        let copy = Action::Copy(from, to);
+                        copies.push(self.event(Some(pe), 0, copy, only(meet)));
+                    }
+                }
+            }
+            self.collectives.push(Collective { meet, copies });
+        }
+    }
+
+    fn thread(&mut self, pe: usize) {
+        let mut thread = Thread {
+            pe,
+            before: 0,
+            run: 0,
+            issued: Vec::new(),
+            fenced: [[0; limits::PES]; limits::CONTEXTS],
+            fenced_stores: 0,
+            last: BTreeMap::new(),
+            puts: BTreeMap::new(),
+        };
+        let mut met = 0;
+        let program = self.program;
+        for (at, statement) in program.statements(pe).iter().enumerate() {
+            if !(self.model == MemoryModel::Relaxed && statement.is_blocking_read()) {
+                thread.before |= std::mem::take(&mut thread.run);
+            }
+            match statement {
+                Statement::BarrierAll => thread.quiet(Some(Context::default()), None),
+                Statement::SyncAll | Statement::Broadcast { .. } => thread.quiet(None, None),
+                _ => {
+                    self.statement(&mut thread, at, statement);
+                    continue;
+                }
+            }
+            self.meet(&mut thread, at, met);
+            met += 1;
+        }
+    }
+
+    /// A collective's part of one PE, whose stores are visible to all then.
+    fn meet(&mut self, thread: &mut Thread, at: usize, which: usize) {
+        let (events, collective) = (&mut self.events.all, &self.collectives[which]);
+        events[collective.meet].after |= thread.before;
+        thread.before |= only(collective.meet);
+        let root = match self.program.statements(thread.pe)[at] {
+            Statement::Broadcast { root, .. } => Some(root),
+            _ => None,
+        };
+        for (pe, copies) in collective.copies.iter().enumerate() {
+            for &copy in copies {
+                if pe == thread.pe {
+                    events[copy].statement = at;
+                    if let Some(cell) = events[copy].action.writes() {
+                        thread.last.insert(cell, copy);
+                    }
+                }
+                // The root may reuse its source when all have copied it.
+                if pe == thread.pe || root == Some(thread.pe) {
+                    thread.before |= only(copy);
+                }
+            }
+        }
+    }
+
+    fn statement(&mut self, thread: &mut Thread, at: usize, statement: &Statement) {
+        let pe = thread.pe;
+        let default = Context::default();
+        let kind = |nbi: bool| if nbi { Kind::NbiUpdate } else { Kind::Update };
+        match *statement {
+            Statement::Put {
+                to,
+                ref values,
+                nbi,
+                context,
+            } => {
+                self.writes(thread, at, to, values, kind(nbi), context);
+            }
+            Statement::Write { to, ref values } => {
+                let to = Place { words: to, pe };
+                self.writes(thread, at, to, values, Kind::Store, default);
+            }
+            Statement::PutSignal {
+                to,
+                ref values,
+                signal,
+                op,
+                value,
+                nbi,
+                context,
+            } => {
+                let data = self.writes(thread, at, to, values, kind(nbi), context);
+                let cell = self.own(signal, to.pe);
+                let action = Action::Update(cell, op.update(), value);
+                let event = self.issue(thread, at, action, kind(nbi), context, to.pe);
+                self.events.all[event].after |= data;
+            }
+            Statement::Update {
+                update,
+                at: place,
+                value,
+                context,
+            } => {
+                let action = Action::Update(self.cell(place), update, value);
+                self.issue(thread, at, action, Kind::Update, context, place.pe);
+            }
+            Statement::Get {
+                ref into,
+                from,
+                nbi,
+                context,
+            } => self.reads(thread, at, into, from, nbi, context),
+            Statement::Read { ref into, from } => {
+                let from = Place { words: from, pe };
+                self.reads(thread, at, into, from, false, default);
+            }
+            Statement::Fetch {
+                into,
+                fetching: Fetching::Fetch,
+                at: place,
+                nbi,
+                context,
+            } => self.reads(thread, at, &[into], place, nbi, context),
+            Statement::Fetch {
+                into,
+                fetching,
+                at: place,
+                nbi,
+                context,
+            } => {
+                let action = Action::Exchange(self.cell(place), fetching, self.register(into));
+                let event = self.issue(thread, at, action, kind(nbi), context, place.pe);
+                if !nbi {
+                    self.waits_for(thread, event);
+                }
+            }
+            Statement::SignalFetch { into, word } => {
+                let action = Action::Read(self.own(word, pe), self.register(into));
+                self.look(thread, at, action);
+            }
+            Statement::Test {
+                into,
+                word,
+                cmp,
+                value,
+            } => {
+                let action = Action::Test(self.own(word, pe), cmp, value, self.register(into));
+                self.look(thread, at, action);
+            }
+            Statement::WaitUntil { word, cmp, value } => {
+                let action = Action::Wait(self.own(word, pe), cmp, value, None);
+                self.look(thread, at, action);
+            }
+            Statement::SignalWaitUntil {
+                into,
+                word,
+                cmp,
+                value,
+            } => {
+                let into = into.map(|register| self.register(register));
+                let action = Action::Wait(self.own(word, pe), cmp, value, into);
+                self.look(thread, at, action);
+            }
+            Statement::Fence { context } => thread.fence(context, self.model),
+            Statement::Quiet { context } => thread.quiet(Some(context), None),
+            Statement::PeQuiet { ref pes, context } => thread.quiet(Some(context), Some(pes)),
+            // `thread` has done these.
+            Statement::BarrierAll | Statement::SyncAll | Statement::Broadcast { .. } => {}
+        }
+    }
+
+    /// An operation that its PE does not wait for.
+    fn issue(
+        &mut self,
+        thread: &mut Thread,
+        at: usize,
+        action: Action,
+        kind: Kind,
+        context: Context,
+        target: usize,
+    ) -> usize {
+        let after = thread.order(kind, context, target, self.model);
+        let event = self.event(Some(thread.pe), at, action, after);
+        let issued = Issued {
+            event,
+            kind,
+            context,
+            target,
+        };
+        thread.issued.push(issued);
+        if let Some(cell) = action.writes() {
+            thread.last.insert(cell, event);
+            if matches!(action, Action::Write(..)) && kind != Kind::NbiUpdate {
+                thread.puts.entry(cell).or_default().push(issued);
+            }
+        }
+        event
+    }
+
+    /// A put's words, in any order.
+    fn writes(
+        &mut self,
+        thread: &mut Thread,
+        at: usize,
+        to: Place,
+        values: &[u64],
+        kind: Kind,
+        context: Context,
+    ) -> Set {
+        let mut events = 0;
+        for (words, &value) in to.words.each().zip(values) {
+            let action = Action::Write(self.own(words, to.pe), value);
+            events |= only(self.issue(thread, at, action, kind, context, to.pe));
+        }
+        events
+    }
+
+    /// A get's words, in any order.
+    fn reads(
+        &mut self,
+        thread: &mut Thread,
+        at: usize,
+        into: &[Register],
+        from: Place,
+        nbi: bool,
+        context: Context,
+    ) {
+        let mut events = 0;
+        for (words, &register) in from.words.each().zip(into) {
+            let action = Action::Read(self.own(words, from.pe), self.register(register));
+            let event = self.issue(thread, at, action, Kind::NbiRead, context, from.pe);
+            self.sees_own(thread, event, context, !nbi);
+            events |= only(event);
+        }
+        if !nbi {
+            self.waits_for_all(thread, events);
+        }
+    }
+
+    /// A wait or test, or another look of this PE at its own memory that orders what follows.
+    fn look(&mut self, thread: &mut Thread, at: usize, action: Action) {
+        let event = self.event(Some(thread.pe), at, action, thread.before);
+        self.sees_own(thread, event, Context::default(), true);
+        thread.before |= only(event);
+    }
+
+    /// What a read of a word may or has to see of this PE's own writes to it.
+    fn sees_own(&mut self, thread: &Thread, event: usize, context: Context, blocking: bool) {
+        let Some(cell) = self.events.all[event].action.reads() else {
+            return;
+        };
+        let last = thread.last.get(&cell).copied();
+        let puts = thread.puts.get(&cell).into_iter().flatten();
+        let puts = puts.filter(|p| p.kind == Kind::Store || p.context == context);
+        let flush = puts.fold(0, |set, p| set | only(p.event));
+        let known = last.filter(|&w| self.events.all[w].action.known_value().is_some());
+        let read = &mut self.events.all[event];
+        read.forward = known;
+        read.flush = if blocking { flush } else { 0 };
+    }
+
+    fn waits_for(&self, thread: &mut Thread, event: usize) {
+        self.waits_for_all(thread, only(event));
+    }
+
+    /// The PE goes on when these are performed; but the relaxed model's reads do not wait for each
+    /// other.
+    fn waits_for_all(&self, thread: &mut Thread, events: Set) {
+        match self.model {
+            MemoryModel::Ordered => thread.before |= events,
+            MemoryModel::Relaxed => thread.run |= events,
+        }
+    }
+}
