@@ -32,7 +32,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    fn reads(self) -> Option<usize> {
+    pub fn reads(self) -> Option<usize> {
         match self {
             Action::Write(..) | Action::Update(_, Update::Set, _) | Action::Meet => None,
             Action::Update(cell, ..)
@@ -44,7 +44,7 @@ impl Action {
         }
     }
 
-    fn writes(self) -> Option<usize> {
+    pub fn writes(self) -> Option<usize> {
         match self {
             Action::Write(cell, _)
             | Action::Update(cell, ..)
@@ -91,7 +91,10 @@ pub(crate) struct Event {
 #[derive(Debug)]
 pub(crate) struct Events {
     pub all: Vec<Event>,
+    /// The observed words first.
     pub cells: Vec<Place>,
+    /// By cell, the events that read it.
+    pub readers: Vec<Set>,
     pub registers: Vec<Register>,
 }
 
@@ -207,6 +210,7 @@ impl Events {
             events: Events {
                 all: Vec::new(),
                 cells: Vec::new(),
+                readers: Vec::new(),
                 registers: program.registers(),
             },
             collectives: Vec::new(),
@@ -222,8 +226,14 @@ impl Events {
         builder.events
     }
 
-    /// Makes `after` transitive, and finds the conflicts.
+    /// Makes `after` transitive, finds the conflicts and each cell's readers.
     fn close(&mut self) {
+        self.readers = vec![0; self.cells.len()];
+        for (index, event) in self.all.iter().enumerate() {
+            if let Some(cell) = event.action.reads() {
+                self.readers[cell] |= only(index);
+            }
+        }
         let events = self.all.len();
         loop {
             let mut grew = false;

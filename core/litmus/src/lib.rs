@@ -68,12 +68,15 @@
 
 mod error;
 mod events;
+pub mod free;
 pub mod library;
 pub mod model;
 mod outcome;
 mod parse;
 mod print;
 mod program;
+mod report;
+pub mod run;
 
 pub use error::Error;
 pub use outcome::{Outcome, Outcomes, Step};
@@ -81,3 +84,4 @@ pub use program::{
     Cmp, Context, Expectation, Fetching, MemoryModel, Pattern, Place, Program, Register, SignalOp,
     Statement, Update, Variable, Verdict, Words, limits,
 };
+pub use report::{Found, Report};

@@ -154,6 +154,12 @@ impl Machine<'_> {
         self.program.outcome(registers, memory)
     }
 
+    /// Whether nobody will look at a cell any more: what it holds makes no difference.
+    fn is_dead(&self, cell: usize, done: Set) -> bool {
+        let observed = self.program.observed().len();
+        cell >= observed && self.events.readers[cell] & !done == 0
+    }
+
     /// What can be performed. Where one of these conflicts with nothing that is still to come, it
     /// is the only choice: whatever else is performed before it leaves it as it is, and the other
     /// way round.
@@ -168,7 +174,9 @@ impl Machine<'_> {
                     event: index,
                     forwarded: None,
                 };
-                if event.conflicts & !state.done == 0 {
+                let unseen = event.action.reads().is_none()
+                    && (event.action.writes()).is_none_or(|cell| self.is_dead(cell, state.done));
+                if unseen || event.conflicts & !state.done == 0 {
                     return vec![choice];
                 }
                 choices.push(choice);
@@ -210,6 +218,11 @@ impl Machine<'_> {
             }
             Action::Copy(from, to) => memory[to] = memory[from],
             Action::Meet => {}
+        }
+        for (cell, value) in memory.iter_mut().enumerate() {
+            if self.is_dead(cell, next.done) {
+                *value = 0;
+            }
         }
         next
     }

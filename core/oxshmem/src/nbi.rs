@@ -83,8 +83,21 @@ impl World {
         done
     }
 
+    /// Completes every context, since operations of any of them may have borrowed.
     fn complete_scope(&self) -> Result<()> {
-        self.quiet().inspect_err(|error| self.wire_abandon(error))
+        let wire = &self.inner.wire;
+        let mut first = self.quiet();
+        for context in 0..=self.inner.contexts.get() {
+            if context != wire.context() && !wire.is_idle() {
+                let quieted = wire.within(context, || self.quiet());
+                first = first.and(quieted);
+            }
+        }
+        first.inspect_err(|error| {
+            for context in 0..=self.inner.contexts.get() {
+                wire.within(context, || self.wire_abandon(error));
+            }
+        })
     }
 
     /// Puts `len` elements without waiting for anything; completed by the next

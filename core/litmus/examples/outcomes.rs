@@ -1,0 +1,24 @@
+//! Prints what the model allows for a litmus file: every outcome, and how it comes about.
+
+use std::error::Error;
+
+use oxshmem_litmus::{Program, model};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    for path in std::env::args_os().skip(1) {
+        let program = Program::parse(&std::fs::read_to_string(path)?)?;
+        for &memory_model in program.models() {
+            let outcomes = model::outcomes(&program, memory_model)?;
+            let (count, states) = (outcomes.len(), outcomes.states());
+            println!(
+                "{}, {memory_model}: {count} outcomes, {states} states",
+                program.name()
+            );
+            for (outcome, steps) in outcomes.iter() {
+                println!("  {outcome}");
+                steps.iter().for_each(|step| println!("    {step}"));
+            }
+        }
+    }
+    Ok(())
+}

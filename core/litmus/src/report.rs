@@ -1,0 +1,109 @@
+//! What runs of a program ended with, beside what the model allows.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::outcome::{Outcome, Outcomes};
+use crate::program::{MemoryModel, Program};
+
+/// The outcomes that runs of one program showed, and the model's verdict on them.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The program's name.
+    pub program: String,
+    /// The model it ran under.
+    pub model: MemoryModel,
+    /// How often each allowed outcome was seen; 0 for one that was not.
+    pub allowed: BTreeMap<Outcome, u64>,
+    /// Outcomes that the model does not allow, how often each, and how the first came about.
+    pub forbidden: BTreeMap<Outcome, Found>,
+    /// How many runs.
+    pub runs: u64,
+}
+
+/// A forbidden outcome.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// How often.
+    pub times: u64,
+    /// How one came about: what to run again, then the steps; empty where nothing recorded them.
+    pub how: Vec<String>,
+}
+
+impl Report {
+    /// Before the first run.
+    #[must_use]
+    pub fn new(program: &Program, outcomes: &Outcomes) -> Self {
+        Report {
+            program: program.name().to_owned(),
+            model: outcomes.model(),
+            allowed: outcomes.iter().map(|(o, _)| (o.clone(), 0)).collect(),
+            forbidden: BTreeMap::new(),
+            runs: 0,
+        }
+    }
+
+    /// Counts a run. True if it is the first with an outcome that is not allowed: the caller then
+    /// says [`how`](Self::explain).
+    pub fn count(&mut self, outcome: &Outcome) -> bool {
+        self.runs += 1;
+        if let Some(times) = self.allowed.get_mut(outcome) {
+            *times += 1;
+            return false;
+        }
+        let found = self.forbidden.entry(outcome.clone()).or_default();
+        found.times += 1;
+        found.times == 1
+    }
+
+    /// Says how a forbidden outcome came about.
+    pub fn explain(&mut self, outcome: &Outcome, how: Vec<String>) {
+        if let Some(found) = self.forbidden.get_mut(outcome) {
+            found.how = how;
+        }
+    }
+
+    /// Whether no run was forbidden.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.forbidden.is_empty()
+    }
+
+    /// How many allowed outcomes were seen.
+    #[must_use]
+    pub fn seen(&self) -> usize {
+        self.allowed.values().filter(|times| **times > 0).count()
+    }
+
+    /// Whether every allowed outcome was seen.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.seen() == self.allowed.len()
+    }
+}
+
+impl fmt::Display for Report {
+    /// A line of verdict, then one for each outcome.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.is_clean() { "ok" } else { "FORBIDDEN" };
+        writeln!(
+            f,
+            "{verdict:9} {} ({}): {} of {} allowed outcomes seen in {} runs",
+            self.program,
+            self.model,
+            self.seen(),
+            self.allowed.len(),
+            self.runs
+        )?;
+        for (outcome, times) in &self.allowed {
+            writeln!(f, "  {times:>10}  {outcome}")?;
+        }
+        for (outcome, found) in &self.forbidden {
+            writeln!(f, "  {:>10}  {outcome}   <- forbidden", found.times)?;
+            for line in &found.how {
+                writeln!(f, "              {line}")?;
+            }
+        }
+        Ok(())
+    }
+}

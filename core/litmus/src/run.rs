@@ -1,0 +1,357 @@
+//! Programs run on real worlds: the same calls that a user's program makes.
+
+use oxshmem::{Context, Error, MemoryModel as Model, Result, Scope, Sym, World};
+
+use crate::program::{
+    Cmp, Fetching, MemoryModel, Place, Program, SignalOp, Statement, Update, Words,
+};
+
+impl From<MemoryModel> for Model {
+    fn from(model: MemoryModel) -> Self {
+        match model {
+            MemoryModel::Ordered => Model::Ordered,
+            MemoryModel::Relaxed => Model::Relaxed,
+        }
+    }
+}
+
+/// A program's variables in one world, ready to be run again and again. Every call is collective
+/// over the world's PEs, of which there are at least as many as the program's.
+#[derive(Debug)]
+pub struct Prepared<'w, 'p> {
+    world: &'w World,
+    program: &'p Program,
+    variables: Vec<Sym<u64>>,
+    /// On PE 0, each run's registers and observed words.
+    results: Sym<u64>,
+    contexts: Vec<Context<'w>>,
+}
+
+/// The order of one PE's statements: as written, but that blocking reads of a run may change places
+/// in the relaxed model, as a GPU's loads may (M21).
+pub type Order = Vec<usize>;
+
+/// In what order to issue a PE's statements: `choose(n)` decides between n at each place.
+pub fn order(
+    program: &Program,
+    model: MemoryModel,
+    pe: usize,
+    mut choose: impl FnMut(usize) -> usize,
+) -> Order {
+    let mut order: Order = (0..program.statements(pe).len()).collect();
+    if model == MemoryModel::Relaxed {
+        for run in program.read_runs(pe) {
+            for i in run.clone() {
+                let with = i + choose(run.end - i);
+                order.swap(i, with);
+            }
+        }
+    }
+    order
+}
+
+impl<'w, 'p> Prepared<'w, 'p> {
+    /// Allocates the program's variables.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`] if the world has too few PEs for the program.
+    pub fn new(world: &'w World, program: &'p Program) -> Result<Self> {
+        if world.n_pes() < program.pes() {
+            return Err(Error::Argument {
+                call: "litmus",
+                what: format!(
+                    "program {} needs {} PEs, this job has {}; start more",
+                    program.name(),
+                    program.pes(),
+                    world.n_pes()
+                ),
+            });
+        }
+        let variables = program
+            .variables()
+            .iter()
+            .map(|variable| world.alloc_zeroed(variable.words))
+            .collect::<Result<_>>()?;
+        let contexts = (1..program.contexts())
+            .map(|_| world.create_context())
+            .collect::<Result<_>>()?;
+        let results = program.registers().len() + program.observed().len();
+        Ok(Prepared {
+            world,
+            program,
+            variables,
+            results: world.alloc_zeroed(results)?,
+            contexts,
+        })
+    }
+
+    /// Sets this PE's variables to 0 and waits for all.
+    pub fn reset(&self) -> Result<()> {
+        for variable in &self.variables {
+            self.world.write(*variable, &vec![0; variable.len()])?;
+        }
+        self.world.barrier_all()
+    }
+
+    /// Does this PE's statements, then completes all that they issued. Gives the registers that they
+    /// set: (place in the outcome, value).
+    pub fn run(&self, order: &[usize]) -> Result<Vec<(usize, u64)>> {
+        let statements = self.program.statements(self.world.my_pe());
+        // Buffers of nonblocking reads and puts, which the scope borrows.
+        let mut into: Vec<Vec<u64>> = statements
+            .iter()
+            .map(|s| vec![0; s.registers().len()])
+            .collect();
+        let mut slots: Vec<Option<&mut Vec<u64>>> = into.iter_mut().map(Some).collect();
+        self.world.scope(|scope| {
+            for &index in order {
+                if let (Some(statement), Some(into)) = (
+                    statements.get(index),
+                    slots.get_mut(index).and_then(Option::take),
+                ) {
+                    self.call(scope, statement, into)?;
+                }
+            }
+            Ok(())
+        })?;
+        let labels = self.program.registers();
+        let place = |register| labels.iter().position(|other| other == register);
+        let set = statements.iter().zip(&into);
+        Ok(set
+            .flat_map(|(statement, into)| statement.registers().iter().zip(into))
+            .filter_map(|(register, value)| Some((place(register)?, *value)))
+            .collect())
+    }
+
+    /// Brings this run's registers and observed words together on PE 0, which gets them: registers,
+    /// then memory, as [`Program::outcome`] takes them.
+    pub fn gather(&self, registers: &[(usize, u64)]) -> Result<Option<(Vec<u64>, Vec<u64>)>> {
+        let world = self.world;
+        world.barrier_all()?;
+        let labels = self.program.registers().len();
+        for (place, value) in registers {
+            world.p(self.results.at(*place)?, *value, 0)?;
+        }
+        for (i, place) in self.program.observed().iter().enumerate() {
+            if place.pe == world.my_pe() {
+                let value = world.g(self.words(place.words)?, place.pe)?;
+                world.p(self.results.at(labels + i)?, value, 0)?;
+            }
+        }
+        world.barrier_all()?;
+        if world.my_pe() != 0 {
+            return Ok(None);
+        }
+        let mut all = vec![0; self.results.len()];
+        world.read(&mut all, self.results)?;
+        let memory = all.split_off(labels);
+        Ok(Some((all, memory)))
+    }
+
+    /// Frees the variables.
+    pub fn free(self) -> Result<()> {
+        self.contexts
+            .into_iter()
+            .try_for_each(|context| context.destroy())?;
+        self.world.free(self.results)?;
+        self.variables
+            .into_iter()
+            .try_for_each(|variable| self.world.free(variable))
+    }
+
+    fn words(&self, words: Words) -> Result<Sym<u64>> {
+        let outside = || Error::Argument {
+            call: "litmus",
+            what: "a place that the program does not declare".into(),
+        };
+        let variable = self.variables.get(words.variable).ok_or_else(outside)?;
+        variable.range(words.first..words.first + words.count)
+    }
+
+    fn place(&self, place: Place) -> Result<(Sym<u64>, usize)> {
+        Ok((self.words(place.words)?, place.pe))
+    }
+
+    /// Runs `f` on a context.
+    fn on<R>(&self, context: crate::Context, f: impl FnOnce(&World) -> Result<R>) -> Result<R> {
+        match context.0.checked_sub(1).and_then(|i| self.contexts.get(i)) {
+            Some(context) => context.call(f),
+            None => f(self.world),
+        }
+    }
+
+    fn call<'s, 'e>(
+        &self,
+        scope: &'s Scope<'s, 'e>,
+        statement: &'e Statement,
+        into: &'e mut [u64],
+    ) -> Result<()> {
+        let world = self.world;
+        match statement {
+            Statement::Put {
+                to,
+                values,
+                nbi,
+                context,
+            } => {
+                let (to, pe) = self.place(*to)?;
+                self.on(*context, |world| match (nbi, values.as_slice()) {
+                    (true, values) => scope.put_nbi(to, values, pe),
+                    (false, [value]) => world.p(to, *value, pe),
+                    (false, values) => world.put(to, values, pe),
+                })
+            }
+            Statement::Get {
+                from, nbi, context, ..
+            } => {
+                let (from, pe) = self.place(*from)?;
+                self.on(*context, |world| {
+                    if *nbi {
+                        scope.get_nbi(into, from, pe)
+                    } else {
+                        world.get(into, from, pe)
+                    }
+                })
+            }
+            Statement::Update {
+                update,
+                at,
+                value,
+                context,
+            } => {
+                let (at, pe) = self.place(*at)?;
+                self.on(*context, |world| match update {
+                    Update::Set => world.set(at, *value, pe),
+                    Update::Add => world.add(at, *value, pe),
+                    Update::And => world.and(at, *value, pe),
+                    Update::Or => world.or(at, *value, pe),
+                    Update::Xor => world.xor(at, *value, pe),
+                })
+            }
+            Statement::Fetch {
+                fetching,
+                at,
+                nbi,
+                context,
+                ..
+            } => {
+                let (at, pe) = self.place(*at)?;
+                let Some(into) = into.first_mut() else {
+                    return Ok(());
+                };
+                self.on(*context, |world| {
+                    if *nbi {
+                        fetch_nbi(scope, *fetching, into, at, pe)
+                    } else {
+                        *into = fetch(world, *fetching, at, pe)?;
+                        Ok(())
+                    }
+                })
+            }
+            Statement::PutSignal {
+                to,
+                values,
+                signal,
+                op,
+                value,
+                nbi,
+                context,
+            } => {
+                let (to, pe) = self.place(*to)?;
+                let signal = self.words(*signal)?;
+                let op = match op {
+                    SignalOp::Set => oxshmem::SignalOp::Set,
+                    SignalOp::Add => oxshmem::SignalOp::Add,
+                };
+                self.on(*context, |world| {
+                    if *nbi {
+                        scope.put_signal_nbi(to, values, signal, *value, op, pe)
+                    } else {
+                        world.put_signal(to, values, signal, *value, op, pe)
+                    }
+                })
+            }
+            Statement::Write { to, values } => world.write(self.words(*to)?, values),
+            Statement::Read { from, .. } => world.read(into, self.words(*from)?),
+            Statement::WaitUntil { word, cmp, value } => {
+                world.wait_until(self.words(*word)?, compare(*cmp), *value)
+            }
+            Statement::SignalWaitUntil {
+                word, cmp, value, ..
+            } => {
+                let seen = world.signal_wait_until(self.words(*word)?, compare(*cmp), *value)?;
+                set(into, seen);
+                Ok(())
+            }
+            Statement::Test {
+                word, cmp, value, ..
+            } => {
+                let holds = world.test(self.words(*word)?, compare(*cmp), *value)?;
+                set(into, holds.into());
+                Ok(())
+            }
+            Statement::SignalFetch { word, .. } => {
+                set(into, world.signal_fetch(self.words(*word)?)?);
+                Ok(())
+            }
+            Statement::Fence { context } => self.on(*context, World::fence),
+            Statement::Quiet { context } => self.on(*context, World::quiet),
+            Statement::PeQuiet { pes, context } => self.on(*context, |world| world.pe_quiet(pes)),
+            Statement::BarrierAll => world.barrier_all(),
+            Statement::SyncAll => world.sync_all(),
+            Statement::Broadcast { to, from, root } => {
+                world.broadcast(self.words(*to)?, self.words(*from)?, *root)
+            }
+        }
+    }
+}
+
+fn set(into: &mut [u64], value: u64) {
+    if let Some(into) = into.first_mut() {
+        *into = value;
+    }
+}
+
+fn compare(cmp: Cmp) -> oxshmem::Cmp {
+    match cmp {
+        Cmp::Eq => oxshmem::Cmp::Eq,
+        Cmp::Ne => oxshmem::Cmp::Ne,
+        Cmp::Gt => oxshmem::Cmp::Gt,
+        Cmp::Ge => oxshmem::Cmp::Ge,
+        Cmp::Lt => oxshmem::Cmp::Lt,
+        Cmp::Le => oxshmem::Cmp::Le,
+    }
+}
+
+fn fetch(world: &World, fetching: Fetching, at: Sym<u64>, pe: usize) -> Result<u64> {
+    match fetching {
+        Fetching::Fetch => world.fetch(at, pe),
+        Fetching::Update(Update::Set, value) => world.swap(at, value, pe),
+        Fetching::Update(Update::Add, value) => world.fetch_add(at, value, pe),
+        Fetching::Update(Update::And, value) => world.fetch_and(at, value, pe),
+        Fetching::Update(Update::Or, value) => world.fetch_or(at, value, pe),
+        Fetching::Update(Update::Xor, value) => world.fetch_xor(at, value, pe),
+        Fetching::CompareSwap { expected, value } => world.compare_swap(at, expected, value, pe),
+    }
+}
+
+fn fetch_nbi<'s, 'e>(
+    scope: &'s Scope<'s, 'e>,
+    fetching: Fetching,
+    into: &'e mut u64,
+    at: Sym<u64>,
+    pe: usize,
+) -> Result<()> {
+    match fetching {
+        Fetching::Fetch => scope.fetch_nbi(into, at, pe),
+        Fetching::Update(Update::Set, value) => scope.swap_nbi(into, at, value, pe),
+        Fetching::Update(Update::Add, value) => scope.fetch_add_nbi(into, at, value, pe),
+        Fetching::Update(Update::And, value) => scope.fetch_and_nbi(into, at, value, pe),
+        Fetching::Update(Update::Or, value) => scope.fetch_or_nbi(into, at, value, pe),
+        Fetching::Update(Update::Xor, value) => scope.fetch_xor_nbi(into, at, value, pe),
+        Fetching::CompareSwap { expected, value } => {
+            scope.compare_swap_nbi(into, at, expected, value, pe)
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Every program of the library over real loopback, PEs as threads: nothing that the model forbids.
+
+use oxshmem::World;
+use oxshmem::testing::spmd_with;
+use oxshmem_litmus::{Outcome, Program, free, library, model};
+
+#[test]
+fn nothing_forbidden_happens_between_threads() {
+    for (name, text) in library::library() {
+        let program = Program::parse(text).unwrap();
+        for &model in program.models() {
+            let outcomes = model::outcomes(&program, model).unwrap();
+            if outcomes.allows(&Outcome::Deadlock) {
+                continue;
+            }
+            let builder = World::builder().model(model.into()).heap_limit(1 << 20);
+            let reports = spmd_with(builder, program.pes(), |world| {
+                free::run(world, &program, &outcomes, 100, 7)
+            });
+            let report = reports.unwrap().into_iter().flatten().next().unwrap();
+            assert!(report.is_clean(), "{name}: {report}");
+            assert_eq!(report.runs, 100);
+        }
+    }
+}
