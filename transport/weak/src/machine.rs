@@ -14,6 +14,9 @@
 //! - What NICs write to GPU memory may stay unseen by that GPU (accesses by the owning PE) until
 //!   [`make_visible`](Machine::make_visible).
 //!
+//! Outside of runs ([`Mode::Tame`]) host memory that has addresses is simply that memory; a run works
+//! on a copy, which goes back when all are tame again.
+//!
 //! Not simulated: stores performed before earlier loads (load buffering), and coherence finer than a
 //! cell. The newest value and the earliest drain are what a [`Choices`] gets as 0.
 //!
@@ -22,6 +25,7 @@
 mod access;
 mod buffer;
 mod cell;
+mod plain;
 mod storage;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,6 +36,7 @@ use oxshmem_transport::{MemoryKind, Pe};
 
 use self::buffer::{Buffer, Store};
 use self::cell::{Cell, CellId, View, Views, merged};
+use self::plain::Plain;
 pub use self::storage::Storage;
 use crate::choice::{Choices, Environment, Mode};
 
@@ -71,6 +76,9 @@ struct Cpu {
 struct Region {
     pe: Pe,
     kind: MemoryKind,
+    /// What all agree on.
+    plain: Plain,
+    /// What somebody has touched in a run. None outside of runs.
     cells: HashMap<u64, Cell>,
 }
 
@@ -80,7 +88,7 @@ struct State {
     regions: HashMap<u64, Region>,
     next_region: u64,
     cpus: Vec<Cpu>,
-    /// Whether PEs may disagree about any cell.
+    /// A run is under way, or has left something under way.
     wild: bool,
     /// In [`Mode::Free`]: at each access a store drains with a chance of one in so many.
     laziness: usize,
@@ -152,6 +160,16 @@ impl Machine {
         let now = state.now;
         if let Some(cpu) = state.cpus.get_mut(pe.index()) {
             cpu.nic_floor = now;
+        }
+    }
+
+    /// This PE's CPU has seen that an operation of its NIC is complete: what happened before is not
+    /// hidden from its later loads.
+    pub fn completion_seen(&self, pe: Pe) {
+        let mut state = self.lock();
+        let now = state.now;
+        if let Some(cpu) = state.cpus.get_mut(pe.index()) {
+            cpu.floor = now;
         }
     }
 
@@ -246,10 +264,34 @@ impl Environment for Machine {
     }
 }
 
+impl Region {
+    /// All agree on the newest values.
+    fn settle(&mut self) {
+        for (word, cell) in self.cells.drain() {
+            self.plain.update(word, |_| Some(cell.newest()));
+        }
+    }
+}
+
 impl State {
+    /// The cell, in a run.
     fn cell(&mut self, id: CellId) -> Option<&mut Cell> {
-        let cells = &mut self.regions.get_mut(&id.storage)?.cells;
-        Some(cells.entry(id.word).or_default())
+        if !self.wild {
+            return None;
+        }
+        let Region { plain, cells, .. } = self.regions.get_mut(&id.storage)?;
+        let cell = cells.entry(id.word);
+        Some(cell.or_insert_with(|| Cell::new(plain.read(id.word))))
+    }
+
+    fn newest(&self, id: CellId) -> u64 {
+        let Some(region) = self.regions.get(&id.storage) else {
+            return 0;
+        };
+        match region.cells.get(&id.word) {
+            Some(cell) => cell.newest(),
+            None => region.plain.read(id.word),
+        }
     }
 
     /// How this CPU sees cells of a region of `pe`.
@@ -269,20 +311,28 @@ impl State {
 
     /// Bytes of a cell are written, now, for all. `by` is the CPU that did it, none for a NIC.
     fn perform(&mut self, id: CellId, mask: u8, value: u64, by: Option<Pe>) {
-        let Some(region) = self.regions.get(&id.storage) else {
-            return;
+        self.change(id, by, |old| Some(merged(old, value, mask)));
+    }
+
+    /// The newest value of a cell is changed, now, for all; gives the old one.
+    fn change(&mut self, id: CellId, by: Option<Pe>, to: impl Fn(u64) -> Option<u64>) -> u64 {
+        let Some(region) = self.regions.get_mut(&id.storage) else {
+            return 0;
         };
-        let (wild, time) = (self.wild, self.now + 1);
-        let views = self.views(region.pe, region.kind);
-        self.now = time;
-        if let Some(cell) = self.cell(id) {
-            let value = merged(cell.newest(), value, mask);
-            if wild {
-                cell.write(value, time, by, &views);
-            } else {
-                cell.set(value);
+        if !self.wild {
+            return region.plain.update(id.word, to);
+        }
+        let (pe, kind) = (region.pe, region.kind);
+        let old = self.newest(id);
+        if let Some(new) = to(old) {
+            let views = self.views(pe, kind);
+            self.now += 1;
+            let time = self.now;
+            if let Some(cell) = self.cell(id) {
+                cell.write(new, time, by, &views);
             }
         }
+        old
     }
 
     fn perform_store(&mut self, cpu: Pe, store: Store) {
@@ -323,9 +373,7 @@ impl State {
             self.drain_all(Pe(pe));
         }
         for region in self.regions.values_mut() {
-            for cell in region.cells.values_mut().filter(|cell| cell.has_past()) {
-                cell.set(cell.newest());
-            }
+            region.settle();
         }
         for cpu in &mut self.cpus {
             (cpu.floor, cpu.latest, cpu.nic_floor) = (self.now, self.now, self.now);

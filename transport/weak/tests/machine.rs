@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{AtomicOp, MemoryKind, Pe, Width, conformance};
+use oxshmem_transport::{AtomicOp, Memory, MemoryKind, Pe, Width, conformance};
 use oxshmem_weak::{Choices, Environment, Machine, Mode, Seeded, Storage};
 use proptest::prelude::*;
 
@@ -275,18 +275,12 @@ fn a_store_buffer_holds_a_bounded_number() {
 }
 
 #[test]
-fn equal_addresses_of_one_pe_are_one_memory_and_those_of_others_are_not() {
+fn equal_addresses_of_one_pe_are_one_memory() {
     let machine = Machine::new(2, Always::new(0, Mode::Tame));
     let named = conformance::host_memory(4096).unwrap();
-    let (one, again) = (machine.register(ME, &named), machine.register(ME, &named));
-    let other = machine.register(OTHER, &named);
-    machine.nic_write(ME, &one, 0, &[9; 8]);
-    let read = |storage: &Storage| {
-        let mut byte = [0];
-        machine.nic_read(ME, storage, 0, &mut byte);
-        byte[0]
-    };
-    assert_eq!((read(&again), read(&other)), (9, 0));
+    let register = |pe| machine.register(pe, &named).unwrap();
+    let (one, again) = (register(ME), register(ME));
+    assert!(Arc::ptr_eq(&one, &again) && !Arc::ptr_eq(&one, &register(OTHER)));
 
     let base = named.base().addr().get();
     let found = |pe, addr, len| machine.registered(pe, addr, len).map(|(_, offset)| offset);
@@ -296,7 +290,40 @@ fn equal_addresses_of_one_pe_are_one_memory_and_those_of_others_are_not() {
     assert_eq!(found(Pe(7), base, 1), None);
     drop((one, again));
     assert_eq!(found(ME, base, 1), None, "nobody holds it any more");
-    assert_eq!(read(&machine.register(ME, &named)), 0, "it is new memory");
+}
+
+#[test]
+fn memory_that_is_not_whole_words_is_not_simulated() {
+    let machine = Machine::new(1, Always::new(0, Mode::Tame));
+    let whole = conformance::host_memory(4096).unwrap();
+    for (skip, len) in [(0, 4095), (4, 4088)] {
+        // SAFETY: inside the memory, which its owner keeps.
+        let part = unsafe {
+            let base = whole.base().add(skip);
+            Memory::new(base, len, whole.kind(), None, whole.owner().clone())
+        };
+        assert!(machine.register(ME, &part).is_none());
+    }
+}
+
+#[test]
+fn outside_of_runs_host_memory_is_its_bytes_and_a_run_works_on_a_copy() {
+    let choices = Always::new(0, Mode::Tame);
+    let machine = Machine::new(1, choices.clone());
+    let named = conformance::host_memory(4096).unwrap();
+    let storage = machine.register(ME, &named).unwrap();
+    // SAFETY: the first word of the memory, which `named` keeps; all accesses are atomic.
+    let real = unsafe { AtomicU64::from_ptr(named.base().as_ptr().cast()) };
+    real.store(3, Ordering::Relaxed);
+    machine.store(ME, &storage, 1, &[2]);
+    assert_eq!(real.load(Ordering::Relaxed), 0x203);
+
+    *choices.mode.lock().unwrap() = Mode::Directed;
+    machine.store_word(ME, &storage, 0, Width::W64, 9, Ordering::Relaxed);
+    machine.fence(ME, Ordering::SeqCst);
+    assert_eq!(real.load(Ordering::Relaxed), 0x203);
+    machine.settle();
+    assert_eq!(real.load(Ordering::Relaxed), 9);
 }
 
 /// Message passing between two free threads: whether a reader that saw the flag missed the data.

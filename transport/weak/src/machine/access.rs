@@ -229,10 +229,9 @@ impl Machine {
     /// Reads, each cell's bytes at once.
     pub fn nic_read(&self, nic: Pe, from: &Storage, offset: u64, into: &mut [u8]) {
         self.notice(nic);
-        let mut state = self.lock();
+        let state = self.lock();
         for part in parts(from, offset, into.len()) {
-            let value = state.cell(part.cell).map_or(0, |cell| cell.newest());
-            part.give(value, into);
+            part.give(state.newest(part.cell), into);
         }
     }
 
@@ -289,7 +288,7 @@ impl State {
             return stored;
         }
         let Some(cell) = self.cell(part.cell) else {
-            return stored;
+            return self.newest(part.cell);
         };
         // Free threads may have changed the cell since the choice was made.
         let back = back.min(cell.values(cpu, view) - 1);
@@ -314,20 +313,18 @@ impl State {
         operands: (u64, u64),
         by: Option<Pe>,
     ) -> u64 {
-        let Some(cell) = self.cell(part.cell) else {
-            return 0;
-        };
-        let value = match by {
-            Some(cpu) => cell.read(cpu, 0).0,
-            None => cell.newest(),
-        };
-        let mut bytes = [0; 8];
-        part.give(value, &mut bytes);
-        let old = u64::from_le_bytes(bytes);
-        if let Some(new) = updated(op, width, old, operands) {
-            let value = part.value(&new.to_le_bytes());
-            self.perform(part.cell, part.mask, value, by);
+        if let (Some(cpu), Some(cell)) = (by, self.cell(part.cell)) {
+            cell.read(cpu, 0);
         }
-        old
+        let word = |cell: u64| {
+            let mut bytes = [0; 8];
+            part.give(cell, &mut bytes);
+            u64::from_le_bytes(bytes)
+        };
+        let old = self.change(part.cell, by, |cell| {
+            let new = updated(op, width, word(cell), operands)?;
+            Some(merged(cell, part.value(&new.to_le_bytes()), part.mask))
+        });
+        word(old)
     }
 }

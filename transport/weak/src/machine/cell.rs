@@ -43,7 +43,7 @@ struct Write {
 const REMEMBERED: usize = 24;
 
 /// Eight aligned bytes: the newest value, and those that some CPU may still see.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Cell {
     newest: u64,
     past: Option<Box<Past>>,
@@ -80,9 +80,12 @@ impl Cell {
         self.newest
     }
 
-    /// Whether CPUs may disagree about it.
-    pub(super) fn has_past(&self) -> bool {
-        self.past.is_some()
+    /// A cell that has always had this value.
+    pub(super) fn new(value: u64) -> Cell {
+        Cell {
+            newest: value,
+            past: None,
+        }
     }
 
     /// How many values this CPU may see; at least 1.
@@ -146,12 +149,6 @@ impl Cell {
             .unwrap_or(0)
             .max(past.writes.len().saturating_sub(REMEMBERED));
         past.writes.drain(..forgettable);
-    }
-
-    /// As [`write`](Self::write), where nobody may see anything older.
-    pub(super) fn set(&mut self, value: u64) {
-        self.newest = value;
-        self.past = None;
     }
 }
 

@@ -3,9 +3,10 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 use oxshmem_transport::{Memory, MemoryKind, Pe};
 
+use super::plain::Plain;
 use super::{Machine, Region};
 
-/// Memory of one PE in a [`Machine`]: all zero at first, gone with the last reference.
+/// Memory of one PE in a [`Machine`], gone from it with the last reference.
 #[derive(Debug)]
 pub struct Storage {
     machine: Weak<Machine>,
@@ -13,7 +14,7 @@ pub struct Storage {
     pe: Pe,
     kind: MemoryKind,
     len: usize,
-    /// The address space that stands for it. Its bytes are not used.
+    /// What its addresses name.
     names: Option<Memory>,
 }
 
@@ -42,14 +43,14 @@ impl Storage {
         self.len == 0
     }
 
-    /// The address space that stands for it, if any does.
+    /// What was registered, if it has addresses.
     #[must_use]
     pub fn memory(&self) -> Option<&Memory> {
         self.names.as_ref()
     }
 
     /// Its number in its machine.
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 }
@@ -57,7 +58,11 @@ impl Storage {
 impl Drop for Storage {
     fn drop(&mut self) {
         if let Some(machine) = self.machine.upgrade() {
-            machine.lock().regions.remove(&self.number);
+            // Dropped, with what owns its memory, after the lock.
+            let region = machine.lock().regions.remove(&self.number);
+            if let Some(mut region) = region {
+                region.settle();
+            }
         }
     }
 }
@@ -65,28 +70,30 @@ impl Drop for Storage {
 type Registry<'m> = MutexGuard<'m, BTreeMap<(Pe, usize), Weak<Storage>>>;
 
 impl Machine {
-    /// New memory, which no address names.
+    /// New memory, all zero, which no address names.
     #[must_use]
     pub fn storage(&self, pe: Pe, kind: MemoryKind, len: usize) -> Arc<Storage> {
-        self.make(pe, kind, len, None)
+        self.make((pe, kind, len), Plain::Kept(HashMap::new()), None)
     }
 
     /// What stands for `memory` of this PE: the same for equal addresses, so that all transports
-    /// over one machine mean the same bytes.
+    /// over one machine mean the same bytes. Outside of runs host memory is what its bytes are; a
+    /// GPU's begins as zero, its bytes are not touched. None if it is not whole aligned words.
     #[must_use]
-    pub fn register(&self, pe: Pe, memory: &Memory) -> Arc<Storage> {
+    pub fn register(&self, pe: Pe, memory: &Memory) -> Option<Arc<Storage>> {
         let mut registry = self.registry();
         let base = memory.base().addr().get();
         let known = registry.get(&(pe, base)).and_then(Weak::upgrade);
         if let Some(storage) = known
             && (storage.len, storage.kind) == (memory.len(), memory.kind())
         {
-            return storage;
+            return Some(storage);
         }
-        let made = self.make(pe, memory.kind(), memory.len(), Some(memory.clone()));
+        let what = (pe, memory.kind(), memory.len());
+        let made = self.make(what, Plain::of(memory)?, Some(memory.clone()));
         registry.retain(|_, storage| storage.strong_count() > 0);
         registry.insert((pe, base), Arc::downgrade(&made));
-        made
+        Some(made)
     }
 
     /// The registered memory of this PE that the `len` bytes from an address lie in, and where.
@@ -103,12 +110,30 @@ impl Machine {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn make(&self, pe: Pe, kind: MemoryKind, len: usize, names: Option<Memory>) -> Arc<Storage> {
+    /// The registered memory of this number.
+    #[must_use]
+    pub(crate) fn numbered(&self, number: u64) -> Option<Arc<Storage>> {
+        let registry = self.registry();
+        let mut all = registry.values().filter_map(Weak::upgrade);
+        all.find(|storage| storage.number == number)
+    }
+
+    fn make(
+        &self,
+        (pe, kind, len): (Pe, MemoryKind, usize),
+        plain: Plain,
+        names: Option<Memory>,
+    ) -> Arc<Storage> {
         let mut state = self.lock();
         let number = state.next_region;
         state.next_region += 1;
-        let cells = HashMap::new();
-        state.regions.insert(number, Region { pe, kind, cells });
+        let region = Region {
+            pe,
+            kind,
+            plain,
+            cells: HashMap::new(),
+        };
+        state.regions.insert(number, region);
         Arc::new(Storage {
             machine: self.me.clone(),
             number,

@@ -1,0 +1,98 @@
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use oxshmem_transport::{Accessor, AtomicOp, Pe, Schedule, Width};
+
+use crate::machine::{Machine, Storage};
+
+/// One PE's CPU at one region.
+pub(super) struct Cpu {
+    pub(super) machine: Arc<Machine>,
+    pub(super) me: Pe,
+    pub(super) storage: Arc<Storage>,
+    pub(super) schedule: Option<Arc<dyn Schedule>>,
+}
+
+impl fmt::Debug for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cpu")
+            .field("me", &self.me)
+            .field("storage", &self.storage)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cpu {
+    fn point(&self) {
+        if let Some(schedule) = &self.schedule {
+            schedule.point();
+        }
+    }
+}
+
+impl Accessor for Cpu {
+    fn load(&self, offset: u64, into: &mut [u8]) {
+        self.point();
+        self.machine.load(self.me, &self.storage, offset, into);
+    }
+
+    fn store(&self, offset: u64, from: &[u8]) {
+        self.point();
+        self.machine.store(self.me, &self.storage, offset, from);
+    }
+
+    fn load_word(&self, offset: u64, width: Width, order: Ordering) -> u64 {
+        self.point();
+        let (me, storage) = (self.me, &self.storage);
+        self.machine.load_word(me, storage, offset, width, order)
+    }
+
+    fn store_word(&self, offset: u64, width: Width, value: u64, order: Ordering) {
+        self.point();
+        let (me, storage) = (self.me, &self.storage);
+        self.machine
+            .store_word(me, storage, offset, width, value, order);
+    }
+
+    fn update(
+        &self,
+        offset: u64,
+        width: Width,
+        op: AtomicOp,
+        operands: (u64, u64),
+        order: Ordering,
+    ) -> u64 {
+        self.point();
+        let (me, storage) = (self.me, &self.storage);
+        self.machine
+            .update(me, storage, offset, (op, width), operands, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        self.point();
+        self.machine.fence(self.me, order);
+    }
+}
+
+/// The schedule of a PE that may wait for what its CPU has not seen yet.
+#[derive(Debug)]
+pub(super) struct Patient {
+    pub(super) machine: Arc<Machine>,
+    pub(super) me: Pe,
+    pub(super) schedule: Arc<dyn Schedule>,
+}
+
+impl Schedule for Patient {
+    fn point(&self) {
+        self.schedule.point();
+    }
+
+    fn idle(&self) -> bool {
+        if self.machine.catch_up(self.me) {
+            self.schedule.point();
+            return true;
+        }
+        self.schedule.idle()
+    }
+}
