@@ -183,9 +183,9 @@ impl Wire {
         let ways = self.ways(pe);
         let all = [ways.host, ways.host_atomics, ways.gpu, ways.gpu_atomics];
         let by_cpu = |way: &Way| way.is_mapped() && (mapped || way.transport().is_none());
-        let others = |way: &&Way| **way != Way::None && way.transport() != Some(transport);
-        let cpu = all.iter().any(|way| by_cpu(way));
-        (cpu || all.iter().any(|way| others(&way)), cpu)
+        let others = |way: &Way| *way != Way::None && way.transport() != Some(transport);
+        let cpu = all.iter().any(by_cpu);
+        (cpu || all.iter().any(others), cpu)
     }
 }
 
