@@ -3,10 +3,13 @@
 //! A variable that begins `OXSHMEM_` and is not in the table is a warning that names the nearest
 //! one; a value that makes no sense is an error that names variable and value.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use oxshmem_heap::HugePages;
 
+use crate::registry::Spec;
+use crate::routes::{Nics, Rules};
 use crate::{Error, Result};
 
 /// Which published memory model's order a world keeps (M20, M21).
@@ -46,7 +49,18 @@ variables! {
     "OXSHMEM_HUGE_PAGES", "transparent",
         "off, transparent, 2M or 1G: what the heap asks the kernel for (2M and 1G need a pool)";
     "OXSHMEM_TRANSPORT", "all built in, best first",
-        "comma-separated transports that may be used, in order of preference";
+        "comma-separated transports that may be used, in order of preference; weak(loopback) is \
+         loopback with everything put off and reordered that its guarantees permit";
+    "OXSHMEM_SEED", "0", "which of its choices weak makes: a whole number, the same on every PE";
+    "OXSHMEM_NIC", "any", "comma-separated NICs to choose among, such as mlx5_0:1,mlx5_2, or, \
+         after a ^, not to use";
+    "OXSHMEM_NIC_MAP", "the nearest, balanced",
+        "NICs of a host's PEs by their order: mlx5_0:1:2,mlx5_1:1:2 gives port 1 of each to two";
+    "OXSHMEM_ROUTE", "unset",
+        "comma-separated rules such as remote=verbs, local=^loopback, 4-7=verbs: the transport to \
+         use, or after ^ not to use, towards PEs of this host, of others, some PEs, or a host id";
+    "OXSHMEM_TOPOLOGY", "this machine",
+        "a file of hwloc's XML (lstopo file.xml) that describes the machine instead";
     "OXSHMEM_MEMORY_MODEL", "ordered", "ordered (OpenSHMEM) or relaxed (NVSHMEM)";
     "OXSHMEM_CHECK", "0", "1 checks what the memory models leave undefined; slower";
     "OXSHMEM_TIMEOUT", "none",
@@ -77,7 +91,11 @@ pub(crate) struct Config {
     /// In bytes.
     pub heap_limit: Option<u64>,
     pub huge_pages: HugePages,
-    pub transports: Option<Vec<String>>,
+    pub transports: Option<Vec<Spec>>,
+    pub seed: u64,
+    pub nics: Nics,
+    pub rules: Rules,
+    pub topology: Option<PathBuf>,
     pub model: MemoryModel,
     pub check: bool,
     pub timeout: Option<Duration>,
@@ -92,6 +110,10 @@ impl Default for Config {
             heap_limit: None,
             huge_pages: HugePages::Transparent,
             transports: None,
+            seed: 0,
+            nics: Nics::Any,
+            rules: Rules::default(),
+            topology: None,
             model: MemoryModel::Ordered,
             check: false,
             timeout: None,
@@ -137,12 +159,33 @@ impl Config {
             },
         )?;
         parse(lookup, "OXSHMEM_TRANSPORT", &mut config.transports, |v| {
-            let names: Vec<String> = v.split(',').map(|n| n.trim().to_owned()).collect();
-            if names.iter().any(String::is_empty) {
-                return Err("name transports, separated by commas, such as loopback".into());
-            }
-            Ok(Some(names))
+            Spec::parse_list(v).map(Some)
         })?;
+        parse(lookup, "OXSHMEM_SEED", &mut config.seed, |v| {
+            v.parse()
+                .map_err(|_| format!("give a whole number from 0 to {}", u64::MAX))
+        })?;
+        parse(lookup, "OXSHMEM_NIC", &mut config.nics, Nics::parse_list)?;
+        let listed = config.nics.clone();
+        parse(
+            lookup,
+            "OXSHMEM_NIC_MAP",
+            &mut config.nics,
+            |v| match listed {
+                Nics::Any => Nics::parse_map(v),
+                _ => Err("OXSHMEM_NIC is set too; set one of the two".into()),
+            },
+        )?;
+        parse(lookup, "OXSHMEM_ROUTE", &mut config.rules, Rules::parse)?;
+        parse(
+            lookup,
+            "OXSHMEM_TOPOLOGY",
+            &mut config.topology,
+            |v| match v {
+                "" => Err("name a file of hwloc's XML".into()),
+                v => Ok(Some(v.into())),
+            },
+        )?;
         parse(
             lookup,
             "OXSHMEM_MEMORY_MODEL",
@@ -284,6 +327,12 @@ mod tests {
             ("OXSHMEM_HUGE_PAGES", "3M"),
             ("OXSHMEM_SPIN", "1.5"),
             ("OXSHMEM_TRANSPORT", "loopback,,"),
+            ("OXSHMEM_TRANSPORT", "weak(loopback"),
+            ("OXSHMEM_SEED", "-7"),
+            ("OXSHMEM_NIC", "mlx5_0,,"),
+            ("OXSHMEM_NIC_MAP", "mlx5_0:1:none"),
+            ("OXSHMEM_ROUTE", "local"),
+            ("OXSHMEM_ROUTE", "7-3=loopback"),
         ] {
             let message = read(&[(name, value)]).unwrap_err().to_string();
             assert!(
@@ -291,6 +340,16 @@ mod tests {
                 "{message}"
             );
         }
+    }
+
+    #[test]
+    fn a_list_and_a_map_of_nics_exclude_each_other() {
+        let map = ("OXSHMEM_NIC_MAP", "mlx5_0:1:2");
+        assert!(matches!(read(&[map]).unwrap().nics, Nics::Map(_)));
+        let message = read(&[map, ("OXSHMEM_NIC", "mlx5_0")])
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("OXSHMEM_NIC is set too"), "{message}");
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! How a PE becomes part of its job: the PEs exchange cards, agree, share memory and choose routes.
 //!
 //! 1. Every PE opens its transports and shows a [`Card`]; from all cards each computes the same
-//!    heap limit, and refuses to go on where the cards must agree and do not.
+//!    heap limit, and refuses to go on where the cards must agree and do not. A transport with
+//!    several devices is opened after that, on the one that suits all PEs of the host.
 //! 2. Each creates its heap, with the library's own words and the statics in it, and registers it.
 //! 3. Keys are exchanged, descriptors among the PEs of one host; each PE imports what it can reach
-//!    and takes, for each peer, the first transport that reaches it.
+//!    and chooses, for each peer, the transports that operations take.
 
 mod card;
+mod devices;
 mod hosts;
 mod lanes;
 mod reach;
@@ -16,12 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
-use oxshmem_transport::{HostId, Job, Memory, MemoryKind, Pe, Schedule, Transport, WireUp};
+use oxshmem_transport::{HostId, Job, Memory, MemoryKind, Pe, Schedule, Transport};
 
-use self::card::{Bytes, Card, Shown, show_cards};
+use self::card::{Card, show_cards};
+use self::devices::{Doors, Found};
 use self::hosts::Hosts;
 use self::lanes::{connect_lanes, lanes_used};
-use self::reach::{Means, Reached, Shared, Unavailable, agree_on_routes, reach};
+use self::reach::{Means, Reached, Shared, agree_on_routes, reach};
 
 use crate::alloc::{Heap, OWN, STATIC};
 use crate::check::{SLOTS, Shadow};
@@ -31,11 +34,11 @@ use crate::messages::Message;
 use crate::order::Inserted;
 use crate::peers::Peers;
 use crate::registry;
-use crate::routes::Routes;
 use crate::routes::choose::Preference;
+use crate::routes::{Routes, Rules};
 use crate::simulated::Simulation;
 use crate::sync::Internal;
-use crate::wire::{Opened, Wire};
+use crate::wire::Wire;
 use crate::world::Given;
 use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
 
@@ -92,11 +95,17 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         _ => Preference::AsGiven,
     };
     let available = given.transports.unwrap_or_else(registry::built_in);
-    let chosen = registry::select(available, config.transports.as_deref())?;
-    let (mut opened, devices, unavailable) = open(&chosen, &job);
+    let chosen = registry::select(available, config.transports.as_deref(), config.seed)?;
+    let found = Found::look(&chosen, &job, &config.nics, config.topology.as_deref())?;
 
-    let cards = show_cards(bootstrap.as_ref(), &my_card(&config, host, &opened)?)?;
+    let mut cards = show_cards(bootstrap.as_ref(), &my_card(&config, host, &found))?;
+    check_rules(&config.rules, &chosen, &cards)?;
     let on_hosts = Hosts::of(&cards);
+    let Doors {
+        mut opened,
+        named,
+        unavailable,
+    } = found.open(bootstrap.as_ref(), &job, &mut cards, &on_hosts)?;
     let limit = on_hosts.agree_on_limit(&cards)?;
     let oversubscribed = on_hosts.oversubscribed(&cards);
     let here = oversubscribed.get(me as usize).copied().unwrap_or(true);
@@ -157,7 +166,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let heaps: Vec<_> = [host_heap].into_iter().chain(gpu_heap).collect();
     let means = Means {
         opened: &opened,
-        devices: &devices,
+        rules: &config.rules,
         unavailable: &unavailable,
         preference,
     };
@@ -165,7 +174,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         mapped,
         accessors,
         routes,
-    } = reach(bootstrap.as_ref(), &cards, &means, &heaps)?;
+    } = reach(bootstrap.as_ref(), &cards, &means, named, &heaps)?;
 
     let simulation = Simulation::of(accessors, given.omitted);
     // Checked mode: the slow branch checks, so no peer is mapped.
@@ -232,41 +241,21 @@ fn join_environment(config: &Config) -> Result<Arc<dyn Bootstrap>> {
         .map_err(Error::from)
 }
 
-/// Opens every transport that works here; the others say why not.
-fn open(
-    transports: &[Arc<dyn Transport>],
-    job: &Job,
-) -> (Vec<Opened>, Vec<String>, Vec<Unavailable>) {
-    let (mut opened, mut names, mut unavailable) = (Vec::new(), Vec::new(), Vec::new());
-    for transport in transports {
-        let domain = transport.probe().and_then(|devices| {
-            let device = devices
-                .first()
-                .ok_or(oxshmem_transport::Error::Unavailable {
-                    transport: transport.name(),
-                    why: "no device".into(),
-                })?;
-            Ok((device.name.clone(), transport.open(device, job)?))
-        });
-        match domain {
-            Ok((device, domain)) => {
-                opened.push(Opened::new(transport.name(), domain));
-                names.push(device);
-            }
-            Err(error) => unavailable.push(Unavailable {
-                before: opened.len(),
-                name: transport.name(),
-                why: error.to_string(),
-            }),
-        }
-    }
-    (opened, names, unavailable)
+/// That the rules name what there is.
+fn check_rules(rules: &Rules, transports: &[Arc<dyn Transport>], cards: &[Card]) -> Result<()> {
+    let names: Vec<&str> = transports.iter().map(|t| t.name()).collect();
+    let hosts: Vec<&str> = cards.iter().map(|card| card.host.as_str()).collect();
+    rules.check(&names, &hosts).map_err(|why| Error::Config {
+        name: "OXSHMEM_ROUTE".into(),
+        value: rules.to_string(),
+        why,
+    })
 }
 
-fn my_card(config: &Config, host: String, opened: &[Opened]) -> Result<Card> {
+fn my_card(config: &Config, host: String, found: &Found) -> Card {
     let memory = oxshmem_heap::available::Available::now().map_or(UNKNOWN_MEMORY, |a| a.total);
     let cpus = oxshmem_topo::usable_cpus().ok();
-    Ok(Card {
+    Card {
         version: env!("CARGO_PKG_VERSION").into(),
         host,
         cpu_count: cpus.as_ref().map_or(1, |c| c.count()),
@@ -277,15 +266,10 @@ fn my_card(config: &Config, host: String, opened: &[Opened]) -> Result<Card> {
         check: config.check,
         huge_pages: format!("{:?}", config.huge_pages),
         statics: statics::digest(),
-        transports: opened
-            .iter()
-            .map(|t| Shown {
-                name: t.name.to_owned(),
-                address: Bytes(t.domain.address()),
-                per_lane: t.domain.capabilities().wire_up == WireUp::PerLane,
-            })
-            .collect(),
-    })
+        rules: config.rules.to_string(),
+        transports: found.shown(),
+        offers: found.offers(),
+    }
 }
 
 fn place_statics(tag: u32, heap: &mut Heap, own: &Mapping) -> Result<Vec<Sym<u8>>> {

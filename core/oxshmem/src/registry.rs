@@ -1,10 +1,13 @@
 //! The built-in transports: the one place that names them. Best first. Those that need a library or
 //! hardware are behind features; loopback needs neither.
 
+mod spec;
+
 use std::sync::Arc;
 
 use oxshmem_transport::Transport;
 
+pub(crate) use self::spec::Spec;
 use crate::{Error, Result};
 
 /// Every transport that this build has.
@@ -13,26 +16,149 @@ pub fn built_in() -> Vec<Arc<dyn Transport>> {
     vec![Arc::new(oxshmem_loopback::Loopback::new())]
 }
 
+/// What can be put around a transport, by name; taken only where it is asked for.
+type Wrapper = (
+    &'static str,
+    fn(Arc<dyn Transport>, seed: u64) -> Arc<dyn Transport>,
+);
+
+const WRAPPERS: &[Wrapper] = &[];
+
 /// Those of `all` that `wanted` names, in its order.
 pub(crate) fn select(
     all: Vec<Arc<dyn Transport>>,
-    wanted: Option<&[String]>,
+    wanted: Option<&[Spec]>,
+    seed: u64,
 ) -> Result<Vec<Arc<dyn Transport>>> {
     let Some(wanted) = wanted else { return Ok(all) };
     wanted
         .iter()
-        .map(|name| {
-            all.iter()
-                .find(|t| t.name() == name)
-                .cloned()
-                .ok_or_else(|| {
-                    let known: Vec<&str> = all.iter().map(|t| t.name()).collect();
-                    Error::Config {
-                        name: "OXSHMEM_TRANSPORT".into(),
-                        value: wanted.join(","),
-                        why: format!("there is no transport {name:?}; this build has {known:?}"),
-                    }
-                })
+        .map(|spec| make(spec, &all, WRAPPERS, seed))
+        .collect::<Result<_, String>>()
+        .map_err(|why| Error::Config {
+            name: "OXSHMEM_TRANSPORT".into(),
+            value: wanted
+                .iter()
+                .map(Spec::to_string)
+                .collect::<Vec<_>>()
+                .join(","),
+            why,
         })
-        .collect()
+}
+
+fn make(
+    spec: &Spec,
+    all: &[Arc<dyn Transport>],
+    wrappers: &[Wrapper],
+    seed: u64,
+) -> Result<Arc<dyn Transport>, String> {
+    // A program may give one that is wrapped already.
+    let whole = spec.to_string();
+    if let Some(given) = all.iter().find(|t| t.name() == whole) {
+        return Ok(Arc::clone(given));
+    }
+    let wrapper = wrappers.iter().find(|(name, _)| *name == spec.name);
+    match (&spec.inner, wrapper) {
+        (Some(inner), Some((_, wrap))) => Ok(wrap(make(inner, all, wrappers, seed)?, seed)),
+        (None, Some((name, _))) => {
+            let inner = all.first().map_or("loopback", |t| t.name());
+            Err(format!(
+                "{name} goes around another transport: write {name}({inner})"
+            ))
+        }
+        (inner, None) => {
+            let known: Vec<&str> = all.iter().map(|t| t.name()).collect();
+            let around: Vec<&str> = wrappers.iter().map(|(name, _)| *name).collect();
+            let name = &spec.name;
+            Err(match inner {
+                Some(_) if known.contains(&name.as_str()) => {
+                    format!("{name} goes around no other transport; {around:?} do")
+                }
+                Some(_) => {
+                    format!("nothing called {name:?} goes around a transport; {around:?} do")
+                }
+                None => format!("there is no transport {name:?}; this build has {known:?}"),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem_transport::{Device, Domain, Job};
+
+    #[derive(Debug)]
+    struct Stub(&'static str);
+
+    // SAFETY: it gives no object at all.
+    unsafe impl Transport for Stub {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn probe(&self) -> oxshmem_transport::Result<Vec<Device>> {
+            Ok(Vec::new())
+        }
+
+        fn open(&self, _: &Device, _: &Job) -> oxshmem_transport::Result<Arc<dyn Domain>> {
+            Err(oxshmem_transport::Error::Closed { transport: self.0 })
+        }
+    }
+
+    const SLOW: Wrapper = ("slow", |inner, seed| {
+        assert_eq!((inner.name(), seed), ("near", 7));
+        Arc::new(Stub("slow(near)"))
+    });
+
+    fn named(text: &str) -> Result<String, String> {
+        let all: [Arc<dyn Transport>; 2] = [Arc::new(Stub("near")), Arc::new(Stub("far"))];
+        let specs = Spec::parse_list(text)?;
+        let made = specs.iter().map(|spec| make(spec, &all, &[SLOW], 7));
+        let names = made.map(|made| Ok(made?.name()));
+        Ok(names.collect::<Result<Vec<_>, String>>()?.join(" "))
+    }
+
+    #[test]
+    fn transports_are_taken_in_the_order_named_and_wrapped_where_asked() {
+        assert_eq!(named("far,near").as_deref(), Ok("far near"));
+        assert_eq!(
+            named(" slow( near ) , far").as_deref(),
+            Ok("slow(near) far")
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_made_says_why_and_what_there_is() {
+        for (text, words) in [
+            (
+                "middle",
+                "there is no transport \"middle\"; this build has [\"near\", \"far\"]",
+            ),
+            (
+                "slow",
+                "slow goes around another transport: write slow(near)",
+            ),
+            ("slow(slow)", "slow goes around another"),
+            ("slow(middle)", "there is no transport \"middle\""),
+            (
+                "near(far)",
+                "near goes around no other transport; [\"slow\"] do",
+            ),
+            (
+                "odd(far)",
+                "nothing called \"odd\" goes around a transport; [\"slow\"] do",
+            ),
+        ] {
+            let why = named(text).unwrap_err();
+            assert!(why.contains(words), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_transport_that_a_program_wrapped_itself_is_found_by_its_whole_name() {
+        let all: [Arc<dyn Transport>; 1] = [Arc::new(Stub("weak(near)"))];
+        let spec = Spec::parse_list("weak(near)").unwrap();
+        assert_eq!(make(&spec[0], &all, &[], 0).unwrap().name(), "weak(near)");
+    }
 }

@@ -5,10 +5,15 @@
 //! because most peers have the same.
 
 pub(crate) mod choose;
+pub(crate) mod devices;
+mod nics;
 mod reasons;
+mod rules;
 mod ways;
 
+pub(crate) use nics::Nics;
 pub(crate) use reasons::{Interner, Reasons};
+pub(crate) use rules::{Pair, Rules};
 pub(crate) use ways::{Way, Ways};
 
 use crate::{Error, Result, World};
@@ -20,6 +25,8 @@ pub struct Route {
     pub transport: Option<&'static str>,
     /// The device on which this PE opened it, such as `mlx5_0:1`.
     pub device: Option<String>,
+    /// Why it is that device, where there were several.
+    pub device_choice: Option<String>,
     /// Whether the PE's memory is loaded and stored directly.
     pub mapped: bool,
     /// What every transport that was considered said, best first, the chosen one last.
@@ -70,6 +77,8 @@ impl Route {
 pub(crate) struct Named {
     pub name: &'static str,
     pub device: Box<str>,
+    /// Why this device, where there were several.
+    pub choice: Option<Box<str>>,
 }
 
 /// The numbers of the reasons for the four [`Ways`].
@@ -119,6 +128,7 @@ impl Routes {
                 _ => named.map(|n| n.name),
             },
             device: named.map(|n| n.device.to_string()),
+            device_choice: named.and_then(|n| Some(n.choice.as_ref()?.to_string())),
             mapped: way.is_mapped(),
             considered: self.reasons.list(why),
         }

@@ -6,6 +6,7 @@ use oxshmem_bootstrap::Bootstrap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::config::MemoryModel;
+use crate::routes::devices::Offer;
 use crate::{Error, Result};
 
 /// What a PE tells all others about itself.
@@ -25,7 +26,11 @@ pub(super) struct Card {
     pub check: bool,
     pub huge_pages: String,
     pub statics: u64,
+    /// `OXSHMEM_ROUTE`.
+    pub rules: String,
     pub transports: Vec<Shown>,
+    /// Devices among which to choose, if any transport has several here.
+    pub offers: Vec<Offer>,
 }
 
 /// One open transport.
@@ -59,6 +64,9 @@ impl Card {
         if self.huge_pages != other.huge_pages {
             let (mine, theirs) = (&self.huge_pages, &other.huge_pages);
             return differ("OXSHMEM_HUGE_PAGES", mine, theirs);
+        }
+        if self.rules != other.rules {
+            return differ("OXSHMEM_ROUTE", &self.rules, &other.rules);
         }
         if self.statics != other.statics {
             return differ("the program's symmetric statics", &"some", &"others");

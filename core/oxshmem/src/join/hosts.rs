@@ -29,7 +29,6 @@ impl Hosts {
     }
 
     /// The PEs of the host of `pe`, ascending: their places in it are their local ranks.
-    #[allow(dead_code, reason = "the choice of NICs is about to use it")]
     pub(super) fn with(&self, pe: usize) -> &[usize] {
         let host = self.0.iter().find(|host| host.binary_search(&pe).is_ok());
         host.map_or(&[], Vec::as_slice)

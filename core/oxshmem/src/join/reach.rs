@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::card::{Bytes, Card, exchange};
 use crate::peers::MappedHeap;
 use crate::routes::choose::{Candidate, Chosen, Imported, Preference, choose, has_cpu_atomics};
-use crate::routes::{Interner, Named, Routes, Way, Ways, Whys};
+use crate::routes::{Interner, Named, Pair, Routes, Rules, Way, Ways, Whys};
 use crate::wire::Opened;
 use crate::{Error, Result, Visibility};
 
@@ -51,10 +51,9 @@ pub(super) struct Reached {
 /// What this PE has to reach others with.
 pub(super) struct Means<'a> {
     pub opened: &'a [Opened],
-    /// By the index of the opened transport: the device.
-    pub devices: &'a [String],
     pub unavailable: &'a [Unavailable],
     pub preference: Preference,
+    pub rules: &'a Rules,
 }
 
 /// A registered heap, as its owner tells the others.
@@ -73,11 +72,13 @@ pub(super) fn reach(
     bootstrap: &dyn Bootstrap,
     cards: &[Card],
     means: &Means<'_>,
+    named: Vec<Named>,
     heaps: &[Shared<'_>],
 ) -> Result<Reached> {
     let me = bootstrap.rank() as usize;
     let keys: Vec<Vec<Key>> = exchange(bootstrap, &my_keys(means.opened, heaps))?;
     let mut descriptors = share_descriptors(bootstrap, cards, means.opened, heaps)?;
+    let here = cards.get(me).map_or("", |card| card.host.as_str());
     let mut interner = Interner::default();
     let (mut mapped, mut accessors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
     for (pe, (card, keys)) in cards.iter().zip(&keys).enumerate() {
@@ -86,7 +87,11 @@ pub(super) fn reach(
         for heap in heaps {
             let peer = |transport: &str| peer(card, pe, transport);
             let mut cpu = Cpu::default();
-            let candidates = means.candidates(heap, &peer, keys);
+            let pair = Pair {
+                pes: [me, pe],
+                hosts: [here, card.host.as_str()],
+            };
+            let candidates = means.candidates(heap, pair, &peer, keys);
             let (mut copies, mut atomics) = choose(means.preference, &candidates, |index| {
                 let transport = means.opened.get(usize::from(index));
                 let key = transport.and_then(|t| key_of(keys, t.name, heap.kind));
@@ -132,13 +137,8 @@ pub(super) fn reach(
         accessors.push(host.accessor);
         peers.push((ways, whys));
     }
-    let opened = means.opened.iter().zip(means.devices);
-    let named = opened.map(|(transport, device)| Named {
-        name: transport.name,
-        device: device.as_str().into(),
-    });
     let gpu = heaps.iter().any(|heap| heap.kind == MemoryKind::Cuda);
-    let routes = Routes::new(peers, interner.finish(), named.collect(), gpu);
+    let routes = Routes::new(peers, interner.finish(), named.into(), gpu);
     Ok(Reached {
         mapped,
         accessors,
@@ -151,6 +151,7 @@ impl Means<'_> {
     fn candidates<'a>(
         &'a self,
         heap: &Shared<'_>,
+        pair: Pair<'_>,
         peer: &dyn Fn(&str) -> Peer,
         keys: &[Key],
     ) -> Vec<Candidate<'a>> {
@@ -169,6 +170,8 @@ impl Means<'_> {
             let registered = heap.regions.get(index).is_some_and(Option::is_some);
             let standing = if !registered {
                 Err(Cow::Owned(format!("it carries no {} memory", heap.kind)))
+            } else if let Some(rule) = self.rules.refuse(pair, transport.name) {
+                Err(rule.into())
             } else if key_of(keys, transport.name, heap.kind).is_none() {
                 Err("the PE has not opened it".into())
             } else {
