@@ -14,9 +14,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                 "{}, {memory_model}: {count} outcomes, {states} states",
                 program.name()
             );
-            for (outcome, steps) in outcomes.iter() {
+            for outcome in outcomes.iter() {
                 println!("  {outcome}");
-                steps.iter().for_each(|step| println!("    {step}"));
+                for step in outcomes.witness(outcome).unwrap_or_default() {
+                    println!("    {step}");
+                }
             }
         }
     }

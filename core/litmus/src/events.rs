@@ -55,7 +55,7 @@ impl Action {
     }
 
     /// What it writes, where that is known before it is performed.
-    pub fn known_value(self) -> Option<u64> {
+    fn known_value(self) -> Option<u64> {
         match self {
             Action::Write(_, value) | Action::Update(_, Update::Set, value) => Some(value),
             _ => None,
@@ -82,9 +82,16 @@ pub(crate) struct Event {
     /// A read: this PE's own earlier puts to the word, which reading memory waits for.
     pub flush: Set,
     /// A read: this PE's last write to the word, whose value may be taken while it is under way.
-    pub forward: Option<usize>,
+    pub forward: Option<Own>,
     /// Events on the same word, one of the two writing, that may come before or after.
     pub conflicts: Set,
+}
+
+/// A write of the PE that reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    pub write: usize,
+    pub value: u64,
 }
 
 /// A program's events in one memory model.
@@ -559,12 +566,15 @@ impl Builder<'_> {
             return;
         };
         let last = thread.last.get(&cell).copied();
+        let own = last.and_then(|write| {
+            let value = self.events.all[write].action.known_value()?;
+            Some(Own { write, value })
+        });
         let puts = thread.puts.get(&cell).into_iter().flatten();
         let puts = puts.filter(|p| p.kind == Kind::Store || p.context == context);
         let flush = puts.fold(0, |set, p| set | only(p.event));
-        let known = last.filter(|&w| self.events.all[w].action.known_value().is_some());
         let read = &mut self.events.all[event];
-        read.forward = known;
+        read.forward = own;
         read.flush = if blocking { flush } else { 0 };
     }
 

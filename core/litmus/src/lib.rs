@@ -19,7 +19,7 @@
 //!        r0 = read x",
 //! )?;
 //! let outcomes = model::outcomes(&program, MemoryModel::Ordered)?;
-//! let all: Vec<_> = outcomes.iter().map(|(outcome, _)| outcome.to_string()).collect();
+//! let all: Vec<_> = outcomes.iter().map(ToString::to_string).collect();
 //! assert_eq!(all, ["r0=1"]);
 //! # Ok::<(), oxshmem_litmus::Error>(())
 //! ```
@@ -70,6 +70,7 @@ mod error;
 mod events;
 pub mod free;
 pub mod library;
+mod machine;
 pub mod model;
 mod outcome;
 mod parse;

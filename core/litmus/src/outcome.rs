@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::machine::{Choice, Machine};
 use crate::program::{Expectation, MemoryModel, Pattern, Program, Verdict};
 
 /// What one run of a program ended with. Prints as `r0=1 r1=0 [x@1]=2`.
@@ -75,14 +76,15 @@ impl fmt::Display for Step {
 }
 
 /// All outcomes that a program may have in one memory model.
-#[derive(Clone, Debug)]
-pub struct Outcomes {
+#[derive(Debug)]
+pub struct Outcomes<'p> {
+    pub(crate) machine: Machine<'p>,
     pub(crate) model: MemoryModel,
-    pub(crate) allowed: BTreeMap<Outcome, Vec<Step>>,
+    pub(crate) allowed: BTreeMap<Outcome, Box<[Choice]>>,
     pub(crate) states: usize,
 }
 
-impl Outcomes {
+impl Outcomes<'_> {
     /// The model that allows them.
     #[must_use]
     pub fn model(&self) -> MemoryModel {
@@ -113,27 +115,28 @@ impl Outcomes {
         self.allowed.contains_key(outcome)
     }
 
-    /// How this can come about: the steps of one execution that ends so.
+    /// How this can come about: the steps of one execution that ends so. None if it cannot.
     #[must_use]
-    pub fn witness(&self, outcome: &Outcome) -> Option<&[Step]> {
-        self.allowed.get(outcome).map(Vec::as_slice)
+    pub fn witness(&self, outcome: &Outcome) -> Option<Vec<Step>> {
+        let path = self.allowed.get(outcome)?;
+        Some(self.machine.steps(path))
     }
 
-    /// Every allowed outcome, in order, with one execution that ends so.
-    pub fn iter(&self) -> impl Iterator<Item = (&Outcome, &[Step])> {
-        self.allowed.iter().map(|(o, steps)| (o, steps.as_slice()))
+    /// Every allowed outcome, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Outcome> {
+        self.allowed.keys()
     }
 
-    /// The first outcome that an expectation is about, if there is one.
+    /// The first outcome that a pattern is about, if there is one.
     #[must_use]
     pub fn find(&self, pattern: &Pattern) -> Option<&Outcome> {
-        self.allowed.keys().find(|outcome| outcome.matches(pattern))
+        self.iter().find(|outcome| outcome.matches(pattern))
     }
 
     /// Those of the program's expectations about this model that do not hold.
     #[must_use]
-    pub fn unmet<'p>(&self, program: &'p Program) -> Vec<&'p Expectation> {
-        let all = program.expectations().iter();
+    pub fn unmet(&self) -> Vec<&Expectation> {
+        let all = self.machine.program.expectations().iter();
         all.filter(|e| e.model.is_none_or(|model| model == self.model))
             .filter(|e| self.find(&e.pattern).is_some() != (e.verdict == Verdict::Allowed))
             .collect()

@@ -37,7 +37,7 @@ impl Report {
         Report {
             program: program.name().to_owned(),
             model: outcomes.model(),
-            allowed: outcomes.iter().map(|(o, _)| (o.clone(), 0)).collect(),
+            allowed: outcomes.iter().map(|o| (o.clone(), 0)).collect(),
             forbidden: BTreeMap::new(),
             runs: 0,
         }

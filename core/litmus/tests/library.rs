@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use oxshmem_litmus::{Outcome, Pattern, Program, Verdict, library::library, model};
 
-fn programs() -> Vec<Program> {
+fn programs() -> Result<Vec<Program>, String> {
     let parsed = |&(name, text): &(&str, &str)| {
         Program::parse(text).map_err(|error| format!("{name}.litmus: {error}"))
     };
-    let all: Result<_, String> = library().iter().map(parsed).collect();
-    all.unwrap()
+    library().iter().map(parsed).collect()
 }
 
 #[test]
@@ -26,7 +25,7 @@ fn the_list_is_the_folder() {
 
 #[test]
 fn each_is_named_as_its_file_and_says_what_it_shows() {
-    for ((file, _), program) in library().iter().zip(programs()) {
+    for ((file, _), program) in library().iter().zip(programs().unwrap()) {
         assert_eq!(program.name(), *file);
         assert!(!program.about().is_empty(), "{file}: no `about`");
         assert!(!program.rules().is_empty(), "{file}: no `rules`");
@@ -36,7 +35,7 @@ fn each_is_named_as_its_file_and_says_what_it_shows() {
 
 #[test]
 fn each_prints_back_to_itself() {
-    for program in programs() {
+    for program in programs().unwrap() {
         let text = program.to_string();
         assert_eq!(Program::parse(&text), Ok(program), "{text}");
     }
@@ -44,7 +43,7 @@ fn each_prints_back_to_itself() {
 
 #[test]
 fn each_meets_its_expectations_and_ends() {
-    for program in programs() {
+    for program in programs().unwrap() {
         for &memory_model in program.models() {
             let outcomes = model::outcomes(&program, memory_model).unwrap();
             let name = program.name();
@@ -53,8 +52,8 @@ fn each_meets_its_expectations_and_ends() {
                 outcomes.len(),
                 outcomes.states()
             );
-            let unmet = outcomes.unmet(&program);
-            let found: Vec<_> = outcomes.iter().map(|(o, _)| o.to_string()).collect();
+            let unmet = outcomes.unmet();
+            let found: Vec<_> = outcomes.iter().map(ToString::to_string).collect();
             assert!(
                 unmet.is_empty(),
                 "{name}, {memory_model}: {} does not hold for {found:?}",
