@@ -85,7 +85,7 @@ struct Region {
 #[derive(Debug)]
 struct State {
     now: u64,
-    regions: HashMap<u64, Region>,
+    regions: BTreeMap<u64, Region>,
     next_region: u64,
     cpus: Vec<Cpu>,
     /// A run is under way, or has left something under way.
@@ -111,7 +111,7 @@ impl Machine {
             choices,
             state: Mutex::new(State {
                 now: 0,
-                regions: HashMap::new(),
+                regions: BTreeMap::new(),
                 next_region: 0,
                 cpus: (0..pes).map(|_| cpu()).collect(),
                 wild: false,

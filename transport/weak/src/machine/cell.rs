@@ -12,6 +12,9 @@ pub(super) type Mask = u8;
 
 /// `old` with the bytes in `mask` taken from `new`.
 pub(super) fn merged(old: u64, new: u64, mask: Mask) -> u64 {
+    if mask == Mask::MAX {
+        return new;
+    }
     let bits = spread(mask);
     (old & !bits) | (new & bits)
 }
