@@ -59,8 +59,13 @@ impl PciFunction {
         const NVIDIA: u16 = 0x10de;
         const AMD: u16 = 0x1002;
         const INTEL: u16 = 0x8086;
-        self.class >> 8 == 0x03 && matches!(self.vendor, NVIDIA | AMD | INTEL)
+        is_display(self.class) && matches!(self.vendor, NVIDIA | AMD | INTEL)
     }
+}
+
+/// Whether a function of this class draws or, as a 3D controller, computes.
+pub(crate) fn is_display(class: u16) -> bool {
+    class >> 8 == 0x03
 }
 
 /// An RDMA device.

@@ -255,3 +255,6 @@ fn one_card(a: End<'_>, b: End<'_>) -> bool {
     };
     card(a).is_some() && card(a) == card(b)
 }
+
+#[cfg(test)]
+mod tests;

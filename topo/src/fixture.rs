@@ -1,5 +1,6 @@
 //! Files of `/proc` and `/sys` laid out in a temporary folder, from text such as `fixtures/*.txt`:
-//! one `path = contents` a line, `\n` for a new line within, `#` for a remark.
+//! one `path = contents` a line, `\n` for a new line within, `path -> target` for a symbolic link,
+//! `#` for a remark.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,6 +9,7 @@ use crate::tree::Tree;
 
 pub(crate) const TWO_SOCKETS: &str = include_str!("../fixtures/two-sockets.txt");
 pub(crate) const OFFLINE_CPUS: &str = include_str!("../fixtures/offline-cpus.txt");
+pub(crate) const DEVICES: &str = include_str!("../fixtures/devices.txt");
 pub(crate) const NO_NUMA: &str = include_str!("../fixtures/no-numa.txt");
 
 /// The folder; removed when dropped.
@@ -22,6 +24,10 @@ impl Fixture {
         let fixture = Self(std::env::temp_dir().join(name));
         std::fs::create_dir(&fixture.0).unwrap();
         for line in files.lines().filter(|line| !line.starts_with('#')) {
+            if let Some((file, target)) = line.split_once(" -> ") {
+                fixture.link(file, target);
+                continue;
+            }
             let (file, contents) = line.split_once(" =").unwrap();
             fixture.write(file, &contents.trim_start().replace("\\n", "\n"));
         }
@@ -32,6 +38,16 @@ impl Fixture {
         let path = self.0.join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, format!("{contents}\n")).unwrap();
+    }
+
+    pub(crate) fn remove(&self, file: &str) {
+        std::fs::remove_file(self.0.join(file)).unwrap();
+    }
+
+    pub(crate) fn link(&self, file: &str, target: &str) {
+        let path = self.0.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
     }
 
     pub(crate) fn root(&self) -> &Path {

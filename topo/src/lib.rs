@@ -1,8 +1,10 @@
-//! What the machine looks like: packages, cores, caches and NUMA nodes, and which of them this
-//! process may use.
+//! What the machine looks like: packages, cores, caches and NUMA nodes, the NICs and GPUs in its
+//! PCI tree, how far they are apart, and which CPUs this process may use.
 //!
-//! [`Machine::discover`] gives the whole picture, through hwloc (feature `hwloc`) or, where that is
-//! left out or fails, from sysfs. The cheap questions, [`usable_cpus`], [`boot_id`], [`hostname`]
+//! [`Machine::discover`] describes CPUs and memory, [`Topology::discover`] devices too, through hwloc
+//! (feature `hwloc`) or, where that is left out or fails, from sysfs. [`Topology::from_xml`] reads
+//! hwloc's XML, of any host and without hwloc. [`Topology::distance`] compares; `Display` and
+//! [`svg`] show. The cheap questions, [`usable_cpus`], [`boot_id`], [`hostname`]
 //! and [`nearest_node`], read a few small files and never start hwloc, so a library may ask
 //! them whenever a PE starts. Nothing is cached and nothing runs before it is asked for.
 //!
@@ -10,6 +12,20 @@
 //! no thread of its own and may be used from any thread. Files of the system are taken as
 //! untrusted: what is missing has a stated fallback, what is malformed is an [`Error`] that names
 //! the file.
+//!
+//! ```
+//! # fn main() -> oxshmem_topo::Result<()> {
+//! # let xml = include_str!("../fixtures/dgx-like.xml");
+//! use oxshmem_topo::Topology;
+//!
+//! let topology = Topology::from_xml(xml)?;
+//! let nearest = topology.gpu("gpu1").and_then(|gpu| {
+//!     topology.nics.iter().min_by_key(|&nic| topology.distance(gpu, nic))
+//! });
+//! assert_eq!(nearest.map(|nic| nic.name.as_str()), Some("mlx5_1"));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! ```
 //! use oxshmem_topo::{Policy, usable_cpus};
@@ -30,12 +46,17 @@ mod distance;
 mod error;
 #[cfg(test)]
 mod fixture;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
+mod hierarchy;
 mod host;
 #[cfg(feature = "hwloc")]
 mod hwloc;
 mod machine;
+mod outline;
 mod pci;
 mod process;
+mod svg;
 mod sysfs;
 mod sysfs_devices;
 mod table;
@@ -53,4 +74,5 @@ pub use host::{boot_id, hostname};
 pub use machine::{Cache, Core, HugePages, Machine, NumaNode, Source};
 pub use pci::PciAddress;
 pub use process::{UsableCpus, nearest_node, usable_cpus};
+pub use svg::{DrawnRoute, svg};
 pub use topology::{Package, Topology};

@@ -7,7 +7,7 @@ use crate::pci::hexadecimal;
 use crate::tree::Tree;
 use crate::{
     Bandwidth, Bridge, CpuSet, Error, Gpu, LinkLayer, Nic, PciAddress, PciFunction, Place, Port,
-    PortState, Result, Topology,
+    PortState, Result, Topology, devices::is_display,
 };
 
 const PCI: &str = "sys/bus/pci/devices";
@@ -40,6 +40,10 @@ pub(crate) fn add(topology: &mut Topology, tree: Tree<'_>) -> Result<()> {
         let Ok(address) = name.parse::<PciAddress>() else {
             continue;
         };
+        // Asked first: a large server has hundreds of functions.
+        if !is_display(class(tree, address)?) {
+            continue;
+        }
         let pci = function(tree, address)?;
         let known = |gpu: &Gpu| gpu.pci.is_some_and(|pci| pci.address == address);
         if !pci.is_gpu() || topology.gpus.iter().any(known) {
@@ -180,21 +184,29 @@ fn place(
 }
 
 fn function(tree: Tree<'_>, address: PciAddress) -> Result<PciFunction> {
-    let read = |name: &str| {
-        let file = format!("{PCI}/{address}/{name}");
-        let text = tree.text(&file)?.unwrap_or_else(|| "0x0".to_owned());
-        let value = text.trim().strip_prefix("0x").and_then(hexadecimal);
-        value.ok_or_else(|| tree.malformed(&file, format!("{} is not as 0x10de", quoted(&text))))
-    };
-    let short = |value: u32| u16::try_from(value & 0xffff).unwrap_or_default();
+    let short = |file| Ok::<_, Error>((number(tree, address, file)? & 0xffff) as u16);
     Ok(PciFunction {
         address,
-        // The lowest byte is the programming interface.
-        class: short(read("class")? >> 8),
-        vendor: short(read("vendor")?),
-        model: short(read("device")?),
+        class: class(tree, address)?,
+        vendor: short("vendor")?,
+        model: short("device")?,
         link: link(tree, address)?,
     })
+}
+
+/// Class and subclass; the file's lowest byte is the programming interface.
+fn class(tree: Tree<'_>, address: PciAddress) -> Result<u16> {
+    Ok((number(tree, address, "class")? >> 8 & 0xffff) as u16)
+}
+
+/// The number in a file of the function, such as 0x10de; 0 where there is no such file.
+fn number(tree: Tree<'_>, address: PciAddress, name: &str) -> Result<u32> {
+    let file = format!("{PCI}/{address}/{name}");
+    let Some(text) = tree.text(&file)? else {
+        return Ok(0);
+    };
+    let value = text.trim().strip_prefix("0x").and_then(hexadecimal);
+    value.ok_or_else(|| tree.malformed(&file, format!("{} is not as 0x10de", quoted(&text))))
 }
 
 fn link(tree: Tree<'_>, address: PciAddress) -> Result<Option<Bandwidth>> {

@@ -73,7 +73,7 @@ impl fmt::Display for HugePages {
 }
 
 /// A number of bytes in the largest unit that leaves at least one, with a tenth where not whole.
-struct Bytes(u64);
+pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
