@@ -50,7 +50,20 @@ const BYTES: usize = 512 * 1024 * 1024;
 ///
 /// [`Error::TooManyStates`] beyond [`STATES`], or fewer where a program has many words.
 pub fn outcomes(program: &Program, model: MemoryModel) -> Result<Outcomes<'_>, Error> {
-    explore(Machine::of(program, model), model)
+    outcomes_within(program, model, STATES)
+}
+
+/// Likewise, looking at no more than so many states.
+///
+/// # Errors
+///
+/// [`Error::TooManyStates`] beyond `states`, or fewer where a program has many words.
+pub fn outcomes_within(
+    program: &Program,
+    model: MemoryModel,
+    states: usize,
+) -> Result<Outcomes<'_>, Error> {
+    explore(Machine::of(program, model), model, states)
 }
 
 /// A state whose continuations are being explored.
@@ -60,9 +73,9 @@ struct Visit {
 }
 
 /// Depth first over all states.
-fn explore(machine: Machine<'_>, model: MemoryModel) -> Result<Outcomes<'_>, Error> {
+fn explore(machine: Machine<'_>, model: MemoryModel, states: usize) -> Result<Outcomes<'_>, Error> {
     let start = machine.start();
-    let limit = STATES.min(BYTES / (2 * size_of_val(&*start.values) + 128));
+    let limit = states.min(BYTES / (2 * size_of_val(&*start.values) + 128));
     let mut allowed = BTreeMap::new();
     let mut path: Vec<Choice> = Vec::new();
     // Begins with a state, which the path led to; if it is an end, notes its outcome.

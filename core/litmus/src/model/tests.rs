@@ -80,7 +80,7 @@ const ANY: &[&str] = &[
 ];
 
 fn all(machine: Machine<'_>, model: MemoryModel) -> Option<BTreeSet<Outcome>> {
-    let outcomes = explore(machine, model).ok()?;
+    let outcomes = explore(machine, model, STATES).ok()?;
     Some(outcomes.iter().cloned().collect())
 }
 
