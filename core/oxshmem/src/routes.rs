@@ -9,6 +9,8 @@ pub(crate) mod devices;
 mod nics;
 mod reasons;
 mod rules;
+#[cfg(test)]
+mod tests;
 mod ways;
 
 pub(crate) use nics::Nics;
