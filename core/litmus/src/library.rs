@@ -26,6 +26,8 @@ const LIBRARY: &[(&str, &str)] = programs![
     "fence+two-targets",
     "iriw",
     "iriw+fence",
+    "isa2+fence",
+    "isa2+quiet",
     "lb",
     "lb+nbi",
     "lb+nbi+quiet",

@@ -23,6 +23,10 @@
 //!   `fence` and every other call end a run. `wait_until`, `signal_wait_until`, `signal_fetch` and
 //!   `test` are never part of one (M23).
 //!
+//! Visibility is global (M24): what M25 leaves open in the relaxed model where a route crosses a
+//! network is not in the sets. A program that no rule but M16 keeps from an outcome (`lb`) is kept from
+//! it in both models: a read has returned before the next call is made.
+//!
 //! # A PE and its own writes
 //!
 //! Beyond the contract, a blocking read sees the blocking puts that its PE made to that word before,

@@ -93,6 +93,7 @@ fn interleavings(program: &Program) -> BTreeSet<Outcome> {
     let registers = program.registers();
     let mut ends = BTreeSet::new();
     let start = (vec![0; program.pes()], [0; 2], vec![0; registers.len()]);
+    let mut seen = HashSet::from([start.clone()]);
     let mut left = vec![start];
     while let Some((at, memory, values)) = left.pop() {
         let mut ended = true;
@@ -125,7 +126,10 @@ fn interleavings(program: &Program) -> BTreeSet<Outcome> {
                 Statement::Quiet { .. } => {}
                 other => unreachable!("{other:?} is not among the simple ones"),
             }
-            left.push((at, memory, values));
+            let next = (at, memory, values);
+            if seen.insert(next.clone()) {
+                left.push(next);
+            }
         }
         if ended {
             ends.insert(program.outcome(&values, &memory));
