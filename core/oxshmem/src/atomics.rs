@@ -240,7 +240,7 @@ impl World {
         let inserted = if under_way {
             Inserted::Nothing
         } else {
-            Inserted::Read
+            Inserted::Fetch
         };
         let old = span.update(T::WIDTH, op, (operand, compare), inserted);
         if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
@@ -266,7 +266,7 @@ impl World {
             Path::Near(word) => {
                 let reads_in_order = !under_way && self.ordered;
                 let inserted = match reads_in_order {
-                    true => Inserted::Read,
+                    true => Inserted::Fetch,
                     false => Inserted::Nothing,
                 };
                 let old = word.update(T::WIDTH, op, operands, inserted);

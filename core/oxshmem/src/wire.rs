@@ -423,7 +423,9 @@ impl World {
         let mapped = self.inner.simulation.is_some() || !self.inner.config.check;
         for (index, via) in wire.transports.iter().enumerate() {
             for (pe, classes) in via.to_order(wire.context()) {
-                if !via.keeps(classes, wire.may_follow(index, pe)) {
+                // This PE's stores to its own memory come before its later operations to any PE.
+                let own = pe == self.my_pe();
+                if own || !via.keeps(classes, wire.may_follow(index, pe)) {
                     if self.inserts(Inserted::FenceLane) {
                         self.flush(call, via, pe)?;
                     }

@@ -30,6 +30,8 @@ pub enum Inserted {
     SignalLane,
     /// Blocking reads in the order performed (M20).
     Read,
+    /// Fetching atomics in the order performed (M20).
+    Fetch,
     /// A blocking read behind this PE's own puts to the same PE.
     ReadLane,
     /// A successful wait or test before later reads (M23).
@@ -50,7 +52,7 @@ pub enum Inserted {
 
 impl Inserted {
     /// All that insert something.
-    pub const ALL: [Inserted; 16] = [
+    pub const ALL: [Inserted; 17] = [
         Inserted::FenceStores,
         Inserted::FenceLoads,
         Inserted::FenceLane,
@@ -60,6 +62,7 @@ impl Inserted {
         Inserted::Signal,
         Inserted::SignalLane,
         Inserted::Read,
+        Inserted::Fetch,
         Inserted::ReadLane,
         Inserted::Wait,
         Inserted::Doorbell,
@@ -79,7 +82,8 @@ impl Inserted {
             Inserted::FenceLoads | Inserted::Read | Inserted::Wait | Inserted::Arrived => {
                 Ordering::Acquire
             }
-            Inserted::QuietStores => Ordering::SeqCst,
+            // Fetch: also a swap before a later fetch, which acquire and release do not give.
+            Inserted::QuietStores | Inserted::Fetch => Ordering::SeqCst,
             Inserted::FenceLane
             | Inserted::FenceOtherWay
             | Inserted::QuietLane
