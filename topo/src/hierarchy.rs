@@ -3,7 +3,7 @@
 use crate::{Bandwidth, NvLink, PciFunction, Place, Topology};
 
 /// A thing that is drawn: an index into one of the lists of [`Topology`] or its machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Item {
     Host,
     Package(usize),

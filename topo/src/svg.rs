@@ -1,5 +1,6 @@
 //! The tree as a drawing.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::hierarchy::{Item, Placed};
@@ -78,17 +79,21 @@ pub fn svg(topology: &Topology, routes: &[DrawnRoute<'_>]) -> String {
         let ends = (at(Item::Gpu(link.gpus.0)), at(Item::Gpu(link.gpus.1)));
         if let (Some(from), Some(to)) = ends {
             let label = link.bandwidth.to_string();
-            line(&mut out, "nvlink", "#76b900", from, to, &label);
+            line(&mut out, "nvlink", "#76b900", (from, to), 0, &label);
         }
     }
     let colours = [
         "#c0392b", "#2471a3", "#7d3c98", "#b9770e", "#117a65", "#5d6d7e",
     ];
+    let mut drawn = HashMap::new();
     for (route, colour) in routes.iter().zip(colours.iter().cycle()) {
-        let end = |end| item_of(topology, end).and_then(at);
-        if let (Some(from), Some(to)) = (end(route.from), end(route.to)) {
-            line(&mut out, "route", colour, from, to, route.label);
-        }
+        let ends = (item_of(topology, route.from), item_of(topology, route.to));
+        let (Some(from), Some(to)) = (ends.0.and_then(at), ends.1.and_then(at)) else {
+            continue;
+        };
+        let turn: &mut usize = drawn.entry(ends).or_default();
+        line(&mut out, "route", colour, (from, to), *turn, route.label);
+        *turn += 1;
     }
     out.push_str("</svg>\n");
     out
@@ -155,16 +160,20 @@ fn arrange(all: &[Placed], texts: &[Vec<String>]) -> Vec<Box> {
     boxes
 }
 
-fn line(out: &mut String, class: &str, colour: &str, from: Box, to: Box, label: &str) {
-    let middle = |place: Box| (place.x + place.width / 2, place.y + place.height / 2);
-    let ((x1, y1), (x2, y2)) = (middle(from), middle(to));
+/// Draws a line between the title rows of two boxes, where there is little text, `turn` lines of
+/// text higher than the first between the same two.
+fn line(out: &mut String, class: &str, colour: &str, ends: (Box, Box), turn: usize, label: &str) {
+    let anchor = |place: Box| (place.x + place.width - 3 * MARGIN, place.y + LINE / 2);
+    let ((x1, y1), (x2, y2)) = (anchor(ends.0), anchor(ends.1));
     let dashes = if class == "nvlink" { "5 3" } else { "none" };
-    // Bowed, so that lines between neighbours in a row do not hide each other.
-    let (x, y) = ((x1 + x2) / 2, (y1 + y2) / 2 + x1.abs_diff(x2) / 8);
-    let (label_x, label_y) = (x, (y + (y1 + y2) / 2) / 2);
+    let x = (x1 + x2) / 2;
+    // The curve and its label come half as high as its control point.
+    let rise = x1.abs_diff(x2) / 8 + 2 * LINE * turn;
+    let y = ((y1 + y2) / 2).saturating_sub(rise);
+    let label_y = ((y1 + y2) / 2).saturating_sub(rise / 2);
     let _ = writeln!(
         out,
-        r#"<g class="{class}"><path d="M {x1} {y1} Q {x} {y} {x2} {y2}" fill="none" stroke="{colour}" stroke-width="2" stroke-opacity="0.7" stroke-dasharray="{dashes}"/><text x="{label_x}" y="{label_y}" fill="{colour}" text-anchor="middle">{}</text></g>"#,
+        r##"<g class="{class}"><path d="M {x1} {y1} Q {x} {y} {x2} {y2}" fill="none" stroke="{colour}" stroke-width="2" stroke-opacity="0.7" stroke-dasharray="{dashes}"/><circle cx="{x2}" cy="{y2}" r="3" fill="{colour}"/><text x="{x}" y="{label_y}" fill="{colour}" stroke="#fff" stroke-width="3" paint-order="stroke" text-anchor="middle">{}</text></g>"##,
         escaped(label)
     );
 }
@@ -333,10 +342,10 @@ mod tests {
         let lines = of_class("route");
         let labels: Vec<&str> = lines.iter().map(|(_, label)| *label).collect();
         assert_eq!(labels, ["PE 0 <&\"'>\u{fffd}", "PE 1", "PE 2"]);
-        let middle = |class, title: &str| {
+        let anchor = |class, title: &str| {
             let boxes = boxes(&document, class);
-            let (_, [x, y, width, height]) = boxes.iter().find(|(one, _)| one == title).unwrap();
-            format!("{} {}", x + width / 2, y + height / 2)
+            let (_, [x, y, width, _]) = boxes.iter().find(|(one, _)| one == title).unwrap();
+            format!("{} {}", x + width - 3 * MARGIN, y + LINE / 2)
         };
         let begins = [
             ("gpu", "gpu0"),
@@ -345,12 +354,29 @@ mod tests {
         ];
         for ((path, _), (class, title)) in lines.iter().zip(begins) {
             assert!(
-                path.starts_with(&format!("M {} Q", middle(class, title))),
+                path.starts_with(&format!("M {} Q", anchor(class, title))),
                 "{path}"
             );
-            assert!(path.ends_with(&middle("nic", "mlx5_0")), "{path}");
+            assert!(path.ends_with(&anchor("nic", "mlx5_0")), "{path}");
         }
         let links: Vec<&str> = of_class("nvlink").iter().map(|(_, label)| *label).collect();
         assert_eq!(links, ["300 GB/s", "200 GB/s"]);
+    }
+
+    #[test]
+    fn routes_between_the_same_ends_lie_apart() {
+        let topology = Topology::from_xml(fixtures::TWO_SOCKETS_ONE_NIC).unwrap();
+        let route = |label| DrawnRoute {
+            from: End::from(&topology.machine.numa_nodes[1]),
+            to: End::from(&topology.nics[0]),
+            label,
+        };
+        let drawing = svg(&topology, &[route("PE 0"), route("PE 1")]);
+        let document = Document::parse(&drawing).unwrap();
+        let paths = document
+            .descendants()
+            .filter_map(|node| node.attribute("d"));
+        let paths: Vec<&str> = paths.collect();
+        assert!(paths.len() == 2 && paths[0] != paths[1], "{paths:?}");
     }
 }
