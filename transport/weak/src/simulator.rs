@@ -44,25 +44,26 @@ pub struct Simulator {
     schedules: Option<Schedules>,
 }
 
-/// Which PEs' host memory a PE's CPU loads and stores.
+/// Which other PEs' host memory a PE's CPU loads and stores.
 #[derive(Clone, Debug)]
 enum Maps {
-    Nobodys,
-    Everybodys,
+    None,
+    All,
     /// By PE the host that it simulates to be on: those of equal number.
     ByHost(Vec<u32>),
 }
 
 impl Maps {
     fn between(&self, one: Pe, other: Pe) -> bool {
-        match self {
-            Maps::Nobodys => false,
-            Maps::Everybodys => true,
-            Maps::ByHost(hosts) => {
-                let host = |pe: Pe| hosts.get(pe.index());
-                one == other || (host(one).is_some() && host(one) == host(other))
+        one == other
+            || match self {
+                Maps::None => false,
+                Maps::All => true,
+                Maps::ByHost(hosts) => {
+                    let host = |pe: Pe| hosts.get(pe.index());
+                    host(one).is_some() && host(one) == host(other)
+                }
             }
-        }
     }
 }
 
@@ -71,12 +72,13 @@ impl Simulator {
     #[must_use]
     pub fn new(machine: Arc<Machine>) -> Self {
         Simulator {
-            maps: Maps::Everybodys,
+            maps: Maps::All,
             ..Self::nic(machine, "simulator", &[MemoryKind::Host])
         }
     }
 
-    /// A NIC for each PE, which reaches memory of these kinds by operations alone.
+    /// A NIC for each PE, which reaches other PEs' memory of these kinds by operations alone. (A PE's
+    /// CPU still loads and stores its own host memory.)
     #[must_use]
     pub fn nic(machine: Arc<Machine>, name: &'static str, memory: &'static [MemoryKind]) -> Self {
         // Where the bytes are does not matter to a simulated NIC; it reads them when it comes to it.
@@ -100,7 +102,7 @@ impl Simulator {
             machine,
             name,
             capabilities,
-            maps: Maps::Nobodys,
+            maps: Maps::None,
             schedules: None,
         }
     }

@@ -309,7 +309,15 @@ fn two_transports_over_one_machine_mean_the_same_bytes() {
     lane.progress().unwrap();
     let cpu = mapped.accessors[1].as_ref().unwrap();
     assert_eq!(cpu.load_word(32, Width::W64, Ordering::Relaxed), 12);
-    assert!(nic.accessors.iter().all(Option::is_none));
+    let own = nic.accessors[0].as_ref().unwrap();
+    own.store_word(0, Width::W64, 6, Ordering::Relaxed);
+    let cpu = mapped.accessors[0].as_ref().unwrap();
+    assert_eq!(
+        cpu.load_word(0, Width::W64, Ordering::Relaxed),
+        6,
+        "one CPU, one buffer"
+    );
+    assert!(nic.accessors[1].is_none());
 }
 
 #[test]
