@@ -27,13 +27,14 @@ pub fn run(
     let mut report = Report::new(program, outcomes);
     let mut random = Random(seed ^ (world.my_pe() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     for _ in 0..runs {
-        prepared.reset()?;
+        prepared.clear()?;
+        world.barrier_all()?;
         let choose = |n| random.below(n);
         let order = order(program, outcomes.model(), world.my_pe(), choose);
         for _ in 0..random.delay() {
             spin_loop();
         }
-        let registers = prepared.run(&order)?;
+        let registers = prepared.run(&order, |_| {})?;
         if let Some((registers, memory)) = prepared.gather(&registers)? {
             let outcome: Outcome = program.outcome(&registers, &memory);
             report.count(&outcome);

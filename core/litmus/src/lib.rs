@@ -66,6 +66,7 @@
 //!
 //! [`model`] says what the abstract machine does.
 
+pub mod directed;
 mod error;
 mod events;
 pub mod free;

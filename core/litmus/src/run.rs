@@ -86,17 +86,17 @@ impl<'w, 'p> Prepared<'w, 'p> {
         })
     }
 
-    /// Sets this PE's variables to 0 and waits for all.
-    pub fn reset(&self) -> Result<()> {
+    /// Sets this PE's variables to 0. Not collective: between it and the next run is a barrier.
+    pub fn clear(&self) -> Result<()> {
         for variable in &self.variables {
             self.world.write(*variable, &vec![0; variable.len()])?;
         }
-        self.world.barrier_all()
+        self.world.quiet()
     }
 
     /// Does this PE's statements, then completes all that they issued. Gives the registers that they
-    /// set: (place in the outcome, value).
-    pub fn run(&self, order: &[usize]) -> Result<Vec<(usize, u64)>> {
+    /// set: (place in the outcome, value). `note` hears of each statement that is done.
+    pub fn run(&self, order: &[usize], mut note: impl FnMut(String)) -> Result<Vec<(usize, u64)>> {
         let statements = self.program.statements(self.world.my_pe());
         // Buffers of nonblocking reads and puts, which the scope borrows.
         let mut into: Vec<Vec<u64>> = statements
@@ -111,6 +111,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
                     slots.get_mut(index).and_then(Option::take),
                 ) {
                     self.call(scope, statement, into)?;
+                    note(self.program.statement_text(statement));
                 }
             }
             Ok(())
@@ -133,11 +134,8 @@ impl<'w, 'p> Prepared<'w, 'p> {
         for (place, value) in registers {
             world.p(self.results.at(*place)?, *value, 0)?;
         }
-        for (i, place) in self.program.observed().iter().enumerate() {
-            if place.pe == world.my_pe() {
-                let value = world.g(self.words(place.words)?, place.pe)?;
-                world.p(self.results.at(labels + i)?, value, 0)?;
-            }
+        for (i, value) in self.observed()? {
+            world.p(self.results.at(labels + i)?, value, 0)?;
         }
         world.barrier_all()?;
         if world.my_pe() != 0 {
@@ -147,6 +145,16 @@ impl<'w, 'p> Prepared<'w, 'p> {
         world.read(&mut all, self.results)?;
         let memory = all.split_off(labels);
         Ok(Some((all, memory)))
+    }
+
+    /// What this PE's observed words hold: (place among the observed, value).
+    pub fn observed(&self) -> Result<Vec<(usize, u64)>> {
+        let me = self.world.my_pe();
+        let places = self.program.observed().iter().enumerate();
+        places
+            .filter(|(_, place)| place.pe == me)
+            .map(|(i, place)| Ok((i, self.world.g(self.words(place.words)?, me)?)))
+            .collect()
     }
 
     /// Frees the variables.

@@ -165,8 +165,7 @@ impl Scheduler {
     /// Takes part in the next run, from when all PEs have entered until what is returned is dropped.
     ///
     /// Waits for the other PEs.
-    pub fn enter(&self, pe: Pe) -> Turn<'_> {
-        let pe = pe.index();
+    pub fn enter(&self, pe: usize) -> Turn<'_> {
         let mut state = self.lock();
         if state.phase == Phase::Free {
             state.phase = Phase::Gathering;

@@ -1,0 +1,244 @@
+//! Programs run on simulated machines, one PE at a time, by decisions that replay and shrink.
+
+use std::fmt;
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+
+use oxshmem::testing::spmd_with;
+use oxshmem::{Builder, Error, Result, World};
+use oxshmem_weak::{Choices, Plan, Scheduler, Trace, shrink};
+
+use crate::outcome::{Outcome, Outcomes};
+use crate::program::Program;
+use crate::report::Report;
+use crate::run::{Prepared, order};
+
+/// A simulated machine, and who decides what happens on it.
+#[derive(Clone)]
+pub struct Machine {
+    /// Decides.
+    pub scheduler: Arc<Scheduler>,
+    /// Makes the worlds of its PEs.
+    pub builder: Builder,
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("scheduler", &self.scheduler)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long to look for outcomes.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// The first run's seed; each has the next.
+    pub seed: u64,
+    /// At least so many runs.
+    pub least: u64,
+    /// At most so many, if not every allowed outcome was seen.
+    pub most: u64,
+}
+
+/// Runs a program on a machine made by `machine` until every allowed outcome was seen, and at least
+/// as often as `search` says. A forbidden outcome ends it, and the report says by what shortest
+/// schedule it comes about.
+///
+/// # Errors
+///
+/// Whatever a call of the program fails with, but for a deadlock, which is an outcome.
+pub fn search(
+    machine: &Machine,
+    program: &Program,
+    outcomes: &Outcomes<'_>,
+    search: Search,
+) -> Result<Report> {
+    let mut report = Report::new(program, outcomes);
+    let mut seed = search.seed;
+    let mut found: Option<(Outcome, Trace)> = None;
+    runs(machine, program, outcomes, |last| {
+        if let Some((outcome, trace)) = last
+            && report.count(outcome)
+        {
+            found = Some((outcome.clone(), trace.clone()));
+            return None;
+        }
+        let enough = report.is_complete() && report.runs >= search.least;
+        if enough || report.runs >= search.most {
+            return None;
+        }
+        let plan = Plan::Random(seed);
+        seed += 1;
+        Some(plan)
+    })?;
+    if let Some((outcome, trace)) = found {
+        let how = explain(
+            machine,
+            program,
+            outcomes,
+            trace,
+            search.seed + report.runs - 1,
+        )?;
+        report.explain(&outcome, how);
+    }
+    Ok(report)
+}
+
+/// Runs a program once, by a plan.
+///
+/// # Errors
+///
+/// As [`search`].
+pub fn once(
+    machine: &Machine,
+    program: &Program,
+    outcomes: &Outcomes<'_>,
+    plan: Plan,
+) -> Result<(Outcome, Trace)> {
+    let (mut plan, mut ended) = (Some(plan), None);
+    runs(machine, program, outcomes, |last| {
+        ended = last.cloned();
+        plan.take()
+    })?;
+    ended.ok_or_else(|| failed("the run did not begin"))
+}
+
+/// The shortest schedule like this one that ends in something forbidden, for a reader.
+fn explain(
+    machine: &Machine,
+    program: &Program,
+    outcomes: &Outcomes<'_>,
+    trace: Trace,
+    seed: u64,
+) -> Result<Vec<String>> {
+    let mut failure = Ok(());
+    let smallest = shrink(trace.replay(), |decisions| {
+        match once(machine, program, outcomes, Plan::Replay(decisions.to_vec())) {
+            Ok((outcome, _)) => !outcomes.allows(&outcome),
+            Err(error) => {
+                failure = Err(error);
+                false
+            }
+        }
+    });
+    failure?;
+    let decisions: Vec<String> = smallest.iter().map(u32::to_string).collect();
+    let mut how = vec![format!(
+        "seed {seed}; shortest schedule: {}",
+        if decisions.is_empty() {
+            "the tame one".into()
+        } else {
+            decisions.join(",")
+        }
+    )];
+    let (_, trace) = once(machine, program, outcomes, Plan::Replay(smallest))?;
+    how.extend(trace.steps);
+    Ok(how)
+}
+
+fn failed(what: &str) -> Error {
+    Error::Argument {
+        call: "litmus",
+        what: what.into(),
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the PEs of one run share.
+#[derive(Default)]
+struct Run {
+    /// Whether there is one.
+    going: bool,
+    registers: Vec<(usize, u64)>,
+    memory: Vec<(usize, u64)>,
+    /// The first PE's that ended badly.
+    error: Option<Error>,
+    /// What the last run ended with.
+    ended: Option<(Outcome, Trace)>,
+}
+
+impl Run {
+    /// Puts the PEs' values together.
+    fn outcome(&mut self, program: &Program) -> Outcome {
+        let row = |values: &mut Vec<(usize, u64)>| {
+            values.sort_unstable();
+            values.drain(..).map(|(_, value)| value).collect::<Vec<_>>()
+        };
+        program.outcome(&row(&mut self.registers), &row(&mut self.memory))
+    }
+}
+
+/// Runs a program by plans, one after the other, until `next` has no more. `next` is given what the
+/// run before ended with.
+fn runs(
+    machine: &Machine,
+    program: &Program,
+    outcomes: &Outcomes<'_>,
+    next: impl FnMut(Option<&(Outcome, Trace)>) -> Option<Plan> + Send,
+) -> Result<()> {
+    let scheduler = &machine.scheduler;
+    let next = Mutex::new(next);
+    let run = Mutex::new(Run::default());
+    let together = Barrier::new(program.pes());
+    let one_pe = |world: &World| -> Result<()> {
+        let me = world.my_pe();
+        let prepared = Prepared::new(world, program)?;
+        loop {
+            if me == 0 {
+                let ended = held(&run).ended.take();
+                let plan = held(&next)(ended.as_ref());
+                held(&run).going = plan.is_some();
+                plan.into_iter().for_each(|plan| scheduler.plan(plan));
+            }
+            let ready = prepared.clear();
+            together.wait();
+            if !held(&run).going {
+                ready?;
+                return prepared.free();
+            }
+            let mut note = |words: String| scheduler.note(|| format!("PE {me}: {words}"));
+            let done = ready.and_then(|()| {
+                let _turn = scheduler.enter(me);
+                let choose = |n| scheduler.choose(n);
+                let order = order(program, outcomes.model(), me, choose);
+                prepared.run(&order, &mut note)
+            });
+            match done {
+                Ok(registers) => held(&run).registers.extend(registers),
+                Err(error) => {
+                    held(&run).error.get_or_insert(error);
+                }
+            }
+            // All have left: what they issued is complete, and everybody sees the same.
+            together.wait();
+            if held(&run).error.is_some() {
+                return Err(failed("this run ended badly"));
+            }
+            let memory = prepared.observed()?;
+            held(&run).memory.extend(memory);
+            together.wait();
+            if me == 0 {
+                let mut run = held(&run);
+                let outcome = run.outcome(program);
+                run.ended = Some((outcome, scheduler.trace()));
+            }
+        }
+    };
+    loop {
+        let result = spmd_with(machine.builder.clone(), program.pes(), one_pe);
+        let mut run = held(&run);
+        match (result, run.error.take()) {
+            (Ok(_), _) => return Ok(()),
+            (Err(_), Some(Error::Deadlock { .. })) => {
+                // A world whose calls were given up is not used again.
+                run.registers.clear();
+                run.memory.clear();
+                run.ended = Some((Outcome::Deadlock, scheduler.trace()));
+            }
+            (Err(_), Some(error)) | (Err(error), None) => return Err(error),
+        }
+    }
+}
