@@ -1,5 +1,6 @@
 //! `oxshmem info`.
 
+mod explain;
 mod machine;
 mod transports;
 mod variables;
@@ -22,6 +23,10 @@ pub struct Args {
     /// Print it all as JSON.
     #[arg(long)]
     json: bool,
+    /// Show only what was chosen for PE towards PEER, for each kind of memory and operation, and
+    /// why each better one was refused; without numbers, for all, each answer once.
+    #[arg(long, num_args = 0..=2, value_names = ["PE", "PEER"])]
+    explain: Option<Vec<usize>>,
 }
 
 const EXAMPLES: &str = "\
@@ -31,6 +36,7 @@ Examples:
   oxshmem info
   oxshmem run -n 4 oxshmem info           routes between 4 PEs, with reasons
   oxshmem run -n 2 --bind core oxshmem info
+  oxshmem run -n 4 oxshmem info --explain 0 3
   oxshmem info --json | jq .variables     every setting";
 
 /// All there is to tell.
@@ -63,6 +69,9 @@ impl<T, E: ToString> From<Result<T, E>> for Known<T> {
 }
 
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(pair) = &args.explain {
+        return explain::main(pair, args.json);
+    }
     let world = match join() {
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Ok(Some(seen)) => Known::Yes(seen),

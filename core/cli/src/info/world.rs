@@ -214,7 +214,7 @@ impl Pairs {
 }
 
 /// Ascending numbers as `0-3,5`.
-fn ranges(numbers: &[usize]) -> String {
+pub fn ranges(numbers: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for &number in numbers {
         match parts.last_mut() {

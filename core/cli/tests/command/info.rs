@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::process::{BINARY, command, finish, json_of, outcome, stdout_of};
+use crate::process::{BINARY, command, finish, json_of, outcome, run, stdout_of};
 
 #[test]
 fn info_shows_machine_transports_world_and_every_variable() {
@@ -115,6 +115,66 @@ fn info_in_a_job_shows_once_how_all_pes_reach_all() {
         .find(|variable| variable["name"] == "OXSHMEM_JOB_KEY")
         .unwrap();
     assert_eq!(key["value"], "(set, not shown)");
+}
+
+#[test]
+fn info_explains_a_pair_or_all_each_answer_once() {
+    let text = stdout_of(&["run", "-n", "3", BINARY, "info", "--explain"]);
+    assert!(text.starts_with("PE 0-2 to PE 0-2\n"), "{text}");
+    assert_eq!(text.matches("host memory, atomics: loopback").count(), 1);
+
+    let pair = json_of(&[
+        "run",
+        "-n",
+        "3",
+        BINARY,
+        "info",
+        "--json",
+        "--explain",
+        "2",
+        "1",
+    ]);
+    assert_eq!(pair[0]["from"], serde_json::json!([2]));
+    assert_eq!(pair[0]["to"], serde_json::json!([1]));
+    assert_eq!(pair[0]["ways"][0]["considered"][0][0], "loopback");
+}
+
+#[test]
+fn info_explains_no_pe_that_there_is_not() {
+    let (status, stdout, stderr) = run(&["run", "-n", "3", BINARY, "info", "--explain", "1", "3"]);
+    assert_eq!(status, Some(1), "{stdout}");
+    assert!(
+        stderr.contains("there is no PE 3; this job's PEs are 0 to 2"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn what_is_asked_of_routes_and_is_not_there_is_told_with_what_is() {
+    for (name, value, words) in [
+        (
+            "OXSHMEM_NIC",
+            "mlx5_0",
+            "no device \"mlx5_0\": loopback has memory",
+        ),
+        (
+            "OXSHMEM_ROUTE",
+            "0=verbs",
+            "no transport \"verbs\" among [\"loopback\"]",
+        ),
+        (
+            "OXSHMEM_TRANSPORT",
+            "odd(loopback)",
+            "nothing called \"odd\"",
+        ),
+        ("OXSHMEM_TOPOLOGY", "/dev/null", "OXSHMEM_TOPOLOGY"),
+        ("OXSHMEM_TOPOLOGY", "/dev/zero", "longer than"),
+    ] {
+        let mut explain = command(&["info", "--explain"]);
+        let (status, _, stderr) = outcome(explain.env(name, value));
+        assert_eq!(status, Some(1), "{stderr}");
+        assert!(stderr.contains(words) && stderr.contains(name), "{stderr}");
+    }
 }
 
 #[test]

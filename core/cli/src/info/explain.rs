@@ -1,0 +1,191 @@
+//! `oxshmem info --explain`: what was chosen for a pair of PEs, and why each better one was refused.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use oxshmem::{Explanation, Result, Route, World};
+use serde::{Deserialize, Serialize};
+
+use super::world::ranges;
+use crate::gather::gather;
+use crate::output;
+
+/// How some PEs reach some others, all alike.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Group {
+    from: Vec<usize>,
+    to: Vec<usize>,
+    ways: Vec<Way>,
+}
+
+/// One kind of operation on one kind of memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Way {
+    memory: String,
+    operations: String,
+    transport: Option<String>,
+    device: Option<String>,
+    device_choice: Option<String>,
+    mapped: bool,
+    considered: Vec<(String, String)>,
+}
+
+pub fn main(pair: &[usize], json: bool) -> anyhow::Result<ExitCode> {
+    let world = World::init()?;
+    let unknown = pair.iter().find(|&&pe| pe >= world.n_pes());
+    let told = match unknown {
+        None => tell(&world, pair)?,
+        Some(_) => None,
+    };
+    let (me, pes) = (world.my_pe(), world.n_pes());
+    world.finalize()?;
+    // The same on every PE; one says it.
+    if let (Some(pe), 0) = (unknown, me) {
+        eprintln!(
+            "oxshmem info: there is no PE {pe}; this job's PEs are 0 to {}",
+            pes - 1
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    if let Some(groups) = told {
+        output::print(&if json {
+            let mut text = serde_json::to_string_pretty(&groups)?;
+            text.push('\n');
+            text
+        } else {
+            groups.iter().map(Group::to_string).collect()
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All groups on PE 0; none on the others. Collective.
+fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
+    let me = world.my_pe();
+    let mut mine: Vec<Group> = Vec::new();
+    if pair.first().is_none_or(|&from| from == me) {
+        let to = match pair.get(1) {
+            Some(&to) => to..to + 1,
+            None => 0..world.n_pes(),
+        };
+        for to in to {
+            add(&mut mine, vec![me], vec![to], ways(&world.explain(to)?));
+        }
+    }
+    // Strings, numbers and lists: there is nothing in it that JSON cannot say.
+    let told = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
+    if me != 0 {
+        return Ok(None);
+    }
+    let mut all: Vec<Group> = Vec::new();
+    for told in told {
+        let told: Vec<Group> = serde_json::from_str(&told).unwrap_or_default();
+        for Group { from, to, ways } in told {
+            add(&mut all, from, to, ways);
+        }
+    }
+    Ok(Some(all))
+}
+
+/// Joins what is alike: the same targets from another PE, or other targets from the same.
+fn add(groups: &mut Vec<Group>, from: Vec<usize>, to: Vec<usize>, ways: Vec<Way>) {
+    let alike = groups.iter_mut().filter(|group| group.ways == ways);
+    for group in alike {
+        if group.from == from {
+            group.to.extend(to);
+            return;
+        }
+        if group.to == to {
+            group.from.extend(from);
+            return;
+        }
+    }
+    groups.push(Group { from, to, ways });
+}
+
+fn ways(explanation: &Explanation) -> Vec<Way> {
+    let all = [
+        ("host memory", "puts and gets", Some(&explanation.host)),
+        ("host memory", "atomics", Some(&explanation.host_atomics)),
+        ("GPU memory", "puts and gets", explanation.gpu.as_ref()),
+        ("GPU memory", "atomics", explanation.gpu_atomics.as_ref()),
+    ];
+    let way = |(memory, operations, route): (&str, &str, Option<&Route>)| {
+        let route = route?;
+        let considered = route.considered.iter();
+        Some(Way {
+            memory: memory.into(),
+            operations: operations.into(),
+            transport: route.transport.map(str::to_owned),
+            device: route.device.clone(),
+            device_choice: route.device_choice.clone(),
+            mapped: route.mapped,
+            considered: considered
+                .map(|c| (c.transport.clone(), c.answer.clone()))
+                .collect(),
+        })
+    };
+    all.into_iter().filter_map(way).collect()
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "PE {} to PE {}", ranges(&self.from), ranges(&self.to))?;
+        for way in &self.ways {
+            write!(f, "  {}, {}: ", way.memory, way.operations)?;
+            match (&way.transport, way.mapped) {
+                (None, _) => writeln!(f, "by no transport")?,
+                (Some(name), true) => writeln!(f, "{name}, loaded and stored directly")?,
+                (Some(name), false) => writeln!(f, "{name}, by operations on a lane")?,
+            }
+            for (transport, answer) in &way.considered {
+                writeln!(f, "      {transport}: {answer}")?;
+            }
+            if let (Some(device), Some(choice)) = (&way.device, &way.device_choice) {
+                writeln!(f, "      {device}: {choice}")?;
+            }
+        }
+        writeln!(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(transport: &str) -> Vec<Way> {
+        vec![Way {
+            memory: "host memory".into(),
+            operations: "puts and gets".into(),
+            transport: Some(transport.into()),
+            device: Some("mlx5_2:1".into()),
+            device_choice: Some("the nearest of 8 to gpu2".into()),
+            mapped: false,
+            considered: vec![("loopback".into(), "another host".into())],
+        }]
+    }
+
+    #[test]
+    fn pairs_alike_are_told_once() {
+        let mut groups = Vec::new();
+        for from in 0..3 {
+            let mut mine = Vec::new();
+            for to in 0..4 {
+                add(&mut mine, vec![from], vec![to], way("verbs"));
+            }
+            assert_eq!(mine.len(), 1);
+            for group in mine {
+                add(&mut groups, group.from, group.to, group.ways);
+            }
+        }
+        add(&mut groups, vec![3], vec![0, 1, 2, 3], way("loopback"));
+        let text: String = groups.iter().map(Group::to_string).collect();
+        assert!(text.contains("PE 0-2 to PE 0-3\n"), "{text}");
+        assert!(text.contains("PE 3 to PE 0-3\n"), "{text}");
+        assert_eq!(text.matches("loopback: another host").count(), 2);
+        assert!(
+            text.contains("mlx5_2:1: the nearest of 8 to gpu2"),
+            "{text}"
+        );
+    }
+}
