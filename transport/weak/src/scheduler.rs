@@ -28,9 +28,9 @@ use crate::choice::{Choices, Environment, Mode};
 
 /// How long the thread whose turn it is may do nothing that the scheduler sees.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Calls in a row that found nothing, with nothing to move by itself, for each PE, until it is a
-/// deadlock: a PE may have done something in between that no step shows.
-const VAIN: usize = 8;
+/// Looks in a row that found nothing, for each PE, until it is a deadlock: a PE may have done something
+/// in between that showed as no change.
+const VAIN: usize = 4;
 /// Points that a PE may make after it was woken before it counts as having done something: those of
 /// one look at what it waits for.
 const LOOKS: usize = 32;
@@ -419,11 +419,14 @@ impl State {
             .filter(|&pe| self.pes.get(pe).is_some_and(can))
             .collect();
         if pes.is_empty() && steps == 0 {
+            // Perhaps one did something that showed as no change: everybody looks once more, in turn.
+            let count = self.pes.len();
             let inside = |pe: &usize| self.pes.get(*pe).is_some_and(|s| *s != Status::Out);
-            pes = (0..self.pes.len()).filter(inside).collect();
-            if self.vain > VAIN * pes.len() {
+            if self.vain > VAIN * count {
                 return None;
             }
+            let after = (1..=count).map(|i| pe.wrapping_add(i) % count);
+            pes.extend(after.into_iter().find(inside));
         }
         // The tame choice first: the same PE goes on; if it cannot, what moves by itself.
         let mut options = Vec::with_capacity(pes.len() + steps);
