@@ -204,7 +204,9 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         None if here || lanes.iter().any(|used| !used.is_empty()) => 0,
         None => SPIN,
     };
-    let hosts = cards.into_iter().map(|c| c.host).collect();
+    let mut hosts: Vec<String> = cards.into_iter().map(|c| c.host).collect();
+    // The names took the place of the cards, which were larger.
+    hosts.shrink_to_fit();
     Ok(World::assemble(Parts {
         tag,
         spin,
