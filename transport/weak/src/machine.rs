@@ -115,7 +115,7 @@ impl Machine {
                 next_region: 0,
                 cpus: (0..pes).map(|_| cpu()).collect(),
                 wild: false,
-                laziness: 1,
+                laziness: 2,
             }),
             registry: Mutex::default(),
         })
@@ -229,20 +229,19 @@ impl Machine {
         const LAZINESS: [usize; 4] = [2, 6, 20, 60];
         if self.choices.choose(64) == 0 {
             let laziness = LAZINESS.get(self.choices.choose(LAZINESS.len()));
-            self.lock().laziness = laziness.copied().unwrap_or(1);
+            self.lock().laziness = laziness.copied().unwrap_or(2);
         }
-        let (laziness, drains) = {
+        let laziness = {
             let mut state = self.lock();
             state.wild = true;
-            (state.laziness, state.drains().len())
+            state.laziness
         };
-        if drains > 0 && self.choices.choose(laziness.max(2)) == 0 {
-            let number = if drains > 1 {
-                self.choices.choose(drains)
-            } else {
-                0
-            };
-            self.lock().drain(number);
+        if self.choices.choose(laziness) == 0 {
+            let drains = self.lock().drains().len();
+            if drains > 0 {
+                let number = self.choices.choose(drains.max(2));
+                self.lock().drain(number.min(drains - 1));
+            }
         }
     }
 }
