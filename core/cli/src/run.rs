@@ -7,7 +7,10 @@ use std::time::Duration;
 use oxshmem_bootstrap::{Error, Launch};
 use oxshmem_topo::Policy;
 
+mod bind;
 mod program;
+
+use bind::Bind;
 
 /// Start a program as a job of several PEs on this host.
 ///
@@ -23,10 +26,11 @@ pub struct Args {
     /// Number of PEs.
     #[arg(short = 'n', long = "pes", value_name = "N", default_value = "1", value_parser = pes)]
     pes: u32,
-    /// What each PE is bound to: none, core (a core of its own while there are enough), or numa (the
-    /// CPUs of one NUMA node).
-    #[arg(long, value_name = "POLICY", default_value = "none", value_parser = policy)]
-    bind: Policy,
+    /// What each PE is bound to: none, core (a core of its own while there are enough), numa (the
+    /// CPUs of one NUMA node), or gpu or nic (those of the NUMA node nearest to its device, where
+    /// PEs have the devices in turn).
+    #[arg(long, value_name = "POLICY", default_value = "none")]
+    bind: Bind,
     /// End the job, with status 124, if it takes longer: seconds, or a number with ms, s, m or h.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
@@ -64,7 +68,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     launch.args = command.collect();
     launch.timeout = args.timeout;
     launch.tag_output = args.tag_output;
-    launch.cpu_sets = oxshmem_topo::binding(args.pes as usize, args.bind)?;
+    launch.cpu_sets = bind::cpu_sets(args.pes as usize, args.bind)?;
     match launch.run() {
         // What only the kernel can tell, such as a script whose interpreter is missing.
         Err(error) if refused(&error) => {
