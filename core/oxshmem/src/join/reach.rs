@@ -176,7 +176,8 @@ impl Means<'_> {
                 Err("the PE has not opened it".into())
             } else {
                 // More transports than that there are not.
-                u8::try_from(index).map_err(|_| "too many transports".into())
+                let index = u8::try_from(index).ok().filter(|&index| index != Way::OWN);
+                index.ok_or("too many transports".into())
             };
             all.push(Candidate {
                 name: transport.name,

@@ -44,7 +44,6 @@ pub(crate) struct Ways {
     pub gpu_atomics: Way,
 }
 
-#[allow(dead_code, reason = "the order engine is about to use it")]
 impl Ways {
     /// No way at all.
     pub(crate) const NONE: Ways = Ways {
