@@ -115,6 +115,11 @@ pub trait Domain: Send + Sync + fmt::Debug {
     /// Whether and how memory of `kind` at `peer` can be reached.
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach;
 
+    /// Whether importing this peer's regions of `kind` needs their descriptors.
+    fn wants_descriptor(&self, peer: &Peer, kind: MemoryKind) -> bool {
+        matches!(self.reach(peer, kind), Reach::Mapped { descriptor: true })
+    }
+
     /// Registers memory. Regions are numbered from 0 in the order registered.
     fn register(&self, memory: &Memory) -> Result<Box<dyn Region>>;
 

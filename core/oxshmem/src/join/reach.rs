@@ -312,8 +312,7 @@ fn share_descriptors(
                 .zip(cards)
                 .filter(|(pe, card)| {
                     let peer = peer(card, *pe as usize, transport.name);
-                    let how = transport.domain.reach(&peer, heap.kind);
-                    *pe == bootstrap.rank() || matches!(how, Reach::Mapped { descriptor: true })
+                    *pe == bootstrap.rank() || transport.domain.wants_descriptor(&peer, heap.kind)
                 })
                 .map(|(pe, _)| pe)
                 .collect();

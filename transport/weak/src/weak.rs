@@ -1,0 +1,269 @@
+//! A transport over another one, which does the worst that its declared guarantees permit.
+//!
+//! What a lane is given goes into a pool. From there operations are *performed*, through the wrapped
+//! transport's lane, in any order that the [`Settings`] leave open, puts in several pieces; completions
+//! are counted late where they mean something, early where they do not; a lane is full now and then.
+//!
+//! Under a [`Scheduler`] each of these steps is one that the scheduler takes. Elsewhere, between
+//! processes or threads that run freely, a seed decides, at each call and by a thread that looks after
+//! what a PE has left behind: everything is performed in the end.
+
+mod domain;
+mod lane;
+mod pool;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use oxshmem_transport::{
+    AtomicLevel, AtomicTable, Completion, Device, Domain, GpuFlush, Guarantees, Job, Pe, Result,
+    SignalSupport, Transport,
+};
+
+use self::domain::WeakDomain;
+use self::pool::Pool;
+use crate::choice::{Choices, Environment, Seeded};
+use crate::machine::Machine;
+use crate::scheduler::Scheduler;
+
+/// What a weak transport declares, and so what it may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Decides where no scheduler does; each PE has a sequence of its own.
+    pub seed: u64,
+    /// What it promises, about every kind of memory (but `gpu_flush`, which is the wrapped one's).
+    pub guarantees: Guarantees,
+    /// Up to how many bytes a source may be reused when `post` returns.
+    pub inline: u64,
+    /// How many operations towards one PE a lane holds.
+    pub depth: Option<u32>,
+    /// Put-with-signal as an operation, or not.
+    pub put_signal: SignalSupport,
+    /// These atomics, as far as the wrapped transport has them.
+    pub atomics: AtomicTable,
+    /// From this many operations towards a PE on, it is lost.
+    pub lose: Option<(Pe, u64)>,
+}
+
+impl Settings {
+    /// Nothing is promised.
+    #[must_use]
+    pub const fn worst(seed: u64) -> Self {
+        Settings {
+            seed,
+            guarantees: Guarantees {
+                put_put: false,
+                put_atomic: false,
+                atomic_put: false,
+                atomic_atomic: false,
+                put_get: false,
+                get_get: false,
+                across_lanes: false,
+                completion: Completion::SourceReusable,
+                gpu_flush: GpuFlush::None,
+            },
+            inline: u64::MAX,
+            depth: None,
+            put_signal: SignalSupport::Native(AtomicLevel::Cpu),
+            atomics: AtomicTable::uniform(AtomicLevel::Cpu),
+            lose: None,
+        }
+    }
+}
+
+/// A transport that wraps another. Clones share everything.
+#[derive(Clone)]
+pub struct Weak {
+    inner: Arc<dyn Transport>,
+    name: &'static str,
+    settings: Settings,
+    shared: Arc<Shared>,
+}
+
+/// What all PEs of this process share.
+pub(crate) struct Shared {
+    scheduler: Option<Arc<Scheduler>>,
+    /// Where near sides may be simulated memory.
+    machine: Option<Arc<Machine>>,
+    pools: Mutex<Pools>,
+}
+
+/// By PE, so that they come in the same order in every run; a PE of two worlds has two.
+type Pools = BTreeMap<(Pe, u64), std::sync::Weak<Pool>>;
+
+impl fmt::Debug for Weak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Weak")
+            .field("name", &self.name)
+            .field("inner", &self.inner)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Weak {
+    /// Over a transport, for PEs that run freely.
+    #[must_use]
+    pub fn over(inner: Arc<dyn Transport>, settings: Settings) -> Weak {
+        Self::with(inner, settings, None, None)
+    }
+
+    /// Over a transport, for PEs that are threads of this process and run when the scheduler says so.
+    #[must_use]
+    pub fn scheduled(
+        inner: Arc<dyn Transport>,
+        settings: Settings,
+        scheduler: &Arc<Scheduler>,
+    ) -> Weak {
+        Self::with(inner, settings, Some(Arc::clone(scheduler)), None)
+    }
+
+    /// [`scheduled`](Self::scheduled) over a simulated machine's NIC.
+    #[must_use]
+    pub fn over_machine(
+        nic: crate::Simulator,
+        settings: Settings,
+        scheduler: &Arc<Scheduler>,
+    ) -> Weak {
+        let machine = Arc::clone(nic.machine());
+        let scheduler = Some(Arc::clone(scheduler));
+        Self::with(Arc::new(nic), settings, scheduler, Some(machine))
+    }
+
+    fn with(
+        inner: Arc<dyn Transport>,
+        settings: Settings,
+        scheduler: Option<Arc<Scheduler>>,
+        machine: Option<Arc<Machine>>,
+    ) -> Weak {
+        let name = name_of(inner.name());
+        let shared = Arc::new(Shared {
+            scheduler: scheduler.clone(),
+            machine,
+            pools: Mutex::default(),
+        });
+        match scheduler {
+            Some(scheduler) => scheduler.attach(Arc::downgrade(&shared) as _),
+            None => look_after(&shared),
+        }
+        Weak {
+            inner,
+            name,
+            settings,
+            shared,
+        }
+    }
+}
+
+/// `weak(loopback)` and the like, made once each.
+fn name_of(inner: &'static str) -> &'static str {
+    static NAMES: Mutex<BTreeMap<&'static str, &'static str>> = Mutex::new(BTreeMap::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    // There are as many as there are transports.
+    names
+        .entry(inner)
+        .or_insert_with(|| Box::leak(format!("weak({inner})").into_boxed_str()))
+}
+
+/// How often what PEs left behind is looked after.
+const LOOK_AFTER: Duration = Duration::from_millis(1);
+
+/// Moves what PEs have left in their pools while they make no call.
+fn look_after(shared: &Arc<Shared>) {
+    let shared = Arc::downgrade(shared);
+    let thread = std::thread::Builder::new().name("oxshmem-weak".into());
+    // Where no thread can be had, a PE's own calls move its operations.
+    let _ = thread.spawn(move || {
+        loop {
+            std::thread::sleep(LOOK_AFTER);
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            shared.all().iter().for_each(|pool| pool.age());
+        }
+    });
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Pools> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pools of domains that are open.
+    fn all(&self) -> Vec<Arc<Pool>> {
+        let mut pools = self.lock();
+        pools.retain(|_, pool| pool.strong_count() > 0);
+        pools.values().filter_map(std::sync::Weak::upgrade).collect()
+    }
+
+    fn add(&self, pe: Pe, pool: &Arc<Pool>) {
+        let mut pools = self.lock();
+        let of_pe = pools.range((pe, 0)..=(pe, u64::MAX));
+        let number = of_pe.last().map_or(0, |((_, last), _)| last + 1);
+        pools.insert((pe, number), Arc::downgrade(pool));
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("pools", &self.lock().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Environment for Shared {
+    fn steps(&self) -> usize {
+        self.all().iter().map(|pool| pool.steps()).sum()
+    }
+
+    fn step(&self, mut number: usize) -> String {
+        for pool in self.all() {
+            let steps = pool.steps();
+            if number < steps {
+                return pool.step(number);
+            }
+            number -= steps;
+        }
+        "nothing under way".into()
+    }
+
+    fn settle(&self) {
+        self.all().iter().for_each(|pool| pool.drain());
+    }
+}
+
+// SAFETY: nothing here is mapped. Local memory is touched by the pool alone, for operations it holds:
+// it counts one as completed afterwards (or has copied the source), and a lane that is dropped takes
+// its operations out first; the wrapped lanes promise the same.
+unsafe impl Transport for Weak {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        self.inner.probe()
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        let inner = self.inner.open(device, job)?;
+        let seed = self.settings.seed ^ u64::from(job.me.0 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let choices: Arc<dyn Choices> = match &self.shared.scheduler {
+            Some(scheduler) => Arc::clone(scheduler) as _,
+            None => Arc::new(Seeded::new(seed)),
+        };
+        let pool = Arc::new(Pool::new(
+            self.name,
+            job.me,
+            self.settings,
+            choices,
+            self.shared.machine.clone(),
+        ));
+        self.shared.add(job.me, &pool);
+        let schedule = self.shared.scheduler.as_ref().map(|s| s.schedule(job.me));
+        let domain = WeakDomain::new(self.name, job.clone(), self.settings, inner, pool, schedule);
+        Ok(Arc::new(domain))
+    }
+}

@@ -1,0 +1,354 @@
+use std::any::Any;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxshmem_transport::{
+    AtomicLevel, AtomicOp, AtomicTable, Capabilities, Domain, Error, Guarantees, Job, Lane, Limits,
+    Memory, MemoryKind, Op, Pe, Peer, Reach, Region, RegionId, Remote, RemoteRegion, Result,
+    Schedule, SignalSupport, Width,
+};
+
+use super::Settings;
+use super::lane::WeakLane;
+use super::pool::Pool;
+
+/// One PE's weak transport.
+pub(super) struct WeakDomain {
+    settings: Settings,
+    inner: Arc<dyn Domain>,
+    pool: Arc<Pool>,
+    checks: Arc<Checks>,
+    schedule: Option<Arc<dyn Schedule>>,
+}
+
+/// All that can be wrong with an operation, found before the pool takes it.
+pub(super) struct Checks {
+    name: &'static str,
+    job: Job,
+    capabilities: Capabilities,
+    lose: Option<(Pe, u64)>,
+    state: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    closed: bool,
+    lost: HashSet<Pe>,
+    /// Operations taken towards each PE.
+    taken: HashMap<Pe, u64>,
+    regions: HashMap<(Pe, RegionId), u64>,
+}
+
+impl fmt::Debug for WeakDomain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakDomain")
+            .field("inner", &self.inner)
+            .field("pool", &self.pool)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Checks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checks")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl WeakDomain {
+    pub(super) fn new(
+        name: &'static str,
+        job: Job,
+        settings: Settings,
+        inner: Arc<dyn Domain>,
+        pool: Arc<Pool>,
+        schedule: Option<Arc<dyn Schedule>>,
+    ) -> Self {
+        let of = inner.capabilities();
+        let limits = |limits: Limits| Limits {
+            inline: limits.unregistered.min(limits.max).min(settings.inline),
+            ..limits
+        };
+        let signal = of.atomics.level(AtomicOp::Set, Width::W64);
+        let put_signal = match settings.put_signal {
+            // A signal is performed as an atomic, at whatever level that is.
+            SignalSupport::Native(_) if signal != AtomicLevel::None => {
+                SignalSupport::Native(signal)
+            }
+            _ => SignalSupport::None,
+        };
+        let capabilities = Capabilities {
+            put: limits(of.put),
+            get: Limits {
+                inline: 0,
+                ..of.get
+            },
+            put_signal,
+            atomics: both(&of.atomics, &settings.atomics),
+            memory: of.memory,
+            depth: settings.depth,
+            wire_up: of.wire_up,
+            passive_target: of.passive_target,
+        };
+        WeakDomain {
+            settings,
+            inner,
+            pool,
+            checks: Arc::new(Checks {
+                name,
+                job,
+                capabilities,
+                lose: settings.lose,
+                state: Mutex::default(),
+            }),
+            schedule,
+        }
+    }
+}
+
+/// The lesser of two tables' levels.
+fn both(one: &AtomicTable, other: &AtomicTable) -> AtomicTable {
+    let mut table = AtomicTable::uniform(AtomicLevel::None);
+    for op in AtomicOp::ALL {
+        for width in Width::ALL {
+            let level = one.level(op, width).min(other.level(op, width));
+            table = table.with(op, width, level);
+        }
+    }
+    table
+}
+
+impl Domain for WeakDomain {
+    fn capabilities(&self) -> &Capabilities {
+        &self.checks.capabilities
+    }
+
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
+        let inner = self.inner.guarantees(kind)?;
+        Some(Guarantees {
+            gpu_flush: inner.gpu_flush,
+            ..self.settings.guarantees
+        })
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.inner.address()
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        match self.inner.reach(peer, kind) {
+            Reach::None(why) => Reach::None(why),
+            Reach::Wire | Reach::Mapped { .. } => Reach::Wire,
+        }
+    }
+
+    fn wants_descriptor(&self, peer: &Peer, kind: MemoryKind) -> bool {
+        self.inner.wants_descriptor(peer, kind)
+    }
+
+    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
+        self.inner.register(memory)
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        let inner = self.inner.import(peer, region, key, descriptor)?;
+        let known = (peer.pe, region);
+        self.checks.lock().regions.insert(known, inner.len() as u64);
+        Ok(Arc::new(Unmapped(inner)))
+    }
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        self.checks.open()?;
+        let number = self.pool.add_lane(self.inner.lane()?);
+        Ok(Box::new(WeakLane {
+            pool: Arc::clone(&self.pool),
+            checks: Arc::clone(&self.checks),
+            number,
+        }))
+    }
+
+    fn make_visible(&self, kind: MemoryKind) -> Result<()> {
+        self.inner.make_visible(kind)
+    }
+
+    fn schedule(&self) -> Option<Arc<dyn Schedule>> {
+        self.schedule.clone()
+    }
+
+    fn peer_lost(&self, pe: Pe) {
+        self.checks.lock().lost.insert(pe);
+        self.pool.forget(pe);
+        self.inner.peer_lost(pe);
+    }
+
+    fn shutdown(&self) {
+        self.checks.lock().closed = true;
+        self.inner.shutdown();
+    }
+}
+
+impl Checks {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn open(&self) -> Result<()> {
+        match self.lock().closed {
+            true => Err(Error::Closed {
+                transport: self.name,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses what can never be done.
+    pub(super) fn check(&self, pe: Pe, op: &Op) -> Result<()> {
+        self.open()?;
+        let transport = self.name;
+        if pe.0 >= self.job.size {
+            let why = format!("the job has {} PEs", self.job.size);
+            return Err(Error::Unreachable { transport, pe, why });
+        }
+        let mut known = self.lock();
+        if let Some((whom, after)) = self.lose
+            && whom == pe
+            && known.taken.get(&pe).is_some_and(|taken| *taken >= after)
+        {
+            known.lost.insert(pe);
+        }
+        if known.lost.contains(&pe) {
+            return Err(Error::PeerLost { transport, pe });
+        }
+        self.check_op(&known, pe, op)?;
+        *known.taken.entry(pe).or_default() += 1;
+        Ok(())
+    }
+
+    fn check_op(&self, known: &Known, pe: Pe, op: &Op) -> Result<()> {
+        let caps = &self.capabilities;
+        let unsupported = |what: String| Error::Unsupported {
+            transport: self.name,
+            what,
+        };
+        let transfer = |what: &str, len: usize, limits: &Limits| {
+            if len as u64 > limits.max {
+                return Err(unsupported(format!("a {what} of {len} bytes")));
+            }
+            Ok(())
+        };
+        match op {
+            Op::Put { from, to } => {
+                transfer("put", from.len, &caps.put)?;
+                self.check_far(known, pe, *to, from.len as u64, caps.put.align, "a put")
+            }
+            Op::Get { into, from } => {
+                transfer("get", into.len, &caps.get)?;
+                self.check_far(known, pe, *from, into.len as u64, caps.get.align, "a get")
+            }
+            Op::PutSignal {
+                from, to, signal, ..
+            } => {
+                if caps.put_signal == SignalSupport::None {
+                    return Err(unsupported("put-with-signal".into()));
+                }
+                transfer("put-with-signal", from.len, &caps.put)?;
+                let len = from.len as u64;
+                self.check_far(known, pe, *to, len, caps.put.align, "a put")?;
+                self.check_far(known, pe, *signal, 8, 8, "a signal")
+            }
+            Op::Atomic {
+                op,
+                width,
+                on,
+                fetch,
+                ..
+            } => {
+                if caps.atomics.level(*op, *width) == AtomicLevel::None {
+                    return Err(unsupported(format!("atomic {op} of {width} bits")));
+                }
+                let bytes = width.bytes() as u64;
+                if let Some(into) = fetch {
+                    if into.len != width.bytes() {
+                        let what = format!("a fetch of {width} bits into {} bytes", into.len);
+                        return Err(unsupported(what));
+                    }
+                    if !into.addr.addr().is_multiple_of(width.bytes()) {
+                        return Err(Error::Misaligned {
+                            transport: self.name,
+                            what: "where an atomic's old value goes",
+                            offset: into.addr.addr() as u64,
+                            align: bytes,
+                        });
+                    }
+                }
+                self.check_far(known, pe, *on, bytes, bytes, "an atomic")
+            }
+            Op::Flush => Ok(()),
+            other => Err(unsupported(format!("{other:?}"))),
+        }
+    }
+
+    fn check_far(
+        &self,
+        known: &Known,
+        pe: Pe,
+        at: Remote,
+        len: u64,
+        align: u64,
+        what: &'static str,
+    ) -> Result<()> {
+        let transport = self.name;
+        let Some(&region) = known.regions.get(&(pe, at.region)) else {
+            return Err(Error::UnknownRegion {
+                transport,
+                region: at.region.0,
+                pe,
+            });
+        };
+        if at.offset.checked_add(len).is_none_or(|end| end > region) {
+            return Err(Error::OutOfRange {
+                transport,
+                offset: at.offset,
+                len,
+                region,
+            });
+        }
+        if !at.offset.is_multiple_of(align) {
+            return Err(Error::Misaligned {
+                transport,
+                what,
+                offset: at.offset,
+                align,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A peer's region that lanes alone reach.
+#[derive(Debug)]
+struct Unmapped(Arc<dyn RemoteRegion>);
+
+impl RemoteRegion for Unmapped {
+    fn mapped(&self) -> Option<NonNull<u8>> {
+        None
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
+        self.0.keep_alive()
+    }
+}
