@@ -22,7 +22,10 @@ type Wrapper = (
     fn(Arc<dyn Transport>, seed: u64) -> Arc<dyn Transport>,
 );
 
-const WRAPPERS: &[Wrapper] = &[];
+const WRAPPERS: &[Wrapper] = &[("weak", |inner, seed| {
+    let settings = oxshmem_weak::Settings::worst(seed);
+    Arc::new(oxshmem_weak::Weak::over(inner, settings))
+})];
 
 /// Those of `all` that `wanted` names, in its order.
 pub(crate) fn select(
@@ -153,6 +156,20 @@ mod tests {
             let why = named(text).unwrap_err();
             assert!(why.contains(words), "{text}: {why}");
         }
+    }
+
+    #[test]
+    fn weak_is_there_for_who_asks_and_for_nobody_else() {
+        let names = |wanted: Option<&str>| -> Vec<&str> {
+            let wanted = wanted.map(|text| Spec::parse_list(text).unwrap());
+            let made = select(built_in(), wanted.as_deref(), 7).unwrap();
+            made.iter().map(|transport| transport.name()).collect()
+        };
+        assert_eq!(names(None), ["loopback"]);
+        assert_eq!(
+            names(Some("weak(loopback), loopback")),
+            ["weak(loopback)", "loopback"]
+        );
     }
 
     #[test]

@@ -140,6 +140,18 @@ fn info_explains_a_pair_or_all_each_answer_once() {
 }
 
 #[test]
+fn a_wrapped_transport_is_named_with_what_it_goes_around() {
+    let mut explain = command(&["run", "-n", "2", BINARY, "info", "--explain"]);
+    explain.env("OXSHMEM_TRANSPORT", "weak(loopback)");
+    let (status, text, stderr) = outcome(explain.env("OXSHMEM_SEED", "7"));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(
+        text.contains("PE 0-1 to PE 0-1\n") && text.contains("weak(loopback): chosen: lane"),
+        "{text}"
+    );
+}
+
+#[test]
 fn info_explains_no_pe_that_there_is_not() {
     let (status, stdout, stderr) = run(&["run", "-n", "3", BINARY, "info", "--explain", "1", "3"]);
     assert_eq!(status, Some(1), "{stdout}");
