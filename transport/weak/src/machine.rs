@@ -173,25 +173,6 @@ impl Machine {
         }
     }
 
-    /// Where this PE's CPU saw an older value than the newest, it has waited long enough to see that
-    /// one. `false` if there is no such place: looking again shows nothing new.
-    pub fn catch_up(&self, pe: Pe) -> bool {
-        let mut state = self.lock();
-        let Some(cpu) = state.cpus.get_mut(pe.index()) else {
-            return false;
-        };
-        let mut any = false;
-        for id in std::mem::take(&mut cpu.behind) {
-            if let Some(cell) = state.cell(id)
-                && cell.is_behind(pe)
-            {
-                cell.read(pe, 0);
-                any = true;
-            }
-        }
-        any
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         // What the mutex guards is whole whenever it is free, so poison means nothing.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -246,15 +227,28 @@ impl Machine {
     }
 }
 
+/// Stores that drain; where none can, CPUs that come to see what they have seen an older value of, so
+/// that nobody waits for ever.
 impl Environment for Machine {
     fn steps(&self) -> usize {
-        self.lock().drains().len()
+        let mut state = self.lock();
+        match state.drains().len() {
+            0 => state.behind().len(),
+            drains => drains,
+        }
     }
 
     fn step(&self, number: usize) -> String {
-        match self.lock().drain(number) {
-            Some(said) => said,
-            None => "nothing to drain".into(),
+        let mut state = self.lock();
+        if let Some(said) = state.drain(number) {
+            return said;
+        }
+        match state.behind().get(number) {
+            Some(&pe) => {
+                state.catch_up(pe);
+                format!("CPU {pe} comes to see what it saw an older value of")
+            }
+            None => "nothing moves".into(),
         }
     }
 
@@ -355,6 +349,29 @@ impl State {
         Some(format!(
             "CPU {pe} drains its store to {kind} memory of PE {to}, byte {byte}"
         ))
+    }
+
+    /// The CPUs that have seen an older value than the newest somewhere, and nothing newer since.
+    fn behind(&mut self) -> Vec<Pe> {
+        let mut all = Vec::new();
+        for pe in (0..self.cpus.len() as u32).map(Pe) {
+            let cells = self.cpus.get(pe.index()).map(|cpu| cpu.behind.clone());
+            let mut cells = cells.into_iter().flatten();
+            if cells.any(|id| self.cell(id).is_some_and(|cell| cell.is_behind(pe))) {
+                all.push(pe);
+            }
+        }
+        all
+    }
+
+    /// The CPU sees the newest value where it saw an older one. Nothing else becomes known to it.
+    fn catch_up(&mut self, pe: Pe) {
+        let cells = self.cpus.get_mut(pe.index()).map(|cpu| &mut cpu.behind);
+        for id in cells.map(std::mem::take).unwrap_or_default() {
+            if let Some(cell) = self.cell(id) {
+                cell.read(pe, 0);
+            }
+        }
     }
 
     /// This CPU's stores are performed, oldest first.

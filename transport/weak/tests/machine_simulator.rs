@@ -392,7 +392,6 @@ impl Choices for Last {
 #[derive(Debug, Default)]
 struct Counting {
     points: AtomicU32,
-    idles: AtomicU32,
 }
 
 impl Schedule for Counting {
@@ -401,13 +400,12 @@ impl Schedule for Counting {
     }
 
     fn idle(&self) -> bool {
-        self.idles.fetch_add(1, Ordering::Relaxed);
         false
     }
 }
 
 #[test]
-fn each_access_is_a_point_and_who_idles_sees_the_newest_value_first() {
+fn each_access_is_a_point() {
     let machine = Machine::new(2, Arc::new(Last));
     let counting = Arc::new(Counting::default());
     let given = Arc::clone(&counting);
@@ -422,18 +420,10 @@ fn each_access_is_a_point_and_who_idles_sees_the_newest_value_first() {
     cpu.update(0, Width::W64, AtomicOp::Add, (1, 0), Ordering::Relaxed);
     assert_eq!(points(), 4);
 
-    let schedule = pair.domains[0].schedule().unwrap();
-    assert!(!schedule.idle(), "nothing is behind");
-    assert_eq!(counting.idles.swap(0, Ordering::Relaxed), 1);
-    let mut lane = pair.domains[0].lane().unwrap();
-    let mut value = 3;
-    post(&mut *lane, Pe(1), put(private(&mut value), 256));
-    lane.progress().unwrap();
-    let look = || cpu.load_word(256, Width::W64, Ordering::Relaxed);
-    assert_eq!(look(), 0);
-    assert!(schedule.idle());
-    assert_eq!(counting.idles.load(Ordering::Relaxed), 0);
-    assert_eq!(look(), 3);
+    assert!(
+        !pair.domains[0].schedule().unwrap().idle(),
+        "it is the one that was given"
+    );
 }
 
 #[test]

@@ -300,6 +300,8 @@ impl State {
             }
             if back > 0 {
                 own.behind.insert(part.cell);
+            } else {
+                own.behind.remove(&part.cell);
             }
         }
         merged(value, stored, mask)

@@ -74,25 +74,3 @@ impl Accessor for Cpu {
         self.machine.fence(self.me, order);
     }
 }
-
-/// The schedule of a PE that may wait for what its CPU has not seen yet.
-#[derive(Debug)]
-pub(super) struct Patient {
-    pub(super) machine: Arc<Machine>,
-    pub(super) me: Pe,
-    pub(super) schedule: Arc<dyn Schedule>,
-}
-
-impl Schedule for Patient {
-    fn point(&self) {
-        self.schedule.point();
-    }
-
-    fn idle(&self) -> bool {
-        if self.machine.catch_up(self.me) {
-            self.schedule.point();
-            return true;
-        }
-        self.schedule.idle()
-    }
-}

@@ -11,7 +11,7 @@ use oxshmem_transport::{
 };
 
 use super::Simulator;
-use super::cpu::{Cpu, Patient};
+use super::cpu::Cpu;
 use super::lane::SimulatedLane;
 use super::wire::{packed, unpacked};
 use crate::machine::Storage;
@@ -188,11 +188,7 @@ impl Domain for SimulatedDomain {
 
     fn schedule(&self) -> Option<Arc<dyn Schedule>> {
         let schedules = self.simulator.schedules.as_ref()?;
-        Some(Arc::new(Patient {
-            machine: Arc::clone(&self.simulator.machine),
-            me: self.job.me,
-            schedule: schedules(self.job.me),
-        }))
+        Some(schedules(self.job.me))
     }
 
     fn peer_lost(&self, pe: Pe) {
