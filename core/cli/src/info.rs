@@ -2,10 +2,12 @@
 
 mod explain;
 mod machine;
+mod topology;
 mod transports;
 mod variables;
 mod world;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use oxshmem::World;
@@ -27,6 +29,13 @@ pub struct Args {
     /// why each better one was refused; without numbers, for all, each answer once.
     #[arg(long, num_args = 0..=2, value_names = ["PE", "PEER"])]
     explain: Option<Vec<usize>>,
+    /// Show only the machine, as a tree with its NICs and GPUs: this one, or the one that
+    /// OXSHMEM_TOPOLOGY describes.
+    #[arg(long, conflicts_with_all = ["json", "explain"])]
+    topology: bool,
+    /// Draw the machine, and a line from each PE of this host to the NIC that it chose; - is stdout.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "explain"])]
+    svg: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -37,6 +46,9 @@ Examples:
   oxshmem run -n 4 oxshmem info           routes between 4 PEs, with reasons
   oxshmem run -n 2 --bind core oxshmem info
   oxshmem run -n 4 oxshmem info --explain 0 3
+  oxshmem info --topology                 packages, NUMA nodes, PCI, NICs, GPUs
+  OXSHMEM_TOPOLOGY=other.xml oxshmem info --topology
+  oxshmem run -n 8 oxshmem info --svg machine.svg
   oxshmem info --json | jq .variables     every setting";
 
 /// All there is to tell.
@@ -71,6 +83,9 @@ impl<T, E: ToString> From<Result<T, E>> for Known<T> {
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(pair) = &args.explain {
         return explain::main(pair, args.json);
+    }
+    if args.topology || args.svg.is_some() {
+        return topology::main(args.topology, args.svg.as_deref());
     }
     let world = match join() {
         Ok(None) => return Ok(ExitCode::SUCCESS),

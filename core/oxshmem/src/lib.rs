@@ -65,6 +65,7 @@ mod statics;
 mod sym;
 mod sync;
 pub mod testing;
+mod topology;
 mod wait;
 mod wait_until;
 mod wire;
@@ -84,6 +85,7 @@ pub use routes::{Considered, Explanation, Route};
 pub use signal::SignalOp;
 pub use statics::Static;
 pub use sym::Sym;
+pub use topology::{OpenDevice, described_topology};
 pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};
 

@@ -100,7 +100,7 @@ pub(crate) struct Routes {
     whys: Box<[Whys]>,
     reasons: Reasons,
     /// By the index of the opened transport.
-    opened: Box<[Named]>,
+    pub opened: Box<[Named]>,
     /// Whether there is symmetric GPU memory.
     gpu: bool,
 }

@@ -189,6 +189,75 @@ fn what_is_asked_of_routes_and_is_not_there_is_told_with_what_is() {
     }
 }
 
+fn fixture(name: &str) -> String {
+    format!(
+        "{}/../../topo/fixtures/{name}.xml",
+        env!("CARGO_MANIFEST_DIR")
+    )
+}
+
+#[test]
+fn info_prints_the_tree_of_this_machine_or_another_once() {
+    let text = stdout_of(&["run", "-n", "2", BINARY, "info", "--topology"]);
+    assert_eq!(text.matches("NUMA node 0").count(), 1, "{text}");
+
+    let mut other = command(&["info", "--topology"]);
+    let (status, text, stderr) = outcome(other.env("OXSHMEM_TOPOLOGY", fixture("dgx-like")));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(text.contains("gpu2") && text.contains("mlx5_2"), "{text}");
+}
+
+#[test]
+fn info_draws_the_machine_to_a_file_or_stdout() {
+    let name = format!("oxshmem-info-{}.svg", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let path = file.to_str().unwrap();
+    let mut draw = command(&[
+        "run",
+        "-n",
+        "2",
+        BINARY,
+        "info",
+        "--topology",
+        "--svg",
+        path,
+    ]);
+    let (status, text, stderr) = outcome(draw.env("OXSHMEM_TOPOLOGY", fixture("nvlink-pairs")));
+    assert_eq!(status, Some(0), "{stderr}");
+    let drawing = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(text.contains("gpu3") && drawing.contains("gpu3"), "{text}");
+    // No transport has a NIC here, so none was chosen.
+    assert!(drawing.starts_with("<svg") && !drawing.contains("class=\"route\""));
+
+    assert!(stdout_of(&["info", "--svg", "-"]).ends_with("</svg>\n"));
+}
+
+#[test]
+fn a_machine_that_cannot_be_shown_says_why() {
+    for (args, value, words) in [
+        (&["--topology"][..], "/no/such/file.xml", "OXSHMEM_TOPOLOGY"),
+        (&["--topology"], "/dev/null", "lstopo"),
+        (&["--svg", "-"], "/dev/zero", "longer than"),
+        (
+            &["--svg", "/no/such/folder/x.svg"],
+            "",
+            "/no/such/folder/x.svg",
+        ),
+        (&["--svg", "-", "--topology"], "", "give --svg a file"),
+    ] {
+        let mut show = command(&[&["info"], args].concat());
+        if !value.is_empty() {
+            show.env("OXSHMEM_TOPOLOGY", value);
+        }
+        let (status, stdout, stderr) = outcome(&mut show);
+        assert_eq!((status, stdout.as_str()), (Some(1), ""), "{stderr}");
+        assert!(stderr.contains(words), "{args:?}: {stderr}");
+    }
+    let (status, _, stderr) = run(&["info", "--json", "--topology"]);
+    assert_eq!(status, Some(2), "{stderr}");
+}
+
 #[test]
 fn a_closed_output_is_no_failure() {
     let script = format!("{BINARY} info | head -n 1; echo ${{PIPESTATUS[0]}}");

@@ -1,7 +1,5 @@
 //! Finding the transports' devices, choosing among several, and opening.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +13,7 @@ use super::reach::Unavailable;
 use crate::routes::devices::{Anchor, Decided, Offer, decide, distance, offers};
 use crate::routes::{Named, Nics};
 use crate::wire::Opened;
-use crate::{Error, Result};
+use crate::{Error, Result, topology};
 
 /// Every transport that may be used, on the way to being opened.
 pub(super) struct Found {
@@ -47,9 +45,6 @@ pub(super) struct Doors {
     pub unavailable: Vec<Unavailable>,
 }
 
-/// More than a description of any host.
-const LARGEST_XML: u64 = 64 << 20;
-
 impl Found {
     /// Asks every transport for its devices and opens those that leave no choice.
     pub(super) fn look(
@@ -76,7 +71,7 @@ impl Found {
             .collect();
         let choice = slots.iter().any(|s| matches!(s.state, State::Several(..)));
         let (topology, unknown) = match described {
-            Some(file) => (Some(read_topology(file)?), None),
+            Some(file) => (Some(topology::read(file)?), None),
             None if choice => match Topology::discover() {
                 Ok(topology) => (Some(topology), None),
                 Err(error) => (None, Some(error.to_string())),
@@ -310,25 +305,4 @@ fn setting(nics: &Nics, why: String) -> Error {
     let (name, value) = nics.setting();
     let name = name.into();
     Error::Config { name, value, why }
-}
-
-/// The machine that `OXSHMEM_TOPOLOGY` describes.
-fn read_topology(file: &Path) -> Result<Topology> {
-    let refuse = |why: String| Error::Config {
-        name: "OXSHMEM_TOPOLOGY".into(),
-        value: file.display().to_string(),
-        why,
-    };
-    let mut text = String::new();
-    let read =
-        File::open(file).and_then(|file| file.take(LARGEST_XML + 1).read_to_string(&mut text));
-    match read {
-        Err(error) => Err(refuse(format!(
-            "{error}; name a file that lstopo has written"
-        ))),
-        Ok(length) if length as u64 > LARGEST_XML => Err(refuse(format!(
-            "longer than {LARGEST_XML} bytes; name a file that lstopo has written"
-        ))),
-        Ok(_) => Topology::from_xml(&text).map_err(|error| refuse(error.to_string())),
-    }
 }

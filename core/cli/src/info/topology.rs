@@ -1,0 +1,172 @@
+//! `oxshmem info --topology` and `--svg`: the machine and its devices, and which of them PEs chose.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use oxshmem::{Result, World};
+use oxshmem_topo::{CpuSet, DrawnRoute, End, Topology, svg};
+use serde::{Deserialize, Serialize};
+
+use super::shown_by_another;
+use crate::gather::gather;
+use crate::output;
+use crate::perf::allowed_cpus;
+
+/// What one PE tells: by what it chose devices, and which it chose.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    host: String,
+    cpus: String,
+    devices: Vec<String>,
+}
+
+/// Prints the tree, or writes the drawing to a file (`-` is stdout), or both.
+pub fn main(tree: bool, drawing: Option<&Path>) -> anyhow::Result<ExitCode> {
+    // A tree needs no world.
+    if drawing.is_none() && shown_by_another() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let to_stdout = |file: &Path| file == Path::new("-");
+    anyhow::ensure!(
+        !(tree && drawing.is_some_and(to_stdout)),
+        "--topology and --svg - would both go to stdout; give --svg a file"
+    );
+    let described = oxshmem::described_topology()?;
+    let told = match drawing {
+        None => Vec::new(),
+        Some(_) => match join()? {
+            None => return Ok(ExitCode::SUCCESS),
+            Some(told) => told,
+        },
+    };
+    let topology = match described {
+        Some(topology) => topology,
+        None => Topology::discover()?,
+    };
+    if tree {
+        output::print(&topology.to_string())?;
+    }
+    match drawing {
+        None => {}
+        Some(file) if to_stdout(file) => output::print(&draw(&topology, &told))?,
+        Some(file) => std::fs::write(file, draw(&topology, &told))
+            .with_context(|| format!("cannot write the drawing to {}", file.display()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// On PE 0, what each PE tells; none on the others.
+fn join() -> Result<Option<Vec<Told>>> {
+    let world = World::init()?;
+    let me = world.my_pe();
+    let mine = Told {
+        host: world.hosts().get(me).cloned().unwrap_or_default(),
+        cpus: allowed_cpus(),
+        devices: world.devices().into_iter().map(|d| d.device).collect(),
+    };
+    // Strings and lists: there is nothing in it that JSON cannot say.
+    let told = gather(&world, &serde_json::to_string(&mine).unwrap_or_default())?;
+    world.finalize()?;
+    let read = |told: &String| serde_json::from_str(told).ok();
+    Ok((me == 0).then(|| told.iter().filter_map(read).collect()))
+}
+
+/// Lines from each PE on PE 0's host, which is the one drawn, to the NICs that it chose: from its
+/// GPU, where it has one, else from its CPUs. PEs with the same ends share a line.
+fn draw(topology: &Topology, told: &[Told]) -> String {
+    let host = told.first().map(|first| &first.host);
+    let sets: Vec<CpuSet> = told
+        .iter()
+        .map(|told| told.cpus.parse().unwrap_or_default())
+        .collect();
+    let mut lines: Vec<(End<'_>, End<'_>, Vec<usize>)> = Vec::new();
+    let here = told.iter().zip(&sets).enumerate();
+    for (pe, (told, cpus)) in here.filter(|(_, (told, _))| Some(&told.host) == host) {
+        let devices = || told.devices.iter().map(String::as_str);
+        let gpu = devices().find_map(|device| topology.gpu(device));
+        let from = gpu.map_or(End::from(cpus), End::from);
+        for nic in devices().filter_map(|device| topology.nic(device)) {
+            let to = End::from(nic);
+            match lines
+                .iter_mut()
+                .find(|line| same(line.0, from) && same(line.1, to))
+            {
+                Some((.., pes)) => pes.push(pe),
+                None => lines.push((from, to, vec![pe])),
+            }
+        }
+    }
+    let labels: Vec<String> = lines
+        .iter()
+        .map(|(.., pes)| format!("PE {}", super::world::ranges(pes)))
+        .collect();
+    let routes: Vec<DrawnRoute<'_>> = lines
+        .iter()
+        .zip(&labels)
+        .map(|(&(from, to, _), label)| DrawnRoute { from, to, label })
+        .collect();
+    svg(topology, &routes)
+}
+
+fn same(one: End<'_>, other: End<'_>) -> bool {
+    match (one, other) {
+        (End::Gpu(one), End::Gpu(other)) => one.name == other.name,
+        (End::Nic(one), End::Nic(other)) => one.name == other.name,
+        (End::Cpus(one), End::Cpus(other)) => one == other,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem_topo::fixtures;
+
+    fn told(host: &str, cpus: &str, devices: &[&str]) -> Told {
+        Told {
+            host: host.into(),
+            cpus: cpus.into(),
+            devices: devices.iter().map(|d| (*d).into()).collect(),
+        }
+    }
+
+    /// The labels at routes, in order.
+    fn labels(drawing: &str) -> Vec<&str> {
+        let lines = drawing
+            .lines()
+            .filter(|line| line.starts_with(r#"<g class="route">"#));
+        lines
+            .filter_map(|line| {
+                let (line, _) = line.rsplit_once("</text>")?;
+                line.rsplit_once('>').map(|(_, label)| label)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_pe_of_this_host_has_a_line_to_its_nic() {
+        let host = Topology::from_xml(fixtures::DGX_LIKE).unwrap();
+        let all = host.machine.cpus.to_string();
+        let drawing = draw(
+            &host,
+            &[
+                told("a", &all, &["memory", "gpu0", "mlx5_0:1"]),
+                told("a", &all, &["memory", "gpu1", "mlx5_1:1"]),
+                told("a", &all, &["memory", "mlx5_2"]),
+                told("b", &all, &["memory", "gpu0", "mlx5_0:1"]),
+                told("a", &all, &["memory", "mlx5_2"]),
+            ],
+        );
+        assert_eq!(labels(&drawing), ["PE 0", "PE 1", "PE 2,4"]);
+    }
+
+    #[test]
+    fn without_nics_there_are_no_lines() {
+        let host = Topology::from_xml(fixtures::NO_NICS).unwrap();
+        let all = host.machine.cpus.to_string();
+        let drawing = draw(&host, &[told("a", &all, &["memory"])]);
+        assert!(drawing.starts_with("<svg") && drawing.ends_with("</svg>\n"));
+        assert!(labels(&drawing).is_empty());
+    }
+}
