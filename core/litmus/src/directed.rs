@@ -15,6 +15,8 @@ use crate::run::{Prepared, order};
 /// A simulated machine, and who decides what happens on it.
 #[derive(Clone)]
 pub struct Machine {
+    /// What it is, for a reader.
+    pub name: &'static str,
     /// Decides.
     pub scheduler: Arc<Scheduler>,
     /// Makes the worlds of its PEs.
@@ -24,6 +26,7 @@ pub struct Machine {
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
+            .field("name", &self.name)
             .field("scheduler", &self.scheduler)
             .finish_non_exhaustive()
     }
@@ -34,52 +37,53 @@ impl fmt::Debug for Machine {
 pub struct Search {
     /// The first run's seed; each has the next.
     pub seed: u64,
-    /// At least so many runs.
+    /// At least so many runs on each machine.
     pub least: u64,
-    /// At most so many, if not every allowed outcome was seen.
+    /// At most so many on each, while an allowed outcome was not seen.
     pub most: u64,
 }
 
-/// Runs a program on a machine made by `machine` until every allowed outcome was seen, and at least
-/// as often as `search` says. A forbidden outcome ends it, and the report says by what shortest
-/// schedule it comes about.
+/// Runs a program on each of some machines, one after the other: at least as often as `search` says
+/// on each, and longer while an allowed outcome was not seen. A forbidden outcome ends it, and the
+/// report says by what shortest schedule it comes about.
+///
+/// Machines differ in what they promise, and so in what they can show: where a lane keeps no order a
+/// fence has to complete what it orders, where it keeps all a fence costs nothing.
 ///
 /// # Errors
 ///
 /// Whatever a call of the program fails with, but for a deadlock, which is an outcome.
 pub fn search(
-    machine: &Machine,
+    machines: &[Machine],
     program: &Program,
     outcomes: &Outcomes<'_>,
     search: Search,
 ) -> Result<Report> {
     let mut report = Report::new(program, outcomes);
-    let mut seed = search.seed;
-    let mut found: Option<(Outcome, Trace)> = None;
-    runs(machine, program, outcomes, |last| {
-        if let Some((outcome, trace)) = last
-            && report.count(outcome)
-        {
-            found = Some((outcome.clone(), trace.clone()));
-            return None;
+    for machine in machines {
+        let (mut seed, before) = (search.seed, report.runs);
+        let mut found: Option<(Outcome, Trace)> = None;
+        runs(machine, program, outcomes, |last| {
+            if let Some((outcome, trace)) = last
+                && report.count(outcome)
+            {
+                found = Some((outcome.clone(), trace.clone()));
+                return None;
+            }
+            let runs = report.runs - before;
+            let enough = report.is_complete() && runs >= search.least;
+            if enough || runs >= search.most {
+                return None;
+            }
+            let plan = Plan::Random(seed);
+            seed += 1;
+            Some(plan)
+        })?;
+        if let Some((outcome, trace)) = found {
+            let how = explain(machine, program, outcomes, trace, seed - 1)?;
+            report.explain(&outcome, how);
+            return Ok(report);
         }
-        let enough = report.is_complete() && report.runs >= search.least;
-        if enough || report.runs >= search.most {
-            return None;
-        }
-        let plan = Plan::Random(seed);
-        seed += 1;
-        Some(plan)
-    })?;
-    if let Some((outcome, trace)) = found {
-        let how = explain(
-            machine,
-            program,
-            outcomes,
-            trace,
-            search.seed + report.runs - 1,
-        )?;
-        report.explain(&outcome, how);
     }
     Ok(report)
 }
@@ -124,7 +128,8 @@ fn explain(
     failure?;
     let decisions: Vec<String> = smallest.iter().map(u32::to_string).collect();
     let mut how = vec![format!(
-        "seed {seed}; shortest schedule: {}",
+        "on {}, seed {seed}; shortest schedule: {}",
+        machine.name,
         if decisions.is_empty() {
             "the tame one".into()
         } else {

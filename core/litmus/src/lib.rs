@@ -72,6 +72,7 @@ mod events;
 pub mod free;
 pub mod library;
 mod machine;
+pub mod machines;
 pub mod model;
 mod outcome;
 mod parse;

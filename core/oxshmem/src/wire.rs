@@ -228,7 +228,8 @@ impl World {
             Class::Put => ways.copies(kind),
             Class::Atomic => ways.atomics(kind),
         };
-        if let (Way::Mapped(_), MemoryKind::Host) = (way, kind) {
+        let own = pe == self.my_pe() && way != Way::None;
+        if kind == MemoryKind::Host && (own || way.is_mapped()) {
             let simulation = self.inner.simulation.as_ref();
             if let Some(place) = simulation.and_then(|s| s.at(pe, sym.offset(), sym.bytes())) {
                 return Ok(Path::Near(Place::Simulated(place)));
@@ -236,7 +237,8 @@ impl World {
             if let Some(span) = self.peers.span(sym, pe) {
                 return Ok(Path::Near(Place::Real(span)));
             }
-            if way.transport().is_none() && pe == self.my_pe() {
+            // A PE's own memory needs no transport: what lanes do to it is coherent with its CPU.
+            if own {
                 return Ok(Path::Near(self.own(sym)));
             }
         }
@@ -423,9 +425,7 @@ impl World {
         let mapped = self.inner.simulation.is_some() || !self.inner.config.check;
         for (index, via) in wire.transports.iter().enumerate() {
             for (pe, classes) in via.to_order(wire.context()) {
-                // This PE's stores to its own memory come before its later operations to any PE.
-                let own = pe == self.my_pe();
-                if own || !via.keeps(classes, wire.may_follow(index, pe)) {
+                if !via.keeps(classes, wire.may_follow(index, pe)) {
                     if self.inserts(Inserted::FenceLane) {
                         self.flush(call, via, pe)?;
                     }

@@ -1,0 +1,85 @@
+//! The simulated machines that programs run on.
+
+use std::sync::Arc;
+
+use oxshmem::{Builder, World};
+use oxshmem_transport::{Completion, GpuFlush, Guarantees, Transport};
+use oxshmem_weak::{Scheduler, Settings, Simulator, Weak};
+
+use crate::directed::Machine;
+use crate::program::MemoryModel;
+
+/// Bytes of each PE's heap: the library's own words, and a program's few.
+const HEAP: usize = 1 << 20;
+
+/// What one reliable connection to each PE promises, as InfiniBand's and RoCE's do.
+pub const IN_ORDER: Guarantees = Guarantees {
+    put_put: true,
+    put_atomic: true,
+    atomic_put: true,
+    atomic_atomic: true,
+    put_get: true,
+    get_get: true,
+    across_lanes: false,
+    completion: Completion::Accepted,
+    gpu_flush: GpuFlush::None,
+};
+
+fn machine(
+    name: &'static str,
+    scheduler: Arc<Scheduler>,
+    model: MemoryModel,
+    transport: impl Transport + 'static,
+) -> Machine {
+    let builder = builder(model).transports(vec![Arc::new(transport)]);
+    Machine {
+        name,
+        scheduler,
+        builder,
+    }
+}
+
+fn builder(model: MemoryModel) -> Builder {
+    World::builder().model(model.into()).heap_limit(HEAP)
+}
+
+/// `weak(loopback)` lanes with these guarantees.
+#[must_use]
+pub fn lanes(
+    name: &'static str,
+    pes: usize,
+    model: MemoryModel,
+    guarantees: Guarantees,
+) -> Machine {
+    let scheduler = Scheduler::new(pes);
+    let settings = Settings {
+        guarantees,
+        ..Settings::worst(0)
+    };
+    let loopback = Arc::new(oxshmem_loopback::Loopback::new());
+    let weak = Weak::scheduled(loopback, settings, &scheduler);
+    machine(name, scheduler, model, weak)
+}
+
+/// Memory that every PE maps, on weak CPUs.
+#[must_use]
+pub fn mapped(pes: usize, model: MemoryModel) -> Machine {
+    let scheduler = Scheduler::new(pes);
+    let count = u32::try_from(pes).unwrap_or(u32::MAX);
+    let memory = oxshmem_weak::Machine::new(count, Arc::clone(&scheduler) as _);
+    scheduler.attach(Arc::downgrade(&memory) as _);
+    let schedules = Arc::clone(&scheduler);
+    let simulator = Simulator::new(memory).scheduled(move |pe| schedules.schedule(pe));
+    machine("simulator", scheduler, model, simulator)
+}
+
+/// All that weak loopback may be: lanes that keep no order, lanes that keep all, and mapped memory on
+/// weak CPUs. Between them they show every outcome that the model allows.
+#[must_use]
+pub fn weak(pes: usize, model: MemoryModel) -> Vec<Machine> {
+    vec![
+        lanes("weak(loopback)", pes, model, Settings::worst(0).guarantees),
+        lanes("weak(loopback), lanes in order", pes, model, IN_ORDER),
+        mapped(pes, model),
+    ]
+}
