@@ -9,7 +9,7 @@ use oxshmem_weak::{Choices, Plan, Scheduler, Trace, shrink};
 
 use crate::outcome::{Outcome, Outcomes};
 use crate::program::Program;
-use crate::report::Report;
+use crate::report::{Report, Schedule};
 use crate::run::{Prepared, order};
 
 /// A simulated machine, and who decides what happens on it.
@@ -80,8 +80,8 @@ pub fn search(
             Some(plan)
         })?;
         if let Some((outcome, trace)) = found {
-            let how = explain(machine, program, outcomes, trace, seed - 1)?;
-            report.explain(&outcome, how);
+            let (schedule, steps) = explain(machine, program, outcomes, trace, seed - 1)?;
+            report.explain(&outcome, schedule, steps);
             return Ok(report);
         }
     }
@@ -107,16 +107,16 @@ pub fn once(
     ended.ok_or_else(|| failed("the run did not begin"))
 }
 
-/// The shortest schedule like this one that ends in something forbidden, for a reader.
+/// The shortest schedule like this one that ends in something forbidden, and its steps.
 fn explain(
     machine: &Machine,
     program: &Program,
     outcomes: &Outcomes<'_>,
     trace: Trace,
     seed: u64,
-) -> Result<Vec<String>> {
+) -> Result<(Schedule, Vec<String>)> {
     let mut failure = Ok(());
-    let smallest = shrink(trace.replay(), |decisions| {
+    let decisions = shrink(trace.replay(), |decisions| {
         match once(machine, program, outcomes, Plan::Replay(decisions.to_vec())) {
             Ok((outcome, _)) => !outcomes.allows(&outcome),
             Err(error) => {
@@ -126,19 +126,13 @@ fn explain(
         }
     });
     failure?;
-    let decisions: Vec<String> = smallest.iter().map(u32::to_string).collect();
-    let mut how = vec![format!(
-        "on {}, seed {seed}; shortest schedule: {}",
-        machine.name,
-        if decisions.is_empty() {
-            "the tame one".into()
-        } else {
-            decisions.join(",")
-        }
-    )];
-    let (_, trace) = once(machine, program, outcomes, Plan::Replay(smallest))?;
-    how.extend(trace.steps);
-    Ok(how)
+    let (_, trace) = once(machine, program, outcomes, Plan::Replay(decisions.clone()))?;
+    let schedule = Schedule {
+        machine: machine.name,
+        seed,
+        decisions,
+    };
+    Ok((schedule, trace.steps))
 }
 
 fn failed(what: &str) -> Error {

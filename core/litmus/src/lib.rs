@@ -87,4 +87,4 @@ pub use program::{
     Cmp, Context, Expectation, Fetching, MemoryModel, Pattern, Place, Program, Register, SignalOp,
     Statement, Update, Variable, Verdict, Words, limits,
 };
-pub use report::{Found, Report};
+pub use report::{Found, Report, Schedule};

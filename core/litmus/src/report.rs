@@ -26,8 +26,36 @@ pub struct Report {
 pub struct Found {
     /// How often.
     pub times: u64,
-    /// How one came about: what to run again, then the steps; empty where nothing recorded them.
-    pub how: Vec<String>,
+    /// What to run again for one of them; none where nothing recorded it.
+    pub schedule: Option<Schedule>,
+    /// What happens in it.
+    pub steps: Vec<String>,
+}
+
+/// How a simulated machine's run was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Which machine.
+    pub machine: &'static str,
+    /// The seed of the run that it was found by.
+    pub seed: u64,
+    /// The decisions, shortened as far as they go.
+    pub decisions: Vec<u32>,
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decisions: Vec<String> = self.decisions.iter().map(u32::to_string).collect();
+        let decisions = match decisions.as_slice() {
+            [] => "the tame one".into(),
+            decisions => decisions.join(","),
+        };
+        let (machine, seed) = (self.machine, self.seed);
+        write!(
+            f,
+            "on {machine}, seed {seed}; shortest schedule: {decisions}"
+        )
+    }
 }
 
 impl Report {
@@ -44,7 +72,7 @@ impl Report {
     }
 
     /// Counts a run. True if it is the first with an outcome that is not allowed: the caller then
-    /// says [`how`](Self::explain).
+    /// says [how](Self::explain).
     pub fn count(&mut self, outcome: &Outcome) -> bool {
         self.runs += 1;
         if let Some(times) = self.allowed.get_mut(outcome) {
@@ -57,9 +85,10 @@ impl Report {
     }
 
     /// Says how a forbidden outcome came about.
-    pub fn explain(&mut self, outcome: &Outcome, how: Vec<String>) {
+    pub fn explain(&mut self, outcome: &Outcome, schedule: Schedule, steps: Vec<String>) {
         if let Some(found) = self.forbidden.get_mut(outcome) {
-            found.how = how;
+            found.schedule = Some(schedule);
+            found.steps = steps;
         }
     }
 
@@ -100,7 +129,10 @@ impl fmt::Display for Report {
         }
         for (outcome, found) in &self.forbidden {
             writeln!(f, "  {:>10}  {outcome}   <- forbidden", found.times)?;
-            for line in &found.how {
+            if let Some(schedule) = &found.schedule {
+                writeln!(f, "              {schedule}")?;
+            }
+            for line in &found.steps {
                 writeln!(f, "              {line}")?;
             }
         }
