@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Capabilities, Device, Domain, Error, Job, Limits, Memory, MemoryKind,
-    Pe, Result, Schedule, SignalSupport, Transport, WireUp,
+    Pe, Reach, Result, Schedule, SignalSupport, Transport, WireUp,
 };
 
 use self::domain::SimulatedDomain;
@@ -54,18 +54,24 @@ enum Maps {
 }
 
 impl Maps {
-    fn between(&self, one: Pe, other: Pe) -> bool {
-        one == other
-            || match self {
-                Maps::None => false,
-                Maps::All => true,
-                Maps::ByHost(hosts) => {
-                    let host = |pe: Pe| hosts.get(pe.index());
-                    host(one).is_some() && host(one) == host(other)
+    /// How `me` reaches another PE's host memory; the error says why it does not.
+    fn reach(&self, me: Pe, other: Pe) -> Result<Reach, String> {
+        match self {
+            Maps::None if me != other => Ok(Reach::Wire),
+            Maps::ByHost(hosts) if me != other => {
+                let host = |pe: Pe| hosts.get(pe.index()).copied();
+                match (host(me), host(other)) {
+                    (Some(mine), Some(its)) if mine == its => Ok(MAPPED),
+                    _ => Err("it was put on another simulated host; add a NIC".into()),
                 }
             }
+            _ => Ok(MAPPED),
+        }
     }
 }
+
+/// There is no descriptor to pass on.
+const MAPPED: Reach = Reach::Mapped { descriptor: false };
 
 impl Simulator {
     /// Named `simulator`: every PE's CPU loads and stores every PE's host memory.
@@ -107,8 +113,8 @@ impl Simulator {
         }
     }
 
-    /// A PE's CPU loads and stores the memory of those PEs only that are given the same number; the
-    /// others it reaches by operations.
+    /// PEs that are given different numbers are on different hosts, and reach each other by another
+    /// transport, such as a [`nic`](Self::nic) listed after this one.
     #[must_use]
     pub fn on_hosts(mut self, host_of_pe: Vec<u32>) -> Self {
         self.maps = Maps::ByHost(host_of_pe);

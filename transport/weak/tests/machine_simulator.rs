@@ -80,8 +80,11 @@ fn one_that_can_do_less_passes_too() {
 #[test]
 fn the_mapping_simulator_passes_what_does_not_need_an_address() {
     let simulator = Simulator::new(machine(8, Mode::Tame));
+    // The lanes are a NIC's: what they keep in order is tried above.
     let report = conformance::run_where(&Harness(simulator), |check| {
         check != "mapped_regions_are_the_peers_memory"
+            && !check.starts_with("m22")
+            && !check.contains("_then_")
     });
     assert!(report.passed(), "{report}");
     assert!(report.checks.len() > 20, "{report}");
@@ -281,7 +284,7 @@ fn m22_a_signal_comes_with_its_data() {
 }
 
 #[test]
-fn pes_on_other_hosts_are_reached_by_operations_alone() {
+fn pes_on_other_hosts_are_left_to_other_transports() {
     let simulator = Simulator::new(machine(2, Mode::Tame)).on_hosts(vec![7, 8]);
     let pair = pair(&simulator);
     let reach = |pe: u32| {
@@ -289,7 +292,7 @@ fn pes_on_other_hosts_are_reached_by_operations_alone() {
         pair.domains[0].reach(&peer, MemoryKind::Host)
     };
     assert_eq!(reach(0), Reach::Mapped { descriptor: false });
-    assert_eq!(reach(1), Reach::Wire);
+    assert!(matches!(reach(1), Reach::None(why) if why.contains("host")));
     let given: Vec<bool> = pair.accessors.iter().map(Option::is_some).collect();
     assert_eq!(given, [true, false]);
 }

@@ -10,10 +10,10 @@ use oxshmem_transport::{
     Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RemoteRegion, Result, Schedule,
 };
 
-use super::Simulator;
 use super::cpu::Cpu;
 use super::lane::SimulatedLane;
 use super::wire::{packed, unpacked};
+use super::{MAPPED, Simulator};
 use crate::machine::Storage;
 
 const ADDRESS: [u8; 4] = *b"sim1";
@@ -65,8 +65,13 @@ impl SimulatedDomain {
         }
     }
 
-    fn maps(&self, pe: Pe, kind: MemoryKind) -> bool {
-        kind == MemoryKind::Host && self.simulator.maps.between(self.job.me, pe)
+    /// How memory of a PE that has this open is reached.
+    fn way(&self, pe: Pe, kind: MemoryKind) -> Reach {
+        if kind != MemoryKind::Host {
+            return Reach::Wire;
+        }
+        let way = self.simulator.maps.reach(self.job.me, pe);
+        way.unwrap_or_else(Reach::None)
     }
 }
 
@@ -113,8 +118,7 @@ impl Domain for SimulatedDomain {
             Some(address) if *address != self.address() => {
                 Reach::None("it is on another machine; give both PEs the same Machine".into())
             }
-            Some(_) if self.maps(peer.pe, kind) => Reach::Mapped { descriptor: false },
-            Some(_) => Reach::Wire,
+            Some(_) => self.way(peer.pe, kind),
         }
     }
 
@@ -160,7 +164,8 @@ impl Domain for SimulatedDomain {
         let mut peers = self.peers.lock();
         let known = (peer.pe, region);
         peers.imported.insert(known, Arc::clone(&storage));
-        let accessor = self.maps(peer.pe, storage.kind()).then(|| {
+        let mapped = self.way(peer.pe, storage.kind()) == MAPPED;
+        let accessor = mapped.then(|| {
             let cpu: Arc<dyn Accessor> = Arc::new(Cpu {
                 machine: Arc::clone(machine),
                 me: self.job.me,

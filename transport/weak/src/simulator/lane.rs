@@ -79,6 +79,37 @@ impl SimulatedLane {
         }
     }
 
+    /// Takes a prefix of a batch.
+    fn queue(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        let peers = Arc::clone(&self.peers);
+        let peers = peers.lock();
+        if let Err(error) = self.check_way(&peers, pe) {
+            return Posted::refused(0, error);
+        }
+        let doorbell = self.simulator.machine.doorbell(self.job.me);
+        for (accepted, op) in ops.iter().enumerate() {
+            let far = match self.checked(&peers, pe, op) {
+                Ok(far) => far,
+                Err(error) => return Posted::refused(accepted, error),
+            };
+            let Some(counters) = self.counters.get_mut(pe.index()) else {
+                return Posted::full(accepted);
+            };
+            if counters.posted - counters.completed >= u64::from(DEPTH) {
+                return Posted::full(accepted);
+            }
+            counters.posted += 1;
+            let op = *op;
+            self.queue.push_back(Queued {
+                pe,
+                doorbell,
+                op,
+                far,
+            });
+        }
+        Posted::all(ops.len())
+    }
+
     /// All that can be wrong with an operation.
     fn checked(&self, peers: &PeersState, pe: Pe, op: &Op) -> Result<Far> {
         let capabilities = &self.simulator.capabilities;
@@ -280,33 +311,10 @@ impl Lane for SimulatedLane {
     }
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
-        let peers = Arc::clone(&self.peers);
-        let peers = peers.lock();
-        if let Err(error) = self.check_way(&peers, pe) {
-            return Posted::refused(0, error);
-        }
-        let doorbell = self.simulator.machine.doorbell(self.job.me);
-        for (accepted, op) in ops.iter().enumerate() {
-            let far = match self.checked(&peers, pe, op) {
-                Ok(far) => far,
-                Err(error) => return Posted::refused(accepted, error),
-            };
-            let Some(counters) = self.counters.get_mut(pe.index()) else {
-                return Posted::full(accepted);
-            };
-            if counters.posted - counters.completed >= u64::from(DEPTH) {
-                return Posted::full(accepted);
-            }
-            counters.posted += 1;
-            let op = *op;
-            self.queue.push_back(Queued {
-                pe,
-                doorbell,
-                op,
-                far,
-            });
-        }
-        Posted::all(ops.len())
+        let posted = self.queue(pe, ops);
+        // A NIC needs no further call to begin. What fails is told by the next one.
+        let _begun = self.progress();
+        posted
     }
 
     fn progress(&mut self) -> Result<()> {
