@@ -6,7 +6,7 @@
 //! [`Accessor`](oxshmem_transport::Accessor); there is no address to load from.
 //!
 //! A lane here keeps every order, but waits at a doorbell, as NICs do. For one that does the worst
-//! that less would permit put `Weak` over it.
+//! that less would permit put [`Weak`](crate::Weak) over it.
 //!
 //! Outside of runs ([`Mode::Tame`](crate::Mode)) it is a plain transport between threads.
 
