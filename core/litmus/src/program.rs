@@ -395,6 +395,15 @@ impl Statement {
         }
     }
 
+    /// Whether all PEs make this call together.
+    #[must_use]
+    pub fn is_collective(&self) -> bool {
+        matches!(
+            self,
+            Statement::BarrierAll | Statement::SyncAll | Statement::Broadcast { .. }
+        )
+    }
+
     /// The registers that it writes.
     #[must_use]
     pub fn registers(&self) -> &[Register] {

@@ -28,7 +28,8 @@ pub struct Prepared<'w, 'p> {
 }
 
 /// The order of one PE's statements: as written, but that blocking reads of a run may change places
-/// in the relaxed model, as a GPU's loads may (M21).
+/// in the relaxed model, as a GPU's loads may (M21). A PE that the program does not have takes part in
+/// its collectives, which are those of PE 0.
 pub type Order = Vec<usize>;
 
 /// In what order to issue a PE's statements: `choose(n)` decides between n at each place.
@@ -38,6 +39,11 @@ pub fn order(
     pe: usize,
     mut choose: impl FnMut(usize) -> usize,
 ) -> Order {
+    if pe >= program.pes() {
+        let all = program.statements(0).iter().enumerate();
+        let collective = all.filter(|(_, statement)| statement.is_collective());
+        return collective.map(|(index, _)| index).collect();
+    }
     let mut order: Order = (0..program.statements(pe).len()).collect();
     if model == MemoryModel::Relaxed {
         for run in program.read_runs(pe) {
@@ -97,7 +103,9 @@ impl<'w, 'p> Prepared<'w, 'p> {
     /// Does this PE's statements, then completes all that they issued. Gives the registers that they
     /// set: (place in the outcome, value). `note` hears of each statement that is done.
     pub fn run(&self, order: &[usize], mut note: impl FnMut(String)) -> Result<Vec<(usize, u64)>> {
-        let statements = self.program.statements(self.world.my_pe());
+        let me = self.world.my_pe();
+        let within = me < self.program.pes();
+        let statements = self.program.statements(if within { me } else { 0 });
         // Buffers of nonblocking reads and puts, which the scope borrows.
         let mut into: Vec<Vec<u64>> = statements
             .iter()
@@ -118,7 +126,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
         })?;
         let labels = self.program.registers();
         let place = |register| labels.iter().position(|other| other == register);
-        let set = statements.iter().zip(&into);
+        let set = statements.iter().zip(&into).filter(|_| within);
         Ok(set
             .flat_map(|(statement, into)| statement.registers().iter().zip(into))
             .filter_map(|(register, value)| Some((place(register)?, *value)))

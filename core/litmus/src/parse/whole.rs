@@ -62,12 +62,7 @@ impl Parser {
         let of = |pe: usize| {
             let lines = self.lines.get(pe).into_iter().flatten();
             let all = self.program.statements(pe).iter().zip(lines);
-            all.filter(|(statement, _)| {
-                matches!(
-                    statement,
-                    Statement::BarrierAll | Statement::SyncAll | Statement::Broadcast { .. }
-                )
-            })
+            all.filter(|(statement, _)| statement.is_collective())
         };
         let text = |statement: Option<&Statement>| match statement {
             Some(statement) => format!("`{}`", self.program.statement_text(statement)),
