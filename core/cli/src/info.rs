@@ -129,7 +129,7 @@ fn join() -> oxshmem::Result<Option<world::Seen>> {
 }
 
 /// Whether this process is to be a PE of a job, and not the one that shows.
-fn shown_by_another() -> bool {
+pub fn shown_by_another() -> bool {
     let lookup = |name: &str| std::env::var(name).ok();
     let rank = lookup("OXSHMEM_RANK").or_else(|| lookup("RANK"));
     oxshmem_bootstrap::describes_job(&lookup) && rank.is_some_and(|rank| rank.trim() != "0")

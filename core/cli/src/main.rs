@@ -3,6 +3,7 @@
 mod completions;
 mod gather;
 mod info;
+mod litmus;
 mod output;
 mod perf;
 mod run;
@@ -29,6 +30,7 @@ Examples:
   oxshmem info                        this machine, its transports, every setting
   oxshmem run -n 4 oxshmem info       the same, and how 4 PEs reach each other
   oxshmem perf                        how long put, get, atomics and barriers take here
+  oxshmem litmus                      what the memory model allows, and that nothing else happens
 
 `oxshmem COMMAND --help` says more of each, with examples.";
 
@@ -37,6 +39,7 @@ enum Command {
     Run(run::Args),
     Info(info::Args),
     Perf(perf::Args),
+    Litmus(litmus::Args),
     Completions(completions::Args),
 }
 
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Run(args) => ("run", run::main(args)),
         Command::Info(args) => ("info", info::main(&args)),
         Command::Perf(args) => ("perf", perf::main(&args)),
+        Command::Litmus(args) => ("litmus", litmus::main(&args)),
         Command::Completions(args) => ("completions", completions::main(&args)),
     };
     match done {

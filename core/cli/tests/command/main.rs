@@ -7,6 +7,7 @@
 
 // Both need a transport, if only towards the PE itself.
 mod info;
+mod litmus;
 mod perf;
 mod process;
 mod run;
@@ -17,15 +18,18 @@ use process::{finish, run, stdout_of};
 
 #[test]
 fn help_teaches_by_example() {
-    for command in ["run", "info", "perf", "completions"] {
+    for command in ["run", "info", "perf", "litmus", "completions"] {
         let help = stdout_of(&[command, "--help"]);
         assert!(help.contains("Examples:"), "{help}");
         assert!(help.contains(&format!("oxshmem {command} ")), "{help}");
         // Above is for people, this for the process that starts PEs.
-        assert!(!help.contains("--launcher"), "{help}");
+        assert!(
+            !help.contains("--launcher") && !help.contains("--omit"),
+            "{help}"
+        );
     }
     let help = stdout_of(&["--help"]);
-    for command in ["run", "info", "perf", "completions"] {
+    for command in ["run", "info", "perf", "litmus", "completions"] {
         assert!(help.contains(command), "{help}");
     }
     assert_eq!(
