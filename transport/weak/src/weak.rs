@@ -10,6 +10,7 @@
 
 mod domain;
 mod lane;
+mod pieces;
 mod pool;
 
 use std::collections::BTreeMap;
@@ -18,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use oxshmem_transport::{
-    AtomicLevel, AtomicTable, Completion, Device, Domain, GpuFlush, Guarantees, Job, Pe, Result,
-    SignalSupport, Transport,
+    AtomicLevel, AtomicTable, Completion, Device, Domain, GpuFlush, Guarantees, Job, MemoryKind,
+    Pe, Result, SignalSupport, Transport,
 };
 
 use self::domain::WeakDomain;
@@ -37,13 +38,14 @@ pub struct Settings {
     pub guarantees: Guarantees,
     /// Up to how many bytes a source may be reused when `post` returns.
     pub inline: u64,
-    /// How many operations towards one PE a lane holds.
+    /// How many operations towards one PE a lane holds for sure. With so many under way, some of them
+    /// completed already, it is full or not.
     pub depth: Option<u32>,
     /// Put-with-signal as an operation, or not.
     pub put_signal: SignalSupport,
     /// These atomics, as far as the wrapped transport has them.
     pub atomics: AtomicTable,
-    /// From this many operations towards a PE on, it is lost.
+    /// Once it has taken this many operations towards a PE, that one is lost.
     pub lose: Option<(Pe, u64)>,
 }
 
@@ -65,7 +67,7 @@ impl Settings {
                 gpu_flush: GpuFlush::None,
             },
             inline: u64::MAX,
-            depth: None,
+            depth: Some(8),
             put_signal: SignalSupport::Native(AtomicLevel::Cpu),
             atomics: AtomicTable::uniform(AtomicLevel::Cpu),
             lose: None,
@@ -181,7 +183,7 @@ fn look_after(shared: &Arc<Shared>) {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            shared.all().iter().for_each(|pool| pool.age());
+            shared.all().iter().for_each(|pool| pool.wander());
         }
     });
 }
@@ -195,7 +197,10 @@ impl Shared {
     fn all(&self) -> Vec<Arc<Pool>> {
         let mut pools = self.lock();
         pools.retain(|_, pool| pool.strong_count() > 0);
-        pools.values().filter_map(std::sync::Weak::upgrade).collect()
+        pools
+            .values()
+            .filter_map(std::sync::Weak::upgrade)
+            .collect()
     }
 
     fn add(&self, pe: Pe, pool: &Arc<Pool>) {
@@ -254,16 +259,27 @@ unsafe impl Transport for Weak {
             Some(scheduler) => Arc::clone(scheduler) as _,
             None => Arc::new(Seeded::new(seed)),
         };
+        // Copies are not registered, so they must not be longer than such may be.
+        let put = inner.capabilities().put;
+        let settings = Settings {
+            inline: put.unregistered.min(put.max).min(self.settings.inline),
+            ..self.settings
+        };
+        let places = MemoryKind::ALL
+            .into_iter()
+            .filter_map(|kind| inner.guarantees(kind))
+            .all(|guarantees| guarantees.completion == Completion::Placed);
         let pool = Arc::new(Pool::new(
             self.name,
             job.me,
-            self.settings,
+            settings,
             choices,
             self.shared.machine.clone(),
+            places,
         ));
         self.shared.add(job.me, &pool);
         let schedule = self.shared.scheduler.as_ref().map(|s| s.schedule(job.me));
-        let domain = WeakDomain::new(self.name, job.clone(), self.settings, inner, pool, schedule);
+        let domain = WeakDomain::new(self.name, job.clone(), settings, inner, pool, schedule);
         Ok(Arc::new(domain))
     }
 }

@@ -1,5 +1,5 @@
 use std::any::Any;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{
     AtomicLevel, AtomicOp, AtomicTable, Capabilities, Domain, Error, Guarantees, Job, Lane, Limits,
-    Memory, MemoryKind, Op, Pe, Peer, Reach, Region, RegionId, Remote, RemoteRegion, Result,
-    Schedule, SignalSupport, Width,
+    Local, Memory, MemoryKind, Op, Pe, Peer, Reach, Region, RegionId, Remote, RemoteRegion, Result,
+    Schedule, SignalSupport, Width, WireUp,
 };
 
 use super::Settings;
@@ -18,7 +18,6 @@ use super::pool::Pool;
 /// One PE's weak transport.
 pub(super) struct WeakDomain {
     settings: Settings,
-    inner: Arc<dyn Domain>,
     pool: Arc<Pool>,
     checks: Arc<Checks>,
     schedule: Option<Arc<dyn Schedule>>,
@@ -27,6 +26,8 @@ pub(super) struct WeakDomain {
 /// All that can be wrong with an operation, found before the pool takes it.
 pub(super) struct Checks {
     name: &'static str,
+    inner: Arc<dyn Domain>,
+    pool: Arc<Pool>,
     job: Job,
     capabilities: Capabilities,
     lose: Option<(Pe, u64)>,
@@ -45,7 +46,7 @@ struct Known {
 impl fmt::Debug for WeakDomain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WeakDomain")
-            .field("inner", &self.inner)
+            .field("inner", &self.checks.inner)
             .field("pool", &self.pool)
             .finish_non_exhaustive()
     }
@@ -69,10 +70,6 @@ impl WeakDomain {
         schedule: Option<Arc<dyn Schedule>>,
     ) -> Self {
         let of = inner.capabilities();
-        let limits = |limits: Limits| Limits {
-            inline: limits.unregistered.min(limits.max).min(settings.inline),
-            ..limits
-        };
         let signal = of.atomics.level(AtomicOp::Set, Width::W64);
         let put_signal = match settings.put_signal {
             // A signal is performed as an atomic, at whatever level that is.
@@ -82,7 +79,10 @@ impl WeakDomain {
             _ => SignalSupport::None,
         };
         let capabilities = Capabilities {
-            put: limits(of.put),
+            put: Limits {
+                inline: settings.inline,
+                ..of.put
+            },
             get: Limits {
                 inline: 0,
                 ..of.get
@@ -96,10 +96,11 @@ impl WeakDomain {
         };
         WeakDomain {
             settings,
-            inner,
-            pool,
+            pool: Arc::clone(&pool),
             checks: Arc::new(Checks {
                 name,
+                inner,
+                pool,
                 job,
                 capabilities,
                 lose: settings.lose,
@@ -128,7 +129,7 @@ impl Domain for WeakDomain {
     }
 
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        let inner = self.inner.guarantees(kind)?;
+        let inner = self.checks.inner.guarantees(kind)?;
         Some(Guarantees {
             gpu_flush: inner.gpu_flush,
             ..self.settings.guarantees
@@ -136,22 +137,22 @@ impl Domain for WeakDomain {
     }
 
     fn address(&self) -> Vec<u8> {
-        self.inner.address()
+        self.checks.inner.address()
     }
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
-        match self.inner.reach(peer, kind) {
+        match self.checks.inner.reach(peer, kind) {
             Reach::None(why) => Reach::None(why),
             Reach::Wire | Reach::Mapped { .. } => Reach::Wire,
         }
     }
 
     fn wants_descriptor(&self, peer: &Peer, kind: MemoryKind) -> bool {
-        self.inner.wants_descriptor(peer, kind)
+        self.checks.inner.wants_descriptor(peer, kind)
     }
 
     fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.inner.register(memory)
+        self.checks.inner.register(memory)
     }
 
     fn import(
@@ -161,7 +162,7 @@ impl Domain for WeakDomain {
         key: &[u8],
         descriptor: Option<OwnedFd>,
     ) -> Result<Arc<dyn RemoteRegion>> {
-        let inner = self.inner.import(peer, region, key, descriptor)?;
+        let inner = self.checks.inner.import(peer, region, key, descriptor)?;
         let known = (peer.pe, region);
         self.checks.lock().regions.insert(known, inner.len() as u64);
         Ok(Arc::new(Unmapped(inner)))
@@ -169,16 +170,17 @@ impl Domain for WeakDomain {
 
     fn lane(&self) -> Result<Box<dyn Lane>> {
         self.checks.open()?;
-        let number = self.pool.add_lane(self.inner.lane()?);
+        let number = self.pool.add_lane(self.checks.inner.lane()?);
         Ok(Box::new(WeakLane {
             pool: Arc::clone(&self.pool),
             checks: Arc::clone(&self.checks),
             number,
+            connected: BTreeSet::new(),
         }))
     }
 
     fn make_visible(&self, kind: MemoryKind) -> Result<()> {
-        self.inner.make_visible(kind)
+        self.checks.inner.make_visible(kind)
     }
 
     fn schedule(&self) -> Option<Arc<dyn Schedule>> {
@@ -186,14 +188,12 @@ impl Domain for WeakDomain {
     }
 
     fn peer_lost(&self, pe: Pe) {
-        self.checks.lock().lost.insert(pe);
-        self.pool.forget(pe);
-        self.inner.peer_lost(pe);
+        self.checks.lose(pe);
     }
 
     fn shutdown(&self) {
         self.checks.lock().closed = true;
-        self.inner.shutdown();
+        self.checks.inner.shutdown();
     }
 }
 
@@ -212,7 +212,7 @@ impl Checks {
     }
 
     /// Refuses what can never be done.
-    pub(super) fn check(&self, pe: Pe, op: &Op) -> Result<()> {
+    pub(super) fn check(&self, pe: Pe, op: &Op, connected: bool) -> Result<()> {
         self.open()?;
         let transport = self.name;
         if pe.0 >= self.job.size {
@@ -222,16 +222,34 @@ impl Checks {
         let mut known = self.lock();
         if let Some((whom, after)) = self.lose
             && whom == pe
-            && known.taken.get(&pe).is_some_and(|taken| *taken >= after)
+            && !known.lost.contains(&pe)
+            && known.taken.get(&pe).copied().unwrap_or(0) >= after
         {
-            known.lost.insert(pe);
+            drop(known);
+            self.lose(pe);
+            known = self.lock();
         }
         if known.lost.contains(&pe) {
             return Err(Error::PeerLost { transport, pe });
         }
-        self.check_op(&known, pe, op)?;
-        *known.taken.entry(pe).or_default() += 1;
-        Ok(())
+        if !connected && self.capabilities.wire_up == WireUp::PerLane {
+            let why = "the lane is not connected with its lane; connect it first".into();
+            return Err(Error::Unreachable { transport, pe, why });
+        }
+        self.check_op(&known, pe, op)
+    }
+
+    /// Counts an operation towards a PE that will be lost.
+    pub(super) fn taken(&self, pe: Pe) {
+        *self.lock().taken.entry(pe).or_default() += 1;
+    }
+
+    /// From now on a PE is lost.
+    fn lose(&self, pe: Pe) {
+        self.lock().lost.insert(pe);
+        // The wrapped domain first: what it gives up the pool may forget.
+        self.inner.peer_lost(pe);
+        self.pool.forget(pe);
     }
 
     fn check_op(&self, known: &Known, pe: Pe, op: &Op) -> Result<()> {
@@ -240,19 +258,20 @@ impl Checks {
             transport: self.name,
             what,
         };
-        let transfer = |what: &str, len: usize, limits: &Limits| {
-            if len as u64 > limits.max {
-                return Err(unsupported(format!("a {what} of {len} bytes")));
+        let transfer = |what: &str, near: &Local, limits: &Limits| match near.len as u64 {
+            len if len > limits.max => Err(unsupported(format!("a {what} of {len} bytes"))),
+            len if len > limits.unregistered && near.key.is_none() => {
+                Err(unsupported(format!("a {what} of {len} unregistered bytes")))
             }
-            Ok(())
+            _ => Ok(()),
         };
         match op {
             Op::Put { from, to } => {
-                transfer("put", from.len, &caps.put)?;
+                transfer("put", from, &caps.put)?;
                 self.check_far(known, pe, *to, from.len as u64, caps.put.align, "a put")
             }
             Op::Get { into, from } => {
-                transfer("get", into.len, &caps.get)?;
+                transfer("get", into, &caps.get)?;
                 self.check_far(known, pe, *from, into.len as u64, caps.get.align, "a get")
             }
             Op::PutSignal {
@@ -261,7 +280,7 @@ impl Checks {
                 if caps.put_signal == SignalSupport::None {
                     return Err(unsupported("put-with-signal".into()));
                 }
-                transfer("put-with-signal", from.len, &caps.put)?;
+                transfer("put-with-signal", from, &caps.put)?;
                 let len = from.len as u64;
                 self.check_far(known, pe, *to, len, caps.put.align, "a put")?;
                 self.check_far(known, pe, *signal, 8, 8, "a signal")
@@ -315,20 +334,20 @@ impl Checks {
                 pe,
             });
         };
-        if at.offset.checked_add(len).is_none_or(|end| end > region) {
-            return Err(Error::OutOfRange {
-                transport,
-                offset: at.offset,
-                len,
-                region,
-            });
-        }
         if !at.offset.is_multiple_of(align) {
             return Err(Error::Misaligned {
                 transport,
                 what,
                 offset: at.offset,
                 align,
+            });
+        }
+        if at.offset.checked_add(len).is_none_or(|end| end > region) {
+            return Err(Error::OutOfRange {
+                transport,
+                offset: at.offset,
+                len,
+                region,
             });
         }
         Ok(())

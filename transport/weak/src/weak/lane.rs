@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use oxshmem_transport::{Counters, Lane, Op, Pe, Posted, Result, Status};
@@ -11,6 +12,7 @@ pub(super) struct WeakLane {
     pub pool: Arc<Pool>,
     pub checks: Arc<Checks>,
     pub number: u64,
+    pub connected: BTreeSet<Pe>,
 }
 
 impl Lane for WeakLane {
@@ -20,17 +22,20 @@ impl Lane for WeakLane {
 
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()> {
         self.pool
-            .with_lane(self.number, |lane| lane.connect(pe, endpoint))
+            .with_lane(self.number, |lane| lane.connect(pe, endpoint))?;
+        self.connected.insert(pe);
+        Ok(())
     }
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        let connected = self.connected.contains(&pe);
         for (accepted, op) in ops.iter().enumerate() {
-            if let Err(error) = self.checks.check(pe, op) {
+            if let Err(error) = self.checks.check(pe, op, connected) {
                 return Posted::refused(accepted, error);
             }
             // SAFETY: the caller's promise.
             match unsafe { self.pool.post(self.number, pe, *op) } {
-                Status::All => {}
+                Status::All => self.checks.taken(pe),
                 status => return Posted { accepted, status },
             }
         }

@@ -5,20 +5,22 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{
-    AtomicOp, Completion, Counters, Error, Guarantees, Lane, Local, Op, Pe, Remote, Result,
-    SignalOp, Status, Width,
+    Completion, Counters, Error, Guarantees, Lane, Local, Op, Pe, Result, Status,
 };
 
 use super::Settings;
+use super::pieces::{Piece, pieces, words};
 use crate::choice::{Choices, Mode};
 use crate::machine::Machine;
 
-/// Pieces that a put is split into, at most.
-const PIECES: usize = 4;
 /// How often the wrapped lane is driven for a piece before something else gets its turn.
 const DRIVES: usize = 64;
 /// Looks after which an operation that nobody performed is performed.
 const OLD: u32 = 3;
+/// One operation in so many is held back by a PE that runs freely, ...
+const HELD: usize = 6;
+/// ... for less than so many looks: those of a wait that still yields.
+const LONGEST: usize = 48;
 
 /// One PE's pool.
 pub(super) struct Pool {
@@ -36,8 +38,10 @@ struct State {
     next_lane: u64,
     /// In the order posted.
     pending: Vec<Pending>,
-    /// The last answer was Full: the next is not.
+    /// The last answer was Full though there was room: the next is not.
     was_full: bool,
+    /// What the wrapped lanes have completed is in place.
+    places: bool,
 }
 
 struct WrappedLane {
@@ -56,23 +60,10 @@ struct Pending {
     pieces: Vec<Piece>,
     /// Completed, as the lane counts it.
     counted: bool,
+    /// Looks since it was posted.
     age: u32,
-}
-
-/// A part of an operation that happens at one moment.
-struct Piece {
-    op: Op,
-    /// It goes after all pieces before it: a signal, a flush.
-    last: bool,
-    state: PieceState,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PieceState {
-    Waiting,
-    /// Given to the wrapped lane; done when that has completed so many.
-    Given(u64),
-    Done,
+    /// Before it is so old it is performed only if it must.
+    held: u32,
 }
 
 // SAFETY: the raw pointers in the `Op`s are the posters', who promised their validity until the
@@ -104,6 +95,7 @@ impl Pool {
         settings: Settings,
         choices: Arc<dyn Choices>,
         machine: Option<Arc<Machine>>,
+        places: bool,
     ) -> Self {
         Pool {
             name,
@@ -111,7 +103,10 @@ impl Pool {
             settings,
             choices,
             machine,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                places,
+                ..State::default()
+            }),
         }
     }
 
@@ -135,10 +130,13 @@ impl Pool {
     /// Takes a lane's operations out, then drops it: from here on nothing of it touches memory.
     pub(super) fn remove_lane(&self, number: u64) {
         let mut state = self.lock();
-        state.pending.retain(|pending| pending.lane != number);
         let lane = state.lanes.remove(&number);
+        let of_lane = state.pending.extract_if(.., |p| p.lane == number);
+        let pending: Vec<Pending> = of_lane.collect();
         drop(state);
+        // First the lane: until then it may read the copies that the operations own.
         drop(lane);
+        drop(pending);
     }
 
     /// The wrapped lane's endpoint, for wiring.
@@ -155,7 +153,7 @@ impl Pool {
         }
     }
 
-    /// What is outstanding towards a lost PE is given up.
+    /// What is outstanding towards a lost PE is given up, after the wrapped domain has done so.
     pub(super) fn forget(&self, pe: Pe) {
         self.lock().pending.retain(|pending| pending.pe != pe);
     }
@@ -173,20 +171,15 @@ impl Pool {
     /// As [`Lane::post`].
     pub(super) unsafe fn post(&self, lane: u64, pe: Pe, op: Op) -> Status {
         let mode = self.choices.mode(self.me);
-        let outstanding = {
+        if let Some(depth) = self.settings.depth.map(u64::from) {
             let counters = self.counters(lane, pe);
-            counters.posted - counters.completed
-        };
-        let deep = self.settings.depth.is_some_and(|depth| {
-            let held = self.lock();
-            let held = held.pending.iter().filter(|p| (p.lane, p.pe) == (lane, pe));
-            outstanding >= u64::from(depth) || held.count() as u64 >= u64::from(depth)
-        });
-        let was_full = std::mem::take(&mut self.lock().was_full);
-        let moody = mode != Mode::Tame && !was_full && self.choices.choose(FULL) == FULL - 1;
-        if deep || moody {
-            self.lock().was_full = moody;
-            return Status::Full;
+            let deep = counters.posted - counters.completed >= depth;
+            // What it holds beyond what it has not counted is nobody's business: full, or not.
+            let moody = !deep && mode != Mode::Tame && self.may_be_full(lane, pe, depth);
+            if deep || (moody && self.choices.choose(2) == 1) {
+                self.lock().was_full = !deep;
+                return Status::Full;
+            }
         }
         // SAFETY: the caller's promise: the source is readable now.
         let (op, copied) = unsafe { self.with_source(op) };
@@ -197,6 +190,10 @@ impl Pool {
             _ => false,
         };
         let early = early && (mode == Mode::Tame || self.choices.choose(2) == 0);
+        let held = match mode {
+            Mode::Free if self.choices.choose(HELD) == 0 => self.choices.choose(LONGEST) as u32,
+            _ => 0,
+        };
         let mut state = self.lock();
         let Some(wrapped) = state.lanes.get_mut(&lane) else {
             return Status::Refused(Error::Closed {
@@ -214,8 +211,22 @@ impl Pool {
             _copied: copied,
             counted: early,
             age: 0,
+            held,
         });
         Status::All
+    }
+
+    /// Whether as many operations are under way as a lane has to hold. Not twice in a row.
+    fn may_be_full(&self, lane: u64, pe: Pe, depth: u64) -> bool {
+        let mut state = self.lock();
+        if std::mem::take(&mut state.was_full) {
+            return false;
+        }
+        let held = state
+            .pending
+            .iter()
+            .filter(|p| (p.lane, p.pe) == (lane, pe));
+        held.count() as u64 >= depth
     }
 
     /// The operation with its source copied, if that may be reused at once.
@@ -255,16 +266,7 @@ impl Pool {
         match self.choices.mode(self.me) {
             Mode::Directed => {}
             Mode::Tame => self.drain(),
-            Mode::Free => {
-                let steps = self.steps();
-                for _ in 0..steps {
-                    let steps = self.steps();
-                    if steps > 0 && self.choices.choose(3) > 0 {
-                        self.step(self.choices.choose(steps));
-                    }
-                }
-                self.age();
-            }
+            Mode::Free => self.wander(),
         }
         let mut state = self.lock();
         match state.lanes.get_mut(&lane) {
@@ -278,21 +280,31 @@ impl Pool {
         }
     }
 
-    /// Performs what has waited too long.
-    pub(super) fn age(&self) {
-        loop {
+    /// Does some of what can happen, and what has waited too long.
+    pub(super) fn wander(&self) {
+        for _ in 0..self.steps() {
+            if self.choices.choose(3) == 0 {
+                continue;
+            }
+            let choice = self.choices.choose(usize::MAX);
             let mut state = self.lock();
-            let steps = state.possible(self.settings.guarantees);
-            let old = steps.into_iter().find(|step| {
-                let (Step::Perform(of, _) | Step::Complete(of)) = step;
-                state.pending.get(*of).is_some_and(|p| p.age >= OLD)
-            });
-            let Some(step) = old else {
-                state.pending.iter_mut().for_each(|p| p.age += 1);
-                return;
-            };
-            state.take(step);
+            let ready = state.possible_at(self.settings.guarantees, |p| p.age >= p.held);
+            if let Some(step) = ready.get(choice % ready.len().max(1)) {
+                state.take(*step);
+            }
         }
+        let mut state = self.lock();
+        // As often as there can be steps: the wrapped lane may have no room for some of them now.
+        let most: usize = state.pending.iter().map(|p| p.pieces.len() + 1).sum();
+        for _ in 0..most {
+            let old = state.possible_at(self.settings.guarantees, |p| p.age >= p.held + OLD);
+            let Some(step) = old.first() else { break };
+            state.take(*step);
+        }
+        state
+            .pending
+            .iter_mut()
+            .for_each(|p| p.age = p.age.saturating_add(1));
     }
 
     /// Performs everything that can be.
@@ -320,9 +332,6 @@ impl Pool {
         }
     }
 }
-
-/// One post in so many is answered Full.
-const FULL: usize = 12;
 
 /// Copies bytes that peers may write at the same time, one by one.
 ///
@@ -353,70 +362,9 @@ unsafe fn copy_relaxed(from: *mut u8, to: &mut [u8]) {
     }
 }
 
-/// The parts of an operation that happen at one moment each.
-fn pieces(op: &Op) -> Vec<Piece> {
-    let piece = |op, last| Piece {
-        op,
-        last,
-        state: PieceState::Waiting,
-    };
-    match *op {
-        Op::Put { from, to } => parts(from, to).map(|op| piece(op, false)).collect(),
-        Op::PutSignal {
-            from,
-            to,
-            signal,
-            op,
-            value,
-        } => {
-            let atomic = Op::Atomic {
-                op: match op {
-                    SignalOp::Set => AtomicOp::Set,
-                    SignalOp::Add => AtomicOp::Add,
-                },
-                width: Width::W64,
-                on: signal,
-                operand: value,
-                compare: 0,
-                fetch: None,
-            };
-            let data = parts(from, to).map(|op| piece(op, false));
-            data.chain([piece(atomic, true)]).collect()
-        }
-        op => vec![piece(op, matches!(op, Op::Flush))],
-    }
-}
-
-/// A put's bytes in a few pieces, cut where an aligned word begins.
-fn parts(from: Local, to: Remote) -> impl Iterator<Item = Op> {
-    let words = from.len.div_ceil(8);
-    let size = words.div_ceil(PIECES).max(1) * 8;
-    let first = (size - (to.offset % 8) as usize).min(from.len);
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        if at >= from.len {
-            return None;
-        }
-        let len = if at == 0 { first } else { size }.min(from.len - at);
-        let part = Op::Put {
-            from: Local {
-                addr: from.addr.wrapping_add(at),
-                len,
-                ..from
-            },
-            to: Remote {
-                offset: to.offset + at as u64,
-                ..to
-            },
-        };
-        at += len;
-        Some(part)
-    })
-}
-
 impl Pending {
     fn is_performed(&self) -> bool {
-        self.pieces.iter().all(|p| p.state == PieceState::Done)
+        self.pieces.iter().all(Piece::is_done)
     }
 
     /// Whether it has to wait for one that was posted before it.
@@ -469,8 +417,16 @@ impl Class {
 impl State {
     /// Everything that can happen now, in the order posted.
     fn possible(&self, promised: Guarantees) -> Vec<Step> {
+        self.possible_at(promised, |_| true)
+    }
+
+    /// What of it happens to operations that are `ready`.
+    fn possible_at(&self, promised: Guarantees, ready: impl Fn(&Pending) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for (index, pending) in self.pending.iter().enumerate() {
+            if !ready(pending) {
+                continue;
+            }
             if pending.is_performed() {
                 if !pending.counted {
                     steps.push(Step::Complete(index));
@@ -483,8 +439,8 @@ impl State {
             }
             for (at, piece) in pending.pieces.iter().enumerate() {
                 let before = pending.pieces.iter().take(at);
-                let ready = !piece.last || before.into_iter().all(|p| p.state == PieceState::Done);
-                if piece.state == PieceState::Waiting && ready {
+                let ready = !piece.last || before.into_iter().all(Piece::is_done);
+                if piece.is_waiting() && ready {
                     steps.push(Step::Perform(index, at));
                 }
             }
@@ -510,7 +466,6 @@ impl State {
             }
         };
         self.poll();
-        self.pending.retain(|p| !(p.counted && p.is_performed()));
         words
     }
 
@@ -537,34 +492,25 @@ impl State {
         };
         if let Op::Flush = piece.op {
             // All before it were performed.
-            piece.state = PieceState::Done;
+            piece.done();
             return;
         }
+        let lane = wrapped.lane.as_mut();
         // SAFETY: who posted the operation promised its memory until it is completed, which is not
         // counted yet, or its source was copied, and the copy lives as long as the operation.
-        let posted = unsafe { wrapped.lane.post(pending.pe, &[piece.op]) };
-        match posted.status {
-            Status::All => {
-                piece.state = PieceState::Given(wrapped.lane.counters(pending.pe).posted);
-            }
-            Status::Full => {}
-            Status::Refused(error) => {
-                // Checked before: it is the PE or the lane that is gone.
-                piece.state = PieceState::Done;
-                wrapped.failure.get_or_insert(error);
-            }
-        }
+        let mut went = unsafe { piece.give(lane, pending.pe) };
         for _ in 0..DRIVES {
-            let given = match piece.state {
-                PieceState::Given(target) => target,
-                _ => break,
-            };
-            if wrapped.lane.counters(pending.pe).completed >= given {
-                piece.state = PieceState::Done;
-            } else if let Err(error) = wrapped.lane.progress() {
-                wrapped.failure.get_or_insert(error);
+            if went.is_err() || !piece.is_given() {
                 break;
             }
+            went = piece.look(lane, pending.pe, self.places);
+            if piece.is_given() && went.is_ok() {
+                went = lane.progress();
+            }
+        }
+        // All was checked before: it is the PE or the lane that is gone.
+        if let Err(error) = went {
+            wrapped.failure.get_or_insert(error);
         }
     }
 
@@ -574,34 +520,14 @@ impl State {
             let Some(wrapped) = self.lanes.get_mut(&pending.lane) else {
                 continue;
             };
-            for piece in &mut pending.pieces {
-                let PieceState::Given(target) = piece.state else {
-                    continue;
-                };
-                // A failure shows in the lane's own progress.
-                let _ = wrapped.lane.progress();
-                if wrapped.lane.counters(pending.pe).completed >= target {
-                    piece.state = PieceState::Done;
+            for piece in pending.pieces.iter_mut().filter(|p| p.is_given()) {
+                let lane = wrapped.lane.as_mut();
+                let went = piece.look(lane, pending.pe, self.places);
+                if let Err(error) = went.and_then(|()| lane.progress()) {
+                    wrapped.failure.get_or_insert(error);
                 }
             }
         }
-    }
-}
-
-/// An operation, for a reader.
-fn words(pe: Pe, op: &Op) -> String {
-    match op {
-        Op::Put { from, to } => {
-            format!("puts {} bytes at {} of PE {pe}", from.len, to.offset)
-        }
-        Op::Get { into, from } => {
-            format!("gets {} bytes at {} of PE {pe}", into.len, from.offset)
-        }
-        Op::PutSignal { from, to, .. } => format!(
-            "puts {} bytes at {} of PE {pe}, with a signal",
-            from.len, to.offset
-        ),
-        Op::Atomic { op, on, .. } => format!("atomic {op} at {} of PE {pe}", on.offset),
-        _ => format!("a flush towards PE {pe}"),
+        self.pending.retain(|p| !(p.counted && p.is_performed()));
     }
 }

@@ -1,0 +1,149 @@
+//! Weak over loopback and over the example transport, free-running, through the suite: whatever it
+//! declares, little or much, it keeps. (Over a simulated machine: `machine_simulator`.)
+
+use std::sync::Arc;
+
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_loopback::Loopback;
+use oxshmem_transport::{
+    AtomicLevel, AtomicOp, AtomicTable, Completion, Guarantees, SignalSupport, Transport, Width,
+    conformance,
+};
+use oxshmem_weak::{Settings, Weak};
+
+struct Harness(Weak);
+
+impl conformance::Harness for Harness {
+    fn transport(&self) -> &dyn Transport {
+        &self.0
+    }
+
+    /// Beyond a few pieces size changes nothing here.
+    fn largest(&self) -> u64 {
+        (64 << 10) + 13
+    }
+}
+
+/// The suite passes, with each of these seeds.
+fn passes(inner: &Arc<dyn Transport>, seeds: std::ops::Range<u64>, settings: Settings) {
+    for seed in seeds {
+        let weak = Weak::over(Arc::clone(inner), Settings { seed, ..settings });
+        let report = conformance::run(&Harness(weak));
+        assert!(report.passed(), "{settings:?}, seed {seed}: {report}");
+    }
+}
+
+fn loopback() -> Arc<dyn Transport> {
+    Arc::new(Loopback::new())
+}
+
+const WORST: Settings = Settings::worst(0);
+
+/// Everything that can be promised.
+const IN_ORDER: Settings = Settings {
+    guarantees: Guarantees {
+        put_put: true,
+        put_atomic: true,
+        atomic_put: true,
+        atomic_atomic: true,
+        put_get: true,
+        get_get: true,
+        across_lanes: true,
+        completion: Completion::Placed,
+        ..WORST.guarantees
+    },
+    ..WORST
+};
+
+#[test]
+fn what_promises_nothing_passes() {
+    passes(&loopback(), 1..3, WORST);
+}
+
+#[test]
+fn what_promises_every_order_passes() {
+    passes(&loopback(), 3..5, IN_ORDER);
+}
+
+#[test]
+fn each_order_alone_is_kept() {
+    let orders: [fn(&mut Guarantees); 6] = [
+        |g| g.put_put = true,
+        |g| g.put_atomic = true,
+        |g| g.atomic_put = true,
+        |g| g.atomic_atomic = true,
+        |g| g.put_get = true,
+        |g| g.get_get = true,
+    ];
+    for (seed, order) in (1..).zip(orders) {
+        for across_lanes in [false, true] {
+            let mut settings = WORST;
+            order(&mut settings.guarantees);
+            settings.guarantees.across_lanes = across_lanes;
+            let weak = Weak::over(loopback(), Settings { seed, ..settings });
+            let of_order = |name: &str| name.contains("order") || name.contains("flush");
+            let report = conformance::run_where(&Harness(weak), of_order);
+            assert!(report.passed(), "{settings:?}, seed {seed}: {report}");
+        }
+    }
+}
+
+#[test]
+fn every_meaning_of_a_completion_passes() {
+    for completion in [Completion::Accepted, Completion::Placed] {
+        let guarantees = Guarantees {
+            completion,
+            ..WORST.guarantees
+        };
+        passes(
+            &loopback(),
+            5..7,
+            Settings {
+                guarantees,
+                ..WORST
+            },
+        );
+    }
+}
+
+#[test]
+fn a_short_queue_passes() {
+    let depth = Some(4);
+    passes(&loopback(), 7..8, Settings { depth, ..WORST });
+    passes(&loopback(), 9..10, Settings { depth, ..IN_ORDER });
+}
+
+#[test]
+fn what_can_do_little_passes() {
+    let few = AtomicTable::uniform(AtomicLevel::None)
+        .with(AtomicOp::CompareSwap, Width::W64, AtomicLevel::Cpu)
+        .with(AtomicOp::Fetch, Width::W64, AtomicLevel::Cpu);
+    let little = Settings {
+        inline: 0,
+        put_signal: SignalSupport::None,
+        atomics: few,
+        ..WORST
+    };
+    passes(&loopback(), 10..11, little);
+    passes(
+        &loopback(),
+        12..13,
+        Settings {
+            inline: 64,
+            ..WORST
+        },
+    );
+}
+
+#[test]
+fn over_a_transport_that_performs_later_and_wires_its_lanes_it_passes() {
+    let tiny: Arc<dyn Transport> = Arc::new(Tiny::default());
+    passes(&tiny, 13..14, WORST);
+    passes(&tiny, 14..15, IN_ORDER);
+}
+
+#[test]
+fn over_one_that_promises_nothing_it_can_promise_everything() {
+    let nothing: Arc<dyn Transport> = Arc::new(Weak::over(loopback(), WORST));
+    passes(&nothing, 15..16, IN_ORDER);
+}
