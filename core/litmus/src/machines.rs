@@ -43,19 +43,10 @@ fn builder(model: MemoryModel) -> Builder {
     World::builder().model(model.into()).heap_limit(HEAP)
 }
 
-/// `weak(loopback)` lanes with these guarantees.
+/// Loopback's memory reached by weak lanes that promise this.
 #[must_use]
-pub fn lanes(
-    name: &'static str,
-    pes: usize,
-    model: MemoryModel,
-    guarantees: Guarantees,
-) -> Machine {
+pub fn lanes(name: &'static str, pes: usize, model: MemoryModel, settings: Settings) -> Machine {
     let scheduler = Scheduler::new(pes);
-    let settings = Settings {
-        guarantees,
-        ..Settings::worst(0)
-    };
     let loopback = Arc::new(oxshmem_loopback::Loopback::new());
     let weak = Weak::scheduled(loopback, settings, &scheduler);
     machine(name, scheduler, model, weak)
@@ -77,9 +68,13 @@ pub fn mapped(pes: usize, model: MemoryModel) -> Machine {
 /// weak CPUs. Between them they show every outcome that the model allows.
 #[must_use]
 pub fn weak(pes: usize, model: MemoryModel) -> Vec<Machine> {
+    let in_order = Settings {
+        guarantees: IN_ORDER,
+        ..Settings::worst(0)
+    };
     vec![
-        lanes("weak(loopback)", pes, model, Settings::worst(0).guarantees),
-        lanes("weak(loopback), lanes in order", pes, model, IN_ORDER),
+        lanes("weak(loopback)", pes, model, Settings::worst(0)),
+        lanes("weak(loopback), lanes in order", pes, model, in_order),
         mapped(pes, model),
     ]
 }

@@ -34,8 +34,8 @@ const VAIN: usize = 4;
 /// Points that a PE may make after it was woken before it counts as having done something: those of
 /// one look at what it waits for.
 const LOOKS: usize = 32;
-/// More decisions than any sensible run takes.
-const MOST: usize = 200_000;
+/// More decisions than any sensible run takes: PEs that go on for ever without getting anywhere.
+const MOST: usize = 20_000;
 
 /// Decides which PE's thread runs, and what moves by itself.
 pub struct Scheduler {
@@ -280,6 +280,7 @@ impl Scheduler {
                 return None;
             }
             if state.trace.decisions.len() >= MOST {
+                state.trace.deadlock = true;
                 self.give_up(&mut state, format!("it took more than {MOST} decisions"));
                 return None;
             }

@@ -213,6 +213,11 @@ impl Pool {
             age: 0,
             held,
         });
+        drop(state);
+        if mode == Mode::Tame {
+            // Nobody may come back to look after it.
+            self.drain();
+        }
         Status::All
     }
 

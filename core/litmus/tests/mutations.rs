@@ -1,0 +1,100 @@
+//! The mutation check: each order that the library inserts is left out in turn, and some program
+//! notices. Those that need several ways to one PE are left out in `ways`.
+
+use oxshmem::Inserted;
+use oxshmem_litmus::directed::{Machine, Search, search};
+use oxshmem_litmus::{MemoryModel, Outcome, Program, library, machines, model};
+use oxshmem_transport::SignalSupport;
+use oxshmem_weak::Settings;
+
+/// Which machine's programs notice that an order is missing; none if `ways` shows it.
+fn where_noticed(inserted: Inserted) -> Option<fn(usize, MemoryModel) -> Machine> {
+    let worst: fn(usize, MemoryModel) -> Machine =
+        |pes, model| machines::lanes("weak(loopback)", pes, model, Settings::worst(0));
+    let composed: fn(usize, MemoryModel) -> Machine = |pes, model| {
+        let settings = Settings {
+            put_signal: SignalSupport::None,
+            ..Settings::worst(0)
+        };
+        machines::lanes(
+            "weak(loopback) without put-with-signal",
+            pes,
+            model,
+            settings,
+        )
+    };
+    Some(match inserted {
+        Inserted::FenceStores
+        | Inserted::FenceLoads
+        | Inserted::QuietStores
+        | Inserted::Signal
+        | Inserted::Read
+        | Inserted::Fetch
+        | Inserted::Wait
+        | Inserted::Arrive
+        | Inserted::Arrived => machines::mapped,
+        Inserted::FenceLane | Inserted::QuietLane | Inserted::ReadLane => worst,
+        Inserted::SignalLane => composed,
+        Inserted::FenceOtherWay | Inserted::Doorbell | Inserted::QuietGpu | Inserted::WaitGpu => {
+            return None;
+        }
+        _ => unreachable!("an order that this check does not know"),
+    })
+}
+
+/// The first program that ends in something forbidden on such machines, and in what.
+fn notices(
+    inserted: Option<Inserted>,
+    make: fn(usize, MemoryModel) -> Machine,
+) -> Option<(String, Outcome)> {
+    for (name, text) in library::library() {
+        let program = Program::parse(text).unwrap();
+        for &model in program.models() {
+            let outcomes = model::outcomes(&program, model).unwrap();
+            let mut machine = make(program.pes(), model);
+            if let Some(inserted) = inserted {
+                machine.builder = machine.builder.omit(inserted);
+            }
+            let how = Search {
+                seed: 1,
+                least: 150,
+                most: 150,
+            };
+            let report = search(&[machine], &program, &outcomes, how).unwrap();
+            if let Some((outcome, _)) = report.forbidden.into_iter().next() {
+                return Some((format!("{name} ({model})"), outcome));
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn each_order_that_is_left_out_is_noticed() {
+    let mut elsewhere = 0;
+    for inserted in Inserted::ALL {
+        let Some(make) = where_noticed(inserted) else {
+            elsewhere += 1;
+            continue;
+        };
+        let noticed = notices(Some(inserted), make);
+        println!("{inserted:?}: {noticed:?}");
+        assert!(
+            noticed.is_some(),
+            "nothing notices that {inserted:?} is missing"
+        );
+    }
+    assert_eq!(elsewhere, 4);
+}
+
+#[test]
+fn with_all_orders_in_place_nothing_is_noticed() {
+    for inserted in Inserted::ALL {
+        // Only the machines that `weak.rs` does not run on.
+        if inserted == Inserted::SignalLane
+            && let Some(make) = where_noticed(inserted)
+        {
+            assert_eq!(notices(None, make), None);
+        }
+    }
+}
