@@ -12,9 +12,7 @@ use std::fmt;
 use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
-use oxshmem_transport::{
-    Completion, GpuFlush, Guarantees, MemoryKind, Op, Pe, RegionId, Remote, Status,
-};
+use oxshmem_transport::{MemoryKind, Op, Pe, RegionId, Remote, Status};
 
 pub(crate) use self::lanes::Opened;
 pub(crate) use self::transfer::Signal;
@@ -23,24 +21,6 @@ use crate::routes::{Way, Ways};
 use crate::simulated::Place;
 use crate::wait::{Needs, Reason};
 use crate::{Error, Result, Sym, World};
-
-/// The symmetric heap is the first region that every PE registers with every domain.
-pub(crate) const HEAP: RegionId = RegionId(0);
-/// The GPU heap, where there is one, the second.
-pub(crate) const GPU_HEAP: RegionId = RegionId(1);
-
-/// What a domain promises that does not say.
-pub(crate) const NO_GUARANTEES: Guarantees = Guarantees {
-    put_put: false,
-    put_atomic: false,
-    atomic_put: false,
-    atomic_atomic: false,
-    put_get: false,
-    get_get: false,
-    across_lanes: false,
-    completion: Completion::SourceReusable,
-    gpu_flush: GpuFlush::None,
-};
 
 /// All lanes of a world.
 pub(crate) struct Wire {
@@ -95,12 +75,15 @@ pub(crate) struct Far {
 }
 
 impl Far {
-    fn remote(self, further: usize) -> Remote {
+    /// The same, as a transport names it: every PE registers the same heaps in the same order, so
+    /// that a peer's has the number of this PE's own.
+    fn remote(self, via: &Opened, further: usize) -> Remote {
+        let heap = match self.kind {
+            MemoryKind::Host => &via.heap,
+            _ => &via.gpu,
+        };
         Remote {
-            region: match self.kind {
-                MemoryKind::Host => HEAP,
-                _ => GPU_HEAP,
-            },
+            region: heap.as_ref().map_or(RegionId(0), |heap| heap.id()),
             offset: self.offset + further as u64,
         }
     }

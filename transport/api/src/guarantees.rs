@@ -43,3 +43,18 @@ pub struct Guarantees {
     /// What GPU memory needs at the target.
     pub gpu_flush: GpuFlush,
 }
+
+impl Guarantees {
+    /// Nothing is promised.
+    pub const NONE: Guarantees = Guarantees {
+        put_put: false,
+        put_atomic: false,
+        atomic_put: false,
+        atomic_atomic: false,
+        put_get: false,
+        get_get: false,
+        across_lanes: false,
+        completion: Completion::SourceReusable,
+        gpu_flush: GpuFlush::None,
+    };
+}

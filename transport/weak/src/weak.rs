@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use oxshmem_transport::{
-    AtomicLevel, AtomicTable, Completion, Device, Domain, GpuFlush, Guarantees, Job, MemoryKind,
-    Pe, Result, SignalSupport, Transport,
+    AtomicLevel, AtomicTable, Completion, Device, Domain, Guarantees, Job, MemoryKind, Pe, Result,
+    SignalSupport, Transport,
 };
 
 use self::domain::WeakDomain;
@@ -55,17 +55,7 @@ impl Settings {
     pub const fn worst(seed: u64) -> Self {
         Settings {
             seed,
-            guarantees: Guarantees {
-                put_put: false,
-                put_atomic: false,
-                atomic_put: false,
-                atomic_atomic: false,
-                put_get: false,
-                get_get: false,
-                across_lanes: false,
-                completion: Completion::SourceReusable,
-                gpu_flush: GpuFlush::None,
-            },
+            guarantees: Guarantees::NONE,
             inline: u64::MAX,
             depth: Some(8),
             put_signal: SignalSupport::Native(AtomicLevel::Cpu),
@@ -279,7 +269,15 @@ unsafe impl Transport for Weak {
         ));
         self.shared.add(job.me, &pool);
         let schedule = self.shared.scheduler.as_ref().map(|s| s.schedule(job.me));
-        let domain = WeakDomain::new(self.name, job.clone(), settings, inner, pool, schedule);
+        let domain = WeakDomain::new(
+            self.name,
+            job.clone(),
+            settings,
+            inner,
+            pool,
+            Arc::clone(&self.shared),
+            schedule,
+        );
         Ok(Arc::new(domain))
     }
 }

@@ -80,7 +80,6 @@ pub(crate) fn keeps(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::NO_GUARANTEES;
 
     #[test]
     fn m17_a_lane_keeps_an_order_only_where_each_pair_is_promised() {
@@ -90,7 +89,7 @@ mod tests {
         both.add(atomics);
         let ordered_puts = |_| Guarantees {
             put_put: true,
-            ..NO_GUARANTEES
+            ..Guarantees::NONE
         };
         assert!(keeps(ordered_puts, puts, puts));
         assert!(!keeps(ordered_puts, puts, atomics));
@@ -103,7 +102,7 @@ mod tests {
             put_atomic: true,
             atomic_put: true,
             atomic_atomic: true,
-            ..NO_GUARANTEES
+            ..Guarantees::NONE
         };
         assert!(keeps(rc, both, both));
     }
@@ -115,7 +114,7 @@ mod tests {
         let only = |which: MemoryKind| {
             move |kind: MemoryKind| Guarantees {
                 put_put: kind == which,
-                ..NO_GUARANTEES
+                ..Guarantees::NONE
             }
         };
         assert!(keeps(only(MemoryKind::Host), host, host));

@@ -120,7 +120,7 @@ impl World {
         let posted = Op::Atomic {
             op,
             width,
-            on: far.remote(0),
+            on: far.remote(via, 0),
             operand,
             compare,
             fetch: result.map(|(addr, _)| Local {

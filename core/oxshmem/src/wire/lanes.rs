@@ -9,7 +9,6 @@ use oxshmem_transport::{
     WireUp,
 };
 
-use super::NO_GUARANTEES;
 use crate::order::{Class, Classes, keeps};
 use crate::{Error, Result};
 
@@ -284,7 +283,7 @@ impl Opened {
 
     /// What it promises about memory of a kind: nothing, if it does not say.
     pub(super) fn guarantees(&self, kind: MemoryKind) -> Guarantees {
-        self.domain.guarantees(kind).unwrap_or(NO_GUARANTEES)
+        self.domain.guarantees(kind).unwrap_or(Guarantees::NONE)
     }
 
     /// Whether the lane itself performs all of `earlier` before any of `later`.

@@ -55,7 +55,7 @@ impl World {
             }
             let op = Op::Put {
                 from: piece.local,
-                to: far.remote(done),
+                to: far.remote(via, done),
             };
             let until = if piece.local.len as u64 <= limits.inline {
                 Until::Posted
@@ -95,7 +95,7 @@ impl World {
             let piece = self.near(via, at, len - done, limits.max, limits.unregistered);
             let op = Op::Get {
                 into: piece.local,
-                from: far.remote(done),
+                from: far.remote(via, done),
             };
             // SAFETY: we wait for completion while the memory is valid.
             unsafe {
@@ -196,8 +196,8 @@ impl World {
                     len,
                     key: self.key_of(via, source, len),
                 },
-                to: far.remote(0),
-                signal: word.remote(0),
+                to: far.remote(via, 0),
+                signal: word.remote(via, 0),
                 op: signal.op,
                 value: signal.value,
             };
@@ -266,7 +266,7 @@ impl World {
             // SAFETY: readable during the call.
             return unsafe { self.wire_put(call, via, far, source, len) };
         };
-        let to = far.remote(0);
+        let to = far.remote(via, 0);
         let leaves = Leaves::Nonblocking(Some((Class::Put, far.kind)));
         // SAFETY: the caller's promise.
         unsafe {
@@ -293,7 +293,7 @@ impl World {
             // SAFETY: writable during the call.
             return unsafe { self.wire_get(call, via, far, destination, len) };
         };
-        let from = far.remote(0);
+        let from = far.remote(via, 0);
         let leaves = Leaves::Nonblocking(None);
         // SAFETY: the caller's promise.
         unsafe {
