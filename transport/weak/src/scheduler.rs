@@ -11,6 +11,10 @@
 //!
 //! A PE in a run must not wait for another one in a way that the scheduler does not know. Should one
 //! do so, the run is given up after a while ([`Trace::broken`]) and everybody runs freely.
+//!
+//! A PE that has left runs freely while others go on: so it leaves alone what they work on, and drops
+//! no lane with something under way, until all have left. What it has left under way others' turns
+//! move; what is still under way when the last one leaves is done then.
 
 mod plan;
 mod shrink;
@@ -43,6 +47,7 @@ pub struct Scheduler {
     state: Mutex<State>,
     /// Each PE's thread waits for its turn on its own.
     turns: Vec<Condvar>,
+    patience: Duration,
     environments: Mutex<Vec<Weak<dyn Environment>>>,
 }
 
@@ -81,6 +86,8 @@ enum Phase {
     Running,
     /// A run that was given up, until all have left.
     Broken,
+    /// All have left; what is under way settles.
+    Over,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +128,13 @@ impl Scheduler {
     /// For this many PEs, all of which take part in every run.
     #[must_use]
     pub fn new(pes: usize) -> Arc<Scheduler> {
+        Self::with_patience(pes, PATIENCE)
+    }
+
+    /// [`new`](Self::new), but gives a run up when the thread whose turn it is has done nothing that
+    /// the scheduler sees for this long, instead of 10 s.
+    #[must_use]
+    pub fn with_patience(pes: usize, patience: Duration) -> Arc<Scheduler> {
         Arc::new_cyclic(|me| Scheduler {
             me: me.clone(),
             state: Mutex::new(State {
@@ -135,6 +149,7 @@ impl Scheduler {
                 trace: Trace::default(),
             }),
             turns: (0..pes).map(|_| Condvar::new()).collect(),
+            patience,
             environments: Mutex::default(),
         })
     }
@@ -164,9 +179,14 @@ impl Scheduler {
 
     /// Takes part in the next run, from when all PEs have entered until what is returned is dropped.
     ///
-    /// Waits for the other PEs.
+    /// Waits for the other PEs, and first for those of the run before that have not left it yet.
     pub fn enter(&self, pe: usize) -> Turn<'_> {
         let mut state = self.lock();
+        while !matches!(state.phase, Phase::Free | Phase::Gathering)
+            && let Some(turn) = self.turns.get(pe)
+        {
+            state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
         if state.phase == Phase::Free {
             state.phase = Phase::Gathering;
             state.trace = Trace::default();
@@ -230,13 +250,13 @@ impl Scheduler {
         };
         loop {
             match state.phase {
-                Phase::Free | Phase::Broken => return state,
+                Phase::Free | Phase::Broken | Phase::Over => return state,
                 Phase::Running if state.turn == pe => return state,
                 Phase::Running | Phase::Gathering => {}
             }
             let before = (state.phase, state.trace.decisions.len(), state.changes);
             let (woken, timeout) = turn
-                .wait_timeout(state, PATIENCE)
+                .wait_timeout(state, self.patience)
                 .unwrap_or_else(PoisonError::into_inner);
             state = woken;
             let stuck = before == (state.phase, state.trace.decisions.len(), state.changes);
@@ -392,12 +412,16 @@ impl Scheduler {
         state.vain = 0;
         let over = state.left == self.turns.len();
         if over {
-            state.phase = Phase::Free;
+            // Nobody enters again before all is settled.
+            state.phase = Phase::Over;
+            drop(state);
+            self.environments().iter().for_each(|e| e.settle());
+            self.lock().phase = Phase::Free;
+            self.wake_all();
+            return;
         }
         drop(state);
-        if over {
-            self.environments().iter().for_each(|e| e.settle());
-        } else if had_turn && let Some(next) = self.next(pe) {
+        if had_turn && let Some(next) = self.next(pe) {
             self.wake(next);
         }
     }

@@ -6,24 +6,27 @@ pub fn shrink(decisions: Vec<u32>, mut fails: impl FnMut(&[u32]) -> bool) -> Vec
     let mut best = trimmed(decisions);
     loop {
         let before = best.clone();
-        // Cut pieces out, long ones first.
+        // Cut pieces out, long ones first; or make them tame, all or but one of them cut out.
         let mut piece = best.len();
         while piece > 0 {
             let mut at = 0;
             while at < best.len() {
                 let end = (at + piece).min(best.len());
-                let mut candidate = best.clone();
-                candidate.drain(at..end);
-                if !take(&mut best, candidate, &mut fails) {
-                    at += piece;
+                let shorter = [0, 1, end - at].into_iter().any(|tame| {
+                    let mut candidate = best.clone();
+                    candidate.splice(at..end, std::iter::repeat_n(0, tame));
+                    take(&mut best, candidate, &mut fails)
+                });
+                if !shorter {
+                    at += piece.div_ceil(2);
                 }
             }
             piece /= 2;
         }
-        // Tame single decisions, or lower them.
+        // Lower single decisions.
         for at in 0..best.len() {
             let Some(&value) = best.get(at) else { break };
-            for lower in [0, value / 2, value.saturating_sub(1)] {
+            for lower in [value / 2, value.saturating_sub(1)] {
                 let mut candidate = best.clone();
                 if let Some(decision) = candidate.get_mut(at).filter(|d| lower < **d) {
                     *decision = lower;
@@ -41,7 +44,7 @@ pub fn shrink(decisions: Vec<u32>, mut fails: impl FnMut(&[u32]) -> bool) -> Vec
 
 fn take(best: &mut Vec<u32>, candidate: Vec<u32>, fails: &mut impl FnMut(&[u32]) -> bool) -> bool {
     let candidate = trimmed(candidate);
-    let smaller = (candidate.len(), sum(&candidate)) < (best.len(), sum(best));
+    let smaller = size(&candidate) < size(best);
     let taken = smaller && fails(&candidate);
     if taken {
         *best = candidate;
@@ -49,8 +52,11 @@ fn take(best: &mut Vec<u32>, candidate: Vec<u32>, fails: &mut impl FnMut(&[u32])
     taken
 }
 
-fn sum(decisions: &[u32]) -> u64 {
-    decisions.iter().map(|d| u64::from(*d)).sum()
+/// What a reader has to follow: decisions that are not tame, then all, then how far they go.
+fn size(decisions: &[u32]) -> (usize, usize, u64) {
+    let wild = decisions.iter().filter(|d| **d != 0).count();
+    let sum = decisions.iter().map(|d| u64::from(*d)).sum();
+    (wild, decisions.len(), sum)
 }
 
 /// Tame decisions at the end are the same as none.

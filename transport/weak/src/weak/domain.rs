@@ -11,9 +11,9 @@ use oxshmem_transport::{
     Schedule, SignalSupport, Width, WireUp,
 };
 
-use super::Settings;
 use super::lane::WeakLane;
 use super::pool::Pool;
+use super::{Settings, Shared};
 
 /// One PE's weak transport.
 pub(super) struct WeakDomain {
@@ -28,6 +28,8 @@ pub(super) struct Checks {
     name: &'static str,
     inner: Arc<dyn Domain>,
     pool: Arc<Pool>,
+    /// Moves what is in the pool.
+    _shared: Arc<Shared>,
     job: Job,
     capabilities: Capabilities,
     lose: Option<(Pe, u64)>,
@@ -67,6 +69,7 @@ impl WeakDomain {
         settings: Settings,
         inner: Arc<dyn Domain>,
         pool: Arc<Pool>,
+        shared: Arc<Shared>,
         schedule: Option<Arc<dyn Schedule>>,
     ) -> Self {
         let of = inner.capabilities();
@@ -101,6 +104,7 @@ impl WeakDomain {
                 name,
                 inner,
                 pool,
+                _shared: shared,
                 job,
                 capabilities,
                 lose: settings.lose,
