@@ -10,7 +10,9 @@
 //! Outside a run nothing is held and nothing is simulated.
 //!
 //! A PE in a run must not wait for another one in a way that the scheduler does not know. Should one
-//! do so, the run is given up after a while ([`Trace::broken`]) and everybody runs freely.
+//! do so, or not enter at all, the run is given up after a while ([`Trace::broken`]) and everybody runs
+//! freely. One may look again and again without waiting: nobody goes on alone for ever, and nothing
+//! that moves by itself stays for ever.
 //!
 //! A PE that has left runs freely while others go on: so it leaves alone what they work on, and drops
 //! no lane with something under way, until all have left. What it has left under way others' turns
@@ -30,7 +32,8 @@ use self::plan::{Next, Planner};
 pub use self::shrink::shrink;
 use crate::choice::{Choices, Environment, Mode};
 
-/// How long the thread whose turn it is may do nothing that the scheduler sees.
+/// How long the thread whose turn it is may do nothing that the scheduler sees, and how long those who
+/// have entered wait for one more to do so.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Looks in a row that found nothing, for each PE, until it is a deadlock: a PE may have done something
 /// in between that showed as no change.
@@ -38,6 +41,11 @@ const VAIN: usize = 4;
 /// Points that a PE may make after it was woken before it counts as having done something: those of
 /// one look at what it waits for.
 const LOOKS: usize = 32;
+/// Decisions in a row that let one PE go on, while others or something else could: then it is their
+/// turn, so that a PE that looks again and again, and never waits, gets to see what it looks for.
+const ALONE: usize = 200;
+/// Decisions in a row by which nothing moved by itself, while something could: then it does.
+const STILL: usize = 1000;
 /// More decisions than any sensible run takes: PEs that go on for ever without getting anywhere.
 const MOST: usize = 20_000;
 
@@ -105,7 +113,6 @@ struct State {
     phase: Phase,
     planner: Planner,
     pes: Vec<Status>,
-    left: usize,
     turn: usize,
     /// How often something has changed that a waiting PE might want to look at.
     changes: u64,
@@ -113,6 +120,10 @@ struct State {
     looks: Vec<usize>,
     /// Calls in a row that found nothing.
     vain: usize,
+    /// Decisions in a row that let the same PE go on.
+    alone: usize,
+    /// Decisions in a row that let some PE go on.
+    still: usize,
     trace: Trace,
 }
 
@@ -132,7 +143,7 @@ impl Scheduler {
     }
 
     /// [`new`](Self::new), but gives a run up when the thread whose turn it is has done nothing that
-    /// the scheduler sees for this long, instead of 10 s.
+    /// the scheduler sees, or nobody more has entered, for this long, instead of 10 s.
     #[must_use]
     pub fn with_patience(pes: usize, patience: Duration) -> Arc<Scheduler> {
         Arc::new_cyclic(|me| Scheduler {
@@ -141,11 +152,12 @@ impl Scheduler {
                 phase: Phase::Free,
                 planner: Planner::new(Plan::Replay(Vec::new()), pes),
                 pes: vec![Status::Out; pes],
-                left: 0,
                 turn: 0,
                 changes: 0,
                 looks: vec![0; pes],
                 vain: 0,
+                alone: 0,
+                still: 0,
                 trace: Trace::default(),
             }),
             turns: (0..pes).map(|_| Condvar::new()).collect(),
@@ -190,8 +202,8 @@ impl Scheduler {
         if state.phase == Phase::Free {
             state.phase = Phase::Gathering;
             state.trace = Trace::default();
-            state.left = 0;
             state.vain = 0;
+            (state.alone, state.still) = (0, 0);
         }
         if let Some(status) = state.pes.get_mut(pe) {
             *status = Status::Ready;
@@ -254,18 +266,34 @@ impl Scheduler {
                 Phase::Running if state.turn == pe => return state,
                 Phase::Running | Phase::Gathering => {}
             }
-            let before = (state.phase, state.trace.decisions.len(), state.changes);
+            let seen = |state: &State| {
+                let inside = state.pes.iter().filter(|s| **s != Status::Out).count();
+                (
+                    state.phase,
+                    inside,
+                    state.trace.decisions.len(),
+                    state.changes,
+                )
+            };
+            let before = seen(&state);
             let (woken, timeout) = turn
                 .wait_timeout(state, self.patience)
                 .unwrap_or_else(PoisonError::into_inner);
             state = woken;
-            let stuck = before == (state.phase, state.trace.decisions.len(), state.changes);
-            if timeout.timed_out() && stuck && state.phase == Phase::Running && state.turn != pe {
-                let holder = state.turn;
-                self.give_up(
-                    &mut state,
-                    format!("PE {holder} waits for something outside of it"),
-                );
+            if !timeout.timed_out() || before != seen(&state) {
+                continue;
+            }
+            match state.phase {
+                Phase::Running if state.turn != pe => {
+                    let why = format!("PE {} waits for something outside of it", state.turn);
+                    self.give_up(&mut state, why);
+                }
+                Phase::Gathering => {
+                    let out = |pe: &usize| state.pes.get(*pe) == Some(&Status::Out);
+                    let missing = (0..self.turns.len()).find(out).unwrap_or_default();
+                    self.give_up(&mut state, format!("PE {missing} does not enter it"));
+                }
+                _ => {}
             }
         }
     }
@@ -407,10 +435,9 @@ impl Scheduler {
         if let Some(status) = state.pes.get_mut(pe) {
             *status = Status::Out;
         }
-        state.left += 1;
         state.changes += 1;
         state.vain = 0;
-        let over = state.left == self.turns.len();
+        let over = state.pes.iter().all(|status| *status == Status::Out);
         if over {
             // Nobody enters again before all is settled.
             state.phase = Phase::Over;
@@ -455,14 +482,24 @@ impl State {
         }
         // The tame choice first: the same PE goes on; if it cannot, what moves by itself.
         let mut options = Vec::with_capacity(pes.len() + steps);
-        if pes.contains(&pe) {
+        if pes.contains(&pe) && (self.alone < ALONE || pes.len() + steps == 1) {
             options.push(Next::Pe(pe));
         }
         options.extend((0..steps).map(Next::Step));
-        options.extend(pes.into_iter().filter(|p| *p != pe).map(Next::Pe));
+        if self.still < STILL || steps == 0 {
+            options.extend(pes.into_iter().filter(|p| *p != pe).map(Next::Pe));
+        }
         let chosen = self.planner.next(&options);
         self.record(chosen, options.len());
-        options.get(chosen).copied()
+        let next = options.get(chosen).copied();
+        match next {
+            Some(Next::Pe(same)) if same == pe => {
+                (self.alone, self.still) = (self.alone + 1, self.still + 1)
+            }
+            Some(Next::Pe(_)) => (self.alone, self.still) = (0, self.still + 1),
+            _ => (self.alone, self.still) = (0, 0),
+        }
+        next
     }
 
     fn record(&mut self, chosen: usize, of: usize) {

@@ -266,6 +266,51 @@ fn one_that_goes_in_circles_for_ever_is_given_up() {
 }
 
 #[test]
+fn one_that_looks_without_waiting_sees_it_in_the_end_by_every_plan() {
+    // PE 1 goes first and alone, others are picked by chance, and the tame one is that nothing moves.
+    let first = [0, 1].map(|pe| Plan::Replay(vec![pe]));
+    for plan in first.into_iter().chain((0..60).map(Plan::Random)) {
+        let scheduler = Scheduler::new(2);
+        let pair = Pair::scheduled(WORST, &scheduler);
+        pair.store(0, ONE, 1);
+        scheduler.plan(plan.clone());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut lane = pair.domains[0].lane().unwrap();
+                let schedule = scheduler.schedule(Pe(0));
+                let _turn = scheduler.enter(0);
+                let put = Op::Put {
+                    from: pair.near(0, ONE, 8),
+                    to: at(FLAG),
+                };
+                post(&mut *lane, Pe(1), put, &*schedule);
+                while pair.load(1, FLAG) == 0 && scheduler.trace().broken.is_none() {
+                    schedule.point();
+                }
+            });
+            let schedule = scheduler.schedule(Pe(1));
+            let _turn = scheduler.enter(1);
+            while pair.load(1, FLAG) == 0 && scheduler.trace().broken.is_none() {
+                schedule.point();
+            }
+        });
+        let trace = scheduler.trace();
+        assert_eq!(trace.broken, None, "{plan:?}");
+        assert!(!trace.deadlock, "{plan:?}");
+    }
+}
+
+#[test]
+fn a_pe_that_does_not_enter_is_not_waited_for_for_ever() {
+    let scheduler = Scheduler::with_patience(2, Duration::from_millis(50));
+    drop(scheduler.enter(0));
+    let why = scheduler.trace().broken.unwrap();
+    assert!(why.contains("PE 1 does not enter"), "{why}");
+    let (_, trace) = (scheduler.plan(Plan::Random(1)), round(&scheduler));
+    assert!(trace.broken.is_none(), "{trace:?}");
+}
+
+#[test]
 fn a_thread_that_blocks_outside_is_given_up_and_named() {
     let scheduler = Scheduler::with_patience(2, Duration::from_millis(50));
     // PE 0 goes first.
