@@ -302,12 +302,15 @@ impl World {
         posted.and_then(|inner| inner)?;
         match leaves {
             Leaves::Nothing => {}
-            Leaves::Update(class, kind) => via.note(context, pe, Classes::of(class, kind), false),
+            Leaves::Update(class, kind) => {
+                let update = Classes::of(class, kind);
+                via.note(context, pe, update, update);
+            }
             Leaves::Nonblocking(update) => {
                 let update = update.map_or(Classes::NONE, |(class, kind)| Classes::of(class, kind));
                 // Only the ordered model's fence orders what is nonblocking (M18).
                 let ordered = if self.ordered { update } else { Classes::NONE };
-                via.note(context, pe, ordered, true);
+                via.note(context, pe, update, ordered);
             }
         }
         match until {

@@ -49,7 +49,7 @@ struct ContextState {
 pub(crate) struct Dirty {
     /// Updates that the next fence orders.
     classes: Classes,
-    /// Updates that quiet completes: these, and nonblocking ones.
+    /// Updates that quiet completes: these, and nonblocking ones. None for reads alone.
     all: Classes,
     /// A fence has ordered these before what other lanes are given later.
     fenced: bool,
@@ -227,16 +227,13 @@ impl Opened {
         }
     }
 
-    /// Notes an update, or (`nonblocking`) something that only quiet waits for.
-    pub(super) fn note(&self, context: usize, pe: usize, classes: Classes, nonblocking: bool) {
+    /// Notes something outstanding: `updates`, none of them if it only reads, of which a fence orders
+    /// `ordered`.
+    pub(super) fn note(&self, context: usize, pe: usize, updates: Classes, ordered: Classes) {
         if let Some(dirty) = self.lock().dirty(context) {
             let dirty = dirty.entry(pe).or_default();
-            dirty.classes.add(classes);
-            dirty.all.add(classes);
-            if nonblocking && classes.is_empty() {
-                // Its class does not matter to quiet, but for GPU memory.
-                dirty.all.add(Classes::of(Class::Put, MemoryKind::Host));
-            }
+            dirty.all.add(updates);
+            dirty.classes.add(ordered);
         }
     }
 
