@@ -1,0 +1,16 @@
+//! Order and visibility where several ways lead to one PE: for each pair of ways, over simulated
+//! machines that do the worst that is permitted, by many schedules; each shown to fail where what
+//! orders it is taken away.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod atomics;
+mod completion;
+mod explore;
+mod gpu;
+mod mapping;
+mod pairs;
+mod reads;
+mod signals;
+mod visibility;
+mod way;

@@ -1,0 +1,117 @@
+//! M22: data by one way, its signal by another; and what NICs read of this PE's own memory.
+
+use oxshmem::{Cmp, Inserted, MemoryKind, SignalOp};
+use oxshmem_transport::SignalSupport;
+
+use crate::explore::{Found, Seen, explore};
+use crate::way::{Class, NICS, Setup, Slot, Way};
+
+const DATA: [Way; 3] = [Way::Store, Way::Put, Way::Copy];
+const SIGNALS: [Way; 3] = [Way::Store, Way::Atomic, Way::Message];
+
+fn put_signal(setup: &Setup, [data, signal]: [Way; 2], op: SignalOp, runs: u64) -> Found {
+    let data = setup.slot(data);
+    let signal = Slot {
+        way: signal,
+        kind: MemoryKind::Host,
+        class: Class::Atomic,
+    };
+    explore(
+        setup,
+        runs,
+        |world| {
+            data.confirm_0_to_1(world);
+            signal.confirm_0_to_1(world);
+        },
+        |at| {
+            let (x, y) = (at.words(data.kind, 0..2)?, at.word(signal.kind, 2)?);
+            if at.me == 0 {
+                at.world.put_signal(x, &[1, 1], y, 1, op, 1)?;
+                return Ok(Seen::Nothing);
+            }
+            at.world.signal_wait_until(y, Cmp::Eq, 1)?;
+            let mut words = [0; 2];
+            at.world.read(&mut words, x)?;
+            Ok(Seen::held(words == [1, 1]))
+        },
+    )
+}
+
+#[test]
+fn m22_a_signal_is_seen_after_its_data_whatever_the_ways() {
+    for data in DATA {
+        for signal in SIGNALS {
+            for (name, nic) in NICS {
+                for native in [true, false] {
+                    let mut setup = Setup::new(2, &[data, signal]);
+                    setup.nic = nic;
+                    if !native {
+                        setup.put_signal = SignalSupport::None;
+                    }
+                    for op in [SignalOp::Set, SignalOp::Add] {
+                        let found = put_signal(&setup, [data, signal], op, 40);
+                        let what = format!("{data:?}, {signal:?}, NIC {name}, native {native}");
+                        assert!(found.broken.is_none(), "{what}: {found:?}");
+                        assert_eq!(found.held, 40, "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn m22_each_order_that_a_signal_needs_is_needed() {
+    for (inserted, data, signal) in [
+        (Inserted::Signal, Way::Store, Way::Store),
+        (Inserted::Doorbell, Way::Store, Way::Atomic),
+        (Inserted::Doorbell, Way::Store, Way::Message),
+        (Inserted::SignalLane, Way::Put, Way::Atomic),
+        (Inserted::SignalLane, Way::Put, Way::Store),
+        (Inserted::SignalLane, Way::Put, Way::Message),
+        (Inserted::SignalLane, Way::Copy, Way::Store),
+        (Inserted::SignalLane, Way::Copy, Way::Message),
+    ] {
+        let mut setup = Setup::new(2, &[data, signal]);
+        setup.put_signal = SignalSupport::None;
+        setup.omit = Some(inserted);
+        let found = put_signal(&setup, [data, signal], SignalOp::Set, 3000);
+        let what = format!("{data:?}, {signal:?} without {inserted:?}");
+        assert!(found.broken.is_some(), "{what}: {found:?}");
+    }
+}
+
+/// PE 0 stores to its own memory, and has the NIC put that.
+fn put_of_own_words(omit: Option<Inserted>, runs: u64) -> Found {
+    let mut setup = Setup::new(2, &[Way::Put, Way::Put]);
+    // The NIC reads the source when it comes to it.
+    setup.inline = 0;
+    setup.omit = omit;
+    let put = setup.slot(Way::Put);
+    explore(
+        &setup,
+        runs,
+        |world| put.confirm_0_to_1(world),
+        |at| {
+            let word = |index| at.word(MemoryKind::Host, index);
+            let (x, source, y) = (word(0)?, word(1)?, word(2)?);
+            if at.me == 0 {
+                at.world.write(source, &[1])?;
+                at.world.put_from(x, source, 1)?;
+                at.world.fence()?;
+                at.world.p(y, 1, 1)?;
+                return Ok(Seen::Nothing);
+            }
+            at.world.wait_until(y, Cmp::Eq, 1)?;
+            Ok(Seen::held(at.world.g(x, 1)? == 1))
+        },
+    )
+}
+
+#[test]
+fn m15_a_nic_puts_what_this_pe_has_stored_before() {
+    let found = put_of_own_words(None, 300);
+    assert!(found.broken.is_none() && found.held == 300, "{found:?}");
+    let found = put_of_own_words(Some(Inserted::Doorbell), 3000);
+    assert!(found.broken.is_some(), "{found:?}");
+}

@@ -1,0 +1,246 @@
+//! The ways to a PE, and worlds whose routes give exactly these.
+
+use std::sync::Arc;
+
+use oxshmem::{Builder, Inserted, MemoryKind, MemoryModel, Result, Sym, World};
+use oxshmem_litmus::machines::IN_ORDER;
+use oxshmem_transport::{
+    AtomicLevel, AtomicTable, Completion, Guarantees, SignalSupport, Transport,
+};
+use oxshmem_weak::{Machine, Scheduler, Settings, Simulator, Weak, simulated_gpu_memory};
+
+use crate::mapping::Mapping;
+
+/// How an operation gets to a PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A store by this PE's CPU.
+    Store,
+    /// A put by the NIC.
+    Put,
+    /// An atomic by the NIC.
+    Atomic,
+    /// An atomic by a message to the target, on a lane of its own that promises puts nothing.
+    Message,
+    /// A copy to GPU memory, on a lane without order whose completions mean placement.
+    Copy,
+}
+
+pub const ALL: [Way; 5] = [Way::Store, Way::Put, Way::Atomic, Way::Message, Way::Copy];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Put,
+    Atomic,
+}
+
+/// What an operation is in terms of the library, so that it takes its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    pub way: Way,
+    pub kind: MemoryKind,
+    pub class: Class,
+}
+
+impl Slot {
+    /// Sets a word of a PE to 1.
+    pub fn issue(self, world: &World, word: Sym<u64>, pe: usize) -> Result<()> {
+        match self.class {
+            Class::Put => world.p(word, 1, pe),
+            Class::Atomic => world.set(word, 1, pe),
+        }
+    }
+
+    /// For the world's own PE 0: that its route to PE 1 is the way that is meant.
+    pub fn confirm_0_to_1(self, world: &World) {
+        if world.my_pe() == 0 {
+            self.confirm(world, 1);
+        }
+    }
+
+    /// That this PE's route is the way that is meant.
+    pub fn confirm(self, world: &World, pe: usize) {
+        let told = world.explain(pe).unwrap();
+        let route = match (self.kind, self.class) {
+            (MemoryKind::Host, Class::Put) => {
+                assert_eq!(world.routes()[pe], told.host);
+                told.host
+            }
+            (MemoryKind::Host, Class::Atomic) => told.host_atomics,
+            (_, Class::Put) => told.gpu.unwrap(),
+            (_, Class::Atomic) => told.gpu_atomics.unwrap(),
+        };
+        let (transport, mapped) = match self.way {
+            Way::Store => ("simulator", true),
+            Way::Put | Way::Atomic => ("weak(nic)", false),
+            Way::Message => ("weak(am)", false),
+            Way::Copy => ("weak(gpu)", false),
+        };
+        assert_eq!(
+            (route.transport, route.mapped),
+            (Some(transport), mapped),
+            "{self:?}: {route:?}"
+        );
+    }
+}
+
+/// A world to be made.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub pes: usize,
+    pub model: MemoryModel,
+    /// The ways that there are.
+    pub ways: Vec<Way>,
+    /// By PE a simulated host: those of one load and store each other's memory.
+    pub hosts: Vec<u32>,
+    /// What the NIC promises.
+    pub nic: Guarantees,
+    /// Up to how many bytes the lanes take a source at once.
+    pub inline: u64,
+    pub put_signal: SignalSupport,
+    /// The NIC's atomics, where some go by it, and those by messages.
+    pub nic_atomics: AtomicTable,
+    pub message_atomics: AtomicTable,
+    /// Whether CPUs do atomics on memory that they map.
+    pub cpu_atomics: bool,
+    pub omit: Option<Inserted>,
+}
+
+pub const WORST: Guarantees = Guarantees::NONE;
+pub const NICS: [(&str, Guarantees); 2] = [("worst", WORST), ("in order", IN_ORDER)];
+
+const MESSAGES: Guarantees = Guarantees {
+    atomic_atomic: true,
+    ..WORST
+};
+const COPIES: Guarantees = Guarantees {
+    completion: Completion::Placed,
+    ..WORST
+};
+pub const CPU: AtomicTable = AtomicTable::uniform(AtomicLevel::Cpu);
+pub const NO_ATOMICS: AtomicTable = AtomicTable::uniform(AtomicLevel::None);
+const HEAP: usize = 1 << 20;
+const GPU_HEAP: usize = 4096;
+
+impl Setup {
+    pub fn new(pes: usize, ways: &[Way]) -> Setup {
+        let lanes = [Way::Put, Way::Atomic, Way::Message];
+        // Where nothing else carries host memory it is mapped.
+        let mapped = ways.contains(&Way::Store) || !lanes.iter().any(|w| ways.contains(w));
+        let host = |pe| if mapped { 0 } else { pe };
+        Setup {
+            pes,
+            model: MemoryModel::Ordered,
+            ways: ways.to_vec(),
+            hosts: (0..pes as u32).map(host).collect(),
+            nic: WORST,
+            inline: u64::MAX,
+            put_signal: SignalSupport::Native(AtomicLevel::Cpu),
+            nic_atomics: if ways.contains(&Way::Atomic) {
+                CPU
+            } else {
+                NO_ATOMICS
+            },
+            message_atomics: CPU,
+            cpu_atomics: !ways.contains(&Way::Atomic) && !ways.contains(&Way::Message),
+            omit: None,
+        }
+    }
+
+    fn has(&self, way: Way) -> bool {
+        self.ways.contains(&way)
+    }
+
+    /// Two lanes' atomics on one kind of memory there are not: the messages' are on GPU memory then.
+    fn messages_to_gpus(&self) -> bool {
+        self.has(Way::Atomic) && self.has(Way::Message)
+    }
+
+    pub fn has_gpus(&self) -> bool {
+        self.has(Way::Copy) || self.messages_to_gpus()
+    }
+
+    /// How to make an operation take a way.
+    pub fn slot(&self, way: Way) -> Slot {
+        use MemoryKind::{Cuda, Host};
+        let (kind, class) = match way {
+            // Where puts go by the NIC, the CPU's stores are those of atomics.
+            Way::Store if self.has(Way::Put) => (Host, Class::Atomic),
+            Way::Store | Way::Put => (Host, Class::Put),
+            Way::Message if self.messages_to_gpus() => (Cuda, Class::Atomic),
+            Way::Atomic | Way::Message => (Host, Class::Atomic),
+            Way::Copy => (Cuda, Class::Put),
+        };
+        Slot { way, kind, class }
+    }
+
+    /// A machine, who schedules it, and what makes the worlds of its PEs.
+    pub fn build(&self) -> Built {
+        let scheduler = Scheduler::new(self.pes);
+        let machine = Machine::new(self.pes as u32, Arc::clone(&scheduler) as _);
+        scheduler.attach(Arc::downgrade(&machine) as _);
+        let mut transports: Vec<Arc<dyn Transport>> = Vec::new();
+        let lane = |name, memory: &'static [MemoryKind], atomics, guarantees| {
+            let nic = Simulator::nic(Arc::clone(&machine), name, memory).with_atomics(atomics);
+            let settings = Settings {
+                guarantees,
+                inline: self.inline,
+                put_signal: self.put_signal,
+                ..Settings::worst(0)
+            };
+            Arc::new(Weak::over_machine(nic, settings, &scheduler)) as Arc<dyn Transport>
+        };
+        const HOST: &[MemoryKind] = &[MemoryKind::Host];
+        const CUDA: &[MemoryKind] = &[MemoryKind::Cuda];
+        if self.has(Way::Put) || self.has(Way::Atomic) {
+            transports.push(lane("nic", HOST, self.nic_atomics, self.nic));
+        }
+        if self.has(Way::Message) {
+            let memory = if self.messages_to_gpus() { CUDA } else { HOST };
+            transports.push(lane("am", memory, self.message_atomics, MESSAGES));
+        }
+        if self.has(Way::Copy) {
+            transports.push(lane("gpu", CUDA, NO_ATOMICS, COPIES));
+        }
+        let schedules = Arc::clone(&scheduler);
+        let mapping = Mapping(
+            Simulator::new(Arc::clone(&machine))
+                .on_hosts(self.hosts.clone())
+                .with_atomics(if self.cpu_atomics { CPU } else { NO_ATOMICS })
+                .scheduled(move |pe| schedules.schedule(pe)),
+        );
+        let last = self.has(Way::Put) && self.has(Way::Store);
+        let place = if last { transports.len() } else { 0 };
+        transports.insert(place, Arc::new(mapping));
+        let mut builder = World::builder()
+            .model(self.model)
+            .heap_limit(HEAP)
+            .check(false)
+            .transports(transports);
+        if let Some(omit) = self.omit {
+            builder = builder.omit(omit);
+        }
+        let gpu = self
+            .has_gpus()
+            .then(|| simulated_gpu_memory(GPU_HEAP).unwrap());
+        if let Some(gpu) = &gpu {
+            builder = builder.gpu_heap(gpu.clone());
+        }
+        Built {
+            scheduler,
+            machine,
+            builder,
+            gpu_base: gpu.map_or(0, |gpu| gpu.base().addr().get()),
+        }
+    }
+}
+
+/// What a world is made of.
+#[derive(Debug)]
+pub struct Built {
+    pub scheduler: Arc<Scheduler>,
+    pub machine: Arc<Machine>,
+    pub builder: Builder,
+    /// Where each PE's GPU heap begins.
+    pub gpu_base: usize,
+}
