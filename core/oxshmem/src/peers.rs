@@ -64,6 +64,8 @@ impl fmt::Debug for Peers {
 /// Where one peer's heap is mapped, with what keeps it so.
 pub(crate) struct MappedHeap {
     pub base: NonNull<u8>,
+    /// Whether puts and gets are this CPU's stores and loads.
+    pub copies: bool,
     /// Whether atomics on it are this CPU's instructions (M29).
     pub atomics: bool,
     pub keep: Arc<dyn Any + Send + Sync>,
@@ -94,12 +96,16 @@ impl Peers {
         let peers = heaps
             .into_iter()
             .map(|heap| {
-                let atomics = heap.as_ref().is_some_and(|heap| heap.atomics);
-                let base = heap.map_or(null_mut(), |heap| {
+                let (mut base, mut word) = (null_mut(), null_mut());
+                if let Some(heap) = heap {
                     keep.push(heap.keep);
-                    heap.base.as_ptr()
-                });
-                let word = if atomics { base } else { null_mut() };
+                    if heap.copies {
+                        base = heap.base.as_ptr();
+                    }
+                    if heap.atomics {
+                        word = heap.base.as_ptr();
+                    }
+                }
                 words.push(AtomicPtr::new(word));
                 Peer {
                     base: AtomicPtr::new(base),

@@ -217,7 +217,11 @@ impl World {
             if let Some(place) = simulation.and_then(|s| s.at(pe, sym.offset(), sym.bytes())) {
                 return Ok(Path::Near(Place::Simulated(place)));
             }
-            if let Some(span) = self.peers.span(sym, pe) {
+            let span = match class {
+                Class::Put => self.peers.span(sym, pe),
+                Class::Atomic => self.peers.word(sym, pe),
+            };
+            if let Some(span) = span {
                 return Ok(Path::Near(Place::Real(span)));
             }
             // A PE's own memory needs no transport: what lanes do to it is coherent with its CPU.

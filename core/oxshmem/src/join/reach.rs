@@ -106,12 +106,14 @@ pub(super) fn reach(
                 // This PE's own memory needs no transport.
                 cpu.mapped = Some(MappedHeap {
                     base: own.base(),
+                    copies: true,
                     atomics: true,
                     keep: Arc::clone(own) as _,
                 });
                 (copies.way, atomics.way) = (Way::Mapped(Way::OWN), Way::Mapped(Way::OWN));
             }
             if let Some(mapped) = &mut cpu.mapped {
+                mapped.copies = copies.way.is_mapped();
                 mapped.atomics = atomics.way.is_mapped();
             }
             let mut why = |chosen: &Chosen<'_>| {
@@ -226,6 +228,7 @@ impl Cpu {
             let keep = region.keep_alive();
             self.mapped = base.map(|base| MappedHeap {
                 base,
+                copies: false,
                 atomics: false,
                 keep,
             });
