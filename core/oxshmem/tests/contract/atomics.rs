@@ -22,11 +22,11 @@ fn values<T: AtomicValue + Debug, B: PartialEq + Debug>(
 ) -> Result<()> {
     let x: Sym<T> = pe.alloc_zeroed(pe.n_pes() + 2)?;
     let mine = x.at(pe.me() + 1)?;
-    if size_of::<T>() == 4 && !pe.has_atomics_of_32_bits() {
+    if size_of::<T>() == 4 && !pe.has_atomics_of_32_bits_at(pe.right()) {
         for value in values {
-            is_refused(pe.fetch(mine, 0));
-            is_refused(pe.set(mine, *value, 0));
-            is_refused(pe.swap(mine, *value, 0));
+            is_refused(pe.fetch(mine, pe.right()));
+            is_refused(pe.set(mine, *value, pe.right()));
+            is_refused(pe.swap(mine, *value, pe.right()));
         }
         return pe.free(x);
     }
@@ -92,12 +92,12 @@ fn arithmetic<T: AtomicInt + PartialEq + Debug>(
 ) -> Result<()> {
     let x: Sym<T> = pe.alloc_zeroed(pe.n_pes())?;
     let mine = x.at(pe.me())?;
-    if size_of::<T>() == 4 && !pe.has_atomics_of_32_bits() {
-        is_refused(pe.fetch_add(mine, one, 0));
-        is_refused(pe.add(mine, one, 0));
-        is_refused(pe.fetch_inc(mine, 0));
-        is_refused(pe.inc(mine, 0));
-        is_refused(pe.compare_swap(mine, one, one, 0));
+    if size_of::<T>() == 4 && !pe.has_atomics_of_32_bits_at(pe.right()) {
+        is_refused(pe.fetch_add(mine, one, pe.right()));
+        is_refused(pe.add(mine, one, pe.right()));
+        is_refused(pe.fetch_inc(mine, pe.right()));
+        is_refused(pe.inc(mine, pe.right()));
+        is_refused(pe.compare_swap(mine, one, one, pe.right()));
         return pe.free(x);
     }
     for at in 0..pe.n_pes() {
@@ -107,10 +107,13 @@ fn arithmetic<T: AtomicInt + PartialEq + Debug>(
             model = add(model, *a);
             pe.add(mine, *b, at)?;
             model = add(model, *b);
+            // M17: without it the next may come first.
+            pe.fence()?;
             assert_eq!(pe.fetch_inc(mine, at)?, model);
             model = add(model, one);
             pe.inc(mine, at)?;
             model = add(model, one);
+            pe.fence()?;
             // It swaps where it finds what is expected, and else it doesn't; both tell what was.
             let wrong = add(model, one);
             assert_eq!(pe.compare_swap(mine, wrong, *a, at)?, model);
@@ -140,11 +143,11 @@ fn bitwise<T: AtomicBits + PartialEq + Debug>(
 ) -> Result<()> {
     let x: Sym<T> = pe.alloc_zeroed(pe.n_pes())?;
     let mine = x.at(pe.me())?;
-    if size_of::<T>() == 4 && !pe.has_atomics_of_32_bits() {
+    if size_of::<T>() == 4 && !pe.has_atomics_of_32_bits_at(pe.right()) {
         for value in operands {
-            is_refused(pe.fetch_and(mine, *value, 0));
-            is_refused(pe.or(mine, *value, 0));
-            is_refused(pe.fetch_xor(mine, *value, 0));
+            is_refused(pe.fetch_and(mine, *value, pe.right()));
+            is_refused(pe.or(mine, *value, pe.right()));
+            is_refused(pe.fetch_xor(mine, *value, pe.right()));
         }
         return pe.free(x);
     }
@@ -157,11 +160,15 @@ fn bitwise<T: AtomicBits + PartialEq + Debug>(
             model = xor(model, *b);
             assert_eq!(pe.fetch_and(mine, *a, at)?, model);
             model = and(model, *a);
+            // M17: one after another they come by a fence only.
             pe.or(mine, *b, at)?;
+            pe.fence()?;
             model = or(model, *b);
             pe.and(mine, *a, at)?;
+            pe.fence()?;
             model = and(model, *a);
             pe.xor(mine, *b, at)?;
+            pe.fence()?;
             model = xor(model, *b);
             assert_eq!(pe.fetch(mine, at)?, model);
         }
@@ -209,7 +216,7 @@ fn contended<T: AtomicInt + PartialEq + Debug + Copy>(
     two: T,
 ) -> Result<()> {
     let x: Sym<T> = pe.alloc_zeroed(pe.n_pes() * 3)?;
-    if size_of::<T>() == 4 && !pe.has_atomics_of_32_bits() {
+    if size_of::<T>() == 4 && !pe.has_atomics_of_32_bits_at(pe.right()) {
         return pe.free(x);
     }
     for round in 0..rounds {
@@ -289,8 +296,10 @@ pub fn m28_contended_bits_do_not_disturb_each_other(pe: &Pe<'_>) -> Result<()> {
                 assert_eq!(pe.fetch_and(word, !bit, 0)? & bit, bit);
             } else {
                 pe.or(word, bit, 0)?;
+                pe.fence()?;
                 assert_eq!(pe.fetch(word, 0)? & bit, bit);
                 pe.and(word, !bit, 0)?;
+                pe.fence()?;
                 assert_eq!(pe.fetch(word, 0)? & bit, 0);
             }
         }
@@ -313,6 +322,8 @@ pub fn m28_a_lock_made_of_compare_swap_excludes(pe: &Pe<'_>) -> Result<()> {
         while pe.compare_swap(lock, 0, me, 0)? != 0 {
             std::thread::yield_now();
         }
+        // M21: in the relaxed model a get may come before the compare-swap.
+        pe.fence()?;
         let seen = pe.copy_at(data, 0)?;
         assert!(seen.iter().all(|v| *v == seen[0]), "{seen:?}");
         pe.put(data, &[seen[0] + 1; 8], 0)?;
@@ -357,7 +368,7 @@ pub fn m16_nonblocking_fetches_have_arrived_at_the_end_of_their_scope(pe: &Pe<'_
         s.fetch_add_nbi(a, y.at(0)?, -3, at)?;
         s.swap_nbi(b, y.at(1)?, i32::MIN, at)
     });
-    if pe.has_atomics_of_32_bits() {
+    if pe.has_atomics_of_32_bits_at(pe.right()) {
         done?;
         assert_eq!(narrow, [0, 0]);
         pe.barrier_all()?;
@@ -371,7 +382,7 @@ pub fn m16_nonblocking_fetches_have_arrived_at_the_end_of_their_scope(pe: &Pe<'_
 
 /// The words beside an atomic one keep their values (M29: no wide atomic in place of a narrow one).
 pub fn m29_an_atomic_touches_its_own_word_only(pe: &Pe<'_>) -> Result<()> {
-    if !pe.has_atomics_of_32_bits() {
+    if !pe.has_atomics_of_32_bits_at(pe.right()) {
         return Ok(());
     }
     // One PE adds to the even words while another puts to the odd ones beside them.
@@ -383,6 +394,8 @@ pub fn m29_an_atomic_touches_its_own_word_only(pe: &Pe<'_>) -> Result<()> {
                 pe.p(x.at(2 * i + 1)?, round, 0)?;
             }
         }
+        // Two puts to one word are not in order without one.
+        pe.fence()?;
     }
     pe.barrier_all()?;
     let rounds = pe.rounds(300) as u32;

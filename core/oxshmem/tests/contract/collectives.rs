@@ -44,18 +44,15 @@ pub fn sync_makes_own_stores_visible(pe: &Pe<'_>) -> Result<()> {
     pe.free(x)
 }
 
-fn lengths(pe: &Pe<'_>) -> &'static [usize] {
-    if pe.is_mapped() {
-        &[0, 1, 3, 17, 1000, 70_001]
-    } else {
-        &[0, 1, 3, 17, 1000, 20_001]
-    }
+fn lengths(pe: &Pe<'_>) -> [usize; 6] {
+    let longest = if pe.has_addresses() { 70_001 } else { 20_001 };
+    [0, 1, 3, 17, pe.longest(1000), pe.longest(longest)]
 }
 
 fn broadcasts<T: Pod + PartialEq + Debug>(pe: &Pe<'_>, make: fn(u64) -> T) -> Result<()> {
     let most = 70_001;
     let (dst, src): (Sym<T>, Sym<T>) = (pe.alloc(most)?, pe.alloc(most)?);
-    for &len in lengths(pe) {
+    for len in lengths(pe) {
         let (dst, src) = (dst.range(..len)?, src.range(..len)?);
         for root in 0..pe.n_pes() {
             let data = |at: usize| -> Vec<T> {
@@ -111,11 +108,11 @@ pub fn collectives_may_follow_each_other_at_once(pe: &Pe<'_>) -> Result<()> {
 }
 
 fn sums<T: Summable + PartialEq + Debug>(pe: &Pe<'_>, make: fn(u64) -> T) -> Result<()> {
-    let most = 20_001;
+    let most = pe.longest(20_001);
     let (dst, src): (Sym<T>, Sym<T>) = (pe.alloc(most)?, pe.alloc(most)?);
     let data =
         |at: usize, len: usize| -> Vec<T> { (0..len).map(|i| make(pattern(at, i))).collect() };
-    for len in [0, 1, 2, 3, 5, 8, 1001, most] {
+    for len in [0, 1, 2, 3, 5, 8, pe.longest(1001), most] {
         let (dst, src) = (dst.range(..len)?, src.range(..len)?);
         let mut expected = data(0, len);
         for at in 1..pe.n_pes() {

@@ -86,7 +86,7 @@ fn is_lost(result: Result<()>, victim: usize) {
 }
 
 fn everywhere(call: Call) {
-    for path in [Path::Mapped, Path::Checked, Path::Tiny] {
+    for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
         for (n, end) in [(2, End::Error), (3, End::Panic), (7, End::Error)] {
             the_last_one_ends(path, n, end, call);
         }
@@ -130,7 +130,7 @@ fn the_end_of_a_pe_ends_puts_to_it() {
 /// A word that came before its writer ended is not lost with it.
 #[test]
 fn what_a_pe_did_before_it_ended_counts() {
-    for path in [Path::Mapped, Path::Checked, Path::Tiny] {
+    for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
         let result = spmd_with(Setting::new(path).builder(), 2, |world| {
             let x = world.alloc_zeroed::<u64>(1)?;
             if world.my_pe() == 1 {
@@ -155,7 +155,7 @@ const SOON: Duration = Duration::from_millis(300);
 
 #[test]
 fn a_wait_that_takes_too_long_is_an_error_that_says_who_waits_for_what() {
-    for path in [Path::Mapped, Path::Checked, Path::Tiny] {
+    for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
         let waits = spmd_with(Setting::new(path).builder().timeout(SOON), 2, |world| {
             let x = world.alloc_zeroed::<u64>(4)?;
             let one = world.wait_until(x.at(1)?, Cmp::Ge, 5).unwrap_err();
@@ -177,7 +177,7 @@ fn a_wait_that_takes_too_long_is_an_error_that_says_who_waits_for_what() {
 
 #[test]
 fn a_barrier_that_takes_too_long_names_a_pe_that_is_missing() {
-    for path in [Path::Mapped, Path::Checked, Path::Tiny] {
+    for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
         let given_up = AtomicUsize::new(0);
         let result = spmd_with(Setting::new(path).builder().timeout(SOON), 3, |world| {
             world.barrier_all()?;
@@ -202,7 +202,7 @@ fn a_barrier_that_takes_too_long_names_a_pe_that_is_missing() {
 
 #[test]
 fn a_global_exit_ends_the_others_waits() {
-    for path in [Path::Mapped, Path::Tiny] {
+    for path in [Path::Mapped, Path::Tiny, Path::Weak] {
         let ended = AtomicUsize::new(0);
         let result = spmd_with(Setting::new(path).builder(), 3, |world| {
             let x = world.alloc_zeroed::<u64>(1)?;

@@ -2,8 +2,8 @@
 //!
 //! A case is a function that every PE of a world runs; its name begins with the rule it proves. One
 //! table lists the cases, one matrix the settings: numbers of PEs; threads by load and store, in
-//! checked mode (lanes over the loopback transport), over the example transport; processes; both
-//! memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
+//! checked mode (lanes over the loopback transport), over the example transport, over lanes that do
+//! the worst (weak), on a simulated machine; processes; both memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
 //! runs what it says. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
 //! and `launched_kills`.
 
@@ -186,6 +186,11 @@ matrix! {
     tiny_4: Setting::new(Path::Tiny), 4;
     tiny_7: Setting::new(Path::Tiny), 7;
     tiny_relaxed_3: Setting::relaxed(Path::Tiny), 3;
+    weak_2: Setting::new(Path::Weak), 2;
+    weak_3: Setting::new(Path::Weak), 3;
+    weak_relaxed_4: Setting::relaxed(Path::Weak), 4;
+    simulator_3: Setting::new(Path::Simulator), 3;
+    simulator_relaxed_2: Setting::relaxed(Path::Simulator), 2;
 }
 
 macro_rules! process_tests {
@@ -221,5 +226,6 @@ process_matrix! {
     processes_4: Start::Launcher("cases"), 4;
     processes_7: Start::Launcher("cases"), 7;
     processes_checked_3: Start::Launcher("cases-checked"), 3;
+    processes_weak_3: Start::Launcher("cases-weak"), 3;
     processes_torchrun_3: Start::Torchrun("cases"), 3;
 }

@@ -182,10 +182,10 @@ pub fn m8_ptr_gives_a_peers_object_where_it_is_mapped(pe: &Pe<'_>) -> Result<()>
     assert!(pe.ptr(x, pe.n_pes()).is_none());
     for at in 0..pe.n_pes() {
         let Some(theirs) = pe.ptr(x, at) else {
-            assert!(!pe.is_mapped(), "PE {at} is mapped");
+            assert!(!pe.has_addresses(), "PE {at} is mapped");
             continue;
         };
-        assert!(pe.is_mapped());
+        assert!(pe.has_addresses());
         assert_eq!((theirs.len(), theirs.is_empty()), (4, false));
         if at == pe.right() {
             theirs.store(3, pattern(pe.me(), 3))?;
@@ -194,7 +194,7 @@ pub fn m8_ptr_gives_a_peers_object_where_it_is_mapped(pe: &Pe<'_>) -> Result<()>
         assert!(matches!(theirs.store(4, 0), Err(Error::OutOfRange { .. })));
     }
     pe.barrier_all()?;
-    if pe.is_mapped() {
+    if pe.has_addresses() {
         assert_eq!(pe.g(x.at(3)?, pe.me())?, pattern(pe.left(), 3));
         let own = pe.ptr(x, pe.me()).expect("this PE's own");
         assert_eq!(own.load(3)?, pattern(pe.left(), 3));
@@ -270,7 +270,11 @@ pub fn m4_any_length_at_any_offset_arrives_and_nothing_else_changes(pe: &Pe<'_>)
         .iter()
         .flat_map(|v| v.to_ne_bytes())
         .collect();
-    let cases = if pe.is_mapped() { 40 } else { 12 };
+    let cases = match pe.setting.path {
+        Path::Mapped => 40,
+        Path::Simulator => 3,
+        _ => 12,
+    };
     let mut runner = runner(cases);
     let length = prop_oneof![0_usize..70, 1000_usize..5000, 60_000_usize..140_000];
     let checked = runner.run(
@@ -317,14 +321,16 @@ pub fn m4_any_length_at_any_offset_arrives_and_nothing_else_changes(pe: &Pe<'_>)
 
 pub fn the_routes_say_how_each_pe_is_reached(pe: &Pe<'_>) -> Result<()> {
     assert_eq!(pe.routes().len(), pe.n_pes());
-    let name = if pe.setting.path == Path::Tiny {
-        "tiny"
-    } else {
-        "loopback"
+    let name = match pe.setting.path {
+        Path::Tiny => "tiny",
+        Path::Mapped | Path::Checked => "loopback",
+        Path::Weak | Path::Named => "weak(loopback)",
+        Path::Simulator => "simulator",
     };
     for route in pe.routes() {
         assert_eq!(route.transport, Some(name));
-        assert_eq!(route.mapped, pe.setting.path != Path::Tiny);
+        let by_lanes = matches!(pe.setting.path, Path::Tiny | Path::Weak | Path::Named);
+        assert_eq!(route.mapped, !by_lanes);
         assert!(
             route.considered.iter().any(|c| c.answer.contains("chosen")),
             "{route:?}"

@@ -320,8 +320,8 @@ fn m25_own_objects_are_visible_after_a_wait(pe: &Pe<'_>) -> Result<()> {
 pub fn m26_visibility_is_a_value_computed_from_the_routes(pe: &Pe<'_>) -> Result<()> {
     // What checked mode forgoes does not change what the routes give.
     let expected = match pe.setting.path {
-        Path::Mapped | Path::Checked => Visibility::Global,
-        Path::Tiny => Visibility::Local,
+        Path::Mapped | Path::Checked | Path::Simulator => Visibility::Global,
+        Path::Tiny | Path::Weak | Path::Named => Visibility::Local,
     };
     assert_eq!(pe.visibility(), expected);
     assert_eq!(pe.model(), pe.setting.model);

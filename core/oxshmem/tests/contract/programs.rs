@@ -8,7 +8,7 @@ use oxshmem::{Cmp, Error, Result, SignalOp, World};
 
 use crate::CASES;
 use crate::job::{PROGRAM, arguments, say, stay};
-use crate::setting::{Path, Pe, Setting, patterns};
+use crate::setting::{Path, Pe, SEED, Setting, patterns};
 
 /// A PE of another test's job.
 #[test]
@@ -20,6 +20,7 @@ fn pe() {
     let result = match program.as_str() {
         "cases" => cases(Setting::new(Path::Mapped)),
         "cases-checked" => cases(Setting::new(Path::Checked)),
+        "cases-weak" => cases(Setting::new(Path::Named)),
         "join" => join(),
         "limit" => limit(),
         "join-twice" => join_twice(),
@@ -43,6 +44,14 @@ fn launcher() {
     let mut launch = Launch::new(env::current_exe().unwrap(), n.parse().unwrap());
     launch.args = arguments("programs::pe").map(Into::into).to_vec();
     launch.env.push((PROGRAM.into(), program.into()));
+    if program == "cases-weak" {
+        let named = [
+            ("TRANSPORT", "weak(loopback)".into()),
+            ("SEED", SEED.to_string()),
+        ];
+        let variables = named.map(|(name, value)| (format!("OXSHMEM_{name}").into(), value.into()));
+        launch.env.extend(variables);
+    }
     let outcome = launch.run().unwrap();
     assert_eq!(outcome.status, 0, "{outcome:?}");
 }

@@ -9,6 +9,7 @@ use oxshmem::{Builder, MemoryModel, Pod, Result, Sym, World};
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::Transport;
+use oxshmem_weak::{Machine, Seeded, Settings, Simulator, Weak};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 /// A part of the contract, tried by every PE of a world. It frees what it allocates.
@@ -20,6 +21,12 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 /// Each PE's heap in bytes.
 pub const HEAP: usize = 32 << 20;
 
+/// What weak transports decide by.
+pub const SEED: u64 = 7;
+
+/// CPUs of a simulated machine: at least as many as PEs.
+const MOST: u32 = 8;
+
 /// How the PEs reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
@@ -29,6 +36,12 @@ pub enum Path {
     Checked,
     /// By the lanes of the example transport: a short queue, no mapping, few atomics.
     Tiny,
+    /// By lanes that promise nothing and keep no more.
+    Weak,
+    /// By those that `OXSHMEM_TRANSPORT` and `OXSHMEM_SEED` name: weak ones.
+    Named,
+    /// By loads and stores of a simulated machine, which may do as a weak processor does.
+    Simulator,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +66,15 @@ impl Setting {
     }
 
     pub fn builder(self) -> Builder {
+        let loopback = || Arc::new(Loopback::new());
         let transport: Arc<dyn Transport> = match self.path {
             Path::Tiny => Arc::new(Tiny::default()),
-            Path::Mapped | Path::Checked => Arc::new(Loopback::new()),
+            Path::Mapped | Path::Checked | Path::Named => loopback(),
+            Path::Weak => Arc::new(Weak::over(loopback(), Settings::worst(SEED))),
+            Path::Simulator => {
+                let machine = Machine::new(MOST, Arc::new(Seeded::new(SEED)));
+                Arc::new(Simulator::new(machine))
+            }
         };
         World::builder()
             .transports(vec![transport])
@@ -100,13 +119,20 @@ impl Pe<'_> {
         (self.my_pe() + self.n_pes() - 1) % self.n_pes()
     }
 
+    /// Whether peers' memory is loaded and stored.
     pub fn is_mapped(&self) -> bool {
+        matches!(self.setting.path, Path::Mapped | Path::Simulator)
+    }
+
+    /// Whether peers' memory has addresses here.
+    pub fn has_addresses(&self) -> bool {
         self.setting.path == Path::Mapped
     }
 
-    /// Whether 32-bit atomics exist: the example transport has none.
-    pub fn has_atomics_of_32_bits(&self) -> bool {
-        self.setting.path != Path::Tiny
+    /// Whether there are 32-bit atomics on a PE's memory: the example transport has none, the CPU has
+    /// them on its own PE's.
+    pub fn has_atomics_of_32_bits_at(&self, pe: usize) -> bool {
+        self.setting.path != Path::Tiny || pe == self.my_pe()
     }
 
     /// How often to repeat something: fewer times where PEs take turns on few CPUs, or on lanes, or
@@ -116,9 +142,18 @@ impl Pe<'_> {
         let lanes = match self.setting.path {
             Path::Mapped => 1,
             Path::Tiny => 2,
-            Path::Checked => 24,
+            Path::Checked | Path::Weak | Path::Named => 24,
+            Path::Simulator => 60,
         };
         (most / crowd / lanes).max(8)
+    }
+
+    /// How long to make something long: a simulated machine goes byte by byte.
+    pub fn longest(&self, most: usize) -> usize {
+        match self.setting.path {
+            Path::Simulator => most.min(500),
+            _ => most,
+        }
     }
 
     /// This PE's own copy.

@@ -11,7 +11,7 @@ pub fn m22_the_signal_comes_after_its_data(pe: &Pe<'_>) -> Result<()> {
     let signal = pe.alloc_zeroed::<u64>(2)?;
     let (arrived, taken) = (signal.at(0)?, signal.at(1)?);
     for round in 1..=pe.rounds(300) as u64 {
-        for (step, len) in (1..).zip(LENGTHS) {
+        for (step, len) in (1..).zip(LENGTHS.map(|len| pe.longest(len))) {
             let number = (round - 1) * LENGTHS.len() as u64 + step;
             let data = vec![number; len];
             match round % 2 {

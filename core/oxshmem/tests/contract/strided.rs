@@ -37,7 +37,7 @@ const LEN: usize = 12 * 40;
 fn equals_reference(pe: &Pe<'_>, most: usize, block_forms: bool) -> Result<()> {
     let x = pe.alloc::<u32>(LEN)?;
     let source: Vec<u32> = patterns(pe.me(), LEN).iter().map(|v| *v as u32).collect();
-    let cases = if pe.is_mapped() { 60 } else { 12 };
+    let cases = if pe.has_addresses() { 60 } else { 12 };
     let checked = runner(cases).run(&shapes(most), |shape| {
         let Shape {
             far,
