@@ -1,16 +1,19 @@
 use std::cmp::Reverse;
 use std::fmt;
 
-use crate::{Bandwidth, CpuSet, Gpu, Nic, NumaNode, PciFunction, Place, Topology};
+use crate::{Bandwidth, CpuSet, Gpu, Nic, NumaNode, PciFunction, Place, Port, Topology};
 
-/// One end of a [`Topology::distance`]; made from a reference to a GPU, NIC, CPU set or NUMA node.
+/// One end of a [`Topology::distance`]; made from a reference to a GPU, NIC, CPU set or NUMA node,
+/// or from what [`Topology::port`] gives.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum End<'a> {
     /// A GPU of the topology.
     Gpu(&'a Gpu),
-    /// A NIC of the topology.
+    /// A NIC of the topology, by whichever of its ports is best.
     Nic(&'a Nic),
+    /// A NIC of the topology by one of its ports.
+    Port(&'a Nic, &'a Port),
     /// A core, or whatever CPUs a process may use.
     Cpus(&'a CpuSet),
     /// A NUMA node of the topology.
@@ -26,6 +29,12 @@ impl<'a> From<&'a Gpu> for End<'a> {
 impl<'a> From<&'a Nic> for End<'a> {
     fn from(nic: &'a Nic) -> Self {
         Self::Nic(nic)
+    }
+}
+
+impl<'a> From<(&'a Nic, &'a Port)> for End<'a> {
+    fn from((nic, port): (&'a Nic, &'a Port)) -> Self {
+        Self::Port(nic, port)
     }
 }
 
@@ -86,8 +95,8 @@ pub struct Distance {
     /// How many bridges both lie below, the host bridge included.
     pub shared_bridges: usize,
     /// The narrowest link on the way, as far as links are known: NVLink's for [`Locality::NvLink`],
-    /// else the PCI links below what is common. What goes to a NIC leaves by a port, so that NIC's
-    /// [`Nic::rate`] counts as a link too.
+    /// else the PCI links below what is common. What goes to a NIC leaves by a port, so that port's
+    /// rate counts as a link too, and [`Nic::rate`] where no port is named.
     pub bandwidth: Option<Bandwidth>,
 }
 
@@ -131,7 +140,7 @@ struct Spot {
     package: Option<usize>,
     /// Its own PCI link.
     link: Option<Bandwidth>,
-    /// The NIC's port.
+    /// The rate of the NIC's port.
     port: Option<Bandwidth>,
 }
 
@@ -212,6 +221,7 @@ impl Topology {
         match end {
             End::Gpu(gpu) => device(&gpu.place, gpu.pci, None),
             End::Nic(nic) => device(&nic.place, nic.pci, nic.rate()),
+            End::Port(nic, port) => device(&nic.place, nic.pci, port.rate),
             End::Cpus(set) => cpus(set, None),
             End::Node(node) => cpus(&node.cpus, Some(node.index)),
         }
@@ -220,7 +230,7 @@ impl Topology {
     fn are_same(&self, a: End<'_>, b: End<'_>) -> bool {
         match (a, b) {
             (End::Gpu(a), End::Gpu(b)) => a.name == b.name,
-            (End::Nic(a), End::Nic(b)) => a.name == b.name,
+            (End::Nic(a) | End::Port(a, _), End::Nic(b) | End::Port(b, _)) => a.name == b.name,
             (End::Node(a), End::Node(b)) => a.index == b.index,
             (End::Cpus(a), End::Cpus(b)) => self.machine.cores.iter().any(|core| {
                 !a.is_empty() && !b.is_empty() && a.is_subset(&core.cpus) && b.is_subset(&core.cpus)
@@ -248,7 +258,7 @@ fn one_card(a: End<'_>, b: End<'_>) -> bool {
     let card = |end: End<'_>| {
         let pci = match end {
             End::Gpu(gpu) => gpu.pci,
-            End::Nic(nic) => nic.pci,
+            End::Nic(nic) | End::Port(nic, _) => nic.pci,
             _ => None,
         };
         pci.map(|pci| (pci.address.domain, pci.address.bus, pci.address.device))

@@ -191,7 +191,7 @@ fn item_of(topology: &Topology, end: End<'_>) -> Option<Item> {
             let at = topology.gpus.iter().position(|one| one.name == gpu.name);
             at.map(Item::Gpu)
         }
-        End::Nic(nic) => {
+        End::Nic(nic) | End::Port(nic, _) => {
             let at = topology.nics.iter().position(|one| one.name == nic.name);
             at.map(Item::Nic)
         }

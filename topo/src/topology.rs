@@ -4,7 +4,7 @@ use std::path::Path;
 use crate::error::quoted;
 use crate::tree::Tree;
 use crate::{
-    Bridge, CpuSet, Gpu, Machine, Nic, NumaNode, NvLink, PciFunction, Place, Result, sysfs,
+    Bridge, CpuSet, Gpu, Machine, Nic, NumaNode, NvLink, PciFunction, Place, Port, Result, sysfs,
     sysfs_devices, xml,
 };
 
@@ -97,6 +97,16 @@ impl Topology {
     pub fn nic(&self, name: &str) -> Option<&Nic> {
         let find = |name: &str| self.nics.iter().find(|nic| nic.name == name);
         find(name).or_else(|| find(name.rsplit_once(':')?.0))
+    }
+
+    /// The port of this name, as in `mlx5_0:1`, and its NIC; none where the description does not
+    /// give that port.
+    pub fn port(&self, name: &str) -> Option<(&Nic, &Port)> {
+        let (nic, number) = name.rsplit_once(':')?;
+        let number: u8 = number.parse().ok()?;
+        let nic = self.nics.iter().find(|one| one.name == nic)?;
+        let port = nic.ports.iter().find(|port| port.number == number)?;
+        Some((nic, port))
     }
 
     /// The GPU of this name, alias (`nvml0`), UUID or PCI address.

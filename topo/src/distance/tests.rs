@@ -136,6 +136,37 @@ fn nodes_of_one_package_are_nearer_than_those_of_two() {
 }
 
 #[test]
+fn a_port_that_is_named_counts_with_its_own_rate() {
+    let mut topology = load(fixtures::EIGHT_GPUS_EIGHT_NICS);
+    let slow = crate::Port {
+        number: 2,
+        rate: gb(3.0),
+        ..topology.nics[1].ports[0]
+    };
+    topology.nics[1].ports.push(slow);
+    let far = |port| topology.distance(&topology.gpus[1], topology.port(port).unwrap());
+    let (first, second) = (far("mlx5_1:1"), far("mlx5_1:2"));
+    assert_eq!((first.bandwidth, second.bandwidth), (gb(50.0), gb(3.0)));
+    assert_eq!(
+        first,
+        topology.distance(&topology.gpus[1], &topology.nics[1])
+    );
+    assert!(first.locality == second.locality && first < second);
+    let own = topology.distance(topology.port("mlx5_1:2").unwrap(), &topology.nics[1]);
+    assert_eq!(own.locality, Locality::Same);
+    for absent in [
+        "mlx5_1",
+        "mlx5_1:",
+        "mlx5_1:3",
+        "mlx5_1:257",
+        "mlx5_9:1",
+        ":1",
+    ] {
+        assert!(topology.port(absent).is_none(), "{absent}");
+    }
+}
+
+#[test]
 fn below_one_root_port_the_switch_that_is_deeper_is_nearer_whatever_the_width() {
     let mut topology = load(fixtures::EIGHT_GPUS_EIGHT_NICS);
     let switch = topology.gpus[0].place.bridge.unwrap();
