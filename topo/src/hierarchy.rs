@@ -1,5 +1,7 @@
 //! What contains what, for the text and the drawing.
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::{Bandwidth, NvLink, PciFunction, Place, Topology};
 
 /// A thing that is drawn: an index into one of the lists of [`Topology`] or its machine.
@@ -23,6 +25,19 @@ pub(crate) struct Placed {
 impl Topology {
     /// All items, each after what contains it and before its next sibling.
     pub(crate) fn hierarchy(&self) -> Vec<Placed> {
+        let nodes = self.machine.numa_nodes.len();
+        let items = (0..self.packages.len())
+            .map(Item::Package)
+            .chain((0..nodes).map(Item::Node))
+            .chain((0..self.bridges.len()).map(Item::Bridge))
+            .chain((0..self.gpus.len()).map(Item::Gpu))
+            .chain((0..self.nics.len()).map(Item::Nic));
+        let mut below = HashMap::<Item, Vec<Item>>::new();
+        for item in items {
+            if let Some(above) = self.above(item) {
+                below.entry(above).or_default().push(item);
+            }
+        }
         let mut all = Vec::new();
         let mut open = vec![Placed {
             item: Item::Host,
@@ -31,22 +46,10 @@ impl Topology {
         while let Some(placed) = open.pop() {
             let above = Some(all.len());
             all.push(placed);
-            let below = self.below(placed.item).into_iter().rev();
-            open.extend(below.map(|item| Placed { item, above }));
+            let below = below.remove(&placed.item).unwrap_or_default();
+            open.extend(below.into_iter().rev().map(|item| Placed { item, above }));
         }
         all
-    }
-
-    fn below(&self, above: Item) -> Vec<Item> {
-        let machine = &self.machine;
-        let all = (0..self.packages.len())
-            .map(Item::Package)
-            .chain((0..machine.numa_nodes.len()).map(Item::Node))
-            .chain((0..self.bridges.len()).map(Item::Bridge))
-            .chain((0..self.gpus.len()).map(Item::Gpu))
-            .chain((0..self.nics.len()).map(Item::Nic));
-        all.filter(|&item| self.above(item) == Some(above))
-            .collect()
     }
 
     fn above(&self, item: Item) -> Option<Item> {
@@ -125,14 +128,12 @@ impl Topology {
                     format!("CPUs {}", package.cpus),
                     format!("cores {}", cores.count()),
                 ];
-                for level in 1..=5 {
-                    let caches = self.machine.caches.iter();
-                    let caches = caches.filter(|one| one.level == level && inside(&one.cpus));
-                    match caches.count() {
-                        0 => {}
-                        count => details.push(format!("L{level} x {count}")),
-                    }
+                let mut caches = BTreeMap::<usize, usize>::new();
+                for cache in self.machine.caches.iter().filter(|one| inside(&one.cpus)) {
+                    *caches.entry(cache.level).or_default() += 1;
                 }
+                let caches = caches.into_iter();
+                details.extend(caches.map(|(level, count)| format!("L{level} x {count}")));
                 details
             }),
             Item::Node(at) => self.machine.numa_nodes.get(at).map(|node| {

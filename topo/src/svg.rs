@@ -69,13 +69,15 @@ pub fn svg(topology: &Topology, routes: &[DrawnRoute<'_>]) -> String {
         }
         out.push_str("</g>\n");
     }
-    let at = |item: Item| {
-        let index = all.iter().position(|placed| placed.item == item)?;
-        boxes.get(index).copied()
-    };
+    let items = all.iter().map(|placed| placed.item);
+    let box_of: HashMap<Item, Box> = items.zip(boxes).collect();
+    let at = |item: Item| box_of.get(&item).copied();
     // Where all are joined alike the host's text says so, and lines would only hide the rest.
-    let pairs = topology.nvlinks.iter();
-    for link in pairs.filter(|_| topology.nvlink_of_all().is_none()) {
+    let pairs = match topology.nvlink_of_all() {
+        Some(_) => &[],
+        None => topology.nvlinks.as_slice(),
+    };
+    for link in pairs {
         let ends = (at(Item::Gpu(link.gpus.0)), at(Item::Gpu(link.gpus.1)));
         if let (Some(from), Some(to)) = ends {
             let label = link.bandwidth.to_string();

@@ -1,7 +1,8 @@
 //! hwloc's XML, version 2: read without hwloc.
 //!
 //! The text may come from anywhere, so what it can cost is bounded before anything is built from
-//! it: its length, nodes, nesting, attributes of one element, devices, and CPUs named in all.
+//! it: its length, nodes, nesting, attributes of one element, objects of a kind, and CPUs named in
+//! all.
 //! Entities and name spaces, which hwloc never writes, are refused.
 
 mod bitmap;

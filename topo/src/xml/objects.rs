@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use roxmltree::Node;
 
@@ -8,13 +9,21 @@ use crate::machine::{Cache, Core, NumaNode, Source};
 use crate::pci::hexadecimal;
 use crate::{
     Bandwidth, Bridge, CpuSet, Error, Gpu, LinkLayer, Machine, Nic, NvLink, PciAddress,
-    PciFunction, Port, PortState, Result, Topology,
+    PciFunction, Place, Port, PortState, Result, Topology,
 };
 
 /// hwloc itself gives up at less.
 const DEEPEST: usize = 256;
 /// Bridges, PCI devices and others together.
 const MOST_DEVICES: usize = 4096;
+/// Linux has no more NUMA nodes than this.
+const MOST_NUMA_NODES: usize = 1024;
+const MOST_PACKAGES: usize = 1024;
+/// Four for each CPU that Linux can have.
+const MOST_CACHES: usize = 32_768;
+/// CPUs of the sets that devices lie near, times the nodes and packages that may have them all.
+/// 8192 CPUs in 16 packages and 32 nodes come to a tenth of it.
+const MOST_COMPARED: usize = 16 << 20;
 /// CPUs named in all sets together, so that a small file cannot fill the memory.
 const MOST_CPUS_NAMED: usize = 4 << 20;
 
@@ -162,6 +171,7 @@ impl<'a> Found<'a> {
         match kind {
             "Package" => {
                 self.packages += 1;
+                bound(node, self.packages, MOST_PACKAGES)?;
                 below.package = number(node, "os_index")?.unwrap_or(0);
             }
             "NUMANode" => {
@@ -174,6 +184,7 @@ impl<'a> Found<'a> {
                     memory: number(node, "local_memory")?.unwrap_or(0),
                     hugepages: Vec::new(),
                 });
+                bound(node, self.nodes.len(), MOST_NUMA_NODES)?;
             }
             "Core" | "PU" if !cpus.is_empty() => {
                 let core = Core {
@@ -195,6 +206,7 @@ impl<'a> Found<'a> {
                         bytes: number(node, "cache_size")?.unwrap_or(0),
                         cpus: cpus.clone(),
                     });
+                    bound(node, self.caches.len(), MOST_CACHES)?;
                 }
             }
             _ => {}
@@ -259,9 +271,9 @@ impl<'a> Found<'a> {
             pci,
             buses: buses.transpose()?,
             link: link(node)?,
-            place: crate::Place {
+            place: Place {
                 bridge: above.bridge,
-                ..crate::Place::default()
+                ..Place::default()
             },
         };
         self.bridges.push((bridge, near));
@@ -379,14 +391,20 @@ impl<'a> Found<'a> {
             caches: self.caches,
             source: Source::Xml,
         });
-        let near = |near: usize| self.near.get(near).cloned().unwrap_or_default();
-        for (mut bridge, cpus) in self.bridges {
-            bridge.place = topology.place(bridge.place.bridge, near(cpus));
+        let bridges = self.bridges.iter().map(|(_, near)| *near);
+        let functions = self.functions.iter().map(|function| function.near);
+        let places = places(&topology, &self.near, bridges.chain(functions))?;
+        let place = |bridge: Option<usize>, near: usize| Place {
+            bridge,
+            ..places.get(&near).cloned().unwrap_or_default()
+        };
+        for (mut bridge, near) in self.bridges {
+            bridge.place = place(bridge.place.bridge, near);
             topology.bridges.push(bridge);
         }
         let mut gpu_of = HashMap::new();
         for (index, function) in self.functions.into_iter().enumerate() {
-            let place = topology.place(function.bridge, near(function.near));
+            let place = place(function.bridge, function.near);
             if function.is_gpu() {
                 gpu_of.insert(index, topology.gpus.len());
                 topology.gpus.push(function.gpu(place));
@@ -407,6 +425,38 @@ impl<'a> Found<'a> {
     }
 }
 
+/// The place near each of the sets `used`, which are indices of `near`; none has a bridge.
+fn places(
+    topology: &Topology,
+    near: &[CpuSet],
+    used: impl Iterator<Item = usize>,
+) -> Result<HashMap<usize, Place>> {
+    let among = topology.machine.numa_nodes.len() + topology.packages.len();
+    let mut compared = 0;
+    let mut places = HashMap::new();
+    for index in used {
+        if let Entry::Vacant(place) = places.entry(index) {
+            let cpus = near.get(index).cloned().unwrap_or_default();
+            compared += cpus.len() * among;
+            if compared > MOST_COMPARED {
+                return Err(malformed(
+                    "its devices lie near too many sets of CPUs".into(),
+                ));
+            }
+            place.insert(topology.place(None, cpus));
+        }
+    }
+    Ok(places)
+}
+
+/// Refuses `count` objects of the kind that `node` is, if they are over `most`.
+fn bound(node: Node<'_, '_>, count: usize, most: usize) -> Result<()> {
+    if count > most {
+        return Err(wrong(node, &format!("over {most} of its kind")));
+    }
+    Ok(())
+}
+
 impl Function<'_> {
     /// A display controller of a vendor whose GPUs compute, or one that a GPU library has found.
     fn is_gpu(&self) -> bool {
@@ -416,7 +466,7 @@ impl Function<'_> {
         pci.is_gpu()
     }
 
-    fn gpu(self, place: crate::Place) -> Gpu {
+    fn gpu(self, place: Place) -> Gpu {
         let devices = || self.devices.iter();
         let model = devices().find_map(|device| device.model).or(self.model);
         let of_gpu = |device: &&OsDevice<'_>| device.kind == OsKind::Gpu;
@@ -433,7 +483,7 @@ impl Function<'_> {
         }
     }
 
-    fn nics(self, place: &crate::Place) -> impl Iterator<Item = Nic> {
+    fn nics(self, place: &Place) -> impl Iterator<Item = Nic> {
         let interfaces = self
             .devices
             .iter()

@@ -228,14 +228,71 @@ fn hostile_text_is_refused_before_it_costs_much() {
     assert!(refusal(&host("", &nodes)).contains("nodes limit"));
     let devices = r#"<object type="Bridge" bridge_type="0-1"/>"#.repeat(5000);
     assert!(refusal(&host(&devices, "")).contains("4096 devices"));
+    for (object, most) in [
+        (
+            r#"<object type="NUMANode" cpuset="0x0"/>"#,
+            "1024 of its kind",
+        ),
+        (
+            r#"<object type="Package" cpuset="0x0"/>"#,
+            "1024 of its kind",
+        ),
+        (
+            r#"<object type="L1Cache" depth="1" cpuset="0x0"/>"#,
+            "32768 of its kind",
+        ),
+    ] {
+        assert!(refusal(&host(&object.repeat(250_000), "")).contains(most));
+    }
     let all = vec!["0xffffffff"; CpuSet::LIMIT / 32].join(",");
     let sets = format!(r#"<object type="Core" cpuset="{all}"/>"#).repeat(100);
     assert!(refusal(&host(&sets, "")).contains("CPUs"));
     let near = r#"<object type="Bridge" bridge_type="0-1"/>"#.repeat(100);
     let group = format!(r#"<object type="Group" cpuset="{all}">{near}</object>"#);
     assert!(refusal(&host(&group, "")).contains("CPUs"));
+    // Each device lies near a set of its own, which every one of as many nodes has.
+    let thousand = vec!["0xffffffff"; 32].join(",");
+    let node =
+        |index| format!(r#"<object type="NUMANode" os_index="{index}" cpuset="{thousand}"/>"#);
+    let nodes: String = (1..600).map(node).collect();
+    let groups = format!(
+        r#"<object type="Group" cpuset="{thousand}"><object type="Bridge" bridge_type="0-1"/></object>"#
+    );
+    let compared = host(&(nodes + &groups.repeat(600)), "");
+    let compared = compared.replacen(r#"cpuset="0x3""#, &format!(r#"cpuset="{thousand}""#), 1);
+    assert!(refusal(&compared).contains("too many sets"));
     let long = " ".repeat(LONGEST + 1);
     assert!(refusal(&long).contains("more than"));
+}
+
+/// To look among all for each would take minutes, so that this test would not end.
+#[test]
+fn the_largest_host_that_is_read_is_shown_soon() {
+    let nodes: String = (1..1024)
+        .map(|index| format!(r#"<object type="NUMANode" os_index="{index}" cpuset="0x1"/>"#))
+        .collect();
+    let gpus: String = (0..4000)
+        .map(|index| {
+            let (bus, device) = (index / 32, index % 32);
+            format!(
+                r#"<object type="PCIDev" pci_busid="0000:{bus:02x}:{device:02x}.0" pci_type="0302 [10de:2330] [0:0] a1" gp_index="{}"/>"#,
+                100 + index
+            )
+        })
+        .collect();
+    // One pair is unlike all others, so that each is shown.
+    let indexes: Vec<String> = (100..1100).map(|index| index.to_string()).collect();
+    let mut values = vec!["4"; 1_000_000];
+    values[1] = "5";
+    let matrix = format!(
+        r#"<distances2 name="NVLinkBandwidth"><indexes>{}</indexes><u64values>{}</u64values></distances2>"#,
+        indexes.join(" "),
+        values.join(" ")
+    );
+    let topology = Topology::from_xml(&host(&(nodes + &gpus), &matrix)).unwrap();
+    assert_eq!(topology.nvlinks.len(), 1000 * 999 / 2);
+    assert!(topology.to_string().lines().count() > 1024 + 4000 + topology.nvlinks.len());
+    assert!(crate::svg(&topology, &[]).contains("gpu3999"));
 }
 
 #[cfg(feature = "hwloc")]
