@@ -68,7 +68,9 @@ pub(super) fn read(matrix: Node<'_, '_>, found: &mut Found<'_>) -> Result<()> {
         let bandwidth = u32::try_from(bandwidth)
             .map_err(|_| wrong(matrix, &format!("{bandwidth} MB/s is no bandwidth")))?;
         if let Some(bandwidth) = Bandwidth::from_mb_per_s(bandwidth) {
-            found.nvlinks.push((one, two, bandwidth));
+            // Where a pair is in several matrices, the wider counts.
+            let known = found.nvlinks.entry((one, two)).or_insert(bandwidth);
+            *known = bandwidth.max(*known);
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use roxmltree::Node;
 
@@ -45,7 +45,8 @@ pub(super) struct Found<'a> {
     /// The CPU sets that devices lie near.
     near: Vec<CpuSet>,
     cpus_named: usize,
-    pub(super) nvlinks: Vec<(usize, usize, Bandwidth)>,
+    /// By the two functions, the lower first.
+    pub(super) nvlinks: BTreeMap<(usize, usize), Bandwidth>,
 }
 
 /// A PCI function, or a device of the operating system that is not on PCI.
@@ -412,7 +413,7 @@ impl<'a> Found<'a> {
                 topology.nics.extend(function.nics(&place));
             }
         }
-        for (one, two, bandwidth) in self.nvlinks {
+        for ((one, two), bandwidth) in self.nvlinks {
             if let (Some(&one), Some(&two)) = (gpu_of.get(&one), gpu_of.get(&two)) {
                 topology.nvlinks.push(NvLink {
                     gpus: (one.min(two), one.max(two)),

@@ -207,6 +207,25 @@ fn a_matrix_that_does_not_fit_its_objects_is_refused() {
     assert!(refusal(&huge).contains("18446744073709551615 MB/s"));
 }
 
+#[test]
+fn a_pair_in_several_matrices_appears_once_with_the_widest() {
+    let text = fixtures::NVLINK_PAIRS;
+    let start = text.find("<distances2").unwrap();
+    let end = text.rfind("</topology>").unwrap();
+    let matrix = &text[start..end];
+    let narrower = matrix.replace("300000", "7");
+    let wider = matrix.replace("200000", "250000");
+    let all = [&text[..start], &narrower, matrix, &wider, "</topology>"].concat();
+    let links = Topology::from_xml(&all).unwrap().nvlinks;
+    let links = links
+        .iter()
+        .map(|link| (link.gpus, link.bandwidth.mb_per_s()));
+    assert_eq!(
+        links.collect::<Vec<_>>(),
+        [((0, 1), 300_000), ((2, 3), 250_000)]
+    );
+}
+
 /// Each would cost an unwary reader its memory, its stack or hours, so that this test would not end.
 #[test]
 fn hostile_text_is_refused_before_it_costs_much() {
