@@ -341,6 +341,9 @@ impl World {
                     generation,
                 };
                 heap.blocks.insert(offset, block);
+                drop(heap);
+                // The bookkeeping is the same everywhere by now, whatever becomes of this.
+                self.see_gpu_data()?;
                 Ok(Sym::new(tag, generation, offset, len))
             }
             (Err(error), placed) => {
@@ -382,7 +385,7 @@ impl World {
         let mine = self.whole_block(CALL, sym).map(drop);
         self.barrier(CALL, digest, mine, &words)?;
         self.release(kind.unwrap_or(HOST), sym.offset());
-        Ok(())
+        self.see_gpu_data()
     }
 
     fn whole_block<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<Block> {

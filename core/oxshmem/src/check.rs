@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use bytemuck::Pod;
-use oxshmem_transport::{AtomicOp, Width};
+use oxshmem_transport::{AtomicOp, MemoryKind, Width};
 
 use crate::alloc::OWN;
 use crate::mapped::Bytes;
@@ -82,7 +82,7 @@ struct Entry(u64);
 impl Entry {
     const ONE: u64 = 1 << 12;
     const MANY: u64 = 0xfff;
-    /// Words beyond this, from 256 GiB into the heap on, have no entries.
+    /// Words beyond this have no entries; the upper half is for GPU memory.
     const WORDS: u64 = 1 << 36;
 
     fn new(word: u64, access: u64, origin: usize) -> Self {
@@ -165,7 +165,12 @@ impl World {
         if sym.generation() == OWN || bytes == 0 {
             return Ok(());
         }
-        let (first, last) = (start / WORD, (start + bytes - 1) / WORD);
+        // GPU memory's words stand apart from the host's.
+        let apart = match self.kind_of(sym) {
+            Some(MemoryKind::Host) | None => 0,
+            Some(_) => Entry::WORDS / 2,
+        };
+        let (first, last) = (start / WORD + apart, (start + bytes - 1) / WORD + apart);
         for word in first..=last.min(first + LONGEST - 1) {
             self.guard_word(shadow, call, access, word, pe, under_way)?;
         }

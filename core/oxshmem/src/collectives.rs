@@ -48,7 +48,8 @@ impl World {
     #[inline]
     pub fn barrier_all(&self) -> Result<()> {
         const DIGEST: Digest = Digest::of("barrier_all");
-        self.barrier("barrier_all", DIGEST, Ok(()), &|| "barrier_all()".into())
+        self.barrier("barrier_all", DIGEST, Ok(()), &|| "barrier_all()".into())?;
+        self.see_gpu_data()
     }
 
     /// Waits until all PEs are here; their earlier stores are visible, their operations on lanes
@@ -78,11 +79,10 @@ impl World {
             mine
         } else {
             // First quiet, whatever `mine` is: arriving means that all is complete.
-            let quieted = self.quiet_slow(call, None);
+            let quieted = self.inner.wire.within(0, || self.quiet_slow(call, None));
             mine.and(quieted)
         };
-        self.together(call, digest, mine, words)?;
-        self.see_gpu_data()
+        self.together(call, digest, mine, words)
     }
 
     /// Copies `src` of PE `root` to `dst` of every PE, the root included. Both have the same
@@ -181,10 +181,11 @@ impl World {
                 own.copy_from_place(place, src.bytes());
                 Ok(())
             }
-            // SAFETY: it names symmetric memory of this PE.
-            Path::Lane(via, far) => unsafe {
-                self.wire_get(call, via, far, self.near_address(dst), src.bytes())
-            },
+            Path::Lane(via, far) => {
+                let into = self.near_address(call, via, dst)?;
+                // SAFETY: it names symmetric memory of this PE, which the CPU can write.
+                unsafe { self.wire_get(call, via, far, into, src.bytes()) }
+            }
         }
     }
 

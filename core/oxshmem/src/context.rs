@@ -1,6 +1,6 @@
 //! Contexts: streams of operations that are ordered and completed apart from each other.
 
-use crate::{Result, World};
+use crate::{Result, World, report};
 
 /// A stream of operations with a fence and quiet of its own (M17, M19): neither orders or completes
 /// what other contexts have issued. Made by [`World::create_context`]; the world itself is the
@@ -30,11 +30,14 @@ impl World {
     /// Makes a context (OpenSHMEM `shmem_ctx_create`, without options). Not collective.
     #[doc(alias = "shmem_ctx_create")]
     pub fn create_context(&self) -> Result<Context<'_>> {
-        let index = self.inner.contexts.get() + 1;
+        let free = self.inner.free_contexts.borrow_mut().pop();
+        let index = free.unwrap_or(self.inner.contexts.get() + 1);
         for transport in &self.inner.wire.transports {
             transport.open_context(index)?;
         }
-        self.inner.contexts.set(index);
+        self.inner
+            .contexts
+            .set(self.inner.contexts.get().max(index));
         Ok(Context { world: self, index })
     }
 }
@@ -46,12 +49,25 @@ impl Context<'_> {
         self.world.inner.wire.within(self.index, || f(self.world))
     }
 
-    /// Completes what the context has issued, as [`quiet`](World::quiet), and ends it.
+    /// Completes what the context has issued, as [`quiet`](World::quiet), and ends it. One that is
+    /// merely dropped is completed, too; its errors are reported and lost.
     #[doc(alias = "shmem_ctx_destroy")]
     pub fn destroy(self) -> Result<()> {
-        self.call(World::quiet)?;
-        let transports = &self.world.inner.wire.transports;
+        self.call(World::quiet)
+    }
+}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        // After `destroy` there is nothing left to complete.
+        let quieted = self.call(World::quiet);
+        let inner = &self.world.inner;
+        let transports = &inner.wire.transports;
         transports.iter().for_each(|t| t.close_context(self.index));
-        Ok(())
+        match quieted {
+            Ok(()) => inner.free_contexts.borrow_mut().push(self.index),
+            // Its number stays taken: what it has outstanding is noted under it.
+            Err(error) => report::warn(&format!("a context was not completed: {error}")),
+        }
     }
 }

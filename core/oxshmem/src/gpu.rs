@@ -10,7 +10,8 @@ use oxshmem_transport::{Domain, GpuFlush, Memory, MemoryKind};
 
 use crate::messages::Message;
 use crate::order::Inserted;
-use crate::{Error, Result, Sym, World};
+use crate::wait::WARN_EVERY;
+use crate::{Error, Result, Sym, World, report};
 
 /// How long a look for an answer sleeps.
 const SLICE: Duration = Duration::from_millis(20);
@@ -117,16 +118,12 @@ impl World {
         Ok(flushes.flush()?)
     }
 
-    /// Has the PEs bring their GPUs' views up to date, and waits until they have (M27). They need
-    /// make no call for it.
-    pub(crate) fn ask_gpu_flushes(&self, call: &'static str, pes: &[usize]) -> Result<()> {
+    /// Has a PE bring its GPU's view up to date, and waits until it has (M27). It needs make no call
+    /// for it: the bootstrap's service answers, so that nothing simulated takes part in this wait.
+    pub(crate) fn ask_gpu_flush(&self, call: &'static str, pe: usize) -> Result<()> {
         let flushes = &self.inner.gpu_flushes;
-        if pes.contains(&self.my_pe()) {
-            flushes.flush()?;
-        }
-        let others = || pes.iter().copied().filter(|pe| *pe != self.my_pe());
-        if others().next().is_none() {
-            return Ok(());
+        if pe == self.my_pe() {
+            return Ok(flushes.flush()?);
         }
         let number = {
             let mut state = flushes.answers.state();
@@ -134,23 +131,21 @@ impl World {
             state.1.clear();
             state.0
         };
-        for pe in others() {
-            self.send(call, pe, &Message::FlushGpu(number))?;
-        }
+        self.send(call, pe, &Message::FlushGpu(number))?;
         let since = Instant::now();
+        let mut warn_at = WARN_EVERY;
         let mut state = flushes.answers.state();
         loop {
-            if let Some((pe, why)) = state.1.iter().find(|(_, why)| !why.is_empty()) {
-                return Err(Error::FailedElsewhere {
-                    call,
-                    pe: *pe,
-                    why: why.clone(),
-                });
+            if let Some((_, why)) = state.1.iter().find(|(from, _)| *from == pe) {
+                return match why.as_str() {
+                    "" => Ok(()),
+                    why => Err(Error::FailedElsewhere {
+                        call,
+                        pe,
+                        why: why.into(),
+                    }),
+                };
             }
-            let missing = others().find(|pe| state.1.iter().all(|(from, _)| from != pe));
-            let Some(pe) = missing else {
-                return Ok(());
-            };
             if self.peers.is_lost(pe) {
                 return Err(Error::PeerLost { call, pe });
             }
@@ -164,6 +159,14 @@ impl World {
                     waited,
                     limit,
                 });
+            }
+            if waited >= warn_at {
+                warn_at += WARN_EVERY;
+                report::warn(&format!(
+                    "PE {} has waited {} s in {call} for PE {pe}: its GPU's flush",
+                    self.my_pe(),
+                    waited.as_secs()
+                ));
             }
             let waited = flushes.answers.changed.wait_timeout(state, SLICE);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;

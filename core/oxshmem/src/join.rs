@@ -12,6 +12,8 @@ mod devices;
 mod hosts;
 mod lanes;
 mod reach;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +34,7 @@ use crate::config::{self, Config};
 use crate::gpu::GpuFlushes;
 use crate::messages::Message;
 use crate::order::Inserted;
-use crate::peers::Peers;
+use crate::peers::{MappedHeap, Peers};
 use crate::registry;
 use crate::routes::choose::Preference;
 use crate::routes::{Routes, Rules};
@@ -176,12 +178,11 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         routes,
     } = reach(bootstrap.as_ref(), &cards, &means, named, &heaps)?;
 
-    let simulation = Simulation::of(accessors, given.omitted);
     // Checked mode: the slow branch checks, so no peer is mapped.
-    let unmapped = |pe: usize| config.check || mapped.get(pe).is_none_or(Option::is_none);
+    let unmapped = |pe: usize| config.check || !mapped.get(pe).is_some_and(MappedHeap::is_mapped);
     let lanes = lanes_used(&routes.ways, unmapped);
     let visible = if config.check {
-        mapped.iter().map(|_| None).collect()
+        vec![MappedHeap::default(); mapped.len()]
     } else {
         mapped
     };
@@ -192,8 +193,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let domains = || opened.iter().map(|t| &t.domain);
     let gpu_flushes = GpuFlushes::of(domains());
     let schedule = domains().find_map(|domain| domain.schedule());
-    let wire = Wire::new(opened, routes.ways.to_vec());
-    if simulation.is_some() || given.gpu_heap.is_some() {
+    // On real memory and lanes nothing is ever left out.
+    let omitted = given.omitted.filter(|_| schedule.is_some());
+    let simulation = Simulation::of(accessors, omitted);
+    let wire = Wire::new(me as usize, opened, routes.ways.to_vec());
+    // Checked mode ends what it has entered at each fence and quiet.
+    if simulation.is_some() || given.gpu_heap.is_some() || config.check {
         wire.never_idle();
     }
     hear_of_exits(&bootstrap, &peers, &wire, &gpu_flushes)?;
@@ -227,7 +232,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         gpu_flushes,
         simulation,
         schedule,
-        omitted: given.omitted,
+        omitted,
     }))
 }
 
@@ -303,13 +308,25 @@ fn hear_of_exits(
     wire: &Wire,
     gpu: &GpuFlushes,
 ) -> Result<()> {
-    let lose = Arc::new(peers.loser());
+    let domains: Vec<_> = wire
+        .transports
+        .iter()
+        .map(|t| Arc::clone(&t.domain))
+        .collect();
+    let lose = peers.loser();
+    let lose = Arc::new(move |pe: u32, orderly: bool| {
+        // The domains first: who sees the loss may rely on its operations being given up.
+        for domain in &domains {
+            domain.peer_lost(Pe(pe));
+        }
+        lose(pe as usize, orderly);
+    });
     let (gave_up, gpu) = (Arc::clone(&lose), gpu.clone());
     // Weak: the bootstrap holds the handler.
     let answer_by = Arc::downgrade(bootstrap);
     bootstrap.on_message(Box::new(move |from, bytes| {
         match Message::of_bytes(bytes) {
-            Some(Message::GaveUp) => gave_up(from as usize, false),
+            Some(Message::GaveUp) => gave_up(from, false),
             Some(Message::FlushGpu(number)) => {
                 let answer = gpu.asked(number).to_bytes();
                 // Who is gone needs no answer.
@@ -322,17 +339,6 @@ fn hear_of_exits(
             )),
         }
     }))?;
-    let domains: Vec<_> = wire
-        .transports
-        .iter()
-        .map(|t| Arc::clone(&t.domain))
-        .collect();
-    bootstrap.on_exit(Box::new(move |exit| {
-        // The domains first: who sees the loss may rely on its operations being given up.
-        for domain in &domains {
-            domain.peer_lost(Pe(exit.rank));
-        }
-        lose(exit.rank as usize, exit.orderly);
-    }))?;
+    bootstrap.on_exit(Box::new(move |exit| lose(exit.rank, exit.orderly)))?;
     Ok(())
 }

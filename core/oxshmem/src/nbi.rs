@@ -125,9 +125,10 @@ impl World {
             return Ok(());
         }
         match self.path(CALL, Class::Put, dst, pe)? {
+            Path::Near(_) if bytes == 0 => Ok(()),
             Path::Near(place) => {
-                // SAFETY: the caller promises `len` readable elements that do not change.
-                place.copy_from(unsafe { std::slice::from_raw_parts(source.cast(), bytes) });
+                // SAFETY: the caller promises `len` readable elements.
+                unsafe { place.copy_from_raw(source.cast(), bytes) };
                 self.peers.note(pe);
                 Ok(())
             }
@@ -162,11 +163,10 @@ impl World {
             return Ok(());
         }
         match self.path(CALL, Class::Put, src, pe)? {
+            Path::Near(_) if bytes == 0 => Ok(()),
             Path::Near(place) => {
-                let into = destination.cast();
-                // SAFETY: the caller promises `len` writable elements that nobody else accesses;
-                // any bytes are a valid `T: Pod`.
-                place.copy_to(unsafe { std::slice::from_raw_parts_mut(into, bytes) });
+                // SAFETY: the caller promises `len` writable elements; any bytes are a `T: Pod`.
+                unsafe { place.copy_to_raw(destination.cast(), bytes) };
                 Ok(())
             }
             // SAFETY: the caller's promise.

@@ -2,6 +2,8 @@
 //!
 //! A mapped peer is stored to and loaded from right here, inlined; the rest is [`crate::wire`]'s.
 
+use std::ptr::null_mut;
+
 use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
@@ -9,7 +11,7 @@ use crate::check::Access;
 use crate::mapped::{Bytes, Span};
 use crate::order::{Class, Inserted};
 use crate::simulated::Place;
-use crate::wire::Path;
+use crate::wire::{Opened, Path};
 use crate::{Error, Result, Sym, World};
 
 /// Where the blocks of a strided transfer lie, in elements.
@@ -195,10 +197,12 @@ impl World {
                 self.peers.note(pe);
                 Ok(())
             }
-            // SAFETY: it names symmetric memory of this PE.
-            Path::Lane(via, far) => unsafe {
-                self.wire_put(CALL, via, far, self.near_address(src), src.bytes())
-            },
+            Path::Lane(via, far) => {
+                let from = self.near_address(CALL, via, src)?;
+                // SAFETY: it names symmetric memory of this PE, which the transport knows or the
+                // CPU can read.
+                unsafe { self.wire_put(CALL, via, far, from, src.bytes()) }
+            }
         }
     }
 
@@ -217,10 +221,12 @@ impl World {
                 self.order_read_slow(place);
                 Ok(())
             }
-            // SAFETY: it names symmetric memory of this PE.
-            Path::Lane(via, far) => unsafe {
-                self.wire_get(CALL, via, far, self.near_address(dst), src.bytes())
-            },
+            Path::Lane(via, far) => {
+                let into = self.near_address(CALL, via, dst)?;
+                // SAFETY: it names symmetric memory of this PE, which the transport knows or the
+                // CPU can write.
+                unsafe { self.wire_get(CALL, via, far, into, src.bytes()) }
+            }
         }
     }
 
@@ -519,7 +525,7 @@ impl World {
             });
         }
         let apart = dst.offset().abs_diff(src.offset()) >= dst.bytes() as u64;
-        if dst.offset() != src.offset() && !apart {
+        if dst.tag() == src.tag() && dst.offset() != src.offset() && !apart {
             return Err(Error::Argument {
                 call,
                 what: "destination and source overlap in part; use one object or two apart".into(),
@@ -533,8 +539,8 @@ impl World {
     pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Place<'_> {
         debug_assert_eq!(sym.tag(), self.tag);
         let simulation = self.inner.simulation.as_ref();
-        if let Some(place) = simulation.and_then(|s| s.at(self.my_pe(), sym.offset(), sym.bytes()))
-        {
+        let (me, offset, bytes) = (self.my_pe(), sym.offset(), sym.bytes());
+        if let Some(place) = simulation.and_then(|s| s.at(Class::Put, me, offset, bytes)) {
             return Place::Simulated(place);
         }
         // SAFETY: by Sym's invariant the range lies within this PE's own heap, which the world keeps
@@ -560,11 +566,22 @@ impl World {
     }
 
     /// The address by which a transport knows this PE's own copy, together with its region's key.
-    pub(crate) fn near_address<T: Pod>(&self, sym: Sym<T>) -> *mut u8 {
+    /// GPU memory that it does not carry is refused: the CPU cannot take its place.
+    pub(crate) fn near_address<T: Pod>(
+        &self,
+        call: &'static str,
+        via: &Opened,
+        sym: Sym<T>,
+    ) -> Result<*mut u8> {
         let base = match &self.inner.gpu {
-            Some(gpu) if sym.tag() != self.tag => gpu.base(),
+            Some(gpu) if sym.tag() != self.tag => {
+                if via.gpu.is_none() {
+                    return self.own_in_host_memory(call, sym).map(|_| null_mut());
+                }
+                gpu.base()
+            }
             _ => self.own_base(),
         };
-        base.as_ptr().wrapping_add(sym.offset() as usize)
+        Ok(base.as_ptr().wrapping_add(sym.offset() as usize))
     }
 }

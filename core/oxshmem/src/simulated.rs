@@ -6,11 +6,24 @@ use std::sync::Arc;
 use oxshmem_transport::{Accessor, AtomicOp, Width};
 
 use crate::mapped::{Bytes, Span};
-use crate::order::Inserted;
+use crate::order::{Class, Inserted};
+
+/// How this PE's simulated CPU accesses one PE's heap, where it does.
+#[derive(Clone, Default)]
+pub(crate) struct Accessors {
+    pub copies: Option<Arc<dyn Accessor>>,
+    pub atomics: Option<Arc<dyn Accessor>>,
+}
+
+impl Accessors {
+    fn each(&self) -> impl Iterator<Item = &Arc<dyn Accessor>> {
+        self.copies.iter().chain(&self.atomics)
+    }
+}
 
 /// For each PE how this PE's simulated CPU accesses its heap.
 pub(crate) struct Simulation {
-    accessors: Vec<Option<Arc<dyn Accessor>>>,
+    accessors: Vec<Accessors>,
     /// What the mutation check leaves out.
     omitted: Option<Inserted>,
 }
@@ -25,20 +38,27 @@ impl fmt::Debug for Simulation {
 
 impl Simulation {
     /// None where no PE's memory is simulated.
-    pub(crate) fn of(
-        accessors: Vec<Option<Arc<dyn Accessor>>>,
-        omitted: Option<Inserted>,
-    ) -> Option<Self> {
-        accessors
-            .iter()
-            .any(Option::is_some)
-            .then_some(Simulation { accessors, omitted })
+    pub(crate) fn of(accessors: Vec<Accessors>, omitted: Option<Inserted>) -> Option<Self> {
+        let any = accessors.iter().any(|a| a.each().next().is_some());
+        any.then_some(Simulation { accessors, omitted })
     }
 
-    /// `len` bytes at `offset` of a PE's heap, if it is simulated. The caller has checked the range.
-    pub(crate) fn at(&self, pe: usize, offset: u64, len: usize) -> Option<Simulated<'_>> {
+    /// `len` bytes at `offset` of a PE's heap, if operations of this class find it simulated. The
+    /// caller has checked the range.
+    pub(crate) fn at(
+        &self,
+        class: Class,
+        pe: usize,
+        offset: u64,
+        len: usize,
+    ) -> Option<Simulated<'_>> {
+        let accessors = self.accessors.get(pe)?;
+        let accessor = match class {
+            Class::Put => &accessors.copies,
+            Class::Atomic => &accessors.atomics,
+        };
         Some(Simulated {
-            accessor: self.accessors.get(pe)?.as_deref()?,
+            accessor: accessor.as_deref()?,
             offset,
             len,
             omitted: self.omitted,
@@ -51,7 +71,7 @@ impl Simulation {
             return;
         }
         // One CPU: its fence is the same by whichever of its accessors.
-        if let Some(accessor) = self.accessors.iter().flatten().next() {
+        if let Some(accessor) = self.accessors.iter().flat_map(Accessors::each).next() {
             accessor.fence(inserted.order());
         }
     }
@@ -184,6 +204,42 @@ impl Place<'_> {
                 let mut bytes = vec![0; len];
                 from.copy_to(&mut bytes);
                 to.copy_from(&bytes);
+            }
+        }
+    }
+
+    /// [`copy_from`](Bytes::copy_from) of raw memory.
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable for `len` bytes.
+    pub(crate) unsafe fn copy_from_raw(self, source: *const u8, len: usize) {
+        match self {
+            // SAFETY: the caller's promise.
+            Place::Real(span) => unsafe { span.copy_from_raw(source, len) },
+            Place::Simulated(span) => {
+                let mut bytes = vec![0; len];
+                // SAFETY: the caller's promise, and these bytes are new.
+                unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), source, len) };
+                span.copy_from(&bytes);
+            }
+        }
+    }
+
+    /// [`copy_to`](Bytes::copy_to) of raw memory.
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable for `len` bytes.
+    pub(crate) unsafe fn copy_to_raw(self, destination: *mut u8, len: usize) {
+        match self {
+            // SAFETY: the caller's promise.
+            Place::Real(span) => unsafe { span.copy_to_raw(destination, len) },
+            Place::Simulated(span) => {
+                let mut bytes = vec![0; len];
+                span.copy_to(&mut bytes);
+                // SAFETY: the caller's promise, and these bytes are new.
+                unsafe { oxshmem_heap::copy::copy(destination, bytes.as_ptr(), len) };
             }
         }
     }

@@ -19,7 +19,7 @@ const BELL_SLEEP: Duration = Duration::from_millis(20);
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 const LONG_SLEEP: Duration = Duration::from_millis(1);
 /// How often a wait tells that it waits.
-const WARN_EVERY: Duration = Duration::from_secs(30);
+pub(crate) const WARN_EVERY: Duration = Duration::from_secs(30);
 
 /// Whose death ends a wait.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,8 @@ mod atomic;
 mod lanes;
 mod transfer;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{Ordering, fence};
 
@@ -35,6 +36,10 @@ pub(crate) struct Wire {
     context: Cell<usize>,
     /// Some lane has operations that a fence put before what other lanes are given later.
     fenced: Cell<bool>,
+    /// By context, the PEs whose GPUs have to be told before a quiet ends (M27): a flush of the lane
+    /// does not do that.
+    gpus_due: RefCell<BTreeSet<(usize, usize)>>,
+    me: usize,
 }
 
 impl fmt::Debug for Wire {
@@ -59,10 +64,10 @@ enum Until {
 enum Leaves {
     /// Nothing: it reads, and has read when it returns.
     Nothing,
-    /// An update that a fence orders.
-    Update(Class, MemoryKind),
-    /// A nonblocking operation; an update, where it is one.
-    Nonblocking(Option<(Class, MemoryKind)>),
+    /// Updates that a fence orders.
+    Update(Classes),
+    /// Nonblocking updates; none of an operation that reads.
+    Nonblocking(Classes),
 }
 
 /// A place in a PE's symmetric memory.
@@ -98,8 +103,10 @@ pub(crate) enum Path<'w> {
 }
 
 impl Wire {
-    pub(crate) fn new(transports: Vec<Opened>, ways: Vec<Ways>) -> Self {
+    pub(crate) fn new(me: usize, transports: Vec<Opened>, ways: Vec<Ways>) -> Self {
         Wire {
+            me,
+            gpus_due: RefCell::default(),
             transports,
             ways,
             busy: Cell::new(false),
@@ -113,6 +120,13 @@ impl Wire {
     pub(crate) fn never_idle(&self) {
         self.always.set(true);
         self.busy.set(true);
+    }
+
+    /// Something in a GPU's memory is updated: its PE has to be asked where the transport needs it.
+    fn gpu_due(&self, via: &Opened, far: Far) {
+        if far.kind != MemoryKind::Host && via.needs_gpu_flush(far.kind) {
+            self.gpus_due.borrow_mut().insert((self.context(), far.pe));
+        }
     }
 
     /// Whether no lane has had an operation since the last quiet.
@@ -167,7 +181,9 @@ impl Wire {
         let all = [ways.host, ways.host_atomics, ways.gpu, ways.gpu_atomics];
         let by_cpu = |way: &Way| way.is_mapped() && (mapped || way.transport().is_none());
         let others = |way: &Way| *way != Way::None && way.transport() != Some(transport);
-        let cpu = all.iter().any(by_cpu);
+        // A PE's own memory is its CPU's, whatever a lane could do.
+        let own = pe == self.me && ways.host != Way::None;
+        let cpu = own || all.iter().any(by_cpu);
         (cpu || all.iter().any(others), cpu)
     }
 }
@@ -214,7 +230,8 @@ impl World {
         let own = pe == self.my_pe() && way != Way::None;
         if kind == MemoryKind::Host && (own || way.is_mapped()) {
             let simulation = self.inner.simulation.as_ref();
-            if let Some(place) = simulation.and_then(|s| s.at(pe, sym.offset(), sym.bytes())) {
+            let (offset, bytes) = (sym.offset(), sym.bytes());
+            if let Some(place) = simulation.and_then(|s| s.at(class, pe, offset, bytes)) {
                 return Ok(Path::Near(Place::Simulated(place)));
             }
             let span = match class {
@@ -306,12 +323,8 @@ impl World {
         posted.and_then(|inner| inner)?;
         match leaves {
             Leaves::Nothing => {}
-            Leaves::Update(class, kind) => {
-                let update = Classes::of(class, kind);
-                via.note(context, pe, update, update);
-            }
+            Leaves::Update(update) => via.note(context, pe, update, update),
             Leaves::Nonblocking(update) => {
-                let update = update.map_or(Classes::NONE, |(class, kind)| Classes::of(class, kind));
                 // Only the ordered model's fence orders what is nonblocking (M18).
                 let ordered = if self.ordered { update } else { Classes::NONE };
                 via.note(context, pe, update, ordered);
@@ -439,17 +452,13 @@ impl World {
     pub(crate) fn wire_quiet(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
         let wire = &self.inner.wire;
         let mut first = Ok(());
-        let mut gpus = Vec::new();
         for via in &wire.transports {
             for pe in via.dirty(wire.context()) {
                 if only.is_some_and(|list| !list.contains(&pe)) {
                     continue;
                 }
-                if via.needs_gpu_flush(via.dirt(wire.context(), pe)) && !gpus.contains(&pe) {
-                    gpus.push(pe);
-                }
                 if !self.inserts(Inserted::QuietLane) {
-                    via.clean(wire.context(), pe);
+                    self.leave_unflushed(call, via, pe)?;
                     continue;
                 }
                 // One that fails keeps none of the others from being completed.
@@ -457,14 +466,49 @@ impl World {
                 first = first.and(flushed);
             }
         }
-        first?;
         if self.ordered && self.inserts(Inserted::QuietGpu) {
-            self.ask_gpu_flushes(call, &gpus)?;
+            let asked = self.settle_gpus(call, only);
+            first = first.and(asked);
         }
-        self.end_under_way()?;
+        let ended = self.end_under_way();
+        first.and(ended)?;
         if wire.transports.iter().all(Opened::is_clean) {
             wire.rest();
             wire.fenced.set(false);
+        }
+        Ok(())
+    }
+
+    /// Has the GPUs that are due see what was placed in their memory (M27).
+    fn settle_gpus(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+        let wire = &self.inner.wire;
+        let context = wire.context();
+        let wanted = |pe: &usize| only.is_none_or(|list| list.contains(pe));
+        let due: Vec<usize> = {
+            let due = wire.gpus_due.borrow();
+            let due = due.range((context, 0)..=(context, usize::MAX));
+            due.map(|(_, pe)| *pe).filter(wanted).collect()
+        };
+        let mut first = Ok(());
+        for pe in due {
+            match self.ask_gpu_flush(call, pe) {
+                Ok(()) => {
+                    wire.gpus_due.borrow_mut().remove(&(context, pe));
+                }
+                Err(error) => first = first.and(Err(error)),
+            }
+        }
+        first
+    }
+
+    /// What is left of a quiet without its flush, in a mutation check: completions are waited for, so
+    /// that nothing touches local memory afterwards.
+    fn leave_unflushed(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
+        let context = self.inner.wire.context();
+        if let Some(target) = via.outstanding(context, Pe(pe as u32)) {
+            let target = target.map_err(|why| via.failed(call, why))?;
+            self.await_completions(call, via, pe, target)?;
+            via.clean(context, pe);
         }
         Ok(())
     }
@@ -503,5 +547,7 @@ impl World {
         for via in &self.inner.wire.transports {
             (0..via.contexts()).for_each(|context| via.clean(context, pe));
         }
+        let mut due = self.inner.wire.gpus_due.borrow_mut();
+        due.retain(|(_, whom)| *whom != pe);
     }
 }

@@ -1,6 +1,6 @@
 //! A PE's membership of a job.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,6 +61,8 @@ pub(crate) struct Inner {
     pub omitted: Option<Inserted>,
     /// The last context's number; the default one is 0.
     pub contexts: Cell<usize>,
+    /// Numbers of contexts that have ended.
+    pub free_contexts: RefCell<Vec<usize>>,
     /// In checked mode.
     pub shadow: Option<Shadow>,
     pub statics: Vec<Sym<u8>>,
@@ -244,11 +246,12 @@ impl World {
                 schedule: parts.schedule,
                 omitted: parts.omitted,
                 contexts: Cell::new(0),
+                free_contexts: RefCell::default(),
                 shadow: parts.shadow,
                 statics: parts.statics,
                 routes: parts.routes,
                 visibility: parts.visibility,
-                random: Cell::new(u64::from(parts.tag)),
+                random: Cell::new(random_start(parts.config.seed, parts.bootstrap.rank())),
                 bootstrap: parts.bootstrap,
                 linger: parts.linger,
                 config: parts.config,
@@ -350,6 +353,11 @@ impl World {
         self.inner.linger = false;
         Ok(())
     }
+}
+
+/// Where a PE's random sequence starts: the same in each run. Never 0.
+fn random_start(seed: u64, rank: u32) -> u64 {
+    (seed ^ u64::from(rank + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
 }
 
 /// How long the connection of a world that was dropped, not finalized, stays open.

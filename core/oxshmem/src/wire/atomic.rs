@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Width};
 
 use super::{Far, Leaves, Opened, Until};
-use crate::order::Class;
+use crate::order::{Class, Classes};
 use crate::{Error, Result, World};
 
 impl World {
@@ -129,13 +129,19 @@ impl World {
                 key: None,
             }),
         };
-        let changes = (op != AtomicOp::Fetch).then_some((Class::Atomic, far.kind));
+        let update = Classes::of(Class::Atomic, far.kind);
         let (until, leaves) = match result {
-            None => (Until::Posted, Leaves::Update(Class::Atomic, far.kind)),
+            None => (Until::Posted, Leaves::Update(update)),
             // Who has the old value knows that it was performed.
             Some((_, Until::Completed)) => (Until::Completed, Leaves::Nothing),
-            Some((_, Until::Posted)) => (Until::Posted, Leaves::Nonblocking(changes)),
+            Some((_, Until::Posted)) if op == AtomicOp::Fetch => {
+                (Until::Posted, Leaves::Nonblocking(Classes::NONE))
+            }
+            Some((_, Until::Posted)) => (Until::Posted, Leaves::Nonblocking(update)),
         };
+        if op != AtomicOp::Fetch {
+            self.inner.wire.gpu_due(via, far);
+        }
         // SAFETY: the caller's promise.
         unsafe { self.post(call, via, far.pe, posted, until, leaves) }
     }

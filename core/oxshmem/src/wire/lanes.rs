@@ -33,6 +33,8 @@ struct Lanes {
 
 struct LaneState {
     lane: Option<Box<dyn Lane>>,
+    /// Its context has ended: another may take its place.
+    vacant: bool,
     /// Why there is no lane any more.
     failure: String,
 }
@@ -118,10 +120,16 @@ impl Opened {
         } else {
             let state = LaneState {
                 lane: Some(self.domain.lane()?),
+                vacant: false,
                 failure: String::new(),
             };
-            lanes.lanes.push(state);
-            lanes.lanes.len() - 1
+            let vacant = lanes.lanes.iter().position(|lane| lane.vacant);
+            let place = vacant.unwrap_or(lanes.lanes.len());
+            match lanes.lanes.get_mut(place) {
+                Some(slot) => *slot = state,
+                None => lanes.lanes.push(state),
+            }
+            place
         };
         let state = ContextState {
             lane,
@@ -144,6 +152,7 @@ impl Opened {
             && let Some(state) = lanes.lanes.get_mut(index)
         {
             state.lane = None;
+            state.vacant = true;
             state.failure = "its context was destroyed".into();
         }
     }
@@ -266,10 +275,9 @@ impl Opened {
             .all(|kind| self.guarantees(kind).completion == Completion::Placed)
     }
 
-    /// Whether some of these need a flush by the target's GPU (M27).
-    pub(super) fn needs_gpu_flush(&self, classes: Classes) -> bool {
-        self.kinds(classes)
-            .any(|kind| self.guarantees(kind).gpu_flush == GpuFlush::Target)
+    /// Whether what it places in memory of a kind needs a flush by the target's GPU (M27).
+    pub(super) fn needs_gpu_flush(&self, kind: MemoryKind) -> bool {
+        self.guarantees(kind).gpu_flush == GpuFlush::Target
     }
 
     fn kinds(&self, classes: Classes) -> impl Iterator<Item = MemoryKind> {

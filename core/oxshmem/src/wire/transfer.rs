@@ -9,7 +9,7 @@ use oxshmem_transport::{
 
 use super::{Far, Leaves, Opened, Path, Until};
 use crate::mapped::Bytes;
-use crate::order::{Class, Inserted};
+use crate::order::{Class, Classes, Inserted};
 use crate::simulated::Place;
 use crate::{Result, Sym, World};
 
@@ -62,7 +62,8 @@ impl World {
             } else {
                 Until::Completed
             };
-            let leaves = Leaves::Update(Class::Put, far.kind);
+            self.inner.wire.gpu_due(via, far);
+            let leaves = Leaves::Update(Classes::of(Class::Put, far.kind));
             // SAFETY: up to the inline limit the bytes are copied at once, beyond it we wait for
             // completion before returning or reusing the bounce buffer.
             unsafe { self.post(call, via, far.pe, op, until, leaves)? };
@@ -146,7 +147,10 @@ impl World {
         let piece = len.min(max).min(internal.bounce.len());
         Piece {
             local: Local {
-                addr: self.near_address(internal.bounce),
+                addr: self
+                    .own_base()
+                    .as_ptr()
+                    .wrapping_add(internal.bounce.offset() as usize),
                 len: piece,
                 key: Some(heap.local_key()),
             },
@@ -206,9 +210,13 @@ impl World {
             } else {
                 Until::Completed
             };
+            self.inner.wire.gpu_due(via, far);
+            self.inner.wire.gpu_due(via, word);
+            let mut updates = Classes::of(Class::Put, far.kind);
+            updates.add(Classes::of(Class::Atomic, word.kind));
             let leaves = match nonblocking {
-                true => Leaves::Nonblocking(Some((Class::Put, far.kind))),
-                false => Leaves::Update(Class::Put, far.kind),
+                true => Leaves::Nonblocking(updates),
+                false => Leaves::Update(updates),
             };
             // SAFETY: inline bytes are copied at once, others we wait for.
             return unsafe { self.post(CALL, via, far.pe, op, until, leaves) };
@@ -267,7 +275,8 @@ impl World {
             return unsafe { self.wire_put(call, via, far, source, len) };
         };
         let to = far.remote(via, 0);
-        let leaves = Leaves::Nonblocking(Some((Class::Put, far.kind)));
+        self.inner.wire.gpu_due(via, far);
+        let leaves = Leaves::Nonblocking(Classes::of(Class::Put, far.kind));
         // SAFETY: the caller's promise.
         unsafe {
             let op = Op::Put { from, to };
@@ -294,7 +303,7 @@ impl World {
             return unsafe { self.wire_get(call, via, far, destination, len) };
         };
         let from = far.remote(via, 0);
-        let leaves = Leaves::Nonblocking(None);
+        let leaves = Leaves::Nonblocking(Classes::NONE);
         // SAFETY: the caller's promise.
         unsafe {
             let op = Op::Get { into, from };
