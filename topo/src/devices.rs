@@ -54,17 +54,29 @@ pub struct PciFunction {
 }
 
 impl PciFunction {
-    /// A display controller of a vendor whose GPUs compute; a server's console is not one.
+    /// A display controller, or AMD's processing accelerator, of a vendor whose GPUs compute; a
+    /// server's console is not one.
     pub(crate) fn is_gpu(&self) -> bool {
-        const NVIDIA: u16 = 0x10de;
-        const AMD: u16 = 0x1002;
-        const INTEL: u16 = 0x8086;
-        is_display(self.class) && matches!(self.vendor, NVIDIA | AMD | INTEL)
+        match self.vendor {
+            NVIDIA | INTEL => is_display(self.class),
+            AMD => may_be_gpu(self.class),
+            _ => false,
+        }
     }
 }
 
+const NVIDIA: u16 = 0x10de;
+const AMD: u16 = 0x1002;
+const INTEL: u16 = 0x8086;
+
+/// Whether a GPU has this class, among others that have it.
+pub(crate) fn may_be_gpu(class: u16) -> bool {
+    const PROCESSING_ACCELERATOR: u16 = 0x1200;
+    is_display(class) || class == PROCESSING_ACCELERATOR
+}
+
 /// Whether a function of this class draws or, as a 3D controller, computes.
-pub(crate) fn is_display(class: u16) -> bool {
+fn is_display(class: u16) -> bool {
     class >> 8 == 0x03
 }
 
@@ -183,8 +195,9 @@ impl fmt::Display for LinkLayer {
 /// A GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gpu {
-    /// `gpu0`, `gpu1`, …, in the order of the PCI addresses: that of nvidia-smi, and of CUDA where
-    /// `CUDA_DEVICE_ORDER=PCI_BUS_ID`.
+    /// `gpu0`, `gpu1`, …: NVIDIA's first, then AMD's, Intel's and others, each vendor's in the order
+    /// of the PCI addresses. NVIDIA's have the numbers of nvidia-smi, and those of CUDA where
+    /// `CUDA_DEVICE_ORDER=PCI_BUS_ID` and all are visible.
     pub name: String,
     /// Its names in other software, such as `nvml0`, `cuda0`, `card1`, where known.
     pub aliases: Vec<String>,
@@ -196,6 +209,20 @@ pub struct Gpu {
     pub uuid: Option<String>,
     /// Where it hangs.
     pub place: Place,
+}
+
+impl Gpu {
+    /// What GPUs are numbered by.
+    pub(crate) fn order(&self) -> impl Ord + use<> {
+        let vendor = match self.pci.map(|pci| pci.vendor) {
+            Some(NVIDIA) => 0,
+            Some(AMD) => 1,
+            Some(INTEL) => 2,
+            Some(_) => 3,
+            None => 4,
+        };
+        (vendor, self.pci.map(|pci| pci.address))
+    }
 }
 
 /// Two GPUs that NVLink joins, directly or through NVSwitch. A pair appears once.

@@ -7,7 +7,7 @@ use crate::pci::hexadecimal;
 use crate::tree::Tree;
 use crate::{
     Bandwidth, Bridge, CpuSet, Error, Gpu, LinkLayer, Nic, PciAddress, PciFunction, Place, Port,
-    PortState, Result, Topology, devices::is_display,
+    PortState, Result, Topology, devices::may_be_gpu,
 };
 
 const PCI: &str = "sys/bus/pci/devices";
@@ -41,7 +41,7 @@ pub(crate) fn add(topology: &mut Topology, tree: Tree<'_>) -> Result<()> {
             continue;
         };
         // Asked first: a large server has hundreds of functions.
-        if !is_display(class(tree, address)?) {
+        if !may_be_gpu(class(tree, address)?) {
             continue;
         }
         let pci = function(tree, address)?;

@@ -22,7 +22,7 @@ pub struct Topology {
     pub bridges: Vec<Bridge>,
     /// The RDMA devices by PCI address and name; those that are not on PCI last.
     pub nics: Vec<Nic>,
-    /// The GPUs by PCI address.
+    /// The GPUs in the order of their numbers: see [`Gpu::name`].
     pub gpus: Vec<Gpu>,
     /// The pairs of GPUs that NVLink joins, ascending.
     pub nvlinks: Vec<NvLink>,
@@ -59,7 +59,7 @@ impl Topology {
 
     /// Describes the machine whose `/proc` and `/sys` lie under `root` (`/` is this one). NVLink,
     /// which the kernel does not show, stays unknown. A GPU is a display controller of NVIDIA, AMD
-    /// or Intel.
+    /// or Intel, or a processing accelerator of AMD.
     ///
     /// # Errors
     /// Those of [`Machine::from_sysfs`], for the files of devices too.
@@ -84,7 +84,8 @@ impl Topology {
 
     /// Reads hwloc's XML of version 2 (`lstopo file.xml`), of this host or another, without hwloc.
     /// Rates of ports, which hwloc does not write, are taken from infos `Port1Rate` and
-    /// `Port1LinkLayer` where somebody has added them. Huge pages are not counted.
+    /// `Port1LinkLayer` where somebody has added them. Huge pages are not counted. GPUs are those of
+    /// [`Topology::from_sysfs`], and what CUDA, NVML, RSMI or Level Zero has named.
     ///
     /// # Errors
     /// [`crate::Error::Xml`] for text that is something else, contradicts itself, has no CPU, or
@@ -165,22 +166,22 @@ impl Topology {
     pub(crate) fn settle(&mut self) -> Result<(), String> {
         self.drop_idle_bridges();
         let mut order: Vec<usize> = (0..self.gpus.len()).collect();
-        let address = |pci: Option<PciFunction>| {
-            let address = pci.map(|pci| pci.address);
-            (address.is_none(), address)
-        };
-        order.sort_by_key(|&gpu| (address(self.gpus[gpu].pci), gpu));
+        order.sort_by_key(|&gpu| (self.gpus[gpu].order(), gpu));
         let mut place_of = vec![0; order.len()];
         for (place, &gpu) in order.iter().enumerate() {
             place_of[gpu] = place;
             self.gpus[gpu].name = format!("gpu{place}");
         }
-        self.gpus.sort_by_key(|gpu| address(gpu.pci));
+        self.gpus.sort_by_key(Gpu::order);
         for link in &mut self.nvlinks {
             let (one, two) = (place_of[link.gpus.0], place_of[link.gpus.1]);
             link.gpus = (one.min(two), one.max(two));
         }
         self.nvlinks.sort_by_key(|link| link.gpus);
+        let address = |pci: Option<PciFunction>| {
+            let address = pci.map(|pci| pci.address);
+            (address.is_none(), address)
+        };
         self.nics.sort_by(|a, b| {
             let key = |nic: &Nic| address(nic.pci);
             key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))

@@ -56,6 +56,18 @@ fn distance_is_that_of_the_kernels_tree() {
 }
 
 #[test]
+fn an_accelerator_is_a_gpu_where_amd_made_it() {
+    let fixture = Fixture::new(DEVICES);
+    let folder = "sys/bus/pci/devices/10000:e1:00.0";
+    let gpus = || load(&fixture).unwrap().gpus.len();
+    let before = gpus();
+    fixture.write(&format!("{folder}/class"), "0x120000");
+    assert_eq!(gpus(), before);
+    fixture.write(&format!("{folder}/vendor"), "0x8086");
+    assert_eq!(gpus(), before - 1);
+}
+
+#[test]
 fn a_host_without_device_files_has_no_devices() {
     let topology = load(&Fixture::new(TWO_SOCKETS)).unwrap();
     assert!(topology.nics.is_empty() && topology.gpus.is_empty() && topology.bridges.is_empty());

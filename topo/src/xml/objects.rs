@@ -64,6 +64,8 @@ struct Function<'a> {
 struct OsDevice<'a> {
     name: &'a str,
     kind: OsKind,
+    /// Whether a library for computing on GPUs has named it.
+    computes: bool,
     ports: Vec<Port>,
     uuid: Option<&'a str>,
     model: Option<&'a str>,
@@ -318,6 +320,10 @@ impl<'a> Found<'a> {
         let device = OsDevice {
             name: node.attribute("name").unwrap_or_default(),
             kind,
+            computes: matches!(
+                node.attribute("subtype"),
+                Some("CUDA" | "NVML" | "RSMI" | "LevelZero")
+            ),
             ports: if kind == OsKind::Rdma {
                 ports(node)
             } else {
@@ -326,11 +332,10 @@ impl<'a> Found<'a> {
             uuid: info(node, "NVIDIAUUID").or_else(|| info(node, "AMDUUID")),
             model: info(node, "GPUModel"),
         };
-        let vendor_gpu = kind == OsKind::Gpu && node.attribute("subtype").is_some();
         let function = match below.function {
             Some(function) => function,
             // Off PCI, only what can be used from here is kept; a screen is not.
-            None if kind == OsKind::Rdma || vendor_gpu => {
+            None if kind == OsKind::Rdma || device.computes => {
                 let near = self.near(node, *below)?;
                 self.functions.push(Function {
                     pci: None,
@@ -459,12 +464,9 @@ fn bound(node: Node<'_, '_>, count: usize, most: usize) -> Result<()> {
 }
 
 impl Function<'_> {
-    /// A display controller of a vendor whose GPUs compute, or one that a GPU library has found.
+    /// One by its class and vendor, or one that a library for GPUs has named.
     fn is_gpu(&self) -> bool {
-        let Some(pci) = self.pci else {
-            return self.devices.iter().any(|device| device.kind == OsKind::Gpu);
-        };
-        pci.is_gpu()
+        self.pci.is_some_and(|pci| pci.is_gpu()) || self.devices.iter().any(|one| one.computes)
     }
 
     fn gpu(self, place: Place) -> Gpu {

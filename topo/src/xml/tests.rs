@@ -108,6 +108,65 @@ fn devices_off_pci_are_found_and_a_host_without_cores_has_one_a_cpu() {
     assert_eq!(topology.nics[0].place.cpus, topology.machine.cpus);
 }
 
+/// A PCI function with `inside` below it.
+fn function(gp_index: u32, bus: u8, kind: &str, inside: &str) -> String {
+    format!(
+        r#"<object type="PCIDev" gp_index="{gp_index}" pci_busid="0000:{bus:02x}:00.0" pci_type="{kind} [0:0] a1">{inside}</object>"#
+    )
+}
+
+#[test]
+fn gpus_are_numbered_by_vendor_and_address_nvidias_first() {
+    let functions = [
+        function(20, 0, "0300 [8086:a780]", ""),
+        function(21, 3, "0380 [1002:740f]", ""),
+        function(22, 5, "0302 [10de:2330]", ""),
+        function(23, 4, "0300 [10de:2330]", ""),
+    ];
+    let matrix = r#"<distances2 name="NVLinkBandwidth"><indexes>22 23</indexes>
+        <u64values>0 7 7 0</u64values></distances2>"#;
+    let topology = Topology::from_xml(&host(&functions.concat(), matrix)).unwrap();
+    let names = topology.gpus.iter().map(|gpu| {
+        let pci = gpu.pci.unwrap();
+        (gpu.name.as_str(), pci.vendor, pci.address.bus)
+    });
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        [
+            ("gpu0", 0x10de, 4),
+            ("gpu1", 0x10de, 5),
+            ("gpu2", 0x1002, 3),
+            ("gpu3", 0x8086, 0),
+        ]
+    );
+    assert_eq!(topology.nvlinks[0].gpus, (0, 1));
+}
+
+#[test]
+fn a_gpu_is_what_its_class_and_vendor_or_a_library_for_gpus_says() {
+    let named =
+        |subtype: &str| format!(r#"<object type="OSDev" name="a" osdev_type="5" {subtype}/>"#);
+    for (kind, inside, is_gpu) in [
+        ("1200 [1002:75a0]", String::new(), true),
+        ("1200 [8086:7d1d]", String::new(), false),
+        ("0300 [1a03:2000]", String::new(), false),
+        ("0380 [1002:740f]", String::new(), true),
+        ("0b40 [1234:1111]", named(r#"subtype="CUDA""#), true),
+        ("0b40 [1234:1111]", named(r#"subtype="NVML""#), true),
+        ("0b40 [1234:1111]", named(r#"subtype="RSMI""#), true),
+        ("0b40 [1234:1111]", named(r#"subtype="LevelZero""#), true),
+        (
+            "0b40 [1234:1111]",
+            named(r#"subtype="VectorEngine""#),
+            false,
+        ),
+        ("0300 [1a03:2000]", named(""), false),
+    ] {
+        let topology = Topology::from_xml(&host(&function(20, 1, kind, &inside), "")).unwrap();
+        assert_eq!(topology.gpus.len(), usize::from(is_gpu), "{kind} {inside}");
+    }
+}
+
 #[test]
 fn other_versions_are_refused_with_the_one_that_is_understood() {
     for (version, found) in [
