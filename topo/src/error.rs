@@ -41,6 +41,14 @@ pub enum Error {
         /// What was found, and on which line.
         why: String,
     },
+    /// A file that was to hold hwloc's XML could not be read, or is no plain file.
+    #[error("cannot read {}: {source}; name a file that `lstopo file.xml` has written", path.display())]
+    XmlFile {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
     /// hwloc's XML of another version.
     #[error(
         "the topology's XML is of version {found}, and version 2 is understood; write it with `lstopo file.xml` of hwloc 2"

@@ -2,9 +2,9 @@
 //! PCI tree, how far they are apart, and which CPUs this process may use.
 //!
 //! [`Machine::discover`] describes CPUs and memory, [`Topology::discover`] devices too, through hwloc
-//! (feature `hwloc`) or, where that is left out or fails, from sysfs. [`Topology::from_xml`] reads
-//! hwloc's XML, of any host and without hwloc. [`Topology::distance`] compares; `Display` and
-//! [`svg`] show. The cheap questions, [`usable_cpus`], [`boot_id`], [`hostname`]
+//! (feature `hwloc`) or, where that is left out or fails, from sysfs. [`Topology::from_xml`] and
+//! [`Topology::from_xml_file`] read hwloc's XML, of any host and without hwloc.
+//! [`Topology::distance`] compares; `Display` and [`svg`] show. The cheap questions, [`usable_cpus`], [`boot_id`], [`hostname`]
 //! and [`nearest_node`], read a few small files and never start hwloc, so a library may ask
 //! them whenever a PE starts. Nothing is cached and nothing runs before it is asked for.
 //!

@@ -38,6 +38,9 @@ pub struct Package {
 }
 
 impl Topology {
+    /// The most bytes of XML that are read. A host of two thousand CPUs takes about 2 MiB.
+    pub const LONGEST_XML: usize = 16 << 20;
+
     /// Describes the running machine and its devices: by hwloc and sysfs together where the feature
     /// is on and hwloc works, else from sysfs alone; [`Machine::source`] says which, and why.
     ///
@@ -92,6 +95,15 @@ impl Topology {
     /// would cost much more than any real host; [`crate::Error::XmlVersion`] for hwloc 1 or 3.
     pub fn from_xml(text: &str) -> Result<Self> {
         xml::topology(text)
+    }
+
+    /// Reads the plain file `path` as [`Topology::from_xml`] does its text. Waits for no writer of
+    /// a FIFO, and takes in no more than [`Topology::LONGEST_XML`].
+    ///
+    /// # Errors
+    /// [`crate::Error::XmlFile`] if the file cannot be read; those of [`Topology::from_xml`].
+    pub fn from_xml_file(path: &Path) -> Result<Self> {
+        xml::file(path)
     }
 
     /// The NIC of this RDMA name; a port, as in `mlx5_0:1`, may follow.

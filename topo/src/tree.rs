@@ -13,7 +13,7 @@ pub(crate) struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     /// More than any file read here needs (mountinfo of a container host is the largest).
-    const LONGEST: u64 = 4 << 20;
+    const LONGEST: usize = 4 << 20;
 
     pub(crate) fn new(root: &'a Path) -> Self {
         Self { root }
@@ -34,19 +34,9 @@ impl<'a> Tree<'a> {
     /// The text of `file`, or none where it does not exist.
     pub(crate) fn text(&self, file: &str) -> Result<Option<String>> {
         let path = self.path(file);
-        let mut text = String::new();
-        let read = (|| {
-            // Asked before opening: to open a FIFO would wait for its writer.
-            if !std::fs::metadata(&path)?.is_file() {
-                return Err(std::io::Error::other("it is not a plain file"));
-            }
-            File::open(&path)?
-                .take(Self::LONGEST)
-                .read_to_string(&mut text)
-        })();
-        match read {
-            Ok(read) if (read as u64) < Self::LONGEST => Ok(Some(text)),
-            Ok(_) => Err(Error::Malformed {
+        match plain_text(&path, Self::LONGEST) {
+            Ok(Some(text)) => Ok(Some(text)),
+            Ok(None) => Err(Error::Malformed {
                 path,
                 why: format!("over {} bytes", Self::LONGEST),
             }),
@@ -103,6 +93,19 @@ impl<'a> Tree<'a> {
             why,
         }
     }
+}
+
+/// The text of the plain file at `path`; none where it has over `longest` bytes.
+pub(crate) fn plain_text(path: &Path, longest: usize) -> std::io::Result<Option<String>> {
+    // Asked before opening: to open a FIFO would wait for its writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a plain file"));
+    }
+    let mut text = String::new();
+    // One byte more, by which a file that is longer shows.
+    let most = longest as u64 + 1;
+    let read = File::open(path)?.take(most).read_to_string(&mut text)?;
+    Ok((read <= longest).then_some(text))
 }
 
 fn absent(error: &std::io::Error) -> bool {

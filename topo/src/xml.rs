@@ -2,20 +2,20 @@
 //!
 //! The text may come from anywhere, so what it can cost is bounded before anything is built from
 //! it: its length, nodes, nesting, attributes of one element, objects of a kind, and CPUs named in
-//! all.
-//! Entities and name spaces, which hwloc never writes, are refused.
+//! all. Entities and name spaces, which hwloc never writes, are refused.
 
 mod bitmap;
 mod nvlink;
 mod objects;
 
+use std::path::Path;
+
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::error::quoted;
+use crate::tree::plain_text;
 use crate::{Error, Result, Topology};
 
-/// A host of two thousand CPUs takes about 2 MiB.
-const LONGEST: usize = 16 << 20;
 const MOST_NODES: u32 = 500_000;
 /// hwloc writes less than 20. The parser's time is quadratic in it.
 const MOST_ATTRIBUTES: usize = 256;
@@ -49,11 +49,18 @@ pub(crate) fn topology(text: &str) -> Result<Topology> {
     found.into_topology()
 }
 
+pub(crate) fn file(path: &Path) -> Result<Topology> {
+    let text = plain_text(path, Topology::LONGEST_XML).map_err(|source| Error::XmlFile {
+        path: path.to_owned(),
+        source,
+    })?;
+    topology(&text.ok_or_else(too_long)?)
+}
+
 /// Refuses text that would take the parser long or much.
 fn bound(text: &str) -> Result<()> {
-    if text.len() > LONGEST {
-        let (length, longest) = (text.len(), LONGEST);
-        return Err(malformed(format!("{length} bytes, more than {longest}")));
+    if text.len() > Topology::LONGEST_XML {
+        return Err(too_long());
     }
     for word in ["<!ENTITY", "xmlns"] {
         if text.contains(word) {
@@ -70,6 +77,10 @@ fn bound(text: &str) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+fn too_long() -> Error {
+    malformed(format!("it has over {} bytes", Topology::LONGEST_XML))
 }
 
 fn malformed(why: String) -> Error {

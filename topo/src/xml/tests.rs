@@ -1,6 +1,8 @@
 use proptest::prelude::*;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
+use crate::fixture::Fixture;
 use crate::fixtures;
 use crate::{CpuSet, LinkLayer, PortState};
 
@@ -285,6 +287,38 @@ fn a_pair_in_several_matrices_appears_once_with_the_widest() {
     );
 }
 
+#[test]
+fn a_file_is_read_as_its_text_is_and_one_that_is_not_plain_is_refused_unopened() {
+    let fixture = Fixture::new("");
+    let read = |file: &str| Topology::from_xml_file(&fixture.root().join(file));
+    fixture.write("host.xml", fixtures::DGX_LIKE);
+    assert_eq!(
+        read("host.xml").unwrap(),
+        Topology::from_xml(fixtures::DGX_LIKE).unwrap()
+    );
+
+    // To open it would wait for a writer, for ever.
+    let fifo = fixture.root().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for (file, part) in [
+        ("fifo", "not a plain file"),
+        (".", "not a plain file"),
+        ("none", "none"),
+    ] {
+        let error = read(file).unwrap_err();
+        assert!(matches!(error, Error::XmlFile { .. }), "{error}");
+        let message = error.to_string();
+        assert!(
+            message.contains(part) && message.contains("lstopo"),
+            "{message}"
+        );
+    }
+
+    fixture.write("long.xml", &" ".repeat(Topology::LONGEST_XML));
+    let error = read("long.xml").unwrap_err();
+    assert!(error.to_string().contains("over 16777216 bytes"), "{error}");
+}
+
 /// Each would cost an unwary reader its memory, its stack or hours, so that this test would not end.
 #[test]
 fn hostile_text_is_refused_before_it_costs_much() {
@@ -339,8 +373,8 @@ fn hostile_text_is_refused_before_it_costs_much() {
     let compared = host(&(nodes + &groups.repeat(600)), "");
     let compared = compared.replacen(r#"cpuset="0x3""#, &format!(r#"cpuset="{thousand}""#), 1);
     assert!(refusal(&compared).contains("too many sets"));
-    let long = " ".repeat(LONGEST + 1);
-    assert!(refusal(&long).contains("more than"));
+    let long = " ".repeat(Topology::LONGEST_XML + 1);
+    assert!(refusal(&long).contains("over 16777216 bytes"));
 }
 
 /// To look among all for each would take minutes, so that this test would not end.
