@@ -91,8 +91,8 @@ impl Topology {
     /// [`Topology::from_sysfs`], and what CUDA, NVML, RSMI or Level Zero has named.
     ///
     /// # Errors
-    /// [`crate::Error::Xml`] for text that is something else, contradicts itself, has no CPU, or
-    /// would cost much more than any real host; [`crate::Error::XmlVersion`] for hwloc 1 or 3.
+    /// [`crate::Error::Xml`] for text that is something else, contradicts itself (as by a CPU in two
+    /// cores, or a number twice), has no CPU, or would cost much more than any real host; [`crate::Error::XmlVersion`] for hwloc 1 or 3.
     pub fn from_xml(text: &str) -> Result<Self> {
         xml::topology(text)
     }

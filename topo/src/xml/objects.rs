@@ -1,5 +1,5 @@
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use roxmltree::Node;
 
@@ -32,7 +32,7 @@ const MOST_CPUS_NAMED: usize = 4 << 20;
 pub(super) struct Found<'a> {
     hostname: Option<&'a str>,
     cpus: CpuSet,
-    packages: usize,
+    packages: HashSet<usize>,
     nodes: Vec<NumaNode>,
     cores: Vec<Core>,
     /// The CPUs, each with its package: cores where no core is described.
@@ -137,6 +137,9 @@ impl<'a> Found<'a> {
         if !matches!(kind, "Bridge" | "PCIDev" | "OSDev" | "Misc")
             && let Some(cpus) = self.set(node)?
         {
+            if !cpus.is_subset(&self.cpus) {
+                return Err(wrong(node, "it has a CPU that its Machine has not"));
+            }
             self.processor(node, kind, &cpus, &mut below)?;
             if !cpus.is_empty() {
                 below.near = Some(self.near.len());
@@ -173,9 +176,12 @@ impl<'a> Found<'a> {
     ) -> Result<()> {
         match kind {
             "Package" => {
-                self.packages += 1;
-                bound(node, self.packages, MOST_PACKAGES)?;
-                below.package = number(node, "os_index")?.unwrap_or(0);
+                let index = number(node, "os_index")?.unwrap_or(self.packages.len());
+                if !self.packages.insert(index) {
+                    return Err(wrong(node, &format!("os_index {index} is not the first")));
+                }
+                bound(node, self.packages.len(), MOST_PACKAGES)?;
+                below.package = index;
             }
             "NUMANode" => {
                 let index = number(node, "os_index")?.unwrap_or(self.nodes.len());
@@ -371,6 +377,11 @@ impl<'a> Found<'a> {
             self.cores
         };
         cores.sort_by_key(|core| core.cpus.first());
+        let mut taken = HashSet::new();
+        let all = || cores.iter().flat_map(|core| core.cpus.iter());
+        if let Some(cpu) = all().find(|&cpu| !taken.insert(cpu)) {
+            return Err(malformed(format!("CPU {cpu} is in two cores")));
+        }
         self.caches
             .sort_by_key(|cache| (cache.level, cache.cpus.first()));
         self.nodes.sort_by_key(|node| node.index);
@@ -390,7 +401,7 @@ impl<'a> Found<'a> {
         let mut topology = Topology::bare(Machine {
             hostname: self.hostname.unwrap_or("unknown").to_owned(),
             boot_id: None,
-            packages: self.packages.max(1),
+            packages: self.packages.len().max(1),
             numa_nodes: self.nodes,
             cores,
             cpus: self.cpus,

@@ -110,6 +110,19 @@ fn devices_off_pci_are_found_and_a_host_without_cores_has_one_a_cpu() {
     assert_eq!(topology.nics[0].place.cpus, topology.machine.cpus);
 }
 
+#[test]
+fn packages_without_a_number_have_the_next() {
+    let package = |cpus| {
+        format!(
+            r#"<object type="Package" cpuset="{cpus}"><object type="Core" cpuset="{cpus}"/></object>"#
+        )
+    };
+    let topology = Topology::from_xml(&host(&(package("0x1") + &package("0x2")), "")).unwrap();
+    let packages = topology.packages.iter();
+    let packages: Vec<_> = packages.map(|one| (one.index, one.cpus.to_vec())).collect();
+    assert_eq!(packages, [(0, vec![0]), (1, vec![1])]);
+}
+
 /// A PCI function with `inside` below it.
 fn function(gp_index: u32, bus: u8, kind: &str, inside: &str) -> String {
     format!(
@@ -215,6 +228,13 @@ fn each_contradiction_is_refused_and_named() {
             pci(r#"pci_busid="0000:00:01.0" pci_type="0302 [10de:2330] [0:0] a1" pci_link_speed="fast""#),
             "fast",
         ),
+        (r#"<object type="Group" cpuset="0x4"/>"#.to_owned(), "line 7: \"object\" \"Group\": it has a CPU"),
+        (
+            r#"<object type="Package" cpuset="0x1" os_index="3"/>"#.repeat(2),
+            "os_index 3 is not the first",
+        ),
+        (r#"<object type="PU" cpuset="0x2"/>"#.to_owned(), "CPU 1 is in two cores"),
+        (r#"<object type="Core" cpuset="0x3"/>"#.repeat(2), "CPU 0 is in two cores"),
         (nic(8) + &nic(9), "two NICs are called \"mlx5_0\""),
     ] {
         let message = refusal(&host(&inside, ""));
@@ -356,12 +376,15 @@ fn hostile_text_is_refused_before_it_costs_much() {
     ] {
         assert!(refusal(&host(&object.repeat(250_000), "")).contains(most));
     }
+    let with_machine = |cpus: &str, inside: &str| {
+        host(inside, "").replacen(r#"cpuset="0x3""#, &format!(r#"cpuset="{cpus}""#), 1)
+    };
     let all = vec!["0xffffffff"; CpuSet::LIMIT / 32].join(",");
-    let sets = format!(r#"<object type="Core" cpuset="{all}"/>"#).repeat(100);
-    assert!(refusal(&host(&sets, "")).contains("CPUs"));
+    let sets = format!(r#"<object type="Group" cpuset="{all}"/>"#).repeat(100);
+    assert!(refusal(&with_machine(&all, &sets)).contains("name over"));
     let near = r#"<object type="Bridge" bridge_type="0-1"/>"#.repeat(100);
     let group = format!(r#"<object type="Group" cpuset="{all}">{near}</object>"#);
-    assert!(refusal(&host(&group, "")).contains("CPUs"));
+    assert!(refusal(&with_machine(&all, &group)).contains("name over"));
     // Each device lies near a set of its own, which every one of as many nodes has.
     let thousand = vec!["0xffffffff"; 32].join(",");
     let node =
@@ -370,8 +393,7 @@ fn hostile_text_is_refused_before_it_costs_much() {
     let groups = format!(
         r#"<object type="Group" cpuset="{thousand}"><object type="Bridge" bridge_type="0-1"/></object>"#
     );
-    let compared = host(&(nodes + &groups.repeat(600)), "");
-    let compared = compared.replacen(r#"cpuset="0x3""#, &format!(r#"cpuset="{thousand}""#), 1);
+    let compared = with_machine(&thousand, &(nodes + &groups.repeat(600)));
     assert!(refusal(&compared).contains("too many sets"));
     let long = " ".repeat(Topology::LONGEST_XML + 1);
     assert!(refusal(&long).contains("over 16777216 bytes"));
