@@ -61,14 +61,26 @@ impl fmt::Debug for Peers {
     }
 }
 
-/// Where one peer's heap is mapped, with what keeps it so.
-pub(crate) struct MappedHeap {
+/// A mapping of one peer's heap, with what keeps it so.
+#[derive(Clone)]
+pub(crate) struct Mapped {
     pub base: NonNull<u8>,
-    /// Whether puts and gets are this CPU's stores and loads.
-    pub copies: bool,
-    /// Whether atomics on it are this CPU's instructions (M29).
-    pub atomics: bool,
     pub keep: Arc<dyn Any + Send + Sync>,
+}
+
+/// Where one peer's heap is mapped. Two transports may have mapped it.
+#[derive(Clone, Default)]
+pub(crate) struct MappedHeap {
+    /// Where puts and gets are this CPU's stores and loads, if they are.
+    pub copies: Option<Mapped>,
+    /// Where atomics are this CPU's instructions (M29), if they are.
+    pub words: Option<Mapped>,
+}
+
+impl MappedHeap {
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.copies.is_some() || self.words.is_some()
+    }
 }
 
 const ALIVE: u32 = 0;
@@ -81,10 +93,10 @@ const LEFT: u32 = 3;
 impl Peers {
     /// # Safety
     ///
-    /// Each mapped heap is readable and writable for the heap's whole limit (the bound of every
+    /// Each mapping is readable and writable for the heap's whole limit (the bound of every
     /// `Sym` with this tag) while its `keep` lives, and is accessed by others atomically or at
     /// machine level only.
-    pub(crate) unsafe fn new(tag: u32, heaps: Vec<Option<MappedHeap>>) -> Self {
+    pub(crate) unsafe fn new(tag: u32, heaps: Vec<MappedHeap>) -> Self {
         let state = heaps.iter().map(|_| AtomicU32::new(ALIVE)).collect();
         let open = Open {
             first: Cell::new(NOBODY),
@@ -92,20 +104,18 @@ impl Peers {
             count: Cell::new(0),
         };
         let mut keep = Vec::new();
+        let mut hold = |mapped: Option<Mapped>| match mapped {
+            Some(Mapped { base, keep: kept }) => {
+                keep.push(kept);
+                base.as_ptr()
+            }
+            None => null_mut(),
+        };
         let mut words = Vec::new();
         let peers = heaps
             .into_iter()
             .map(|heap| {
-                let (mut base, mut word) = (null_mut(), null_mut());
-                if let Some(heap) = heap {
-                    keep.push(heap.keep);
-                    if heap.copies {
-                        base = heap.base.as_ptr();
-                    }
-                    if heap.atomics {
-                        word = heap.base.as_ptr();
-                    }
-                }
+                let (base, word) = (hold(heap.copies), hold(heap.words));
                 words.push(AtomicPtr::new(word));
                 Peer {
                     base: AtomicPtr::new(base),

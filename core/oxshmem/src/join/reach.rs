@@ -11,9 +11,10 @@ use oxshmem_transport::{Accessor, Domain, HostId, MemoryKind, Pe, Peer, Reach, R
 use serde::{Deserialize, Serialize};
 
 use super::card::{Bytes, Card, exchange};
-use crate::peers::MappedHeap;
+use crate::peers::{Mapped, MappedHeap};
 use crate::routes::choose::{Candidate, Chosen, Imported, Preference, choose, has_cpu_atomics};
 use crate::routes::{Interner, Named, Pair, Routes, Rules, Way, Ways, Whys};
+use crate::simulated::Accessors;
 use crate::wire::Opened;
 use crate::{Error, Result, Visibility};
 
@@ -42,9 +43,9 @@ pub(super) struct Shared<'a> {
 /// What was reached, for each PE.
 pub(super) struct Reached {
     /// Its host heap, where it is mapped.
-    pub mapped: Vec<Option<MappedHeap>>,
+    pub mapped: Vec<MappedHeap>,
     /// How its host heap is accessed, where the mapping is simulated.
-    pub accessors: Vec<Option<Arc<dyn Accessor>>>,
+    pub accessors: Vec<Accessors>,
     pub routes: Routes,
 }
 
@@ -83,10 +84,11 @@ pub(super) fn reach(
     let (mut mapped, mut accessors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
     for (pe, (card, keys)) in cards.iter().zip(&keys).enumerate() {
         let (mut ways, mut whys) = (Ways::NONE, Whys::default());
-        let mut host = Cpu::default();
+        let mut host = (MappedHeap::default(), Accessors::default());
         for heap in heaps {
             let peer = |transport: &str| peer(card, pe, transport);
             let mut cpu = Cpu::default();
+            let own = heap.own.filter(|_| pe == me);
             let pair = Pair {
                 pes: [me, pe],
                 hosts: [here, card.host.as_str()],
@@ -100,21 +102,13 @@ pub(super) fn reach(
                 };
                 let descriptor = descriptors.take(pe, index, heap.kind);
                 let domain = transport.domain.as_ref();
-                cpu.import(domain, &peer(transport.name), key, descriptor, heap)
+                match cpu.import(index, domain, &peer(transport.name), key, descriptor, heap)? {
+                    Imported::Lane if own.is_some() => Err(NO_LANE_TO_ONESELF.into()),
+                    imported => Ok(imported),
+                }
             });
-            if let (Way::None, true, Some(own)) = (copies.way, pe == me, heap.own) {
-                // This PE's own memory needs no transport.
-                cpu.mapped = Some(MappedHeap {
-                    base: own.base(),
-                    copies: true,
-                    atomics: true,
-                    keep: Arc::clone(own) as _,
-                });
-                (copies.way, atomics.way) = (Way::Mapped(Way::OWN), Way::Mapped(Way::OWN));
-            }
-            if let Some(mapped) = &mut cpu.mapped {
-                mapped.copies = copies.way.is_mapped();
-                mapped.atomics = atomics.way.is_mapped();
+            if let Some(own) = own {
+                cpu.reach_own(own, &mut copies, &mut atomics);
             }
             let mut why = |chosen: &Chosen<'_>| {
                 let failure = descriptors.failure.as_deref();
@@ -131,12 +125,12 @@ pub(super) fn reach(
                 _ => {
                     (ways.host, ways.host_atomics) = (copies.way, atomics.way);
                     (whys.host, whys.host_atomics) = (why(&copies), why(&atomics));
-                    host = cpu;
+                    host = cpu.by(copies.way, atomics.way);
                 }
             }
         }
-        mapped.push(host.mapped);
-        accessors.push(host.accessor);
+        mapped.push(host.0);
+        accessors.push(host.1);
         peers.push((ways, whys));
     }
     let gpu = heaps.iter().any(|heap| heap.kind == MemoryKind::Cuda);
@@ -170,12 +164,16 @@ impl Means<'_> {
         for (index, transport) in self.opened.iter().enumerate() {
             all.extend(refused(index));
             let registered = heap.regions.get(index).is_some_and(Option::is_some);
+            let reach = transport.domain.reach(&peer(transport.name), heap.kind);
+            let [from, to] = pair.pes;
             let standing = if !registered {
                 Err(Cow::Owned(format!("it carries no {} memory", heap.kind)))
             } else if let Some(rule) = self.rules.refuse(pair, transport.name) {
                 Err(rule.into())
             } else if key_of(keys, transport.name, heap.kind).is_none() {
                 Err("the PE has not opened it".into())
+            } else if from == to && heap.own.is_some() && reach == Reach::Wire {
+                Err(NO_LANE_TO_ONESELF.into())
             } else {
                 // More transports than that there are not.
                 let index = u8::try_from(index).ok().filter(|&index| index != Way::OWN);
@@ -184,7 +182,7 @@ impl Means<'_> {
             all.push(Candidate {
                 name: transport.name,
                 standing,
-                reach: transport.domain.reach(&peer(transport.name), heap.kind),
+                reach,
                 cpu_atomics: has_cpu_atomics(transport.domain.capabilities()),
             });
         }
@@ -193,17 +191,23 @@ impl Means<'_> {
     }
 }
 
-/// How this PE's CPU accesses a peer's heap, where it does.
+const NO_LANE_TO_ONESELF: &str = "a PE's own memory needs no lane";
+
+/// How this PE's CPU can access a peer's heap, by the index of the transport that mapped it.
 #[derive(Default)]
-struct Cpu {
-    mapped: Option<MappedHeap>,
-    accessor: Option<Arc<dyn Accessor>>,
+struct Cpu(Vec<(u8, Access)>);
+
+#[derive(Clone)]
+enum Access {
+    Real(Mapped),
+    Simulated(Arc<dyn Accessor>),
 }
 
 impl Cpu {
-    /// Imports the heap by one transport. The first that maps it is the one that copies take.
+    /// Imports the heap by one transport.
     fn import(
         &mut self,
+        index: u8,
         domain: &dyn Domain,
         peer: &Peer,
         key: &Key,
@@ -219,22 +223,69 @@ impl Cpu {
         if !matches!(domain.reach(peer, heap.kind), Reach::Mapped { .. }) {
             return Ok(Imported::Lane);
         }
-        let base = region.mapped();
-        let accessor = region.accessor();
-        if base.is_none() && accessor.is_none() {
-            return Ok(Imported::Lane);
-        }
-        if self.mapped.is_none() && self.accessor.is_none() {
-            let keep = region.keep_alive();
-            self.mapped = base.map(|base| MappedHeap {
+        let access = match (region.mapped(), region.accessor()) {
+            (Some(base), _) => Access::Real(Mapped {
                 base,
-                copies: false,
-                atomics: false,
-                keep,
-            });
-            self.accessor = accessor;
-        }
+                keep: region.keep_alive(),
+            }),
+            (None, Some(accessor)) => Access::Simulated(accessor),
+            (None, None) => return Ok(Imported::Lane),
+        };
+        self.0.push((index, access));
         Ok(Imported::Mapped)
+    }
+
+    fn access(&self, way: Way) -> Option<&Access> {
+        let Way::Mapped(index) = way else {
+            return None;
+        };
+        let found = self.0.iter().find(|(known, _)| *known == index);
+        found.map(|(_, access)| access)
+    }
+
+    /// This PE's own memory needs no transport: its CPU is at it, and nobody else could do atomics
+    /// there if they were not the CPU's (M29). Where the CPU is simulated, it is that one.
+    fn reach_own<'a>(
+        &mut self,
+        own: &Arc<Mapping>,
+        copies: &mut Chosen<'a>,
+        atomics: &mut Chosen<'a>,
+    ) {
+        let simulated = [copies.way, atomics.way]
+            .into_iter()
+            .find(|way| matches!(self.access(*way), Some(Access::Simulated(_))));
+        for chosen in [copies, atomics] {
+            if chosen.way == Way::None {
+                chosen.way = simulated.unwrap_or(Way::Mapped(Way::OWN));
+                chosen.answers.push(("self", "chosen: own memory".into()));
+            }
+        }
+        let mapped = Mapped {
+            base: own.base(),
+            keep: Arc::clone(own) as _,
+        };
+        self.0.push((Way::OWN, Access::Real(mapped)));
+    }
+
+    /// What operations that go these ways use.
+    fn by(&self, copies: Way, atomics: Way) -> (MappedHeap, Accessors) {
+        let real = |way| match self.access(way) {
+            Some(Access::Real(mapped)) => Some(mapped.clone()),
+            _ => None,
+        };
+        let simulated = |way| match self.access(way) {
+            Some(Access::Simulated(accessor)) => Some(Arc::clone(accessor)),
+            _ => None,
+        };
+        let heap = MappedHeap {
+            copies: real(copies),
+            words: real(atomics),
+        };
+        let accessors = Accessors {
+            copies: simulated(copies),
+            atomics: simulated(atomics),
+        };
+        (heap, accessors)
     }
 }
 

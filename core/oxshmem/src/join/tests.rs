@@ -1,0 +1,207 @@
+//! Joining over several transports that reach the same memory.
+
+use std::any::Any;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use oxshmem_heap::Mapping;
+use oxshmem_loopback::Loopback;
+use oxshmem_transport::{
+    AtomicLevel, AtomicTable, Capabilities, Device, Domain, Guarantees, Job, Lane, Memory,
+    MemoryKind, Pe, Peer, Reach, Region, RegionId, RemoteRegion, Result, Transport,
+};
+
+use crate::testing::spmd_with;
+use crate::{Builder, World};
+
+/// Loopback, but its atomics are not the CPU's. Maps host memory at addresses of its own, or not at
+/// all.
+#[derive(Debug)]
+struct Bridge {
+    name: &'static str,
+    maps: bool,
+}
+
+#[derive(Debug)]
+struct BridgeDomain {
+    maps: bool,
+    capabilities: Capabilities,
+    inner: Arc<dyn Domain>,
+}
+
+// SAFETY: its mappings are a shared memory's, kept by what keep_alive gives; all else is loopback's.
+unsafe impl Transport for Bridge {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        Loopback::new().probe()
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        let inner = Loopback::new().open(device, job)?;
+        Ok(Arc::new(BridgeDomain {
+            maps: self.maps,
+            capabilities: Capabilities {
+                atomics: AtomicTable::uniform(AtomicLevel::Nic),
+                ..inner.capabilities().clone()
+            },
+            inner,
+        }))
+    }
+}
+
+impl Domain for BridgeDomain {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
+        self.inner.guarantees(kind)
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.inner.address()
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        match self.inner.reach(peer, kind) {
+            Reach::Mapped { .. } if !self.maps => Reach::Wire,
+            Reach::Mapped { .. } => Reach::Mapped { descriptor: true },
+            reach => reach,
+        }
+    }
+
+    fn wants_descriptor(&self, _: &Peer, _: MemoryKind) -> bool {
+        true
+    }
+
+    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
+        self.inner.register(memory)
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        let fd = descriptor.as_ref().and_then(|fd| fd.try_clone().ok());
+        let region = self.inner.import(peer, region, key, descriptor)?;
+        let len = region.len();
+        let mapping = fd.filter(|_| self.maps);
+        let mapping = mapping.map(|fd| Arc::new(Mapping::of_descriptor(fd.as_fd(), len).unwrap()));
+        Ok(Arc::new(BridgeRegion(mapping, region)))
+    }
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        self.inner.lane()
+    }
+
+    fn peer_lost(&self, pe: Pe) {
+        self.inner.peer_lost(pe);
+    }
+
+    fn shutdown(&self) {
+        self.inner.shutdown();
+    }
+}
+
+#[derive(Debug)]
+struct BridgeRegion(Option<Arc<Mapping>>, Arc<dyn RemoteRegion>);
+
+impl RemoteRegion for BridgeRegion {
+    fn mapped(&self) -> Option<NonNull<u8>> {
+        Some(self.0.as_ref()?.base())
+    }
+
+    fn len(&self) -> usize {
+        self.1.len()
+    }
+
+    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
+        match &self.0 {
+            Some(mapping) => Arc::clone(mapping) as _,
+            None => self.1.keep_alive(),
+        }
+    }
+}
+
+fn over(transports: Vec<Arc<dyn Transport>>) -> Builder {
+    let builder = World::builder().transports(transports);
+    builder.timeout(std::time::Duration::from_secs(60))
+}
+
+#[test]
+fn m29_atomics_go_through_the_mapping_of_the_transport_that_has_those_of_a_cpu() {
+    let bridge = Bridge {
+        name: "bridge",
+        maps: true,
+    };
+    let builder = over(vec![Arc::new(bridge), Arc::new(Loopback::new())]);
+    spmd_with(builder, 2, |world| {
+        let (me, other) = (world.my_pe(), 1 - world.my_pe());
+        let told = world.explain(other)?;
+        assert_eq!(told.host.transport, Some("bridge"));
+        assert_eq!(told.host_atomics.transport, Some("loopback"));
+        let word = world.alloc::<u64>(1)?;
+        let homes = world.alloc::<u64>(2)?;
+        let home = world.own_base().as_ptr() as u64 + word.offset();
+        for pe in 0..2 {
+            world.p(homes.at(me)?, home, pe)?;
+        }
+        world.barrier_all()?;
+        // Loopback has the memory of a PE of this process where it is, the bridge elsewhere.
+        let home = world.g(homes.at(other)?, me)?;
+        let copies = world.peers.span(word, other).unwrap();
+        let atomics = world.peers.word(word, other).unwrap();
+        assert_eq!(atomics.as_ptr() as u64, home);
+        assert_ne!(copies.as_ptr() as u64, home);
+        world.p(word, 40, other)?;
+        world.barrier_all()?;
+        assert_eq!(world.fetch_add(word, 2, other)?, 40);
+        world.barrier_all()?;
+        assert_eq!(world.g(word, me)?, 42);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn m29_a_pe_does_atomics_on_its_own_memory_by_its_cpu_whatever_transports_are_open() {
+    for maps in [true, false] {
+        for check in [true, false] {
+            let bridge = Bridge {
+                name: "bridge",
+                maps,
+            };
+            let builder = over(vec![Arc::new(bridge)]).check(check);
+            spmd_with(builder, 2, |world| {
+                let (me, other) = (world.my_pe(), 1 - world.my_pe());
+                let word = world.alloc::<u64>(1)?;
+                world.set(word, 40, me)?;
+                assert_eq!(world.fetch_add(word, 2, me)?, 40);
+                assert_eq!(world.g(word, me)?, 42);
+                assert!(world.fetch_add(word, 2, other).is_err());
+                let told = world.explain(me)?;
+                let own = |route: &crate::Route| {
+                    let last = route.considered.last().unwrap();
+                    assert_eq!(route.transport, Some("self"), "{told:?}");
+                    assert_eq!(last.answer, "chosen: own memory");
+                    assert!(route.mapped);
+                };
+                own(&told.host_atomics);
+                if !maps {
+                    own(&told.host);
+                    let told = world.explain(other)?;
+                    assert!(!told.host.mapped, "{told:?}");
+                }
+                world.barrier_all()
+            })
+            .unwrap();
+        }
+    }
+}
