@@ -143,7 +143,7 @@ impl Pe<'_> {
             Path::Mapped => 1,
             Path::Tiny => 2,
             Path::Checked | Path::Weak | Path::Named => 24,
-            Path::Simulator => 60,
+            Path::Simulator => 250,
         };
         (most / crowd / lanes).max(8)
     }
