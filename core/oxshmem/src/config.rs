@@ -58,7 +58,7 @@ variables! {
         "NICs of a host's PEs by their order: mlx5_0:1:2,mlx5_1:1:2 gives port 1 of each to two";
     "OXSHMEM_ROUTE", "unset",
         "comma-separated rules such as remote=verbs, local=^loopback, 4-7=verbs: the transport to \
-         use, or after ^ not to use, towards PEs of this host, of others, some PEs, or a host id";
+         use, or after ^ not to use, towards PEs of this host, of others, some PEs, or a host id (host:7 where that is a number)";
     "OXSHMEM_TOPOLOGY", "this machine",
         "a file of hwloc's XML (lstopo file.xml) that describes the machine instead";
     "OXSHMEM_MEMORY_MODEL", "ordered", "ordered (OpenSHMEM) or relaxed (NVSHMEM)";

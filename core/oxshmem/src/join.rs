@@ -9,6 +9,7 @@
 
 mod card;
 mod devices;
+mod endpoints;
 mod hosts;
 mod lanes;
 mod reach;
@@ -35,7 +36,7 @@ use crate::gpu::GpuFlushes;
 use crate::messages::Message;
 use crate::order::Inserted;
 use crate::peers::{MappedHeap, Peers};
-use crate::registry;
+use crate::registry::{self, Spec};
 use crate::routes::choose::Preference;
 use crate::routes::{Routes, Rules};
 use crate::simulated::Simulation;
@@ -273,6 +274,8 @@ fn my_card(config: &Config, host: String, found: &Found) -> Card {
         check: config.check,
         huge_pages: format!("{:?}", config.huge_pages),
         statics: statics::digest(),
+        wanted: config.transports.as_deref().map(Spec::list),
+        seed: config.seed,
         rules: config.rules.to_string(),
         transports: found.shown(),
         offers: found.offers(),

@@ -40,11 +40,7 @@ pub(crate) fn select(
         .collect::<Result<_, String>>()
         .map_err(|why| Error::Config {
             name: "OXSHMEM_TRANSPORT".into(),
-            value: wanted
-                .iter()
-                .map(Spec::to_string)
-                .collect::<Vec<_>>()
-                .join(","),
+            value: Spec::list(wanted),
             why,
         })
 }

@@ -26,6 +26,9 @@ pub(super) struct Card {
     pub check: bool,
     pub huge_pages: String,
     pub statics: u64,
+    /// `OXSHMEM_TRANSPORT`, where it is set.
+    pub wanted: Option<String>,
+    pub seed: u64,
     /// `OXSHMEM_ROUTE`.
     pub rules: String,
     pub transports: Vec<Shown>,
@@ -67,6 +70,12 @@ impl Card {
         }
         if self.rules != other.rules {
             return differ("OXSHMEM_ROUTE", &self.rules, &other.rules);
+        }
+        if self.wanted != other.wanted {
+            return differ("OXSHMEM_TRANSPORT", &self.wanted, &other.wanted);
+        }
+        if self.seed != other.seed {
+            return differ("OXSHMEM_SEED", &self.seed, &other.seed);
         }
         if self.statics != other.statics {
             return differ("the program's symmetric statics", &"some", &"others");

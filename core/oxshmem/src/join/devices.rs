@@ -122,6 +122,7 @@ impl Found {
         cards: &mut [Card],
         hosts: &Hosts,
     ) -> Result<Doors> {
+        self.check_map(hosts.with(job.me.index()).len())?;
         if cards.iter().any(|card| !card.offers.is_empty()) {
             let late = self.choose(job, cards, hosts)?;
             let all: Vec<Vec<Shown>> = exchange(bootstrap, &late)?;
@@ -151,6 +152,23 @@ impl Found {
             });
         }
         Ok(doors)
+    }
+
+    /// That the map of NICs has a place for each of the host's PEs, even where a transport has one
+    /// device: all of them find the same.
+    fn check_map(&self, pes: usize) -> Result<()> {
+        for slot in &self.slots {
+            let devices = match &slot.state {
+                State::Open(_, named) => vec![named.device.to_string()],
+                State::Several(devices, _) => names(devices),
+                State::Unavailable(_) => continue,
+            };
+            for rank in 0..pes {
+                let place = self.nics.mapped(&devices, rank, pes);
+                place.map_err(|why| setting(&self.nics, why))?;
+            }
+        }
+        Ok(())
     }
 
     fn choose(&mut self, job: &Job, cards: &[Card], hosts: &Hosts) -> Result<Vec<Shown>> {
@@ -270,7 +288,7 @@ fn reason(
     };
     let chosen = devices.get(decided.device);
     let Some(distance) = chosen.and_then(far) else {
-        let why = unknown.unwrap_or("the topology does not know them");
+        let why = unknown.unwrap_or("the topology knows none of them to be up");
         return format!(
             "one of {}, as near as each other: {why}{shared}",
             devices.len()

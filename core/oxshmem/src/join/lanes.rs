@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_transport::WireUp;
 
-use super::card::{Bytes, Card, exchange};
+use super::card::Card;
+use super::endpoints;
 use crate::routes::{Way, Ways};
 use crate::wire::Opened;
 use crate::{Error, Result};
@@ -49,21 +50,31 @@ pub(super) fn connect_lanes(
         opened.filter(per_lane).collect()
     };
     // For each PE, this side's endpoints towards it, by the names of transports.
-    let mut mine: Vec<Vec<(&str, Bytes)>> = Vec::new();
+    let mut mine = Vec::new();
     for (pe, used) in used.iter().enumerate() {
         let lanes = lanes_to(used).into_iter();
-        mine.push(
-            lanes
-                .map(|t| Ok((t.name, Bytes(t.endpoint(pe)?))))
-                .collect::<Result<_>>()?,
-        );
+        let towards: Vec<_> = lanes
+            .map(|t| Ok((t.name.to_owned(), t.endpoint(pe)?)))
+            .collect::<Result<_>>()?;
+        mine.push(towards);
     }
-    let theirs: Vec<Vec<Vec<(String, Bytes)>>> = exchange(bootstrap, &mine)?;
     let me = bootstrap.rank() as usize;
-    for (pe, (theirs, used)) in theirs.iter().zip(used).enumerate() {
-        for transport in lanes_to(used) {
-            let mut towards_me = theirs.get(me).into_iter().flatten();
-            let Some((_, endpoint)) = towards_me.find(|(name, _)| name == transport.name) else {
+    let odd = |pe, what: &str| Error::Disagreement {
+        a: pe,
+        b: me,
+        what: format!("what it tells of its lanes ({what})"),
+    };
+    let mine = endpoints::write(&mine).map_err(|what| odd(me, what))?;
+    let all = bootstrap.allgather(&mine)?;
+    for (pe, (theirs, used)) in all.iter().zip(used).enumerate() {
+        let lanes = lanes_to(used);
+        if lanes.is_empty() {
+            continue;
+        }
+        let towards_me = endpoints::read(theirs, me, cards.len()).map_err(|what| odd(pe, what))?;
+        for transport in lanes {
+            let mut towards_me = towards_me.iter();
+            let Some((_, endpoint)) = towards_me.find(|(name, _)| *name == transport.name) else {
                 return Err(Error::Unreachable {
                     call: "init",
                     from: me,
@@ -71,7 +82,7 @@ pub(super) fn connect_lanes(
                     why: format!("{} is not how it reaches this PE", transport.name),
                 });
             };
-            transport.connect(pe, &endpoint.0)?;
+            transport.connect(pe, endpoint)?;
         }
     }
     Ok(())

@@ -366,7 +366,9 @@ fn share_descriptors(
                 .zip(cards)
                 .filter(|(pe, card)| {
                     let peer = peer(card, *pe as usize, transport.name);
-                    *pe == bootstrap.rank() || transport.domain.wants_descriptor(&peer, heap.kind)
+                    *pe == bootstrap.rank()
+                        || card.transport(transport.name).is_some()
+                            && transport.domain.wants_descriptor(&peer, heap.kind)
                 })
                 .map(|(pe, _)| pe)
                 .collect();

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use oxshmem_bootstrap::InProcess;
 use oxshmem_heap::Mapping;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{
@@ -12,7 +13,11 @@ use oxshmem_transport::{
     MemoryKind, Pe, Peer, Reach, Region, RegionId, RemoteRegion, Result, Transport,
 };
 
+use crate::config::Config;
+use crate::registry::Spec;
+use crate::routes::Nics;
 use crate::testing::spmd_with;
+use crate::world::Given;
 use crate::{Builder, World};
 
 /// Loopback, but its atomics are not the CPU's. Maps host memory at addresses of its own, or not at
@@ -202,6 +207,67 @@ fn m29_a_pe_does_atomics_on_its_own_memory_by_its_cpu_whatever_transports_are_op
                 world.barrier_all()
             })
             .unwrap();
+        }
+    }
+}
+
+/// What joining answers to each PE, if each has settings of its own.
+fn errors(configs: [Config; 2]) -> [Option<String>; 2] {
+    let group = InProcess::group(2);
+    std::thread::scope(|threads| {
+        let mut pes = group.into_iter().zip(configs).map(|(bootstrap, config)| {
+            threads.spawn(move || {
+                let given = Given {
+                    bootstrap: Some(bootstrap as Arc<_>),
+                    transports: None,
+                    gpu_heap: None,
+                    omitted: None,
+                };
+                let config = Config {
+                    heap_limit: Some(4 << 20),
+                    ..config
+                };
+                super::join(config, &[], given).err().map(|e| e.to_string())
+            })
+        });
+        let pes = [pes.next(), pes.next()];
+        pes.map(|pe| pe.unwrap().join().unwrap())
+    })
+}
+
+#[test]
+fn a_map_of_nics_with_too_few_places_is_told_to_every_pe_of_the_host() {
+    let config = || Config {
+        nics: Nics::parse_map("memory:1").unwrap(),
+        ..Config::default()
+    };
+    for error in errors([config(), config()]) {
+        let error = error.unwrap();
+        let told = error.contains("places for 1 PEs, and this host has 2");
+        assert!(told && error.contains("OXSHMEM_NIC_MAP"), "{error}");
+    }
+}
+
+#[test]
+fn pes_whose_seeds_or_lists_of_transports_differ_are_told_both() {
+    let seeds = |seed| Config {
+        seed,
+        ..Config::default()
+    };
+    let lists = |list| Config {
+        transports: Some(Spec::parse_list(list).unwrap()),
+        ..Config::default()
+    };
+    for (configs, words) in [
+        ([seeds(7), seeds(8)], ["OXSHMEM_SEED", "7", "8"]),
+        (
+            [lists("loopback"), lists("weak(loopback)")],
+            ["OXSHMEM_TRANSPORT", "\"loopback\"", "weak(loopback)"],
+        ),
+    ] {
+        for error in errors(configs) {
+            let error = error.unwrap();
+            assert!(words.iter().all(|word| error.contains(word)), "{error}");
         }
     }
 }

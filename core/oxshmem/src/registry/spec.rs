@@ -13,6 +13,12 @@ pub(crate) struct Spec {
 const DEEPEST: usize = 4;
 
 impl Spec {
+    /// Several, as one writes them.
+    pub(crate) fn list(specs: &[Spec]) -> String {
+        let specs = specs.iter().map(Spec::to_string);
+        specs.collect::<Vec<_>>().join(",")
+    }
+
     /// Reads a list, separated by commas. The error says in words what is wrong.
     pub(crate) fn parse_list(text: &str) -> Result<Vec<Spec>, String> {
         let mut parser = Parser { rest: text };
@@ -104,7 +110,7 @@ mod tests {
             text in "[a-c(), ]{0,24}|\\PC{0,24}"
         ) {
             if let Ok(specs) = Spec::parse_list(&text) {
-                let printed = specs.iter().map(Spec::to_string).collect::<Vec<_>>().join(",");
+                let printed = Spec::list(&specs);
                 prop_assert_eq!(Spec::parse_list(&printed), Ok(specs));
             }
         }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use oxshmem_topo::{CpuSet, Distance, End, Topology};
+use oxshmem_topo::{CpuSet, Distance, End, Port, PortState, Topology};
 use serde::{Deserialize, Serialize};
 
 /// What a PE tells about the devices of one transport.
@@ -57,17 +57,28 @@ pub(crate) fn offers(
         .collect()
 }
 
-/// How far a device is, if the topology knows it.
+/// How far a device is, if the topology knows it and it is not down: by its own port, where it names
+/// one.
 pub(crate) fn distance<'a>(
     topology: &'a Topology,
     from: impl Into<End<'a>>,
     device: &str,
 ) -> Option<Distance> {
-    match (topology.nic(device), topology.gpu(device)) {
-        (Some(nic), _) => Some(topology.distance(from, nic)),
-        (None, Some(gpu)) => Some(topology.distance(from, gpu)),
-        (None, None) => None,
-    }
+    let is_down = |port: &Port| port.state == Some(PortState::Down);
+    let to: End<'a> = if let Some((nic, port)) = topology.port(device) {
+        if is_down(port) {
+            return None;
+        }
+        (nic, port).into()
+    } else if let Some(nic) = topology.nic(device) {
+        if !nic.ports.is_empty() && nic.ports.iter().all(is_down) {
+            return None;
+        }
+        nic.into()
+    } else {
+        topology.gpu(device)?.into()
+    };
+    Some(topology.distance(from, to))
 }
 
 fn ranks<'a>(
@@ -76,7 +87,7 @@ fn ranks<'a>(
     devices: &[String],
 ) -> Vec<u16> {
     let from = from.into();
-    // Unknown ones come last: true is more than false.
+    // Unknown ones and those that are down come last: true is more than false.
     let far = |device: &String| {
         let known = topology.and_then(|topology| distance(topology, from, device));
         (known.is_none(), known)

@@ -22,7 +22,7 @@ enum Towards {
     Remote,
     /// From the first to the last, and from them.
     Pes(usize, usize),
-    /// Those of one host, and from them.
+    /// Those of one host, and from them: its id, after `host:` where that reads as one of the above.
     Host(String),
 }
 
@@ -37,7 +37,7 @@ impl Rules {
     /// Reads `local=loopback,remote=^verbs,4-7=verbs`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let hint = "give rules such as remote=verbs, local=^loopback or 0-3=verbs, separated by \
-                    commas: local, remote, PEs or a host id, then = and a transport, ^ before one \
+                    commas: local, remote, PEs, a host id or host: and one, then = and a transport, ^ before one \
                     that is not to be used";
         let mut rules = Vec::new();
         for rule in text.split(',').map(str::trim) {
@@ -107,6 +107,11 @@ impl Towards {
             "remote" => return Ok(Towards::Remote),
             _ => {}
         }
+        match text.strip_prefix("host:") {
+            Some("") => return Err("host: without a host id".into()),
+            Some(id) => return Ok(Towards::Host(id.into())),
+            None => {}
+        }
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.parse(), last.parse()) {
             (Ok(first), Ok(last)) if first <= last => Ok(Towards::Pes(first, last)),
@@ -141,7 +146,11 @@ impl fmt::Display for Rule {
             Towards::Remote => write!(f, "remote")?,
             Towards::Pes(first, last) if first == last => write!(f, "{first}")?,
             Towards::Pes(first, last) => write!(f, "{first}-{last}")?,
-            Towards::Host(host) => write!(f, "{host}")?,
+            // What would be read as something else is told as it must be written.
+            Towards::Host(host) => match Towards::parse(host) {
+                Ok(Towards::Host(same)) if same == *host => write!(f, "{host}")?,
+                _ => write!(f, "host:{host}")?,
+            },
         }
         write!(f, "={not}{}", self.transport)
     }

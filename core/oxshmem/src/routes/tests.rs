@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use oxshmem_topo::{CpuSet, Locality, Topology, fixtures};
+use oxshmem_topo::{Bandwidth, CpuSet, Locality, Port, PortState, Topology, fixtures};
 use oxshmem_transport::{MemoryKind, Reach};
 use proptest::prelude::*;
 
@@ -162,6 +162,45 @@ fn a_wider_nic_goes_before_a_narrow_one_as_near() {
         }
     }
     assert!(as_near_but_narrower > 0, "the fixture has a narrow NIC");
+}
+
+#[test]
+fn a_nic_counts_by_the_port_that_is_named_and_one_that_is_down_comes_last() {
+    let mut host = topology(fixtures::TWO_SOCKETS_ONE_NIC);
+    let mut nic = host.nics.remove(0);
+    let port = |number, gigabits, state| Port {
+        number,
+        state: Some(state),
+        link_layer: None,
+        rate: Bandwidth::from_gbit_per_s(gigabits),
+    };
+    nic.name = "mlx5_0".into();
+    // By its best port the NIC is the better one; by the named ones it is not.
+    nic.ports = vec![
+        port(1, 400.0, PortState::Down),
+        port(2, 10.0, PortState::Active),
+    ];
+    let other = oxshmem_topo::Nic {
+        name: "mlx5_1".into(),
+        ports: vec![
+            port(1, 25.0, PortState::Active),
+            port(2, 1.0, PortState::Init),
+        ],
+        ..nic.clone()
+    };
+    let dark = oxshmem_topo::Nic {
+        name: "mlx5_2".into(),
+        ports: vec![port(1, 400.0, PortState::Down)],
+        ..nic.clone()
+    };
+    host.nics = vec![nic, other, dark];
+    let devices = ["mlx5_0:1", "mlx5_0:2", "mlx5_1:1", "mlx5_1:2", "mlx5_2"].map(str::to_owned);
+    let told = offers(
+        Some(&host),
+        &host.machine.cpus,
+        &[("verbs", devices.to_vec())],
+    );
+    assert_eq!(told[0].near_cpus, [3, 1, 0, 2, 3]);
 }
 
 #[test]
@@ -388,6 +427,26 @@ fn a_rule_refuses_the_same_to_both_ends() {
 }
 
 #[test]
+fn a_host_whose_id_reads_as_something_else_is_named_with_its_prefix() {
+    let text = "host:7=verbs,7=^verbs,host:local=verbs,host:1-2=verbs,far=verbs,host:host:a=verbs";
+    let rules = Rules::parse(text).unwrap();
+    assert_eq!(rules.to_string(), text);
+    let hosts = ["7", "local", "1-2", "far", "host:a", "a", "a", "a"];
+    assert_eq!(rules.check(&["verbs"], &hosts), Ok(()));
+    let pair = |pes, hosts| Pair { pes, hosts };
+    let refuse = |pair| rules.refuse(pair, "loopback");
+    assert!(
+        refuse(pair([0, 5], ["7", "a"]))
+            .unwrap()
+            .ends_with("host:7=verbs")
+    );
+    assert_eq!(refuse(pair([5, 7], ["a", "a"])), None);
+    assert!(Rules::parse("host:=verbs").is_err());
+    let plain = Rules::parse("host:far=verbs").unwrap();
+    assert_eq!(plain.to_string(), "far=verbs");
+}
+
+#[test]
 fn rules_about_what_there_is_not_say_what_there_is() {
     let check = |text: &str| {
         let rules = Rules::parse(text)?;
@@ -400,6 +459,7 @@ fn rules_about_what_there_is_not_say_what_there_is() {
             "no transport \"nvlink\" among [\"loopback\", \"verbs\"]",
         ),
         ("2-3=verbs", "no PE 3; this job's are 0 to 2"),
+        ("host:2=verbs", "there is no host \"2\""),
         ("c=verbs", "no host \"c\"; there are [\"a\", \"b\"]"),
         ("local", "has no ="),
         ("=verbs", "lacks a side"),
