@@ -80,7 +80,7 @@ pub fn search(
             Some(plan)
         })?;
         if let Some((outcome, trace)) = found {
-            let (schedule, steps) = explain(machine, program, outcomes, trace, seed - 1)?;
+            let (schedule, steps) = explain(machine, program, outcomes, trace, seed - 1);
             report.explain(&outcome, schedule, steps);
             return Ok(report);
         }
@@ -114,25 +114,24 @@ fn explain(
     outcomes: &Outcomes<'_>,
     trace: Trace,
     seed: u64,
-) -> Result<(Schedule, Vec<String>)> {
-    let mut failure = Ok(());
-    let decisions = shrink(trace.replay(), |decisions| {
-        match once(machine, program, outcomes, Plan::Replay(decisions.to_vec())) {
-            Ok((outcome, _)) => !outcomes.allows(&outcome),
-            Err(error) => {
-                failure = Err(error);
-                false
-            }
-        }
-    });
-    failure?;
-    let (_, trace) = once(machine, program, outcomes, Plan::Replay(decisions.clone()))?;
+) -> (Schedule, Vec<String>) {
+    let forbidden = |decisions: &[u32]| {
+        let run = once(machine, program, outcomes, Plan::Replay(decisions.to_vec()));
+        // One that fails otherwise explains nothing.
+        run.ok().filter(|(outcome, _)| !outcomes.allows(outcome))
+    };
+    let shortest = shrink(trace.replay(), |decisions| forbidden(decisions).is_some());
+    // What was found stays found, should it not come about again.
+    let (decisions, steps) = match forbidden(&shortest) {
+        Some((_, shorter)) => (shortest, shorter.steps),
+        None => (trace.replay(), trace.steps),
+    };
     let schedule = Schedule {
         machine: machine.name,
         seed,
         decisions,
     };
-    Ok((schedule, trace.steps))
+    (schedule, steps)
 }
 
 fn failed(what: &str) -> Error {

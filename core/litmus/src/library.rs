@@ -48,6 +48,7 @@ const LIBRARY: &[(&str, &str)] = programs![
     "pe-quiet",
     "put+fence+put-signal",
     "put+put-signal",
+    "put-fetch",
     "quiet+two-targets",
     "r+fence",
     "r+quiet",

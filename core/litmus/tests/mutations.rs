@@ -43,14 +43,15 @@ fn where_noticed(inserted: Inserted) -> Option<fn(usize, MemoryModel) -> Machine
 }
 
 /// The first program that ends in something forbidden on such machines, and in what.
+#[expect(clippy::expect_used, reason = "a test's own helper")]
 fn notices(
     inserted: Option<Inserted>,
     make: fn(usize, MemoryModel) -> Machine,
 ) -> Option<(String, Outcome)> {
     for (name, text) in library::library() {
-        let program = Program::parse(text).unwrap();
+        let program = Program::parse(text).expect("a library program parses");
         for &model in program.models() {
-            let outcomes = model::outcomes(&program, model).unwrap();
+            let outcomes = model::outcomes(&program, model).expect("it is small");
             let mut machine = make(program.pes(), model);
             if let Some(inserted) = inserted {
                 machine.builder = machine.builder.omit(inserted);
@@ -60,7 +61,7 @@ fn notices(
                 least: 150,
                 most: 150,
             };
-            let report = search(&[machine], &program, &outcomes, how).unwrap();
+            let report = search(&[machine], &program, &outcomes, how).expect("it runs");
             if let Some((outcome, _)) = report.forbidden.into_iter().next() {
                 return Some((format!("{name} ({model})"), outcome));
             }

@@ -395,5 +395,12 @@ mod tests {
             conflict(|w, x| w.fetch_inc(x, 1).map(drop), |w, x| w.p(x, 2, 1)),
             None
         );
+        // Its own memory a PE stores to without a lane.
+        let own = |w: &World, x: crate::Sym<u64>| {
+            w.quiet()?;
+            w.write(x, &[1])?;
+            w.quiet()
+        };
+        assert_eq!(conflict(own, |w, x| w.inc(x, 0)), None);
     }
 }

@@ -249,24 +249,26 @@ impl Peers {
         let (peers, words) = (Arc::clone(&self.peers), Arc::clone(&self.words));
         let losses = Arc::clone(&self.losses);
         move |pe, orderly| {
-            if let (Some(peer), Some(lost)) = (peers.get(pe), losses.state.get(pe)) {
+            if let Some(lost) = losses.state.get(pe) {
                 // First the reason, then its effect: who finds no base finds why.
                 lost.store(if orderly { LEFT } else { LOST }, Ordering::Release);
                 losses.any.store(true, Ordering::Release);
-                peer.base.store(null_mut(), Ordering::Release);
-                peer.gate.store(null_mut(), Ordering::Release);
-                if let Some(word) = words.get(pe) {
-                    word.store(null_mut(), Ordering::Release);
-                }
+                cut(&peers, &words, pe);
             }
         }
     }
 
     pub(crate) fn is_lost(&self, pe: usize) -> bool {
-        self.losses
+        let lost = self
+            .losses
             .state
             .get(pe)
-            .is_some_and(|l| l.load(Ordering::Acquire) != ALIVE)
+            .is_some_and(|l| l.load(Ordering::Acquire) != ALIVE);
+        if lost {
+            // Who has once heard of it meets no mapping afterwards (the loser may not be that far).
+            cut(&self.peers, &self.words, pe);
+        }
+        lost
     }
 
     /// Whether the PE is gone without having finalized.
@@ -296,5 +298,14 @@ impl Peers {
             }
         }
         all
+    }
+}
+
+/// Ends the mapping of a PE that was lost.
+fn cut(peers: &[Peer], words: &[AtomicPtr<u8>], pe: usize) {
+    if let (Some(peer), Some(word)) = (peers.get(pe), words.get(pe)) {
+        peer.base.store(null_mut(), Ordering::Release);
+        peer.gate.store(null_mut(), Ordering::Release);
+        word.store(null_mut(), Ordering::Release);
     }
 }

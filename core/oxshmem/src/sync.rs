@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::Width;
 
@@ -53,6 +54,8 @@ struct Collective {
     broken: Option<String>,
 }
 
+/// How much later than a transport the bootstrap may hear of a PE's death.
+const HEARSAY: Duration = Duration::from_secs(1);
 const LINE: usize = 64 / size_of::<u64>();
 const BOUNCE: usize = 64 << 10;
 const RECENT: usize = 6;
@@ -327,9 +330,11 @@ impl World {
         let known = match arrival::disseminate(&post, self.shape(), state.epoch, known) {
             Ok(known) => known,
             Err(error) => {
-                // Of a lost PE everyone hears. Any other failure is this PE's own: it is out of
-                // step for good, and the others must not wait for it.
-                if !matches!(error, Error::PeerLost { .. }) {
+                // Of a PE that died everyone hears. Any other failure is this PE's own, that of its way
+                // to a PE that lives included: it is out of step for good, and the others must not
+                // wait for it.
+                let died = matches!(error, Error::PeerLost { pe, .. } if self.hears_of_end(pe));
+                if !died {
                     state.broken = Some(error.to_string());
                     self.give_up(state.epoch);
                 }
@@ -371,6 +376,16 @@ impl World {
         }
     }
 
+    /// Whether the bootstrap tells of the PE's end, too, not only a transport; it may take a moment.
+    #[cold]
+    fn hears_of_end(&self, pe: usize) -> bool {
+        let until = Instant::now() + HEARSAY;
+        while !self.peers.is_lost(pe) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.peers.is_lost(pe)
+    }
+
     /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.
     #[cold]
     fn give_up(&self, epoch: u32) {
@@ -382,7 +397,7 @@ impl World {
                     if let Ok(slot) = self.inner.internal.slot(epoch, round, k) {
                         let to = (shape.me + k * distance) % shape.pes;
                         match self.tell("give_up", slot, arrival::word(epoch, BROKEN), to) {
-                            Ok(()) | Err(Error::PeerLost { .. }) => {}
+                            Ok(()) => {}
                             // The way there has failed, but perhaps not the way back: by the
                             // bootstrap it hears of this PE as of a lost one.
                             Err(_) => {

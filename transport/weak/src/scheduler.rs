@@ -118,6 +118,8 @@ struct State {
     changes: u64,
     /// For a PE that was idle: points it may still make without having changed anything.
     looks: Vec<usize>,
+    /// How often it was decided what happens next, also where there was one thing only.
+    rounds: usize,
     /// Calls in a row that found nothing.
     vain: usize,
     /// Decisions in a row that let the same PE go on.
@@ -155,6 +157,7 @@ impl Scheduler {
                 turn: 0,
                 changes: 0,
                 looks: vec![0; pes],
+                rounds: 0,
                 vain: 0,
                 alone: 0,
                 still: 0,
@@ -201,6 +204,9 @@ impl Scheduler {
         }
         if state.phase == Phase::Free {
             state.phase = Phase::Gathering;
+            // Nothing of the run before makes a difference to this one.
+            state.looks.fill(0);
+            state.rounds = 0;
             state.trace = Trace::default();
             state.vain = 0;
             (state.alone, state.still) = (0, 0);
@@ -327,7 +333,8 @@ impl Scheduler {
             if state.phase != Phase::Running {
                 return None;
             }
-            if state.trace.decisions.len() >= MOST {
+            state.rounds += 1;
+            if state.rounds >= MOST {
                 state.trace.deadlock = true;
                 self.give_up(&mut state, format!("it took more than {MOST} decisions"));
                 return None;

@@ -87,13 +87,14 @@ fn m19_without_quiet_another_pe_may_be_told_too_early() {
     });
 }
 
+/// Not of the GPU copy lane: its completions mean placement, and for those quiet waits even when its
+/// flush is left out, so that no borrowed buffer is touched afterwards.
 #[test]
 fn m19_each_order_that_quiet_inserts_is_needed_by_some_pair() {
     for (inserted, first, second) in [
         (Inserted::QuietStores, Way::Store, Way::Store),
         (Inserted::QuietLane, Way::Put, Way::Put),
         (Inserted::QuietLane, Way::Message, Way::Store),
-        (Inserted::QuietLane, Way::Copy, Way::Atomic),
     ] {
         let mut setup = Setup::new(3, &[first, second]);
         setup.omit = Some(inserted);

@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Width};
 
 use super::{Far, Leaves, Opened, Until};
-use crate::order::{Class, Classes};
+use crate::order::{Class, Classes, Inserted};
 use crate::{Error, Result, World};
 
 impl World {
@@ -23,6 +23,11 @@ impl World {
         fetching: bool,
     ) -> Result<u64> {
         let caps = via.domain.capabilities();
+        // A read sees this PE's own puts, as a get does.
+        let reads = op == AtomicOp::Fetch && !via.guarantees(far.kind).put_atomic;
+        if reads && self.inserts(Inserted::ReadLane) {
+            self.flush(call, via, far.pe)?;
+        }
         if self.native_atomic(caps, op, width) {
             let operands = (operand, compare);
             return if fetching {

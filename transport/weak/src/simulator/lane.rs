@@ -148,6 +148,10 @@ impl SimulatedLane {
                     return Err(self.unsupported(format!("atomic {op} of {width} bits")));
                 }
                 let align = width.bytes() as u64;
+                if let Some(into) = fetch.filter(|into| into.len != width.bytes()) {
+                    let what = format!("a fetch of {width} bits into {} bytes", into.len);
+                    return Err(self.unsupported(what));
+                }
                 let near = fetch.map_or(0, |into| into.addr.addr() as u64);
                 self.check_align(near, align)?;
                 Ok(Far(Some(find(on, align, align)?), None))

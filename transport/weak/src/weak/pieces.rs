@@ -21,6 +21,8 @@ enum State {
     Given(u64),
     Flushing(u64),
     Done,
+    /// The wrapped lane refused it: its PE, or the lane, is gone. It is never performed.
+    Refused,
 }
 
 impl Piece {
@@ -54,7 +56,7 @@ impl Piece {
             Status::All => self.state = State::Given(lane.counters(pe).posted),
             Status::Full => {}
             Status::Refused(error) => {
-                self.state = State::Done;
+                self.state = State::Refused;
                 return Err(error);
             }
         }
@@ -76,7 +78,7 @@ impl Piece {
                     Status::All => self.state = State::Flushing(lane.counters(pe).posted),
                     Status::Full => {}
                     Status::Refused(error) => {
-                        self.state = State::Done;
+                        self.state = State::Refused;
                         return Err(error);
                     }
                 }
@@ -105,6 +107,17 @@ pub(super) fn pieces(op: &Op) -> Vec<Piece> {
     };
     match *op {
         Op::Put { from, to } => parts(from, to).map(|op| piece(op, false)).collect(),
+        Op::Get { into, from } => {
+            let puts = parts(into, from);
+            let gets = puts.filter_map(|part| match part {
+                Op::Put {
+                    from: into,
+                    to: from,
+                } => Some(Op::Get { into, from }),
+                _ => None,
+            });
+            gets.map(|op| piece(op, false)).collect()
+        }
         Op::PutSignal {
             from,
             to,

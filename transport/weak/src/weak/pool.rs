@@ -314,6 +314,7 @@ impl Pool {
 
     /// Performs everything that can be.
     pub(super) fn drain(&self) {
+        self.lock().was_full = false;
         while self.steps() > 0 {
             self.step(0);
         }
