@@ -28,7 +28,8 @@ pub struct Args {
     pes: u32,
     /// What each PE is bound to: none, core (a core of its own while there are enough), numa (the
     /// CPUs of one NUMA node), or gpu or nic (those of the NUMA node nearest to its device, where
-    /// PEs have the devices in turn).
+    /// PEs have in turn the devices of the machine, or of the one that OXSHMEM_TOPOLOGY describes,
+    /// without NICs that are down or that OXSHMEM_NIC rules out; OXSHMEM_NIC_MAP does not count).
     #[arg(long, value_name = "POLICY", default_value = "none")]
     bind: Bind,
     /// End the job, with status 124, if it takes longer: seconds, or a number with ms, s, m or h.

@@ -85,7 +85,7 @@ pub use routes::{Considered, Explanation, Route};
 pub use signal::SignalOp;
 pub use statics::Static;
 pub use sym::Sym;
-pub use topology::{OpenDevice, described_topology};
+pub use topology::{OpenDevice, described_topology, usable_nics};
 pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};
 

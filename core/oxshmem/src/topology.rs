@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use oxshmem_topo::Topology;
+use oxshmem_topo::{Nic, Port, PortState, Topology};
 
+use crate::routes::Nics;
 use crate::{Error, Result, World, config};
 
 const VARIABLE: &str = "OXSHMEM_TOPOLOGY";
@@ -22,6 +23,45 @@ const LARGEST_XML: u64 = 64 << 20;
 pub fn described_topology() -> Result<Option<Topology>> {
     let file = config::environment(VARIABLE);
     file.map(|file| read(Path::new(&file))).transpose()
+}
+
+/// Those of a machine's NICs that this process may use: by a port that is not known to be down, and
+/// that `OXSHMEM_NIC` does not rule out.
+///
+/// # Errors
+///
+/// [`Error::Config`] if `OXSHMEM_NIC` makes no sense.
+pub fn usable_nics(topology: &Topology) -> Result<Vec<&Nic>> {
+    let variable = "OXSHMEM_NIC";
+    let nics = match config::environment(variable) {
+        None => Nics::Any,
+        Some(value) => Nics::parse_list(&value).map_err(|why| Error::Config {
+            name: variable.into(),
+            value,
+            why,
+        })?,
+    };
+    Ok(usable(topology, &nics))
+}
+
+fn usable<'t>(topology: &'t Topology, nics: &Nics) -> Vec<&'t Nic> {
+    let (mut owners, mut names) = (Vec::new(), Vec::new());
+    for nic in &topology.nics {
+        let is_up = |port: &&Port| port.state != Some(PortState::Down);
+        let ports = nic.ports.iter().filter(is_up);
+        names.extend(ports.map(|port| format!("{}:{}", nic.name, port.number)));
+        if nic.ports.is_empty() {
+            names.push(nic.name.clone());
+        }
+        owners.resize(names.len(), nic);
+    }
+    let allowed = owners.into_iter().zip(nics.allows(&names));
+    let mut usable: Vec<&Nic> = allowed
+        .filter(|(_, may)| *may)
+        .map(|(nic, _)| nic)
+        .collect();
+    usable.dedup_by(|a, b| std::ptr::eq(*a, *b));
+    usable
 }
 
 /// The machine that this file of hwloc's XML describes.
@@ -68,5 +108,44 @@ impl World {
                 choice: named.choice.as_deref().map(str::to_owned),
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem_topo::fixtures;
+
+    #[test]
+    fn nics_that_are_ruled_out_or_down_are_not_usable() {
+        let mut host = Topology::from_xml(fixtures::EIGHT_GPUS_EIGHT_NICS).unwrap();
+        let port = |number, state| Port {
+            number,
+            state: Some(state),
+            link_layer: None,
+            rate: None,
+        };
+        let (up, down) = (PortState::Active, PortState::Down);
+        let ports = [
+            vec![port(1, down)],
+            vec![port(1, down), port(2, up)],
+            vec![],
+        ];
+        host.nics.truncate(ports.len());
+        for (number, (nic, ports)) in host.nics.iter_mut().zip(ports).enumerate() {
+            (nic.name, nic.ports) = (format!("mlx5_{number}"), ports);
+        }
+        let named = |list: Option<&str>| {
+            let nics = list.map_or(Nics::Any, |list| Nics::parse_list(list).unwrap());
+            let usable = usable(&host, &nics);
+            usable
+                .iter()
+                .map(|nic| nic.name.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(named(None), ["mlx5_1", "mlx5_2"]);
+        assert_eq!(named(Some("^mlx5_1")), ["mlx5_2"]);
+        assert_eq!(named(Some("^mlx5_1:1")), ["mlx5_1", "mlx5_2"]);
+        assert_eq!(named(Some("mlx5_1:2,mlx5_0")), ["mlx5_1"]);
     }
 }

@@ -46,26 +46,39 @@ pub fn cpu_sets(pes: usize, bind: Bind) -> anyhow::Result<Vec<Vec<usize>>> {
     match bind {
         Bind::Even(policy) => Ok(oxshmem_topo::binding(pes, policy)?),
         Bind::Gpu | Bind::Nic => {
-            let topology = Topology::discover()?;
-            near(&topology, bind, pes, &usable_cpus()?.allowed)
+            let topology = match oxshmem::described_topology()? {
+                Some(described) => described,
+                None => Topology::discover()?,
+            };
+            let devices = devices(&topology, bind)?;
+            near(&topology, bind, &devices, pes, &usable_cpus()?.allowed)
         }
     }
+}
+
+/// What PEs take in turn.
+fn devices(topology: &Topology, bind: Bind) -> oxshmem::Result<Vec<End<'_>>> {
+    Ok(match bind {
+        Bind::Gpu => topology.gpus.iter().map(End::from).collect(),
+        _ => {
+            let nics = oxshmem::usable_nics(topology)?;
+            nics.into_iter().map(End::from).collect()
+        }
+    })
 }
 
 /// PEs take the devices in turn, and the CPUs, of those allowed, of the NUMA node nearest to theirs.
 fn near(
     topology: &Topology,
     bind: Bind,
+    devices: &[End<'_>],
     pes: usize,
     allowed: &CpuSet,
 ) -> anyhow::Result<Vec<Vec<usize>>> {
-    let devices: Vec<End<'_>> = match bind {
-        Bind::Gpu => topology.gpus.iter().map(End::from).collect(),
-        _ => topology.nics.iter().map(End::from).collect(),
-    };
     anyhow::ensure!(
         !devices.is_empty(),
-        "--bind {bind}: this host has no such device that is known; choose none, core or numa"
+        "--bind {bind}: this host has no such device that is known to work; \
+         choose none, core or numa"
     );
     let sets = devices.iter().map(|&device| {
         let nodes = topology.machine.numa_nodes.iter();
@@ -83,6 +96,15 @@ fn near(
 mod tests {
     use super::*;
     use oxshmem_topo::fixtures;
+
+    fn near(
+        host: &Topology,
+        bind: Bind,
+        pes: usize,
+        allowed: &CpuSet,
+    ) -> anyhow::Result<Vec<Vec<usize>>> {
+        super::near(host, bind, &devices(host, bind)?, pes, allowed)
+    }
 
     #[test]
     fn pes_are_bound_to_the_node_of_their_devices_in_turn() {
