@@ -146,7 +146,12 @@ fn a_wrapped_transport_is_named_with_what_it_goes_around() {
     let (status, text, stderr) = outcome(explain.env("OXSHMEM_SEED", "7"));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
-        text.contains("PE 0-1 to PE 0-1\n") && text.contains("weak(loopback): chosen: lane"),
+        text.contains("PE 0 to PE 1\n") && text.contains("weak(loopback): chosen: lane"),
+        "{text}"
+    );
+    // To its own memory a PE takes no lane.
+    assert!(
+        text.contains("PE 0 to PE 0\n") && text.contains("self: chosen: own memory"),
         "{text}"
     );
 }
