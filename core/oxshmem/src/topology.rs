@@ -1,7 +1,5 @@
 //! The machine that routes are chosen by, and the devices that were chosen.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use oxshmem_topo::{Nic, Port, PortState, Topology};
@@ -10,9 +8,6 @@ use crate::routes::Nics;
 use crate::{Error, Result, World, config};
 
 const VARIABLE: &str = "OXSHMEM_TOPOLOGY";
-
-/// More than a description of any host.
-const LARGEST_XML: u64 = 64 << 20;
 
 /// The machine that `OXSHMEM_TOPOLOGY` describes; none where it is not set, and the running machine
 /// counts.
@@ -66,23 +61,11 @@ fn usable<'t>(topology: &'t Topology, nics: &Nics) -> Vec<&'t Nic> {
 
 /// The machine that this file of hwloc's XML describes.
 pub(crate) fn read(file: &Path) -> Result<Topology> {
-    let refuse = |why: String| Error::Config {
+    Topology::from_xml_file(file).map_err(|error| Error::Config {
         name: VARIABLE.into(),
         value: file.display().to_string(),
-        why,
-    };
-    let mut text = String::new();
-    let read =
-        File::open(file).and_then(|file| file.take(LARGEST_XML + 1).read_to_string(&mut text));
-    match read {
-        Err(error) => Err(refuse(format!(
-            "{error}; name a file that lstopo has written"
-        ))),
-        Ok(length) if length as u64 > LARGEST_XML => Err(refuse(format!(
-            "longer than {LARGEST_XML} bytes; name a file that lstopo has written"
-        ))),
-        Ok(_) => Topology::from_xml(&text).map_err(|error| refuse(error.to_string())),
-    }
+        why: error.to_string(),
+    })
 }
 
 /// A device on which this PE has opened a transport.

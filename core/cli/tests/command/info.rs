@@ -185,7 +185,7 @@ fn what_is_asked_of_routes_and_is_not_there_is_told_with_what_is() {
             "nothing called \"odd\"",
         ),
         ("OXSHMEM_TOPOLOGY", "/dev/null", "OXSHMEM_TOPOLOGY"),
-        ("OXSHMEM_TOPOLOGY", "/dev/zero", "longer than"),
+        ("OXSHMEM_TOPOLOGY", "/dev/zero", "not a plain file"),
     ] {
         let mut explain = command(&["info", "--explain"]);
         let (status, _, stderr) = outcome(explain.env(name, value));
@@ -243,7 +243,7 @@ fn a_machine_that_cannot_be_shown_says_why() {
     for (args, value, words) in [
         (&["--topology"][..], "/no/such/file.xml", "OXSHMEM_TOPOLOGY"),
         (&["--topology"], "/dev/null", "lstopo"),
-        (&["--svg", "-"], "/dev/zero", "longer than"),
+        (&["--svg", "-"], "/dev/zero", "not a plain file"),
         (
             &["--svg", "/no/such/folder/x.svg"],
             "",
