@@ -45,6 +45,8 @@ pub struct TcpBootstrap {
     link: Arc<Link>,
     service: Option<JoinHandle<()>>,
     hub: Option<Arc<Hub>>,
+    /// Through what it learnt of the rendezvous, if not from variables.
+    found_by: Option<&'static str>,
 }
 
 /// What the PE's threads and its receive service share.
@@ -92,7 +94,8 @@ impl TcpBootstrap {
         Self::new(address, Hello { rank, size, key }, deadline, None)
     }
 
-    /// As [`connect`](Self::connect); `hub`, if any, is the rendezvous, in this process.
+    /// As [`connect`](Self::connect); `hub`, if any, is the rendezvous, in this process. There may
+    /// be several addresses, between commas, to be tried in this order.
     pub(crate) fn new(
         address: &str,
         hello: Hello,
@@ -127,7 +130,16 @@ impl TcpBootstrap {
             link,
             service,
             hub,
+            found_by: None,
         })
+    }
+
+    /// The same, learnt of through `found_by`, and with the deadline that its collective calls have
+    /// from now on.
+    pub(crate) fn found_by(mut self, found_by: &'static str, deadline: Duration) -> TcpBootstrap {
+        self.found_by = Some(found_by);
+        self.deadline = deadline;
+        self
     }
 }
 
@@ -362,8 +374,12 @@ impl Bootstrap for TcpBootstrap {
         } else {
             ""
         };
+        let found = match self.found_by {
+            Some(name) => format!(", found by {name}"),
+            None => String::new(),
+        };
         format!(
-            "tcp: rank {rank} of {size}, rendezvous at {}{host}",
+            "tcp: rank {rank} of {size}, rendezvous at {}{host}{found}",
             self.address
         )
     }

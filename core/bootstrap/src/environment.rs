@@ -3,12 +3,19 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::hub::HubListener;
 use crate::job_key::JobKey;
 use crate::protocol::{Hello, MAX_PES};
-use crate::{Bootstrap, Error, Result, Single, TcpBootstrap};
+use crate::{Bootstrap, Error, Result, Single, TcpBootstrap, pmi, pmix};
+
+mod addresses;
+pub(crate) mod meeting;
+mod way;
+
+use way::Way;
+pub use way::{described_rank, describes_job};
 
 /// How long joining and each collective call may take unless set otherwise.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
@@ -27,14 +34,22 @@ type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 ///
 /// - Under oxshmem's launcher: `OXSHMEM_RANK`, `OXSHMEM_SIZE`, `OXSHMEM_RENDEZVOUS` (host:port),
 ///   `OXSHMEM_JOB_KEY`, and `OXSHMEM_LOCAL_RANK`.
+/// - Else under torchrun (`TORCHELASTIC_RUN_ID` is set) by its variables, as below.
+/// - Else under a process manager that serves PMIx (`PMIX_NAMESPACE`, `PMIX_RANK`: Open MPI's
+///   mpirun, `srun --mpi=pmix`), or PMI-1 or PMI-2 (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`: MPICH's
+///   mpiexec, `srun --mpi=pmi2`). Rank 0 hosts the rendezvous and tells the others its addresses
+///   and a new key through the process manager; `OXSHMEM_HUB_ADDRESS` (host or host:port) on rank 0
+///   replaces its addresses.
 /// - Else as torchrun and others set them: `RANK`, `WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`, and
 ///   `LOCAL_RANK`. Rank 0 hosts the rendezvous at that address and port; `OXSHMEM_MASTER_PORT`
 ///   replaces the port where something else listens on it. With more than one PE, all need the
 ///   same `OXSHMEM_JOB_KEY`.
 /// - Else it is a world of one.
 ///
+/// `OXSHMEM_BOOTSTRAP` (launcher, torchrun, pmix, pmi1, pmi2, single) chooses one of them instead.
+///
 /// `deadline` bounds joining and, later, each collective call. This does not wait for the other
-/// ranks: the first collective call does.
+/// ranks, except under a process manager: else the first collective call does.
 pub fn join(
     lookup: &dyn Fn(&str) -> Option<String>,
     deadline: Duration,
@@ -58,14 +73,19 @@ pub fn join(
         Job::Hosted { address, hello } => Ok(Arc::new(TcpBootstrap::new(
             &address, hello, deadline, None,
         )?)),
+        Job::Pmi(settings) => {
+            let end = Instant::now() + deadline.min(LONGEST);
+            meeting::join(pmi::open(settings, end)?, lookup, deadline, end)
+        }
+        Job::Pmix => {
+            let end = Instant::now() + deadline.min(LONGEST);
+            meeting::join(pmix::open(end)?, lookup, deadline, end)
+        }
     }
 }
 
-/// Whether `lookup`'s variables describe a job, well or badly: whether something launched this
-/// process as a PE.
-pub fn describes_job(lookup: &dyn Fn(&str) -> Option<String>) -> bool {
-    lookup(RANK).is_some() || (lookup("RANK").is_some() && lookup("WORLD_SIZE").is_some())
-}
+/// Longer deadlines could be no point in time.
+const LONGEST: Duration = Duration::from_secs(1 << 30);
 
 /// A variable of this process, for the functions here.
 pub(crate) fn read_process_variable(name: &str) -> Option<String> {
@@ -86,27 +106,33 @@ enum Job {
         address: String,
         hello: Hello,
     },
+    /// The process manager at the other end of `PMI_FD` knows.
+    Pmi(pmi::Settings),
+    /// PMIx knows.
+    Pmix,
 }
 
 impl Job {
     fn read(lookup: Lookup<'_>) -> Result<Job> {
-        let set =
-            |names: &[&'static str]| names.iter().copied().find(|name| lookup(name).is_some());
-        if let Some(present) = set(&[RANK, SIZE, RENDEZVOUS]) {
-            return launched(&Variables {
-                lookup,
-                present,
-                hint: LAUNCHED_HINT,
-            });
+        let (way, present) = way::choose(lookup)?;
+        let variables = |hint| Variables {
+            lookup,
+            present,
+            hint,
+        };
+        match way {
+            Way::Single => Ok(Job::Single),
+            Way::Launcher => launched(&variables(LAUNCHED_HINT)),
+            Way::Torchrun => hosted(&variables(HOSTED_HINT)),
+            Way::Pmi(version) => managed(&variables(PMI_HINT), version),
+            Way::Pmix => {
+                // The library reads more than these, and says worse what is missing.
+                let variables = variables(PMIX_HINT);
+                variables.get("PMIX_NAMESPACE")?;
+                variables.get("PMIX_RANK")?;
+                Ok(Job::Pmix)
+            }
         }
-        if let Some(present) = set(&["RANK", "WORLD_SIZE"]) {
-            return hosted(&Variables {
-                lookup,
-                present,
-                hint: HOSTED_HINT,
-            });
-        }
-        Ok(Job::Single)
     }
 }
 
@@ -114,6 +140,11 @@ const LAUNCHED_HINT: &str = "start the program with `oxshmem run`, which sets OX
     OXSHMEM_SIZE, OXSHMEM_RENDEZVOUS and OXSHMEM_JOB_KEY, or unset them all for a world of one";
 const HOSTED_HINT: &str = "set all of RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (as torchrun \
     does), or none of them for a world of one";
+const PMI_HINT: &str = "mpiexec (MPICH's, Intel's) and srun --mpi=pmi2 set PMI_FD, PMI_RANK and \
+    PMI_SIZE; start the program by one of them (a manager that only offers PMI_PORT is not \
+    supported), or set OXSHMEM_BOOTSTRAP to another way";
+const PMIX_HINT: &str = "mpirun (Open MPI's) and srun --mpi=pmix set PMIX_NAMESPACE and PMIX_RANK; \
+    start the program by one of them, or set OXSHMEM_BOOTSTRAP to another way";
 const KEY_HINT: &str = "a job of several PEs is guarded by a key: set OXSHMEM_JOB_KEY to the same \
     64 hexadecimal digits on all PEs, for example export OXSHMEM_JOB_KEY=$(openssl rand -hex 32) \
     before starting them";
@@ -286,6 +317,22 @@ fn hosted(variables: &Variables<'_>) -> Result<Job> {
     })
 }
 
+fn managed(variables: &Variables<'_>, version: pmi::Version) -> Result<Job> {
+    let size = variables.size("PMI_SIZE")?;
+    let rank = variables.rank("PMI_RANK", size)?;
+    if size == 1 {
+        return Ok(Job::Single);
+    }
+    let descriptor: u16 = variables.number("PMI_FD", "is not a descriptor's number")?;
+    Ok(Job::Pmi(pmi::Settings {
+        version,
+        descriptor: descriptor.into(),
+        rank,
+        size,
+        job: (variables.lookup)("PMI_JOBID"),
+    }))
+}
+
 /// Listens where the others will look for rank 0.
 ///
 /// A name may have another address here than elsewhere (Debian gives a host's own name 127.0.1.1),
@@ -320,136 +367,4 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-
-    fn read(variables: &[(&str, &str)]) -> Result<Job> {
-        Job::read(&|name| {
-            variables
-                .iter()
-                .find(|(set, _)| *set == name)
-                .map(|(_, value)| (*value).to_owned())
-        })
-    }
-
-    fn complaint(variables: &[(&str, &str)]) -> String {
-        read(variables).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn no_variables_make_a_world_of_one() {
-        assert!(matches!(read(&[]), Ok(Job::Single)));
-        assert!(matches!(
-            read(&[(JOB_KEY, KEY), ("MASTER_ADDR", "x")]),
-            Ok(Job::Single)
-        ));
-        assert!(matches!(
-            read(&[("RANK", "0"), ("WORLD_SIZE", "1")]),
-            Ok(Job::Single)
-        ));
-    }
-
-    #[test]
-    fn launcher_variables_come_before_torchrun_ones() {
-        let job = read(&[
-            (RANK, "1"),
-            (SIZE, "3"),
-            (LOCAL_RANK, "1"),
-            (RENDEZVOUS, "127.0.0.1:99"),
-            (JOB_KEY, KEY),
-            ("RANK", "7"),
-            ("WORLD_SIZE", "9"),
-        ]);
-        let Ok(Job::Launched { address, hello }) = job else {
-            panic!("{job:?}")
-        };
-        assert_eq!(
-            (address.as_str(), hello.rank, hello.size),
-            ("127.0.0.1:99", 1, 3)
-        );
-    }
-
-    #[test]
-    fn torchrun_variables_name_rank_zeros_host() {
-        let base = [
-            ("RANK", "1"),
-            ("WORLD_SIZE", "2"),
-            ("MASTER_PORT", "29500"),
-            (JOB_KEY, KEY),
-        ];
-        for (host, expected) in [("node7", "node7:29500"), ("fe80::1", "[fe80::1]:29500")] {
-            let job = read(&[&base[..], &[("MASTER_ADDR", host)]].concat());
-            let Ok(Job::Hosted { address, .. }) = job else {
-                panic!("{job:?}")
-            };
-            assert_eq!(address, expected);
-        }
-        let job = read(&[&base[..], &[("MASTER_ADDR", "h"), (MASTER_PORT, "5")]].concat());
-        let Ok(Job::Hosted { address, .. }) = job else {
-            panic!("{job:?}")
-        };
-        assert_eq!(address, "h:5");
-    }
-
-    #[test]
-    fn half_set_variables_are_named() {
-        assert!(complaint(&[(RANK, "0")]).contains("OXSHMEM_RANK is set but OXSHMEM_SIZE is not"));
-        assert!(complaint(&[("RANK", "0")]).contains("RANK is set but WORLD_SIZE is not"));
-        let launched = [(RANK, "0"), (SIZE, "2"), (RENDEZVOUS, "h:1")];
-        assert!(complaint(&launched).contains("openssl rand -hex 32"));
-        let hosted = [
-            ("RANK", "0"),
-            ("WORLD_SIZE", "2"),
-            ("MASTER_ADDR", "h"),
-            ("MASTER_PORT", "1"),
-        ];
-        assert!(complaint(&hosted).contains("openssl rand -hex 32"));
-        assert!(complaint(&hosted[..3]).contains("MASTER_PORT is not"));
-    }
-
-    #[test]
-    fn malformed_variables_are_named_with_their_value() {
-        let with = |changed: (&'static str, &'static str)| {
-            let base = [
-                (RANK, "0"),
-                (SIZE, "2"),
-                (RENDEZVOUS, "h:1"),
-                (JOB_KEY, KEY),
-            ];
-            complaint(&base.map(|pair| if pair.0 == changed.0 { changed } else { pair }))
-        };
-        for (name, value) in [
-            (RANK, "2"),
-            (RANK, "-1"),
-            (RANK, "one"),
-            (RANK, ""),
-            (SIZE, "0"),
-            (SIZE, "99999999"),
-            (RENDEZVOUS, "nohost"),
-            (RENDEZVOUS, ":1"),
-            (RENDEZVOUS, "h:0"),
-        ] {
-            let complaint = with((name, value));
-            assert!(
-                complaint.contains(&format!("{name}={value:?}")),
-                "{complaint}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_malformed_key_is_reported_but_not_shown() {
-        let complaint = complaint(&[
-            (RANK, "0"),
-            (SIZE, "2"),
-            (RENDEZVOUS, "h:1"),
-            (JOB_KEY, "5ecret"),
-        ]);
-        assert!(
-            complaint.contains(JOB_KEY) && !complaint.contains("5ecret"),
-            "{complaint}"
-        );
-    }
-}
+mod tests;

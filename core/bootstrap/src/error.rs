@@ -206,6 +206,19 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// The process manager that started this PE (over PMI-1, PMI-2 or PMIx) did not help it to find
+    /// the others.
+    #[error("{interface}: {step}: {why}; {hint}")]
+    ProcessManager {
+        /// Over which interface.
+        interface: &'static str,
+        /// What was being done.
+        step: &'static str,
+        /// What went wrong.
+        why: String,
+        /// What to do.
+        hint: &'static str,
+    },
     /// An operating-system call failed.
     #[error("{action}: {source}; {}", remedy(.source))]
     Io {

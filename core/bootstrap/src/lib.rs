@@ -16,6 +16,8 @@ mod hub;
 mod in_process;
 mod job_key;
 mod launch;
+mod pmi;
+mod pmix;
 mod protocol;
 mod report;
 mod rounds;
@@ -24,7 +26,7 @@ mod wake;
 
 pub use bootstrap::{Bootstrap, ExitHandler, MessageHandler, PeerExit};
 pub use client::TcpBootstrap;
-pub use environment::{DEFAULT_DEADLINE, describes_job, join};
+pub use environment::{DEFAULT_DEADLINE, described_rank, describes_job, join};
 pub use error::{Error, Result};
 pub use hub::AbortNotice;
 pub use in_process::InProcess;

@@ -20,6 +20,19 @@ enum Attempt {
     Foreign(Error),
 }
 
+impl Attempt {
+    /// The more telling of two: an answer counts more than none, the later failure more than the
+    /// earlier.
+    fn or(self, next: Attempt) -> Attempt {
+        match (&self, &next) {
+            (Attempt::Refused(_), Attempt::Failed(_) | Attempt::Foreign(_))
+            | (Attempt::Foreign(_), Attempt::Failed(_)) => self,
+            _ => next,
+        }
+    }
+}
+
+/// `address` may be several, between commas: they are tried in turn.
 pub(super) fn connect(address: &str, hello: Hello, deadline: Duration) -> Result<TcpStream> {
     let start = Instant::now();
     let mut pause = RETRY.0;
@@ -55,20 +68,36 @@ pub(super) fn connect(address: &str, hello: Hello, deadline: Duration) -> Result
 }
 
 fn attempt(address: &str, hello: Hello, left: Duration) -> std::result::Result<TcpStream, Attempt> {
-    let mut failure = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
-    for target in address.to_socket_addrs().map_err(Attempt::Failed)? {
-        match TcpStream::connect_timeout(&target, left.min(Duration::from_secs(5))) {
-            Ok(stream) if is_own_end(&stream) => {
-                failure = std::io::Error::new(
+    let mut failure = Attempt::Failed(std::io::Error::new(
+        ErrorKind::NotFound,
+        "the name has no address",
+    ));
+    let several = address.contains(',');
+    for address in address.split(',') {
+        let targets = match address.to_socket_addrs() {
+            Ok(targets) => targets,
+            Err(error) => {
+                failure = failure.or(Attempt::Failed(error));
+                continue;
+            }
+        };
+        for target in targets {
+            let next = match TcpStream::connect_timeout(&target, left.min(Duration::from_secs(5))) {
+                Ok(stream) if is_own_end(&stream) => Attempt::Failed(std::io::Error::new(
                     ErrorKind::ConnectionRefused,
                     "nothing listens there (the connection met its own end)",
-                );
-            }
-            Ok(stream) => return introduce(stream, hello, left),
-            Err(error) => failure = error,
+                )),
+                Ok(stream) => match introduce(stream, hello, left) {
+                    // One of several addresses may be another host's to whoever reads it here.
+                    Err(next) if several => next,
+                    result => return result,
+                },
+                Err(error) => Attempt::Failed(error),
+            };
+            failure = failure.or(next);
         }
     }
-    Err(Attempt::Failed(failure))
+    Err(failure)
 }
 
 /// Whether a connection's ends are one. While nothing listens on a port of the range that the kernel

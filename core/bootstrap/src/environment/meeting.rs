@@ -1,0 +1,219 @@
+//! Meeting through a process manager (PMI-1, PMI-2, PMIx).
+//!
+//! All it has to give is this PE's place and one value from rank 0 to all: where rank 0's
+//! rendezvous listens, and the job's key. From there on the job is as any other.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::addresses;
+use crate::hub::HubListener;
+use crate::job_key::JobKey;
+use crate::protocol::{Hello, MAX_PES};
+use crate::{Bootstrap, Error, Result, Single, TcpBootstrap};
+
+pub(super) const HUB_ADDRESS: &str = "OXSHMEM_HUB_ADDRESS";
+
+/// What every published value begins with.
+const FORM: &str = "oxshmem-1";
+
+/// Longest published value, bytes: any process manager carries it.
+const MAX_VALUE_BYTES: usize = 512;
+
+/// A PE's place in its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub rank: u32,
+    pub size: u32,
+}
+
+/// A session with a process manager.
+pub(crate) trait Manager {
+    /// This PE's rank and the job's size.
+    fn place(&self) -> Place;
+
+    /// Which interface this is, for people.
+    fn name(&self) -> &'static str;
+
+    /// Collective: gives what rank 0, and only it, has `published` (no spaces in it), and ends
+    /// the session.
+    fn meet(self: Box<Self>, published: Option<&str>) -> Result<String>;
+}
+
+/// Joins the job of `manager`'s PEs.
+pub(super) fn join(
+    manager: Box<dyn Manager>,
+    lookup: &dyn Fn(&str) -> Option<String>,
+    deadline: Duration,
+    end: Instant,
+) -> Result<Arc<dyn Bootstrap>> {
+    let Place { rank, size } = manager.place();
+    let name = manager.name();
+    if size == 0 || size > MAX_PES || rank >= size {
+        return Err(Error::ProcessManager {
+            interface: name,
+            step: "joining",
+            why: format!("it calls this process rank {rank} of {size}"),
+            hint: "a job has 1 to 65536 PEs, numbered from 0: start fewer, or see its output",
+        });
+    }
+    if size == 1 {
+        // The manager is still to see an orderly client.
+        manager.meet(Some(FORM))?;
+        return Ok(Arc::new(Single::new()));
+    }
+    let mut hub = None;
+    let mut published = None;
+    if rank == 0 {
+        let listener = listen(lookup)?;
+        let key = JobKey::random()?;
+        published = Some(publication(lookup, &key, listener.address().port())?);
+        hub = Some(listener.serve(size, key)?);
+    }
+    let (key, addresses) = parse(&manager.meet(published.as_deref())?)?;
+    let hello = Hello { rank, size, key };
+    let left = end.saturating_duration_since(Instant::now());
+    let bootstrap = TcpBootstrap::new(&addresses, hello, left.max(Duration::from_secs(1)), hub)?;
+    Ok(Arc::new(bootstrap.found_by(name, deadline)))
+}
+
+/// Listens on all interfaces, at the port that is asked for, if any.
+fn listen(lookup: &dyn Fn(&str) -> Option<String>) -> Result<HubListener> {
+    const HINT: &str = "set OXSHMEM_HUB_ADDRESS to a name of this host and a free port, as \
+                        node7:29400, or without a port to take any";
+    let port = lookup(HUB_ADDRESS)
+        .and_then(|text| port_of(&text))
+        .unwrap_or(0);
+    // Linux's unspecified IPv6 address takes IPv4 connections too.
+    HubListener::bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), HINT)
+        .or_else(|_| HubListener::bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), HINT))
+}
+
+/// The port of "host:port", "[::1]:port"; none of "host" and "::1".
+fn port_of(text: &str) -> Option<u16> {
+    let (host, port) = text.trim().rsplit_once(':')?;
+    let whole = !host.contains(':') || host.ends_with(']');
+    port.parse().ok().filter(|_| whole && !host.is_empty())
+}
+
+/// What rank 0 publishes: its key and the addresses at which to try.
+fn publication(lookup: &dyn Fn(&str) -> Option<String>, key: &JobKey, port: u16) -> Result<String> {
+    let start = format!("{FORM}/{}/", key.to_hex());
+    if let Some(given) = lookup(HUB_ADDRESS) {
+        let text = given.trim();
+        let fits = start.len() + text.len() + 8 <= MAX_VALUE_BYTES;
+        let plain = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
+        if text.is_empty() || !fits || !text.chars().all(plain) || text.ends_with(':') {
+            return Err(Error::Variable {
+                name: HUB_ADDRESS,
+                value: given,
+                problem: "is no address; give rank 0's host as the others reach it, by name or \
+                          number, with or without :port"
+                    .to_owned(),
+            });
+        }
+        let address = match (port_of(text), text.parse::<Ipv6Addr>()) {
+            (Some(_), _) => text.to_owned(),
+            (None, Ok(bare)) => format!("[{bare}]:{port}"),
+            (None, Err(_)) => format!("{text}:{port}"),
+        };
+        return Ok(start + &address);
+    }
+    let mut value = start;
+    for ip in addresses::of_this_host() {
+        let next = format!("{},", SocketAddr::new(ip, port));
+        if value.len() + next.len() <= MAX_VALUE_BYTES {
+            value.push_str(&next);
+        }
+    }
+    Ok(value.trim_end_matches(',').to_owned())
+}
+
+/// Key and addresses of what was published. Never says the key.
+fn parse(value: &str) -> Result<(JobKey, String)> {
+    let malformed = || Error::Protocol {
+        what: "what rank 0 has published through the process manager is not a rendezvous".into(),
+    };
+    let mut parts = value.trim().splitn(3, '/');
+    let (form, key, addresses) = (parts.next(), parts.next(), parts.next());
+    if form != Some(FORM) {
+        return Err(malformed());
+    }
+    let key = key.and_then(JobKey::from_hex).ok_or_else(malformed)?;
+    let addresses = addresses
+        .filter(|text| !text.is_empty())
+        .ok_or_else(malformed)?;
+    Ok((key, addresses.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn published(address: Option<&str>) -> Result<String> {
+        let key = JobKey::from_hex(&"ab".repeat(32)).unwrap();
+        publication(&|_| address.map(str::to_owned), &key, 77)
+    }
+
+    #[test]
+    fn what_is_published_is_what_the_others_read() {
+        let value = published(None).unwrap();
+        assert!(
+            value.len() <= MAX_VALUE_BYTES && !value.contains(' '),
+            "{value}"
+        );
+        let (key, addresses) = parse(&value).unwrap();
+        assert_eq!(key.to_hex(), "ab".repeat(32));
+        assert!(
+            addresses
+                .split(',')
+                .all(|text| text.parse::<SocketAddr>().is_ok())
+        );
+        assert!(addresses.contains("127.0.0.1:77"), "{addresses}");
+    }
+
+    #[test]
+    fn an_address_that_is_set_is_the_only_one() {
+        for (set, expected) in [
+            ("node7", "node7:77"),
+            ("node7:5", "node7:5"),
+            ("10.0.0.1", "10.0.0.1:77"),
+            ("fe80::1", "[fe80::1]:77"),
+            ("[fe80::1]:5", "[fe80::1]:5"),
+        ] {
+            let value = published(Some(set)).unwrap();
+            assert_eq!(parse(&value).unwrap().1, expected);
+        }
+        for bad in ["", " ", "a b", "a/b", "a,b", "a=b", "a:", &"x".repeat(500)] {
+            let complaint = published(Some(bad)).unwrap_err().to_string();
+            assert!(complaint.contains(HUB_ADDRESS), "{complaint}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rendezvous_is_refused_and_not_shown() {
+        let key = "ab".repeat(32);
+        for value in [
+            String::new(),
+            FORM.to_owned(),
+            format!("{FORM}/{key}"),
+            format!("{FORM}/{key}/"),
+            format!("{FORM}/{}/h:1", &key[1..]),
+            format!("other/{key}/h:1"),
+        ] {
+            let complaint = parse(&value).unwrap_err().to_string();
+            assert!(!complaint.contains("abab"), "{complaint}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_published_text_is_parsed_without_panic(text in ".*") {
+            let _ = parse(&text);
+            let _ = port_of(&text);
+        }
+    }
+}

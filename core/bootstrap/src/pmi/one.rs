@@ -1,0 +1,67 @@
+//! PMI-1: a line for each question and a line for each answer.
+
+use super::fields::Fields;
+use super::socket::Socket;
+use super::{KEY, Settings, place, unexpected};
+use crate::Result;
+use crate::environment::meeting::{Manager, Place};
+
+/// A session that has been accepted.
+#[derive(Debug)]
+pub(super) struct Session {
+    socket: Socket,
+    settings: Settings,
+}
+
+impl Session {
+    pub(super) fn open(socket: Socket, settings: Settings) -> Result<Session> {
+        let mut session = Session { socket, settings };
+        session.ask(
+            "joining",
+            "cmd=init pmi_version=1 pmi_subversion=1",
+            "response_to_init",
+        )?;
+        Ok(session)
+    }
+
+    fn ask(&mut self, step: &'static str, question: &str, answer: &str) -> Result<Fields> {
+        self.socket.send(step, format!("{question}\n").as_bytes())?;
+        let line = self.socket.line(step)?;
+        Fields::of_line(&line).expect(self.socket.interface, step, answer)
+    }
+
+    fn value(&mut self, step: &'static str, fields: &Fields, name: &str) -> Result<String> {
+        let found = fields.get(name).filter(|value| !value.is_empty());
+        found.map(str::to_owned).ok_or_else(|| {
+            let what = format!("the answer has no {name}");
+            unexpected(self.socket.interface, step, what)
+        })
+    }
+}
+
+impl Manager for Session {
+    fn place(&self) -> Place {
+        place(&self.settings)
+    }
+
+    fn name(&self) -> &'static str {
+        self.socket.interface
+    }
+
+    fn meet(mut self: Box<Self>, published: Option<&str>) -> Result<String> {
+        let step = "finding the job's key-value space";
+        let answer = self.ask(step, "cmd=get_my_kvsname", "my_kvsname")?;
+        let space = self.value(step, &answer, "kvsname")?;
+        if let Some(value) = published {
+            let question = format!("cmd=put kvsname={space} key={KEY} value={value}");
+            self.ask("publishing the rendezvous", &question, "put_result")?;
+        }
+        self.ask("waiting for the other PEs", "cmd=barrier_in", "barrier_out")?;
+        let step = "looking up the rendezvous";
+        let question = format!("cmd=get kvsname={space} key={KEY}");
+        let answer = self.ask(step, &question, "get_result")?;
+        let value = self.value(step, &answer, "value")?;
+        self.ask("finalizing", "cmd=finalize", "finalize_ack")?;
+        Ok(value)
+    }
+}

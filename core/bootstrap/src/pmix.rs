@@ -1,0 +1,162 @@
+//! PMIx: `libpmix`, loaded when the environment asks for it.
+//!
+//! Open MPI's `mpirun`, PRRTE's `prterun` and Slurm's `srun --mpi=pmix` serve it. The library's
+//! calls wait as long as they like, so that they run on a thread of their own, which is given up
+//! at the deadline.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Instant;
+
+use crate::environment::meeting::{Manager, Place};
+use crate::error::io;
+use crate::{Error, Result};
+
+mod library;
+
+use library::{Client, Failure, Library};
+
+pub(crate) const NAME: &str = "PMIx";
+
+/// The key under which rank 0 publishes.
+const KEY: &std::ffi::CStr = c"oxshmem-rendezvous";
+
+/// A session with the library on its thread.
+#[derive(Debug)]
+struct Session {
+    place: Place,
+    publish: Sender<Option<String>>,
+    answers: Receiver<Answer>,
+    begun: Instant,
+    end: Instant,
+}
+
+/// What the thread tells. Steps are told before they begin, so that one that never ends has a name.
+#[derive(Debug)]
+enum Answer {
+    Step(&'static str),
+    Place(Place),
+    Value(String),
+    Failed(Error),
+}
+
+/// Begins a session; every wait in it ends at `end`.
+pub(crate) fn open(end: Instant) -> Result<Box<dyn Manager>> {
+    let (publish, published) = channel();
+    let (tell, answers) = channel();
+    std::thread::Builder::new()
+        .name("oxshmem-pmix".into())
+        .spawn(move || {
+            if let Err(error) = serve(&tell, &published) {
+                // Whoever asked may have given up.
+                let _ = tell.send(Answer::Failed(error));
+            }
+        })
+        .map_err(io("starting the thread that speaks PMIx"))?;
+    let mut session = Session {
+        place: Place { rank: 0, size: 0 },
+        publish,
+        answers,
+        begun: Instant::now(),
+        end,
+    };
+    loop {
+        if let Answer::Place(place) = session.next("loading libpmix")? {
+            session.place = place;
+            return Ok(Box::new(session));
+        }
+    }
+}
+
+impl Session {
+    /// The next answer that is no step.
+    fn next(&self, mut step: &'static str) -> Result<Answer> {
+        loop {
+            let left = self.end.saturating_duration_since(Instant::now());
+            match self.answers.recv_timeout(left) {
+                Ok(Answer::Step(next)) => step = next,
+                Ok(Answer::Failed(error)) => return Err(error),
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(Error::ProcessManager {
+                        interface: NAME,
+                        step,
+                        why: format!("no answer within {:.1?}", self.begun.elapsed()),
+                        hint: "see whether every PE runs and initializes oxshmem; \
+                               OXSHMEM_BOOTSTRAP_TIMEOUT sets how long to wait",
+                    });
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(failed(step)(Failure::new(
+                        "the thread that speaks it has died",
+                    )));
+                }
+            }
+        }
+    }
+}
+
+impl Manager for Session {
+    fn place(&self) -> Place {
+        self.place
+    }
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn meet(self: Box<Self>, published: Option<&str>) -> Result<String> {
+        // If the thread is gone, the next answer says why.
+        let _ = self.publish.send(published.map(str::to_owned));
+        loop {
+            if let Answer::Value(value) = self.next("publishing the rendezvous")? {
+                return Ok(value);
+            }
+        }
+    }
+}
+
+/// The session, on the thread.
+fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<()> {
+    let begin = |step: &'static str| {
+        // Nobody may be listening any more; the calls still end in their own time.
+        let _ = tell.send(Answer::Step(step));
+        step
+    };
+    let library = Library::load().map_err(failed(begin("loading libpmix")))?;
+    let step = begin("joining");
+    let client = Client::init(library).map_err(failed(step))?;
+    let place = Place {
+        rank: client.rank(),
+        size: client.job_size().map_err(failed(step))?,
+    };
+    let _ = tell.send(Answer::Place(place));
+    // The session was dropped without a meeting: the client's end finalizes.
+    let Ok(published) = published.recv() else {
+        return Ok(());
+    };
+    if let Some(value) = published {
+        let step = begin("publishing the rendezvous");
+        let value = std::ffi::CString::new(value)
+            .map_err(|_| failed(step)(Failure::new("the value has a zero byte")))?;
+        client.put(KEY, &value).map_err(failed(step))?;
+    }
+    client
+        .fence()
+        .map_err(failed(begin("waiting for the other PEs")))?;
+    let step = begin("looking up the rendezvous");
+    let value = client.get(0, KEY).map_err(failed(step))?;
+    client.finalize().map_err(failed(begin("finalizing")))?;
+    let _ = tell.send(Answer::Value(value));
+    Ok(())
+}
+
+fn failed(step: &'static str) -> impl FnOnce(Failure) -> Error {
+    move |failure| Error::ProcessManager {
+        interface: NAME,
+        step,
+        why: failure.to_string(),
+        hint: "PMIX_NAMESPACE and PMIX_RANK are set by mpirun or srun --mpi=pmix: see its output, \
+               install libpmix.so.2 (Debian: libpmix2) where this PE runs, or set \
+               OXSHMEM_BOOTSTRAP to another way to meet",
+    }
+}
