@@ -10,7 +10,7 @@ use crate::job_key::JobKey;
 use crate::protocol::{Hello, MAX_PES};
 use crate::{Bootstrap, Error, Result, Single, TcpBootstrap, pmi, pmix};
 
-mod addresses;
+pub(crate) mod addresses;
 pub(crate) mod meeting;
 mod way;
 

@@ -1,10 +1,15 @@
-//! Starting a job's PEs on this host and seeing them through.
+//! Starting a job's PEs, on this host or on several, and seeing them through.
 //!
-//! The PEs are one process group, led by a tiny guardian process that kills the group when the
-//! launcher is gone, however it went. The launcher hosts the rendezvous, passes input and signals
-//! on, assembles output by whole lines, and ends the job when a PE fails.
+//! A host's PEs are one process group, led by a tiny guardian process that kills the group when the
+//! process that started them is gone, however it went. The launcher hosts the rendezvous, passes
+//! input and signals on, assembles output by whole lines, and ends the job when a PE fails.
+//!
+//! On other hosts an agent, started by ssh or the like, does the launcher's part there: it starts
+//! that host's PEs, passes on what they write and how they end, and does as the launcher tells it.
+//! It ends them when it hears no more of the launcher.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -16,15 +21,28 @@ use crate::job_key::JobKey;
 use crate::protocol::MAX_PES;
 use crate::{Error, Result};
 
+mod addresses;
+mod agent;
+mod crew;
 mod guardian;
+mod hosts;
 mod input;
 mod lines;
+mod link;
+mod local;
 mod pe;
+mod pipe;
+mod remote;
 mod signals;
 mod sink;
 mod supervisor;
+mod watch;
+mod wire;
 
-/// A job to start on this host.
+pub use agent::{CpuSets, serve as serve_agent};
+pub use hosts::{HUB_ADDRESS, Host, Hosts, RSH};
+
+/// A job to start.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Launch {
@@ -42,6 +60,9 @@ pub struct Launch {
     pub cpu_sets: Vec<Vec<usize>>,
     /// Variables to set for the PEs, beside those that they inherit and the launcher's own.
     pub env: Vec<(OsString, OsString)>,
+    /// The hosts to start the PEs on; all run on this one if there are none. Other hosts choose
+    /// their CPUs themselves, by [`Hosts::bind`]: `cpu_sets` is for this host.
+    pub hosts: Option<Hosts>,
 }
 
 /// How one process ended.
@@ -66,6 +87,13 @@ pub enum Ending {
         /// How it ended.
         how: How,
     },
+    /// PEs could not be started on a host, or it went out of reach.
+    HostFailed {
+        /// The host, as it was given.
+        host: String,
+        /// 126 where the program cannot be executed there, 127 where it is not found, else 125.
+        status: i32,
+    },
     /// A PE ended the job.
     Aborted(AbortNotice),
     /// It ran for longer than it was given.
@@ -87,7 +115,7 @@ pub enum Ending {
 #[non_exhaustive]
 pub struct Outcome {
     /// The status that the launching program exits with: 0, or the first failing PE's (128 + its
-    /// signal), the abort's (or 1 where its low byte, which is all that a process can have, is 0 and it is not), 124
+    /// signal), a failed host's (125 to 127), the abort's (or 1 where its low byte, which is all that a process can have, is 0 and it is not), 124
     /// after a timeout, 128 + the signal that ended the launcher, 141 (as by SIGPIPE) when nobody
     /// reads the output, or 1 when it cannot be written.
     pub status: i32,
@@ -106,6 +134,7 @@ impl Launch {
             tag_output: false,
             cpu_sets: Vec::new(),
             env: Vec::new(),
+            hosts: None,
         }
     }
 
@@ -125,15 +154,56 @@ impl Launch {
             return Err(Error::Launch { what });
         }
         let key = JobKey::random()?;
-        let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         raise_descriptor_limit();
+        let Some(hosts) = &self.hosts else {
+            return self.run_here(key);
+        };
+        hosts.check(self.pes)?;
+        let listener = hosts.listen()?;
+        let signals = signals::Caught::begin()?;
+        let crew = remote::Remote::start(self, hosts, listener.address().port(), &key)?;
+        let hub = listener.serve(self.pes, key)?;
+        supervisor::Supervisor::new(self, Box::new(crew), hub, signals).run(Vec::new())
+    }
+
+    fn run_here(&self, key: JobKey) -> Result<Outcome> {
+        let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let listener = HubListener::bind(local, "is the loopback interface up?")?;
         let signals = signals::Caught::begin()?;
-        let guardian = guardian::Guardian::start()?;
-        let pes = pe::start_all(self, guardian.group(), listener.address(), &key)?;
+        // A terminal is read by its foreground group only, and that is the launcher's.
+        let input = match std::io::stdin().is_terminal() {
+            true => pe::Input::Piped,
+            false => pe::Input::Inherited,
+        };
+        let crew = local::Local::start(&pe::Plan {
+            program: &self.program,
+            args: &self.args,
+            env: &self.env,
+            first: (0, 0),
+            count: self.pes,
+            size: self.pes,
+            cpu_sets: &self.cpu_sets,
+            rendezvous: &listener.address().to_string(),
+            key: &key,
+            input,
+        })?
+        .with_terminal();
+        let started = |(rank, pid)| crew::Event::Started { rank, pid };
+        let heard = crew.pids().map(started).collect();
         // Only now is there a second thread: forking is simplest with one.
         let hub = listener.serve(self.pes, key)?;
-        supervisor::Supervisor::new(self, pes, guardian, hub, signals)?.run()
+        supervisor::Supervisor::new(self, Box::new(crew), hub, signals).run(heard)
+    }
+
+    /// The name of the host that a PE is to run on, where that is not just this one.
+    fn host_of(&self, rank: u32) -> Option<&str> {
+        let mut first = 0;
+        let mut hosts = self.hosts.as_ref()?.list.iter();
+        let host = hosts.find(|host| {
+            let after = first + host.pes;
+            rank < std::mem::replace(&mut first, after) + host.pes
+        })?;
+        Some(&host.name)
     }
 }
 
@@ -217,6 +287,7 @@ impl Ending {
         match self {
             Ending::Success => 0,
             Ending::Failed { how, .. } => how.status(),
+            Ending::HostFailed { status, .. } => *status,
             Ending::Aborted(notice) => process_status(notice.status),
             Ending::TimedOut { .. } => 124,
             Ending::Signalled(signal) => 128 + signal,

@@ -31,7 +31,9 @@ pub use error::{Error, Result};
 pub use hub::AbortNotice;
 pub use in_process::InProcess;
 pub use job_key::JobKey;
-pub use launch::{Ending, How, Launch, Outcome, self_with};
+pub use launch::{
+    CpuSets, Ending, HUB_ADDRESS, Host, Hosts, How, Launch, Outcome, RSH, self_with, serve_agent,
+};
 pub use protocol::{MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
 pub use single::Single;
 

@@ -22,6 +22,10 @@ pub(crate) const MAX_BODY: usize = MAX_GATHERED_BYTES + (4 << 20);
 /// Most PEs in a job: bounds what a hello can make the rendezvous store.
 pub(crate) const MAX_PES: u32 = 1 << 16;
 
+/// The rank of one that joins no job and only watches over it: a host's agent, which finds out so
+/// where the rendezvous is, and later that it is gone.
+pub(crate) const WATCHER: u32 = u32::MAX;
+
 const MAGIC: [u8; 8] = *b"\x89OXSHMEM";
 const VERSION: u32 = 1;
 /// Bytes of a hello.

@@ -10,7 +10,7 @@ const INWARD: [&str; 9] = [
 /// This host's addresses, likeliest first: that of the way out, then the others, those of bridges
 /// to containers late, and loopback, for PEs of this host, last. No link-local ones: they mean
 /// nothing without the other host's interface.
-pub(super) fn of_this_host() -> Vec<IpAddr> {
+pub(crate) fn of_this_host() -> Vec<IpAddr> {
     let outward = [
         way_out(
             Ipv4Addr::UNSPECIFIED.into(),

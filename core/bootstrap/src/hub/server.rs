@@ -1,7 +1,7 @@
 //! The rendezvous' thread: waits for all connections at once and answers each.
 
 use std::io::ErrorKind;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::stranger::{Identity, Stranger};
 use super::{AbortNotice, Shared};
 use crate::fault::Fault;
 use crate::job_key::JobKey;
-use crate::protocol::{Frame, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
+use crate::protocol::{Frame, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES, WATCHER};
 use crate::report;
 use crate::rounds::{Rounds, Step};
 
@@ -33,6 +33,8 @@ pub(super) struct Server {
     key: JobKey,
     members: Vec<Member>,
     strangers: Vec<Stranger>,
+    /// Held open until the end, which is all they are for.
+    watchers: Vec<TcpStream>,
     rounds: Rounds,
     accept_after: Option<Instant>,
     /// Whether the user has been told that connections cannot be accepted.
@@ -62,6 +64,7 @@ impl Server {
             key,
             members: (0..size).map(|_| Member::absent()).collect(),
             strangers: Vec::new(),
+            watchers: Vec::new(),
             rounds: Rounds::new(size),
             accept_after: None,
             told_of_accept: false,
@@ -234,6 +237,9 @@ impl Server {
         match identity {
             Identity::Unknown | Identity::Nobody => {}
             Identity::Refused(why) => stranger.refuse(why),
+            Identity::Pe(hello) if hello.rank == WATCHER && hello.key.matches(&self.key) => {
+                self.watchers.extend(stranger.welcome());
+            }
             Identity::Pe(hello) => match self.objection(&hello) {
                 Some(why) => stranger.refuse(why),
                 None => {

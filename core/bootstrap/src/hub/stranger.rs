@@ -77,6 +77,13 @@ impl Stranger {
         }
     }
 
+    /// Lets one in that will say no more.
+    pub(super) fn welcome(mut self) -> Option<TcpStream> {
+        // A new connection's send buffer holds this; if not, the other end is in worse trouble.
+        self.stream.write_all(&Frame::Welcome.encode()).ok()?;
+        Some(self.stream)
+    }
+
     /// Says why it may not join, and hangs up.
     pub(super) fn refuse(mut self, why: String) {
         let peer = self

@@ -6,6 +6,7 @@ use std::process::ChildStdin;
 use rustix::io::Errno;
 
 /// Input on its way from the launcher's terminal to PE 0's pipe.
+#[derive(Debug)]
 pub(super) struct Pump {
     pipe: ChildStdin,
     waiting: Vec<u8>,
@@ -26,7 +27,7 @@ impl Pump {
         if !self.waiting.is_empty() {
             return Some((self.pipe.as_fd(), true));
         }
-        in_foreground().then(|| (terminal(), false))
+        in_foreground().then(|| (own_input(), false))
     }
 
     /// Goes on after that descriptor became ready; false at the end of the input, or when PE 0
@@ -43,7 +44,7 @@ impl Pump {
             };
         }
         let mut bytes = [0; 4096];
-        match rustix::io::read(terminal(), &mut bytes) {
+        match rustix::io::read(own_input(), &mut bytes) {
             Ok(0) => false,
             Ok(count) => {
                 self.waiting.extend_from_slice(&bytes[..count]);
@@ -55,12 +56,12 @@ impl Pump {
     }
 }
 
-fn terminal() -> BorrowedFd<'static> {
+pub(super) fn own_input() -> BorrowedFd<'static> {
     // SAFETY: standard input is open as long as the process runs: nothing here closes it.
     unsafe { BorrowedFd::borrow_raw(libc::STDIN_FILENO) }
 }
 
-fn in_foreground() -> bool {
+pub(super) fn in_foreground() -> bool {
     // SAFETY: both only ask, and take no memory.
     unsafe { libc::tcgetpgrp(libc::STDIN_FILENO) == libc::getpgrp() }
 }

@@ -1,15 +1,15 @@
 //! Starting PEs as processes.
 
-use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::lines::Lines;
-use super::{How, Launch};
+use super::How;
+use super::hosts::{HUB_ADDRESS, RSH};
+use super::pipe::Pipe;
 use crate::environment::{JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, SIZE};
 use crate::error::io;
 use crate::job_key::JobKey;
@@ -19,8 +19,8 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(super) struct Pe {
     pub(super) rank: u32,
-    pub(super) stdout: Lines,
-    pub(super) stderr: Lines,
+    pub(super) stdout: Pipe,
+    pub(super) stderr: Pipe,
     /// A pipe to its input, where that is not inherited.
     pub(super) stdin: Option<ChildStdin>,
     /// Readable when the process has ended.
@@ -66,35 +66,63 @@ impl Drop for Pe {
     }
 }
 
-/// Starts all PEs of a job in process group `group`.
-pub(super) fn start_all(
-    launch: &Launch,
-    group: Pid,
-    rendezvous: SocketAddr,
-    key: &JobKey,
-) -> Result<Vec<Pe>> {
+/// Which PEs to start on this host, and as what.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) program: &'a OsString,
+    pub(super) args: &'a [OsString],
+    pub(super) env: &'a [(OsString, OsString)],
+    /// The first PE's rank, and its number among the host's PEs.
+    pub(super) first: (u32, u32),
+    /// How many to start.
+    pub(super) count: u32,
+    /// How many the job has.
+    pub(super) size: u32,
+    /// The CPUs of each in turn; all if there are none.
+    pub(super) cpu_sets: &'a [Vec<usize>],
+    /// The rendezvous, as host:port.
+    pub(super) rendezvous: &'a str,
+    pub(super) key: &'a JobKey,
+    /// Rank 0's input.
+    pub(super) input: Input,
+}
+
+/// Where rank 0 reads from; the others have no input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// This process's own input.
+    Inherited,
+    /// A pipe.
+    Piped,
+}
+
+/// Starts PEs in process group `group`.
+pub(super) fn start_all(plan: &Plan<'_>, group: Pid) -> Result<Vec<Pe>> {
     let mut pes = Vec::new();
-    for rank in 0..launch.pes {
-        let mut command = Command::new(&launch.program);
+    for index in 0..plan.count {
+        let (rank, local_rank) = (plan.first.0 + index, plan.first.1 + index);
+        let mut command = Command::new(plan.program);
         command
-            .args(&launch.args)
-            .envs(launch.env.iter().map(|(name, value)| (name, value)))
+            .args(plan.args)
+            .envs(plan.env.iter().map(|(name, value)| (name, value)))
             .env(RANK, rank.to_string())
-            .env(LOCAL_RANK, rank.to_string())
-            .env(SIZE, launch.pes.to_string())
-            .env(RENDEZVOUS, rendezvous.to_string())
-            .env(JOB_KEY, key.to_hex())
+            .env(LOCAL_RANK, local_rank.to_string())
+            .env(SIZE, plan.size.to_string())
+            .env(RENDEZVOUS, plan.rendezvous)
+            .env(JOB_KEY, plan.key.to_hex())
+            // The launcher's own.
+            .env_remove(RSH)
+            .env_remove(HUB_ADDRESS)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .stdin(match rank {
-                // A terminal is read by its foreground group only, and that is the launcher's.
-                0 if std::io::stdin().is_terminal() => Stdio::piped(),
-                0 => Stdio::inherit(),
+            .stdin(match (rank, plan.input) {
+                (0, Input::Piped) => Stdio::piped(),
+                (0, Input::Inherited) => Stdio::inherit(),
                 _ => Stdio::null(),
             });
-        let set = (rank as usize).checked_rem(launch.cpu_sets.len());
+        let set = (index as usize).checked_rem(plan.cpu_sets.len());
         let mask = set
-            .and_then(|set| launch.cpu_sets.get(set))
+            .and_then(|set| plan.cpu_sets.get(set))
             .map(|cpus| mask(cpus));
         let launcher = rustix::process::getpid();
         let prepare = move || prepare(group, launcher, mask.as_deref());
@@ -102,7 +130,7 @@ pub(super) fn start_all(
         // allocate, lock or panic, as a child between fork and exec may not.
         unsafe { command.pre_exec(prepare) };
         let child = command.spawn().map_err(|source| {
-            let program = launch.program.clone();
+            let program = plan.program.clone();
             Error::Program {
                 program,
                 rank,
@@ -127,8 +155,8 @@ fn watch(mut child: Child, rank: u32) -> Result<Pe> {
             return Err(io("watching a PE's process (this needs Linux 5.3)")(error));
         }
     };
-    let stdout = Lines::new(rank, child.stdout.take().map(OwnedFd::from));
-    let stderr = Lines::new(rank, child.stderr.take().map(OwnedFd::from));
+    let stdout = Pipe::new(rank, child.stdout.take().map(OwnedFd::from));
+    let stderr = Pipe::new(rank, child.stderr.take().map(OwnedFd::from));
     let stdin = child.stdin.take();
     let pe = Pe {
         rank,
@@ -163,7 +191,7 @@ fn mask(cpus: &[usize]) -> Vec<u64> {
 }
 
 /// What a PE does between fork and exec. Async-signal-safe.
-fn prepare(group: Pid, launcher: Pid, mask: Option<&[u64]>) -> std::io::Result<()> {
+pub(super) fn prepare(group: Pid, launcher: Pid, mask: Option<&[u64]>) -> std::io::Result<()> {
     rustix::process::setpgid(None, Some(group))?;
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // If the launcher died before that call, nothing will tell.

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
-use super::guardian::Guardian;
-use super::input::Pump;
-use super::pe::Pe;
+use super::crew::{Crew, Event, Stream, Watched};
+use super::lines::Lines;
 use super::signals::Caught;
 use super::sink::Sink;
 use super::{Ending, How, Launch, Outcome};
@@ -20,22 +19,27 @@ use crate::hub::Hub;
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the end of a process is waited for whose connection ended before another PE failed.
 const SUSPENSE: Duration = Duration::from_millis(100);
+/// The same where PEs run on other hosts, whose word takes longer.
+const SUSPENSE_FAR: Duration = Duration::from_secs(1);
 /// Between the polite request to end and the kill, when the launcher itself was asked to end.
 const GRACE_AFTER_TERM: Duration = Duration::from_secs(3);
+/// How long word of killed processes is waited for.
+const GRACE_AFTER_KILL: Duration = Duration::from_secs(5);
 
 pub(super) struct Supervisor {
-    // Dropped in this order: PEs first, then what is left of their group, then the rendezvous.
-    pes: Vec<Pe>,
-    guardian: Guardian,
+    // Dropped in this order: processes first, then the rendezvous.
+    crew: Box<dyn Crew>,
+    members: Vec<Member>,
     hub: Hub,
     signals: Caught,
     stdout: Sink,
     stderr: Sink,
-    input: Option<Pump>,
-    scratch: Vec<u8>,
     timeout: Option<(Instant, Duration)>,
+    suspense: Duration,
     /// When those that still run are killed.
     kill_at: Option<Instant>,
+    /// When those that were killed are waited for no more.
+    abandon_at: Option<Instant>,
     /// A PE has failed, but another's connection ended before: when that one is waited for no more.
     judge_at: Option<Instant>,
     /// The last signal that told the launcher to end, and how many such came.
@@ -44,57 +48,77 @@ pub(super) struct Supervisor {
     ending: Option<Ending>,
 }
 
+/// What is known of a PE.
+struct Member {
+    rank: u32,
+    pid: Option<u32>,
+    /// Its host's name, where that is not this host.
+    host: Option<String>,
+    ended: Option<How>,
+    stdout: Lines,
+    stderr: Lines,
+}
+
 /// What `poll` watched.
 #[derive(Clone, Copy)]
 enum Source {
     Hub,
     Signals,
-    Input,
-    End(usize),
-    Stdout(usize),
-    Stderr(usize),
+    Crew(usize, Option<Stream>),
     Sink,
 }
 
 impl Supervisor {
     pub(super) fn new(
         launch: &Launch,
-        mut pes: Vec<Pe>,
-        guardian: Guardian,
+        crew: Box<dyn Crew>,
         hub: Hub,
         signals: Caught,
-    ) -> Result<Supervisor> {
+    ) -> Supervisor {
         let now = Instant::now();
         let timeout = launch
             .timeout
             .and_then(|limit| Some((now.checked_add(limit)?, limit)));
-        let input = pes
-            .first_mut()
-            .and_then(|pe| pe.stdin.take())
-            .map(Pump::new);
-        Ok(Supervisor {
-            pes,
-            guardian,
+        let member = |rank| Member {
+            rank,
+            pid: None,
+            host: launch.host_of(rank).map(str::to_owned),
+            ended: None,
+            stdout: Lines::new(rank),
+            stderr: Lines::new(rank),
+        };
+        Supervisor {
+            crew,
+            members: (0..launch.pes).map(member).collect(),
             hub,
             signals,
             stdout: Sink::new(standard(libc::STDOUT_FILENO), launch.tag_output),
             stderr: Sink::new(standard(libc::STDERR_FILENO), launch.tag_output),
-            input,
-            scratch: vec![0; 64 << 10],
             timeout,
+            suspense: match launch.hosts {
+                Some(_) => SUSPENSE_FAR,
+                None => SUSPENSE,
+            },
             kill_at: None,
+            abandon_at: None,
             judge_at: None,
             told_to_end: None,
             requests: 0,
             ending: None,
-        })
+        }
     }
 
-    pub(super) fn run(mut self) -> Result<Outcome> {
-        while self.pes.iter().any(|pe| pe.ended.is_none()) {
-            let due = [self.timeout.map(|(at, _)| at), self.kill_at, self.judge_at];
-            let due = due.into_iter().flatten().min();
-            self.step(due, true)?;
+    /// Sees the job through, of which `heard` is known already.
+    pub(super) fn run(mut self, heard: Vec<Event>) -> Result<Outcome> {
+        self.hear(heard);
+        while self.runs() {
+            let due = [
+                self.timeout.map(|(at, _)| at),
+                self.kill_at,
+                self.abandon_at,
+                self.judge_at,
+            ];
+            self.step(due.into_iter().flatten().min())?;
             self.check_times();
         }
         self.drain()?;
@@ -105,43 +129,37 @@ impl Supervisor {
         })
     }
 
+    /// Whether a PE has not ended.
+    fn runs(&self) -> bool {
+        self.members.iter().any(|member| member.ended.is_none())
+    }
+
     /// Waits for something to happen, at most until `due`, and acts on it.
-    fn step(&mut self, due: Option<Instant>, running: bool) -> Result<()> {
-        let ready = self.wait(due, running)?;
+    fn step(&mut self, due: Option<Instant>) -> Result<()> {
+        if !self.stdout.is_full() && !self.stderr.is_full() {
+            self.crew.go_on();
+        }
+        let due = due.into_iter().chain(self.crew.due()).min();
+        let ready = self.wait(due)?;
+        let mut heard = Vec::new();
         let mut some_ended = false;
         for source in ready {
             match source {
                 Source::Hub => self.check_abort(),
                 Source::Signals => self.heed_signals()?,
-                Source::Input => {
-                    if !self.input.as_mut().is_some_and(Pump::step) {
-                        self.input = None;
-                    }
-                }
-                Source::End(index) => {
-                    if let Some(pe) = self.pes.get_mut(index)
-                        && pe.reap()?
-                    {
-                        self.hub.process_ended(pe.rank);
-                        some_ended = true;
-                    }
-                }
-                Source::Stdout(index) => {
-                    if let Some(pe) = self.pes.get_mut(index)
-                        && !self.stdout.is_full()
-                    {
-                        pe.stdout.read(&mut self.scratch, &mut self.stdout);
-                    }
-                }
-                Source::Stderr(index) => {
-                    if let Some(pe) = self.pes.get_mut(index)
-                        && !self.stderr.is_full()
-                    {
-                        pe.stderr.read(&mut self.scratch, &mut self.stderr);
+                Source::Crew(token, brings) => {
+                    if brings.is_none_or(|stream| !self.is_full(stream)) {
+                        self.crew.act(token, &mut heard)?;
+                        some_ended |= self.hear(std::mem::take(&mut heard));
                     }
                 }
                 Source::Sink => {}
             }
+        }
+        let now = Instant::now();
+        if self.crew.due().is_some_and(|due| due <= now) {
+            self.crew.expire(now, &mut heard);
+            some_ended |= self.hear(heard);
         }
         if some_ended {
             self.check_ends();
@@ -152,17 +170,19 @@ impl Supervisor {
         Ok(())
     }
 
-    fn wait(&self, due: Option<Instant>, running: bool) -> Result<Vec<Source>> {
+    fn is_full(&self, stream: Stream) -> bool {
+        match stream {
+            Stream::Out => self.stdout.is_full(),
+            Stream::Err => self.stderr.is_full(),
+        }
+    }
+
+    fn wait(&self, due: Option<Instant>) -> Result<Vec<Source>> {
         let mut sources = vec![Source::Hub, Source::Signals];
         let mut waits = vec![
             PollFd::new(self.hub.attention(), PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
         ];
-        if let Some((descriptor, write)) = self.input.as_ref().and_then(Pump::wants) {
-            sources.push(Source::Input);
-            let events = if write { PollFlags::OUT } else { PollFlags::IN };
-            waits.push(PollFd::from_borrowed_fd(descriptor, events));
-        }
         for sink in [&self.stdout, &self.stderr]
             .into_iter()
             .filter(|sink| !sink.is_empty())
@@ -170,18 +190,17 @@ impl Supervisor {
             sources.push(Source::Sink);
             waits.push(PollFd::from_borrowed_fd(sink.stream(), PollFlags::OUT));
         }
-        for (index, pe) in self.pes.iter().enumerate() {
-            if running && pe.ended.is_none() {
-                sources.push(Source::End(index));
-                waits.push(PollFd::new(&pe.pidfd, PollFlags::IN));
-            }
-            if let Some(pipe) = pe.stdout.descriptor().filter(|_| !self.stdout.is_full()) {
-                sources.push(Source::Stdout(index));
-                waits.push(PollFd::from_borrowed_fd(pipe, PollFlags::IN));
-            }
-            if let Some(pipe) = pe.stderr.descriptor().filter(|_| !self.stderr.is_full()) {
-                sources.push(Source::Stderr(index));
-                waits.push(PollFd::from_borrowed_fd(pipe, PollFlags::IN));
+        let mut watched = Vec::new();
+        self.crew.watch(&mut watched);
+        for Watched {
+            token,
+            brings,
+            wait,
+        } in watched
+        {
+            if brings.is_none_or(|stream| !self.is_full(stream)) {
+                sources.push(Source::Crew(token, brings));
+                waits.push(wait);
             }
         }
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -197,22 +216,80 @@ impl Supervisor {
         Ok(ready.map(|(source, _)| source).collect())
     }
 
+    /// Takes the crew's news; true if a PE has ended.
+    fn hear(&mut self, heard: Vec<Event>) -> bool {
+        let mut some_ended = false;
+        for event in heard {
+            match event {
+                Event::Started { rank, pid } => {
+                    if let Some(member) = self.members.get_mut(rank as usize) {
+                        member.pid = Some(pid);
+                    }
+                }
+                Event::Output {
+                    rank,
+                    stream,
+                    bytes,
+                } => {
+                    if let Some((lines, sink)) = self.output(rank, stream) {
+                        lines.take(&bytes, sink);
+                    }
+                }
+                Event::OutputEnd { rank, stream } => {
+                    if let Some((lines, sink)) = self.output(rank, stream) {
+                        lines.finish(sink);
+                    }
+                }
+                Event::Ended { rank, how } => {
+                    let member = self.members.get_mut(rank as usize);
+                    if let Some(member) = member.filter(|member| member.ended.is_none()) {
+                        member.ended = Some(how);
+                        self.hub.process_ended(rank);
+                        some_ended = true;
+                    }
+                }
+                Event::Note(line) => self.stderr.say(&line),
+                Event::HostFailed { host, status, why } => self.lose_host(host, status, &why),
+            }
+        }
+        some_ended
+    }
+
+    /// Where a PE's output goes.
+    fn output(&mut self, rank: u32, stream: Stream) -> Option<(&mut Lines, &mut Sink)> {
+        let member = self.members.get_mut(rank as usize)?;
+        Some(match stream {
+            Stream::Out => (&mut member.stdout, &mut self.stdout),
+            Stream::Err => (&mut member.stderr, &mut self.stderr),
+        })
+    }
+
+    /// A host is out of reach: ends the job, unless it is ending.
+    fn lose_host(&mut self, host: String, status: i32, why: &str) {
+        self.check_abort();
+        let ending = match self.told_to_end {
+            Some(told) => Ending::Signalled(told.as_raw()),
+            None => Ending::HostFailed { host, status },
+        };
+        self.end(ending, Some(why));
+    }
+
     /// Begins the job's end: says why, and asks those that still run to end.
     fn end(&mut self, ending: Ending, why: Option<&str>) {
         if self.ending.is_some() {
             return;
         }
         if let Some(why) = why {
-            let others = self.pes.iter().any(|pe| pe.ended.is_none());
+            let others = self.runs();
             self.stderr.say(&format!(
                 "{why}{}",
                 if others { "; ending the other PEs" } else { "" }
             ));
         }
         self.ending = Some(ending);
-        self.guardian.signal(Signal::TERM);
+        self.crew.signal(Signal::TERM);
         // A stopped process acts on it only when it goes on.
-        self.guardian.signal(Signal::CONT);
+        self.crew.signal(Signal::CONT);
         let kill_at = Instant::now() + GRACE;
         self.kill_at = Some(self.kill_at.map_or(kill_at, |at| at.min(kill_at)));
     }
@@ -242,22 +319,27 @@ impl Supervisor {
             return;
         }
         let now = Instant::now();
-        if self.has_suspect() && *self.judge_at.get_or_insert(now + SUSPENSE) > now {
+        if self.has_suspect() && *self.judge_at.get_or_insert(now + self.suspense) > now {
             return;
         }
-        let pid = self
-            .pes
-            .iter()
-            .find(|pe| pe.rank == rank)
-            .map_or(0, Pe::pid);
-        let why = format!("PE {rank} (pid {pid}) {}", how.in_words());
+        let why = format!("{} {}", self.name(rank), how.in_words());
         self.end(Ending::Failed { rank, how }, Some(&why));
+    }
+
+    /// A PE and where to find it.
+    fn name(&self, rank: u32) -> String {
+        let member = self.members.get(rank as usize);
+        let pid = member.and_then(|member| member.pid).unwrap_or(0);
+        match member.and_then(|member| member.host.as_ref()) {
+            Some(host) => format!("PE {rank} (pid {pid} on {host})"),
+            None => format!("PE {rank} (pid {pid})"),
+        }
     }
 
     /// The PE that failed first, as far as that can be told now.
     fn first_failed(&self) -> Option<(u32, How)> {
         let lost = self.hub.lost();
-        let failed = |pe: &Pe| Some((pe.rank, pe.ended.filter(|how| !how.succeeded())?));
+        let failed = |pe: &Member| Some((pe.rank, pe.ended.filter(|how| !how.succeeded())?));
         let order = |(rank, how): &(u32, How)| {
             // The others may have failed because of the first whose connection ended.
             let place = lost.iter().position(|lost| lost == rank);
@@ -265,12 +347,12 @@ impl Supervisor {
             let exited = !matches!(how, How::Signal(_));
             (place.unwrap_or(usize::MAX), exited, *rank)
         };
-        self.pes.iter().filter_map(failed).min_by_key(order)
+        self.members.iter().filter_map(failed).min_by_key(order)
     }
 
     /// Whether the first PE whose connection ended, but for those that have ended well, still runs.
     fn has_suspect(&self) -> bool {
-        let pe = |rank: u32| self.pes.iter().find(|pe| pe.rank == rank);
+        let pe = |rank: u32| self.members.iter().find(|pe| pe.rank == rank);
         let lost = self.hub.lost();
         let mut ends = lost.into_iter().filter_map(pe).map(|pe| pe.ended);
         ends.find(|end| !end.is_some_and(How::succeeded)) == Some(None)
@@ -278,7 +360,7 @@ impl Supervisor {
 
     fn heed_signals(&mut self) -> Result<()> {
         while let Some(signal) = self.signals.next()? {
-            self.guardian.signal(signal);
+            self.crew.signal(signal);
             match signal {
                 Signal::INT | Signal::QUIT => {
                     self.told_to_end = Some(signal);
@@ -321,7 +403,7 @@ impl Supervisor {
         let now = Instant::now();
         if let Some((_, limit)) = self.timeout.filter(|(at, _)| *at <= now) {
             self.timeout = None;
-            let running = self.pes.iter().filter(|pe| pe.ended.is_none());
+            let running = self.members.iter().filter(|pe| pe.ended.is_none());
             let running: Vec<u32> = running.map(|pe| pe.rank).collect();
             if self.ending.is_none() && !running.is_empty() {
                 let who = ranks_in_words(&running).replace("rank", "PE");
@@ -337,47 +419,32 @@ impl Supervisor {
         }
         if self.kill_at.is_some_and(|at| at <= now) {
             self.kill_at = None;
-            self.guardian.signal(Signal::KILL);
-            self.pes.iter_mut().for_each(Pe::kill);
+            self.crew.kill();
+            self.abandon_at.get_or_insert(now + GRACE_AFTER_KILL);
+        }
+        if self.abandon_at.is_some_and(|at| at <= now) {
+            self.abandon_at = None;
+            let mut heard = Vec::new();
+            self.crew.abandon(&mut heard);
+            self.hear(heard);
         }
     }
 
     /// All PEs have ended: ends what they left running, and passes on what they said last.
     fn drain(&mut self) -> Result<()> {
-        self.guardian.signal(Signal::KILL);
-        self.input = None;
+        let mut heard = Vec::new();
+        self.crew.wind_up(&mut heard);
+        self.hear(heard);
         let requests = self.requests;
         // One that was to end does not wait long for a reader that has stopped.
         let is_late = matches!(self.ending, Some(Ending::TimedOut { .. }));
         let hurry = is_late || self.told_to_end.is_some();
         let give_up = hurry.then(|| Instant::now() + GRACE);
-        // What left the group, and still writes, is not heard.
-        for pe in &mut self.pes {
-            pe.stdout.end_with_what_came(&mut self.stdout);
-            pe.stderr.end_with_what_came(&mut self.stderr);
-        }
-        let mut finished = false;
-        while !(finished && self.stdout.is_empty() && self.stderr.is_empty()) {
+        while !(self.crew.is_wound_up() && self.stdout.is_empty() && self.stderr.is_empty()) {
             if self.requests > requests || give_up.is_some_and(|at| at <= Instant::now()) {
                 return Ok(());
             }
-            if self.stdout.is_full() || self.stderr.is_full() || finished {
-                self.step(give_up, false)?;
-                continue;
-            }
-            let mut more = false;
-            for pe in &mut self.pes {
-                more |= pe.stdout.read(&mut self.scratch, &mut self.stdout);
-                more |= pe.stderr.read(&mut self.scratch, &mut self.stderr);
-                if self.stdout.is_full() || self.stderr.is_full() {
-                    more = true;
-                    break;
-                }
-            }
-            finished = !more;
-            self.stdout.flush();
-            self.stderr.flush();
-            self.check_output();
+            self.step(give_up)?;
         }
         Ok(())
     }
@@ -398,7 +465,7 @@ fn explains(told: Signal, how: How) -> bool {
 }
 
 /// One of the process's standard streams.
-fn standard(descriptor: i32) -> BorrowedFd<'static> {
+pub(super) fn standard(descriptor: i32) -> BorrowedFd<'static> {
     // SAFETY: Rust opens the standard streams at start where they are closed, and nothing here
     // closes them.
     unsafe { BorrowedFd::borrow_raw(descriptor) }

@@ -1,0 +1,539 @@
+//! The bytes between the launcher and an agent, which flow through the agent's standard streams.
+//!
+//! The agent begins with a [greeting](greeting). Then both sides send frames: a length (u32, little
+//! endian, of the body), a kind (u8), the body. Remote shells may print text of their own before the
+//! greeting, and never after it.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use rustix::io::Errno;
+
+use super::How;
+use super::crew::Stream;
+use crate::job_key::JobKey;
+use crate::{Error, Result};
+
+const MAGIC: [u8; 8] = *b"\x89OXAGENT";
+const VERSION: u32 = 1;
+/// Bytes of a greeting.
+pub(super) const GREETING_BYTES: usize = 8 + 4;
+/// The longest body: a program's arguments and variables.
+const MAX_BODY: usize = 16 << 20;
+const HEADER_BYTES: usize = 5;
+/// Bytes of output that an agent sends before the launcher has taken them.
+pub(super) const WINDOW: usize = 256 << 10;
+
+/// What the launcher tells an agent. The end of the stream means: end everything.
+#[derive(Clone, Debug)]
+pub(super) enum Command {
+    /// Start these PEs. The first command, and the only such.
+    Start(Box<Start>),
+    /// Send all PEs this signal.
+    Signal(i32),
+    /// Kill all PEs.
+    Kill,
+    /// Input for rank 0; none at its end.
+    Input(Vec<u8>),
+    /// So many bytes of output have been passed on.
+    Taken(u32),
+}
+
+/// Which PEs an agent is to start.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    pub(super) first: u32,
+    pub(super) first_local: u32,
+    pub(super) count: u32,
+    pub(super) size: u32,
+    pub(super) key: JobKey,
+    /// Where the rendezvous may be reached, as host:port.
+    pub(super) candidates: Vec<String>,
+    /// Its port, where the agent may look for it elsewhere too.
+    pub(super) port: Option<u16>,
+    pub(super) bind: String,
+    pub(super) folder: OsString,
+    pub(super) program: OsString,
+    pub(super) args: Vec<OsString>,
+    pub(super) env: Vec<(OsString, OsString)>,
+}
+
+/// What an agent tells the launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// The PEs run, with these process numbers.
+    Started(Vec<u32>),
+    /// They do not, and the launcher is to end with this status.
+    Refused { status: i32, why: String },
+    /// Output of the host's `index`th PE.
+    Output {
+        index: u32,
+        stream: Stream,
+        bytes: Vec<u8>,
+    },
+    /// There will be no more of it.
+    OutputEnd { index: u32, stream: Stream },
+    /// That PE has ended.
+    Ended { index: u32, how: How },
+    /// The input has been taken; more is welcome.
+    InputTaken,
+    /// All is over, and the agent ends.
+    Done,
+}
+
+/// An agent's first bytes.
+pub(super) fn greeting() -> [u8; GREETING_BYTES] {
+    let mut bytes = [0; GREETING_BYTES];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..].copy_from_slice(&VERSION.to_le_bytes());
+    bytes
+}
+
+/// What an agent's stream begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// No whole greeting yet.
+    Pending,
+    /// A greeting, which ends here.
+    Greeted(usize),
+    /// One of another version.
+    Version(u32),
+}
+
+/// Looks for the greeting in what has come.
+pub(super) fn opening(bytes: &[u8]) -> Opening {
+    let Some(at) = bytes.windows(MAGIC.len()).position(|some| some == MAGIC) else {
+        return Opening::Pending;
+    };
+    let version = bytes.get(at + MAGIC.len()..).and_then(<[u8]>::first_chunk);
+    match version.map(|bytes| u32::from_le_bytes(*bytes)) {
+        None => Opening::Pending,
+        Some(VERSION) => Opening::Greeted(at + GREETING_BYTES),
+        Some(other) => Opening::Version(other),
+    }
+}
+
+/// Bytes on their way to the other side.
+#[derive(Debug, Default)]
+pub(super) struct Outbox(Vec<u8>);
+
+impl Outbox {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn push(&mut self, kind: u8, body: impl FnOnce(&mut Writer<'_>)) {
+        let start = self.0.len();
+        self.0.extend_from_slice(&[0, 0, 0, 0, kind]);
+        body(&mut Writer(&mut self.0));
+        let length = self.0.len() - start - HEADER_BYTES;
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        if let Some(header) = self.0.get_mut(start..start + 4) {
+            header.copy_from_slice(&length.to_le_bytes());
+        }
+    }
+
+    pub(super) fn command(&mut self, command: &Command) {
+        match command {
+            Command::Start(start) => self.push(1, |to| start.encode(to)),
+            Command::Signal(signal) => self.push(2, |to| to.i32(*signal)),
+            Command::Kill => self.push(3, |_| {}),
+            Command::Input(bytes) => self.push(4, |to| to.raw(bytes)),
+            Command::Taken(count) => self.push(5, |to| to.u32(*count)),
+        }
+    }
+
+    pub(super) fn report(&mut self, report: &Report) {
+        let code = |stream: &Stream| match stream {
+            Stream::Out => 1,
+            Stream::Err => 2,
+        };
+        match report {
+            Report::Started(pids) => self.push(1, |to| pids.iter().for_each(|pid| to.u32(*pid))),
+            Report::Refused { status, why } => self.push(2, |to| {
+                to.i32(*status);
+                to.raw(why.as_bytes());
+            }),
+            Report::Output {
+                index,
+                stream,
+                bytes,
+            } => self.push(3, |to| {
+                to.u32(*index);
+                to.u32(code(stream));
+                to.raw(bytes);
+            }),
+            Report::OutputEnd { index, stream } => self.push(4, |to| {
+                to.u32(*index);
+                to.u32(code(stream));
+            }),
+            Report::Ended { index, how } => self.push(5, |to| {
+                to.u32(*index);
+                let (kind, value) = match how {
+                    How::Exit(status) => (0, *status),
+                    How::Signal(signal) => (1, *signal),
+                };
+                to.u32(kind);
+                to.i32(value);
+            }),
+            Report::InputTaken => self.push(6, |_| {}),
+            Report::Done => self.push(7, |_| {}),
+        }
+    }
+
+    /// Writes what the stream takes without waiting.
+    pub(super) fn flush(&mut self, stream: impl AsFd) -> rustix::io::Result<()> {
+        let mut written = 0;
+        let end = loop {
+            let Some(rest) = self.0.get(written..).filter(|rest| !rest.is_empty()) else {
+                break Ok(());
+            };
+            match rustix::io::write(&stream, rest) {
+                Ok(count) => written += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.0.drain(..written);
+        end
+    }
+}
+
+/// Bytes that have come from the other side.
+#[derive(Debug, Default)]
+pub(super) struct Inbox(Vec<u8>);
+
+impl Inbox {
+    /// What has come and is not taken.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Drops the first bytes.
+    pub(super) fn skip(&mut self, count: usize) {
+        self.0.drain(..count.min(self.0.len()));
+    }
+
+    /// Reads what is there, up to a good deal; false at the end of the stream.
+    pub(super) fn fill(&mut self, stream: impl AsFd) -> rustix::io::Result<bool> {
+        let mut scratch = [0; 16 << 10];
+        for _ in 0..16 {
+            match rustix::io::read(&stream, &mut scratch) {
+                Ok(0) => return Ok(false),
+                Ok(count) => self.0.extend_from_slice(&scratch[..count]),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn next<T>(&mut self, decode: impl FnOnce(u8, Reader<'_>) -> Option<T>) -> Result<Option<T>> {
+        let Some((header, rest)) = self.0.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let [a, b, c, d, kind] = *header;
+        let length = u32::from_le_bytes([a, b, c, d]) as usize;
+        if length > MAX_BODY {
+            return Err(malformed(format!("a frame that announces {length} bytes")));
+        }
+        let Some(body) = rest.get(..length) else {
+            return Ok(None);
+        };
+        let frame = decode(kind, Reader(body));
+        let frame = frame.ok_or_else(|| malformed(format!("a damaged frame of kind {kind}")))?;
+        self.skip(HEADER_BYTES + length);
+        Ok(Some(frame))
+    }
+
+    /// The next whole command. After an error the stream is unusable.
+    pub(super) fn next_command(&mut self) -> Result<Option<Command>> {
+        self.next(|kind, mut from| {
+            let command = match kind {
+                1 => Command::Start(Box::new(Start::decode(&mut from)?)),
+                2 => Command::Signal(from.i32()?),
+                3 => Command::Kill,
+                4 => Command::Input(from.rest().to_vec()),
+                5 => Command::Taken(from.u32()?),
+                _ => return None,
+            };
+            from.0.is_empty().then_some(command)
+        })
+    }
+
+    /// The next whole report. After an error the stream is unusable.
+    pub(super) fn next_report(&mut self) -> Result<Option<Report>> {
+        self.next(|kind, mut from| {
+            let report = match kind {
+                1 => {
+                    let mut pids = Vec::new();
+                    while !from.0.is_empty() {
+                        pids.push(from.u32()?);
+                    }
+                    Report::Started(pids)
+                }
+                2 => Report::Refused {
+                    status: from.i32()?,
+                    why: String::from_utf8_lossy(from.rest()).into_owned(),
+                },
+                3 => Report::Output {
+                    index: from.u32()?,
+                    stream: from.stream()?,
+                    bytes: from.rest().to_vec(),
+                },
+                4 => Report::OutputEnd {
+                    index: from.u32()?,
+                    stream: from.stream()?,
+                },
+                5 => Report::Ended {
+                    index: from.u32()?,
+                    how: match (from.u32()?, from.i32()?) {
+                        (0, status) => How::Exit(status),
+                        (1, signal) => How::Signal(signal),
+                        _ => return None,
+                    },
+                },
+                6 => Report::InputTaken,
+                7 => Report::Done,
+                _ => return None,
+            };
+            from.0.is_empty().then_some(report)
+        })
+    }
+}
+
+fn malformed(what: String) -> Error {
+    Error::Protocol { what }
+}
+
+impl Start {
+    fn encode(&self, to: &mut Writer<'_>) {
+        for number in [self.first, self.first_local, self.count, self.size] {
+            to.u32(number);
+        }
+        to.raw(self.key.bytes());
+        to.u32(self.port.unwrap_or(0).into());
+        to.list(&self.candidates, |to, text| to.bytes(text.as_bytes()));
+        to.bytes(self.bind.as_bytes());
+        to.bytes(self.folder.as_bytes());
+        to.bytes(self.program.as_bytes());
+        to.list(&self.args, |to, arg| to.bytes(arg.as_bytes()));
+        to.list(&self.env, |to, (name, value)| {
+            to.bytes(name.as_bytes());
+            to.bytes(value.as_bytes());
+        });
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Option<Start> {
+        Some(Start {
+            first: from.u32()?,
+            first_local: from.u32()?,
+            count: from.u32()?,
+            size: from.u32()?,
+            key: JobKey::from_bytes(*from.take(JobKey::LENGTH)?.first_chunk()?),
+            port: Some(u16::try_from(from.u32()?).ok()?).filter(|port| *port != 0),
+            candidates: from.list(Reader::text)?,
+            bind: from.text()?,
+            folder: from.os()?,
+            program: from.os()?,
+            args: from.list(Reader::os)?,
+            env: from.list(|from| Some((from.os()?, from.os()?)))?,
+        })
+    }
+}
+
+struct Writer<'a>(&'a mut Vec<u8>);
+
+impl Writer<'_> {
+    fn raw(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.raw(&value.to_le_bytes());
+    }
+
+    fn i32(&mut self, value: i32) {
+        self.raw(&value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.raw(bytes);
+    }
+
+    fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
+        self.u32(u32::try_from(items.len()).unwrap_or(u32::MAX));
+        items.iter().for_each(|item| each(self, item));
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(*self.take(4)?.first_chunk()?))
+    }
+
+    fn i32(&mut self) -> Option<i32> {
+        Some(i32::from_le_bytes(*self.take(4)?.first_chunk()?))
+    }
+
+    fn stream(&mut self) -> Option<Stream> {
+        match self.u32()? {
+            1 => Some(Stream::Out),
+            2 => Some(Stream::Err),
+            _ => None,
+        }
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let count = self.u32()?;
+        self.take(count as usize)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    fn os(&mut self) -> Option<OsString> {
+        Some(OsString::from_vec(self.bytes()?.to_vec()))
+    }
+
+    /// Grows with the bytes that have come, never with the number that is announced.
+    fn list<T>(&mut self, mut each: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.u32()?;
+        (0..count).map(|_| each(self)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sent(send: impl FnOnce(&mut Outbox)) -> Inbox {
+        let mut outbox = Outbox::default();
+        send(&mut outbox);
+        Inbox(outbox.0)
+    }
+
+    #[test]
+    fn a_start_arrives_as_it_was_sent() {
+        let start = Start {
+            first: 4,
+            first_local: 1,
+            count: 3,
+            size: 8,
+            key: JobKey::random().unwrap(),
+            candidates: vec!["10.0.8.254:7".into(), "[::1]:7".into()],
+            port: Some(7),
+            bind: "core".into(),
+            folder: "/tmp".into(),
+            program: OsString::from_vec(vec![b'p', 0xff]),
+            args: vec!["a b".into(), OsString::new()],
+            env: vec![("NAME".into(), "a\nvalue".into())],
+        };
+        let mut inbox = sent(|to| to.command(&Command::Start(Box::new(start.clone()))));
+        let Ok(Some(Command::Start(came))) = inbox.next_command() else {
+            panic!("no start")
+        };
+        assert_eq!(format!("{came:?}"), format!("{start:?}"));
+        assert!(came.key.matches(&start.key));
+        assert!(inbox.bytes().is_empty());
+    }
+
+    #[test]
+    fn a_greeting_is_found_behind_a_shells_chatter() {
+        let chatter = b"Welcome to host b\n\x89OX not yet\n".to_vec();
+        assert_eq!(opening(&chatter), Opening::Pending);
+        let mut all = [&chatter[..], &greeting()[..], &[9]].concat();
+        assert_eq!(opening(&all), Opening::Greeted(all.len() - 1));
+        assert_eq!(opening(&all[..all.len() - 3]), Opening::Pending);
+        let version = all.len() - 5;
+        all[version] = 7;
+        assert_eq!(opening(&all), Opening::Version(7));
+    }
+
+    fn any_report() -> impl Strategy<Value = Report> {
+        let stream = || prop_oneof![Just(Stream::Out), Just(Stream::Err)];
+        prop_oneof![
+            prop::collection::vec(any::<u32>(), 0..9).prop_map(Report::Started),
+            (any::<i32>(), ".{0,40}").prop_map(|(status, why)| Report::Refused { status, why }),
+            (
+                any::<u32>(),
+                stream(),
+                prop::collection::vec(any::<u8>(), 0..99)
+            )
+                .prop_map(|(index, stream, bytes)| Report::Output {
+                    index,
+                    stream,
+                    bytes
+                }),
+            (any::<u32>(), stream())
+                .prop_map(|(index, stream)| Report::OutputEnd { index, stream }),
+            (any::<u32>(), any::<bool>(), any::<i32>()).prop_map(|(index, exit, value)| {
+                let how = if exit {
+                    How::Exit(value)
+                } else {
+                    How::Signal(value)
+                };
+                Report::Ended { index, how }
+            }),
+            Just(Report::InputTaken),
+            Just(Report::Done),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn reports_survive_and_truncated_ones_wait(
+            reports in prop::collection::vec(any_report(), 1..8), keep in any::<prop::sample::Index>(),
+        ) {
+            let whole = sent(|to| reports.iter().for_each(|report| to.report(report)));
+            let keep = keep.index(whole.0.len());
+            let (head, tail) = whole.0.split_at(keep);
+            let mut inbox = Inbox(head.to_vec());
+            let mut came = Vec::new();
+            while let Some(report) = inbox.next_report().unwrap() {
+                came.push(report);
+            }
+            inbox.0.extend_from_slice(tail);
+            while let Some(report) = inbox.next_report().unwrap() {
+                came.push(report);
+            }
+            prop_assert_eq!(came, reports);
+        }
+
+        #[test]
+        fn garbage_is_an_error_or_waits_but_never_panics(
+            bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0u8..9,
+        ) {
+            let length = u32::try_from(bytes.len()).unwrap();
+            let frame = [&length.to_le_bytes()[..], &[kind], &bytes].concat();
+            for bytes in [bytes, frame] {
+                let mut inbox = Inbox(bytes.clone());
+                while let Ok(Some(_)) = inbox.next_command() {}
+                let mut inbox = Inbox(bytes);
+                while let Ok(Some(_)) = inbox.next_report() {}
+            }
+        }
+    }
+}
