@@ -1,0 +1,139 @@
+//! Whole jobs that meet over PMI, with a process manager of this test's own.
+//!
+//! Real ones are `ci/test-launchers`' part.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod manager;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxshmem_bootstrap::{Bootstrap, Result, join};
+
+use manager::ProcessManager;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn joined(
+    manager: &ProcessManager,
+    rank: u32,
+    size: u32,
+    more: &[(&str, &str)],
+    deadline: Duration,
+) -> Result<Arc<dyn Bootstrap>> {
+    let lookup = |name: &str| match name {
+        "PMI_FD" => Some(manager.descriptor(rank)),
+        "PMI_RANK" => Some(rank.to_string()),
+        "PMI_SIZE" => Some(size.to_string()),
+        "PMI_JOBID" => Some("7.0".to_owned()),
+        _ => {
+            let found = more.iter().find(|(set, _)| *set == name);
+            found.map(|(_, value)| (*value).to_owned())
+        }
+    };
+    join(&lookup, deadline)
+}
+
+/// A job of `size` PEs, all of which gather each other's ranks; gives their descriptions.
+fn whole_job(size: u32, more: &[(&str, &str)]) -> Vec<String> {
+    let manager = ProcessManager::new(size);
+    let descriptions = std::thread::scope(|scope| {
+        let manager = &manager;
+        let pes: Vec<_> = (0..size)
+            .map(|rank| {
+                scope.spawn(move || {
+                    let job = joined(manager, rank, size, more, PATIENCE).unwrap();
+                    assert_eq!((job.rank(), job.size()), (rank, size));
+                    let all = job.allgather(&rank.to_le_bytes()).unwrap();
+                    let expected: Vec<_> = (0..size).map(|r| r.to_le_bytes().to_vec()).collect();
+                    assert_eq!(all, expected);
+                    job.leave();
+                    job.describe()
+                })
+            })
+            .collect();
+        pes.into_iter().map(|pe| pe.join().unwrap()).collect()
+    });
+    assert_eq!(manager.finalized(), vec![true; size as usize]);
+    descriptions
+}
+
+#[test]
+fn pes_meet_over_pmi_1() {
+    for description in whole_job(4, &[]) {
+        assert!(description.contains("found by PMI-1"), "{description}");
+    }
+}
+
+#[test]
+fn pes_meet_over_pmi_2() {
+    for description in whole_job(4, &[("OXSHMEM_BOOTSTRAP", "pmi2")]) {
+        assert!(description.contains("found by PMI-2"), "{description}");
+    }
+}
+
+#[test]
+fn the_rendezvous_is_at_the_address_that_is_set() {
+    for description in whole_job(2, &[("OXSHMEM_HUB_ADDRESS", "localhost")]) {
+        assert!(
+            description.contains("rendezvous at localhost:"),
+            "{description}"
+        );
+    }
+}
+
+#[test]
+fn the_rendezvous_is_found_behind_addresses_that_do_not_answer() {
+    // Nothing listens on the first any more; the rendezvous' own address comes second.
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let foreign = stranger.local_addr().unwrap();
+    drop(stranger);
+    let key = oxshmem_bootstrap::JobKey::random().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let (port, hex) = (free.port().to_string(), key.to_hex());
+    let hosted = |rank: &'static str| {
+        let (port, hex) = (port.clone(), hex.clone());
+        move |name: &str| match name {
+            "RANK" => Some(rank.to_owned()),
+            "WORLD_SIZE" => Some("2".to_owned()),
+            "MASTER_ADDR" => Some("127.0.0.1".to_owned()),
+            "MASTER_PORT" => Some(port.clone()),
+            "OXSHMEM_JOB_KEY" => Some(hex.clone()),
+            _ => None,
+        }
+    };
+    let first = join(&hosted("0"), PATIENCE).unwrap();
+    let addresses = format!("{foreign},{free}");
+    let second = oxshmem_bootstrap::TcpBootstrap::connect(&addresses, 1, 2, key, PATIENCE).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| first.barrier().unwrap());
+        second.barrier().unwrap();
+    });
+    drop(second);
+}
+
+#[test]
+fn a_pe_that_never_comes_is_missed_at_the_deadline() {
+    for way in ["pmi1", "pmi2"] {
+        let more = [("OXSHMEM_BOOTSTRAP", way)];
+        let manager = ProcessManager::new(2);
+        let error = joined(&manager, 1, 2, &more, Duration::from_millis(200)).unwrap_err();
+        let words = error.to_string();
+        assert!(
+            words.contains("waiting for the other PEs: no answer within"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn a_job_of_one_is_a_world_of_one() {
+    let manager = ProcessManager::new(1);
+    let job = joined(&manager, 0, 1, &[], PATIENCE).unwrap();
+    assert_eq!((job.rank(), job.size()), (0, 1));
+    assert!(job.describe().contains("single"));
+}
