@@ -122,7 +122,8 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
         let _ = tell.send(Answer::Step(step));
         step
     };
-    let library = Library::load().map_err(failed(begin("loading libpmix")))?;
+    let step = begin("loading libpmix");
+    let library = Library::load().map_err(failed(step))?;
     let step = begin("joining");
     let client = Client::init(library).map_err(failed(step))?;
     let place = Place {
@@ -140,12 +141,12 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
             .map_err(|_| failed(step)(Failure::new("the value has a zero byte")))?;
         client.put(KEY, &value).map_err(failed(step))?;
     }
-    client
-        .fence()
-        .map_err(failed(begin("waiting for the other PEs")))?;
+    let step = begin("waiting for the other PEs");
+    client.fence().map_err(failed(step))?;
     let step = begin("looking up the rendezvous");
     let value = client.get(0, KEY).map_err(failed(step))?;
-    client.finalize().map_err(failed(begin("finalizing")))?;
+    let step = begin("finalizing");
+    client.finalize().map_err(failed(step))?;
     let _ = tell.send(Answer::Value(value));
     Ok(())
 }
@@ -158,5 +159,54 @@ fn failed(step: &'static str) -> impl FnOnce(Failure) -> Error {
         hint: "PMIX_NAMESPACE and PMIX_RANK are set by mpirun or srun --mpi=pmix: see its output, \
                install libpmix.so.2 (Debian: libpmix2) where this PE runs, or set \
                OXSHMEM_BOOTSTRAP to another way to meet",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A session that hears these answers and is then left waiting.
+    fn told(answers: impl IntoIterator<Item = Answer>) -> (Session, Sender<Answer>) {
+        let (tell, heard) = channel();
+        for answer in answers {
+            tell.send(answer).unwrap();
+        }
+        let session = Session {
+            place: Place { rank: 0, size: 2 },
+            publish: channel().0,
+            answers: heard,
+            begun: Instant::now(),
+            end: Instant::now() + Duration::from_millis(50),
+        };
+        (session, tell)
+    }
+
+    #[test]
+    fn a_call_that_never_ends_is_given_up_and_named() {
+        let (session, _tell) = told([Answer::Step("joining"), Answer::Step("waiting for all")]);
+        let words = Box::new(session).meet(Some("v")).unwrap_err().to_string();
+        assert!(
+            words.contains("waiting for all: no answer within"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn a_failed_call_is_told_with_its_step() {
+        let failure = failed("joining")(Failure::new("UNREACHABLE"));
+        let (session, _tell) = told([Answer::Step("joining"), Answer::Failed(failure)]);
+        let words = Box::new(session).meet(None).unwrap_err().to_string();
+        assert!(words.contains("PMIx: joining: UNREACHABLE"), "{words}");
+    }
+
+    #[test]
+    fn a_thread_that_has_died_is_not_waited_for() {
+        let (session, tell) = told([]);
+        drop(tell);
+        let words = Box::new(session).meet(None).unwrap_err().to_string();
+        assert!(words.contains("has died"), "{words}");
     }
 }
