@@ -28,8 +28,8 @@ pub(super) struct Remote {
     _guardian: Guardian,
     input: InputState,
     started: bool,
-    /// Told to end before the PEs were started.
-    called_off: Option<Signal>,
+    /// Told to end before the PEs were started: by which signal, and when.
+    called_off: Option<(Signal, Instant)>,
     deadline: Duration,
     wind_up_until: Option<Instant>,
 }
@@ -117,7 +117,13 @@ impl Remote {
     /// Sends the starts once every host has answered.
     fn start_if_all_answered(&mut self) {
         let answered = |agent: &Agent| agent.link.state == State::Greeted;
-        if self.started || self.called_off.is_some() || !self.agents.iter().all(answered) {
+        if self.started || self.called_off.is_some() {
+            return;
+        }
+        for agent in self.agents.iter_mut().filter(|agent| answered(agent)) {
+            agent.due = None;
+        }
+        if !self.agents.iter().all(answered) {
             return;
         }
         self.started = true;
@@ -361,7 +367,7 @@ impl Crew for Remote {
         if !self.started {
             let ends = [Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP];
             if ends.contains(&signal) {
-                self.called_off.get_or_insert(signal);
+                self.called_off.get_or_insert((signal, Instant::now()));
             }
             return;
         }
@@ -372,7 +378,8 @@ impl Crew for Remote {
 
     fn kill(&mut self) {
         if !self.started {
-            self.called_off.get_or_insert(Signal::KILL);
+            self.called_off
+                .get_or_insert((Signal::KILL, Instant::now()));
         }
         for agent in self.agents.iter_mut().filter(|_| self.started) {
             agent.link.send(&Command::Kill);
@@ -388,13 +395,13 @@ impl Crew for Remote {
     }
 
     fn due(&self) -> Option<Instant> {
-        let called_off = self.called_off.map(|_| Instant::now());
+        let called_off = self.called_off.map(|(_, at)| at);
         let dues = self.agents.iter().filter_map(|agent| agent.due);
         dues.chain(called_off).chain(self.wind_up_until).min()
     }
 
     fn expire(&mut self, now: Instant, heard: &mut Vec<Event>) {
-        if let Some(signal) = self.called_off.take() {
+        if let Some((signal, _)) = self.called_off.take() {
             for agent in &mut self.agents {
                 agent.give_up(How::Signal(signal.as_raw()), heard);
             }

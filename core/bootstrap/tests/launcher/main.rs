@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod hosts;
 mod job;
 mod kills;
 mod output;
@@ -22,12 +23,13 @@ fn main() {
         Some("launch") => role::launch(&args[1..]),
         Some("self-launch") => role::launch_self(&args[1..]),
         Some("pe") => role::pe(&args[1..]),
+        Some("agent") => role::agent(),
         _ => run_tests(&args),
     }
 }
 
 fn run_tests(args: &[String]) {
-    let tests: Vec<Test> = [statuses::TESTS, output::TESTS, kills::TESTS].concat();
+    let tests: Vec<Test> = [statuses::TESTS, output::TESTS, kills::TESTS, hosts::TESTS].concat();
     let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |name: &str| filters.is_empty() || filters.iter().any(|part| name.contains(*part));
     if args.iter().any(|arg| arg == "--list") {

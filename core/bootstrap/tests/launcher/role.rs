@@ -4,11 +4,12 @@ use std::io::{BufRead, Read, Write};
 use std::process::{Command, exit};
 use std::time::Duration;
 
-use oxshmem_bootstrap::{Bootstrap, Launch, join, self_with};
+use oxshmem_bootstrap::{Bootstrap, Hosts, Launch, join, self_with, serve_agent};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// `launch PES [--timeout MS] [--tag] [--cpus A,B] -- ROLE…`: runs that job.
+/// `launch PES [--timeout MS] [--tag] [--cpus A,B] [--hosts A:1,B:2 …] -- ROLE…`: runs that job.
+/// Hosts are reached as OXSHMEM_RSH says.
 pub fn launch(args: &[String]) -> ! {
     let split = args.iter().position(|arg| arg == "--").unwrap();
     let (options, role) = (&args[1..split], &args[split + 1..]);
@@ -30,6 +31,29 @@ pub fn launch(args: &[String]) -> ! {
                 let cpus = options.next().unwrap().split(',');
                 launch.cpu_sets = cpus.map(|cpu| vec![cpu.parse().unwrap()]).collect();
             }
+            "--hosts" => {
+                let program = std::env::current_exe().unwrap();
+                let list = Hosts::parse_list(options.next().unwrap()).unwrap();
+                let mut hosts = Hosts::new(list, vec![program.into(), "agent".into()]);
+                hosts.rsh = std::env::var("OXSHMEM_RSH").unwrap();
+                launch.hosts = Some(hosts);
+            }
+            "--hub" => {
+                let hosts = launch.hosts.as_mut().unwrap();
+                hosts.hub_address = options.next().cloned();
+            }
+            "--bind" => {
+                let hosts = launch.hosts.as_mut().unwrap();
+                hosts.bind = options.next().unwrap().clone();
+            }
+            "--deadline" => {
+                let limit = options.next().unwrap().parse().unwrap();
+                launch.hosts.as_mut().unwrap().deadline = Duration::from_millis(limit);
+            }
+            "--env" => {
+                let (name, value) = options.next().unwrap().split_once('=').unwrap();
+                launch.env.push((name.into(), value.into()));
+            }
             "--program" => {
                 launch.program = options.next().unwrap().into();
                 launch.args = role.iter().map(Into::into).collect();
@@ -44,6 +68,15 @@ pub fn launch(args: &[String]) -> ! {
             exit(99)
         }
     }
+}
+
+/// `agent`: serves a launcher. The PEs of a host are bound to the CPU that `--bind` gives.
+pub fn agent() -> ! {
+    exit(serve_agent(&|bind, pes| match bind {
+        "" => Ok(Vec::new()),
+        "nowhere" => Err("this host has no CPU for that".into()),
+        cpu => Ok(vec![vec![cpu.parse().unwrap()]; pes.try_into().unwrap()]),
+    }))
 }
 
 /// `self-launch PES`: a program that launches itself.
@@ -107,6 +140,15 @@ pub fn pe(args: &[String]) -> ! {
                 say(&format!("{name}={value}\n"));
             }
         }
+        // environment NAME…: the variables' values.
+        "environment" => {
+            for name in &args[1..] {
+                let value = std::env::var(name).unwrap_or_else(|_| "unset".into());
+                say(&format!("{name}={value}\n"));
+            }
+        }
+        // folder: the working directory.
+        "folder" => say(&format!("{}\n", std::env::current_dir().unwrap().display())),
         // exit RANK STATUS: that rank exits so, while the others wait for ever.
         "exit" => {
             let job = joined();
