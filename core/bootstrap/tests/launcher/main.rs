@@ -10,6 +10,7 @@ mod job;
 mod kills;
 mod output;
 mod role;
+mod ssh;
 mod statuses;
 
 use std::panic::catch_unwind;
@@ -29,7 +30,14 @@ fn main() {
 }
 
 fn run_tests(args: &[String]) {
-    let tests: Vec<Test> = [statuses::TESTS, output::TESTS, kills::TESTS, hosts::TESTS].concat();
+    let tests: Vec<Test> = [
+        statuses::TESTS,
+        output::TESTS,
+        kills::TESTS,
+        hosts::TESTS,
+        ssh::TESTS,
+    ]
+    .concat();
     let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |name: &str| filters.is_empty() || filters.iter().any(|part| name.contains(*part));
     if args.iter().any(|arg| arg == "--list") {
