@@ -18,6 +18,7 @@ pub const IN_ORDER: Guarantees = Guarantees {
     put_atomic: true,
     atomic_put: true,
     atomic_atomic: true,
+    put_message: false,
     put_get: true,
     get_get: true,
     across_lanes: false,

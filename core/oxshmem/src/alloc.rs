@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::BitOr;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
-use oxshmem_heap::{Allocator, Segment};
-use oxshmem_transport::MemoryKind;
+use oxshmem_heap::{Allocator, Mapping, Segment};
+use oxshmem_transport::{Memory, MemoryKind, RegionId};
 
+use crate::sym::NIC;
 use crate::sync::Digest;
+use crate::wire::Opened;
+use crate::world::NicAtomics;
 use crate::{Error, Result, Sym, World};
 
 /// What a block will be used for. Hints change no meaning (OpenSHMEM `shmem_malloc_with_hints`).
@@ -19,7 +22,8 @@ pub struct Hints(u32);
 impl Hints {
     /// Nothing special.
     pub const NONE: Hints = Hints(0);
-    /// The block is a target of remote atomics.
+    /// The block is a target of remote atomics: those of 64 bits are performed by NICs, where every
+    /// PE's can (M29; `OXSHMEM_ATOMICS`).
     #[doc(alias = "SHMEM_MALLOC_ATOMICS_REMOTE")]
     pub const ATOMICS_REMOTE: Hints = Hints(1);
     /// The block holds signal words.
@@ -45,6 +49,8 @@ pub(crate) struct Heap {
     /// Live blocks by offset.
     blocks: BTreeMap<u64, Block>,
     generation: u32,
+    /// Bytes from the start that transports have pinned: they stay committed.
+    pinned: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +76,7 @@ const MOST_ALIGN: usize = 1 << 40;
 /// The generation of what is never freed: the library's own words,
 pub(crate) const OWN: u32 = 0;
 /// and the program's statics.
-pub(crate) const STATIC: u32 = u32::MAX;
+pub(crate) const STATIC: u32 = NIC - 1;
 
 impl Heap {
     /// A heap in host memory.
@@ -92,6 +98,7 @@ impl Heap {
             allocator: Allocator::new(limit),
             blocks: BTreeMap::new(),
             generation: OWN,
+            pinned: 0,
         }
     }
 
@@ -103,7 +110,7 @@ impl Heap {
     }
 
     fn uncommit(&mut self) {
-        let high = self.allocator.high_water();
+        let high = self.allocator.high_water().max(self.pinned);
         if let Some(segment) = &mut self.segment {
             let _ = segment.uncommit(high);
         }
@@ -154,6 +161,63 @@ impl Heap {
         Ok(Sym::new(tag, generation, offset, bytes))
     }
 
+    /// Registers with the transports what the heap reaches into and is not registered yet. If one
+    /// fails, the caller undoes it by [`unregister`](Self::unregister).
+    pub(crate) fn register(&mut self, transports: &[Opened], own: &Arc<Mapping>) -> Result<()> {
+        let high = self.allocator.high_water() as u64;
+        for via in transports {
+            if !via.domain.capabilities().memory.contains(&HOST) {
+                continue;
+            }
+            let have = via.heap().len() as u32;
+            for piece in have..via.extents.count(high.max(1)) {
+                let (start, end) = (via.extents.start(piece), via.extents.end(piece));
+                let (at, len) = (start as usize, (end - start) as usize);
+                // Pinning takes the pages: they are counted here, not found missing there.
+                if via.pins() {
+                    self.commit(end as usize)
+                        .map_err(|why| Error::OutOfMemory {
+                            call: "registration",
+                            bytes: end - start,
+                            limit: self.limit as u64,
+                            why,
+                        })?;
+                    self.pinned = self.pinned.max(end as usize);
+                }
+                let descriptor = match &self.segment {
+                    Some(segment) if !via.pins() => Some(Arc::clone(segment.descriptor())),
+                    _ => None,
+                };
+                let owner = Arc::clone(own) as _;
+                // SAFETY: the piece lies within the mapping, which keeps the bytes mapped; this
+                // library accesses them through Span alone.
+                let memory =
+                    unsafe { Memory::new(own.base().add(at), len, HOST, descriptor, owner) };
+                via.grow(via.domain.register(RegionId(piece), &memory)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the registration of all pieces but the first, by transport.
+    fn unregister(&mut self, transports: &[Opened], keep: &[usize]) {
+        self.pinned = 0;
+        for (via, &keep) in transports.iter().zip(keep) {
+            via.shrink(keep);
+            if via.pins()
+                && let Some(last) = (keep as u32).checked_sub(1)
+            {
+                self.pinned = self.pinned.max(via.extents.end(last) as usize);
+            }
+        }
+        self.uncommit();
+    }
+
+    /// One past the last byte in use, as on every PE.
+    pub(crate) fn high_water(&self) -> u64 {
+        self.allocator.high_water() as u64
+    }
+
     fn next_generation(&mut self) -> u32 {
         self.generation = match self.generation + 1 {
             STATIC => OWN + 1,
@@ -182,7 +246,7 @@ impl Heap {
 
     /// Whether `sym` lies in a live block of its own generation, or in permanent memory.
     fn holds<T: Pod>(&self, sym: Sym<T>) -> bool {
-        if matches!(sym.generation(), OWN | STATIC) {
+        if matches!(sym.generation() & !NIC, OWN | STATIC) {
             return true;
         }
         let before = self.blocks.range(..=sym.offset()).next_back();
@@ -208,6 +272,23 @@ impl World {
             _ => &self.inner.gpu_heap,
         };
         heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes back what an allocation that failed has registered.
+    fn unregister_growth(&self, keep: &[usize]) {
+        if self.pieces() != keep {
+            let transports = &self.inner.wire.transports;
+            self.heap(HOST).unregister(transports, keep);
+        }
+    }
+
+    /// Whether 64-bit atomics on a block with these hints are its NIC's (M29).
+    fn in_nic_domain(&self, hints: Hints) -> bool {
+        match self.inner.nic_atomics {
+            NicAtomics::Never => false,
+            NicAtomics::IfHinted => hints.0 & Hints::ATOMICS_REMOTE.0 != 0,
+            NicAtomics::Always => true,
+        }
     }
 
     /// Refuses handles of other worlds and of freed blocks.
@@ -320,8 +401,9 @@ impl World {
                 None => Err(no_room(u64::MAX, "the size in bytes overflows".into())),
             }
         };
+        let pieces = self.pieces();
         let (mine, placed) = match placed {
-            Ok(placed) => (Ok(()), Some(placed)),
+            Ok(placed) => (self.register_growth(), Some(placed)),
             Err(error) => (Err(error), None),
         };
         if let Some((offset, bytes)) = placed
@@ -330,11 +412,14 @@ impl World {
             self.own(Sym::<u8>::new(self.tag, OWN, offset, bytes as usize))
                 .zero();
         }
-        let agreed = self.barrier(call, digest, mine, &words);
+        let agreed = self
+            .barrier(call, digest, mine, &words)
+            .and_then(|()| self.publish_growth(call, digest, &words));
+        let nic = kind == HOST && self.in_nic_domain(hints);
         let mut heap = self.heap(kind);
         match (agreed, placed) {
             (Ok(()), Some((offset, bytes))) => {
-                let generation = heap.next_generation();
+                let generation = heap.next_generation() | if nic { NIC } else { 0 };
                 let block = Block {
                     bytes,
                     align: align as u64,
@@ -350,6 +435,8 @@ impl World {
                 if let Some((offset, _)) = placed {
                     heap.take_back(offset);
                 }
+                drop(heap);
+                self.unregister_growth(&pieces);
                 Err(match error {
                     Error::FailedElsewhere { pe, why, .. } => {
                         no_room(bytes.unwrap_or(u64::MAX), format!("on PE {pe}: {why}"))
@@ -453,6 +540,7 @@ impl World {
             limit,
             why,
         };
+        let pieces = self.pieces();
         let placed = match bytes {
             Some(bytes) => self
                 .heap(HOST)
@@ -461,7 +549,7 @@ impl World {
             None => Err(no_room("the size in bytes overflows".into())),
         };
         let (mine, placed) = match placed {
-            Ok(placed) => (Ok(()), Some(placed)),
+            Ok(placed) => (self.register_growth(), Some(placed)),
             Err(error) => (Err(error), None),
         };
         if let Some(Placed::Moved(offset)) = placed {
@@ -471,11 +559,13 @@ impl World {
             self.own(to).copy_from_place(self.own(from), kept);
         }
         // On exit: every PE's block is in place, or none is.
-        let agreed = self.barrier(CALL, digest.and(1), mine, &words);
+        let agreed = self
+            .barrier(CALL, digest.and(1), mine, &words)
+            .and_then(|()| self.publish_growth(CALL, digest, &words));
         let mut heap = self.heap(HOST);
         match (agreed, placed) {
             (Ok(()), Some(placed)) => {
-                let generation = heap.next_generation();
+                let generation = heap.next_generation() | (sym.generation() & NIC);
                 heap.blocks.remove(&sym.offset());
                 let offset = match placed {
                     Placed::Stayed { .. } => sym.offset(),
@@ -507,6 +597,8 @@ impl World {
                     }
                     None => {}
                 }
+                drop(heap);
+                self.unregister_growth(&pieces);
                 Err(match agreed {
                     Err(Error::FailedElsewhere { pe, why, .. }) => {
                         no_room(format!("on PE {pe}: {why}"))

@@ -1,7 +1,9 @@
 //! Remote atomics (M28 to M30): 32- and 64-bit words of any PE.
 //!
-//! Operations of one width on one word all run in one domain (M29): here the CPU's. Fetching ones
-//! return when the value is there (M16); the others may still be on the way (M17, M19).
+//! Operations of one width on one word all run in one domain (M29), fixed when its memory is
+//! allocated: the CPU's, or for words of 64 bits its NIC's. Towards a PE whose memory is not mapped
+//! the CPU's take an active message where the transport has no such atomics. Fetching ones return
+//! when the value is there (M16); the others may still be on the way (M17, M19).
 
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
@@ -275,6 +277,9 @@ impl World {
             }
             Path::Lane(via, far) => {
                 self.wire_atomic(call, via, far, T::WIDTH, op, operands, !under_way)
+            }
+            Path::Message(via, far) => {
+                self.message_atomic(call, via, far, T::WIDTH, op, operands, !under_way)
             }
         }
     }

@@ -21,6 +21,17 @@ pub enum MemoryModel {
     Relaxed,
 }
 
+/// Which atomics are performed by NICs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Atomics {
+    /// Where every host has one PE, those of 64 bits; else those on memory allocated for it.
+    Auto,
+    /// None.
+    Cpu,
+    /// Those of 64 bits.
+    Nic,
+}
+
 /// One environment variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
@@ -63,6 +74,9 @@ variables! {
         "a file of hwloc's XML (lstopo file.xml) that describes the machine instead";
     "OXSHMEM_MEMORY_MODEL", "ordered", "ordered (OpenSHMEM) or relaxed (NVSHMEM)";
     "OXSHMEM_CHECK", "0", "1 checks what the memory models leave undefined; slower";
+    "OXSHMEM_ATOMICS", "auto",
+        "who performs atomics of 64 bits: cpu, nic, or auto: NICs where every host has one PE, else on memory \
+         allocated with the hint ATOMICS_REMOTE; narrower ones are always the CPU's";
     "OXSHMEM_TIMEOUT", "none",
         "seconds (or 500ms, 2m) after which a wait for another PE is an error";
     "OXSHMEM_BOOTSTRAP_TIMEOUT", "60",
@@ -98,6 +112,7 @@ pub(crate) struct Config {
     pub topology: Option<PathBuf>,
     pub model: MemoryModel,
     pub check: bool,
+    pub atomics: Atomics,
     pub timeout: Option<Duration>,
     pub bootstrap_timeout: Duration,
     pub host_id: Option<String>,
@@ -116,6 +131,7 @@ impl Default for Config {
             topology: None,
             model: MemoryModel::Ordered,
             check: false,
+            atomics: Atomics::Auto,
             timeout: None,
             bootstrap_timeout: Duration::from_secs(60),
             host_id: None,
@@ -194,6 +210,17 @@ impl Config {
                 "ordered" => Ok(MemoryModel::Ordered),
                 "relaxed" => Ok(MemoryModel::Relaxed),
                 _ => Err("choose ordered or relaxed".into()),
+            },
+        )?;
+        parse(
+            lookup,
+            "OXSHMEM_ATOMICS",
+            &mut config.atomics,
+            |v| match v {
+                "auto" => Ok(Atomics::Auto),
+                "cpu" => Ok(Atomics::Cpu),
+                "nic" => Ok(Atomics::Nic),
+                _ => Err("choose auto, cpu or nic".into()),
             },
         )?;
         parse(lookup, "OXSHMEM_CHECK", &mut config.check, |v| match v {

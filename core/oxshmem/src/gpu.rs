@@ -2,34 +2,20 @@
 //! GPU sees what NICs place there (M27).
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use bytemuck::Pod;
 use oxshmem_transport::{Domain, GpuFlush, Memory, MemoryKind};
 
-use crate::messages::Message;
+use crate::messages::Question;
 use crate::order::Inserted;
-use crate::wait::WARN_EVERY;
-use crate::{Error, Result, Sym, World, report};
+use crate::{Result, Sym, World};
 
-/// How long a look for an answer sleeps.
-const SLICE: Duration = Duration::from_millis(20);
-
-/// Where this PE's GPU's view of its memory is brought up to date, and the answers of other PEs that
-/// were asked to do so.
+/// Where this PE's GPU's view of its memory is brought up to date.
 #[derive(Clone, Default)]
 pub(crate) struct GpuFlushes {
     /// The domains whose transports need it.
     domains: Arc<[Arc<dyn Domain>]>,
-    answers: Arc<Answers>,
-}
-
-#[derive(Default)]
-struct Answers {
-    /// The number of the last request, and what came for it.
-    state: Mutex<(u64, Vec<(usize, String)>)>,
-    changed: Condvar,
 }
 
 impl fmt::Debug for GpuFlushes {
@@ -37,12 +23,6 @@ impl fmt::Debug for GpuFlushes {
         f.debug_struct("GpuFlushes")
             .field("domains", &self.domains.len())
             .finish_non_exhaustive()
-    }
-}
-
-impl Answers {
-    fn state(&self) -> MutexGuard<'_, (u64, Vec<(usize, String)>)> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -55,7 +35,6 @@ impl GpuFlushes {
         };
         GpuFlushes {
             domains: all.filter(needs).cloned().collect(),
-            answers: Arc::default(),
         }
     }
 
@@ -66,19 +45,9 @@ impl GpuFlushes {
     }
 
     /// What to answer to a PE that asks for a flush.
-    pub(crate) fn asked(&self, number: u64) -> Message {
-        let why = self.flush().err().map(|error| error.to_string());
-        Message::Flushed(number, why.unwrap_or_default())
-    }
-
-    /// An answer has come.
-    pub(crate) fn answered(&self, from: usize, number: u64, why: String) {
-        let mut state = self.answers.state();
-        // One of an earlier request, which was given up, counts no more.
-        if state.0 == number {
-            state.1.push((from, why));
-            self.answers.changed.notify_all();
-        }
+    pub(crate) fn asked(&self) -> Result<Vec<u8>, String> {
+        let flushed = self.flush().map_err(|error| error.to_string());
+        flushed.map(|()| Vec::new())
     }
 }
 
@@ -125,51 +94,7 @@ impl World {
         if pe == self.my_pe() {
             return Ok(flushes.flush()?);
         }
-        let number = {
-            let mut state = flushes.answers.state();
-            state.0 += 1;
-            state.1.clear();
-            state.0
-        };
-        self.send(call, pe, &Message::FlushGpu(number))?;
-        let since = Instant::now();
-        let mut warn_at = WARN_EVERY;
-        let mut state = flushes.answers.state();
-        loop {
-            if let Some((_, why)) = state.1.iter().find(|(from, _)| *from == pe) {
-                return match why.as_str() {
-                    "" => Ok(()),
-                    why => Err(Error::FailedElsewhere {
-                        call,
-                        pe,
-                        why: why.into(),
-                    }),
-                };
-            }
-            if self.peers.is_lost(pe) {
-                return Err(Error::PeerLost { call, pe });
-            }
-            let waited = since.elapsed();
-            if let Some(limit) = self.timeout().filter(|limit| waited >= *limit) {
-                return Err(Error::Timeout {
-                    call,
-                    me: self.my_pe(),
-                    whom: format!("PE {pe}"),
-                    what: "its GPU's flush".into(),
-                    waited,
-                    limit,
-                });
-            }
-            if waited >= warn_at {
-                warn_at += WARN_EVERY;
-                report::warn(&format!(
-                    "PE {} has waited {} s in {call} for PE {pe}: its GPU's flush",
-                    self.my_pe(),
-                    waited.as_secs()
-                ));
-            }
-            let waited = flushes.answers.changed.wait_timeout(state, SLICE);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let asked = self.ask(call, pe, Question::FlushGpu, "its GPU's flush");
+        asked.map(drop)
     }
 }

@@ -9,7 +9,6 @@
 
 mod card;
 mod devices;
-mod endpoints;
 mod hosts;
 mod lanes;
 mod reach;
@@ -23,26 +22,28 @@ use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
 use oxshmem_transport::{HostId, Job, Memory, MemoryKind, Pe, Schedule, Transport};
 
+pub(crate) use self::card::{Bytes, exchange};
 use self::card::{Card, show_cards};
 use self::devices::{Doors, Found};
 use self::hosts::Hosts;
-use self::lanes::{connect_lanes, lanes_used};
-use self::reach::{Means, Reached, Shared, agree_on_routes, reach};
+use self::lanes::{lanes_used, open_lanes};
+use self::reach::{Agreed, Means, Reached, Shared, agree_on_routes, reach};
 
 use crate::alloc::{Heap, OWN, STATIC};
 use crate::check::{SLOTS, Shadow};
-use crate::config::{self, Config};
+use crate::config::{self, Atomics, Config};
 use crate::gpu::GpuFlushes;
-use crate::messages::Message;
+use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
 use crate::peers::{MappedHeap, Peers};
 use crate::registry::{self, Spec};
 use crate::routes::choose::Preference;
 use crate::routes::{Routes, Rules};
+use crate::service::Service;
 use crate::simulated::Simulation;
 use crate::sync::Internal;
-use crate::wire::Wire;
-use crate::world::Given;
+use crate::wire::{Extents, GPU, Opened, Wire};
+use crate::world::{Given, NicAtomics};
 use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
 
 /// What a world is made of.
@@ -61,6 +62,13 @@ pub(crate) struct Parts {
     pub wire: Wire,
     pub routes: Routes,
     pub visibility: Visibility,
+    pub nic_atomics: NicAtomics,
+    pub services: Vec<Service>,
+    pub questions: Questions,
+    /// How heaps are cut where some PE's transport pins what it registers.
+    pub grows: Option<Extents>,
+    /// How many pieces of every PE's heap are known to all.
+    pub published: u32,
     pub hosts: Vec<String>,
     pub gpu: Option<Memory>,
     pub gpu_flushes: GpuFlushes,
@@ -124,7 +132,6 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     };
     let segment = Segment::create(limit as usize, &options)?;
     let own = Arc::clone(segment.mapping());
-    let descriptor = Some(Arc::clone(segment.descriptor()));
     let mut heap = Heap::new(segment);
     let internal = Internal::new(size as usize, anywhere, |bytes| {
         heap.place_permanent(tag, OWN, bytes, 1)
@@ -140,31 +147,40 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     };
     let statics = place_statics(tag, &mut heap, &own)?;
 
-    let owner = Arc::clone(&own) as _;
-    // SAFETY: the mapping keeps the bytes mapped; this library accesses them through Span alone.
-    let memory = unsafe { Memory::new(own.base(), own.len(), MemoryKind::Host, descriptor, owner) };
     for transport in &mut opened {
-        let carries = transport.domain.capabilities().memory;
-        if carries.contains(&MemoryKind::Host) {
-            transport.heap = Some(transport.domain.register(&memory)?);
-        }
+        transport.extents = match transport.pins() {
+            true => Extents::doubling(limit),
+            false => Extents::whole(limit),
+        };
         if let Some(gpu) = &given.gpu_heap
-            && carries.contains(&gpu.kind())
+            && transport.domain.capabilities().memory.contains(&gpu.kind())
         {
-            transport.gpu = Some(transport.domain.register(gpu)?);
+            transport.gpu = Some(transport.domain.register(GPU, gpu)?);
         }
     }
+    heap.register(&opened, &own)?;
+    let shows_pins = |card: &Card| card.transports.iter().any(|shown| shown.pins);
+    let grows = cards.iter().any(shows_pins);
+    let grows = grows.then(|| Extents::doubling(limit));
+    let published = grows.map_or(0, |cut| cut.count(heap.high_water()));
+    let pieces: Vec<_> = opened.iter().map(Opened::heap).collect();
     let host_heap = Shared {
         kind: MemoryKind::Host,
         len: own.len(),
         own: Some(&own),
-        regions: opened.iter().map(|t| t.heap.as_deref()).collect(),
+        regions: pieces
+            .iter()
+            .map(|all| all.iter().map(|r| &**r).collect())
+            .collect(),
     };
     let gpu_heap = given.gpu_heap.as_ref().map(|gpu| Shared {
         kind: gpu.kind(),
         len: gpu.len(),
         own: None,
-        regions: opened.iter().map(|t| t.gpu.as_deref()).collect(),
+        regions: opened
+            .iter()
+            .map(|t| t.gpu.as_deref().into_iter().collect())
+            .collect(),
     });
     let heaps: Vec<_> = [host_heap].into_iter().chain(gpu_heap).collect();
     let means = Means {
@@ -172,6 +188,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         rules: &config.rules,
         unavailable: &unavailable,
         preference,
+        // Within one host they would be a detour: there they are only for who asks.
+        nics: match config.atomics {
+            Atomics::Cpu => false,
+            Atomics::Auto => on_hosts.count() > 1,
+            Atomics::Nic => true,
+        },
     };
     let Reached {
         mapped,
@@ -181,6 +203,8 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
 
     // Checked mode: the slow branch checks, so no peer is mapped.
     let unmapped = |pe: usize| config.check || !mapped.get(pe).is_some_and(MappedHeap::is_mapped);
+    drop(heaps);
+    drop(pieces);
     let lanes = lanes_used(&routes.ways, unmapped);
     let visible = if config.check {
         vec![MappedHeap::default(); mapped.len()]
@@ -190,7 +214,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     // SAFETY: each heap was mapped whole by its transport (`reach` compared the length with the
     // agreed limit, the bound of every Sym), and PEs access it through Span alone.
     let peers = unsafe { Peers::new(tag, visible) };
-    connect_lanes(bootstrap.as_ref(), &cards, &opened, &lanes)?;
+    open_lanes(&opened, &lanes)?;
     let domains = || opened.iter().map(|t| &t.domain);
     let gpu_flushes = GpuFlushes::of(domains());
     let schedule = domains().find_map(|domain| domain.schedule());
@@ -202,12 +226,22 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     if simulation.is_some() || given.gpu_heap.is_some() || config.check {
         wire.never_idle();
     }
-    hear_of_exits(&bootstrap, &peers, &wire, &gpu_flushes)?;
-    let visibility = agree_on_routes(bootstrap.as_ref(), &routes)?;
+    let questions = Questions::default();
+    hear_of_others(&bootstrap, &peers, &wire, &gpu_flushes, &questions)?;
+    let agreed = agree_on_routes(bootstrap.as_ref(), &routes)?;
+    let nic_atomics = domain_of_atomics(config.atomics, &agreed, &on_hosts)?;
+    let statics = match nic_atomics {
+        NicAtomics::Always => statics.into_iter().map(Sym::on_nic).collect(),
+        _ => statics,
+    };
+    let services = match agreed.messages {
+        true => start_services(&wire, &own)?,
+        false => Vec::new(),
+    };
     let spin = match config.spin {
         Some(spin) => spin,
         // A lane moves only when it is driven, which the spinning phase does not do.
-        None if here || lanes.iter().any(|used| !used.is_empty()) => 0,
+        None if here || !lanes.is_empty() => 0,
         None => SPIN,
     };
     let mut hosts: Vec<String> = cards.into_iter().map(|c| c.host).collect();
@@ -227,7 +261,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         peers,
         wire,
         routes,
-        visibility,
+        visibility: agreed.visibility,
+        nic_atomics,
+        services,
+        questions,
+        grows,
+        published,
         hosts,
         gpu: given.gpu_heap,
         gpu_flushes,
@@ -277,6 +316,7 @@ fn my_card(config: &Config, host: String, found: &Found) -> Card {
         wanted: config.transports.as_deref().map(Spec::list),
         seed: config.seed,
         rules: config.rules.to_string(),
+        atomics: config.atomics,
         transports: found.shown(),
         offers: found.offers(),
     }
@@ -304,12 +344,39 @@ fn place_statics(tag: u32, heap: &mut Heap, own: &Mapping) -> Result<Vec<Sym<u8>
         .collect()
 }
 
-/// From here on a PE's end reaches the table that waits look at.
-fn hear_of_exits(
+/// Which words' atomics are NICs'.
+fn domain_of_atomics(wanted: Atomics, agreed: &Agreed, hosts: &Hosts) -> Result<NicAtomics> {
+    match wanted {
+        Atomics::Cpu => Ok(NicAtomics::Never),
+        Atomics::Nic if !agreed.nics => Err(Error::Config {
+            name: "OXSHMEM_ATOMICS".into(),
+            value: "nic".into(),
+            why: format!("{}; choose auto or cpu", agreed.no_nics),
+        }),
+        Atomics::Nic => Ok(NicAtomics::Always),
+        Atomics::Auto if !agreed.nics => Ok(NicAtomics::Never),
+        // Where no two PEs share a host, no CPU but its own is at a PE's words.
+        Atomics::Auto if hosts.count() > 1 && hosts.are_single() => Ok(NicAtomics::Always),
+        Atomics::Auto => Ok(NicAtomics::IfHinted),
+    }
+}
+
+/// A progress thread for each transport that takes messages to this PE.
+fn start_services(wire: &Wire, own: &Arc<Mapping>) -> Result<Vec<Service>> {
+    let takes = wire.transports.iter();
+    let takes = takes.filter(|via| via.domain.capabilities().message > 0);
+    takes
+        .map(|via| Service::start(&via.domain, own, via.extents))
+        .collect()
+}
+
+/// From here on a PE's end reaches the table that waits look at, and questions are answered.
+fn hear_of_others(
     bootstrap: &Arc<dyn Bootstrap>,
     peers: &Peers,
     wire: &Wire,
     gpu: &GpuFlushes,
+    questions: &Questions,
 ) -> Result<()> {
     let domains: Vec<_> = wire
         .transports
@@ -324,18 +391,38 @@ fn hear_of_exits(
         }
         lose(pe as usize, orderly);
     });
-    let (gave_up, gpu) = (Arc::clone(&lose), gpu.clone());
+    let (gave_up, gpu, questions) = (Arc::clone(&lose), gpu.clone(), questions.clone());
+    let named: Vec<_> = wire
+        .transports
+        .iter()
+        .map(|t| (t.name, Arc::clone(&t.domain)))
+        .collect();
+    let answer = move |from: u32, question: Question| match question {
+        Question::FlushGpu => gpu.asked(),
+        Question::Connect {
+            transport,
+            endpoint,
+        } => match named.iter().find(|(name, _)| *name == transport) {
+            Some((_, domain)) => {
+                let answer = domain.accept(Pe(from), &endpoint);
+                answer.map_err(|error| error.to_string())
+            }
+            None => Err(format!("it has no transport {transport}")),
+        },
+    };
     // Weak: the bootstrap holds the handler.
     let answer_by = Arc::downgrade(bootstrap);
     bootstrap.on_message(Box::new(move |from, bytes| {
         match Message::of_bytes(bytes) {
             Some(Message::GaveUp) => gave_up(from, false),
-            Some(Message::FlushGpu(number)) => {
-                let answer = gpu.asked(number).to_bytes();
+            Some(Message::Ask(number, question)) => {
+                let answer = Message::Answer(number, answer(from, question)).to_bytes();
                 // Who is gone needs no answer.
                 let _ = answer_by.upgrade().map(|b| b.send(from, &answer));
             }
-            Some(Message::Flushed(number, why)) => gpu.answered(from as usize, number, why),
+            Some(Message::Answer(number, answer)) => {
+                questions.answered(from as usize, number, answer);
+            }
             None => report::warn(&format!(
                 "PE {from} sent {} bytes that this version of oxshmem does not understand",
                 bytes.len()

@@ -1,45 +1,129 @@
-//! What PEs tell each other by the bootstrap once the job runs. It reaches a PE that makes no call.
+//! What PEs tell and ask each other by the bootstrap once the job runs. It reaches a PE that makes no
+//! call: the bootstrap's service answers.
 
-use crate::{Error, Result, World};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::wait::WARN_EVERY;
+use crate::{Error, Result, World, report};
+
+/// How long a look for an answer sleeps.
+const SLICE: Duration = Duration::from_millis(20);
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     /// The sender takes part in no collective call any more.
     GaveUp,
-    /// Make visible to your GPU what NICs have placed in its memory (M27), then answer with this
-    /// number.
-    FlushGpu(u64),
-    /// Done; or why not, if there are words.
-    Flushed(u64, String),
+    /// Answer with this number.
+    Ask(u64, Question),
+    /// The answer to the question of this number, or why there is none.
+    Answer(u64, Result<Vec<u8>, String>),
+}
+
+/// What a PE is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Make visible to your GPU what NICs have placed in its memory (M27).
+    FlushGpu,
+    /// Answer to this endpoint of a lane of this transport.
+    Connect {
+        transport: String,
+        endpoint: Vec<u8>,
+    },
 }
 
 impl Message {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let (kind, number, words) = match self {
-            Message::GaveUp => (0, 0, ""),
-            Message::FlushGpu(number) => (1, *number, ""),
-            Message::Flushed(number, why) => (2, *number, why.as_str()),
+        let with = |kind: u8, number: u64, rest: &[&[u8]]| {
+            let mut bytes = vec![kind];
+            bytes.extend_from_slice(&number.to_le_bytes());
+            rest.iter().for_each(|part| bytes.extend_from_slice(part));
+            bytes
         };
-        let mut bytes = vec![kind];
-        bytes.extend_from_slice(&number.to_le_bytes());
-        bytes.extend_from_slice(words.as_bytes());
-        bytes
+        match self {
+            Message::GaveUp => with(0, 0, &[]),
+            Message::Ask(number, Question::FlushGpu) => with(1, *number, &[]),
+            Message::Ask(
+                number,
+                Question::Connect {
+                    transport,
+                    endpoint,
+                },
+            ) => {
+                let len = (transport.len() as u32).to_le_bytes();
+                with(2, *number, &[&len, transport.as_bytes(), endpoint])
+            }
+            Message::Answer(number, Ok(answer)) => with(3, *number, &[answer]),
+            Message::Answer(number, Err(why)) => with(4, *number, &[why.as_bytes()]),
+        }
     }
 
     /// None for what no version of this library sends.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Message> {
         let (kind, rest) = bytes.split_first()?;
-        let (number, words) = rest.split_first_chunk::<8>()?;
+        let (number, rest) = rest.split_first_chunk::<8>()?;
         let number = u64::from_le_bytes(*number);
         match kind {
             0 => Some(Message::GaveUp),
-            1 => Some(Message::FlushGpu(number)),
-            2 => Some(Message::Flushed(
-                number,
-                String::from_utf8_lossy(words).into_owned(),
-            )),
+            1 => Some(Message::Ask(number, Question::FlushGpu)),
+            2 => {
+                let (len, rest) = rest.split_first_chunk()?;
+                let (name, endpoint) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+                let question = Question::Connect {
+                    transport: String::from_utf8(name.to_vec()).ok()?,
+                    endpoint: endpoint.to_vec(),
+                };
+                Some(Message::Ask(number, question))
+            }
+            3 => Some(Message::Answer(number, Ok(rest.to_vec()))),
+            4 => {
+                let why = String::from_utf8_lossy(rest).into_owned();
+                Some(Message::Answer(number, Err(why)))
+            }
             _ => None,
+        }
+    }
+}
+
+/// The questions that this PE has asked and that are not settled.
+#[derive(Clone, Default)]
+pub(crate) struct Questions(Arc<Asked>);
+
+#[derive(Default)]
+struct Asked {
+    state: Mutex<Open>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Open {
+    last: u64,
+    /// Whom each question went to, and what came back.
+    questions: HashMap<u64, (usize, Option<Result<Vec<u8>, String>>)>,
+}
+
+impl fmt::Debug for Questions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Questions").finish_non_exhaustive()
+    }
+}
+
+impl Questions {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An answer has come.
+    pub(crate) fn answered(&self, from: usize, number: u64, answer: Result<Vec<u8>, String>) {
+        // One to a question that was given up counts no more.
+        if let Some((whom, slot)) = self.open().questions.get_mut(&number)
+            && *whom == from
+        {
+            *slot = Some(answer);
+            self.0.changed.notify_all();
         }
     }
 }
@@ -53,6 +137,72 @@ impl World {
             other => other.into(),
         })
     }
+
+    /// Asks a PE, and waits for its answer. It needs make no call for it, so that nothing simulated
+    /// takes part in this wait. `what` tells what is waited for.
+    pub(crate) fn ask(
+        &self,
+        call: &'static str,
+        pe: usize,
+        question: Question,
+        what: &str,
+    ) -> Result<Vec<u8>> {
+        let questions = &self.inner.questions;
+        let number = {
+            let mut open = questions.open();
+            open.last += 1;
+            let number = open.last;
+            open.questions.insert(number, (pe, None));
+            number
+        };
+        let sent = self.send(call, pe, &Message::Ask(number, question));
+        let answer = sent.and_then(|()| self.await_answer(call, pe, number, what));
+        questions.open().questions.remove(&number);
+        answer
+    }
+
+    fn await_answer(
+        &self,
+        call: &'static str,
+        pe: usize,
+        number: u64,
+        what: &str,
+    ) -> Result<Vec<u8>> {
+        let questions = &self.inner.questions;
+        let since = Instant::now();
+        let mut warn_at = WARN_EVERY;
+        let mut open = questions.open();
+        loop {
+            let slot = open.questions.get_mut(&number);
+            if let Some(answer) = slot.and_then(|(_, answer)| answer.take()) {
+                return answer.map_err(|why| Error::FailedElsewhere { call, pe, why });
+            }
+            if self.peers.is_lost(pe) {
+                return Err(Error::PeerLost { call, pe });
+            }
+            let waited = since.elapsed();
+            if let Some(limit) = self.timeout().filter(|limit| waited >= *limit) {
+                return Err(Error::Timeout {
+                    call,
+                    me: self.my_pe(),
+                    whom: format!("PE {pe}"),
+                    what: what.into(),
+                    waited,
+                    limit,
+                });
+            }
+            if waited >= warn_at {
+                warn_at += WARN_EVERY;
+                report::warn(&format!(
+                    "PE {} has waited {} s in {call} for PE {pe}: {what}",
+                    self.my_pe(),
+                    waited.as_secs()
+                ));
+            }
+            let waited = questions.0.changed.wait_timeout(open, SLICE);
+            open = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -63,11 +213,16 @@ mod tests {
 
     #[test]
     fn messages_come_back_as_they_were_sent() {
+        let connect = Question::Connect {
+            transport: "weak(tiny)".into(),
+            endpoint: vec![0, 255, 7],
+        };
         for message in [
             Message::GaveUp,
-            Message::FlushGpu(u64::MAX),
-            Message::Flushed(7, String::new()),
-            Message::Flushed(8, "no GPU".into()),
+            Message::Ask(u64::MAX, Question::FlushGpu),
+            Message::Ask(9, connect),
+            Message::Answer(7, Ok(vec![1, 2])),
+            Message::Answer(8, Err("no GPU".into())),
         ] {
             assert_eq!(Message::of_bytes(&message.to_bytes()), Some(message));
         }
@@ -81,6 +236,14 @@ mod tests {
             if let Some(message) = Message::of_bytes(&bytes) {
                 prop_assert!(Message::of_bytes(&message.to_bytes()).is_some());
             }
+        }
+
+        #[test]
+        fn what_is_cut_off_within_a_name_is_no_message(cut in 0_usize..18) {
+            let question = Question::Connect { transport: "tiny".into(), endpoint: vec![3] };
+            let mut bytes = Message::Ask(1, question).to_bytes();
+            bytes.truncate(cut.min(16));
+            prop_assert_eq!(Message::of_bytes(&bytes), None);
         }
     }
 }

@@ -174,7 +174,7 @@ impl Peers {
     /// [`span`](Self::span) for an atomic, if atomics on that PE's memory are this CPU's (M29).
     #[inline(always)]
     pub(crate) fn word<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
-        if sym.tag() != self.tag {
+        if sym.tag() != self.tag || (size_of::<T>() == size_of::<u64>() && sym.is_nic()) {
             return None;
         }
         self.at(sym, self.words.get(pe)?)

@@ -55,7 +55,7 @@ impl Simulation {
         let accessors = self.accessors.get(pe)?;
         let accessor = match class {
             Class::Put => &accessors.copies,
-            Class::Atomic => &accessors.atomics,
+            _ => &accessors.atomics,
         };
         Some(Simulated {
             accessor: accessor.as_deref()?,

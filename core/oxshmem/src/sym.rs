@@ -27,6 +27,9 @@ pub struct Sym<T> {
     marker: PhantomData<fn() -> T>,
 }
 
+/// In the generation of objects whose atomics are the NIC's.
+pub(crate) const NIC: u32 = 1 << 31;
+
 impl<T> Clone for Sym<T> {
     fn clone(&self) -> Self {
         *self
@@ -90,6 +93,20 @@ impl<T: Pod> Sym<T> {
 
     pub(crate) const fn generation(&self) -> u32 {
         self.generation
+    }
+
+    /// The same object, whose atomics of 64 bits are its NIC's (M29).
+    pub(crate) fn on_nic(self) -> Self {
+        Sym {
+            generation: self.generation | NIC,
+            ..self
+        }
+    }
+
+    /// Whether atomics of 64 bits on it are its NIC's (M29).
+    #[inline(always)]
+    pub(crate) const fn is_nic(&self) -> bool {
+        self.generation & NIC != 0
     }
 
     pub(crate) const fn bytes(&self) -> usize {

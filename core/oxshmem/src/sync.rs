@@ -9,6 +9,7 @@
 //!
 //! Words of odd and even epochs are apart: a PE can be one epoch ahead of another, never two.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,7 @@ use crate::messages::Message;
 use crate::order::{Class, Inserted};
 use crate::park::{self, Bell};
 use crate::wait::{Needs, Reason};
-use crate::wire::Path;
+use crate::wire::{Path, SLOTS, WORDS};
 use crate::{Error, Result, Sym, World};
 
 /// Each PE's part of the library's own symmetric memory.
@@ -37,7 +38,9 @@ pub(crate) struct Internal {
     pub rounds: usize,
     /// Registered memory for sources and destinations that a NIC cannot take as they are.
     pub bounce: Sym<u8>,
-    pub bounce_lock: Mutex<()>,
+    pub bounce_lock: RefCell<()>,
+    /// Where the answers to active messages come.
+    pub answers: Sym<u64>,
     state: Mutex<Collective>,
 }
 
@@ -123,7 +126,8 @@ impl Internal {
             radix,
             rounds,
             bounce: place(BOUNCE)?,
-            bounce_lock: Mutex::new(()),
+            bounce_lock: RefCell::new(()),
+            answers: place(SLOTS * WORDS * size_of::<u64>())?.cast()?,
             state: Mutex::default(),
         })
     }
@@ -368,7 +372,7 @@ impl World {
                 place.tell(Width::W64, word, Inserted::Arrive);
                 Ok(())
             }
-            Path::Lane(via, far) => {
+            Path::Lane(via, far) | Path::Message(via, far) => {
                 let word = word.to_ne_bytes();
                 // SAFETY: `word` outlives the call.
                 unsafe { self.wire_put(call, via, far, word.as_ptr(), word.len()) }

@@ -3,7 +3,9 @@
 //! One lane per transport and [context](crate::Context). Posting never blocks: a full lane is
 //! progressed and tried again under the waiting rules of [`crate::wait`].
 
+mod active;
 mod atomic;
+mod extents;
 mod lanes;
 mod transfer;
 
@@ -13,10 +15,13 @@ use std::fmt;
 use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
-use oxshmem_transport::{MemoryKind, Op, Pe, RegionId, Remote, Status};
+use oxshmem_transport::{MemoryKind, Op, Pe, Remote, Status};
 
+pub(crate) use self::active::{Active, SLOTS, WORDS};
+pub(crate) use self::extents::{Extents, GPU};
 pub(crate) use self::lanes::Opened;
 pub(crate) use self::transfer::Signal;
+use crate::messages::Question;
 use crate::order::{Class, Classes, Inserted};
 use crate::routes::{Way, Ways};
 use crate::simulated::Place;
@@ -39,6 +44,8 @@ pub(crate) struct Wire {
     /// By context, the PEs whose GPUs have to be told before a quiet ends (M27): a flush of the lane
     /// does not do that.
     gpus_due: RefCell<BTreeSet<(usize, usize)>>,
+    /// Active messages under way.
+    pub active: Active,
     me: usize,
 }
 
@@ -77,20 +84,27 @@ pub(crate) struct Far {
     pub kind: MemoryKind,
     /// Bytes from the start of its heap of that kind.
     pub offset: u64,
+    /// Whether its NIC performs the atomics on it (M29).
+    pub nic: bool,
 }
 
 impl Far {
-    /// The same, as a transport names it: every PE registers the same heaps in the same order, so
-    /// that a peer's has the number of this PE's own.
-    fn remote(self, via: &Opened, further: usize) -> Remote {
-        let heap = match self.kind {
-            MemoryKind::Host => &via.heap,
-            _ => &via.gpu,
+    /// The byte that is `further` on, as a transport names it, and how many bytes its region has from
+    /// there: every PE registers the same heaps in the same pieces, under the same numbers.
+    #[inline]
+    fn locate(self, via: &Opened, further: usize) -> (Remote, usize) {
+        let offset = self.offset + further as u64;
+        let (region, offset, rest) = match self.kind {
+            MemoryKind::Host => via.extents.locate(offset),
+            _ => (GPU, offset, u64::MAX),
         };
-        Remote {
-            region: heap.as_ref().map_or(RegionId(0), |heap| heap.id()),
-            offset: self.offset + further as u64,
-        }
+        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+        (Remote { region, offset }, rest)
+    }
+
+    /// [`locate`](Self::locate) of what lies in one region surely: a word, which is aligned.
+    fn word(self, via: &Opened) -> Remote {
+        self.locate(via, 0).0
     }
 }
 
@@ -100,6 +114,8 @@ pub(crate) enum Path<'w> {
     Near(Place<'w>),
     /// By a lane of this transport.
     Lane(&'w Opened, Far),
+    /// By a message on a lane of this transport, to the CPU of the PE that has it: atomics only.
+    Message(&'w Opened, Far),
 }
 
 impl Wire {
@@ -107,6 +123,7 @@ impl Wire {
         Wire {
             me,
             gpus_due: RefCell::default(),
+            active: Active::new(),
             transports,
             ways,
             busy: Cell::new(false),
@@ -167,9 +184,17 @@ impl Wire {
             if ways.copies(kind).transport() == Some(transport) {
                 classes.add(Classes::of(Class::Put, kind));
             }
-            if ways.atomics(kind).transport() == Some(transport) {
-                classes.add(Classes::of(Class::Atomic, kind));
+            let atomics = ways.atomics(kind);
+            if atomics.transport() == Some(transport) {
+                let class = match atomics {
+                    Way::Message(_) => Class::Message,
+                    _ => Class::Atomic,
+                };
+                classes.add(Classes::of(class, kind));
             }
+        }
+        if ways.nic.transport() == Some(transport) {
+            classes.add(Classes::of(Class::Atomic, MemoryKind::Host));
         }
         classes
     }
@@ -178,7 +203,7 @@ impl Wire {
     /// some of it is stored by this PE's CPU.
     fn other_ways(&self, transport: usize, pe: usize, mapped: bool) -> (bool, bool) {
         let ways = self.ways(pe);
-        let all = [ways.host, ways.host_atomics, ways.gpu, ways.gpu_atomics];
+        let all = ways.each();
         let by_cpu = |way: &Way| way.is_mapped() && (mapped || way.transport().is_none());
         let others = |way: &Way| *way != Way::None && way.transport() != Some(transport);
         // A PE's own memory is its CPU's, whatever a lane could do.
@@ -223,12 +248,14 @@ impl World {
             return Err(Error::Foreign { call });
         };
         let ways = self.inner.wire.ways(pe);
+        let nic = class == Class::Atomic && sym.is_nic() && size_of::<T>() == size_of::<u64>();
         let way = match class {
             Class::Put => ways.copies(kind),
-            Class::Atomic => ways.atomics(kind),
+            _ if nic => ways.nic,
+            _ => ways.atomics(kind),
         };
         let own = pe == self.my_pe() && way != Way::None;
-        if kind == MemoryKind::Host && (own || way.is_mapped()) {
+        if kind == MemoryKind::Host && !nic && (own || way.is_mapped()) {
             let simulation = self.inner.simulation.as_ref();
             let (offset, bytes) = (sym.offset(), sym.bytes());
             if let Some(place) = simulation.and_then(|s| s.at(class, pe, offset, bytes)) {
@@ -236,7 +263,7 @@ impl World {
             }
             let span = match class {
                 Class::Put => self.peers.span(sym, pe),
-                Class::Atomic => self.peers.word(sym, pe),
+                _ => self.peers.word(sym, pe),
             };
             if let Some(span) = span {
                 return Ok(Path::Near(Place::Real(span)));
@@ -250,11 +277,14 @@ impl World {
             pe,
             kind,
             offset: sym.offset(),
+            nic,
         };
-        way.transport()
-            .and_then(|index| self.inner.wire.transports.get(index))
-            .map(|via| Path::Lane(via, far))
-            .ok_or_else(|| self.no_way(call, class, kind, pe))
+        let transport = way.transport();
+        match transport.and_then(|index| self.inner.wire.transports.get(index)) {
+            Some(via) if matches!(way, Way::Message(_)) => Ok(Path::Message(via, far)),
+            Some(via) => Ok(Path::Lane(via, far)),
+            None => Err(self.no_way(call, class, kind, pe)),
+        }
     }
 
     #[cold]
@@ -269,7 +299,7 @@ impl World {
                     route.map(|r| r.refusals()).unwrap_or_default()
                 }
                 (kind, Class::Put) => format!("no transport here carries {kind} memory to it"),
-                (kind, Class::Atomic) => {
+                (kind, _) => {
                     format!("no transport here performs atomics on its {kind} memory as a CPU does")
                 }
             },
@@ -294,6 +324,9 @@ impl World {
         self.before_posting(call, via, pe)?;
         let to = Pe(pe as u32);
         let context = self.inner.wire.context();
+        if via.needs_connection(context, pe) {
+            self.connect(call, via, pe)?;
+        }
         let mut target = 0;
         let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
         let full = Reason {
@@ -337,6 +370,24 @@ impl World {
                 self.settle(via, pe, completed)
             }
         }
+    }
+
+    /// Connects a lane with a PE, which answers by its bootstrap's service.
+    #[cold]
+    fn connect(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
+        let context = self.inner.wire.context();
+        let endpoint = via.endpoint(call, context, pe)?;
+        let answer = if pe == self.my_pe() {
+            via.domain.accept(Pe(pe as u32), &endpoint)?
+        } else {
+            let question = Question::Connect {
+                transport: via.name.into(),
+                endpoint,
+            };
+            let what = format!("its answer to a {} lane", via.name);
+            self.ask(call, pe, question, &what)?
+        };
+        via.connect(call, context, pe, &answer)
     }
 
     /// What must have happened before an operation is posted: this PE's own stores, which the NIC
@@ -409,7 +460,13 @@ impl World {
             return Ok(());
         };
         let target = target.map_err(|why| via.failed(call, why))?;
-        if via.places(via.dirt(context, pe)) {
+        let dirt = via.dirt(context, pe);
+        if dirt.has(Class::Message, MemoryKind::Host) {
+            self.await_answers(call, pe)?;
+        }
+        if via.only_messages(context, pe) {
+            // What was answered is done.
+        } else if via.places(dirt) {
             let result = self.await_completions(call, via, pe, target);
             self.settle(via, pe, result)?;
         } else {

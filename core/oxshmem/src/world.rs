@@ -16,12 +16,14 @@ use crate::check::Shadow;
 use crate::config::{Config, MemoryModel};
 use crate::gpu::GpuFlushes;
 use crate::join;
+use crate::messages::Questions;
 use crate::order::Inserted;
 use crate::peers::Peers;
 use crate::routes::Routes;
+use crate::service::Service;
 use crate::simulated::Simulation;
 use crate::sync::{Digest, Internal};
-use crate::wire::Wire;
+use crate::wire::{Extents, Wire};
 use crate::{Error, Result, Sym, Visibility, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
@@ -42,11 +44,33 @@ pub struct World {
     pub(crate) inner: Box<Inner>,
 }
 
+/// Which 64-bit words of host memory have atomics that their PE's NIC performs, for all PEs alike
+/// (M29).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NicAtomics {
+    /// None: CPUs perform all.
+    Never,
+    /// Those of blocks that were allocated for remote atomics.
+    IfHinted,
+    /// All that programs allocate.
+    Always,
+}
+
 /// What the inlined operations on mapped peers do not read.
 pub(crate) struct Inner {
     /// A raw pointer was handed out: from then on every quiet is a full fence.
     pub sticky: Cell<bool>,
+    /// Ended before what they serve.
+    pub _services: Vec<Service>,
     pub wire: Wire,
+    /// What other PEs were asked.
+    pub questions: Questions,
+    /// How heaps are cut where some PE's transport pins what it registers.
+    pub grows: Option<Extents>,
+    /// How many pieces of every PE's heap are known to all.
+    pub published: Cell<u32>,
+    /// Which words' atomics are NICs'.
+    pub nic_atomics: NicAtomics,
     pub internal: Internal,
     pub heap: Mutex<Heap>,
     /// This PE's GPU memory, if it has such a heap, and the heap's bookkeeping.
@@ -236,7 +260,12 @@ impl World {
             own: parts.own,
             inner: Box::new(Inner {
                 sticky: Cell::new(false),
+                _services: parts.services,
                 wire: parts.wire,
+                questions: parts.questions,
+                grows: parts.grows,
+                published: Cell::new(parts.published),
+                nic_atomics: parts.nic_atomics,
                 internal: parts.internal,
                 heap: Mutex::new(parts.heap),
                 gpu_heap: Mutex::new(Heap::on_gpu(parts.gpu.as_ref().map_or(0, Memory::len))),
@@ -298,6 +327,10 @@ impl World {
     #[must_use]
     pub fn bootstrap(&self) -> String {
         self.inner.bootstrap.describe()
+    }
+
+    pub(crate) fn own_mapping(&self) -> &Arc<Mapping> {
+        &self.own
     }
 
     pub(crate) fn own_base(&self) -> NonNull<u8> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use oxshmem_transport::{
     Capabilities, Domain, Error, Guarantees, Job, Lane, LocalKey, Memory, MemoryKind, Pe, Peer,
-    Reach, Region, RegionId, RemoteRegion, Result,
+    Reach, Region, RegionId, RegionNumber, RegionNumbers, RemoteRegion, Result,
 };
 
 use crate::lane::TinyLane;
@@ -17,7 +17,9 @@ pub(crate) struct TinyDomain {
     board: Arc<Mutex<Board>>,
     job: Job,
     shared: Arc<Mutex<Shared>>,
-    regions: Mutex<u32>,
+    numbers: RegionNumbers,
+    /// The endpoints made for others' lanes.
+    accepted: Mutex<Vec<u64>>,
 }
 
 impl TinyDomain {
@@ -26,7 +28,8 @@ impl TinyDomain {
             board,
             job,
             shared: Arc::default(),
-            regions: Mutex::new(0),
+            numbers: RegionNumbers::default(),
+            accepted: Mutex::default(),
         }
     }
 }
@@ -62,7 +65,7 @@ impl Domain for TinyDomain {
         }
     }
 
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
         if memory.kind() != MemoryKind::Host || !memory.base().addr().get().is_multiple_of(4096) {
             let why = "only host memory that begins on a page".into();
             return Err(Error::Memory {
@@ -71,9 +74,7 @@ impl Domain for TinyDomain {
                 why,
             });
         }
-        let mut count = lock(&self.regions);
-        let id = RegionId(*count);
-        *count += 1;
+        let taken = self.numbers.take(NAME, id, memory)?;
         let mut board = lock(&self.board);
         let number = board.number();
         board
@@ -82,7 +83,7 @@ impl Domain for TinyDomain {
         let key = packed(b"key ", &[number, memory.len() as u64]);
         Ok(Box::new(TinyRegion {
             board: self.board.clone(),
-            id,
+            taken,
             number,
             key,
         }))
@@ -118,6 +119,22 @@ impl Domain for TinyDomain {
         Ok(Box::new(TinyLane::new(board, job, shared)))
     }
 
+    /// Any number of this PE will do for the lane: there is nothing to set up on this side.
+    fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
+        lock(&self.shared).check(&self.job, pe)?;
+        let me = self.job.me;
+        let bad = |why| bad_data("an endpoint", pe, why);
+        let [number] = unpacked(b"end ", endpoint).ok_or_else(|| bad("it is not an endpoint"))?;
+        let mut board = lock(&self.board);
+        if board.endpoints.get(&number) != Some(&(pe, me)) {
+            return Err(bad("it was not made by that PE for this one"));
+        }
+        let number = board.number();
+        board.endpoints.insert(number, (me, pe));
+        lock(&self.accepted).push(number);
+        Ok(packed(b"end ", &[number]))
+    }
+
     fn peer_lost(&self, pe: Pe) {
         lock(&self.shared).lost.insert(pe);
     }
@@ -126,17 +143,27 @@ impl Domain for TinyDomain {
         lock(&self.shared).closed = true;
     }
 }
+
+impl Drop for TinyDomain {
+    fn drop(&mut self) {
+        let mut board = lock(&self.board);
+        for number in lock(&self.accepted).drain(..) {
+            board.endpoints.remove(&number);
+        }
+    }
+}
+
 #[derive(Debug)]
 struct TinyRegion {
     board: Arc<Mutex<Board>>,
-    id: RegionId,
+    taken: RegionNumber,
     number: u64,
     key: Vec<u8>,
 }
 
 impl Region for TinyRegion {
     fn id(&self) -> RegionId {
-        self.id
+        self.taken.id()
     }
 
     fn key(&self) -> &[u8] {

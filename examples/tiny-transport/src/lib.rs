@@ -2,7 +2,7 @@
 //!
 //! PEs are threads of one process. What makes it a good example is what it lacks: peers are not
 //! mapped, a lane holds 8 operations and performs them later, only some atomics exist, long
-//! transfers need registered memory, and lanes must be connected in pairs. So it shows each
+//! transfers need registered memory, and a lane must be connected with each PE. So it shows each
 //! decision that a transport for a real network makes, in its simplest form:
 //!
 //! 1. **Declare** (this file) what you can do ([`Capabilities`]) and which orders you keep ([`Guarantees`]) and
@@ -55,6 +55,8 @@ static CAPABILITIES: Capabilities = Capabilities {
     memory: &[MemoryKind::Host],
     depth: Some(DEPTH as u32),
     wire_up: WireUp::PerLane,
+    pins: false,
+    message: 0,
     passive_target: true,
 };
 
@@ -64,6 +66,7 @@ const GUARANTEES: Guarantees = Guarantees {
     put_atomic: true,
     atomic_put: true,
     atomic_atomic: true,
+    put_message: false,
     put_get: true,
     get_get: true,
     across_lanes: false,

@@ -55,6 +55,7 @@ pub enum SignalSupport {
     /// It is not: the caller puts, flushes, then updates the signal.
     None,
     /// It is, with data up to [`Capabilities::put`]'s limits; the signal's update is at this level.
+    /// At [`AtomicLevel::Nic`] a signal that is set is written, in the order of puts.
     Native(AtomicLevel),
 }
 
@@ -63,8 +64,9 @@ pub enum SignalSupport {
 pub enum WireUp {
     /// Nothing.
     None,
-    /// Each lane's [`endpoint`](crate::Lane::endpoint) towards a PE is exchanged with that PE's and
-    /// [`connect`](crate::Lane::connect)ed.
+    /// A lane's [`endpoint`](crate::Lane::endpoint) towards a PE is shown to that PE's domain, whose
+    /// [answer](crate::Domain::accept) the lane is [`connect`](crate::Lane::connect)ed with. Each
+    /// direction is connected by itself, when first used: the PE that answers need make no call.
     PerLane,
 }
 
@@ -84,8 +86,12 @@ pub struct Capabilities {
     /// How many operations towards one PE a lane holds before it answers Full; none if it never
     /// does.
     pub depth: Option<u32>,
-    /// What connects two lanes.
+    /// What connects a lane with a PE.
     pub wire_up: WireUp,
+    /// Whether registering memory pins it: then only what is in use should be registered.
+    pub pins: bool,
+    /// The longest [message](crate::Op::Message), in bytes; 0 if there are none.
+    pub message: u32,
     /// Whether operations complete though the target makes no call (one-sided in fact).
     pub passive_target: bool,
 }

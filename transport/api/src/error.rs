@@ -97,6 +97,16 @@ pub enum Error {
         /// The peer.
         pe: Pe,
     },
+    /// The way to this PE has failed, for another reason than its death.
+    #[error("{transport}: the connection with PE {pe} failed: {why}")]
+    Connection {
+        /// The transport's name.
+        transport: &'static str,
+        /// The peer.
+        pe: Pe,
+        /// The reason, in words.
+        why: String,
+    },
     /// The domain was shut down.
     #[error("{transport}: the domain is shut down")]
     Closed {

@@ -32,6 +32,8 @@ pub struct Guarantees {
     pub atomic_put: bool,
     /// On one lane, towards one PE, atomics are performed in the order posted.
     pub atomic_atomic: bool,
+    /// On one lane, towards one PE, a message is served after an earlier put has landed.
+    pub put_message: bool,
     /// On one lane, a get reads what an earlier put to the same PE wrote.
     pub put_get: bool,
     /// On one lane, gets (and fetching atomics) from one PE read in the order posted.
@@ -51,6 +53,7 @@ impl Guarantees {
         put_atomic: false,
         atomic_put: false,
         atomic_atomic: false,
+        put_message: false,
         put_get: false,
         get_get: false,
         across_lanes: false,

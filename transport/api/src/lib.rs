@@ -25,7 +25,9 @@ mod capabilities;
 pub mod conformance;
 mod error;
 mod guarantees;
+mod inbox;
 mod memory;
+mod numbers;
 mod op;
 mod schedule;
 mod traits;
@@ -33,10 +35,12 @@ mod traits;
 pub use capabilities::{AtomicLevel, AtomicTable, Capabilities, Limits, SignalSupport, WireUp};
 pub use error::{Error, Result};
 pub use guarantees::{Completion, GpuFlush, Guarantees};
+pub use inbox::{Answer, Inbox};
 pub use memory::{LocalKey, Memory, MemoryKind, RegionId};
+pub use numbers::{RegionNumber, RegionNumbers};
 pub use op::{AtomicOp, Local, Op, Remote, SignalOp, Width};
 pub use schedule::{Accessor, Schedule};
 pub use traits::{
-    Counters, Device, Domain, HostId, Job, Lane, Pe, Peer, Posted, Reach, Region, RemoteRegion,
-    Status, Transport,
+    Counters, Device, Domain, HostId, Job, Lane, LocalRegion, Pe, Peer, Posted, Reach, Region,
+    RemoteRegion, Status, Transport,
 };

@@ -160,6 +160,15 @@ pub enum Op {
         /// Where the old value goes: `width` bytes, aligned to them; none if it is not wanted.
         fetch: Option<Local>,
     },
+    /// Send bytes to the peer's [inbox](crate::Inbox), up to [`Capabilities::message`] of them. They
+    /// may be reused as soon as `post` returns. Messages of one lane to one PE arrive in the order
+    /// posted, each once; completion says that the peer has received it, not that it was served.
+    ///
+    /// [`Capabilities::message`]: crate::Capabilities::message
+    Message {
+        /// The bytes; they need no registration.
+        from: Local,
+    },
     /// Completes when every operation posted before it on this lane to this PE has been placed in
     /// the target's memory, whatever a mere completion means on this transport.
     Flush,

@@ -5,8 +5,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::{
-    Accessor, Capabilities, Error, Guarantees, LocalKey, Memory, MemoryKind, Op, RegionId, Result,
-    Schedule,
+    Accessor, Capabilities, Error, Guarantees, Inbox, LocalKey, Memory, MemoryKind, Op, RegionId,
+    Result, Schedule,
 };
 
 /// A processing element's number in its job: 0 up to the job's size.
@@ -120,8 +120,28 @@ pub trait Domain: Send + Sync + fmt::Debug {
         matches!(self.reach(peer, kind), Reach::Mapped { descriptor: true })
     }
 
-    /// Registers memory. Regions are numbered from 0 in the order registered.
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>>;
+    /// Registers memory, under a number by which peers name it. A number is free again once its
+    /// region was dropped; one in use is refused.
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>>;
+
+    /// Registers memory for the near side of operations only: sources, and destinations as well if
+    /// `written`. For what is longer than [`Limits::unregistered`](crate::Limits) and lies in no
+    /// region.
+    ///
+    /// # Safety
+    ///
+    /// The bytes stay mapped while the registration lives.
+    unsafe fn register_local(
+        &self,
+        _addr: *mut u8,
+        _len: usize,
+        _written: bool,
+    ) -> Result<Box<dyn LocalRegion>> {
+        Err(Error::Unsupported {
+            transport: "this transport",
+            what: "registering local memory".into(),
+        })
+    }
 
     /// Makes a peer's region usable here. `region` is the number it has at that peer, `key` what
     /// [`Region::key`] gave there, `descriptor` a duplicate of what [`Region::descriptor`] gave,
@@ -136,6 +156,26 @@ pub trait Domain: Send + Sync + fmt::Debug {
 
     /// Opens a lane, towards all PEs that this transport reaches.
     fn lane(&self) -> Result<Box<dyn Lane>>;
+
+    /// Answers the [`endpoint`](Lane::endpoint) that a lane of `pe` made towards this PE: this side
+    /// is ready for its operations then. Called from any thread, and for a PE's own lane towards
+    /// itself too. Only where [`WireUp::PerLane`](crate::WireUp) is declared.
+    fn accept(&self, pe: Pe, _endpoint: &[u8]) -> Result<Vec<u8>> {
+        Err(Error::Unsupported {
+            transport: "this transport",
+            what: format!("connecting PE {pe}'s lane, since lanes need no connection"),
+        })
+    }
+
+    /// The messages that others' lanes send to this PE. There is one inbox; a second call while it
+    /// lives is refused. Only where [`Capabilities::message`] is not 0; lanes may send to this PE
+    /// before it is taken, and then wait for it.
+    fn inbox(&self) -> Result<Box<dyn Inbox>> {
+        Err(Error::Unsupported {
+            transport: "this transport",
+            what: "receiving messages".into(),
+        })
+    }
 
     /// Makes what other PEs' operations have placed in this PE's memory of `kind` visible to its
     /// processor, where [`GpuFlush::Target`](crate::GpuFlush) says that this is needed (M27).
@@ -169,6 +209,12 @@ pub trait Region: Send + Sync + fmt::Debug {
 
     /// A descriptor that a peer on the same host needs as well.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// Memory registered for the near side of operations. Dropping it ends the registration.
+pub trait LocalRegion: Send + Sync + fmt::Debug {
+    /// What operations name.
+    fn key(&self) -> LocalKey;
 }
 
 /// A peer's region, imported.
@@ -258,10 +304,10 @@ impl Posted {
 /// more.
 pub trait Lane: Send + fmt::Debug {
     /// Where [`WireUp::PerLane`](crate::WireUp) is declared: makes this side's endpoint towards
-    /// `pe` and gives what the peer's lane must be told. Else empty.
+    /// `pe` and gives what the peer's domain must be told; the same each time. Else empty.
     fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>>;
 
-    /// Connects the endpoint towards `pe` with the one that the peer described.
+    /// Connects the endpoint towards `pe` with what the peer's domain [answered](Domain::accept).
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()>;
 
     /// Posts operations towards one PE, in order. Accepts a prefix; what is accepted can fail only

@@ -2,14 +2,13 @@ use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush, Guarantees, Job,
-    Lane, Limits, LocalKey, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RemoteRegion,
-    Result, SignalSupport, WireUp,
+    Lane, Limits, LocalKey, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber,
+    RegionNumbers, RemoteRegion, Result, SignalSupport, WireUp,
 };
 
 use crate::lane::LoopbackLane;
@@ -34,6 +33,8 @@ static CAPABILITIES: Capabilities = Capabilities {
     memory: &[MemoryKind::Host],
     depth: None,
     wire_up: WireUp::None,
+    pins: false,
+    message: 0,
     passive_target: true,
 };
 
@@ -45,6 +46,7 @@ const GUARANTEES: Guarantees = Guarantees {
     put_atomic: true,
     atomic_put: true,
     atomic_atomic: true,
+    put_message: false,
     put_get: true,
     get_get: true,
     across_lanes: true,
@@ -58,7 +60,7 @@ pub(crate) struct LoopbackDomain {
     home: Arc<Home>,
     nonce: Nonce,
     job: Job,
-    regions: AtomicU32,
+    numbers: RegionNumbers,
     peers: Arc<Peers>,
 }
 
@@ -98,7 +100,7 @@ impl LoopbackDomain {
             home,
             nonce,
             job: job.clone(),
-            regions: AtomicU32::new(0),
+            numbers: RegionNumbers::default(),
             peers,
         }
     }
@@ -189,7 +191,7 @@ impl Domain for LoopbackDomain {
         }
     }
 
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
         self.open()?;
         let refused = |why: &str| {
             let (kind, why) = (memory.kind(), why.into());
@@ -205,9 +207,9 @@ impl Domain for LoopbackDomain {
         if !memory.base().addr().get().is_multiple_of(PAGE) {
             return refused("it does not begin on a page");
         }
+        let taken = self.numbers.take(NAME, id, memory)?;
         let memory = Arc::new(memory.clone());
         let number = self.home.enter(&memory);
-        let id = RegionId(self.regions.fetch_add(1, Ordering::Relaxed));
         let key = Key {
             nonce: self.nonce,
             number,
@@ -218,7 +220,7 @@ impl Domain for LoopbackDomain {
         let home = self.home.clone();
         Ok(Box::new(LoopbackRegion {
             home,
-            id,
+            taken,
             number,
             key: key.to_bytes(),
             memory,
@@ -289,7 +291,7 @@ const PAGE: usize = 4096;
 #[derive(Debug)]
 struct LoopbackRegion {
     home: Arc<Home>,
-    id: RegionId,
+    taken: RegionNumber,
     number: u64,
     key: Vec<u8>,
     memory: Arc<Memory>,
@@ -297,7 +299,7 @@ struct LoopbackRegion {
 
 impl Region for LoopbackRegion {
     fn id(&self) -> RegionId {
-        self.id
+        self.taken.id()
     }
 
     fn key(&self) -> &[u8] {

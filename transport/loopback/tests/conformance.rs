@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oxshmem_heap::{Segment, SegmentOptions};
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{
-    Device, Domain, HostId, Job, Memory, MemoryKind, Pe, Peer, Reach, Result, Transport,
+    Device, Domain, HostId, Job, Memory, MemoryKind, Pe, Peer, Reach, RegionId, Result, Transport,
     conformance,
 };
 
@@ -107,7 +107,7 @@ fn a_key_of_another_loopback_needs_its_descriptor() {
         Reach::Mapped { descriptor: true }
     );
     let memory = conformance::host_memory(4096).unwrap();
-    let region = other.register(&memory).unwrap();
+    let region = other.register(RegionId(0), &memory).unwrap();
     let error = me
         .import(&peer, region.id(), region.key(), None)
         .unwrap_err()
@@ -124,7 +124,7 @@ fn memory_off_its_page_is_refused() {
         Memory::new(base, 4096, whole.kind(), None, whole.owner().clone())
     };
     let error = open(&Loopback::new(), 0)
-        .register(&memory)
+        .register(RegionId(0), &memory)
         .unwrap_err()
         .to_string();
     assert!(error.contains("page"), "{error}");
@@ -141,7 +141,7 @@ fn an_ended_registration_cannot_be_imported_and_an_import_outlives_it() {
     };
     let memory = conformance::host_memory(4096).unwrap();
     let owner = Arc::downgrade(memory.owner());
-    let region = other.register(&memory).unwrap();
+    let region = other.register(RegionId(0), &memory).unwrap();
     drop(memory);
     let key = region.key().to_vec();
     let imported = me.import(&peer, region.id(), &key, None).unwrap();

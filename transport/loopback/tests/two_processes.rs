@@ -108,7 +108,7 @@ fn play(me: Pe, socket: &UnixStream) -> Result {
     };
     let domain = loopback.open(&loopback.probe()?[0], &job)?;
     let memory = memory()?;
-    let region = domain.register(&memory)?;
+    let region = domain.register(RegionId(0), &memory)?;
     let descriptor = region.descriptor().ok_or("the region has no descriptor")?;
 
     send(socket, &domain.address(), descriptor)?;

@@ -102,6 +102,8 @@ impl Simulator {
             memory,
             depth: Some(DEPTH),
             wire_up: WireUp::None,
+            pins: false,
+            message: 0,
             passive_target: true,
         };
         Simulator {

@@ -46,6 +46,7 @@ const IN_ORDER: Settings = Settings {
         put_atomic: true,
         atomic_put: true,
         atomic_atomic: true,
+        put_message: false,
         put_get: true,
         get_get: true,
         across_lanes: true,

@@ -124,7 +124,7 @@ fn pair_over(simulator: &Simulator, memory: [Memory; 2]) -> Pair {
     let regions: Vec<_> = domains
         .iter()
         .zip(&memory)
-        .map(|(domain, memory)| domain.register(memory).unwrap())
+        .map(|(domain, memory)| domain.register(RegionId(0), memory).unwrap())
         .collect();
     let keys = [regions[0].local_key(), regions[1].local_key()];
     let mut accessors = Vec::new();
@@ -333,7 +333,7 @@ fn a_machine_of_another_is_not_reached_nor_are_its_keys_taken() {
     };
     assert!(why.contains("machine"), "{why}");
     let region = other
-        .register(&conformance::host_memory(4096).unwrap())
+        .register(RegionId(0), &conformance::host_memory(4096).unwrap())
         .unwrap();
     assert!(me.import(&owner, RegionId(0), region.key(), None).is_err());
 }

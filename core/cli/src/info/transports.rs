@@ -94,6 +94,8 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
         depth,
         wire_up,
         passive_target,
+        pins,
+        message,
     } = promised;
     let mut table = vec![
         row("put", limits(put)),
@@ -134,10 +136,25 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
             "lanes connect",
             match wire_up {
                 WireUp::None => "by themselves".into(),
-                WireUp::PerLane => "after an exchange with the peer".into(),
+                WireUp::PerLane => "with each PE, at first use".into(),
             },
         ),
         row("target need not call", yes(*passive_target)),
+        row(
+            "registering",
+            match pins {
+                true => "pins memory: the heap goes piece by piece, as it grows",
+                false => "costs nothing: the heap goes whole",
+            }
+            .into(),
+        ),
+        row(
+            "messages",
+            match message {
+                0 => "none".into(),
+                most => format!("up to {most} bytes"),
+            },
+        ),
     ]);
     Table(table)
 }
@@ -172,6 +189,7 @@ fn guarantees(promised: Guarantees) -> Table<String> {
         put_atomic,
         atomic_put,
         atomic_atomic,
+        put_message,
         put_get,
         get_get,
         across_lanes,
@@ -183,6 +201,7 @@ fn guarantees(promised: Guarantees) -> Table<String> {
         row("put, atomic in order", yes(put_atomic)),
         row("atomic, put in order", yes(atomic_put)),
         row("atomics in order", yes(atomic_atomic)),
+        row("put, message in order", yes(put_message)),
         row("get sees earlier put", yes(put_get)),
         row("gets in order", yes(get_get)),
         row("across lanes too", yes(across_lanes)),

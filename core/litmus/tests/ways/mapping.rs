@@ -51,8 +51,8 @@ impl Domain for Mapped {
         }
     }
 
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.0.register(memory)
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
+        self.0.register(id, memory)
     }
 
     fn import(

@@ -111,6 +111,7 @@ pub const NICS: [(&str, Guarantees); 2] = [("worst", WORST), ("in order", IN_ORD
 
 const MESSAGES: Guarantees = Guarantees {
     atomic_atomic: true,
+    put_message: false,
     ..WORST
 };
 const COPIES: Guarantees = Guarantees {

@@ -5,7 +5,7 @@ use std::fmt;
 use oxshmem_bootstrap::Bootstrap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::config::MemoryModel;
+use crate::config::{Atomics, MemoryModel};
 use crate::routes::devices::Offer;
 use crate::{Error, Result};
 
@@ -31,6 +31,8 @@ pub(super) struct Card {
     pub seed: u64,
     /// `OXSHMEM_ROUTE`.
     pub rules: String,
+    /// `OXSHMEM_ATOMICS`.
+    pub atomics: Atomics,
     pub transports: Vec<Shown>,
     /// Devices among which to choose, if any transport has several here.
     pub offers: Vec<Offer>,
@@ -41,8 +43,8 @@ pub(super) struct Card {
 pub(super) struct Shown {
     pub name: String,
     pub address: Bytes,
-    /// Whether its lanes must be connected.
-    pub per_lane: bool,
+    /// Whether it registers heaps piece by piece, as they grow.
+    pub pins: bool,
 }
 
 impl Card {
@@ -70,6 +72,9 @@ impl Card {
         }
         if self.rules != other.rules {
             return differ("OXSHMEM_ROUTE", &self.rules, &other.rules);
+        }
+        if self.atomics != other.atomics {
+            return differ("OXSHMEM_ATOMICS", &self.atomics, &other.atomics);
         }
         if self.wanted != other.wanted {
             return differ("OXSHMEM_TRANSPORT", &self.wanted, &other.wanted);
@@ -100,7 +105,7 @@ pub(super) fn show_cards(bootstrap: &dyn Bootstrap, mine: &Card) -> Result<Vec<C
 }
 
 /// Collective: every PE's `mine`, in the order of the PEs.
-pub(super) fn exchange<T, R>(bootstrap: &dyn Bootstrap, mine: &T) -> Result<Vec<R>>
+pub(crate) fn exchange<T, R>(bootstrap: &dyn Bootstrap, mine: &T) -> Result<Vec<R>>
 where
     T: Serialize + ?Sized,
     R: de::DeserializeOwned,
@@ -122,7 +127,7 @@ fn unreadable(pe: u32, error: &serde_json::Error) -> Error {
 
 /// Bytes, as hexadecimal digits: shorter in JSON than a list of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bytes(pub Vec<u8>);
+pub(crate) struct Bytes(pub Vec<u8>);
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_topo::{CpuSet, Topology};
-use oxshmem_transport::{Device, Job, Transport, WireUp};
+use oxshmem_transport::{Device, Job, Transport};
 
 use super::card::{Bytes, Card, Shown, exchange};
 use super::hosts::Hosts;
@@ -221,7 +221,7 @@ impl Slot {
         Some(Shown {
             name: opened.name.to_owned(),
             address: Bytes(opened.domain.address()),
-            per_lane: opened.domain.capabilities().wire_up == WireUp::PerLane,
+            pins: opened.pins(),
         })
     }
 }
@@ -254,7 +254,7 @@ impl State {
     ) -> Self {
         match transport.open(device, job) {
             Ok(domain) => State::Open(
-                Opened::new(transport.name(), domain),
+                Opened::new(transport.name(), domain, job.size as usize),
                 Named {
                     name: transport.name(),
                     device: device.name.as_str().into(),

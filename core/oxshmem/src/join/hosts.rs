@@ -34,6 +34,16 @@ impl Hosts {
         host.map_or(&[], Vec::as_slice)
     }
 
+    /// How many hosts there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether each has one PE.
+    pub(super) fn are_single(&self) -> bool {
+        self.0.iter().all(|host| host.len() == 1)
+    }
+
     /// The smallest limit of all PEs (M14), in whole pages. By default half of the host's memory,
     /// shared by its PEs.
     pub(super) fn agree_on_limit(&self, cards: &[Card]) -> Result<u64> {

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::Mapping;
-use oxshmem_transport::{Accessor, Domain, HostId, MemoryKind, Pe, Peer, Reach, Region, RegionId};
+use oxshmem_transport::{Accessor, HostId, MemoryKind, Pe, Peer, Reach, Region, RegionId};
 use serde::{Deserialize, Serialize};
 
 use super::card::{Bytes, Card, exchange};
 use crate::peers::{Mapped, MappedHeap};
-use crate::routes::choose::{Candidate, Chosen, Imported, Preference, choose, has_cpu_atomics};
+use crate::routes::choose::{
+    ByLane, Candidate, Chosen, Imported, Preference, choose, cpu_atomics, has_nic_atomics,
+};
 use crate::routes::{Interner, Named, Pair, Routes, Rules, Way, Ways, Whys};
 use crate::simulated::Accessors;
 use crate::wire::Opened;
@@ -36,8 +38,8 @@ pub(super) struct Shared<'a> {
     pub len: usize,
     /// Where this PE's CPU has it itself.
     pub own: Option<&'a Arc<Mapping>>,
-    /// By the index of the opened transport; none where one does not carry such memory.
-    pub regions: Vec<Option<&'a dyn Region>>,
+    /// By the index of the opened transport its pieces; none where one does not carry such memory.
+    pub regions: Vec<Vec<&'a dyn Region>>,
 }
 
 /// What was reached, for each PE.
@@ -55,6 +57,8 @@ pub(super) struct Means<'a> {
     pub unavailable: &'a [Unavailable],
     pub preference: Preference,
     pub rules: &'a Rules,
+    /// Whether ways for NICs' atomics are wanted.
+    pub nics: bool,
 }
 
 /// A registered heap, as its owner tells the others.
@@ -95,14 +99,12 @@ pub(super) fn reach(
             };
             let candidates = means.candidates(heap, pair, &peer, keys);
             let (mut copies, mut atomics) = choose(means.preference, &candidates, |index| {
-                let transport = means.opened.get(usize::from(index));
-                let key = transport.and_then(|t| key_of(keys, t.name, heap.kind));
-                let (Some(transport), Some(key)) = (transport, key) else {
+                let Some(transport) = means.opened.get(usize::from(index)) else {
                     return Err("it is not open".into());
                 };
                 let descriptor = descriptors.take(pe, index, heap.kind);
-                let domain = transport.domain.as_ref();
-                match cpu.import(index, domain, &peer(transport.name), key, descriptor, heap)? {
+                let peer = peer(transport.name);
+                match cpu.import(index, transport, &peer, keys, descriptor, heap)? {
                     Imported::Lane if own.is_some() => Err(NO_LANE_TO_ONESELF.into()),
                     imported => Ok(imported),
                 }
@@ -124,6 +126,9 @@ pub(super) fn reach(
                 }
                 _ => {
                     (ways.host, ways.host_atomics) = (copies.way, atomics.way);
+                    if means.nics {
+                        ways.nic = means.nic_way(heap, pair, &peer, keys, &mut cpu);
+                    }
                     (whys.host, whys.host_atomics) = (why(&copies), why(&atomics));
                     host = cpu.by(copies.way, atomics.way);
                 }
@@ -158,19 +163,19 @@ impl Means<'_> {
                 name: unavailable.name,
                 standing: Err(unavailable.why.as_str().into()),
                 reach: Reach::Wire,
-                cpu_atomics: false,
+                atomics: ByLane::No,
             })
         };
         for (index, transport) in self.opened.iter().enumerate() {
             all.extend(refused(index));
-            let registered = heap.regions.get(index).is_some_and(Option::is_some);
+            let registered = heap.regions.get(index).is_some_and(|all| !all.is_empty());
             let reach = transport.domain.reach(&peer(transport.name), heap.kind);
             let [from, to] = pair.pes;
             let standing = if !registered {
                 Err(Cow::Owned(format!("it carries no {} memory", heap.kind)))
             } else if let Some(rule) = self.rules.refuse(pair, transport.name) {
                 Err(rule.into())
-            } else if key_of(keys, transport.name, heap.kind).is_none() {
+            } else if keys_of(keys, transport.name, heap.kind).next().is_none() {
                 Err("the PE has not opened it".into())
             } else if from == to && heap.own.is_some() && reach == Reach::Wire {
                 Err(NO_LANE_TO_ONESELF.into())
@@ -183,11 +188,36 @@ impl Means<'_> {
                 name: transport.name,
                 standing,
                 reach,
-                cpu_atomics: has_cpu_atomics(transport.domain.capabilities()),
+                atomics: cpu_atomics(transport.domain.capabilities(), heap.kind),
             });
         }
         all.extend(refused(self.opened.len()));
         all
+    }
+}
+
+impl Means<'_> {
+    /// The way of atomics that a PE's NIC performs, to this PE itself as to others: all that are on one
+    /// word go by the NIC of the PE that has it (M29).
+    fn nic_way(
+        &self,
+        heap: &Shared<'_>,
+        pair: Pair<'_>,
+        peer: &dyn Fn(&str) -> Peer,
+        keys: &[Key],
+        cpu: &mut Cpu,
+    ) -> Way {
+        for (index, transport) in (0..).zip(self.opened) {
+            let peer = peer(transport.name);
+            if has_nic_atomics(transport.domain.capabilities())
+                && self.rules.refuse(pair, transport.name).is_none()
+                && transport.domain.reach(&peer, heap.kind) == Reach::Wire
+                && cpu.import(index, transport, &peer, keys, None, heap) == Ok(Imported::Lane)
+            {
+                return Way::Lane(index);
+            }
+        }
+        Way::None
     }
 }
 
@@ -204,21 +234,35 @@ enum Access {
 }
 
 impl Cpu {
-    /// Imports the heap by one transport.
+    /// Imports the heap by one transport, piece by piece.
     fn import(
         &mut self,
         index: u8,
-        domain: &dyn Domain,
+        transport: &Opened,
         peer: &Peer,
-        key: &Key,
-        descriptor: Option<OwnedFd>,
+        keys: &[Key],
+        mut descriptor: Option<OwnedFd>,
         heap: &Shared<'_>,
     ) -> Result<Imported, String> {
-        let region = domain
-            .import(peer, RegionId(key.region), &key.key.0, descriptor)
-            .map_err(|error| error.to_string())?;
-        if region.len() < heap.len {
-            return Err(format!("its heap has only {} bytes there", region.len()));
+        let domain = transport.domain.as_ref();
+        let mut first = None;
+        for key in keys_of(keys, transport.name, heap.kind) {
+            let id = RegionId(key.region);
+            let region = domain
+                .import(peer, id, &key.key.0, descriptor.take())
+                .map_err(|error| error.to_string())?;
+            let wanted = match heap.kind {
+                MemoryKind::Host => transport.extents.end(id.0) - transport.extents.start(id.0),
+                _ => heap.len as u64,
+            };
+            if (region.len() as u64) < wanted {
+                return Err(format!("its heap has only {} bytes there", region.len()));
+            }
+            first.get_or_insert(region);
+        }
+        let region = first.ok_or("it has shown no key")?;
+        if transport.pins() && heap.kind == MemoryKind::Host {
+            transport.imports_from(peer);
         }
         if !matches!(domain.reach(peer, heap.kind), Reach::Mapped { .. }) {
             return Ok(Imported::Lane);
@@ -292,23 +336,26 @@ impl Cpu {
 fn my_keys(opened: &[Opened], heaps: &[Shared<'_>]) -> Vec<Key> {
     let mut keys = Vec::new();
     for heap in heaps {
-        for (transport, region) in opened.iter().zip(&heap.regions) {
-            if let Some(region) = region {
-                keys.push(Key {
-                    transport: transport.name.into(),
-                    kind: number(heap.kind),
-                    region: region.id().0,
-                    key: Bytes(region.key().to_vec()),
-                });
-            }
+        for (transport, regions) in opened.iter().zip(&heap.regions) {
+            keys.extend(regions.iter().map(|region| Key {
+                transport: transport.name.into(),
+                kind: number(heap.kind),
+                region: region.id().0,
+                key: Bytes(region.key().to_vec()),
+            }));
         }
     }
     keys
 }
 
-fn key_of<'k>(keys: &'k [Key], transport: &str, kind: MemoryKind) -> Option<&'k Key> {
-    let wanted = |key: &&Key| key.kind == number(kind) && key.transport == transport;
-    keys.iter().find(wanted)
+fn keys_of<'k>(
+    keys: &'k [Key],
+    transport: &str,
+    kind: MemoryKind,
+) -> impl Iterator<Item = &'k Key> {
+    let transport = transport.to_owned();
+    keys.iter()
+        .filter(move |key| key.kind == number(kind) && key.transport == transport)
 }
 
 fn number(kind: MemoryKind) -> usize {
@@ -358,8 +405,8 @@ fn share_descriptors(
 ) -> Result<Descriptors> {
     let mut all = Descriptors::default();
     for heap in heaps {
-        for (index, (transport, region)) in opened.iter().zip(&heap.regions).enumerate() {
-            let Some(descriptor) = region.and_then(|region| region.descriptor()) else {
+        for (index, (transport, regions)) in opened.iter().zip(&heap.regions).enumerate() {
+            let Some(descriptor) = regions.first().and_then(|region| region.descriptor()) else {
                 continue;
             };
             let among: Vec<u32> = (0..)
@@ -393,13 +440,40 @@ fn share_descriptors(
     Ok(all)
 }
 
+/// What all PEs know of all routes.
+pub(super) struct Agreed {
+    pub visibility: Visibility,
+    /// Whether every PE reaches every PE's NIC for atomics.
+    pub nics: bool,
+    /// Why not, for the first pair, if not.
+    pub no_nics: String,
+    /// Whether some PE sends active messages to another.
+    pub messages: bool,
+}
+
+/// What a PE tells of its routes: whether all are mapped, the first PE that it does not reach and
+/// why, the first whose NIC it does not reach, whether it sends active messages.
+type Told = (bool, Option<(usize, String)>, Option<usize>, bool);
+
 /// Every PE must reach every PE's host memory. Global visibility where every PE maps every PE (M24
 /// to M26), whatever checked mode does with that.
-pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &Routes) -> Result<Visibility> {
-    let mine = (routes.all_mapped(), routes.first_unreachable());
-    let all: Vec<(bool, Option<(usize, String)>)> = exchange(bootstrap, &mine)?;
-    let mut global = true;
-    for (from, (mapped, unreachable)) in all.into_iter().enumerate() {
+pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &Routes) -> Result<Agreed> {
+    let no_nic = routes.ways.iter().position(|ways| ways.nic == Way::None);
+    let messages = |ways: &Ways| matches!(ways.host_atomics, Way::Message(_));
+    let mine: Told = (
+        routes.all_mapped(),
+        routes.first_unreachable(),
+        no_nic,
+        routes.ways.iter().any(messages),
+    );
+    let all: Vec<Told> = exchange(bootstrap, &mine)?;
+    let mut agreed = Agreed {
+        visibility: Visibility::Global,
+        nics: true,
+        no_nics: String::new(),
+        messages: false,
+    };
+    for (from, (mapped, unreachable, no_nic, messages)) in all.into_iter().enumerate() {
         if let Some((pe, why)) = unreachable {
             return Err(Error::Unreachable {
                 call: "init",
@@ -408,11 +482,16 @@ pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &Routes) -> Res
                 why,
             });
         }
-        global &= mapped;
+        if !mapped {
+            agreed.visibility = Visibility::Local;
+        }
+        if let Some(pe) = no_nic {
+            if agreed.nics {
+                agreed.no_nics = format!("PE {from} has no transport whose NIC does so at PE {pe}");
+            }
+            agreed.nics = false;
+        }
+        agreed.messages |= messages;
     }
-    Ok(if global {
-        Visibility::Global
-    } else {
-        Visibility::Local
-    })
+    Ok(agreed)
 }

@@ -83,8 +83,8 @@ impl Domain for BridgeDomain {
         true
     }
 
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.inner.register(memory)
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
+        self.inner.register(id, memory)
     }
 
     fn import(

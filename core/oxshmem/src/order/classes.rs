@@ -3,15 +3,17 @@
 
 use oxshmem_transport::{Guarantees, MemoryKind};
 
-/// A set of kinds of operations: puts and atomics, on host and on GPU memory.
+/// A set of kinds of operations: puts and atomics, on host and on GPU memory, and active messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Classes(u8);
 
-/// A put (or put-with-signal), or an atomic that changes its word.
+/// A put (or put-with-signal), an atomic that changes its word, or a message that has the target's
+/// CPU change one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Put,
     Atomic,
+    Message,
 }
 
 impl Classes {
@@ -19,11 +21,14 @@ impl Classes {
     /// Puts to memory of one kind.
     const PUT: u8 = 1;
     const ATOMIC: u8 = 2;
+    /// Messages, which only host memory's CPU serves.
+    const MESSAGE: u8 = 16;
 
     pub(crate) fn of(class: Class, kind: MemoryKind) -> Self {
         let bit = match class {
             Class::Put => Self::PUT,
             Class::Atomic => Self::ATOMIC,
+            Class::Message => return Classes(Self::MESSAGE),
         };
         Classes(bit << shift(kind))
     }
@@ -40,11 +45,17 @@ impl Classes {
         self.0 & Classes::of(class, kind).0 != 0
     }
 
+    /// Whether there are messages in it, and nothing else.
+    pub(crate) fn only_messages(self) -> bool {
+        self.0 == Self::MESSAGE
+    }
+
     /// The (class, kind) pairs in it.
     fn pairs(self) -> impl Iterator<Item = (Class, MemoryKind)> {
         MemoryKind::ALL
             .into_iter()
             .flat_map(|kind| [(Class::Put, kind), (Class::Atomic, kind)])
+            .chain([(Class::Message, MemoryKind::Host)])
             .filter(move |(class, kind)| self.has(*class, *kind))
     }
 }
@@ -68,6 +79,10 @@ pub(crate) fn keeps(
         (Class::Put, Class::Atomic) => g.put_atomic,
         (Class::Atomic, Class::Put) => g.atomic_put,
         (Class::Atomic, Class::Atomic) => g.atomic_atomic,
+        (Class::Put, Class::Message) => g.put_message,
+        // One service takes them in their order; when it does, who else can tell?
+        (Class::Message, Class::Message) => true,
+        (Class::Atomic, Class::Message) | (Class::Message, _) => false,
     };
     earlier.pairs().all(|(first, at)| {
         later.pairs().all(|(second, to)| {
@@ -102,9 +117,37 @@ mod tests {
             put_atomic: true,
             atomic_put: true,
             atomic_atomic: true,
+            put_message: false,
             ..Guarantees::NONE
         };
         assert!(keeps(rc, both, both));
+    }
+
+    #[test]
+    fn m17_a_message_is_before_later_ones_and_before_nothing_else() {
+        let puts = Classes::of(Class::Put, MemoryKind::Host);
+        let atomics = Classes::of(Class::Atomic, MemoryKind::Host);
+        let messages = Classes::of(Class::Message, MemoryKind::Host);
+        let all = |put_message| {
+            move |_| Guarantees {
+                put_put: true,
+                put_atomic: true,
+                atomic_put: true,
+                atomic_atomic: true,
+                put_message,
+                ..Guarantees::NONE
+            }
+        };
+        assert!(keeps(all(true), messages, messages));
+        assert!(keeps(all(true), puts, messages));
+        assert!(!keeps(all(false), puts, messages));
+        assert!(!keeps(all(true), messages, puts));
+        assert!(!keeps(all(true), messages, atomics));
+        assert!(!keeps(all(true), atomics, messages));
+        assert!(messages.only_messages());
+        let mut both = messages;
+        both.add(puts);
+        assert!(!both.only_messages() && both.has(Class::Message, MemoryKind::Host));
     }
 
     #[test]

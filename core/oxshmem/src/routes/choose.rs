@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 
-use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Reach, Width};
+use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, MemoryKind, Reach, Width};
 
 use super::Way;
+use crate::service::Request;
 
 /// What goes before what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,19 @@ pub(crate) struct Candidate<'a> {
     pub standing: Result<u8, Cow<'a, str>>,
     /// What it says of the PE's memory.
     pub reach: Reach,
-    /// Whether its atomics are exclusive against CPU instructions.
-    pub cpu_atomics: bool,
+    /// How atomics go by its lane that are exclusive against CPU instructions.
+    pub atomics: ByLane,
+}
+
+/// How a lane does atomics that are exclusive against CPU instructions (M29).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ByLane {
+    /// It does not.
+    No,
+    /// Itself: its atomics are of the CPU's level.
+    Itself,
+    /// It takes messages to the PE's CPU.
+    Messages,
 }
 
 /// How an imported region can be used.
@@ -42,14 +54,26 @@ pub(crate) struct Chosen<'a> {
     pub answers: Vec<(&'static str, Cow<'a, str>)>,
 }
 
-/// Whether what is not among a transport's atomics can be made of them, exclusive against CPU
-/// instructions (M29): so it is with a compare-swap of the CPU's level. Narrower words are asked
-/// about with each operation.
-pub(crate) fn has_cpu_atomics(capabilities: &Capabilities) -> bool {
+/// How a transport's lanes do atomics on memory of a kind as a CPU does. What is not among them can
+/// be made of a compare-swap of the CPU's level; narrower words are asked about with each operation.
+pub(crate) fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
     let swap = capabilities
         .atomics
         .level(AtomicOp::CompareSwap, Width::W64);
-    swap == AtomicLevel::Cpu
+    match swap {
+        AtomicLevel::Cpu => ByLane::Itself,
+        _ if kind == MemoryKind::Host && capabilities.message >= Request::BYTES as u32 => {
+            ByLane::Messages
+        }
+        _ => ByLane::No,
+    }
+}
+
+/// Whether a transport's NIC performs atomics of 64 bits, of which all others can be made.
+pub(crate) fn has_nic_atomics(capabilities: &Capabilities) -> bool {
+    [AtomicOp::Add, AtomicOp::CompareSwap]
+        .into_iter()
+        .all(|op| capabilities.atomics.level(op, Width::W64) == AtomicLevel::Nic)
 }
 
 /// The ways of puts and gets, and of atomics. `import` makes the memory usable by the candidate with
@@ -72,7 +96,7 @@ pub(crate) fn choose<'a>(
             (_, Reach::None(why)) => return Err(Cow::Borrowed(why.as_str())),
             (Ok(index), _) => *index,
         };
-        if atomics && !candidate.cpu_atomics {
+        if atomics && candidate.atomics == ByLane::No {
             return Err(Cow::Borrowed(NO_CPU_ATOMICS));
         }
         let how = match imported.iter().find(|(known, _)| *known == index) {
@@ -84,6 +108,9 @@ pub(crate) fn choose<'a>(
             }
         };
         match how {
+            Ok(_) if atomics && candidate.atomics == ByLane::Messages => {
+                Ok((Way::Message(index), "chosen: active messages"))
+            }
             Ok(Imported::Mapped) => Ok((Way::Mapped(index), "chosen: load/store mapped")),
             Ok(Imported::Lane) => Ok((Way::Lane(index), "chosen: lane")),
             Err(why) => Err(Cow::Owned(why)),

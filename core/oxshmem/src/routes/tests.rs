@@ -6,7 +6,7 @@ use oxshmem_topo::{Bandwidth, CpuSet, Locality, Port, PortState, Topology, fixtu
 use oxshmem_transport::{MemoryKind, Reach};
 use proptest::prelude::*;
 
-use super::choose::{Candidate, Chosen, Imported, Preference, choose};
+use super::choose::{ByLane, Candidate, Chosen, Imported, Preference, choose};
 use super::devices::{Anchor, Decided, Offer, decide, distance, offers};
 use super::{Nics, Pair, Rules, Way};
 
@@ -255,7 +255,7 @@ proptest! {
 struct StandIn {
     name: &'static str,
     reach: fn(MemoryKind, bool) -> Reach,
-    cpu_atomics: bool,
+    atomics: ByLane,
 }
 
 const MAPPED: Reach = Reach::Mapped { descriptor: true };
@@ -268,7 +268,7 @@ const NVLINK: StandIn = StandIn {
         (MemoryKind::Cuda, false) => Reach::None("another NVLink domain".into()),
         _ => Reach::None("host memory is not a GPU's".into()),
     },
-    cpu_atomics: false,
+    atomics: ByLane::No,
 };
 const LOOPBACK: StandIn = StandIn {
     name: "loopback",
@@ -277,13 +277,13 @@ const LOOPBACK: StandIn = StandIn {
         (MemoryKind::Host, false) => Reach::None("another host".into()),
         _ => Reach::None("GPU memory is not the CPU's".into()),
     },
-    cpu_atomics: true,
+    atomics: ByLane::Itself,
 };
 /// Everything everywhere, by the NIC, whose atomics are its own.
 const VERBS: StandIn = StandIn {
     name: "verbs",
     reach: |_, _| Reach::Wire,
-    cpu_atomics: false,
+    atomics: ByLane::No,
 };
 /// Maps host memory by a bridge that carries no atomics.
 const BRIDGE: StandIn = StandIn {
@@ -292,7 +292,7 @@ const BRIDGE: StandIn = StandIn {
         MemoryKind::Host => MAPPED,
         _ => Reach::None("host memory only".into()),
     },
-    cpu_atomics: false,
+    atomics: ByLane::No,
 };
 
 fn candidates(
@@ -306,7 +306,7 @@ fn candidates(
             name: transport.name,
             standing: Ok(index),
             reach: (transport.reach)(kind, same_host),
-            cpu_atomics: transport.cpu_atomics,
+            atomics: transport.atomics,
         })
         .collect()
 }
@@ -375,6 +375,27 @@ fn every_refusal_is_kept_with_its_reason() {
     assert_eq!(adds.way, Way::None);
     assert_eq!(words(&adds)[..2], common);
     assert!(words(&adds)[2].contains("M29"));
+}
+
+#[test]
+fn m29_atomics_take_a_message_where_no_lane_does_them_as_a_cpu() {
+    let messages = |stand_in| StandIn {
+        atomics: ByLane::Messages,
+        ..stand_in
+    };
+    let from = candidates(&[LOOPBACK, messages(VERBS)], MemoryKind::Host, false);
+    let (puts, adds) = ways(Preference::Nearest, &from);
+    assert_eq!((puts.way, adds.way), (Way::Lane(1), Way::Message(1)));
+    assert_eq!(
+        words(&adds),
+        ["loopback: another host", "verbs: chosen: active messages"]
+    );
+    let from = candidates(&[LOOPBACK, messages(VERBS)], MemoryKind::Host, true);
+    assert_eq!(ways(Preference::Nearest, &from).1.way, Way::Mapped(0));
+    // A mapping is no reason to use a CPU's instructions where the transport's atomics are no CPU's.
+    let from = candidates(&[messages(BRIDGE)], MemoryKind::Host, true);
+    let (puts, adds) = ways(Preference::Nearest, &from);
+    assert_eq!((puts.way, adds.way), (Way::Mapped(0), Way::Message(0)));
 }
 
 #[test]

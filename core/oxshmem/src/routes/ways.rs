@@ -13,6 +13,8 @@ pub(crate) enum Way {
     Mapped(u8),
     /// By operations on this transport's lane.
     Lane(u8),
+    /// By messages on this transport's lane, which the CPU of the PE serves: atomics only.
+    Message(u8),
 }
 
 impl Way {
@@ -24,7 +26,7 @@ impl Way {
     pub(crate) fn transport(self) -> Option<usize> {
         match self {
             Way::None | Way::Mapped(Self::OWN) => None,
-            Way::Mapped(index) | Way::Lane(index) => Some(index.into()),
+            Way::Mapped(index) | Way::Lane(index) | Way::Message(index) => Some(index.into()),
         }
     }
 
@@ -34,14 +36,15 @@ impl Way {
 }
 
 /// The ways to one PE. Puts and gets may take another than atomics: those need a transport that
-/// performs them as a CPU does (M28, M29); where none does, they have none, and the caller sends the
-/// target an active message.
+/// performs them as a CPU does (M28, M29) or takes a message to the CPU that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ways {
     pub host: Way,
     pub host_atomics: Way,
     pub gpu: Way,
     pub gpu_atomics: Way,
+    /// Of atomics on words of host memory that belong to NICs.
+    pub nic: Way,
 }
 
 impl Ways {
@@ -51,6 +54,7 @@ impl Ways {
         host_atomics: Way::None,
         gpu: Way::None,
         gpu_atomics: Way::None,
+        nic: Way::None,
     };
 
     /// That of puts and gets.
@@ -71,10 +75,16 @@ impl Ways {
         }
     }
 
-    /// All four.
-    pub(crate) fn each(self) -> [Way; 4] {
-        [self.host, self.host_atomics, self.gpu, self.gpu_atomics]
+    /// All of them.
+    pub(crate) fn each(self) -> [Way; 5] {
+        [
+            self.host,
+            self.host_atomics,
+            self.gpu,
+            self.gpu_atomics,
+            self.nic,
+        ]
     }
 }
 
-const _: () = assert!(size_of::<Ways>() == 8);
+const _: () = assert!(size_of::<Ways>() == 10);

@@ -28,7 +28,7 @@ impl World {
         if reads && self.inserts(Inserted::ReadLane) {
             self.flush(call, via, far.pe)?;
         }
-        if self.native_atomic(caps, op, width) {
+        if self.native_atomic(caps, far, op, width) {
             let operands = (operand, compare);
             return if fetching {
                 self.fetch_atomic(call, via, far, width, op, operands)
@@ -38,7 +38,7 @@ impl World {
                 Ok(0)
             };
         }
-        if !self.native_atomic(caps, AtomicOp::CompareSwap, width) {
+        if !self.native_atomic(caps, far, AtomicOp::CompareSwap, width) {
             return Err(Error::Unsupported {
                 call,
                 transport: via.name,
@@ -74,9 +74,14 @@ impl World {
     }
 
     /// Whether to use the transport's own operation. All operations on a word must run in one domain
-    /// (M29), and this PE, whose memory is always mapped, uses its CPU's: so must the transport.
-    fn native_atomic(&self, caps: &Capabilities, op: AtomicOp, width: Width) -> bool {
-        caps.atomics.level(op, width) == AtomicLevel::Cpu
+    /// (M29): the CPU's, or that of its PE's NIC. There a mere write could get lost within a NIC's
+    /// atomic, so that one is made of atomics, too; a mere read cannot.
+    fn native_atomic(&self, caps: &Capabilities, far: Far, op: AtomicOp, width: Width) -> bool {
+        match caps.atomics.level(op, width) {
+            AtomicLevel::None => false,
+            AtomicLevel::Nic => far.nic,
+            AtomicLevel::Cpu => !far.nic || op == AtomicOp::Fetch,
+        }
     }
 
     /// An atomic of which the old value is waited for.
@@ -125,7 +130,7 @@ impl World {
         let posted = Op::Atomic {
             op,
             width,
-            on: far.remote(via, 0),
+            on: far.word(via),
             operand,
             compare,
             fetch: result.map(|(addr, _)| Local {
@@ -168,7 +173,7 @@ impl World {
         operands: (u64, u64),
         result: *mut u8,
     ) -> Result<()> {
-        if !self.native_atomic(via.domain.capabilities(), op, width) {
+        if !self.native_atomic(via.domain.capabilities(), far, op, width) {
             let old = self.wire_atomic(call, via, far, width, op, operands, true)?;
             match width {
                 // SAFETY: the caller promises 4 writable bytes; they need not be aligned here.

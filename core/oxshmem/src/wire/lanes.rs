@@ -1,14 +1,16 @@
-//! One opened transport: its lanes, one a context, and what is outstanding on each.
+//! One opened transport: what is registered with it, its lanes, one a context, and what is
+//! outstanding on each.
 
-use std::collections::BTreeMap;
+use std::cell::{Ref, RefCell};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use oxshmem_transport::{
-    Completion, Counters, Domain, GpuFlush, Guarantees, Lane, MemoryKind, Op, Pe, Region, Status,
-    WireUp,
+    Completion, Counters, Domain, GpuFlush, Guarantees, Lane, LocalKey, MemoryKind, Op, Pe, Peer,
+    Region, Status, WireUp,
 };
 
+use super::extents::Extents;
 use crate::order::{Class, Classes, keeps};
 use crate::{Error, Result};
 
@@ -16,23 +18,30 @@ use crate::{Error, Result};
 pub(crate) struct Opened {
     pub name: &'static str,
     pub domain: Arc<dyn Domain>,
-    // Dropped before the registrations that its operations use. (A lock although one thread at a time
-    // uses a world: contexts of several threads will share lanes.)
-    lanes: Mutex<Lanes>,
-    /// This PE's heap, registered.
-    pub heap: Option<Box<dyn Region>>,
+    // Dropped before the registrations that its operations use.
+    lanes: RefCell<Lanes>,
+    /// How this PE's heap is registered, and every other PE's with it.
+    pub extents: Extents,
+    /// The pieces of this PE's heap, in order; none if the transport carries no host memory.
+    heap: RefCell<Vec<Box<dyn Region>>>,
     /// This PE's GPU heap, registered.
     pub gpu: Option<Box<dyn Region>>,
+    /// Whose heap is imported here, and grows.
+    pub imported: RefCell<Vec<Peer>>,
 }
 
 #[derive(Default)]
 struct Lanes {
     lanes: Vec<LaneState>,
     contexts: Vec<ContextState>,
+    /// Number of PEs.
+    pes: usize,
 }
 
 struct LaneState {
     lane: Option<Box<dyn Lane>>,
+    /// By PE, whether it is connected; empty where none need be.
+    connected: Vec<bool>,
     /// Its context has ended: another may take its place.
     vacant: bool,
     /// Why there is no lane any more.
@@ -43,18 +52,24 @@ struct LaneState {
 #[derive(Default)]
 struct ContextState {
     lane: usize,
-    /// By PE, since the context's last quiet towards it.
-    dirty: BTreeMap<usize, Dirty>,
+    /// By PE, since the context's last quiet towards it; empty before the first operation.
+    dirty: Vec<Dirty>,
+    /// The PEs with something outstanding, each once.
+    list: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dirty {
+    /// Whether anything is outstanding.
+    listed: bool,
     /// Updates that the next fence orders.
     classes: Classes,
     /// Updates that quiet completes: these, and nonblocking ones. None for reads alone.
     all: Classes,
     /// A fence has ordered these before what other lanes are given later.
     fenced: bool,
+    /// Operations that read are among them.
+    reads: bool,
 }
 
 impl fmt::Debug for Opened {
@@ -66,8 +81,12 @@ impl fmt::Debug for Opened {
 }
 
 impl Lanes {
+    fn index(&self, context: usize) -> usize {
+        self.contexts.get(context).map_or(0, |c| c.lane)
+    }
+
     fn lane(&mut self, context: usize) -> Result<&mut dyn Lane, String> {
-        let index = self.contexts.get(context).map_or(0, |c| c.lane);
+        let index = self.index(context);
         match self.lanes.get_mut(index) {
             Some(LaneState {
                 lane: Some(lane), ..
@@ -76,30 +95,108 @@ impl Lanes {
             None => Err("not opened".into()),
         }
     }
+}
 
-    fn dirty(&mut self, context: usize) -> Option<&mut BTreeMap<usize, Dirty>> {
-        Some(&mut self.contexts.get_mut(context)?.dirty)
+impl ContextState {
+    /// What is outstanding towards a PE, if anything.
+    fn dirt(&self, pe: usize) -> Option<&Dirty> {
+        self.dirty.get(pe).filter(|dirty| dirty.listed)
     }
-}
 
-/// A lock's guard. No code that holds one leaves its data half changed.
-pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Opened {
-    pub(crate) fn new(name: &'static str, domain: Arc<dyn Domain>) -> Self {
-        Opened {
-            name,
-            domain,
-            lanes: Mutex::default(),
-            heap: None,
-            gpu: None,
+    fn note(&mut self, pes: usize, pe: usize, updates: Classes, ordered: Classes) {
+        if self.dirty.is_empty() {
+            self.dirty.resize(pes, Dirty::default());
+        }
+        if let Some(dirty) = self.dirty.get_mut(pe) {
+            if !dirty.listed {
+                dirty.listed = true;
+                self.list.push(pe);
+            }
+            dirty.reads |= updates.is_empty();
+            dirty.all.add(updates);
+            dirty.classes.add(ordered);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lanes> {
-        held(&self.lanes)
+    fn clean(&mut self, pe: usize) {
+        if let Some(dirty) = self.dirty.get_mut(pe)
+            && dirty.listed
+        {
+            *dirty = Dirty::default();
+            self.list.retain(|listed| *listed != pe);
+        }
+    }
+
+    fn clean_all(&mut self) {
+        for pe in self.list.drain(..) {
+            if let Some(dirty) = self.dirty.get_mut(pe) {
+                *dirty = Dirty::default();
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// For a job of `pes` PEs whose heaps are `limit` bytes.
+    pub(crate) fn new(name: &'static str, domain: Arc<dyn Domain>, pes: usize) -> Self {
+        let lanes = Lanes {
+            pes,
+            ..Lanes::default()
+        };
+        Opened {
+            name,
+            domain,
+            lanes: RefCell::new(lanes),
+            extents: Extents::whole(0),
+            heap: RefCell::default(),
+            gpu: None,
+            imported: RefCell::default(),
+        }
+    }
+
+    /// Whether it registers the heap piece by piece.
+    pub(crate) fn pins(&self) -> bool {
+        self.domain.capabilities().pins
+    }
+
+    /// A PE's heap is imported, and so will be what it grows by.
+    pub(crate) fn imports_from(&self, peer: &Peer) {
+        let mut imported = self.imported.borrow_mut();
+        if !imported.iter().any(|known| known.pe == peer.pe) {
+            imported.push(peer.clone());
+        }
+    }
+
+    /// The registered pieces of this PE's heap.
+    pub(crate) fn heap(&self) -> Ref<'_, Vec<Box<dyn Region>>> {
+        self.heap.borrow()
+    }
+
+    /// One more piece is registered.
+    pub(crate) fn grow(&self, region: Box<dyn Region>) {
+        self.heap.borrow_mut().push(region);
+    }
+
+    /// Ends the registration of all pieces but the first `count`.
+    pub(crate) fn shrink(&self, count: usize) {
+        self.heap.borrow_mut().truncate(count);
+    }
+
+    /// The key of the piece of this PE's heap in which a byte lies, and how far that reaches.
+    #[inline]
+    pub(super) fn local_key(&self, offset: u64) -> Option<(LocalKey, usize)> {
+        let (piece, _, rest) = self.extents.locate(offset);
+        let heap = self.heap.borrow();
+        let region = heap.get(piece.0 as usize)?;
+        Some((
+            region.local_key(),
+            usize::try_from(rest).unwrap_or(usize::MAX),
+        ))
+    }
+
+    /// Whether lanes must be connected with each PE.
+    fn is_wired(&self) -> bool {
+        self.domain.capabilities().wire_up == WireUp::PerLane
     }
 
     /// Opens the default context's lane.
@@ -107,72 +204,99 @@ impl Opened {
         self.open_context(0)
     }
 
-    /// Opens a context's lane, if operations take lanes of this transport at all. Where a lane must
-    /// be wired to each peer's, the context shares the default one's.
+    /// Opens a context's lane, if operations take lanes of this transport at all.
     pub(crate) fn open_context(&self, context: usize) -> Result<()> {
-        let mut lanes = self.lock();
+        let mut lanes = self.lanes.borrow_mut();
         if context > 0 && lanes.lanes.is_empty() {
             return Ok(());
         }
-        let shared = context > 0 && self.domain.capabilities().wire_up == WireUp::PerLane;
-        let lane = if shared {
-            0
-        } else {
-            let state = LaneState {
-                lane: Some(self.domain.lane()?),
-                vacant: false,
-                failure: String::new(),
-            };
-            let vacant = lanes.lanes.iter().position(|lane| lane.vacant);
-            let place = vacant.unwrap_or(lanes.lanes.len());
-            match lanes.lanes.get_mut(place) {
-                Some(slot) => *slot = state,
-                None => lanes.lanes.push(state),
+        let usable = |lane: &LaneState| lane.vacant && lane.lane.is_some();
+        let place = match lanes.lanes.iter().position(usable) {
+            // Its connections are worth keeping.
+            Some(place) => place,
+            None => {
+                let state = LaneState {
+                    lane: Some(self.domain.lane()?),
+                    connected: Vec::new(),
+                    vacant: false,
+                    failure: String::new(),
+                };
+                lanes.lanes.push(state);
+                lanes.lanes.len() - 1
             }
-            place
         };
-        let state = ContextState {
-            lane,
-            dirty: BTreeMap::new(),
-        };
+        if let Some(lane) = lanes.lanes.get_mut(place) {
+            lane.vacant = false;
+        }
         while lanes.contexts.len() <= context {
             lanes.contexts.push(ContextState::default());
         }
         if let Some(slot) = lanes.contexts.get_mut(context) {
-            *slot = state;
+            *slot = ContextState {
+                lane: place,
+                ..ContextState::default()
+            };
         }
         Ok(())
     }
 
-    /// Drops the lane of a context that has been quieted, if it is its own.
+    /// Leaves the lane of a context that has been quieted to the next one.
     pub(crate) fn close_context(&self, context: usize) {
-        let mut lanes = self.lock();
-        let index = lanes.contexts.get(context).map_or(0, |c| c.lane);
+        let mut lanes = self.lanes.borrow_mut();
+        let index = lanes.index(context);
         if index > 0
             && let Some(state) = lanes.lanes.get_mut(index)
         {
-            state.lane = None;
             state.vacant = true;
-            state.failure = "its context was destroyed".into();
         }
     }
 
     pub(crate) fn contexts(&self) -> usize {
-        self.lock().contexts.len()
+        self.lanes.borrow().contexts.len()
     }
 
-    /// This side's endpoint towards `pe`, for its lane.
-    pub(crate) fn endpoint(&self, pe: usize) -> Result<Vec<u8>> {
-        let mut lanes = self.lock();
-        let lane = lanes.lane(0).map_err(|why| self.failed("init", why))?;
+    /// Whether a context's lane has yet to be connected with a PE.
+    #[inline]
+    pub(super) fn needs_connection(&self, context: usize, pe: usize) -> bool {
+        if !self.is_wired() {
+            return false;
+        }
+        let lanes = self.lanes.borrow();
+        let lane = lanes.lanes.get(lanes.index(context));
+        !lane.is_some_and(|lane| lane.connected.get(pe) == Some(&true))
+    }
+
+    /// This side's endpoint of a context's lane towards `pe`.
+    pub(super) fn endpoint(
+        &self,
+        call: &'static str,
+        context: usize,
+        pe: usize,
+    ) -> Result<Vec<u8>> {
+        let mut lanes = self.lanes.borrow_mut();
+        let lane = lanes.lane(context).map_err(|why| self.failed(call, why))?;
         Ok(lane.endpoint(Pe(pe as u32))?)
     }
 
-    /// Connects the lane with `pe`'s.
-    pub(crate) fn connect(&self, pe: usize, endpoint: &[u8]) -> Result<()> {
-        let mut lanes = self.lock();
-        let lane = lanes.lane(0).map_err(|why| self.failed("init", why))?;
-        Ok(lane.connect(Pe(pe as u32), endpoint)?)
+    /// Connects a context's lane with `pe`, which answered.
+    pub(super) fn connect(
+        &self,
+        call: &'static str,
+        context: usize,
+        pe: usize,
+        answer: &[u8],
+    ) -> Result<()> {
+        let mut lanes = self.lanes.borrow_mut();
+        let lane = lanes.lane(context).map_err(|why| self.failed(call, why))?;
+        lane.connect(Pe(pe as u32), answer)?;
+        let (index, pes) = (lanes.index(context), lanes.pes);
+        if let Some(state) = lanes.lanes.get_mut(index) {
+            state.connected.resize(pes, false);
+            if let Some(connected) = state.connected.get_mut(pe) {
+                *connected = true;
+            }
+        }
+        Ok(())
     }
 
     /// The error of a lane that is gone.
@@ -195,7 +319,7 @@ impl Opened {
         to: Pe,
         op: Op,
     ) -> Result<(Status, u64), String> {
-        let mut lanes = self.lock();
+        let mut lanes = self.lanes.borrow_mut();
         let lane = lanes.lane(context)?;
         // SAFETY: the caller's promise.
         let posted = unsafe { lane.post(to, &[op]) };
@@ -203,19 +327,24 @@ impl Opened {
     }
 
     pub(super) fn counters(&self, context: usize, to: Pe) -> Result<Counters, String> {
-        Ok(self.lock().lane(context)?.counters(to))
+        Ok(self.lanes.borrow_mut().lane(context)?.counters(to))
     }
 
     /// Drives every lane a step.
     pub(super) fn progress(&self) {
-        for state in &mut self.lock().lanes {
+        for state in &mut self.lanes.borrow_mut().lanes {
             let progressed = match &mut state.lane {
                 Some(lane) => lane.progress(),
                 None => Ok(()),
             };
             match progressed {
-                // The wait that drives this progress notices the loss if it needs the peer.
-                Ok(()) | Err(oxshmem_transport::Error::PeerLost { .. }) => {}
+                // The wait that drives this progress notices the loss if it needs the peer; and a
+                // connection that failed refuses what is posted next.
+                Ok(())
+                | Err(
+                    oxshmem_transport::Error::PeerLost { .. }
+                    | oxshmem_transport::Error::Unreachable { .. },
+                ) => {}
                 Err(error) => {
                     state.lane = None;
                     state.failure = error.to_string();
@@ -227,8 +356,8 @@ impl Opened {
     /// Drops a context's lane, which waits until nothing outstanding touches local memory. What it
     /// had not completed stays noted, so that the next quiet says so.
     pub(super) fn fail(&self, context: usize, why: &Error) {
-        let mut lanes = self.lock();
-        let index = lanes.contexts.get(context).map_or(0, |c| c.lane);
+        let mut lanes = self.lanes.borrow_mut();
+        let index = lanes.index(context);
         if let Some(state) = lanes.lanes.get_mut(index)
             && state.lane.take().is_some()
         {
@@ -238,24 +367,25 @@ impl Opened {
 
     /// Notes something outstanding: `updates`, none of them if it only reads, of which a fence orders
     /// `ordered`.
+    #[inline]
     pub(super) fn note(&self, context: usize, pe: usize, updates: Classes, ordered: Classes) {
-        if let Some(dirty) = self.lock().dirty(context) {
-            let dirty = dirty.entry(pe).or_default();
-            dirty.all.add(updates);
-            dirty.classes.add(ordered);
+        let mut lanes = self.lanes.borrow_mut();
+        let pes = lanes.pes;
+        if let Some(state) = lanes.contexts.get_mut(context) {
+            state.note(pes, pe, updates, ordered);
         }
     }
 
     /// How many operations towards a PE a flush must see completed; none if nothing is outstanding.
     /// An error is told once: what the lane had not completed is lost with it.
     pub(super) fn outstanding(&self, context: usize, pe: Pe) -> Option<Result<u64, String>> {
-        let mut lanes = self.lock();
-        lanes.dirty(context)?.get(&pe.index())?;
+        let mut lanes = self.lanes.borrow_mut();
+        lanes.contexts.get(context)?.dirt(pe.index())?;
         match lanes.lane(context) {
             Ok(lane) => Some(Ok(lane.counters(pe).posted)),
             Err(why) => {
-                if let Some(dirty) = lanes.dirty(context) {
-                    dirty.clear();
+                if let Some(state) = lanes.contexts.get_mut(context) {
+                    state.clean_all();
                 }
                 Some(Err(why))
             }
@@ -264,9 +394,17 @@ impl Opened {
 
     /// All updates outstanding towards a PE.
     pub(super) fn dirt(&self, context: usize, pe: usize) -> Classes {
-        let mut lanes = self.lock();
-        let dirty = lanes.dirty(context).and_then(|d| d.get(&pe).copied());
-        dirty.unwrap_or_default().all
+        let lanes = self.lanes.borrow();
+        let state = lanes.contexts.get(context);
+        let dirty = state.and_then(|state| state.dirt(pe));
+        dirty.copied().unwrap_or_default().all
+    }
+
+    /// Whether nothing but messages is outstanding towards a PE.
+    pub(super) fn only_messages(&self, context: usize, pe: usize) -> bool {
+        let lanes = self.lanes.borrow();
+        let dirty = lanes.contexts.get(context).and_then(|state| state.dirt(pe));
+        dirty.is_some_and(|dirty| !dirty.reads && dirty.all.only_messages())
     }
 
     /// Whether completion means placement for all of these.
@@ -298,50 +436,63 @@ impl Opened {
 
     /// The PEs with updates that a fence has to order, and which.
     pub(super) fn to_order(&self, context: usize) -> Vec<(usize, Classes)> {
-        let mut lanes = self.lock();
-        let dirty = lanes.dirty(context).into_iter().flatten();
+        let lanes = self.lanes.borrow();
+        let Some(state) = lanes.contexts.get(context) else {
+            return Vec::new();
+        };
+        let dirty = state
+            .list
+            .iter()
+            .filter_map(|&pe| Some((pe, state.dirt(pe)?)));
         dirty
             .filter(|(_, dirty)| !dirty.classes.is_empty())
-            .map(|(pe, dirty)| (*pe, dirty.classes))
+            .map(|(pe, dirty)| (pe, dirty.classes))
             .collect()
     }
 
-    /// The PEs with anything outstanding.
+    /// The PEs with anything outstanding, in order.
     pub(super) fn dirty(&self, context: usize) -> Vec<usize> {
-        let mut lanes = self.lock();
-        lanes
-            .dirty(context)
-            .map(|dirty| dirty.keys().copied().collect())
-            .unwrap_or_default()
+        let lanes = self.lanes.borrow();
+        let state = lanes.contexts.get(context);
+        let mut list = state.map(|state| state.list.clone()).unwrap_or_default();
+        list.sort_unstable();
+        list
     }
 
     pub(super) fn is_clean(&self) -> bool {
-        self.lock().contexts.iter().all(|c| c.dirty.is_empty())
+        self.lanes
+            .borrow()
+            .contexts
+            .iter()
+            .all(|c| c.list.is_empty())
     }
 
     pub(super) fn clean(&self, context: usize, pe: usize) {
-        if let Some(dirty) = self.lock().dirty(context) {
-            dirty.remove(&pe);
+        if let Some(state) = self.lanes.borrow_mut().contexts.get_mut(context) {
+            state.clean(pe);
         }
     }
 
     pub(super) fn clean_all(&self, context: usize) {
-        if let Some(dirty) = self.lock().dirty(context) {
-            dirty.clear();
+        if let Some(state) = self.lanes.borrow_mut().contexts.get_mut(context) {
+            state.clean_all();
         }
     }
 
     /// What is outstanding towards a PE comes before what other lanes are given later.
     pub(super) fn fence(&self, context: usize, pe: usize) {
-        let mut lanes = self.lock();
-        if let Some(dirty) = lanes.dirty(context).and_then(|d| d.get_mut(&pe)) {
+        let mut lanes = self.lanes.borrow_mut();
+        let state = lanes.contexts.get_mut(context);
+        if let Some(dirty) = state.and_then(|state| state.dirty.get_mut(pe))
+            && dirty.listed
+        {
             dirty.fenced = true;
         }
     }
 
     pub(super) fn is_fenced(&self, context: usize, pe: usize) -> bool {
-        let mut lanes = self.lock();
-        let dirty = lanes.dirty(context).and_then(|d| d.get(&pe).copied());
-        dirty.is_some_and(|d| d.fenced)
+        let lanes = self.lanes.borrow();
+        let state = lanes.contexts.get(context);
+        state.and_then(|s| s.dirt(pe)).is_some_and(|d| d.fenced)
     }
 }

@@ -1,10 +1,11 @@
 //! Puts, gets and puts-with-signal on lanes.
 
-use std::sync::MutexGuard;
+use std::cell::RefMut;
 use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{
-    AtomicLevel, AtomicOp, Local, LocalKey, Op, SignalOp, SignalSupport, Width,
+    AtomicLevel, AtomicOp, Capabilities, Limits, Local, LocalKey, Op, SignalOp, SignalSupport,
+    Width,
 };
 
 use super::{Far, Leaves, Opened, Path, Until};
@@ -21,11 +22,28 @@ pub(crate) struct Signal {
     pub value: u64,
 }
 
+/// A transport that takes as much as this unregistered gets it, in pieces.
+const PIECE: usize = 4096;
+
+/// Whether a lane's put-with-signal updates this word as its domain wants (M29). A signal that is set
+/// is a whole word written, which any domain bears; who sets signals does not add to them.
+fn native_signal(caps: &Capabilities, word: Far, op: SignalOp) -> bool {
+    let SignalSupport::Native(level) = caps.put_signal else {
+        return false;
+    };
+    let whole = caps.atomics.level(AtomicOp::Set, Width::W64) == AtomicLevel::Cpu;
+    match (op, level) {
+        (_, AtomicLevel::Cpu) => !word.nic,
+        (SignalOp::Set, _) => whole,
+        (SignalOp::Add, level) => word.nic && level == AtomicLevel::Nic,
+    }
+}
+
 /// The near side of the next piece of a transfer.
 struct Piece<'w> {
     local: Local,
     /// The bounce buffer, if the bytes go through it.
-    bounce: Option<(Place<'w>, MutexGuard<'w, ()>)>,
+    bounce: Option<(Place<'w>, RefMut<'w, ()>)>,
 }
 
 impl World {
@@ -46,7 +64,8 @@ impl World {
         let mut done = 0;
         while done < len {
             let at = source.wrapping_add(done).cast_mut();
-            let piece = self.near(via, at, len - done, limits.max, limits.unregistered);
+            let (to, rest) = far.locate(via, done);
+            let piece = self.near(via, at, rest.min(len - done), limits);
             if let Some((bounce, _)) = &piece.bounce {
                 // SAFETY: `piece.local.len` bytes from `at` lie in the caller's source, and are
                 // not symmetric: those have a key of their own.
@@ -55,7 +74,7 @@ impl World {
             }
             let op = Op::Put {
                 from: piece.local,
-                to: far.remote(via, done),
+                to,
             };
             let until = if piece.local.len as u64 <= limits.inline {
                 Until::Posted
@@ -93,10 +112,11 @@ impl World {
         let mut done = 0;
         while done < len {
             let at = destination.wrapping_add(done);
-            let piece = self.near(via, at, len - done, limits.max, limits.unregistered);
+            let (from, rest) = far.locate(via, done);
+            let piece = self.near(via, at, rest.min(len - done), limits);
             let op = Op::Get {
                 into: piece.local,
-                from: far.remote(via, done),
+                from,
             };
             // SAFETY: we wait for completion while the memory is valid.
             unsafe {
@@ -117,15 +137,8 @@ impl World {
 
     /// The near side of the next piece of a transfer: the memory itself where the transport takes
     /// it, else the bounce buffer.
-    fn near(
-        &self,
-        via: &Opened,
-        memory: *mut u8,
-        len: usize,
-        max: u64,
-        unregistered: u64,
-    ) -> Piece<'_> {
-        let max = usize::try_from(max).unwrap_or(usize::MAX).max(1);
+    fn near(&self, via: &Opened, memory: *mut u8, len: usize, limits: Limits) -> Piece<'_> {
+        let max = usize::try_from(limits.max).unwrap_or(usize::MAX).max(1);
         let as_it_is = |len, key| Piece {
             local: Local {
                 addr: memory,
@@ -134,17 +147,20 @@ impl World {
             },
             bounce: None,
         };
-        if let Some(key) = self.key_of(via, memory, len) {
-            return as_it_is(len.min(max), Some(key));
+        if let Some((key, rest)) = self.key_of(via, memory, len) {
+            return as_it_is(len.min(max).min(rest), Some(key));
         }
-        let unregistered = usize::try_from(unregistered).unwrap_or(usize::MAX);
-        // Small leftovers aside, unregistered memory goes as it is if the transport takes it.
-        let Some(heap) = via.heap.as_ref().filter(|_| unregistered < len.min(max)) else {
+        let unregistered = usize::try_from(limits.unregistered).unwrap_or(usize::MAX);
+        if unregistered >= PIECE || unregistered >= len.min(max) {
+            return as_it_is(len.min(max).min(unregistered), None);
+        }
+        // The transport takes little that is not registered: by a buffer in the heap.
+        let internal = &self.inner.internal;
+        let Some((key, rest)) = via.local_key(internal.bounce.offset()) else {
             return as_it_is(len.min(max).min(unregistered.max(1)), None);
         };
-        let internal = &self.inner.internal;
-        let guard = super::lanes::held(&internal.bounce_lock);
-        let piece = len.min(max).min(internal.bounce.len());
+        let guard = internal.bounce_lock.borrow_mut();
+        let piece = len.min(max).min(internal.bounce.len()).min(rest);
         Piece {
             local: Local {
                 addr: self
@@ -152,24 +168,25 @@ impl World {
                     .as_ptr()
                     .wrapping_add(internal.bounce.offset() as usize),
                 len: piece,
-                key: Some(heap.local_key()),
+                key: Some(key),
             },
             bounce: Some((self.own(internal.bounce).part(0, piece), guard)),
         }
     }
 
-    /// The key of this PE's heap, or GPU heap, if all the bytes lie in it.
-    fn key_of(&self, via: &Opened, memory: *const u8, len: usize) -> Option<LocalKey> {
+    /// The key of this PE's heap, or GPU heap, if all the bytes lie in it; and how far that reaches.
+    #[inline]
+    fn key_of(&self, via: &Opened, memory: *const u8, len: usize) -> Option<(LocalKey, usize)> {
         let inside = |base: usize, size: usize| {
             let offset = memory.addr().checked_sub(base)?;
-            (offset.checked_add(len)? <= size).then_some(())
+            (offset.checked_add(len)? <= size).then_some(offset as u64)
         };
-        if inside(self.own_base().addr().get(), self.heap_limit()).is_some() {
-            return via.heap.as_ref().map(|h| h.local_key());
+        if let Some(offset) = inside(self.own_base().addr().get(), self.heap_limit()) {
+            return via.local_key(offset);
         }
         let gpu = self.inner.gpu.as_ref()?;
         inside(gpu.base().addr().get(), gpu.len())?;
-        via.gpu.as_ref().map(|h| h.local_key())
+        via.gpu.as_ref().map(|h| (h.local_key(), usize::MAX))
     }
 
     /// Put-with-signal (M22): native, or put, flush and atomic.
@@ -188,20 +205,22 @@ impl World {
     ) -> Result<()> {
         const CALL: &str = "put_signal";
         let caps = via.domain.capabilities();
-        let native = caps.put_signal == SignalSupport::Native(AtomicLevel::Cpu)
-            && len as u64 <= caps.put.max.min(caps.put.unregistered);
-        if native
-            && let Path::Lane(same, word) = self.path(CALL, Class::Atomic, signal.word, far.pe)?
-            && std::ptr::eq(same, via)
+        let path = self.path(CALL, Class::Atomic, signal.word, far.pe)?;
+        let native = match path {
+            Path::Lane(same, word) | Path::Message(same, word) if std::ptr::eq(same, via) => {
+                native_signal(caps, word, signal.op).then_some(word)
+            }
+            _ => None,
+        };
+        let from = self.near_whole(via, source.cast_mut(), len, caps.put);
+        let (to, rest) = far.locate(via, 0);
+        if let (Some(word), Some(from)) = (native, from)
+            && len <= rest
         {
             let op = Op::PutSignal {
-                from: Local {
-                    addr: source.cast_mut(),
-                    len,
-                    key: self.key_of(via, source, len),
-                },
-                to: far.remote(via, 0),
-                signal: word.remote(via, 0),
+                from,
+                to,
+                signal: word.word(via),
                 op: signal.op,
                 value: signal.value,
             };
@@ -213,7 +232,11 @@ impl World {
             self.inner.wire.gpu_due(via, far);
             self.inner.wire.gpu_due(via, word);
             let mut updates = Classes::of(Class::Put, far.kind);
-            updates.add(Classes::of(Class::Atomic, word.kind));
+            // One that a NIC sets is written, as data are.
+            let written = caps.put_signal == SignalSupport::Native(AtomicLevel::Nic)
+                && signal.op == SignalOp::Set;
+            let class = if written { Class::Put } else { Class::Atomic };
+            updates.add(Classes::of(class, word.kind));
             let leaves = match nonblocking {
                 true => Leaves::Nonblocking(updates),
                 false => Leaves::Update(updates),
@@ -223,7 +246,9 @@ impl World {
         }
         // SAFETY: the caller's promise.
         unsafe { self.wire_put(CALL, via, far, source, len)? };
-        if self.inserts(Inserted::SignalLane) {
+        let message = matches!(path, Path::Message(same, _) if std::ptr::eq(same, via));
+        let kept = message && via.guarantees(far.kind).put_message;
+        if !kept && self.inserts(Inserted::SignalLane) {
             self.flush(CALL, via, far.pe)?;
         }
         self.signal(CALL, signal, far.pe)
@@ -252,6 +277,11 @@ impl World {
                 self.wire_atomic(call, via, word, Width::W64, op, operands, false)
                     .map(drop)
             }
+            Path::Message(via, word) => {
+                let operands = (signal.value, 0);
+                self.message_atomic(call, via, word, Width::W64, op, operands, false)
+                    .map(drop)
+            }
         }
     }
 
@@ -269,12 +299,13 @@ impl World {
         len: usize,
     ) -> Result<()> {
         let limits = via.domain.capabilities().put;
-        let Some(from) = self.near_whole(via, source.cast_mut(), len, limits) else {
+        let from = self.near_whole(via, source.cast_mut(), len, limits);
+        let Some(from) = from.filter(|_| len <= far.locate(via, 0).1) else {
             // In pieces, or by the bounce buffer: blocking is allowed, and simpler.
             // SAFETY: readable during the call.
             return unsafe { self.wire_put(call, via, far, source, len) };
         };
-        let to = far.remote(via, 0);
+        let (to, _) = far.locate(via, 0);
         self.inner.wire.gpu_due(via, far);
         let leaves = Leaves::Nonblocking(Classes::of(Class::Put, far.kind));
         // SAFETY: the caller's promise.
@@ -298,11 +329,12 @@ impl World {
         len: usize,
     ) -> Result<()> {
         let limits = via.domain.capabilities().get;
-        let Some(into) = self.near_whole(via, destination, len, limits) else {
+        let into = self.near_whole(via, destination, len, limits);
+        let Some(into) = into.filter(|_| len <= far.locate(via, 0).1) else {
             // SAFETY: writable during the call.
             return unsafe { self.wire_get(call, via, far, destination, len) };
         };
-        let from = far.remote(via, 0);
+        let (from, _) = far.locate(via, 0);
         let leaves = Leaves::Nonblocking(Classes::NONE);
         // SAFETY: the caller's promise.
         unsafe {
@@ -312,16 +344,11 @@ impl World {
     }
 
     /// The near side of a transfer that goes as one operation without the bounce buffer, if it can.
-    fn near_whole(
-        &self,
-        via: &Opened,
-        addr: *mut u8,
-        len: usize,
-        limits: oxshmem_transport::Limits,
-    ) -> Option<Local> {
-        let key = self.key_of(via, addr, len);
-        let whole =
-            len as u64 <= limits.max && (key.is_some() || len as u64 <= limits.unregistered);
-        whole.then_some(Local { addr, len, key })
+    fn near_whole(&self, via: &Opened, addr: *mut u8, len: usize, limits: Limits) -> Option<Local> {
+        let key = match self.key_of(via, addr, len) {
+            Some((key, rest)) => (len <= rest).then_some(Some(key))?,
+            None => (len as u64 <= limits.unregistered).then_some(None)?,
+        };
+        (len as u64 <= limits.max).then_some(Local { addr, len, key })
     }
 }

@@ -86,6 +86,8 @@ unsafe impl Transport for StandIn {
                     _ => WireUp::None,
                 },
                 passive_target: true,
+                pins: false,
+                message: 0,
             },
             registered: Mutex::default(),
         }))
@@ -118,6 +120,7 @@ impl Domain for StandInDomain {
                 put_atomic: true,
                 atomic_put: true,
                 atomic_atomic: true,
+                put_message: false,
                 put_get: true,
                 get_get: true,
                 across_lanes: false,
@@ -143,7 +146,7 @@ impl Domain for StandInDomain {
         }
     }
 
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
+    fn register(&self, _: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
         *held(&self.registered) = Some(memory.clone());
         Ok(Box::new(Registered(self.address.clone())))
     }

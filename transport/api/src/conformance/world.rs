@@ -6,8 +6,8 @@ use super::area::{Area, host_memory};
 use super::lanes::{Lanes, Watched};
 use super::{Found, Harness};
 use crate::{
-    Capabilities, Completion, Domain, Error, Guarantees, Job, Memory, MemoryKind, Pe, Peer, Reach,
-    Region, RegionId, Remote, RemoteRegion, WireUp,
+    Capabilities, Completion, Domain, Error, Guarantees, Job, Lane, Memory, MemoryKind, Pe, Peer,
+    Reach, Region, RegionId, Remote, RemoteRegion, WireUp,
 };
 
 /// One PE of a check.
@@ -135,30 +135,30 @@ impl<'h> World<'h> {
             lanes.push(Watched::new(lane, self.size()));
         }
         if self.capabilities.wire_up == WireUp::PerLane {
-            wire(&mut lanes)?;
+            self.wire(&mut lanes)?;
         }
         Ok(Lanes::new(self, lanes))
     }
+
+    /// Connects each lane with every PE.
+    fn wire(&self, lanes: &mut [Watched<'_>]) -> Found<()> {
+        for (from, lane) in (0..).map(Pe).zip(lanes) {
+            for pe in (0..self.size()).map(Pe) {
+                connect(&mut *lane.lane, from, pe, &*self.member(pe).domain)?;
+            }
+        }
+        Ok(())
+    }
 }
 
-fn wire(lanes: &mut [Watched<'_>]) -> Found<()> {
-    let size = lanes.len();
-    let mut endpoints = Vec::new();
-    for (from, lane) in lanes.iter_mut().enumerate() {
-        for pe in 0..size {
-            let endpoint = lane.lane.endpoint(Pe(pe as u32));
-            endpoints
-                .push(endpoint.map_err(|e| format!("endpoint of PE {from} towards {pe}: {e}"))?);
-        }
-    }
-    for (from, lane) in lanes.iter_mut().enumerate() {
-        for pe in 0..size {
-            lane.lane
-                .connect(Pe(pe as u32), &endpoints[pe * size + from])
-                .map_err(|e| format!("connect of PE {from} with {pe}: {e}"))?;
-        }
-    }
-    Ok(())
+/// Connects a lane of PE `from` with PE `pe`, whose domain answers.
+pub(super) fn connect(lane: &mut dyn Lane, from: Pe, pe: Pe, domain: &dyn Domain) -> Found<()> {
+    let endpoint = lane.endpoint(pe);
+    let endpoint = endpoint.map_err(|e| format!("endpoint of PE {from} towards {pe}: {e}"))?;
+    let answer = domain.accept(from, &endpoint);
+    let answer = answer.map_err(|e| format!("accept of PE {from}'s lane by PE {pe}: {e}"))?;
+    let connected = lane.connect(pe, &answer);
+    connected.map_err(|e| format!("connect of PE {from} with {pe}: {e}"))
 }
 
 fn import(importer: &Member, owner: &Member) -> Found<Arc<dyn RemoteRegion>> {
@@ -182,10 +182,10 @@ impl Member {
         let domain = open(harness, pe, size)?;
         let mut regions = Vec::new();
         let mut areas = Vec::new();
-        for _ in 0..2 {
+        for number in 0..2 {
             let memory: Memory = harness.memory(MemoryKind::Host, bytes)?;
             let region = domain
-                .register(&memory)
+                .register(RegionId(number), &memory)
                 .map_err(|e| format!("register: {e}"))?;
             areas.push(Area::new(memory, Some(region.local_key())));
             regions.push(region);

@@ -166,6 +166,7 @@ impl Domain for BrokenDomain {
                 put_atomic: false,
                 atomic_put: false,
                 atomic_atomic: false,
+                put_message: false,
                 put_get: false,
                 get_get: false,
                 across_lanes: false,
@@ -194,8 +195,12 @@ impl Domain for BrokenDomain {
         }
     }
 
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
-        let region = self.right.register(memory)?;
+    fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
+        self.right.accept(pe, endpoint)
+    }
+
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
+        let region = self.right.register(id, memory)?;
         let place = (self.me, region.id());
         self.keys
             .lock()

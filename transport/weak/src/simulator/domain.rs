@@ -2,12 +2,12 @@ use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{
     Accessor, Capabilities, Completion, Domain, Error, GpuFlush, Guarantees, Job, Lane, LocalKey,
-    Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RemoteRegion, Result, Schedule,
+    Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber, RegionNumbers,
+    RemoteRegion, Result, Schedule,
 };
 
 use super::cpu::Cpu;
@@ -24,7 +24,7 @@ const KEY: [u8; 4] = *b"key1";
 pub(super) struct SimulatedDomain {
     simulator: Simulator,
     job: Job,
-    regions: AtomicU32,
+    numbers: RegionNumbers,
     peers: Arc<Peers>,
 }
 
@@ -51,7 +51,7 @@ impl SimulatedDomain {
         SimulatedDomain {
             simulator,
             job,
-            regions: AtomicU32::new(0),
+            numbers: RegionNumbers::default(),
             peers: Arc::default(),
         }
     }
@@ -88,6 +88,7 @@ impl Domain for SimulatedDomain {
             put_atomic: true,
             atomic_put: true,
             atomic_atomic: true,
+            put_message: false,
             put_get: true,
             get_get: true,
             across_lanes: false,
@@ -122,7 +123,7 @@ impl Domain for SimulatedDomain {
         }
     }
 
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
         self.open()?;
         let refused = |why: &str| Error::Memory {
             transport: self.simulator.name,
@@ -134,9 +135,13 @@ impl Domain for SimulatedDomain {
         }
         let storage = self.simulator.machine.register(self.job.me, memory);
         let storage = storage.ok_or_else(|| refused("it is not whole aligned words of 8 bytes"))?;
-        let id = RegionId(self.regions.fetch_add(1, Ordering::Relaxed));
+        let taken = self.numbers.take(self.simulator.name, id, memory)?;
         let key = packed(KEY, &[storage.number(), id.0.into(), storage.len() as u64]);
-        Ok(Box::new(SimulatedRegion { id, storage, key }))
+        Ok(Box::new(SimulatedRegion {
+            taken,
+            storage,
+            key,
+        }))
     }
 
     fn import(
@@ -207,14 +212,14 @@ impl Domain for SimulatedDomain {
 
 #[derive(Debug)]
 struct SimulatedRegion {
-    id: RegionId,
+    taken: RegionNumber,
     storage: Arc<Storage>,
     key: Vec<u8>,
 }
 
 impl Region for SimulatedRegion {
     fn id(&self) -> RegionId {
-        self.id
+        self.taken.id()
     }
 
     fn key(&self) -> &[u8] {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{
     AtomicLevel, AtomicOp, AtomicTable, Capabilities, Domain, Error, Guarantees, Job, Lane, Limits,
-    Local, Memory, MemoryKind, Op, Pe, Peer, Reach, Region, RegionId, Remote, RemoteRegion, Result,
-    Schedule, SignalSupport, Width, WireUp,
+    Local, LocalRegion, Memory, MemoryKind, Op, Pe, Peer, Reach, Region, RegionId, Remote,
+    RemoteRegion, Result, Schedule, SignalSupport, Width, WireUp,
 };
 
 use super::lane::WeakLane;
@@ -95,6 +95,9 @@ impl WeakDomain {
             memory: of.memory,
             depth: settings.depth,
             wire_up: of.wire_up,
+            pins: of.pins,
+            // The pool knows no messages.
+            message: 0,
             passive_target: of.passive_target,
         };
         WeakDomain {
@@ -155,8 +158,8 @@ impl Domain for WeakDomain {
         self.checks.inner.wants_descriptor(peer, kind)
     }
 
-    fn register(&self, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.checks.inner.register(memory)
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
+        self.checks.inner.register(id, memory)
     }
 
     fn import(
@@ -181,6 +184,21 @@ impl Domain for WeakDomain {
             number,
             connected: BTreeSet::new(),
         }))
+    }
+
+    unsafe fn register_local(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        written: bool,
+    ) -> Result<Box<dyn LocalRegion>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.checks.inner.register_local(addr, len, written) }
+    }
+
+    fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
+        self.checks.open()?;
+        self.checks.inner.accept(pe, endpoint)
     }
 
     fn make_visible(&self, kind: MemoryKind) -> Result<()> {

@@ -37,7 +37,9 @@ impl Pair {
         });
         let memory = [(); 2].map(|()| conformance::host_memory(4096).unwrap());
         let both = domains.iter().zip(&memory);
-        let regions: Vec<_> = both.map(|(d, m)| d.register(m).unwrap()).collect();
+        let regions: Vec<_> = both
+            .map(|(d, m)| d.register(RegionId(0), m).unwrap())
+            .collect();
         for importer in &domains {
             for (pe, region) in (0..).map(Pe).zip(&regions) {
                 let peer = Peer {

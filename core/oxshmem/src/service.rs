@@ -1,0 +1,263 @@
+//! The progress thread: it executes what other PEs ask this PE's CPU to do, while the program
+//! computes. It exists only where a PE is reached by active messages, and sleeps while none come.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use oxshmem_heap::Mapping;
+use oxshmem_transport::{Answer, AtomicOp, Domain, Inbox, Remote, Width};
+
+use crate::mapped::{Bytes, Span};
+use crate::order::Inserted;
+use crate::wire::Extents;
+use crate::{Error, Result, report};
+
+/// An atomic for the CPU of the PE that has the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub op: AtomicOp,
+    pub width: Width,
+    /// The word, in bytes from the start of the heap.
+    pub offset: u64,
+    pub operand: u64,
+    pub compare: u64,
+    /// Where the answer goes in the sender's heap: the old value, then the number.
+    pub answer: u64,
+    pub number: u64,
+}
+
+impl Request {
+    pub(crate) const BYTES: usize = 48;
+
+    pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
+        let kind = [self.op as u8, self.width as u8, 0, 0, 0, 0, 0, 0];
+        let mut bytes = [0; Self::BYTES];
+        let (words, _) = bytes.as_chunks_mut::<8>();
+        let all = [
+            u64::from_le_bytes(kind),
+            self.offset,
+            self.operand,
+            self.compare,
+            self.answer,
+            self.number,
+        ];
+        for (to, word) in words.iter_mut().zip(all) {
+            *to = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    /// None for what no PE of this version sends.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Request> {
+        let (words, []) = bytes.as_chunks::<8>() else {
+            return None;
+        };
+        let [kind, rest @ ..] = words else {
+            return None;
+        };
+        let [op, width, 0, 0, 0, 0, 0, 0] = *kind else {
+            return None;
+        };
+        let mut rest = rest.iter().map(|word| u64::from_le_bytes(*word));
+        let request = Request {
+            op: *AtomicOp::ALL.get(usize::from(op))?,
+            width: *Width::ALL.get(usize::from(width))?,
+            offset: rest.next()?,
+            operand: rest.next()?,
+            compare: rest.next()?,
+            answer: rest.next()?,
+            number: rest.next()?,
+        };
+        rest.next().is_none().then_some(request)
+    }
+}
+
+/// The running thread. Ended by the shutdown of its domain, and waited for when this is dropped.
+pub(crate) struct Service {
+    thread: Option<JoinHandle<()>>,
+    domain: Arc<dyn Domain>,
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// Serves what comes to `domain`, on the heap that is mapped at `own`; peers have cut theirs, of
+    /// the same size, by `extents`.
+    pub(crate) fn start(
+        domain: &Arc<dyn Domain>,
+        own: &Arc<Mapping>,
+        extents: Extents,
+    ) -> Result<Self> {
+        let server = Server {
+            inbox: domain.inbox()?,
+            own: Arc::clone(own),
+            extents,
+        };
+        let thread = std::thread::Builder::new()
+            .name("oxshmem-service".into())
+            .stack_size(STACK)
+            .spawn(move || server.run())
+            .map_err(|error| Error::Argument {
+                call: "init",
+                what: format!("the progress thread cannot be started: {error}"),
+            })?;
+        Ok(Service {
+            thread: Some(thread),
+            domain: Arc::clone(domain),
+        })
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.domain.shutdown();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Bytes; the thread runs short functions.
+const STACK: usize = 256 << 10;
+/// The longest sleep, in case a wake is lost.
+const SLEEP: Duration = Duration::from_millis(500);
+
+struct Server {
+    inbox: Box<dyn Inbox>,
+    own: Arc<Mapping>,
+    extents: Extents,
+}
+
+impl Server {
+    fn run(mut self) {
+        let (own, extents) = (Arc::clone(&self.own), self.extents);
+        loop {
+            let served = self.inbox.serve(&mut |pe, bytes| {
+                let answer = serve(&own, extents, bytes);
+                if answer.is_none() {
+                    report::warn(&format!(
+                        "PE {pe} sent an active message of {} bytes that makes no sense here; \
+                         ignored",
+                        bytes.len()
+                    ));
+                }
+                answer
+            });
+            let slept = match served {
+                Ok(0) => self.inbox.wait(SLEEP),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            match slept {
+                Ok(()) => {}
+                Err(oxshmem_transport::Error::Closed { .. }) => return,
+                Err(error) => {
+                    report::warn(&format!(
+                        "this PE executes no more remote atomics, because {error}"
+                    ));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Executes one request.
+fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Answer> {
+    let request = Request::of_bytes(bytes)?;
+    let width = request.width.bytes() as u64;
+    let inside = |offset: u64, len: u64, align: u64| {
+        let end = offset.checked_add(len)?;
+        (end <= own.len() as u64 && offset.is_multiple_of(align)).then_some(())
+    };
+    inside(request.offset, width, width)?;
+    inside(request.answer, 16, 8)?;
+    // What came before the message comes before the atomic.
+    fence(Ordering::Acquire);
+    // SAFETY: the word lies in the heap, which `own` keeps mapped, and is aligned; all access to it is
+    // atomic or at machine level.
+    let word = unsafe { Span::new(own.base().add(request.offset as usize), width as usize) };
+    let operands = (request.operand, request.compare);
+    let old = word.update(request.width, request.op, operands, Inserted::Fetch);
+    // The answer says that it is done.
+    fence(Ordering::SeqCst);
+    let answer = |at: u64| {
+        let (region, offset, _) = extents.locate(at);
+        Remote { region, offset }
+    };
+    Some(Answer {
+        to: answer(request.answer),
+        value: old,
+        done: answer(request.answer + 8),
+        number: request.number,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request(op: AtomicOp, offset: u64) -> Request {
+        Request {
+            op,
+            width: Width::W64,
+            offset,
+            operand: 5,
+            compare: 0,
+            answer: 4096,
+            number: 77,
+        }
+    }
+
+    #[test]
+    fn requests_come_back_as_they_were_sent() {
+        for op in AtomicOp::ALL {
+            for width in Width::ALL {
+                let sent = Request {
+                    width,
+                    ..request(op, u64::MAX)
+                };
+                assert_eq!(Request::of_bytes(&sent.to_bytes()), Some(sent));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_request_or_none(bytes in proptest::collection::vec(0_u8..10, 0..60)) {
+            if let Some(request) = Request::of_bytes(&bytes) {
+                prop_assert_eq!(&request.to_bytes()[..], &bytes[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn m35_what_leaves_the_heap_is_refused_and_what_is_inside_is_done() {
+        let whole = Extents::whole(8192);
+        let options = oxshmem_heap::SegmentOptions::default();
+        let mut segment = oxshmem_heap::Segment::create(8192, &options).unwrap();
+        segment.commit(8192).unwrap();
+        let own = segment.mapping();
+        for offset in [8185, 8192, u64::MAX - 3, 4] {
+            let refused = serve(own, whole, &request(AtomicOp::Add, offset).to_bytes());
+            assert_eq!(refused, None, "{offset}");
+        }
+        let mut outside = request(AtomicOp::Add, 8);
+        outside.answer = 8184;
+        assert_eq!(serve(own, whole, &outside.to_bytes()), None);
+        for expected in [0, 5, 10] {
+            let answer = serve(own, whole, &request(AtomicOp::Add, 8).to_bytes()).unwrap();
+            assert_eq!((answer.value, answer.number), (expected, 77));
+            assert_eq!((answer.to.offset, answer.done.offset), (4096, 4104));
+        }
+    }
+}
