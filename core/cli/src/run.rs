@@ -8,24 +8,28 @@ use oxshmem_bootstrap::{Error, Launch};
 use oxshmem_topo::Policy;
 
 mod bind;
+mod hosts;
 mod program;
 
 use bind::Bind;
 
-/// Start a program as a job of several PEs on this host.
+/// Start a program as a job of several PEs, on this host or on several.
 ///
 /// Every PE is a process of its own that runs PROG with the same arguments. The job ends when all
 /// have ended, or as soon as one fails: its status is then that of `oxshmem run`, and a line on
 /// stderr says which PE it was.
 ///
-/// PE 0 has the standard input, the others have none. Output comes by whole lines. Signals such as
-/// an interrupt go to all PEs. Nothing of a job stays behind, however it ends.
+/// PE 0 has the standard input, the others have none; on another host it gets it as it comes, read
+/// even if PE 0 reads none of it. Output comes by whole lines. Signals such as an interrupt go to
+/// all PEs. Nothing of a job stays behind, however it ends.
 #[derive(clap::Args)]
 #[command(override_usage = "oxshmem run [OPTIONS] [--] <PROG> [ARGS]...", after_help = EXAMPLES)]
 pub struct Args {
-    /// Number of PEs.
-    #[arg(short = 'n', long = "pes", value_name = "N", default_value = "1", value_parser = pes)]
-    pes: u32,
+    /// Number of PEs; 1, or all places of the hosts, unless given.
+    #[arg(short = 'n', long = "pes", value_name = "N", value_parser = pes)]
+    pes: Option<u32>,
+    #[command(flatten)]
+    hosts: hosts::Args,
     /// What each PE is bound to: none, core (a core of its own while there are enough), numa (the
     /// CPUs of one NUMA node), or gpu or nic (those of the NUMA node nearest to its device, where
     /// PEs have in turn the devices of the machine, or of the one that OXSHMEM_TOPOLOGY describes,
@@ -39,14 +43,19 @@ pub struct Args {
     #[arg(long)]
     tag_output: bool,
     /// The program and its arguments, passed on as they are.
-    #[arg(value_name = "PROG", required = true, trailing_var_arg = true)]
+    #[arg(
+        value_name = "PROG",
+        required_unless_present = "agent",
+        trailing_var_arg = true
+    )]
     command: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
 Exit status:
   that of the first PE that failed (128 + N if signal N killed it), else 0;
-  124 if --timeout ended the job; 126 if PROG cannot be executed; 127 if it is not found
+  124 if --timeout ended the job; 125 if a host cannot be reached, or is lost;
+  126 if PROG cannot be executed; 127 if it is not found
 
 Examples:
   oxshmem run -n 4 ./program input.txt
@@ -54,22 +63,39 @@ Examples:
   oxshmem run -n 2 --timeout 30s ./test          no longer than half a minute
   oxshmem run -n 8 --tag-output -- ./program -v  lines such as `[5] ...`
   oxshmem run -n 4 oxshmem info                  how 4 PEs would reach each other
+  oxshmem run --hosts a:4,b:4 ./program          8 PEs on two hosts, by ssh
+  oxshmem run --hosts a:4,b:4 --rsh 'docker exec -i {host}' ./program
   OXSHMEM_SYMMETRIC_SIZE=2G oxshmem run -n 4 ./program
 
 Settings are environment variables; `oxshmem info` lists them.";
 
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+    if args.hosts.agent {
+        return Ok(exit_code(hosts::serve()));
+    }
+    let hosts = args.hosts.read(args.pes, args.bind)?;
     let mut command = args.command.into_iter();
     let program = command.next().unwrap_or_default();
-    if let Err(refusal) = program::check(&program) {
+    // Other hosts look for themselves.
+    if hosts.is_none()
+        && let Err(refusal) = program::check(&program)
+    {
         eprintln!("oxshmem run: {}", refusal.why);
         return Ok(refusal.status.into());
     }
-    let mut launch = Launch::new(program, args.pes);
+    let pes = match &hosts {
+        Some(hosts) => hosts.pes(),
+        None => args.pes.unwrap_or(1),
+    };
+    let mut launch = Launch::new(program, pes);
     launch.args = command.collect();
     launch.timeout = args.timeout;
     launch.tag_output = args.tag_output;
-    launch.cpu_sets = bind::cpu_sets(args.pes as usize, args.bind)?;
+    launch.env = args.hosts.variables()?;
+    if hosts.is_none() {
+        launch.cpu_sets = bind::cpu_sets(pes as usize, args.bind)?;
+    }
+    launch.hosts = hosts;
     match launch.run() {
         // What only the kernel can tell, such as a script whose interpreter is missing.
         Err(error) if refused(&error) => {
@@ -114,7 +140,7 @@ pub fn policy(text: &str) -> Result<Policy, oxshmem_topo::ParsePolicyError> {
 }
 
 /// Seconds, or a number with ms, s, m or h.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let hint = "give a positive number of seconds, or a number with ms, s, m or h, such as 90s";
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.strip_prefix(number) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::environment::addresses::of_this_host;
 use crate::environment::{DEFAULT_DEADLINE, JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, SIZE};
 use crate::hub::HubListener;
+use crate::protocol::MAX_PES;
 use crate::{Error, Result};
 
 /// The variable that holds the command by which other hosts are reached.
@@ -109,9 +110,15 @@ impl Hosts {
         Ok(hosts)
     }
 
+    /// How many PEs all hosts have together.
+    pub fn pes(&self) -> u32 {
+        let pes = self.list.iter().map(|host| host.pes);
+        pes.fold(0, u32::saturating_add)
+    }
+
     /// Leaves as many PEs as are wanted, of the first hosts.
     pub fn keep(&mut self, pes: u32) -> Result<()> {
-        let places: u32 = self.list.iter().map(|host| host.pes).sum();
+        let places = self.pes();
         if pes > places {
             return Err(refused(format!(
                 "{pes} PEs were asked for and the hosts have {places} places; give them more, such \
@@ -131,10 +138,11 @@ impl Hosts {
 
     /// Refuses what cannot work.
     pub(super) fn check(&self, pes: u32) -> Result<()> {
-        let places: u64 = self.list.iter().map(|host| u64::from(host.pes)).sum();
-        if places != u64::from(pes) {
+        let places = self.pes();
+        if places != pes || self.list.iter().any(|host| host.pes == 0) {
             return Err(refused(format!(
-                "the hosts have {places} PEs and the job {pes}; make these the same"
+                "the hosts have {places} PEs and the job {pes}; make these the same, and give each \
+                 host at least one"
             )));
         }
         self.list
@@ -231,11 +239,15 @@ fn parse_host(text: &str) -> Result<Host> {
     let (name, pes) = split_port(text);
     let pes = match pes {
         None => 1,
-        Some(number) => number.parse().ok().filter(|pes| *pes > 0).ok_or_else(|| {
-            refused(format!(
-                "{text:?} does not end in a number of PEs; give a host as name or name:4"
-            ))
-        })?,
+        Some(number) => number
+            .parse()
+            .ok()
+            .filter(|pes| (1..=MAX_PES).contains(pes))
+            .ok_or_else(|| {
+                refused(format!(
+                    "{text:?} does not end in a number of PEs; give a host as name or name:4"
+                ))
+            })?,
     };
     check_name(name)?;
     Ok(Host {
@@ -356,6 +368,7 @@ mod tests {
         for bad in [
             "",
             "a,,b",
+            "a:99999999",
             "a:0",
             "a:x",
             "a:",

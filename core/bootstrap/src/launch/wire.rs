@@ -1,6 +1,6 @@
 //! The bytes between the launcher and an agent, which flow through the agent's standard streams.
 //!
-//! The agent begins with a [greeting](greeting). Then both sides send frames: a length (u32, little
+//! The agent begins with a [greeting]. Then both sides send frames: a length (u32, little
 //! endian, of the body), a kind (u8), the body. Remote shells may print text of their own before the
 //! greeting, and never after it.
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use oxshmem_topo::{CpuSet, Machine, usable_cpus};
 
-use crate::process::{BINARY, finish, run, stdout_of};
+use crate::process::{BINARY, command, finish, outcome, run, stdout_of};
 
 #[test]
 fn run_exits_with_the_first_failing_status_and_names_the_pe() {
@@ -146,5 +146,125 @@ fn run_binds_each_pe_to_a_core() {
             .filter(|core| core.cpus.intersection(&usable) == cpus)
             .count();
         assert_eq!(exactly, 1, "{stdout}");
+    }
+}
+
+/// Runs each host's agent here, with the host's name in a variable.
+const HERE: &str = "env AT={host}";
+
+#[test]
+fn run_deals_pes_out_to_hosts() {
+    let shell = "echo $OXSHMEM_RANK at $AT, $OXSHMEM_LOCAL_RANK there, $GIVEN $PASSED";
+    let arguments = [
+        "run",
+        "--hosts",
+        "a:2,b:2",
+        "-n",
+        "3",
+        "--rsh",
+        HERE,
+        "-x",
+        "GIVEN=1 2",
+        "-x",
+        "PASSED",
+        "sh",
+        "-c",
+        shell,
+    ];
+    let (status, stdout, stderr) = outcome(command(&arguments).env("PASSED", "3"));
+    assert_eq!(status, Some(0), "{stderr}");
+    let mut lines: Vec<&str> = stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "0 at a, 0 there, 1 2 3",
+            "1 at a, 1 there, 1 2 3",
+            "2 at b, 0 there, 1 2 3"
+        ]
+    );
+
+    let file = std::env::temp_dir().join(format!("oxshmem-hosts-{}", std::process::id()));
+    std::fs::write(&file, "# two\na slots=1\nb:1\n").unwrap();
+    let name = file.to_str().unwrap();
+    let (status, stdout, stderr) = outcome(
+        command(&[
+            "run",
+            "--hostfile",
+            name,
+            "--bind",
+            "core",
+            "sh",
+            "-c",
+            "echo $AT",
+        ])
+        .env("OXSHMEM_RSH", HERE),
+    );
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(status, Some(0), "{stderr}");
+    let mut lines: Vec<&str> = stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["a", "b"]);
+}
+
+#[test]
+fn worlds_span_the_hosts_of_a_run() {
+    let arguments = ["run", "--hosts", "a:2,b:1", "--rsh", HERE, BINARY, "info"];
+    let info = stdout_of(&arguments);
+    assert!(info.contains("OXSHMEM_RANK"), "{info}");
+}
+
+#[test]
+fn run_names_the_host_that_fails_it() {
+    let unreachable = "sh -c 'test {host} != b || exit 255; exec \"$@\"' sh";
+    let arguments = [
+        "run",
+        "--hosts",
+        "a:1,b:1",
+        "--rsh",
+        unreachable,
+        "echo",
+        "ran",
+    ];
+    let (status, stdout, stderr) = run(&arguments);
+    assert_eq!((status, stdout.as_str()), (Some(125), ""), "{stderr}");
+    assert!(stderr.contains("host b: "), "{stderr}");
+
+    let arguments = [
+        "run",
+        "--hosts",
+        "a:2",
+        "--rsh",
+        HERE,
+        "no-such-program-anywhere",
+    ];
+    let (status, _, stderr) = run(&arguments);
+    assert_eq!(status, Some(127), "{stderr}");
+    assert!(
+        stderr.contains("host a: ") && stderr.contains("no-such-program-anywhere"),
+        "{stderr}"
+    );
+
+    for (args, remedy) in [
+        (&["run", "--rsh", "ssh", "true"][..], "--hosts"),
+        (&["run", "--hosts", "a:2", "-n", "3", "true"], "2 places"),
+        (&["run", "--hosts", "a:none", "true"], "name:4"),
+        (
+            &["run", "--hosts", "a", "-x", "NO_SUCH_VARIABLE", "true"],
+            "NO_SUCH_VARIABLE=VALUE",
+        ),
+        (
+            &["run", "--hosts", "a", "--hostfile", "b", "true"],
+            "--hostfile",
+        ),
+        (
+            &["run", "--hostfile", "/no/such/file", "true"],
+            "/no/such/file",
+        ),
+    ] {
+        let (status, stdout, stderr) = run(args);
+        assert!(!matches!(status, None | Some(0)), "{args:?}");
+        assert_eq!(stdout, "");
+        assert!(stderr.contains(remedy), "{args:?}: {stderr}");
     }
 }
