@@ -22,7 +22,7 @@ use super::watch::watch;
 use super::wire::{Command, Inbox, Outbox, Report, Start, WINDOW, greeting};
 use super::{input, raise_descriptor_limit};
 use crate::error::io;
-use crate::{Error, Result};
+use crate::{Error, Result, report};
 
 /// Between the polite request to end and the kill, when the launcher is gone.
 const GRACE: Duration = Duration::from_millis(500);
@@ -170,7 +170,12 @@ impl Agent {
                     let mut byte = [0];
                     match rustix::io::read(rendezvous, &mut byte) {
                         Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
-                        Ok(0) | Err(_) => self.orphan(local),
+                        Ok(0) | Err(_) => {
+                            report::warn(
+                                "the launcher's host is out of reach; ending the PEs here",
+                            );
+                            self.orphan(local);
+                        }
                     }
                 }
                 Source::Reports => {}
