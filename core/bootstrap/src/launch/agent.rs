@@ -5,6 +5,7 @@
 //! connection to the rendezvous, which the kernel probes, tells when the launcher's host is gone
 //! without a word. At the end of either this ends its PEs.
 
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -22,7 +23,7 @@ use super::watch::watch;
 use super::wire::{Command, Inbox, Outbox, Report, Start, WINDOW, greeting};
 use super::{input, raise_descriptor_limit};
 use crate::error::io;
-use crate::{Error, Result, report};
+use crate::{Error, Result};
 
 /// Between the polite request to end and the kill, when the launcher is gone.
 const GRACE: Duration = Duration::from_millis(500);
@@ -47,7 +48,7 @@ pub fn serve(cpu_sets: CpuSets<'_>) -> i32 {
     match Agent::default().serve(cpu_sets) {
         Ok(status) => status,
         Err(error) => {
-            eprintln!("{error}");
+            say(&error.to_string());
             FAILED
         }
     }
@@ -460,6 +461,11 @@ fn wait(waits: &mut [PollFd<'_>], limit: Option<Duration>) -> Result<()> {
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(io("waiting for the launcher and the PEs")(error)),
     }
+}
+
+/// Tells the launcher's user, if there still is one.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn commands() -> BorrowedFd<'static> {
