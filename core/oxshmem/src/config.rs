@@ -21,9 +21,9 @@ pub enum MemoryModel {
     Relaxed,
 }
 
-/// Which atomics are performed by NICs.
+/// Which atomics are performed by NICs (M29); narrower ones than 64 bits never are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Atomics {
+pub enum Atomics {
     /// Where every host has one PE, those of 64 bits; else those on memory allocated for it.
     Auto,
     /// None.

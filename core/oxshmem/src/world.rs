@@ -13,7 +13,7 @@ use oxshmem_transport::{Memory, MemoryKind, Schedule, Transport};
 
 use crate::alloc::Heap;
 use crate::check::Shadow;
-use crate::config::{Config, MemoryModel};
+use crate::config::{Atomics, Config, MemoryModel};
 use crate::gpu::GpuFlushes;
 use crate::join;
 use crate::messages::Questions;
@@ -119,6 +119,7 @@ pub struct Builder {
     heap_limit: Option<usize>,
     model: Option<MemoryModel>,
     check: Option<bool>,
+    atomics: Option<Atomics>,
     timeout: Option<Duration>,
     spin: Option<u32>,
     host_id: Option<String>,
@@ -153,6 +154,12 @@ impl Builder {
     /// Whether to check what the memory models leave undefined; all PEs need the same.
     pub fn check(mut self, on: bool) -> Self {
         self.check = Some(on);
+        self
+    }
+
+    /// Who performs atomics of 64 bits (M29); all PEs need the same.
+    pub fn atomics(mut self, atomics: Atomics) -> Self {
+        self.atomics = Some(atomics);
         self
     }
 
@@ -219,6 +226,7 @@ impl Builder {
         }
         config.model = self.model.unwrap_or(config.model);
         config.check = self.check.unwrap_or(config.check);
+        config.atomics = self.atomics.unwrap_or(config.atomics);
         config.timeout = self.timeout.or(config.timeout);
         config.spin = self.spin.or(config.spin);
         config.host_id = self.host_id.or(config.host_id);
