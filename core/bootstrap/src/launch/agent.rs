@@ -172,9 +172,7 @@ impl Agent {
                     match rustix::io::read(rendezvous, &mut byte) {
                         Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
                         Ok(0) | Err(_) => {
-                            report::warn(
-                                "the launcher's host is out of reach; ending the PEs here",
-                            );
+                            say("the launcher's host is out of reach; ending the PEs here");
                             self.orphan(local);
                         }
                     }
