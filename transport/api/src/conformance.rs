@@ -39,6 +39,7 @@ mod atomics;
 mod failure;
 mod flow;
 mod lanes;
+mod messages;
 mod order;
 mod setup;
 mod signals;
@@ -234,6 +235,21 @@ const CHECKS: &[(&str, Check)] = &[
     ("put_then_get_in_order", order::put_get),
     ("get_then_get_in_order", order::get_get),
     ("order_holds_across_lanes", order::across_lanes),
+    (
+        "messages_are_refused_where_they_must_be",
+        messages::refusals,
+    ),
+    (
+        "messages_arrive_once_in_order_and_unhelped",
+        messages::arrive,
+    ),
+    ("an_answers_value_comes_before_its_number", messages::answers),
+    ("answers_wait_for_room_and_all_arrive", messages::many_answers),
+    (
+        "the_inbox_is_one_and_its_sleep_ends",
+        messages::inbox_life,
+    ),
+    ("a_lost_sender_is_not_answered", messages::lost_sender),
     (
         "a_lost_peer_is_refused_and_the_others_go_on",
         failure::lost_peer,

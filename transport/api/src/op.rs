@@ -34,12 +34,14 @@ impl fmt::Display for Width {
     }
 }
 
-/// An atomic read-modify-write (or read, or write) of one word. Each yields the old value.
+/// An atomic read-modify-write (or read, or write) of one word. Each but [`Set`](Self::Set) yields
+/// the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicOp {
     /// Read only.
     Fetch,
-    /// Store the operand.
+    /// Store the operand. What was there is not yielded: it comes without
+    /// [`fetch`](Op::Atomic::fetch).
     Set,
     /// Wrapping sum.
     Add,

@@ -19,6 +19,11 @@ fn every() -> impl Iterator<Item = (AtomicOp, Width)> {
         .flat_map(|op| Width::ALL.map(|width| (op, width)))
 }
 
+/// Whether an operation has an old value to fetch.
+pub(super) fn yields(op: AtomicOp) -> bool {
+    op != AtomicOp::Set
+}
+
 /// An atomic on the word at `at` of region 0.
 pub(super) fn atomic(
     op: AtomicOp,
@@ -101,6 +106,9 @@ pub(super) fn semantics(harness: &dyn Harness) -> Found {
         for (old, operand) in words.map(|(a, b)| (a & mask(width), b & mask(width))) {
             for compare in [old, old ^ 1] {
                 for (fetched, near) in nears.iter().flat_map(|near| [(true, near), (false, near)]) {
+                    if fetched && !yields(op) {
+                        continue;
+                    }
                     // The last word of the region at times, else one at an odd multiple of itself.
                     let last = far.len() - bytes;
                     let at = if operand == 1 { last } else { 64 + bytes };

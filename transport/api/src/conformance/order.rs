@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::atomics::{atomic, declared, model};
+use super::atomics::{atomic, declared, model, yields};
 use super::lanes::{Lanes, Patience, get, put};
 use super::world::{PE0, PE1, World, to};
 use super::{Done, Found, Harness};
@@ -194,8 +194,8 @@ fn mixed(
         for k in 0..PLACES {
             near.store(8 * k, k + 100);
             let write = put(near.local(8 * k, 8), to(8 * k));
-            let fetch = Some(near.local(8 * (PLACES + k), width.bytes() as u64));
-            let change = atomic(op, width, 8 * k, 3, k + 100, fetch);
+            let fetch = || near.local(8 * (PLACES + k), width.bytes() as u64);
+            let change = atomic(op, width, 8 * k, 3, k + 100, yields(op).then(fetch));
             batch.extend(if put_first {
                 [write, change]
             } else {
@@ -209,6 +209,7 @@ fn mixed(
                 false => (0, k + 100),
             };
             let (got_old, got_new) = (near.load(8 * (PLACES + k)), far.load(8 * k));
+            let old = if yields(op) { old } else { 0 };
             if (got_old, got_new) != (old, new) {
                 return Err(format!(
                     "{op}{width}: fetched {got_old} and left {got_new}, not {old} and {new}"
@@ -243,10 +244,9 @@ pub(super) fn atomic_atomic(harness: &dyn Harness) -> Found {
         for (k, &op) in (0..64).zip(ops.iter().cycle()) {
             // Operands differ, so that no two orders fetch alike.
             let operand = (k + 1) * 0x0101;
-            batch.push(atomic(op, width, 0, operand, value, {
-                Some(near.local(8 * k, width.bytes() as u64))
-            }));
-            olds.push(value);
+            let fetch = || near.local(8 * k, width.bytes() as u64);
+            batch.push(atomic(op, width, 0, operand, value, yields(op).then(fetch)));
+            olds.push(if yields(op) { value } else { 0 });
             value = model(op, width, value, operand, value);
         }
         lanes.perform(PE0, PE1, &batch)?;

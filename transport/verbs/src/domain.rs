@@ -1,0 +1,350 @@
+//! One PE's opened port.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use oxshmem_transport::{
+    AtomicLevel, AtomicOp, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush,
+    Guarantees, Inbox, Job, Lane, Limits, LocalRegion, Memory, MemoryKind, Pe, Peer, Reach, Region,
+    RegionId, RegionNumbers, RemoteRegion, Result, SignalSupport, Width, WireUp,
+};
+use rdma_sys::ibv_atomic_cap;
+
+use crate::ibv::{Connect, ProtectionDomain};
+use crate::inbox::VerbsInbox;
+use crate::lane::VerbsLane;
+use crate::passive::Passive;
+use crate::port::{Path, Port, path};
+use crate::region::{Registered, RegisteredLocal, Remote};
+use crate::settings::Settings;
+use crate::shared::{Imported, MOST_REGIONS, Shared};
+use crate::statistics::Totals;
+use crate::wire::{Address, Key};
+use crate::{MESSAGE, NAME, UNREGISTERED};
+
+/// What everything made from a domain needs.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) port: Port,
+    pub(crate) domain: Arc<ProtectionDomain>,
+    pub(crate) settings: Settings,
+    pub(crate) shared: Shared,
+    pub(crate) totals: Arc<Totals>,
+    nonce: AtomicU64,
+}
+
+impl Opened {
+    pub(crate) fn new(
+        port: Port,
+        settings: Settings,
+        job: Job,
+        totals: Arc<Totals>,
+    ) -> Result<Opened> {
+        let start = RandomState::new().build_hasher().finish();
+        Ok(Opened {
+            domain: Arc::new(ProtectionDomain::new(&port.context)?),
+            port,
+            settings,
+            shared: Shared::new(job),
+            totals,
+            nonce: AtomicU64::new(start),
+        })
+    }
+
+    /// A number that no other end has, very probably anywhere.
+    pub(crate) fn nonce(&self) -> u64 {
+        // Relaxed: only the numbers matter.
+        let count = self.nonce.fetch_add(1, Ordering::Relaxed);
+        count.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Whether packets carry a route within an InfiniBand subnet too.
+    pub(crate) fn route_needed(&self) -> bool {
+        self.settings.global_route || self.port.state.needs_route
+    }
+
+    /// How an end of this side is connected; what differs from end to end is given.
+    pub(crate) fn connection(
+        &self,
+        path: &Path,
+        their_lid: u16,
+        their_number: u32,
+        sequences: (u32, u32),
+        reads: (u8, u8),
+    ) -> Result<Connect, String> {
+        let route = path
+            .route
+            .map(|(ours, theirs)| match self.port.index_of(ours) {
+                Some(index) => Ok((index, theirs)),
+                None => Err(format!("{ours} is not an identifier of this port")),
+            });
+        let (our_sequence, their_sequence) = sequences;
+        let (reads_out, reads_in) = reads;
+        Ok(Connect {
+            port: self.port.number,
+            mtu: path.mtu,
+            their_number,
+            their_sequence,
+            our_sequence,
+            their_lid,
+            route: route.transpose()?,
+            service_level: self.settings.service_level,
+            traffic_class: self.settings.traffic_class,
+            timeout: self.port.timeout,
+            retries: self.port.retries,
+            receiver_retries: self.settings.rnr_retry,
+            receiver_timer: self.settings.min_rnr_timer,
+            reads_out,
+            reads_in,
+        })
+    }
+}
+
+/// A datum of a peer that is not what it should be.
+pub(crate) fn bad(what: &'static str, pe: Pe, why: String) -> Error {
+    Error::BadPeerData {
+        transport: NAME,
+        what,
+        pe,
+        why,
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct VerbsDomain {
+    capabilities: Capabilities,
+    guarantees: Guarantees,
+    numbers: RegionNumbers,
+    passive: Mutex<Option<Arc<Passive>>>,
+    opened: Arc<Opened>,
+}
+
+/// What the device can do.
+fn capabilities(port: &Port, settings: &Settings) -> Capabilities {
+    let max = u64::from(port.state.largest_message).clamp(UNREGISTERED as u64, 1 << 30);
+    let (nic, cpu) = (AtomicLevel::Nic, AtomicLevel::Cpu);
+    let changing = match port.limits.atomics {
+        ibv_atomic_cap::IBV_ATOMIC_NONE => AtomicLevel::None,
+        ibv_atomic_cap::IBV_ATOMIC_GLOB => cpu,
+        _ => nic,
+    };
+    let limits = |inline| Limits {
+        max,
+        align: 1,
+        unregistered: UNREGISTERED as u64,
+        inline,
+    };
+    Capabilities {
+        put: limits(UNREGISTERED as u64),
+        get: limits(0),
+        put_signal: match changing {
+            AtomicLevel::None => SignalSupport::None,
+            level => SignalSupport::Native(level),
+        },
+        // An aligned word is read and written whole, so as a CPU does it.
+        atomics: AtomicTable::uniform(AtomicLevel::None)
+            .with(AtomicOp::Fetch, Width::W64, cpu)
+            .with(AtomicOp::Set, Width::W64, cpu)
+            .with(AtomicOp::Add, Width::W64, changing)
+            .with(AtomicOp::CompareSwap, Width::W64, changing),
+        memory: &[MemoryKind::Host],
+        depth: Some(depth(port, settings)),
+        wire_up: WireUp::PerLane,
+        pins: true,
+        message: MESSAGE as u32,
+        passive_target: true,
+    }
+}
+
+/// Operations outstanding towards one PE: each is up to two requests, and two more are kept back.
+pub(crate) fn depth(port: &Port, settings: &Settings) -> u32 {
+    let most = port.limits.queue_depth.saturating_sub(2) / 2;
+    settings.depth.min(most).max(1)
+}
+
+/// What a reliable connection keeps, and a registration in which writes may pass each other does
+/// not.
+fn guarantees(relaxed: bool) -> Guarantees {
+    Guarantees {
+        put_put: !relaxed,
+        // What is not a relaxed write passes no write before it.
+        put_atomic: true,
+        // A responder may perform a write before an atomic that was sent before it.
+        atomic_put: false,
+        // By the fence that the lane sets where the hardware would not keep it.
+        atomic_atomic: true,
+        put_message: true,
+        put_get: true,
+        get_get: true,
+        across_lanes: false,
+        completion: Completion::Accepted,
+        gpu_flush: GpuFlush::None,
+    }
+}
+
+impl VerbsDomain {
+    pub(crate) fn new(
+        port: Port,
+        settings: Settings,
+        job: Job,
+        totals: Arc<Totals>,
+    ) -> Result<VerbsDomain> {
+        Ok(VerbsDomain {
+            capabilities: capabilities(&port, &settings),
+            guarantees: guarantees(port.relaxed),
+            numbers: RegionNumbers::default(),
+            passive: Mutex::default(),
+            opened: Arc::new(Opened::new(port, settings, job, totals)?),
+        })
+    }
+
+    /// The side that answers, made when first needed: PEs that nobody connects with have none.
+    fn passive(&self) -> Result<Arc<Passive>> {
+        let mut made = self.passive.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(passive) = &*made {
+            return Ok(Arc::clone(passive));
+        }
+        let passive = Arc::new(Passive::new(&self.opened)?);
+        *made = Some(Arc::clone(&passive));
+        Ok(passive)
+    }
+
+    fn judge(&self, peer: &Peer) -> Result<(), String> {
+        let Some(address) = &peer.address else {
+            return Err(
+                "it has no verbs transport open; `oxshmem info` on its host says why".into(),
+            );
+        };
+        let address = Address::from_bytes(address).map_err(|why| format!("its address: {why}"))?;
+        if address.pe != peer.pe.0 {
+            return Err(format!("its address is PE {}'s", address.pe));
+        }
+        let here = self.opened.port.place();
+        path(&here, &address.place, self.opened.route_needed()).map(|_| ())
+    }
+}
+
+impl Domain for VerbsDomain {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
+        (kind == MemoryKind::Host).then_some(self.guarantees)
+    }
+
+    fn address(&self) -> Vec<u8> {
+        let address = Address {
+            pe: self.opened.shared.job.me.0,
+            place: self.opened.port.place(),
+        };
+        address.to_bytes()
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        if kind != MemoryKind::Host {
+            return Reach::None(format!("{kind} memory is not registered with NICs yet"));
+        }
+        match self.judge(peer) {
+            Ok(()) => Reach::Wire,
+            Err(why) => Reach::None(why),
+        }
+    }
+
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
+        let refuse = |why: String| Error::Memory {
+            transport: NAME,
+            kind: memory.kind(),
+            why,
+        };
+        if memory.kind() != MemoryKind::Host {
+            return Err(refuse(
+                "only host memory is registered with NICs yet".into(),
+            ));
+        }
+        if id.0 >= MOST_REGIONS {
+            return Err(refuse(format!(
+                "region numbers end at {}, this is {}",
+                MOST_REGIONS - 1,
+                id.0
+            )));
+        }
+        let number = self.numbers.take(NAME, id, memory)?;
+        let (domain, port) = (&self.opened.domain, &self.opened.port);
+        let me = self.opened.shared.job.me.0;
+        let region = Registered::new(domain, me, number, memory, port.relaxed)?;
+        Ok(Box::new(region))
+    }
+
+    unsafe fn register_local(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        written: bool,
+    ) -> Result<Box<dyn LocalRegion>> {
+        // SAFETY: the caller's promise.
+        let region = unsafe { RegisteredLocal::new(&self.opened.domain, addr, len, written) }?;
+        Ok(Box::new(region))
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        _: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        let bad = |why| bad("the key of a region", peer.pe, why);
+        let key = Key::from_bytes(key).map_err(bad)?;
+        if (key.pe, key.region) != (peer.pe.0, region.0) {
+            return Err(bad(format!(
+                "it is of region {} of PE {}, not of region {}",
+                key.region, key.pe, region.0
+            )));
+        }
+        if region.0 >= MOST_REGIONS || peer.pe.0 >= self.opened.shared.job.size {
+            return Err(bad(format!("there is no region {}", region.0)));
+        }
+        let len = usize::try_from(key.len).map_err(|_| bad("it is too long".into()))?;
+        let imported = Imported::new(key);
+        self.opened.shared.import(peer.pe, region, imported);
+        Ok(Arc::new(Remote { len }))
+    }
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        if self.opened.shared.is_closed() {
+            return Err(Error::Closed { transport: NAME });
+        }
+        Ok(Box::new(VerbsLane::new(&self.opened)?))
+    }
+
+    fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
+        self.opened.shared.check(pe)?;
+        self.passive()?.accept(pe, endpoint)
+    }
+
+    fn inbox(&self) -> Result<Box<dyn Inbox>> {
+        if self.opened.shared.is_closed() {
+            return Err(Error::Closed { transport: NAME });
+        }
+        Ok(Box::new(VerbsInbox::new(self.passive()?)?))
+    }
+
+    fn peer_lost(&self, pe: Pe) {
+        self.opened.shared.lose(pe);
+        let passive = self.passive.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(passive) = &*passive {
+            passive.lose(pe);
+        }
+    }
+
+    fn shutdown(&self) {
+        self.opened.shared.close();
+        let passive = self.passive.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(passive) = &*passive {
+            passive.wake();
+        }
+    }
+}

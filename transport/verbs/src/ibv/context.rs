@@ -1,0 +1,312 @@
+use std::ffi::CStr;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::{Arc, Once};
+
+use oxshmem_transport::{Error, Result};
+use rdma_sys::{
+    ibv_alloc_pd, ibv_atomic_cap, ibv_close_device, ibv_context, ibv_dealloc_pd, ibv_device,
+    ibv_device_attr, ibv_fork_init, ibv_free_device_list, ibv_get_device_list, ibv_get_device_name,
+    ibv_gid_entry, ibv_open_device, ibv_pd, ibv_port_attr, ibv_port_state, ibv_query_device,
+    ibv_query_gid_table, ibv_query_pkey, ibv_query_port,
+};
+
+use super::Gid;
+use super::result::{created, ended, failed, returned};
+use crate::NAME;
+
+/// The list of devices, while it lasts.
+struct DeviceList {
+    list: NonNull<*mut ibv_device>,
+    count: usize,
+}
+
+impl DeviceList {
+    /// The reasons for which there is none differ in what mends them.
+    fn get() -> Result<DeviceList> {
+        let mut count = 0;
+        // SAFETY: the call writes one int, and gives a list of that many or null.
+        let list = unsafe { ibv_get_device_list(&raw mut count) };
+        let unavailable = |why: String| Error::Unavailable {
+            transport: NAME,
+            why,
+        };
+        let Some(list) = NonNull::new(list) else {
+            let source = io::Error::last_os_error();
+            return Err(unavailable(match source.raw_os_error() {
+                Some(libc::EOPNOTSUPP) => {
+                    "libibverbs.so.1 is not installed; install rdma-core (Debian: libibverbs1 \
+                     and ibverbs-providers)"
+                        .into()
+                }
+                Some(libc::ENOSYS) => {
+                    "the kernel has no RDMA devices (no ib_uverbs); load the NIC's driver and \
+                     `modprobe ib_uverbs`"
+                        .into()
+                }
+                _ => format!("ibv_get_device_list: {source}"),
+            }));
+        };
+        let list = DeviceList {
+            list,
+            count: usize::try_from(count).unwrap_or(0),
+        };
+        if list.count == 0 {
+            return Err(unavailable(
+                "there is no RDMA device; `rdma link` should show one (soft-RoCE: `rdma link add \
+                 rxe0 type rxe netdev eth0`), and in a container /dev/infiniband must be there"
+                    .into(),
+            ));
+        }
+        Ok(list)
+    }
+
+    fn each(&self) -> impl Iterator<Item = (NonNull<ibv_device>, String)> {
+        (0..self.count).filter_map(|at| {
+            // SAFETY: the list has `count` entries and lives as long as `self`.
+            let device = NonNull::new(unsafe { *self.list.as_ptr().add(at) })?;
+            // SAFETY: a device of the living list.
+            let name = unsafe { ibv_get_device_name(device.as_ptr()) };
+            if name.is_null() {
+                return None;
+            }
+            // SAFETY: the name is a C string inside the device.
+            let name = unsafe { CStr::from_ptr(name) };
+            Some((device, name.to_string_lossy().into_owned()))
+        })
+    }
+}
+
+impl Drop for DeviceList {
+    fn drop(&mut self) {
+        // SAFETY: the list is freed once; contexts opened from it stay good.
+        unsafe { ibv_free_device_list(self.list.as_ptr()) }
+    }
+}
+
+/// The names of this machine's RDMA devices.
+#[doc(alias = "ibv_get_device_list")]
+pub(crate) fn device_names() -> Result<Vec<String>> {
+    Ok(DeviceList::get()?.each().map(|(_, name)| name).collect())
+}
+
+/// An opened device.
+#[doc(alias = "ibv_open_device")]
+#[derive(Debug)]
+pub(crate) struct Context {
+    raw: NonNull<ibv_context>,
+    name: String,
+}
+
+// SAFETY: verbs contexts may be used and closed from any thread.
+unsafe impl Send for Context {}
+// SAFETY: as for Send; the library synchronises concurrent calls.
+unsafe impl Sync for Context {}
+
+/// What a device can hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceLimits {
+    pub(crate) queue_depth: u32,
+    pub(crate) completions: u32,
+    pub(crate) receive_depth: u32,
+    /// Reads and atomics outstanding that a queue pair may start.
+    pub(crate) reads_out: u8,
+    /// As many that it answers.
+    pub(crate) reads_in: u8,
+    pub(crate) atomics: ibv_atomic_cap::Type,
+    pub(crate) vendor: u32,
+    pub(crate) ports: u8,
+}
+
+/// A port's state and its identifiers.
+#[derive(Clone, Debug)]
+pub(crate) struct PortState {
+    pub(crate) active: bool,
+    pub(crate) ethernet: bool,
+    pub(crate) lid: u16,
+    /// As `ibv_mtu` numbers it: 1 is 256 bytes, 5 is 4096.
+    pub(crate) mtu: u8,
+    pub(crate) largest_message: u32,
+    pub(crate) speed: u32,
+    pub(crate) width: u8,
+    pub(crate) pkeys: u16,
+    /// Whether packets must carry a global route.
+    pub(crate) needs_route: bool,
+    /// Index, whether it is RoCE v2's, and the identifier; empty entries left out.
+    pub(crate) gids: Vec<(u32, bool, Gid)>,
+}
+
+/// `IBV_LINK_LAYER_ETHERNET`.
+const ETHERNET: u8 = 2;
+/// `IBV_QPF_GRH_REQUIRED`.
+const ROUTE_REQUIRED: u8 = 1;
+/// `IBV_GID_TYPE_ROCE_V2`.
+const ROCE_V2: u32 = 2;
+
+fn narrow(value: std::ffi::c_int) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}
+
+impl Context {
+    pub(crate) fn open(name: &str) -> Result<Context> {
+        static FORK: Once = Once::new();
+        // A child must neither take the pages that a NIC writes from their process, nor be refused
+        // them. Kernels since 5.12 copy pinned pages at fork, and the call does nothing; on older
+        // ones it keeps registered pages from children.
+        FORK.call_once(|| {
+            // SAFETY: no precondition; before the first registration by this transport.
+            let code = unsafe { ibv_fork_init() };
+            if code != 0 {
+                tracing::debug!(code, "ibv_fork_init came too late or is not supported");
+            }
+        });
+        let list = DeviceList::get()?;
+        let found = list.each().find(|(_, device)| device == name);
+        let Some((device, _)) = found else {
+            return Err(Error::Unavailable {
+                transport: NAME,
+                why: format!("there is no RDMA device {name}; `rdma link` lists them"),
+            });
+        };
+        // SAFETY: the device is of a list that lives until after the call.
+        let raw = unsafe { ibv_open_device(device.as_ptr()) };
+        let raw = created(&format!("ibv_open_device {name}"), raw)?;
+        Ok(Context {
+            raw,
+            name: name.to_owned(),
+        })
+    }
+
+    pub(crate) fn as_raw(&self) -> *mut ibv_context {
+        self.raw.as_ptr()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[doc(alias = "ibv_query_device")]
+    pub(crate) fn limits(&self) -> Result<DeviceLimits> {
+        // SAFETY: integers and characters only, for which zero is a value.
+        let mut attr: ibv_device_attr = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is open, `attr` is written.
+        let code = unsafe { ibv_query_device(self.as_raw(), &raw mut attr) };
+        returned("ibv_query_device", code)?;
+        let reads = |value| u8::try_from(narrow(value)).unwrap_or(u8::MAX);
+        Ok(DeviceLimits {
+            queue_depth: narrow(attr.max_qp_wr),
+            completions: narrow(attr.max_cqe),
+            receive_depth: narrow(attr.max_srq_wr),
+            reads_out: reads(attr.max_qp_init_rd_atom),
+            reads_in: reads(attr.max_qp_rd_atom),
+            atomics: attr.atomic_cap,
+            vendor: attr.vendor_id,
+            ports: attr.phys_port_cnt,
+        })
+    }
+
+    #[doc(alias = "ibv_query_port")]
+    pub(crate) fn port(&self, port: u8) -> Result<PortState> {
+        // SAFETY: integers only, for which zero is a value.
+        let mut attr: ibv_port_attr = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is open, `attr` is written.
+        let code = unsafe { ibv_query_port(self.as_raw(), port, &raw mut attr) };
+        returned(&format!("ibv_query_port {}:{port}", self.name), code)?;
+        Ok(PortState {
+            active: matches!(
+                attr.state,
+                ibv_port_state::IBV_PORT_ACTIVE | ibv_port_state::IBV_PORT_ACTIVE_DEFER
+            ),
+            ethernet: attr.link_layer == ETHERNET,
+            lid: attr.lid,
+            mtu: u8::try_from(attr.active_mtu).unwrap_or(1).clamp(1, 5),
+            largest_message: attr.max_msg_sz,
+            speed: attr.active_speed.into(),
+            width: attr.active_width,
+            pkeys: attr.pkey_tbl_len,
+            needs_route: attr.flags & ROUTE_REQUIRED != 0,
+            gids: self.gids(port)?,
+        })
+    }
+
+    #[doc(alias = "ibv_query_gid_table")]
+    fn gids(&self, port: u8) -> Result<Vec<(u32, bool, Gid)>> {
+        // The kernel takes the length of the answer in 16 bits of bytes.
+        const MOST: usize = 1024;
+        // SAFETY: integers only, for which zero is a value.
+        let empty: ibv_gid_entry = unsafe { std::mem::zeroed() };
+        let mut entries = vec![empty; MOST];
+        // SAFETY: the context is open, at most `MOST` entries are written.
+        let count = unsafe { ibv_query_gid_table(self.as_raw(), entries.as_mut_ptr(), MOST, 0) };
+        let Ok(count) = usize::try_from(count) else {
+            let source = io::Error::from_raw_os_error(i32::try_from(-count).unwrap_or(libc::EIO));
+            return Err(failed(
+                &format!("ibv_query_gid_table {}", self.name),
+                source,
+            ));
+        };
+        let of_port = |entry: &&ibv_gid_entry| entry.port_num == u32::from(port);
+        let entries = entries.iter().take(count).filter(of_port);
+        Ok(entries
+            .map(|entry| {
+                // SAFETY: both variants of the union are 16 bytes of which all values are valid.
+                let raw = unsafe { entry.gid.raw };
+                (entry.gid_index, entry.gid_type == ROCE_V2, Gid(raw))
+            })
+            .collect())
+    }
+
+    /// The partition key at an index of the port's table, in host order.
+    #[doc(alias = "ibv_query_pkey")]
+    pub(crate) fn partition_key(&self, port: u8, index: u16) -> Result<u16> {
+        let mut key = 0;
+        // SAFETY: the context is open, one 16-bit number is written.
+        let code = unsafe { ibv_query_pkey(self.as_raw(), port, index.into(), &raw mut key) };
+        let call = || format!("ibv_query_pkey {}:{port} index {index}", self.name);
+        returned(&call(), code).map(|()| u16::from_be(key))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: closed once; all that was made from it holds it, so is gone.
+        ended("ibv_close_device", unsafe {
+            ibv_close_device(self.as_raw())
+        });
+    }
+}
+
+/// A protection domain: what keys and queue pairs belong to.
+#[doc(alias = "ibv_alloc_pd")]
+#[derive(Debug)]
+pub(crate) struct ProtectionDomain {
+    raw: NonNull<ibv_pd>,
+    _context: Arc<Context>,
+}
+
+// SAFETY: as for `Context`.
+unsafe impl Send for ProtectionDomain {}
+// SAFETY: as for `Context`.
+unsafe impl Sync for ProtectionDomain {}
+
+impl ProtectionDomain {
+    pub(crate) fn new(context: &Arc<Context>) -> Result<ProtectionDomain> {
+        // SAFETY: the context is open.
+        let raw = created("ibv_alloc_pd", unsafe { ibv_alloc_pd(context.as_raw()) })?;
+        Ok(ProtectionDomain {
+            raw,
+            _context: Arc::clone(context),
+        })
+    }
+
+    pub(crate) fn as_raw(&self) -> *mut ibv_pd {
+        self.raw.as_ptr()
+    }
+}
+
+impl Drop for ProtectionDomain {
+    fn drop(&mut self) {
+        // SAFETY: freed once; all that was made in it holds it, so is gone.
+        ended("ibv_dealloc_pd", unsafe { ibv_dealloc_pd(self.as_raw()) });
+    }
+}

@@ -1,0 +1,89 @@
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use oxshmem_transport::Result;
+use rdma_sys::{ibv_access_flags as flags, ibv_dereg_mr, ibv_mr, ibv_reg_mr_iova2};
+
+use super::ProtectionDomain;
+use super::result::{created, ended};
+
+/// What a registration allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Peers read, write and perform atomics, in the order of arrival.
+    Remote,
+    /// As `Remote`, but the NIC's writes may pass each other on their way to memory.
+    RemoteRelaxed,
+    /// Peers write only what this process told them to: answers.
+    LocalWrite,
+    /// This process's sends read it.
+    LocalRead,
+}
+
+impl Access {
+    fn flags(self) -> u32 {
+        let remote = flags::IBV_ACCESS_LOCAL_WRITE.0
+            | flags::IBV_ACCESS_REMOTE_WRITE.0
+            | flags::IBV_ACCESS_REMOTE_READ.0
+            | flags::IBV_ACCESS_REMOTE_ATOMIC.0;
+        match self {
+            Access::Remote => remote,
+            Access::RemoteRelaxed => remote | flags::IBV_ACCESS_RELAXED_ORDERING.0,
+            Access::LocalWrite => flags::IBV_ACCESS_LOCAL_WRITE.0,
+            Access::LocalRead => 0,
+        }
+    }
+}
+
+/// Registered memory.
+#[doc(alias = "ibv_reg_mr")]
+#[derive(Debug)]
+pub(crate) struct MemoryRegion {
+    raw: NonNull<ibv_mr>,
+    _domain: Arc<ProtectionDomain>,
+}
+
+// SAFETY: a registration may be ended from any thread.
+unsafe impl Send for MemoryRegion {}
+// SAFETY: it is only read.
+unsafe impl Sync for MemoryRegion {}
+
+impl MemoryRegion {
+    /// # Safety
+    ///
+    /// The bytes stay mapped while the registration lives, and are accessed as memory that a device
+    /// writes, if `access` allows it to.
+    pub(crate) unsafe fn register(
+        domain: &Arc<ProtectionDomain>,
+        base: *mut u8,
+        len: usize,
+        access: Access,
+    ) -> Result<MemoryRegion> {
+        let iova = base.addr() as u64;
+        // SAFETY: the caller's promise about the bytes; the domain lives.
+        let raw =
+            unsafe { ibv_reg_mr_iova2(domain.as_raw(), base.cast(), len, iova, access.flags()) };
+        let raw = created(&format!("ibv_reg_mr of {len} bytes"), raw)?;
+        Ok(MemoryRegion {
+            raw,
+            _domain: Arc::clone(domain),
+        })
+    }
+
+    pub(crate) fn lkey(&self) -> u32 {
+        // SAFETY: the registration lives; its keys never change.
+        unsafe { (*self.raw.as_ptr()).lkey }
+    }
+
+    pub(crate) fn rkey(&self) -> u32 {
+        // SAFETY: as for `lkey`.
+        unsafe { (*self.raw.as_ptr()).rkey }
+    }
+}
+
+impl Drop for MemoryRegion {
+    fn drop(&mut self) {
+        // SAFETY: ended once.
+        ended("ibv_dereg_mr", unsafe { ibv_dereg_mr(self.raw.as_ptr()) });
+    }
+}

@@ -1,0 +1,226 @@
+use std::ffi::c_int;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use oxshmem_transport::Result;
+use rdma_sys::{
+    ibv_access_flags, ibv_create_qp, ibv_destroy_qp, ibv_global_route, ibv_modify_qp,
+    ibv_post_send, ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as set, ibv_qp_cap, ibv_qp_init_attr,
+    ibv_qp_state, ibv_qp_type, ibv_send_wr,
+};
+
+use super::result::{created, ended, returned};
+use super::{CompletionQueue, Gid, ProtectionDomain, SharedReceiveQueue};
+
+/// How much a queue pair holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueSizes {
+    /// Requests.
+    pub(crate) depth: u32,
+    /// Bytes that a request may carry itself: so many are asked for.
+    pub(crate) inline: u32,
+}
+
+/// A reliable connection's end.
+#[doc(alias = "ibv_create_qp")]
+#[derive(Debug)]
+pub(crate) struct QueuePair {
+    raw: NonNull<ibv_qp>,
+    inline: u32,
+    _send: Arc<CompletionQueue>,
+    _receive: Arc<CompletionQueue>,
+    _buffers: Option<Arc<SharedReceiveQueue>>,
+    _domain: Arc<ProtectionDomain>,
+}
+
+// SAFETY: the library synchronises calls on a queue pair.
+unsafe impl Send for QueuePair {}
+// SAFETY: as for Send.
+unsafe impl Sync for QueuePair {}
+
+/// What an end needs to know to be connected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connect {
+    pub(crate) port: u8,
+    /// As `ibv_mtu` numbers it.
+    pub(crate) mtu: u8,
+    pub(crate) their_number: u32,
+    pub(crate) their_sequence: u32,
+    pub(crate) our_sequence: u32,
+    pub(crate) their_lid: u16,
+    /// Index of our identifier, and theirs, where packets carry a global route.
+    pub(crate) route: Option<(u8, Gid)>,
+    pub(crate) service_level: u8,
+    pub(crate) traffic_class: u8,
+    pub(crate) timeout: u8,
+    pub(crate) retries: u8,
+    pub(crate) receiver_retries: u8,
+    pub(crate) receiver_timer: u8,
+    /// Reads and atomics that this end starts.
+    pub(crate) reads_out: u8,
+    /// And answers.
+    pub(crate) reads_in: u8,
+}
+
+impl QueuePair {
+    /// A queue pair in its first state. Where the device carries no `sizes.inline` bytes, it is made
+    /// with as many as it does.
+    pub(crate) fn new(
+        domain: &Arc<ProtectionDomain>,
+        send: &Arc<CompletionQueue>,
+        receive: &Arc<CompletionQueue>,
+        buffers: Option<&Arc<SharedReceiveQueue>>,
+        sizes: QueueSizes,
+    ) -> Result<QueuePair> {
+        let mut inline = sizes.inline;
+        loop {
+            let mut attr = ibv_qp_init_attr {
+                qp_context: null_mut(),
+                send_cq: send.as_raw(),
+                recv_cq: receive.as_raw(),
+                srq: buffers.map_or(null_mut(), |buffers| buffers.as_raw()),
+                cap: ibv_qp_cap {
+                    max_send_wr: sizes.depth,
+                    max_recv_wr: u32::from(buffers.is_none()),
+                    max_send_sge: 1,
+                    max_recv_sge: 1,
+                    max_inline_data: inline,
+                },
+                qp_type: ibv_qp_type::IBV_QPT_RC,
+                sq_sig_all: 0,
+            };
+            // SAFETY: domain and queues live, the attributes are read and updated.
+            let raw = unsafe { ibv_create_qp(domain.as_raw(), &raw mut attr) };
+            if raw.is_null() && inline > 0 {
+                inline /= 2;
+                continue;
+            }
+            let call = format!("ibv_create_qp of {} requests", sizes.depth);
+            return Ok(QueuePair {
+                raw: created(&call, raw)?,
+                inline: attr.cap.max_inline_data.min(inline),
+                _send: Arc::clone(send),
+                _receive: Arc::clone(receive),
+                _buffers: buffers.map(Arc::clone),
+                _domain: Arc::clone(domain),
+            });
+        }
+    }
+
+    /// Its number on this device.
+    pub(crate) fn number(&self) -> u32 {
+        // SAFETY: the queue pair lives; its number never changes.
+        unsafe { (*self.raw.as_ptr()).qp_num }
+    }
+
+    /// Bytes that a request may carry itself.
+    pub(crate) fn inline(&self) -> u32 {
+        self.inline
+    }
+
+    fn modify(&self, attr: &mut ibv_qp_attr, mask: set, to: &str) -> Result<()> {
+        // SAFETY: the queue pair lives, the attributes are read.
+        let code = unsafe { ibv_modify_qp(self.raw.as_ptr(), attr, mask.0 as c_int) };
+        returned(&format!("ibv_modify_qp to {to}"), code)
+    }
+
+    fn attributes(state: ibv_qp_state::Type) -> ibv_qp_attr {
+        // SAFETY: integers only, for which zero is a value.
+        let mut attr: ibv_qp_attr = unsafe { std::mem::zeroed() };
+        attr.qp_state = state;
+        attr
+    }
+
+    /// Brings it to the state in which it waits for its peer.
+    pub(crate) fn prepare(&self, port: u8, partition: u16) -> Result<()> {
+        let mut attr = Self::attributes(ibv_qp_state::IBV_QPS_INIT);
+        attr.port_num = port;
+        attr.pkey_index = partition;
+        attr.qp_access_flags = (ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
+            | ibv_access_flags::IBV_ACCESS_REMOTE_READ
+            | ibv_access_flags::IBV_ACCESS_REMOTE_ATOMIC)
+            .0;
+        let mask = set::IBV_QP_STATE
+            | set::IBV_QP_PKEY_INDEX
+            | set::IBV_QP_PORT
+            | set::IBV_QP_ACCESS_FLAGS;
+        self.modify(&mut attr, mask, "INIT")
+    }
+
+    /// Connects it: it receives and sends from then on.
+    pub(crate) fn connect(&self, to: &Connect) -> Result<()> {
+        let mut attr = Self::attributes(ibv_qp_state::IBV_QPS_RTR);
+        attr.path_mtu = to.mtu.into();
+        attr.dest_qp_num = to.their_number;
+        attr.rq_psn = to.their_sequence;
+        attr.max_dest_rd_atomic = to.reads_in;
+        attr.min_rnr_timer = to.receiver_timer;
+        attr.ah_attr.port_num = to.port;
+        attr.ah_attr.dlid = to.their_lid;
+        attr.ah_attr.sl = to.service_level;
+        if let Some((index, gid)) = to.route {
+            attr.ah_attr.is_global = 1;
+            attr.ah_attr.grh = ibv_global_route {
+                dgid: rdma_sys::ibv_gid { raw: gid.0 },
+                flow_label: 0,
+                sgid_index: index,
+                hop_limit: 64,
+                traffic_class: to.traffic_class,
+            };
+        }
+        let receive = set::IBV_QP_STATE
+            | set::IBV_QP_AV
+            | set::IBV_QP_PATH_MTU
+            | set::IBV_QP_DEST_QPN
+            | set::IBV_QP_RQ_PSN
+            | set::IBV_QP_MAX_DEST_RD_ATOMIC
+            | set::IBV_QP_MIN_RNR_TIMER;
+        self.modify(&mut attr, receive, "RTR")?;
+        let mut attr = Self::attributes(ibv_qp_state::IBV_QPS_RTS);
+        attr.sq_psn = to.our_sequence;
+        attr.timeout = to.timeout;
+        attr.retry_cnt = to.retries;
+        attr.rnr_retry = to.receiver_retries;
+        attr.max_rd_atomic = to.reads_out;
+        let send = set::IBV_QP_STATE
+            | set::IBV_QP_TIMEOUT
+            | set::IBV_QP_RETRY_CNT
+            | set::IBV_QP_RNR_RETRY
+            | set::IBV_QP_SQ_PSN
+            | set::IBV_QP_MAX_QP_RD_ATOMIC;
+        self.modify(&mut attr, send, "RTS")
+    }
+
+    /// Has everything outstanding fail.
+    #[cfg(test)]
+    pub(crate) fn fail(&self) -> Result<()> {
+        let mut attr = Self::attributes(ibv_qp_state::IBV_QPS_ERR);
+        self.modify(&mut attr, set::IBV_QP_STATE, "ERR")
+    }
+
+    /// Posts a list of requests; the error's number if not all of them were taken.
+    ///
+    /// # Safety
+    ///
+    /// `first` begins a list of sound requests, whose memory is registered and stays so until they
+    /// complete or the queue pair is gone.
+    #[doc(alias = "ibv_post_send")]
+    #[inline]
+    pub(crate) unsafe fn post(&self, first: *mut ibv_send_wr) -> Result<(), c_int> {
+        let mut bad = null_mut();
+        // SAFETY: the queue pair lives, the list is the caller's promise.
+        match unsafe { ibv_post_send(self.raw.as_ptr(), first, &raw mut bad) } {
+            0 => Ok(()),
+            code => Err(code),
+        }
+    }
+}
+
+impl Drop for QueuePair {
+    fn drop(&mut self) {
+        // SAFETY: ended once. Nothing of it touches memory after the call.
+        ended("ibv_destroy_qp", unsafe {
+            ibv_destroy_qp(self.raw.as_ptr())
+        });
+    }
+}

@@ -1,0 +1,352 @@
+//! From operations to requests. Everything that can be wrong with an operation is found before its
+//! first request is made.
+
+use oxshmem_transport::{AtomicOp, Error, Local, Op, Pe, SignalOp, Width};
+
+use super::batch::{Batch, Do, Near, Request};
+use super::pool::{Block, Pool};
+use super::ring::{Deliver, Slot};
+use super::way::Link;
+use crate::shared::{Far, Imported, find, find_word, misaligned};
+use crate::{MESSAGE, NAME, UNREGISTERED};
+
+/// Why an operation was not taken.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// There is no block for it now.
+    NoBlock,
+    Refused(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Refused(error)
+    }
+}
+
+/// Requests of one operation at most.
+pub(crate) const PER_OPERATION: u32 = 2;
+
+/// What an operation's requests are made with.
+#[derive(Debug)]
+pub(crate) struct Stage<'a> {
+    pub(crate) pe: Pe,
+    pub(crate) regions: &'a [Option<Imported>],
+    pub(crate) link: &'a mut Link,
+    pub(crate) batch: &'a mut Batch,
+    pub(crate) pool: &'a mut Pool,
+    /// The largest transfer.
+    pub(crate) max: u64,
+    /// Whether the device adds, compares and swaps.
+    pub(crate) changing: bool,
+    /// Whether somebody waits for what the batch brings: its last request is to be signalled.
+    pub(crate) awaited: bool,
+}
+
+#[cold]
+fn unsupported(what: String) -> Stop {
+    Stop::Refused(Error::Unsupported {
+        transport: NAME,
+        what,
+    })
+}
+
+#[inline]
+fn key(local: &Local) -> Option<u32> {
+    local.key.map(|key| key.0 as u32)
+}
+
+impl Stage<'_> {
+    /// Makes an operation's requests, or none. There must be room for [`PER_OPERATION`].
+    ///
+    /// # Safety
+    ///
+    /// The operation's near side is valid, as [`oxshmem_transport::Lane::post`] says.
+    #[inline]
+    pub(crate) unsafe fn operation(&mut self, op: &Op) -> Result<(), Stop> {
+        match *op {
+            Op::Put { from, to } => {
+                let far = find(self.regions, self.pe, to, self.length(&from)?)?;
+                // SAFETY: the caller's promise.
+                let (near, block) = unsafe { self.source(&from) }?;
+                self.write(far.addr, far.relaxed, near, block, true);
+            }
+            Op::Get { into, from } => {
+                let far = find(self.regions, self.pe, from, self.length(&into)?)?;
+                self.get(&into, far)?;
+            }
+            Op::PutSignal {
+                from,
+                to,
+                signal,
+                op,
+                value,
+            } => {
+                if op == SignalOp::Add && !self.changing {
+                    return Err(unsupported("a signal that is added to".into()));
+                }
+                let far = find(self.regions, self.pe, to, self.length(&from)?)?;
+                let signal = find_word(self.regions, self.pe, signal, "a signal")?;
+                // SAFETY: the caller's promise.
+                let (near, block) = unsafe { self.source(&from) }?;
+                let word = match op {
+                    SignalOp::Set => self.word(value).inspect_err(|_| {
+                        if let Some(block) = block {
+                            self.pool.give(block);
+                        }
+                    })?,
+                    SignalOp::Add => (Near::Nothing, None),
+                };
+                if from.len > 0 {
+                    self.write(far.addr, far.relaxed, near, block, false);
+                }
+                match op {
+                    SignalOp::Set => self.write(signal.addr, signal.strict, word.0, word.1, true),
+                    SignalOp::Add => {
+                        let what = Do::Add(signal.addr, signal.strict, value);
+                        let near = self.sink();
+                        let number = self.push(what, near, false, Slot::PLAIN);
+                        self.link.atomic = Some(number);
+                    }
+                }
+            }
+            Op::Atomic {
+                op,
+                width,
+                on,
+                operand,
+                compare,
+                fetch,
+            } => {
+                self.declared(op, width, fetch.as_ref())?;
+                let far = find_word(self.regions, self.pe, on, "an atomic")?;
+                self.atomic(op, far, operand, compare, fetch.as_ref())?;
+            }
+            Op::Message { from } => {
+                if from.len > MESSAGE {
+                    return Err(unsupported(format!("a message of {} bytes", from.len)));
+                }
+                // SAFETY: the caller's promise.
+                let (near, block) = unsafe { self.source(&from) }?;
+                let slot = Slot {
+                    block,
+                    ..Slot::PLAIN
+                };
+                self.push(Do::Send, near, false, slot);
+            }
+            Op::Flush => {
+                self.awaited = true;
+                let first = self.regions.iter().flatten().find_map(Imported::first);
+                match first {
+                    Some(Far { addr, strict, .. }) => {
+                        let near = Near::Piece(self.pool.sink(), 1, self.pool.lkey());
+                        self.push(Do::Read(addr, strict), near, false, Slot::PLAIN);
+                    }
+                    // Nothing can have been written there.
+                    None => self.write(0, 0, Near::Nothing, None, true),
+                }
+            }
+            ref other => return Err(unsupported(format!("{other:?}"))),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, what: Do, near: Near, fenced: bool, slot: Slot) -> u32 {
+        let number = self.link.ring.push(slot);
+        let id = u64::from(self.pe.0) << 32 | u64::from(number);
+        self.batch.push(id, Request { what, near, fenced });
+        number
+    }
+
+    #[inline]
+    fn write(&mut self, addr: u64, key: u32, near: Near, block: Option<Block>, ends: bool) {
+        let slot = Slot {
+            deliver: Deliver::Nothing,
+            block,
+            ends,
+        };
+        self.push(Do::Write(addr, key), near, false, slot);
+    }
+
+    /// A transfer's length, if it is one that can be done.
+    #[inline]
+    fn length(&self, local: &Local) -> Result<u64, Stop> {
+        let len = local.len as u64;
+        if len > self.max {
+            return Err(unsupported(format!("a transfer of {len} bytes")));
+        }
+        if local.key.is_none() && local.len > UNREGISTERED {
+            return Err(unsupported(format!(
+                "a transfer of {len} unregistered bytes"
+            )));
+        }
+        Ok(len)
+    }
+
+    /// The near side of what is sent: carried, copied or in place.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are valid; those in place until the operation has completed.
+    #[inline]
+    unsafe fn source(&mut self, from: &Local) -> Result<(Near, Option<Block>), Stop> {
+        // At most `max`, which is below 4 GiB.
+        let len = from.len as u32;
+        if len == 0 {
+            return Ok((Near::Nothing, None));
+        }
+        if len <= self.link.inline {
+            return Ok((Near::Inline(from.addr.cast_const(), len), None));
+        }
+        if from.len <= UNREGISTERED {
+            let block = self.pool.take(from.len).ok_or(Stop::NoBlock)?;
+            let at = self.pool.at(block);
+            // SAFETY: the source is the caller's promise; the block is at least as long, and nobody
+            // else's.
+            unsafe { oxshmem_heap::copy::copy(at, from.addr, from.len) };
+            return Ok((Near::Piece(at, len, self.pool.lkey()), Some(block)));
+        }
+        match key(from) {
+            Some(key) => {
+                // Its poster may want the source back.
+                self.awaited = true;
+                Ok((Near::Piece(from.addr, len, key), None))
+            }
+            None => Err(unsupported(format!(
+                "a transfer of {len} unregistered bytes"
+            ))),
+        }
+    }
+
+    /// The near side of a word that is written.
+    #[inline]
+    fn word(&mut self, value: u64) -> Result<(Near, Option<Block>), Stop> {
+        if self.link.inline >= 8 {
+            return Ok((Near::Word(value), None));
+        }
+        let block = self.pool.take(8).ok_or(Stop::NoBlock)?;
+        let at = self.pool.at(block);
+        // SAFETY: the block is aligned, at least as long, and nobody else's.
+        unsafe { at.cast::<u64>().write(value) };
+        Ok((Near::Piece(at, 8, self.pool.lkey()), Some(block)))
+    }
+
+    /// Where results that nobody wants go.
+    #[inline]
+    fn sink(&self) -> Near {
+        Near::Piece(self.pool.sink(), 8, self.pool.lkey())
+    }
+
+    #[inline]
+    fn get(&mut self, into: &Local, far: Far) -> Result<(), Stop> {
+        let len = into.len as u32;
+        if len == 0 {
+            self.write(0, 0, Near::Nothing, None, true);
+            return Ok(());
+        }
+        let (near, slot) = match key(into) {
+            Some(key) => (Near::Piece(into.addr, len, key), Slot::PLAIN),
+            None => {
+                let block = self.pool.take(into.len).ok_or(Stop::NoBlock)?;
+                let slot = Slot {
+                    deliver: Deliver::Bytes(into.addr, len),
+                    block: Some(block),
+                    ends: true,
+                };
+                (
+                    Near::Piece(self.pool.at(block), len, self.pool.lkey()),
+                    slot,
+                )
+            }
+        };
+        self.awaited = true;
+        let number = self.push(Do::Read(far.addr, far.relaxed), near, false, slot);
+        self.link.read = Some(number);
+        Ok(())
+    }
+
+    /// Whether this atomic is one of those that capabilities list.
+    #[inline]
+    fn declared(&self, op: AtomicOp, width: Width, fetch: Option<&Local>) -> Result<(), Stop> {
+        let known = match op {
+            AtomicOp::Fetch => true,
+            // A write tells nothing of what was there.
+            AtomicOp::Set => fetch.is_none(),
+            AtomicOp::Add | AtomicOp::CompareSwap => self.changing,
+            _ => false,
+        };
+        if width != Width::W64 || !known {
+            let fetching = if fetch.is_some() { "fetching " } else { "" };
+            return Err(unsupported(format!(
+                "a {fetching}atomic {op} of {width} bits"
+            )));
+        }
+        match fetch {
+            Some(into) if into.len != 8 => Err(unsupported(format!(
+                "a fetch of 64 bits into {} bytes",
+                into.len
+            ))),
+            Some(into) if !into.addr.addr().is_multiple_of(8) => {
+                let what = "where an atomic's old value goes";
+                Err(misaligned(what, into.addr.addr() as u64).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn atomic(
+        &mut self,
+        op: AtomicOp,
+        far: Far,
+        operand: u64,
+        compare: u64,
+        fetch: Option<&Local>,
+    ) -> Result<(), Stop> {
+        let outstanding =
+            |number: Option<u32>| number.is_some_and(|number| self.link.ring.contains(number));
+        let (reads, atomics) = (outstanding(self.link.read), outstanding(self.link.atomic));
+        let Far { addr, strict, .. } = far;
+        if op == AtomicOp::Set {
+            let (near, block) = self.word(operand)?;
+            let slot = Slot {
+                block,
+                ..Slot::PLAIN
+            };
+            // A write may be performed before a read or atomic that was sent before it.
+            self.push(Do::Write(addr, strict), near, reads || atomics, slot);
+            return Ok(());
+        }
+        let (near, slot) = match fetch {
+            None => (self.sink(), Slot::PLAIN),
+            Some(into) => {
+                self.awaited = true;
+                match key(into) {
+                    Some(key) => (Near::Piece(into.addr, 8, key), Slot::PLAIN),
+                    None => {
+                        let block = self.pool.take(8).ok_or(Stop::NoBlock)?;
+                        let slot = Slot {
+                            deliver: Deliver::Word(into.addr.cast()),
+                            block: Some(block),
+                            ends: true,
+                        };
+                        (Near::Piece(self.pool.at(block), 8, self.pool.lkey()), slot)
+                    }
+                }
+            }
+        };
+        let (what, fenced) = match op {
+            AtomicOp::Fetch => (Do::Read(addr, strict), false),
+            // And so may an atomic before a read.
+            AtomicOp::Add => (Do::Add(addr, strict, operand), reads),
+            _ => (Do::CompareSwap(addr, strict, compare, operand), reads),
+        };
+        let number = self.push(what, near, fenced, slot);
+        match op {
+            AtomicOp::Fetch => self.link.read = Some(number),
+            _ => self.link.atomic = Some(number),
+        }
+        Ok(())
+    }
+}

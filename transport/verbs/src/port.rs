@@ -1,0 +1,329 @@
+//! Which port, identifier and path: choices made on tables, so that they can be tested without a
+//! device.
+
+use std::sync::Arc;
+
+use oxshmem_transport::{Device, Error, Result};
+
+use crate::NAME;
+use crate::ibv::{Context, DeviceLimits, Gid, PortState, device_names};
+use crate::settings::{Choice, Partition, Settings};
+use crate::wire::{MOST_GIDS, Place};
+
+/// A port that was opened, and what was chosen on it.
+#[derive(Debug)]
+pub(crate) struct Port {
+    pub(crate) context: Arc<Context>,
+    pub(crate) number: u8,
+    pub(crate) limits: DeviceLimits,
+    pub(crate) state: PortState,
+    /// Whether the device is a program: soft-RoCE, soft-iWARP.
+    pub(crate) software: bool,
+    pub(crate) relaxed: bool,
+    pub(crate) partition: u16,
+    pub(crate) timeout: u8,
+    pub(crate) retries: u8,
+    /// Identifiers that may be this side's, best first, with their indices.
+    pub(crate) gids: Vec<(u8, Gid)>,
+    pub(crate) mtu: u8,
+}
+
+fn unavailable(why: String) -> Error {
+    Error::Unavailable {
+        transport: NAME,
+        why,
+    }
+}
+
+/// Every active port, fastest first. `Err` tells why there is none.
+pub(crate) fn probe(settings: &Settings) -> Result<Vec<Device>> {
+    let mut found = Vec::new();
+    let mut reasons = Vec::new();
+    for name in device_names()? {
+        let ports = Context::open(&name).and_then(|context| {
+            let limits = context.limits()?;
+            Ok((Arc::new(context), limits))
+        });
+        let (context, limits) = match ports {
+            Ok(opened) => opened,
+            Err(error) => {
+                reasons.push(error.to_string());
+                continue;
+            }
+        };
+        for number in 1..=limits.ports {
+            match Port::choose(&context, number, limits, settings) {
+                Ok(port) => found.push((port.rate(), port.describe())),
+                Err(error) => reasons.push(error.to_string()),
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(unavailable(reasons.join("; ")));
+    }
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    Ok(found.into_iter().map(|(_, device)| device).collect())
+}
+
+impl Port {
+    /// Opens a port by its name, such as `mlx5_0:1`.
+    pub(crate) fn open(name: &str, settings: &Settings) -> Result<Port> {
+        let parsed = name
+            .rsplit_once(':')
+            .and_then(|(device, port)| Some((device, port.parse().ok()?)));
+        let Some((device, number)) = parsed else {
+            return Err(unavailable(format!(
+                "{name:?} is not a port's name, such as mlx5_0:1"
+            )));
+        };
+        let context = Arc::new(Context::open(device)?);
+        let limits = context.limits()?;
+        Port::choose(&context, number, limits, settings)
+    }
+
+    fn choose(
+        context: &Arc<Context>,
+        number: u8,
+        limits: DeviceLimits,
+        settings: &Settings,
+    ) -> Result<Port> {
+        let name = format!("{}:{number}", context.name());
+        let state = context.port(number)?;
+        if !state.active {
+            return Err(unavailable(format!(
+                "port {name} is down; `rdma link` shows its state, `ip link set … up` or the cable \
+                 mends it"
+            )));
+        }
+        let software = is_software(context.name(), limits.vendor);
+        let gids = candidates(&state, settings.gid_index)
+            .map_err(|why| unavailable(format!("port {name}: {why}")))?;
+        let keys = |index| context.partition_key(number, index).ok();
+        let partition = partition(settings.partition, state.pkeys, keys)
+            .map_err(|why| unavailable(format!("port {name}: {why}")))?;
+        Ok(Port {
+            relaxed: match settings.relaxed_ordering {
+                Choice::Auto => !software,
+                Choice::On => true,
+                Choice::Off => false,
+            },
+            timeout: settings.timeout.unwrap_or(if software { 16 } else { 17 }),
+            retries: settings.retry_count.unwrap_or(if software { 6 } else { 7 }),
+            mtu: settings.mtu.map_or(state.mtu, |mtu| mtu.min(state.mtu)),
+            context: Arc::clone(context),
+            number,
+            limits,
+            state,
+            software,
+            partition,
+            gids,
+        })
+    }
+
+    /// As peers are told.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            ethernet: self.state.ethernet,
+            mtu: self.mtu,
+            lid: self.state.lid,
+            gids: self.gids.iter().map(|(_, gid)| *gid).collect(),
+        }
+    }
+
+    /// The index of one of this side's identifiers.
+    pub(crate) fn index_of(&self, wanted: Gid) -> Option<u8> {
+        let found = self.gids.iter().find(|(_, gid)| *gid == wanted);
+        found.map(|(index, _)| *index)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("{}:{}", self.context.name(), self.number)
+    }
+
+    /// In Gb/s.
+    fn rate(&self) -> f64 {
+        let lanes = match self.state.width {
+            1 => 1.0,
+            2 => 4.0,
+            4 => 8.0,
+            8 => 12.0,
+            16 => 2.0,
+            _ => 1.0,
+        };
+        lanes * lane_rate(self.state.speed)
+    }
+
+    fn describe(&self) -> Device {
+        let layer = match (self.state.ethernet, self.software) {
+            (true, true) => "soft-RoCE",
+            (true, false) => "RoCE",
+            (false, _) => "InfiniBand",
+        };
+        let gid = self.gids.first().map(|(_, gid)| gid.to_string());
+        let gid = gid.unwrap_or_else(|| format!("LID {}", self.state.lid));
+        let bytes = 128u32 << self.mtu;
+        let rate = self.rate();
+        Device {
+            name: self.name(),
+            description: format!("{layer}, {rate} Gb/s, {gid}, MTU {bytes}"),
+        }
+    }
+}
+
+/// In Gb/s, by the number that verbs give a lane's speed.
+fn lane_rate(speed: u32) -> f64 {
+    match speed {
+        1 => 2.5,
+        2 => 5.0,
+        4 | 8 => 10.0,
+        16 => 14.0,
+        32 => 25.0,
+        64 => 50.0,
+        128 => 100.0,
+        256 => 200.0,
+        _ => 0.0,
+    }
+}
+
+/// Vendor numbers of Linux's rdma_rxe and siw.
+const SOFTWARE_VENDORS: [u32; 2] = [0x00ff_ffff, 0x0062_6d74];
+
+fn is_software(device: &str, vendor: u32) -> bool {
+    device.starts_with("rxe") || device.starts_with("siw") || SOFTWARE_VENDORS.contains(&vendor)
+}
+
+/// How good an identifier is on RoCE; smaller is better.
+fn rank(gid: Gid) -> u8 {
+    match gid.0 {
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ..] => 0,
+        [0xfe, second, ..] if second & 0xc0 == 0x80 => 2,
+        _ => 1,
+    }
+}
+
+/// The identifiers that may be this side's, best first: of RoCE v2, those of IPv4 before those of
+/// IPv6 before link-local ones; of InfiniBand, in the table's order. A forced index is the only one.
+fn candidates(port: &PortState, forced: Option<u8>) -> Result<Vec<(u8, Gid)>, String> {
+    let table = || {
+        port.gids
+            .iter()
+            .filter(|(_, v2, _)| *v2 || !port.ethernet)
+            .filter_map(|(index, _, gid)| Some((u8::try_from(*index).ok()?, *gid)))
+    };
+    let listed = || {
+        let listed: Vec<String> = table().map(|(at, gid)| format!("{at} ({gid})")).collect();
+        listed.join(", ")
+    };
+    if let Some(forced) = forced {
+        let found: Vec<_> = table().filter(|(index, _)| *index == forced).collect();
+        return match found.is_empty() {
+            false => Ok(found),
+            true => Err(format!(
+                "OXSHMEM_VERBS_GID_INDEX={forced} is no usable entry of its GID table; usable: {}",
+                listed()
+            )),
+        };
+    }
+    let mut found: Vec<_> = table().collect();
+    if port.ethernet {
+        found.sort_by_key(|(_, gid)| rank(*gid));
+        if found.is_empty() {
+            return Err(
+                "its GID table has no RoCE v2 entry; give its network interface an IP address"
+                    .into(),
+            );
+        }
+    }
+    found.truncate(MOST_GIDS);
+    Ok(found)
+}
+
+/// The index of the partition asked for.
+fn partition(
+    wanted: Partition,
+    entries: u16,
+    key_at: impl Fn(u16) -> Option<u16>,
+) -> Result<u16, String> {
+    let valid = |key: &u16| key & 0x7fff != 0;
+    match wanted {
+        Partition::Index(index) if index < entries && key_at(index).as_ref().is_some_and(valid) => {
+            Ok(index)
+        }
+        Partition::Index(index) => Err(format!(
+            "OXSHMEM_VERBS_PKEY={index} is no valid entry of its table of {entries} partition keys"
+        )),
+        Partition::Key(key) => (0..entries)
+            .find(|&index| key_at(index).is_some_and(|at| at & 0x7fff == key & 0x7fff))
+            .ok_or_else(|| {
+                format!("OXSHMEM_VERBS_PKEY={key:#06x} is not in its table; see the subnet manager")
+            }),
+    }
+}
+
+/// How packets go from one port to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub(crate) mtu: u8,
+    /// Identifiers of here and there, where packets carry them.
+    pub(crate) route: Option<(Gid, Gid)>,
+}
+
+fn common_bits(one: Gid, other: Gid) -> u32 {
+    (u128::from_be_bytes(one.0) ^ u128::from_be_bytes(other.0)).leading_zeros()
+}
+
+/// The best path, or why there is none.
+pub(crate) fn path(
+    here: &Place,
+    there: &Place,
+    route_needed: bool,
+) -> std::result::Result<Path, String> {
+    if here.ethernet != there.ethernet {
+        let layer = |place: &Place| match place.ethernet {
+            true => "RoCE",
+            false => "InfiniBand",
+        };
+        return Err(format!(
+            "its port is {}, this PE's is {}",
+            layer(there),
+            layer(here)
+        ));
+    }
+    let mtu = here.mtu.min(there.mtu);
+    let pairs = || {
+        here.gids
+            .iter()
+            .flat_map(|ours| there.gids.iter().map(move |theirs| (*ours, *theirs)))
+    };
+    if here.ethernet {
+        // The same family; of several, those that have most of their address in common: one subnet.
+        let alike = pairs().filter(|(ours, theirs)| rank(*ours) == rank(*theirs));
+        let best = alike
+            .min_by_key(|(ours, theirs)| (rank(*ours), u32::MAX - common_bits(*ours, *theirs)));
+        return match best {
+            Some(route) => Ok(Path {
+                mtu,
+                route: Some(route),
+            }),
+            None => Err(format!(
+                "no GID of its port {:?} is of the kind of one of this PE's {:?}; give both \
+                 interfaces an IPv4 address",
+                there.gids, here.gids
+            )),
+        };
+    }
+    let subnet = |gid: &Gid| gid.0.first_chunk::<8>().copied();
+    let one_subnet = pairs().any(|(ours, theirs)| subnet(&ours) == subnet(&theirs));
+    if one_subnet && there.lid == 0 {
+        return Err("its port has no LID; is a subnet manager running?".into());
+    }
+    let route = match (here.gids.first(), there.gids.first()) {
+        (Some(ours), Some(theirs)) if route_needed || !one_subnet => Some((*ours, *theirs)),
+        _ if one_subnet => None,
+        _ => return Err("one of the ports has no GID".into()),
+    };
+    Ok(Path { mtu, route })
+}
+
+#[cfg(test)]
+mod tests;

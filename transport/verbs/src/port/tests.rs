@@ -1,0 +1,167 @@
+use super::*;
+
+fn v4(a: u8, b: u8, c: u8, d: u8) -> Gid {
+    Gid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d])
+}
+
+fn link_local(last: u8) -> Gid {
+    let mut raw = [0; 16];
+    (raw[0], raw[1], raw[15]) = (0xfe, 0x80, last);
+    Gid(raw)
+}
+
+fn global_v6(last: u8) -> Gid {
+    let mut raw = [0; 16];
+    (raw[0], raw[1], raw[15]) = (0x20, 0x01, last);
+    Gid(raw)
+}
+
+fn port(ethernet: bool, gids: &[(u32, bool, Gid)]) -> PortState {
+    PortState {
+        active: true,
+        ethernet,
+        lid: 7,
+        mtu: 5,
+        largest_message: 1 << 30,
+        speed: 32,
+        width: 2,
+        pkeys: 2,
+        needs_route: false,
+        gids: gids.to_vec(),
+    }
+}
+
+fn place(ethernet: bool, gids: &[Gid]) -> Place {
+    Place {
+        ethernet,
+        mtu: 5,
+        lid: 7,
+        gids: gids.to_vec(),
+    }
+}
+
+#[test]
+fn roce_v2_over_ipv4_comes_first_and_v1_never() {
+    let table = [
+        (0, true, link_local(1)),
+        (1, false, v4(10, 0, 0, 1)),
+        (2, true, global_v6(1)),
+        (3, true, v4(10, 0, 0, 1)),
+    ];
+    let found = candidates(&port(true, &table), None).unwrap();
+    let order: Vec<u8> = found.iter().map(|(index, _)| *index).collect();
+    assert_eq!(order, [3, 2, 0]);
+}
+
+#[test]
+fn a_forced_gid_is_the_only_one_and_a_wrong_one_is_told_with_the_usable() {
+    let table = [
+        (0, true, link_local(1)),
+        (1, true, v4(10, 0, 0, 1)),
+        (2, false, v4(10, 0, 0, 1)),
+    ];
+    let state = port(true, &table);
+    assert_eq!(candidates(&state, Some(0)).unwrap(), [(0, link_local(1))]);
+    for wrong in [2, 3, 200] {
+        let why = candidates(&state, Some(wrong)).unwrap_err();
+        assert!(
+            why.contains(&format!("OXSHMEM_VERBS_GID_INDEX={wrong}"))
+                && why.contains("1 (10.0.0.1)"),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn a_port_without_roce_v2_says_what_it_lacks() {
+    let why = candidates(&port(true, &[(0, false, link_local(1))]), None).unwrap_err();
+    assert!(why.contains("IP address"), "{why}");
+    assert_eq!(candidates(&port(false, &[]), None).unwrap(), []);
+}
+
+#[test]
+fn the_pair_in_one_subnet_is_taken() {
+    let here = place(true, &[v4(10, 0, 0, 1), v4(192, 168, 3, 1), link_local(1)]);
+    let there = place(
+        true,
+        &[v4(172, 16, 0, 2), v4(192, 168, 3, 2), link_local(2)],
+    );
+    let found = path(&here, &there, false).unwrap();
+    assert_eq!(found.route, Some((v4(192, 168, 3, 1), v4(192, 168, 3, 2))));
+}
+
+#[test]
+fn families_are_not_mixed() {
+    let here = place(true, &[link_local(1), global_v6(1)]);
+    let there = place(true, &[v4(10, 0, 0, 2), link_local(2)]);
+    let found = path(&here, &there, false).unwrap();
+    assert_eq!(found.route, Some((link_local(1), link_local(2))));
+    let only_v4 = place(true, &[v4(10, 0, 0, 2)]);
+    assert!(path(&here, &only_v4, false).unwrap_err().contains("IPv4"));
+}
+
+#[test]
+fn link_layers_are_not_mixed() {
+    let why = path(&place(true, &[v4(1, 2, 3, 4)]), &place(false, &[]), false).unwrap_err();
+    assert!(why.contains("InfiniBand") && why.contains("RoCE"), "{why}");
+}
+
+#[test]
+fn the_smaller_mtu_holds() {
+    let (here, mut there) = (
+        place(true, &[v4(1, 2, 3, 4)]),
+        place(true, &[v4(1, 2, 3, 5)]),
+    );
+    there.mtu = 3;
+    assert_eq!(path(&here, &there, false).unwrap().mtu, 3);
+}
+
+#[test]
+fn infiniband_uses_the_lid_in_a_subnet_and_a_route_between_them() {
+    let (one, other) = (link_local(1), link_local(2));
+    let far = global_v6(3);
+    let here = place(false, &[one]);
+    assert_eq!(
+        path(&here, &place(false, &[other]), false).unwrap().route,
+        None
+    );
+    let forced = path(&here, &place(false, &[other]), true).unwrap();
+    assert_eq!(forced.route, Some((one, other)));
+    let between = path(&here, &place(false, &[far]), false).unwrap();
+    assert_eq!(between.route, Some((one, far)));
+    let mut without = place(false, &[other]);
+    without.lid = 0;
+    assert!(
+        path(&here, &without, false)
+            .unwrap_err()
+            .contains("subnet manager")
+    );
+    assert!(
+        path(&here, &place(false, &[]), false)
+            .unwrap_err()
+            .contains("no GID")
+    );
+}
+
+#[test]
+fn partitions_are_found_by_index_and_by_key() {
+    let table = [0xffff, 0x8001, 0];
+    let key_at = |index: u16| table.get(usize::from(index)).copied();
+    let find = |wanted| partition(wanted, 3, key_at);
+    assert_eq!(find(Partition::Index(1)), Ok(1));
+    assert_eq!(find(Partition::Key(0x0001)), Ok(1));
+    assert_eq!(find(Partition::Key(0xffff)), Ok(0));
+    for wrong in [
+        Partition::Index(2),
+        Partition::Index(3),
+        Partition::Key(0x8002),
+    ] {
+        assert!(find(wrong).unwrap_err().contains("OXSHMEM_VERBS_PKEY"));
+    }
+}
+
+#[test]
+fn software_devices_are_known_by_name_or_vendor() {
+    assert!(is_software("rxe0", 0) && is_software("roce7", 0x00ff_ffff));
+    assert!(!is_software("mlx5_0", 0x02c9));
+}

@@ -1,0 +1,413 @@
+//! What users may set, in one table. Nothing else here reads the environment.
+
+use std::fmt;
+
+/// One variable of the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What holds where it is not set, in words.
+    pub default: &'static str,
+    /// What its number counts; empty for words.
+    pub unit: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+const fn variable(
+    name: &'static str,
+    default: &'static str,
+    unit: &'static str,
+    help: &'static str,
+) -> Variable {
+    Variable {
+        name,
+        default,
+        unit,
+        help,
+    }
+}
+
+/// All of them.
+pub const VARIABLES: &[Variable] = &[
+    variable(
+        "OXSHMEM_VERBS_GID_INDEX",
+        "RoCE v2 over IPv4, else over IPv6",
+        "index",
+        "which entry of the port's GID table is this side's address",
+    ),
+    variable(
+        "OXSHMEM_VERBS_MTU",
+        "the smaller of both ports'",
+        "bytes",
+        "largest packet: 256, 512, 1024, 2048 or 4096",
+    ),
+    variable(
+        "OXSHMEM_VERBS_PKEY",
+        "index 0",
+        "index or 0x… value",
+        "the partition, by its index in the port's table or, as 0x…, by its key",
+    ),
+    variable(
+        "OXSHMEM_VERBS_SERVICE_LEVEL",
+        "0",
+        "0..15",
+        "the service level of packets (on RoCE: the Ethernet priority)",
+    ),
+    variable(
+        "OXSHMEM_VERBS_TRAFFIC_CLASS",
+        "0",
+        "0..255",
+        "the traffic class of packets with a global route (on RoCE v2: DSCP and ECN)",
+    ),
+    variable(
+        "OXSHMEM_VERBS_GLOBAL_ROUTE",
+        "auto",
+        "auto, on",
+        "whether packets on InfiniBand carry a global route also within a subnet",
+    ),
+    variable(
+        "OXSHMEM_VERBS_TIMEOUT",
+        "17 (0.5 s); 16 on a software device",
+        "1..31",
+        "how long an answer may take before a packet is sent again: 4.096 us times 2 to this power",
+    ),
+    variable(
+        "OXSHMEM_VERBS_RETRY_COUNT",
+        "7; 6 on a software device, which at 7 never gives up",
+        "0..7",
+        "how often a packet is sent again before its PE counts as lost",
+    ),
+    variable(
+        "OXSHMEM_VERBS_RNR_RETRY",
+        "7 (for ever)",
+        "0..7",
+        "how often a message is sent again to a PE that has no room for it",
+    ),
+    variable(
+        "OXSHMEM_VERBS_MIN_RNR_TIMER",
+        "12 (0.64 ms)",
+        "0..31",
+        "the pause that a PE without room asks for, as InfiniBand numbers it",
+    ),
+    variable(
+        "OXSHMEM_VERBS_DEPTH",
+        "128",
+        "operations",
+        "how many operations towards one PE may be outstanding on a lane (16 to 8192)",
+    ),
+    variable(
+        "OXSHMEM_VERBS_INLINE",
+        "220",
+        "bytes",
+        "up to this size a put's data goes with the request, if the device can (0 to 4096)",
+    ),
+    variable(
+        "OXSHMEM_VERBS_BOUNCE",
+        "1048576",
+        "bytes",
+        "registered memory per lane for data that is not (262144 to 1 GiB)",
+    ),
+    variable(
+        "OXSHMEM_VERBS_RELAXED_ORDERING",
+        "auto: on, but off on a software device",
+        "auto, on, off",
+        "whether writes may pass each other on the PCIe bus: faster on some machines; fences flush",
+    ),
+];
+
+/// Three ways to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// As fits the device.
+    Auto,
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+/// Which partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partition {
+    /// The entry of the table.
+    Index(u16),
+    /// The entry with this key, whatever its membership bit.
+    Key(u16),
+}
+
+/// What is set; none where the default depends on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `OXSHMEM_VERBS_GID_INDEX`.
+    pub gid_index: Option<u8>,
+    /// `OXSHMEM_VERBS_MTU`, as verbs number it: 1 is 256 bytes, 5 is 4096.
+    pub mtu: Option<u8>,
+    /// `OXSHMEM_VERBS_PKEY`.
+    pub partition: Partition,
+    /// `OXSHMEM_VERBS_SERVICE_LEVEL`.
+    pub service_level: u8,
+    /// `OXSHMEM_VERBS_TRAFFIC_CLASS`.
+    pub traffic_class: u8,
+    /// `OXSHMEM_VERBS_GLOBAL_ROUTE`: whether always.
+    pub global_route: bool,
+    /// `OXSHMEM_VERBS_TIMEOUT`.
+    pub timeout: Option<u8>,
+    /// `OXSHMEM_VERBS_RETRY_COUNT`.
+    pub retry_count: Option<u8>,
+    /// `OXSHMEM_VERBS_RNR_RETRY`.
+    pub rnr_retry: u8,
+    /// `OXSHMEM_VERBS_MIN_RNR_TIMER`.
+    pub min_rnr_timer: u8,
+    /// `OXSHMEM_VERBS_DEPTH`.
+    pub depth: u32,
+    /// `OXSHMEM_VERBS_INLINE`.
+    pub inline: u32,
+    /// `OXSHMEM_VERBS_BOUNCE`.
+    pub bounce: usize,
+    /// `OXSHMEM_VERBS_RELAXED_ORDERING`.
+    pub relaxed_ordering: Choice,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            gid_index: None,
+            mtu: None,
+            partition: Partition::Index(0),
+            service_level: 0,
+            traffic_class: 0,
+            global_route: false,
+            timeout: None,
+            retry_count: None,
+            rnr_retry: 7,
+            min_rnr_timer: 12,
+            depth: 128,
+            inline: 220,
+            bounce: 1 << 20,
+            relaxed_ordering: Choice::Auto,
+        }
+    }
+}
+
+/// A variable that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    /// The variable.
+    pub name: &'static str,
+    /// What it holds.
+    pub value: String,
+    /// What it may hold.
+    pub wanted: String,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SettingsError {
+            name,
+            value,
+            wanted,
+        } = self;
+        write!(f, "{name}={value}: must be {wanted}")
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl Settings {
+    /// What the process's environment says.
+    pub fn from_environment() -> Result<Settings, SettingsError> {
+        Settings::read(|name| {
+            std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+        })
+    }
+
+    /// What an environment says, given as the values of its variables.
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Settings, SettingsError> {
+        let source = Source(&get);
+        let default = Settings::default();
+        let byte = |name, least, most| source.number(name, least, most);
+        Ok(Settings {
+            gid_index: byte("OXSHMEM_VERBS_GID_INDEX", 0, 255)?.map(|n| n as u8),
+            mtu: source.mtu("OXSHMEM_VERBS_MTU")?,
+            partition: source
+                .partition("OXSHMEM_VERBS_PKEY")?
+                .unwrap_or(default.partition),
+            service_level: byte("OXSHMEM_VERBS_SERVICE_LEVEL", 0, 15)?.unwrap_or(0) as u8,
+            traffic_class: byte("OXSHMEM_VERBS_TRAFFIC_CLASS", 0, 255)?.unwrap_or(0) as u8,
+            global_route: source
+                .word(
+                    "OXSHMEM_VERBS_GLOBAL_ROUTE",
+                    &[("auto", false), ("on", true)],
+                )?
+                .unwrap_or(default.global_route),
+            timeout: byte("OXSHMEM_VERBS_TIMEOUT", 1, 31)?.map(|n| n as u8),
+            retry_count: byte("OXSHMEM_VERBS_RETRY_COUNT", 0, 7)?.map(|n| n as u8),
+            rnr_retry: byte("OXSHMEM_VERBS_RNR_RETRY", 0, 7)?
+                .map_or(default.rnr_retry, |n| n as u8),
+            min_rnr_timer: byte("OXSHMEM_VERBS_MIN_RNR_TIMER", 0, 31)?
+                .map_or(default.min_rnr_timer, |n| n as u8),
+            depth: source
+                .number("OXSHMEM_VERBS_DEPTH", 16, 8192)?
+                .map_or(default.depth, |n| n as u32),
+            inline: source
+                .number("OXSHMEM_VERBS_INLINE", 0, 4096)?
+                .map_or(default.inline, |n| n as u32),
+            bounce: source
+                .number("OXSHMEM_VERBS_BOUNCE", 256 << 10, 1 << 30)?
+                .map_or(default.bounce, |n| n as usize),
+            relaxed_ordering: source
+                .word(
+                    "OXSHMEM_VERBS_RELAXED_ORDERING",
+                    &[
+                        ("auto", Choice::Auto),
+                        ("on", Choice::On),
+                        ("off", Choice::Off),
+                    ],
+                )?
+                .unwrap_or(default.relaxed_ordering),
+        })
+    }
+}
+
+struct Source<'a>(&'a dyn Fn(&str) -> Option<String>);
+
+impl Source<'_> {
+    fn parsed<T>(
+        &self,
+        name: &'static str,
+        wanted: impl FnOnce() -> String,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, SettingsError> {
+        let Some(value) = self.0(name) else {
+            return Ok(None);
+        };
+        match parse(value.trim()) {
+            Some(parsed) => Ok(Some(parsed)),
+            None => Err(SettingsError {
+                name,
+                value,
+                wanted: wanted(),
+            }),
+        }
+    }
+
+    fn number(
+        &self,
+        name: &'static str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<u64>, SettingsError> {
+        let wanted = || format!("a number from {least} to {most}");
+        self.parsed(name, wanted, |value| {
+            let number = value.parse().ok()?;
+            (least..=most).contains(&number).then_some(number)
+        })
+    }
+
+    fn word<T: Copy>(
+        &self,
+        name: &'static str,
+        words: &[(&str, T)],
+    ) -> Result<Option<T>, SettingsError> {
+        let wanted = || {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            words.join(" or ")
+        };
+        self.parsed(name, wanted, |value| {
+            let found = words.iter().find(|(word, _)| *word == value);
+            found.map(|(_, meant)| *meant)
+        })
+    }
+
+    fn mtu(&self, name: &'static str) -> Result<Option<u8>, SettingsError> {
+        let wanted = || "256, 512, 1024, 2048 or 4096".into();
+        self.parsed(name, wanted, |value| match value {
+            "256" => Some(1),
+            "512" => Some(2),
+            "1024" => Some(3),
+            "2048" => Some(4),
+            "4096" => Some(5),
+            _ => None,
+        })
+    }
+
+    fn partition(&self, name: &'static str) -> Result<Option<Partition>, SettingsError> {
+        let wanted = || "an index (0 to 65535) or a key (0x0001 to 0xffff)".into();
+        self.parsed(name, wanted, |value| match value.strip_prefix("0x") {
+            Some(key) => {
+                let key = u16::from_str_radix(key, 16).ok()?;
+                (key & 0x7fff != 0).then_some(Partition::Key(key))
+            }
+            None => value.parse().ok().map(Partition::Index),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &str, value: &str) -> Result<Settings, SettingsError> {
+        Settings::read(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn nothing_set_gives_the_defaults() {
+        assert_eq!(Settings::read(|_| None), Ok(Settings::default()));
+    }
+
+    #[test]
+    fn every_variable_of_the_table_is_read_and_a_wrong_value_names_it() {
+        for variable in VARIABLES {
+            let error = with(variable.name, "pudding").unwrap_err();
+            assert_eq!(error.name, variable.name);
+            let told = error.to_string();
+            assert!(
+                told.contains(variable.name) && told.contains("pudding"),
+                "{told}"
+            );
+            assert!(!error.wanted.is_empty());
+        }
+    }
+
+    #[test]
+    fn values_outside_their_range_are_refused() {
+        for (name, value) in [
+            ("OXSHMEM_VERBS_TIMEOUT", "0"),
+            ("OXSHMEM_VERBS_TIMEOUT", "32"),
+            ("OXSHMEM_VERBS_RETRY_COUNT", "8"),
+            ("OXSHMEM_VERBS_DEPTH", "15"),
+            ("OXSHMEM_VERBS_DEPTH", "8193"),
+            ("OXSHMEM_VERBS_DEPTH", "-1"),
+            ("OXSHMEM_VERBS_SERVICE_LEVEL", "16"),
+            ("OXSHMEM_VERBS_GID_INDEX", "256"),
+            ("OXSHMEM_VERBS_MTU", "1500"),
+            ("OXSHMEM_VERBS_PKEY", "0x0000"),
+            ("OXSHMEM_VERBS_PKEY", "0x10000"),
+            ("OXSHMEM_VERBS_BOUNCE", "4096"),
+        ] {
+            assert!(with(name, value).is_err(), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn values_are_taken() {
+        assert_eq!(with("OXSHMEM_VERBS_MTU", "1024").unwrap().mtu, Some(3));
+        let pkey = |value| with("OXSHMEM_VERBS_PKEY", value).unwrap().partition;
+        assert_eq!(pkey("0x8001"), Partition::Key(0x8001));
+        assert_eq!(pkey("3"), Partition::Index(3));
+        let relaxed = with("OXSHMEM_VERBS_RELAXED_ORDERING", "off").unwrap();
+        assert_eq!(relaxed.relaxed_ordering, Choice::Off);
+        assert_eq!(
+            with("OXSHMEM_VERBS_GID_INDEX", "7").unwrap().gid_index,
+            Some(7)
+        );
+        assert!(
+            with("OXSHMEM_VERBS_GLOBAL_ROUTE", "on")
+                .unwrap()
+                .global_route
+        );
+    }
+}

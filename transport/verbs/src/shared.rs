@@ -1,0 +1,322 @@
+//! What a domain, its lanes and its inbox share: which regions were imported, who is lost, whether
+//! all is closed.
+//!
+//! Lanes work on private copies of the tables. A number that grows with each change tells them when
+//! their copy is old: one load on the path of an operation, no lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxshmem_transport::{Error, Job, Pe, RegionId, Remote, Result};
+
+use crate::NAME;
+
+/// Region numbers end here, so that a table finds them by index.
+pub(crate) const MOST_REGIONS: u32 = 4096;
+
+/// A peer's region, as requests name it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Imported {
+    base: u64,
+    len: u64,
+    relaxed: u32,
+    strict: u32,
+}
+
+/// A place in a peer's memory, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Far {
+    pub(crate) addr: u64,
+    pub(crate) relaxed: u32,
+    pub(crate) strict: u32,
+}
+
+impl Imported {
+    pub(crate) fn new(key: crate::wire::Key) -> Imported {
+        Imported {
+            base: key.base,
+            len: key.len,
+            relaxed: key.relaxed,
+            strict: key.strict,
+        }
+    }
+
+    /// Its first byte, if it has one.
+    pub(crate) fn first(&self) -> Option<Far> {
+        (self.len > 0).then_some(Far {
+            addr: self.base,
+            relaxed: self.relaxed,
+            strict: self.strict,
+        })
+    }
+}
+
+/// One PE's regions as imported, by number.
+pub(crate) type Regions = Arc<[Option<Imported>]>;
+
+/// `len` bytes of a region of `pe`.
+#[inline]
+pub(crate) fn find(regions: &[Option<Imported>], pe: Pe, at: Remote, len: u64) -> Result<Far> {
+    match regions.get(at.region.0 as usize) {
+        Some(Some(region)) => match at.offset.checked_add(len) {
+            Some(end) if end <= region.len => Ok(Far {
+                addr: region.base + at.offset,
+                relaxed: region.relaxed,
+                strict: region.strict,
+            }),
+            _ => Err(out_of_range(at.offset, len, region.len)),
+        },
+        _ => Err(unknown(pe, at.region)),
+    }
+}
+
+/// A word of 8 bytes of a region of `pe`.
+#[inline]
+pub(crate) fn find_word(
+    regions: &[Option<Imported>],
+    pe: Pe,
+    at: Remote,
+    what: &'static str,
+) -> Result<Far> {
+    if !at.offset.is_multiple_of(8) {
+        return Err(misaligned(what, at.offset));
+    }
+    let far = find(regions, pe, at, 8)?;
+    match far.addr % 8 {
+        0 => Ok(far),
+        _ => Err(misaligned(what, at.offset)),
+    }
+}
+
+#[cold]
+fn out_of_range(offset: u64, len: u64, region: u64) -> Error {
+    Error::OutOfRange {
+        transport: NAME,
+        offset,
+        len,
+        region,
+    }
+}
+
+#[cold]
+fn unknown(pe: Pe, region: RegionId) -> Error {
+    Error::UnknownRegion {
+        transport: NAME,
+        region: region.0,
+        pe,
+    }
+}
+
+#[cold]
+pub(crate) fn misaligned(what: &'static str, offset: u64) -> Error {
+    Error::Misaligned {
+        transport: NAME,
+        what,
+        offset,
+        align: 8,
+    }
+}
+
+/// What changes.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) closed: bool,
+    /// By PE.
+    pub(crate) lost: Vec<bool>,
+    /// By PE.
+    pub(crate) imported: Vec<Regions>,
+}
+
+impl State {
+    fn new(size: u32) -> State {
+        State {
+            closed: false,
+            lost: vec![false; size as usize],
+            imported: vec![Regions::from(Vec::new()); size as usize],
+        }
+    }
+
+    /// Whether `pe` can be talked to.
+    pub(crate) fn check(&self, pe: Pe) -> Result<()> {
+        if self.closed {
+            return Err(Error::Closed { transport: NAME });
+        }
+        match self.lost.get(pe.index()) {
+            Some(false) => Ok(()),
+            Some(true) => Err(Error::PeerLost {
+                transport: NAME,
+                pe,
+            }),
+            None => Err(Error::Unreachable {
+                transport: NAME,
+                pe,
+                why: format!("the job has {} PEs", self.lost.len()),
+            }),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) job: Job,
+    generation: AtomicU64,
+    state: Mutex<State>,
+}
+
+impl Shared {
+    pub(crate) fn new(job: Job) -> Shared {
+        Shared {
+            state: Mutex::new(State::new(job.size)),
+            generation: AtomicU64::new(0),
+            job,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A state is whole whenever it is unlocked, so poison means nothing.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often the state has changed.
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        // Acquire: who sees a change's number sees what happened before it, as the caller of
+        // `import` expects of the lanes that they use next.
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The state, and its number.
+    pub(crate) fn copy(&self) -> (u64, State) {
+        let state = self.lock();
+        (self.generation(), state.clone())
+    }
+
+    pub(crate) fn check(&self, pe: Pe) -> Result<()> {
+        self.lock().check(pe)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        // Release: pairs with the load in `generation`. The state itself is behind the lock.
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Makes a region known to all lanes. Its number is below [`MOST_REGIONS`], its PE in the job.
+    pub(crate) fn import(&self, pe: Pe, region: RegionId, imported: Imported) {
+        self.change(|state| {
+            if let Some(regions) = state.imported.get_mut(pe.index()) {
+                let mut table = regions.to_vec();
+                let at = region.0 as usize;
+                table.resize(table.len().max(at + 1), None);
+                if let Some(entry) = table.get_mut(at) {
+                    *entry = Some(imported);
+                }
+                *regions = table.into();
+            }
+        });
+    }
+
+    pub(crate) fn lose(&self, pe: Pe) {
+        self.change(|state| {
+            if let Some(lost) = state.lost.get_mut(pe.index()) {
+                *lost = true;
+            }
+        });
+    }
+
+    pub(crate) fn close(&self) {
+        self.change(|state| state.closed = true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Key;
+    use oxshmem_transport::HostId;
+
+    fn shared() -> Shared {
+        Shared::new(Job {
+            me: Pe(0),
+            size: 2,
+            host: HostId("here".into()),
+        })
+    }
+
+    fn region(base: u64, len: u64) -> Imported {
+        Imported::new(Key {
+            pe: 1,
+            region: 3,
+            base,
+            len,
+            relaxed: 5,
+            strict: 6,
+        })
+    }
+
+    fn at(region: u32, offset: u64) -> Remote {
+        Remote {
+            region: RegionId(region),
+            offset,
+        }
+    }
+
+    #[test]
+    fn a_range_is_found_to_its_last_byte_and_not_beyond() {
+        let shared = shared();
+        let before = shared.generation();
+        shared.import(Pe(1), RegionId(3), region(0x1000, 64));
+        assert_ne!(shared.generation(), before);
+        let (_, state) = shared.copy();
+        let regions = &state.imported[1];
+        assert_eq!(find(regions, Pe(1), at(3, 56), 8).unwrap().addr, 0x1038);
+        assert!(find(regions, Pe(1), at(3, 64), 0).is_ok());
+        for (offset, len) in [(57, 8), (65, 0), (u64::MAX, 8)] {
+            let error = find(regions, Pe(1), at(3, offset), len).unwrap_err();
+            assert!(
+                matches!(error, Error::OutOfRange { region: 64, .. }),
+                "{error}"
+            );
+        }
+        for unknown in [2, 4, u32::MAX] {
+            let error = find(regions, Pe(1), at(unknown, 0), 8).unwrap_err();
+            assert!(matches!(error, Error::UnknownRegion { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn words_are_aligned_in_their_region_and_in_memory() {
+        let even = [Some(region(0x1000, 64))];
+        assert!(find_word(&even, Pe(1), at(0, 8), "a word").is_ok());
+        let error = find_word(&even, Pe(1), at(0, 4), "a word").unwrap_err();
+        assert!(
+            matches!(error, Error::Misaligned { offset: 4, .. }),
+            "{error}"
+        );
+        let odd = [Some(region(0x1004, 64))];
+        assert!(find_word(&odd, Pe(1), at(0, 8), "a word").is_err());
+    }
+
+    #[test]
+    fn closed_comes_before_unreachable_and_lost() {
+        let shared = shared();
+        assert!(matches!(
+            shared.check(Pe(2)),
+            Err(Error::Unreachable { .. })
+        ));
+        shared.lose(Pe(1));
+        shared.lose(Pe(u32::MAX));
+        assert!(matches!(
+            shared.check(Pe(1)),
+            Err(Error::PeerLost { pe: Pe(1), .. })
+        ));
+        assert!(shared.check(Pe(0)).is_ok());
+        shared.close();
+        assert!(matches!(shared.check(Pe(1)), Err(Error::Closed { .. })));
+    }
+}

@@ -1,0 +1,108 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn place() -> impl Strategy<Value = Place> {
+    let gids = prop::collection::vec(any::<[u8; 16]>().prop_map(Gid), 0..=MOST_GIDS);
+    (any::<bool>(), 1..=5u8, any::<u16>(), gids).prop_map(|(ethernet, mtu, lid, gids)| Place {
+        ethernet,
+        mtu,
+        lid,
+        gids,
+    })
+}
+
+fn endpoint() -> impl Strategy<Value = Endpoint> {
+    let numbers = (any::<u32>(), any::<u32>(), any::<u64>());
+    let pair = (0..1u32 << 24, 0..1u32 << 24, any::<u8>());
+    (numbers, pair, place()).prop_map(
+        |((from, to, nonce), (queue_pair, sequence, reads), place)| Endpoint {
+            from,
+            to,
+            nonce,
+            queue_pair,
+            sequence,
+            reads,
+            place,
+        },
+    )
+}
+
+/// What any damage to sound bytes must be answered with.
+fn refuses_damage<T: std::fmt::Debug>(bytes: &[u8], read: impl Fn(&[u8]) -> Read<T>, bit: usize) {
+    for cut in 0..bytes.len() {
+        assert!(read(&bytes[..cut]).is_err(), "cut to {cut}");
+    }
+    assert!(read(&[bytes, &[0]].concat()).is_err(), "one byte more");
+    let mut damaged = bytes.to_vec();
+    let bit = bit % (8 * bytes.len());
+    damaged[bit / 8] ^= 1 << (bit % 8);
+    assert!(read(&damaged).is_err(), "bit {bit}");
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read_and_what_was_damaged_is_not(
+        pe: u32, place in place(), endpoint in endpoint(), bit: usize,
+        region: u32, base in 0..u64::MAX / 2, len in 0..u64::MAX / 2, relaxed: u32, strict: u32,
+        lid: u16, route in prop::option::of((any::<[u8; 16]>(), any::<[u8; 16]>())),
+    ) {
+        let address = Address { pe, place };
+        prop_assert_eq!(Address::from_bytes(&address.to_bytes()), Ok(address.clone()));
+        refuses_damage(&address.to_bytes(), Address::from_bytes, bit);
+        let key = Key { pe, region, base, len, relaxed, strict };
+        prop_assert_eq!(Key::from_bytes(&key.to_bytes()), Ok(key));
+        refuses_damage(&key.to_bytes(), Key::from_bytes, bit);
+        prop_assert_eq!(Endpoint::from_bytes(&endpoint.to_bytes()), Ok(endpoint.clone()));
+        refuses_damage(&endpoint.to_bytes(), Endpoint::from_bytes, bit);
+        let Endpoint { nonce, queue_pair, sequence, .. } = endpoint;
+        let route = route.map(|(theirs, ours)| (Gid(theirs), Gid(ours)));
+        let answer = Answer { nonce, queue_pair, sequence, reads: 16, mtu: 5, lid, route };
+        prop_assert_eq!(Answer::from_bytes(&answer.to_bytes()), Ok(answer));
+        refuses_damage(&answer.to_bytes(), Answer::from_bytes, bit);
+    }
+
+    #[test]
+    fn garbage_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(Address::from_bytes(&bytes).is_err());
+        prop_assert!(Key::from_bytes(&bytes).is_err());
+        prop_assert!(Endpoint::from_bytes(&bytes).is_err());
+        prop_assert!(Answer::from_bytes(&bytes).is_err());
+    }
+}
+
+#[test]
+fn another_version_is_told_as_that_with_both_numbers() {
+    let key = Key {
+        pe: 0,
+        region: 0,
+        base: 0,
+        len: 0,
+        relaxed: 0,
+        strict: 0,
+    };
+    let mut bytes = key.to_bytes();
+    bytes[4] = 9;
+    let why = Key::from_bytes(&bytes).unwrap_err();
+    assert!(
+        why.contains("another version") && why.contains("9 there") && why.contains("1 here"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_key_whose_range_overflows_is_refused() {
+    let key = Key {
+        pe: 0,
+        region: 0,
+        base: u64::MAX,
+        len: 2,
+        relaxed: 0,
+        strict: 0,
+    };
+    assert!(
+        Key::from_bytes(&key.to_bytes())
+            .unwrap_err()
+            .contains("address space")
+    );
+}

@@ -1,0 +1,84 @@
+//! The conformance suite over real verbs. Every PE lives in this process. In ci/softroce:
+//!
+//! ```text
+//! cargo test -p oxshmem-verbs --no-run
+//! ci/softroce --nodes 2 -- target/debug/deps/conformance-… --ignored --test-threads 1
+//! ```
+
+use std::time::Duration;
+
+use oxshmem_transport::conformance::{self, Harness};
+use oxshmem_transport::{Device, Pe, Transport};
+use oxshmem_verbs::{Choice, Settings, Verbs};
+
+#[derive(Debug)]
+struct Devices {
+    verbs: Verbs,
+    /// How many of the devices the PEs are dealt out to.
+    used: usize,
+}
+
+impl Harness for Devices {
+    fn transport(&self) -> &dyn Transport {
+        &self.verbs
+    }
+
+    fn device<'d>(&self, pe: Pe, devices: &'d [Device]) -> &'d Device {
+        &devices[pe.index() % self.used]
+    }
+
+    /// An emulated machine is slow, and a lost packet costs a quarter of a second.
+    fn deadline(&self) -> Duration {
+        Duration::from_secs(60)
+    }
+}
+
+fn conforms(settings: Settings, used: usize) {
+    let verbs = Verbs::with(settings);
+    let there = verbs.probe().unwrap_or_else(|error| panic!("{error}"));
+    assert!(
+        there.len() >= used,
+        "{used} ports are needed, there are {there:?}"
+    );
+    let harness = Devices { verbs, used };
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let report = conformance::run_where(&harness, |name| name.contains(&only));
+    println!("{report}");
+    assert!(report.passed(), "{report}");
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn one_port_conforms() {
+    conforms(Settings::default(), 1);
+}
+
+#[test]
+#[ignore = "needs two RDMA devices; run in ci/softroce"]
+fn two_ports_conform() {
+    conforms(Settings::default(), 2);
+}
+
+/// Signals, atomics and flushes by a registration of their own.
+#[test]
+#[ignore = "needs two RDMA devices; run in ci/softroce"]
+fn relaxed_ordering_conforms() {
+    let settings = Settings {
+        relaxed_ordering: Choice::On,
+        ..Settings::default()
+    };
+    conforms(settings, 2);
+}
+
+/// No request carries its data, the queues are as short as they may be.
+#[test]
+#[ignore = "needs two RDMA devices; run in ci/softroce"]
+fn without_inline_data_and_with_short_queues_it_conforms() {
+    let settings = Settings {
+        inline: 0,
+        depth: 16,
+        bounce: 256 << 10,
+        ..Settings::default()
+    };
+    conforms(settings, 2);
+}
