@@ -32,11 +32,8 @@ fn run() -> Result<(), Box<dyn Error>> {
             // SAFETY: a signal to oneself has no precondition.
             unsafe { libc::raise(libc::SIGKILL) };
         }
-        // It does not matter what an aborted PE is doing.
-        ["abort", ..] => loop {
-            std::thread::park();
-        },
-        ["die", ..] => job.barrier()?,
+        // The abort's status goes before this call's failure.
+        ["abort", ..] | ["die", ..] => job.barrier()?,
         _ => return Err("usage: pe [abort RANK STATUS | die RANK]".into()),
     }
     job.leave();

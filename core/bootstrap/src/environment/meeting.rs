@@ -90,7 +90,7 @@ fn listen(lookup: &dyn Fn(&str) -> Option<String>) -> Result<HubListener> {
         .or_else(|_| HubListener::bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), HINT))
 }
 
-/// The port of "host:port", "[::1]:port"; none of "host" and "::1".
+/// The port of `host:port`, `[::1]:port`; none of `host` and `::1`.
 fn port_of(text: &str) -> Option<u16> {
     let (host, port) = text.trim().rsplit_once(':')?;
     let whole = !host.contains(':') || host.ends_with(']');

@@ -510,12 +510,14 @@ impl Server {
             status,
             why: why.clone(),
         };
-        let step = self.rounds.fail(fault, None);
-        self.announce(step);
+        // The abort's status goes before the end of the collective call that it ends: a PE that waits
+        // in one leaves with the former.
         let frame: Arc<[u8]> = Frame::Abort { by, status, why }.encode().into();
         for member in &mut self.members {
             member.queue(Arc::clone(&frame));
         }
+        let step = self.rounds.fail(fault, None);
+        self.announce(step);
     }
 
     fn expire(&mut self) {
