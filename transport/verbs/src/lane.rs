@@ -443,3 +443,6 @@ impl Drop for VerbsLane {
         self.opened.totals.add(self.statistics);
     }
 }
+
+#[cfg(test)]
+mod tests;

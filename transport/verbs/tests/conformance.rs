@@ -5,6 +5,13 @@
 //! ci/softroce --nodes 2 -- target/debug/deps/conformance-… --ignored --test-threads 1
 //! ```
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
 use std::time::Duration;
 
 use oxshmem_transport::conformance::{self, Harness};

@@ -79,7 +79,9 @@ pub(super) fn arrive(harness: &dyn Harness) -> Found {
         for (at, &byte) in (0..).zip(&bytes) {
             source.set(at, 1, byte);
         }
-        let posted = lanes.of(PE0).post(PE1, &[message(&world, 0, bytes.len() as u64)])?;
+        let posted = lanes
+            .of(PE0)
+            .post(PE1, &[message(&world, 0, bytes.len() as u64)])?;
         source.set(0, most, 0xee);
         Ok(posted.status)
     };
@@ -280,7 +282,9 @@ pub(super) fn inbox_life(harness: &dyn Harness) -> Found {
         });
         std::thread::sleep(Duration::from_millis(20));
         domain.shutdown();
-        sleeper.join().map_err(|_| "a call panicked; none may".to_owned())?
+        sleeper
+            .join()
+            .map_err(|_| "a call panicked; none may".to_owned())?
     });
     ended?;
     match inbox.serve(&mut |_, _| None) {

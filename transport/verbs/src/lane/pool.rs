@@ -116,19 +116,20 @@ mod tests {
         for bytes in [256 << 10, 1 << 20, 3_000_000] {
             let (mut free, end) = Free::new(bytes);
             assert!(end <= bytes + SIZES[0] + SIZES[2]);
-            let mut ranges = vec![0..SIZES[0]];
+            let mut ranges = Vec::from([(0, SIZES[0])]);
             let mut taken = Vec::new();
             for len in [1, 64, 65, 1024, 1025, UNREGISTERED] {
                 while let Some(block) = free.take(len) {
                     let size = SIZES[usize::from(block.class)];
                     assert!(size >= len && block.offset % 64 == 0);
-                    ranges.push(block.offset as usize..block.offset as usize + size);
+                    let start = block.offset as usize;
+                    ranges.push((start, start + size));
                     taken.push(block);
                 }
             }
-            ranges.sort_by_key(|range| range.start);
-            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
-            assert_eq!(ranges.last().map(|last| last.end), Some(end));
+            ranges.sort_unstable();
+            assert!(ranges.windows(2).all(|pair| pair[0].1 == pair[1].0));
+            assert_eq!(ranges.last().map(|last| last.1), Some(end));
             let last = taken[taken.len() - 1];
             free.give(last);
             assert_eq!(free.take(UNREGISTERED), Some(last));

@@ -1,0 +1,76 @@
+//! Requests, doorbells and completions of operations: what may cost time is counted, not timed.
+
+use oxshmem_transport::{AtomicOp, Op, Width};
+use oxshmem_verbs::{Settings, Statistics, Verbs};
+
+use super::pair::{PE1, Side, far, pair_of};
+
+/// What `work` on a lane asks of the device.
+fn counted(work: impl FnOnce(&mut Side)) -> Statistics {
+    let verbs = Verbs::with(Settings::default());
+    let [mut near, target] = pair_of(&verbs, 1 << 20);
+    work(&mut near);
+    drop((near, target));
+    verbs.statistics()
+}
+
+fn put(side: &Side, at: u64) -> Op {
+    Op::Put {
+        from: side.near(0, 8),
+        to: far(at),
+    }
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_batch_is_one_doorbell_and_no_completion_of_its_own() {
+    let told = counted(|near| {
+        let batch: Vec<Op> = (0..16).map(|k| put(near, 8 * k)).collect();
+        for _ in 0..4 {
+            // SAFETY: the side's memory, which is left alone.
+            unsafe { near.post(PE1, &batch) }.unwrap();
+        }
+        // SAFETY: a flush has no near side.
+        unsafe { near.post(PE1, &[Op::Flush]) }.unwrap();
+        near.complete(PE1).unwrap();
+    });
+    assert_eq!((told.requests, told.doorbells), (65, 5));
+    assert_eq!(told.completions, 1, "{told:?}");
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_get_and_a_fetch_are_one_request_doorbell_and_completion_each() {
+    let told = counted(|near| {
+        let (into, from) = (near.near(64, 8), far(0));
+        let add = Op::Atomic {
+            op: AtomicOp::Add,
+            width: Width::W64,
+            on: far(0),
+            operand: 1,
+            compare: 0,
+            fetch: Some(into),
+        };
+        for op in [Op::Get { into, from }, add] {
+            // SAFETY: the side's memory, which is left alone.
+            unsafe { near.post(PE1, &[op]) }.unwrap();
+            near.complete(PE1).unwrap();
+        }
+    });
+    assert_eq!((told.requests, told.doorbells, told.completions), (2, 2, 2));
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn puts_that_nothing_follows_complete_all_the_same() {
+    let told = counted(|near| {
+        let op = put(near, 0);
+        for _ in 0..10 {
+            // SAFETY: the side's memory, which is left alone.
+            unsafe { near.post(PE1, &[op]) }.unwrap();
+        }
+        near.complete(PE1).unwrap();
+    });
+    // Ten puts, and one empty write that tells of them.
+    assert_eq!((told.requests, told.completions), (11, 1));
+}

@@ -1,0 +1,20 @@
+//! What only a device can show, beside the conformance suite: memory of all sorts as the near side,
+//! failures of connections, what is left behind, what a machine that is not set up right is told.
+//!
+//! ```text
+//! cargo test -p oxshmem-verbs --no-run
+//! ci/softroce --nodes 2 -- target/debug/deps/device-… --ignored --test-threads 1
+//! ```
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod counts;
+mod failures;
+mod local_memory;
+mod machine;
+mod pair;
