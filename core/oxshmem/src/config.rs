@@ -3,12 +3,13 @@
 //! A variable that begins `OXSHMEM_` and is not in the table is a warning that names the nearest
 //! one; a value that makes no sense is an error that names variable and value.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use oxshmem_heap::HugePages;
 
-use crate::registry::Spec;
+use crate::registry::{self, Spec};
 use crate::routes::{Nics, Rules};
 use crate::{Error, Result};
 
@@ -33,21 +34,24 @@ pub enum Atomics {
 }
 
 /// One environment variable.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
     /// What holds where it is not set.
     pub default: &'static str,
     /// What it does, with units.
-    pub meaning: &'static str,
+    pub meaning: Cow<'static, str>,
 }
 
 macro_rules! variables {
     ($($name:literal, $default:literal, $meaning:literal;)*) => {
-        /// Every environment variable that oxshmem reads.
-        pub const VARIABLES: &[Variable] =
-            &[$(Variable { name: $name, default: $default, meaning: $meaning }),*];
+        /// Every environment variable that oxshmem itself reads.
+        const VARIABLES: &[Variable] = &[$(Variable {
+            name: $name,
+            default: $default,
+            meaning: Cow::Borrowed($meaning),
+        }),*];
     };
 }
 
@@ -81,10 +85,16 @@ variables! {
         "seconds (or 500ms, 2m) after which a wait for another PE is an error";
     "OXSHMEM_BOOTSTRAP_TIMEOUT", "60",
         "seconds (or 500ms, 2m) that the PEs may take to find each other";
+"OXSHMEM_BOOTSTRAP", "auto",
+        "how the PEs find each other: auto, launcher, torchrun, pmi1, pmi2, pmix or single";
+    "OXSHMEM_HUB_ADDRESS", "all of rank 0's addresses",
+        "host or host:port where PEs on other hosts reach the job's meeting point";
     "OXSHMEM_HOST_ID", "the kernel's boot id",
         "which host this PE says it is on; PEs of one id try to share memory";
     "OXSHMEM_SPIN", "auto",
         "iterations a wait spins before it yields; auto is 0 when PEs outnumber the allowed CPUs";
+    "OXSHMEM_RSH", "ssh",
+        "the command by which oxshmem run --hosts reaches a host, such as ssh {host}";
     "OXSHMEM_RANK", "set by oxshmem run", "this PE's number";
     "OXSHMEM_SIZE", "set by oxshmem run", "number of PEs";
     "OXSHMEM_LOCAL_RANK", "set by oxshmem run", "this PE's number on its host";
@@ -97,6 +107,14 @@ variables! {
     "LOCAL_RANK", "set by torchrun", "this PE's number on its host";
     "MASTER_ADDR", "set by torchrun", "address of rank 0";
     "MASTER_PORT", "set by torchrun", "port of rank 0";
+}
+
+/// Every environment variable that is read: oxshmem's own, and those of the transports in this build.
+#[must_use]
+pub fn variables() -> Vec<Variable> {
+    let mut all = VARIABLES.to_vec();
+    all.extend(registry::variables());
+    all
 }
 
 /// The settings of one world.
@@ -265,10 +283,14 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 
 /// A warning for a name that looks like ours and is not.
 fn unknown(name: &str) -> Option<String> {
-    if !name.starts_with("OXSHMEM_") || VARIABLES.iter().any(|v| v.name == name) {
+    if !name.starts_with("OXSHMEM_") {
         return None;
     }
-    let nearest = VARIABLES.iter().max_by(|a, b| {
+    let known = variables();
+    if known.iter().any(|v| v.name == name) {
+        return None;
+    }
+    let nearest = known.iter().max_by(|a, b| {
         strsim::jaro_winkler(name, a.name).total_cmp(&strsim::jaro_winkler(name, b.name))
     })?;
     Some(format!(

@@ -76,7 +76,7 @@ mod world;
 pub use alloc::Hints;
 pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
 pub use collectives::Summable;
-pub use config::{Atomics, MemoryModel, VARIABLES, Variable};
+pub use config::{Atomics, MemoryModel, Variable, variables};
 pub use context::Context;
 pub use error::{Error, Result};
 pub use nbi::Scope;

@@ -8,12 +8,35 @@ use std::sync::Arc;
 use oxshmem_transport::Transport;
 
 pub(crate) use self::spec::Spec;
+use crate::config::Variable;
 use crate::{Error, Result};
 
 /// Every transport that this build has.
 #[must_use]
 pub fn built_in() -> Vec<Arc<dyn Transport>> {
-    vec![Arc::new(oxshmem_loopback::Loopback::new())]
+    vec![
+        Arc::new(oxshmem_loopback::Loopback::new()),
+        #[cfg(feature = "verbs")]
+        Arc::new(oxshmem_verbs::Verbs::new()),
+    ]
+}
+
+/// The environment variables that transports of this build read themselves.
+pub(crate) fn variables() -> Vec<Variable> {
+    vec![
+        #[cfg(feature = "verbs")]
+        oxshmem_verbs::VARIABLES.iter().map(|variable| Variable {
+            name: variable.name,
+            default: variable.default,
+            meaning: match variable.unit {
+                "" => variable.help.into(),
+                unit => format!("{} ({unit})", variable.help).into(),
+            },
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// What can be put around a transport, by name; taken only where it is asked for.

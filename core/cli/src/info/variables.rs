@@ -1,5 +1,6 @@
 //! Every environment variable, with the value that this process has.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -10,15 +11,15 @@ pub struct Variable {
     /// None where it is not set.
     value: Option<String>,
     default: &'static str,
-    meaning: &'static str,
+    meaning: Cow<'static, str>,
 }
 
 /// Whose value is not for showing.
 const SECRET: &str = "OXSHMEM_JOB_KEY";
 
 pub fn see() -> Vec<Variable> {
-    oxshmem::VARIABLES
-        .iter()
+    oxshmem::variables()
+        .into_iter()
         .map(|variable| Variable {
             name: variable.name,
             value: std::env::var_os(variable.name).map(|value| match variable.name {

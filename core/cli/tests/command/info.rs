@@ -20,7 +20,7 @@ fn info_shows_machine_transports_world_and_every_variable() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    for variable in oxshmem::VARIABLES {
+    for variable in oxshmem::variables() {
         assert!(
             text.contains(variable.name) && text.contains(variable.default),
             "{text}"
