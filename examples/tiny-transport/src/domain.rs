@@ -4,30 +4,33 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use oxshmem_transport::{
-    Capabilities, Domain, Error, Guarantees, Job, Lane, LocalKey, Memory, MemoryKind, Pe, Peer,
-    Reach, Region, RegionId, RegionNumber, RegionNumbers, RemoteRegion, Result,
+    Capabilities, Domain, Error, Guarantees, Inbox, Job, Lane, LocalKey, Memory, MemoryKind, Pe,
+    Peer, Reach, Region, RegionId, RegionNumber, RegionNumbers, RemoteRegion, Result,
 };
 
+use crate::inbox::{Mailbox, TinyInbox};
 use crate::lane::TinyLane;
-use crate::{Board, CAPABILITIES, GUARANTEES, NAME, Shared, bad_data, lock, packed, unpacked};
+use crate::{Endpoint, NAME, Shared, Step, Table, bad_data, lock, packed, unpacked};
 
 /// One PE's opened transport.
 #[derive(Debug)]
 pub(crate) struct TinyDomain {
-    board: Arc<Mutex<Board>>,
+    table: Arc<Table>,
     job: Job,
     shared: Arc<Mutex<Shared>>,
     numbers: RegionNumbers,
+    mailbox: Arc<Mailbox>,
     /// The endpoints made for others' lanes.
     accepted: Mutex<Vec<u64>>,
 }
 
 impl TinyDomain {
-    pub(crate) fn new(board: Arc<Mutex<Board>>, job: Job) -> TinyDomain {
+    pub(crate) fn new(table: Arc<Table>, job: Job) -> TinyDomain {
         TinyDomain {
-            board,
+            table,
             job,
             shared: Arc::default(),
+            mailbox: Arc::default(),
             numbers: RegionNumbers::default(),
             accepted: Mutex::default(),
         }
@@ -36,11 +39,11 @@ impl TinyDomain {
 
 impl Domain for TinyDomain {
     fn capabilities(&self) -> &Capabilities {
-        &CAPABILITIES
+        &self.table.kind.capabilities
     }
 
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        (kind == MemoryKind::Host).then_some(GUARANTEES)
+        (kind == MemoryKind::Host).then_some(self.table.kind.guarantees)
     }
 
     /// This process, and the table in it: two PEs reach each other if they name the same.
@@ -49,7 +52,7 @@ impl Domain for TinyDomain {
             b"addr",
             &[
                 std::process::id().into(),
-                Arc::as_ptr(&self.board).addr() as u64,
+                Arc::as_ptr(&self.table).addr() as u64,
             ],
         )
     }
@@ -75,14 +78,22 @@ impl Domain for TinyDomain {
             });
         }
         let taken = self.numbers.take(NAME, id, memory)?;
-        let mut board = lock(&self.board);
+        let mut board = lock(&self.table.board);
+        if board.refusals.contains(&(Step::Register, self.job.me, id)) {
+            let why = "refused on demand".into();
+            return Err(Error::Memory {
+                transport: NAME,
+                kind: memory.kind(),
+                why,
+            });
+        }
         let number = board.number();
         board
             .regions
             .insert(number, (self.job.me, id, memory.clone()));
         let key = packed(b"key ", &[number, memory.len() as u64]);
         Ok(Box::new(TinyRegion {
-            board: self.board.clone(),
+            table: self.table.clone(),
             taken,
             number,
             key,
@@ -98,7 +109,13 @@ impl Domain for TinyDomain {
     ) -> Result<Arc<dyn RemoteRegion>> {
         let bad = |why| bad_data("the key of a region", peer.pe, why);
         let [number, len] = unpacked(b"key ", key).ok_or_else(|| bad("it is not a key"))?;
-        let board = lock(&self.board);
+        let board = lock(&self.table.board);
+        if board
+            .refusals
+            .contains(&(Step::Import, self.job.me, region))
+        {
+            return Err(bad("refused on demand"));
+        }
         let (pe, id, memory) = board
             .regions
             .get(&number)
@@ -114,9 +131,10 @@ impl Domain for TinyDomain {
     }
 
     fn lane(&self) -> Result<Box<dyn Lane>> {
-        let (board, job, shared) = (self.board.clone(), self.job.clone(), self.shared.clone());
+        let (table, job, shared) = (self.table.clone(), self.job.clone(), self.shared.clone());
         lock(&shared).check_open()?;
-        Ok(Box::new(TinyLane::new(board, job, shared)))
+        let mailbox = self.mailbox.clone();
+        Ok(Box::new(TinyLane::new(table, job, shared, mailbox)))
     }
 
     /// Any number of this PE will do for the lane: there is nothing to set up on this side.
@@ -125,14 +143,28 @@ impl Domain for TinyDomain {
         let me = self.job.me;
         let bad = |why| bad_data("an endpoint", pe, why);
         let [number] = unpacked(b"end ", endpoint).ok_or_else(|| bad("it is not an endpoint"))?;
-        let mut board = lock(&self.board);
-        if board.endpoints.get(&number) != Some(&(pe, me)) {
+        let mut board = lock(&self.table.board);
+        let theirs = board.endpoints.get(&number);
+        if theirs.is_none_or(|end| (end.of, end.towards) != (pe, me)) {
             return Err(bad("it was not made by that PE for this one"));
         }
         let number = board.number();
-        board.endpoints.insert(number, (me, pe));
+        let mailbox = self.mailbox.clone();
+        board.endpoints.insert(
+            number,
+            Endpoint {
+                of: me,
+                towards: pe,
+                mailbox,
+            },
+        );
         lock(&self.accepted).push(number);
         Ok(packed(b"end ", &[number]))
+    }
+
+    fn inbox(&self) -> Result<Box<dyn Inbox>> {
+        let (mailbox, shared) = (self.mailbox.clone(), self.shared.clone());
+        Ok(Box::new(TinyInbox::take(mailbox, shared)?))
     }
 
     fn peer_lost(&self, pe: Pe) {
@@ -141,12 +173,13 @@ impl Domain for TinyDomain {
 
     fn shutdown(&self) {
         lock(&self.shared).closed = true;
+        self.mailbox.close();
     }
 }
 
 impl Drop for TinyDomain {
     fn drop(&mut self) {
-        let mut board = lock(&self.board);
+        let mut board = lock(&self.table.board);
         for number in lock(&self.accepted).drain(..) {
             board.endpoints.remove(&number);
         }
@@ -155,7 +188,7 @@ impl Drop for TinyDomain {
 
 #[derive(Debug)]
 struct TinyRegion {
-    board: Arc<Mutex<Board>>,
+    table: Arc<Table>,
     taken: RegionNumber,
     number: u64,
     key: Vec<u8>,
@@ -181,7 +214,7 @@ impl Region for TinyRegion {
 
 impl Drop for TinyRegion {
     fn drop(&mut self) {
-        lock(&self.board).regions.remove(&self.number);
+        lock(&self.table.board).regions.remove(&self.number);
     }
 }
 

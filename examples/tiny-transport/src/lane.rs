@@ -1,183 +1,136 @@
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
-use oxshmem_transport::{
-    AtomicLevel, AtomicOp, Counters, Error, Job, Lane, Local, Memory, Op, Pe, Posted, Remote,
-    Result,
-};
+use oxshmem_transport::{Completion, Counters, Error, Job, Lane, Op, Pe, Posted, Result};
 
-use crate::{Board, CAPABILITIES, DEPTH, LIMITS, NAME, Shared, bad_data, lock, packed, unpacked};
+use crate::inbox::Mailbox;
+use crate::kinds::DEPTH;
+use crate::late::{Late, Taken};
+use crate::operation::{Performer, checked};
+use crate::{Endpoint, NAME, Shared, Table, bad_data, lock, packed, unpacked};
 
 /// A lane's way to one PE.
 #[derive(Debug, Default)]
 struct Way {
     /// This side's endpoint, once made.
     endpoint: Option<u64>,
-    connected: bool,
+    /// Where messages go, once connected.
+    mailbox: Option<Arc<Mailbox>>,
     counters: Counters,
 }
 
 #[derive(Debug)]
 pub(crate) struct TinyLane {
-    board: Arc<Mutex<Board>>,
+    table: Arc<Table>,
     job: Job,
     shared: Arc<Mutex<Shared>>,
+    mailbox: Arc<Mailbox>,
     ways: Vec<Way>,
-    /// What was accepted, and the far address that was checked then.
-    queue: VecDeque<(Pe, Op, Far)>,
+    /// What was posted, in order.
+    queue: VecDeque<Taken>,
+    /// What has completed and is not done yet.
+    late: Late,
 }
+
+/// The most that is late at once.
+const LATE: usize = 32;
 
 impl TinyLane {
-    pub(crate) fn new(board: Arc<Mutex<Board>>, job: Job, shared: Arc<Mutex<Shared>>) -> TinyLane {
+    pub(crate) fn new(
+        table: Arc<Table>,
+        job: Job,
+        shared: Arc<Mutex<Shared>>,
+        mailbox: Arc<Mailbox>,
+    ) -> TinyLane {
         let ways = (0..job.size).map(|_| Way::default()).collect();
         TinyLane {
-            board,
+            table,
             job,
             shared,
+            mailbox,
             ways,
             queue: VecDeque::new(),
+            late: Late::default(),
         }
     }
-}
 
-/// A checked far address, and the memory that keeps it.
-#[derive(Debug)]
-struct Far(Option<(Memory, usize)>);
+    /// Takes one step; none is left otherwise.
+    fn step(&mut self) -> bool {
+        if self.late.len() < LATE
+            && let Some(taken) = self.queue.pop_front()
+        {
+            self.start(taken);
+            return true;
+        }
+        let next = self.late.next();
+        next.map(|taken| self.perform(taken)).is_some()
+    }
+
+    /// Performs what was posted, or has it be late.
+    fn start(&mut self, mut taken: Taken) {
+        let pe = taken.pe;
+        if lock(&self.shared).lost.contains(&pe) {
+            return;
+        }
+        let late = self.table.kind.guarantees.completion == Completion::Accepted;
+        match taken.op {
+            Op::Put { .. } | Op::PutSignal { .. } | Op::Atomic { fetch: None, .. } if late => {
+                // SAFETY: the poster keeps the near side until completion, counted below.
+                unsafe { taken.hold() };
+                self.late.accept(taken);
+            }
+            Op::Flush | Op::Atomic { .. } => {
+                while let Some(earlier) = self.late.next() {
+                    self.perform(earlier);
+                }
+                self.perform(taken);
+            }
+            _ => {
+                while let Some(earlier) = self.late.next_put() {
+                    self.perform(earlier);
+                }
+                self.perform(taken);
+            }
+        }
+        self.ways[pe.index()].counters.completed += 1;
+    }
+
+    fn perform(&self, taken: Taken) {
+        let Taken { pe, op, far, held } = taken;
+        if lock(&self.shared).lost.contains(&pe) {
+            return;
+        }
+        if let (Op::Message { .. }, Some(mailbox)) = (op, &self.ways[pe.index()].mailbox) {
+            mailbox.leave(self.job.me, held);
+            return;
+        }
+        let performer = Performer {
+            capabilities: &self.table.kind.capabilities,
+            nic: &self.table.nic,
+        };
+        // SAFETY: the near side is `held`, or the poster keeps it until completion, which `start`
+        // counts after this; `far` was checked when the operation was taken.
+        unsafe { performer.perform(&op, &far) };
+    }
+}
 
 // SAFETY: the raw pointers in the queue's `Op`s are the poster's, who promised their validity until
-// the lane is done with them, wherever the lane is moved to.
+// the lane is done with them, wherever the lane is moved to; or they name what `Taken` holds.
 unsafe impl Send for TinyLane {}
-
-impl Far {
-    /// The address; dangling for a flush, which has none.
-    fn ptr(&self) -> *mut u8 {
-        match &self.0 {
-            // SAFETY: `checked` found the offset inside the memory, which its owner keeps.
-            Some((memory, offset)) => unsafe { memory.base().as_ptr().add(*offset) },
-            None => std::ptr::dangling_mut(),
-        }
-    }
-}
-
-/// All that can be wrong with an operation.
-fn checked(shared: &Shared, pe: Pe, op: &Op) -> Result<Far> {
-    let unsupported = |what: String| Error::Unsupported {
-        transport: NAME,
-        what,
-    };
-    let transfer = |local: &Local| match local.len as u64 {
-        len if len > LIMITS.max => Err(unsupported(format!("a transfer of {len} bytes"))),
-        len if len > LIMITS.unregistered && local.key.is_none() => Err(unsupported(format!(
-            "a transfer of {len} unregistered bytes"
-        ))),
-        len => Ok(len),
-    };
-    let (remote, len) = match op {
-        Op::Put {
-            from: local,
-            to: remote,
-        }
-        | Op::Get {
-            into: local,
-            from: remote,
-        } => (remote, transfer(local)?),
-        Op::Atomic {
-            op,
-            width,
-            on,
-            fetch,
-            ..
-        } => {
-            if CAPABILITIES.atomics.level(*op, *width) == AtomicLevel::None {
-                return Err(unsupported(format!("atomic {op} of {width} bits")));
-            }
-            let align = width.bytes() as u64;
-            let near = fetch.map_or(0, |into| into.addr.addr() as u64);
-            if let Some(offset) = [on.offset, near].into_iter().find(|at| at % align != 0) {
-                let what = "an atomic";
-                return Err(Error::Misaligned {
-                    transport: NAME,
-                    what,
-                    offset,
-                    align,
-                });
-            }
-            (on, align)
-        }
-        Op::Flush => return Ok(Far(None)),
-        other => return Err(unsupported(format!("{other:?}"))),
-    };
-    let Remote { region, offset } = *remote;
-    let unknown = Error::UnknownRegion {
-        transport: NAME,
-        region: region.0,
-        pe,
-    };
-    let memory = shared.imported.get(&(pe, region)).ok_or(unknown)?;
-    match offset.checked_add(len) {
-        Some(end) if end <= memory.len() as u64 => Ok(Far(Some((memory.clone(), offset as usize)))),
-        _ => {
-            let region = memory.len() as u64;
-            Err(Error::OutOfRange {
-                transport: NAME,
-                offset,
-                len,
-                region,
-            })
-        }
-    }
-}
-
-/// # Safety
-///
-/// The operation's near side is valid; `far` is what [`checked`] made of it.
-unsafe fn perform(op: &Op, far: *mut u8) {
-    // Before and after: no operation of a lane is seen out of its turn.
-    fence(Ordering::SeqCst);
-    match *op {
-        // SAFETY: both sides are valid for `len` bytes, by the caller's promise.
-        Op::Put { from, .. } => unsafe { oxshmem_heap::copy::copy(far, from.addr, from.len) },
-        // SAFETY: as for put.
-        Op::Get { into, .. } => unsafe { oxshmem_heap::copy::copy(into.addr, far, into.len) },
-        Op::Atomic {
-            op,
-            operand,
-            compare,
-            fetch,
-            ..
-        } => {
-            // SAFETY: a checked, aligned word; all PEs access it atomically.
-            let word = unsafe { AtomicU64::from_ptr(far.cast()) };
-            let order = Ordering::SeqCst;
-            let old = match op {
-                AtomicOp::Set => word.swap(operand, order),
-                AtomicOp::Add => word.fetch_add(operand, order),
-                AtomicOp::CompareSwap => word
-                    .compare_exchange(compare, operand, order, order)
-                    .unwrap_or_else(|found| found),
-                // Fetch; `checked` refused all others.
-                _ => word.load(order),
-            };
-            if let Some(into) = fetch {
-                // SAFETY: a valid word by the caller's promise, aligned as `checked` found.
-                unsafe { AtomicU64::from_ptr(into.addr.cast()) }.store(old, Ordering::Relaxed);
-            }
-        }
-        _ => {}
-    }
-    fence(Ordering::SeqCst);
-}
 
 impl Lane for TinyLane {
     fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>> {
         lock(&self.shared).check(&self.job, pe)?;
-        let me = self.job.me;
-        let mut board = lock(&self.board);
+        let endpoint = Endpoint {
+            of: self.job.me,
+            towards: pe,
+            mailbox: self.mailbox.clone(),
+        };
+        let mut board = lock(&self.table.board);
         let number = *self.ways[pe.index()]
             .endpoint
             .get_or_insert_with(|| board.number());
-        board.endpoints.insert(number, (me, pe));
+        board.endpoints.insert(number, endpoint);
         Ok(packed(b"end ", &[number]))
     }
 
@@ -185,10 +138,11 @@ impl Lane for TinyLane {
         lock(&self.shared).check(&self.job, pe)?;
         let bad = |why| bad_data("an endpoint", pe, why);
         let [number] = unpacked(b"end ", endpoint).ok_or_else(|| bad("it is not an endpoint"))?;
-        if lock(&self.board).endpoints.get(&number) != Some(&(pe, self.job.me)) {
-            return Err(bad("it was not made by that PE for this one"));
-        }
-        self.ways[pe.index()].connected = true;
+        let board = lock(&self.table.board);
+        let found = board.endpoints.get(&number);
+        let found = found.filter(|end| (end.of, end.towards) == (pe, self.job.me));
+        let found = found.ok_or_else(|| bad("it was not made by that PE for this one"))?;
+        self.ways[pe.index()].mailbox = Some(found.mailbox.clone());
         Ok(())
     }
 
@@ -198,7 +152,7 @@ impl Lane for TinyLane {
             return Posted::refused(0, error);
         }
         let way = &mut self.ways[pe.index()];
-        if !way.connected {
+        if way.mailbox.is_none() {
             let why = "this lane is not connected with it".into();
             return Posted::refused(
                 0,
@@ -209,33 +163,44 @@ impl Lane for TinyLane {
                 },
             );
         }
+        let alone = self.queue.is_empty() && matches!(ops, [Op::Message { .. }]);
         for (accepted, op) in ops.iter().enumerate() {
             if way.counters.posted - way.counters.completed >= DEPTH as u64 {
                 return Posted::full(accepted);
             }
-            match checked(&shared, pe, op) {
-                Ok(far) => self.queue.push_back((pe, *op, far)),
+            let far = match checked(&self.table.kind.capabilities, &shared, pe, op) {
+                Ok(far) => far,
                 Err(error) => return Posted::refused(accepted, error),
+            };
+            let held = Vec::new();
+            let mut taken = Taken {
+                pe,
+                op: *op,
+                far,
+                held,
+            };
+            if matches!(op, Op::Message { .. }) {
+                // SAFETY: the near side is valid now, and perhaps no longer.
+                unsafe { taken.hold() };
             }
+            self.queue.push_back(taken);
             way.counters.posted += 1;
+        }
+        drop(shared);
+        // A message that has nothing before it leaves at once: its reader may sleep until it comes.
+        if alone && let Some(message) = self.queue.pop_front() {
+            self.start(message);
         }
         Posted::all(ops.len())
     }
 
-    /// At most 4 operations a call.
+    /// At most 4 operations a call, and those that have to come before them.
     fn progress(&mut self) -> Result<()> {
         lock(&self.shared).check_open()?;
         for _ in 0..4 {
-            let Some((pe, op, far)) = self.queue.pop_front() else {
+            if !self.step() {
                 break;
-            };
-            if lock(&self.shared).lost.contains(&pe) {
-                continue;
             }
-            // SAFETY: the poster promised the near side's validity until completion, which is not
-            // counted before the next line; `far` was checked when the operation was taken.
-            unsafe { perform(&op, far.ptr()) };
-            self.ways[pe.index()].counters.completed += 1;
         }
         Ok(())
     }
@@ -250,7 +215,11 @@ impl Lane for TinyLane {
 
 impl Drop for TinyLane {
     fn drop(&mut self) {
-        let mut board = lock(&self.board);
+        // What was completed is done; what was not may name memory that is gone.
+        while let Some(taken) = self.late.next() {
+            self.perform(taken);
+        }
+        let mut board = lock(&self.table.board);
         for number in self.ways.iter().filter_map(|way| way.endpoint) {
             board.endpoints.remove(&number);
         }

@@ -2,85 +2,75 @@
 //!
 //! PEs are threads of one process. What makes it a good example is what it lacks: peers are not
 //! mapped, a lane holds 8 operations and performs them later, only some atomics exist, long
-//! transfers need registered memory, and a lane must be connected with each PE. So it shows each
-//! decision that a transport for a real network makes, in its simplest form:
+//! transfers need registered memory, and a lane must be connected with each PE. [`Tiny::nic`] lacks
+//! more, as a NIC does. So it shows each decision that a transport for a real network makes, in its
+//! simplest form:
 //!
-//! 1. **Declare** (this file) what you can do ([`Capabilities`]) and which orders you keep ([`Guarantees`]) and
+//! 1. **Declare** (`kinds.rs`) what you can do ([`Capabilities`]) and which orders you keep ([`Guarantees`]) and
 //!    nothing more. What you leave out costs speed, never correctness: oxshmem flushes, splits and
 //!    emulates around it. What you claim is held against you by the [conformance suite].
 //! 2. **[`Transport`]** (this file) finds devices and opens a **[`Domain`]** (`domain.rs`) for a PE. Its `address`, its
 //!    regions' keys and its lanes' endpoints travel to peers as bytes. They come back from peers
 //!    you cannot trust: read each as if it were garbage, and answer `BadPeerData`.
-//! 3. **[`Lane`]** (`lane.rs`): `post` checks *everything* first, so that what it takes cannot fail later but by
+//! 3. **[`Lane`]** (`lane.rs`): `post` checks *everything* (`operation.rs`) first, so that what it takes cannot fail later but by
 //!    the peer's death; takes a prefix; answers `Full` rather than wait. `progress` does a bounded
 //!    amount of work. `counters` is all that a caller waits on.
-//! 4. **End well**: after `peer_lost` refuse that PE and give up what is outstanding to it, after
+//!    What is done after it has completed waits in `late.rs`.
+//! 4. **[`Inbox`]** (`inbox.rs`): messages in each sender's order, and answers whose number comes after
+//!    their value.
+//! 5. **End well**: after `peer_lost` refuse that PE and give up what is outstanding to it, after
 //!    `shutdown` refuse all, and once a lane is dropped touch no local memory.
-//! 5. **Run the suite** (`tests/conformance.rs`, a dozen lines) until it passes.
+//! 6. **Run the suite** (`tests/conformance.rs`, a dozen lines) until it passes.
 //!
+//! [`Capabilities`]: oxshmem_transport::Capabilities
+//! [`Guarantees`]: oxshmem_transport::Guarantees
 //! [`Lane`]: oxshmem_transport::Lane
+//! [`Inbox`]: oxshmem_transport::Inbox
 //! [conformance suite]: oxshmem_transport::conformance
 
 mod domain;
+mod inbox;
+mod kinds;
 mod lane;
+mod late;
+mod operation;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oxshmem_transport::{
-    AtomicLevel, AtomicOp, AtomicTable, Capabilities, Completion, Device, Domain, Error, GpuFlush,
-    Guarantees, Job, Limits, Memory, MemoryKind, Pe, RegionId, Result, SignalSupport, Transport,
-    Width, WireUp,
-};
+use oxshmem_transport::{Device, Domain, Error, Job, Memory, Pe, RegionId, Result, Transport};
+
+use crate::inbox::Mailbox;
+use crate::kinds::Kind;
 
 const NAME: &str = "tiny";
-const DEPTH: usize = 8;
-const LIMITS: Limits = Limits {
-    max: 64 << 10,
-    align: 1,
-    unregistered: 1024,
-    inline: 0,
-};
-const CPU: AtomicLevel = AtomicLevel::Cpu;
 
-static CAPABILITIES: Capabilities = Capabilities {
-    put: LIMITS,
-    get: LIMITS,
-    put_signal: SignalSupport::None,
-    atomics: AtomicTable::uniform(AtomicLevel::None)
-        .with(AtomicOp::Fetch, Width::W64, CPU)
-        .with(AtomicOp::Set, Width::W64, CPU)
-        .with(AtomicOp::Add, Width::W64, CPU)
-        .with(AtomicOp::CompareSwap, Width::W64, CPU),
-    memory: &[MemoryKind::Host],
-    depth: Some(DEPTH as u32),
-    wire_up: WireUp::PerLane,
-    pins: false,
-    message: 0,
-    passive_target: true,
-};
+/// The "network": what all domains of one [`Tiny`] share.
+#[derive(Debug)]
+struct Table {
+    kind: &'static Kind,
+    board: Mutex<Board>,
+    /// What NICs' atomics exclude each other by.
+    nic: Mutex<()>,
+}
 
-/// A lane's queue keeps order; two lanes' queues know nothing of each other.
-const GUARANTEES: Guarantees = Guarantees {
-    put_put: true,
-    put_atomic: true,
-    atomic_put: true,
-    atomic_atomic: true,
-    put_message: false,
-    put_get: true,
-    get_get: true,
-    across_lanes: false,
-    completion: Completion::Placed,
-    gpu_flush: GpuFlush::None,
-};
-
-/// The "network": what all domains of one [`Tiny`] can look up. Numbers are never given twice.
+/// What domains can look up. Numbers are never given twice.
 #[derive(Debug, Default)]
 struct Board {
     next: u64,
     regions: HashMap<u64, (Pe, RegionId, Memory)>,
-    /// Each endpoint's own PE, and the one it is meant for.
-    endpoints: HashMap<u64, (Pe, Pe)>,
+    endpoints: HashMap<u64, Endpoint>,
+    refusals: HashSet<(Step, Pe, RegionId)>,
+}
+
+/// One side of a connection.
+#[derive(Debug)]
+struct Endpoint {
+    of: Pe,
+    /// The PE that it is meant for.
+    towards: Pe,
+    /// Of the PE whose it is.
+    mailbox: Arc<Mailbox>,
 }
 
 impl Board {
@@ -96,13 +86,55 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The transport. All PEs of a job open it on the same one, or on clones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Tiny {
-    board: Arc<Mutex<Board>>,
+    table: Arc<Table>,
 }
 
-// SAFETY: nothing here is mapped. A lane touches local memory only in `progress`, for operations it
-// has queued: it counts one as completed after that, and drops the queue with the lane or the PE.
+/// What can be refused: see [`Tiny::refuse`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Registering a region of the PE's own.
+    Register,
+    /// Importing a region of a peer.
+    Import,
+}
+
+impl Default for Tiny {
+    /// Its atomics are the CPU's, and what is complete is placed.
+    fn default() -> Self {
+        Tiny::of(&kinds::PLAIN)
+    }
+}
+
+impl Tiny {
+    /// One that behaves as NICs do: its atomics are exclusive among each other, not against CPUs'; what
+    /// is complete is done later; registering memory pins it.
+    #[must_use]
+    pub fn nic() -> Self {
+        Tiny::of(&kinds::NICS)
+    }
+
+    fn of(kind: &'static Kind) -> Self {
+        let (board, nic) = (Mutex::default(), Mutex::default());
+        let table = Arc::new(Table { kind, board, nic });
+        Tiny { table }
+    }
+
+    /// Has a PE fail at a step with regions of this number, until this is called again without `on`:
+    /// for tests of what then becomes of the job.
+    pub fn refuse(&self, step: Step, pe: Pe, region: RegionId, on: bool) {
+        let refusals = &mut lock(&self.table.board).refusals;
+        match on {
+            true => refusals.insert((step, pe, region)),
+            false => refusals.remove(&(step, pe, region)),
+        };
+    }
+}
+
+// SAFETY: nothing here is mapped. A lane touches local memory only in `post` and in `progress`, for
+// operations it has queued: it counts one as completed after that, and drops the queue with the lane or
+// the PE. What it does later it has copied.
 unsafe impl Transport for Tiny {
     fn name(&self) -> &'static str {
         NAME
@@ -117,8 +149,8 @@ unsafe impl Transport for Tiny {
     }
 
     fn open(&self, _: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
-        let (board, job) = (self.board.clone(), job.clone());
-        Ok(Arc::new(domain::TinyDomain::new(board, job)))
+        let (table, job) = (self.table.clone(), job.clone());
+        Ok(Arc::new(domain::TinyDomain::new(table, job)))
     }
 }
 

@@ -12,6 +12,12 @@ impl conformance::Harness for Harness {
 }
 
 #[test]
+fn tiny_with_nics_passes_the_conformance_suite() {
+    let report = conformance::run(&Harness(Tiny::nic()));
+    assert!(report.passed(), "{report}");
+}
+
+#[test]
 fn tiny_passes_the_conformance_suite() {
     let report = conformance::run(&Harness(Tiny::default()));
     assert!(report.passed(), "{report}");

@@ -10,7 +10,7 @@ use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{
     AtomicLevel, AtomicOp, AtomicTable, Capabilities, Completion, Counters, Device, Domain, Error,
-    Guarantees, Job, Lane, Local, Memory, MemoryKind, Op, Pe, Peer, Posted, Reach, Region,
+    Guarantees, Inbox, Job, Lane, Local, Memory, MemoryKind, Op, Pe, Peer, Posted, Reach, Region,
     RegionId, Remote, RemoteRegion, Result, SignalOp, SignalSupport, Status, Transport, WireUp,
 };
 
@@ -197,6 +197,10 @@ impl Domain for BrokenDomain {
 
     fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
         self.right.accept(pe, endpoint)
+    }
+
+    fn inbox(&self) -> Result<Box<dyn Inbox>> {
+        self.right.inbox()
     }
 
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {

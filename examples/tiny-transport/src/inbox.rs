@@ -1,0 +1,115 @@
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use oxshmem_transport::{Answer, Error, Inbox, Pe, Remote, Result};
+
+use crate::operation::{Far, find};
+use crate::{NAME, Shared, lock};
+
+/// Messages taken in one call.
+const BATCH: usize = 16;
+
+/// Where the lanes of others leave messages for one PE.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    mail: Mutex<Mail>,
+    came: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Mail {
+    messages: VecDeque<(Pe, Vec<u8>)>,
+    /// An inbox lives.
+    taken: bool,
+    closed: bool,
+}
+
+impl Mailbox {
+    pub(crate) fn leave(&self, from: Pe, message: Vec<u8>) {
+        lock(&self.mail).messages.push_back((from, message));
+        self.came.notify_all();
+    }
+
+    pub(crate) fn close(&self) {
+        lock(&self.mail).closed = true;
+        self.came.notify_all();
+    }
+}
+
+/// The reader of a PE's mailbox.
+#[derive(Debug)]
+pub(crate) struct TinyInbox {
+    mailbox: Arc<Mailbox>,
+    shared: Arc<Mutex<Shared>>,
+}
+
+impl TinyInbox {
+    pub(crate) fn take(mailbox: Arc<Mailbox>, shared: Arc<Mutex<Shared>>) -> Result<TinyInbox> {
+        lock(&shared).check_open()?;
+        if std::mem::replace(&mut lock(&mailbox.mail).taken, true) {
+            return Err(Error::Unsupported {
+                transport: NAME,
+                what: "a second inbox while the first lives".into(),
+            });
+        }
+        Ok(TinyInbox { mailbox, shared })
+    }
+
+    /// The value first: who sees the number sees it.
+    fn send(&self, pe: Pe, answer: &Answer) -> Result<()> {
+        let (to, done) = {
+            let shared = lock(&self.shared);
+            if shared.lost.contains(&pe) {
+                return Ok(());
+            }
+            let word = |at: Remote| find(&shared, pe, at, 8, 8);
+            (word(answer.to)?, word(answer.done)?)
+        };
+        write(&to, answer.value);
+        write(&done, answer.number);
+        Ok(())
+    }
+}
+
+fn write(word: &Far, value: u64) {
+    // SAFETY: `find` found an aligned word inside the memory that `word` keeps; all PEs access it
+    // atomically.
+    unsafe { AtomicU64::from_ptr(word.ptr().cast()) }.store(value, Ordering::Release);
+}
+
+impl Inbox for TinyInbox {
+    fn serve(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize> {
+        lock(&self.shared).check_open()?;
+        let mut taken = 0;
+        while taken < BATCH {
+            // The lock is not held while the message is served.
+            let Some((pe, message)) = lock(&self.mailbox.mail).messages.pop_front() else {
+                break;
+            };
+            taken += 1;
+            if let Some(answer) = serve(pe, &message) {
+                self.send(pe, &answer)?;
+            }
+        }
+        Ok(taken)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<()> {
+        let idle = |mail: &mut Mail| mail.messages.is_empty() && !mail.closed;
+        let mail = lock(&self.mailbox.mail);
+        let slept = self.mailbox.came.wait_timeout_while(mail, timeout, idle);
+        let (mail, _) = slept.unwrap_or_else(PoisonError::into_inner);
+        match mail.closed {
+            true => Err(Error::Closed { transport: NAME }),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for TinyInbox {
+    fn drop(&mut self) {
+        lock(&self.mailbox.mail).taken = false;
+    }
+}

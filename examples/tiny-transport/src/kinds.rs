@@ -1,0 +1,88 @@
+use oxshmem_transport::{
+    AtomicLevel, AtomicOp, AtomicTable, Capabilities, Completion, GpuFlush, Guarantees, Limits,
+    MemoryKind, SignalSupport, Width, WireUp,
+};
+
+/// What a table can do and promises.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub capabilities: Capabilities,
+    pub guarantees: Guarantees,
+}
+
+/// Operations towards one PE that a lane holds.
+pub(crate) const DEPTH: usize = 8;
+const LIMITS: Limits = Limits {
+    max: 64 << 10,
+    align: 1,
+    unregistered: 1024,
+    inline: 0,
+};
+const CPU: AtomicLevel = AtomicLevel::Cpu;
+const NIC: AtomicLevel = AtomicLevel::Nic;
+
+/// By the CPU of whoever calls. A lane's queue keeps order; two lanes' queues know nothing of each
+/// other.
+pub(crate) static PLAIN: Kind = Kind {
+    capabilities: Capabilities {
+        put: LIMITS,
+        get: LIMITS,
+        put_signal: SignalSupport::None,
+        atomics: AtomicTable::uniform(AtomicLevel::None)
+            .with(AtomicOp::Fetch, Width::W64, CPU)
+            .with(AtomicOp::Set, Width::W64, CPU)
+            .with(AtomicOp::Add, Width::W64, CPU)
+            .with(AtomicOp::CompareSwap, Width::W64, CPU),
+        memory: &[MemoryKind::Host],
+        depth: Some(DEPTH as u32),
+        wire_up: WireUp::PerLane,
+        pins: false,
+        message: 64,
+        passive_target: true,
+    },
+    guarantees: Guarantees {
+        put_put: true,
+        put_atomic: true,
+        atomic_put: true,
+        atomic_atomic: true,
+        put_message: true,
+        put_get: true,
+        get_get: true,
+        across_lanes: false,
+        completion: Completion::Placed,
+        gpu_flush: GpuFlush::None,
+    },
+};
+
+/// As NICs of InfiniBand have it: what reads and writes a word in one step is exclusive among NICs
+/// only, and what is complete is on its way.
+pub(crate) static NICS: Kind = Kind {
+    capabilities: Capabilities {
+        put: LIMITS,
+        get: LIMITS,
+        put_signal: SignalSupport::Native(NIC),
+        atomics: AtomicTable::uniform(AtomicLevel::None)
+            .with(AtomicOp::Fetch, Width::W64, CPU)
+            .with(AtomicOp::Set, Width::W64, CPU)
+            .with(AtomicOp::Add, Width::W64, NIC)
+            .with(AtomicOp::CompareSwap, Width::W64, NIC),
+        memory: &[MemoryKind::Host],
+        depth: Some(DEPTH as u32),
+        wire_up: WireUp::PerLane,
+        pins: true,
+        message: 64,
+        passive_target: true,
+    },
+    guarantees: Guarantees {
+        put_put: true,
+        put_atomic: true,
+        atomic_put: false,
+        atomic_atomic: true,
+        put_message: true,
+        put_get: true,
+        get_get: true,
+        across_lanes: false,
+        completion: Completion::Accepted,
+        gpu_flush: GpuFlush::None,
+    },
+};

@@ -1,0 +1,194 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use oxshmem_transport::{
+    AtomicLevel, AtomicOp, Capabilities, Error, Local, Memory, Op, Pe, Remote, Result,
+    SignalSupport, Width,
+};
+
+use crate::{NAME, Shared, lock};
+
+/// A checked far address, and the memory that keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct Far(Option<(Memory, usize)>);
+
+impl Far {
+    /// Of what has no far address.
+    pub(crate) const NOWHERE: Far = Far(None);
+
+    /// The address; dangling for what has none.
+    pub(crate) fn ptr(&self) -> *mut u8 {
+        match &self.0 {
+            // SAFETY: `find` found the offset inside the memory, which its owner keeps.
+            Some((memory, offset)) => unsafe { memory.base().as_ptr().add(*offset) },
+            None => std::ptr::dangling_mut(),
+        }
+    }
+}
+
+/// `len` bytes at a place in a PE's imported memory, aligned.
+pub(crate) fn find(shared: &Shared, pe: Pe, at: Remote, len: u64, align: u64) -> Result<Far> {
+    let Remote { region, offset } = at;
+    if !offset.is_multiple_of(align) {
+        return Err(misaligned(offset, align));
+    }
+    let memory = shared.imported.get(&(pe, region));
+    let memory = memory.ok_or(Error::UnknownRegion {
+        transport: NAME,
+        region: region.0,
+        pe,
+    })?;
+    match offset.checked_add(len) {
+        Some(end) if end <= memory.len() as u64 => Ok(Far(Some((memory.clone(), offset as usize)))),
+        _ => Err(Error::OutOfRange {
+            transport: NAME,
+            offset,
+            len,
+            region: memory.len() as u64,
+        }),
+    }
+}
+
+fn misaligned(offset: u64, align: u64) -> Error {
+    Error::Misaligned {
+        transport: NAME,
+        what: "an atomic",
+        offset,
+        align,
+    }
+}
+
+/// All that can be wrong with an operation. Gives its far address, and its signal's.
+pub(crate) fn checked(
+    capabilities: &Capabilities,
+    shared: &Shared,
+    pe: Pe,
+    op: &Op,
+) -> Result<(Far, Far)> {
+    let unsupported = |what: String| Error::Unsupported {
+        transport: NAME,
+        what,
+    };
+    let transfer = |local: &Local| match local.len as u64 {
+        len if len > capabilities.put.max => Err(unsupported(format!("a transfer of {len} bytes"))),
+        len if len > capabilities.put.unregistered && local.key.is_none() => Err(unsupported(
+            format!("a transfer of {len} unregistered bytes"),
+        )),
+        len => Ok(len),
+    };
+    let far = |at: &Remote, len, align| find(shared, pe, *at, len, align);
+    match op {
+        Op::Put { from: local, to }
+        | Op::Get {
+            into: local,
+            from: to,
+        } => Ok((far(to, transfer(local)?, 1)?, Far::NOWHERE)),
+        Op::PutSignal {
+            from, to, signal, ..
+        } if capabilities.put_signal != SignalSupport::None => {
+            Ok((far(to, transfer(from)?, 1)?, far(signal, 8, 8)?))
+        }
+        Op::Atomic {
+            op,
+            width,
+            on,
+            fetch,
+            ..
+        } => {
+            if capabilities.atomics.level(*op, *width) == AtomicLevel::None {
+                return Err(unsupported(format!("atomic {op} of {width} bits")));
+            }
+            let align = width.bytes() as u64;
+            match fetch.map(|into| into.addr.addr() as u64) {
+                Some(near) if !near.is_multiple_of(align) => Err(misaligned(near, align)),
+                _ => Ok((far(on, align, align)?, Far::NOWHERE)),
+            }
+        }
+        Op::Message { from } if from.len <= capabilities.message as usize => {
+            Ok((Far::NOWHERE, Far::NOWHERE))
+        }
+        Op::Flush => Ok((Far::NOWHERE, Far::NOWHERE)),
+        other => Err(unsupported(format!("{other:?}"))),
+    }
+}
+
+/// Who performs atomics.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Performer<'a> {
+    pub capabilities: &'a Capabilities,
+    /// What NICs' atomics exclude each other by.
+    pub nic: &'a Mutex<()>,
+}
+
+impl Performer<'_> {
+    /// Performs what moves data or changes a word.
+    ///
+    /// # Safety
+    ///
+    /// The operation's near side is valid; `far` is what [`checked`] made of it.
+    pub(crate) unsafe fn perform(self, op: &Op, (far, signal): &(Far, Far)) {
+        // Before and after: no operation of a lane is seen out of its turn.
+        fence(Ordering::SeqCst);
+        match *op {
+            // SAFETY: both sides are valid for `len` bytes, by the caller's promise.
+            Op::Put { from, .. } => unsafe {
+                oxshmem_heap::copy::copy(far.ptr(), from.addr, from.len);
+            },
+            // SAFETY: as for put.
+            Op::Get { into, .. } => unsafe {
+                oxshmem_heap::copy::copy(into.addr, far.ptr(), into.len);
+            },
+            // One that is added to is performed as put and atomic.
+            Op::PutSignal { from, value, .. } => {
+                // SAFETY: as for put.
+                unsafe { oxshmem_heap::copy::copy(far.ptr(), from.addr, from.len) };
+                fence(Ordering::SeqCst);
+                self.update(signal, AtomicOp::Set, value, 0);
+            }
+            Op::Atomic {
+                op,
+                operand,
+                compare,
+                fetch,
+                ..
+            } => {
+                let old = self.update(far, op, operand, compare);
+                if let Some(into) = fetch {
+                    // SAFETY: a valid word by the caller's promise, aligned as `checked` found.
+                    let near = unsafe { AtomicU64::from_ptr(into.addr.cast()) };
+                    near.store(old, Ordering::Relaxed);
+                }
+            }
+            _ => {}
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    /// Updates a word of 64 bits at the level declared; gives the old value.
+    fn update(self, far: &Far, op: AtomicOp, operand: u64, compare: u64) -> u64 {
+        // SAFETY: a checked, aligned word; all PEs access it atomically.
+        let word = unsafe { AtomicU64::from_ptr(far.ptr().cast()) };
+        let order = Ordering::SeqCst;
+        if self.capabilities.atomics.level(op, Width::W64) == AtomicLevel::Nic {
+            let _turn = lock(self.nic);
+            let old = word.load(order);
+            // Long enough for a CPU to change the word, which is lost then.
+            std::thread::yield_now();
+            match op {
+                AtomicOp::Add => word.store(old.wrapping_add(operand), order),
+                AtomicOp::CompareSwap if old == compare => word.store(operand, order),
+                _ => {}
+            }
+            return old;
+        }
+        match op {
+            AtomicOp::Set => word.swap(operand, order),
+            AtomicOp::Add => word.fetch_add(operand, order),
+            AtomicOp::CompareSwap => word
+                .compare_exchange(compare, operand, order, order)
+                .unwrap_or_else(|found| found),
+            // Fetch; `checked` refused all others.
+            _ => word.load(order),
+        }
+    }
+}
