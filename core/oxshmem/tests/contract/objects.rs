@@ -182,11 +182,11 @@ pub fn m8_ptr_gives_a_peers_object_where_it_is_mapped(pe: &Pe<'_>) -> Result<()>
     assert!(pe.ptr(x, pe.n_pes()).is_none());
     for at in 0..pe.n_pes() {
         let Some(theirs) = pe.ptr(x, at) else {
-            assert!(!pe.has_addresses(), "PE {at} is mapped");
+            assert!(!pe.has_address_of(at), "PE {at} is mapped");
             continue;
         };
         // Its own a PE has whatever the transports.
-        assert!(pe.has_addresses() || at == pe.me());
+        assert!(pe.has_address_of(at));
         assert_eq!((theirs.len(), theirs.is_empty()), (4, false));
         if at == pe.right() {
             theirs.store(3, pattern(pe.me(), 3))?;
@@ -195,7 +195,7 @@ pub fn m8_ptr_gives_a_peers_object_where_it_is_mapped(pe: &Pe<'_>) -> Result<()>
         assert!(matches!(theirs.store(4, 0), Err(Error::OutOfRange { .. })));
     }
     pe.barrier_all()?;
-    if pe.has_addresses() {
+    if pe.has_address_of(pe.left()) {
         assert_eq!(pe.g(x.at(3)?, pe.me())?, pattern(pe.left(), 3));
         let own = pe.ptr(x, pe.me()).expect("this PE's own");
         assert_eq!(own.load(3)?, pattern(pe.left(), 3));
@@ -322,14 +322,15 @@ pub fn m4_any_length_at_any_offset_arrives_and_nothing_else_changes(pe: &Pe<'_>)
 
 pub fn the_routes_say_how_each_pe_is_reached(pe: &Pe<'_>) -> Result<()> {
     assert_eq!(pe.routes().len(), pe.n_pes());
-    let name = match pe.setting.path {
-        Path::Tiny => "tiny",
-        Path::Mapped | Path::Checked => "loopback",
-        Path::Weak | Path::Named => "weak(loopback)",
-        Path::Simulator => "simulator",
-    };
     for (to, route) in pe.routes().into_iter().enumerate() {
-        let by_lanes = matches!(pe.setting.path, Path::Tiny | Path::Weak | Path::Named);
+        let (name, by_lanes) = match pe.setting.path {
+            Path::Tiny => ("tiny", true),
+            Path::Mapped | Path::Checked => ("loopback", false),
+            Path::Weak | Path::Named => ("weak(loopback)", true),
+            Path::Simulator => ("simulator", false),
+            Path::Hosts if pe.is_a_near_one(to) => ("loopback", false),
+            Path::Hosts => ("verbs", true),
+        };
         // To its own memory a PE takes no lane.
         let own = by_lanes && to == pe.me();
         assert_eq!(route.transport, Some(if own { "self" } else { name }));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem::testing::spmd_with;
-use oxshmem::{Builder, MemoryModel, Pod, Result, Sym, World};
+use oxshmem::{Builder, MemoryModel, Pod, Result, Sym, World, registry};
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::Transport;
@@ -42,6 +42,9 @@ pub enum Path {
     Named,
     /// By loads and stores of a simulated machine, which may do as a weak processor does.
     Simulator,
+    /// By what this build has, as the environment chooses: PEs of one host by loads and stores, others
+    /// by a network's lanes.
+    Hosts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,17 +70,18 @@ impl Setting {
 
     pub fn builder(self) -> Builder {
         let loopback = || Arc::new(Loopback::new());
-        let transport: Arc<dyn Transport> = match self.path {
-            Path::Tiny => Arc::new(Tiny::default()),
-            Path::Mapped | Path::Checked | Path::Named => loopback(),
-            Path::Weak => Arc::new(Weak::over(loopback(), Settings::worst(SEED))),
+        let transports: Vec<Arc<dyn Transport>> = match self.path {
+            Path::Tiny => vec![Arc::new(Tiny::default())],
+            Path::Mapped | Path::Checked | Path::Named => vec![loopback()],
+            Path::Weak => vec![Arc::new(Weak::over(loopback(), Settings::worst(SEED)))],
             Path::Simulator => {
                 let machine = Machine::new(MOST, Arc::new(Seeded::new(SEED)));
-                Arc::new(Simulator::new(machine))
+                vec![Arc::new(Simulator::new(machine))]
             }
+            Path::Hosts => registry::built_in(),
         };
         World::builder()
-            .transports(vec![transport])
+            .transports(transports)
             .check(self.path == Path::Checked)
             .model(self.model)
             .timeout(DEADLINE)
@@ -119,14 +123,25 @@ impl Pe<'_> {
         (self.my_pe() + self.n_pes() - 1) % self.n_pes()
     }
 
-    /// Whether peers' memory is loaded and stored.
+    /// Whether all peers' memory is loaded and stored.
     pub fn is_mapped(&self) -> bool {
         matches!(self.setting.path, Path::Mapped | Path::Simulator)
     }
 
-    /// Whether peers' memory has addresses here.
+    /// Whether all peers' memory has addresses here.
     pub fn has_addresses(&self) -> bool {
         self.setting.path == Path::Mapped
+    }
+
+    /// Whether that PE's memory has addresses here.
+    pub fn has_address_of(&self, pe: usize) -> bool {
+        self.has_addresses() || pe == self.me() || self.is_a_near_one(pe)
+    }
+
+    /// Whether hosts are told apart, that PE is on this one, and PEs of one host share memory.
+    pub fn is_a_near_one(&self, pe: usize) -> bool {
+        let hosts = self.hosts();
+        self.setting.path == Path::Hosts && by_loopback() && hosts[pe] == hosts[self.me()]
     }
 
     /// Whether there are 32-bit atomics on a PE's memory: the example transport has none, the CPU has
@@ -143,6 +158,7 @@ impl Pe<'_> {
             Path::Mapped => 1,
             Path::Tiny => 2,
             Path::Checked | Path::Weak | Path::Named => 24,
+            Path::Hosts => 100,
             Path::Simulator => 250,
         };
         (most / crowd / lanes).max(8)
@@ -166,6 +182,14 @@ impl Pe<'_> {
         let mut copy = vec![T::zeroed(); object.len()];
         self.get(&mut copy, object, pe)?;
         Ok(copy)
+    }
+}
+
+/// Whether the environment lets PEs of one host share memory.
+pub fn by_loopback() -> bool {
+    match std::env::var("OXSHMEM_TRANSPORT") {
+        Ok(listed) => listed.split(',').any(|name| name.trim() == "loopback"),
+        Err(_) => true,
     }
 }
 
