@@ -5,10 +5,11 @@ use std::sync::{Arc, Once};
 
 use oxshmem_transport::{Error, Result};
 use rdma_sys::{
-    ibv_alloc_pd, ibv_atomic_cap, ibv_close_device, ibv_context, ibv_dealloc_pd, ibv_device,
-    ibv_device_attr, ibv_fork_init, ibv_free_device_list, ibv_get_device_list, ibv_get_device_name,
-    ibv_gid_entry, ibv_open_device, ibv_pd, ibv_port_attr, ibv_port_state, ibv_query_device,
-    ibv_query_gid_table, ibv_query_pkey, ibv_query_port,
+    IBV_FORK_UNNEEDED, ibv_alloc_pd, ibv_atomic_cap, ibv_close_device, ibv_context, ibv_dealloc_pd,
+    ibv_device, ibv_device_attr, ibv_fork_init, ibv_free_device_list, ibv_get_device_list,
+    ibv_get_device_name, ibv_gid_entry, ibv_is_fork_initialized, ibv_open_device, ibv_pd,
+    ibv_port_attr, ibv_port_state, ibv_query_device, ibv_query_gid_table, ibv_query_pkey,
+    ibv_query_port,
 };
 
 use super::Gid;
@@ -103,6 +104,42 @@ unsafe impl Send for Context {}
 // SAFETY: as for Send; the library synchronises concurrent calls.
 unsafe impl Sync for Context {}
 
+/// Has registered memory outlive a fork. Kernels since 5.12 give the child copies of pinned pages,
+/// and nothing must be done: the library would keep the pages from the child, which then lacks what
+/// shares a page with a buffer on its stack. On older kernels that is what it takes, for else the
+/// *parent* would get the copies, and the NIC keep the pages.
+fn survive_fork() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: no precondition.
+        if unsafe { ibv_is_fork_initialized() } == IBV_FORK_UNNEEDED {
+            return;
+        }
+        // SAFETY: no precondition; before the first registration by this transport.
+        let code = unsafe { ibv_fork_init() };
+        if code != 0 {
+            tracing::warn!(code, "ibv_fork_init failed: the process should not fork");
+        }
+    });
+}
+
+/// Why a device could not be opened, by what its file says.
+fn not_opened(name: &str, file: &str, error: Error) -> Error {
+    let path = format!("/dev/infiniband/{file}");
+    let file = std::fs::File::options().read(true).write(true).open(&path);
+    match file.map_err(|error| (error.raw_os_error(), error)) {
+        Ok(_) => error,
+        Err((Some(libc::ENOENT), _)) => Error::Unavailable {
+            transport: NAME,
+            why: format!(
+                "{name} is there, but {path} is not: in a container pass it in (docker run \
+                 --device=/dev/infiniband), else `modprobe ib_uverbs`"
+            ),
+        },
+        Err((_, error)) => failed(&format!("opening {path} of {name}"), error),
+    }
+}
+
 /// What a device can hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceLimits {
@@ -149,17 +186,7 @@ fn narrow(value: std::ffi::c_int) -> u32 {
 
 impl Context {
     pub(crate) fn open(name: &str) -> Result<Context> {
-        static FORK: Once = Once::new();
-        // A child must neither take the pages that a NIC writes from their process, nor be refused
-        // them. Kernels since 5.12 copy pinned pages at fork, and the call does nothing; on older
-        // ones it keeps registered pages from children.
-        FORK.call_once(|| {
-            // SAFETY: no precondition; before the first registration by this transport.
-            let code = unsafe { ibv_fork_init() };
-            if code != 0 {
-                tracing::debug!(code, "ibv_fork_init came too late or is not supported");
-            }
-        });
+        survive_fork();
         let list = DeviceList::get()?;
         let found = list.each().find(|(_, device)| device == name);
         let Some((device, _)) = found else {
@@ -170,7 +197,11 @@ impl Context {
         };
         // SAFETY: the device is of a list that lives until after the call.
         let raw = unsafe { ibv_open_device(device.as_ptr()) };
-        let raw = created(&format!("ibv_open_device {name}"), raw)?;
+        let opened = created(&format!("ibv_open_device {name}"), raw);
+        // The library tries several ways, and tells of the last one's error.
+        // SAFETY: as above; the name is a C string inside the device.
+        let file = unsafe { CStr::from_ptr((&raw const (*device.as_ptr()).dev_name).cast()) };
+        let raw = opened.map_err(|error| not_opened(name, &file.to_string_lossy(), error))?;
         Ok(Context {
             raw,
             name: name.to_owned(),
