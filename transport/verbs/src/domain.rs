@@ -22,7 +22,7 @@ use crate::settings::Settings;
 use crate::shared::{Imported, MOST_REGIONS, Shared};
 use crate::statistics::Totals;
 use crate::wire::{Address, Key};
-use crate::{MESSAGE, NAME, UNREGISTERED};
+use crate::{BATCH, MESSAGE, NAME, UNREGISTERED};
 
 /// What everything made from a domain needs.
 #[derive(Debug)]
@@ -153,6 +153,7 @@ fn capabilities(port: &Port, settings: &Settings) -> Capabilities {
         depth: Some(depth(port, settings)),
         wire_up: WireUp::PerLane,
         pins: true,
+        batch: BATCH,
         message: MESSAGE as u32,
         passive_target: true,
     }

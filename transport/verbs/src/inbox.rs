@@ -12,12 +12,9 @@ use rdma_sys::{ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
 
 use crate::ibv::Completion;
 use crate::ibv::result::failed;
-use crate::passive::{ANSWER_REQUESTS, Passive, PassivePair};
+use crate::passive::{ANSWER_REQUESTS, BATCH, Passive, PassivePair};
 use crate::shared::{Far, State, find_word};
 use crate::{MESSAGE, NAME};
-
-/// Messages taken in one call.
-const BATCH: usize = 32;
 
 /// An answer whose places were checked.
 #[derive(Debug)]
@@ -45,7 +42,7 @@ pub(crate) struct VerbsInbox {
     state: State,
     generation: u64,
     removals: u64,
-    /// Taken from the queue, not served yet.
+    /// Taken, not served yet.
     come: VecDeque<Completion>,
     passive: Arc<Passive>,
 }
@@ -151,14 +148,12 @@ impl VerbsInbox {
         })
     }
 
-    /// Takes messages from the queue.
+    /// Takes messages from those that have come.
     fn look(&mut self) -> Result<()> {
-        if self.come.is_empty() {
-            let mut come = [Completion::none(); BATCH];
-            let count = self.passive.receive.poll(&mut come)?;
-            self.come.extend(&come[..count]);
+        match self.come.is_empty() {
+            true => self.passive.take(&mut self.come),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -218,6 +213,12 @@ impl Inbox for VerbsInbox {
                 continue;
             }
             let number = message.queue_pair();
+            if message.has_immediate() {
+                // Its lane has ended.
+                self.passive.remove(number);
+                self.forget(number);
+                continue;
+            }
             if !self.ways.contains_key(&number) {
                 let Some(pair) = self.passive.pair(number) else {
                     // Its sender is lost.
@@ -296,6 +297,8 @@ impl Inbox for VerbsInbox {
 
 impl Drop for VerbsInbox {
     fn drop(&mut self) {
+        // The next one serves what was taken.
+        self.passive.put_back(&mut self.come);
         // Answers under way are told of by nobody now: their queue pairs go on, the next inbox counts
         // from what is left of the queue.
         while let Ok(1..) = self.passive.send.poll(&mut [Completion::none(); BATCH]) {}

@@ -54,6 +54,9 @@ const NAME: &str = "verbs";
 /// Up to this many bytes the near side of a put or get needs no registration.
 pub const UNREGISTERED: usize = 16 << 10;
 
+/// How many requests share a doorbell at most, where the caller has so many.
+const BATCH: u32 = 16;
+
 /// The longest message, in bytes.
 pub const MESSAGE: usize = 64;
 

@@ -1,7 +1,7 @@
 //! The side that answers: for each lane of a peer that was connected, a queue pair that the device
 //! serves by itself, and the buffers and completion queues that all of these share for messages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use oxshmem_transport::{Error, Pe, Result};
 
 use crate::domain::{Opened, bad};
 use crate::ibv::result::failed;
-use crate::ibv::{Channel, CompletionQueue, QueuePair, QueueSizes, SharedReceiveQueue};
+use crate::ibv::{Channel, Completion, CompletionQueue, QueuePair, QueueSizes, SharedReceiveQueue};
 use crate::port::path;
 use crate::region::Arena;
 use crate::wire::{Answer, Endpoint};
@@ -21,6 +21,9 @@ pub(crate) const ANSWER_REQUESTS: u32 = 32;
 
 /// Messages that may wait to be served.
 const BUFFERS: u32 = 1024;
+
+/// Completions and messages taken at once.
+pub(crate) const BATCH: usize = 32;
 
 /// A queue pair that answers a peer's lane.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct Passive {
     pairs: Mutex<HashMap<u32, Arc<PassivePair>>>,
     /// How often pairs were removed.
     removals: AtomicU64,
+    /// Messages taken from their queue, not served yet.
+    come: Mutex<VecDeque<Completion>>,
     inbox_taken: AtomicBool,
     pub(crate) receive: Arc<CompletionQueue>,
     pub(crate) send: Arc<CompletionQueue>,
@@ -65,6 +70,7 @@ impl Passive {
         let passive = Passive {
             pairs: Mutex::default(),
             removals: AtomicU64::new(0),
+            come: Mutex::default(),
             inbox_taken: AtomicBool::new(false),
             receive: Arc::new(receive),
             send: Arc::new(send),
@@ -83,6 +89,48 @@ impl Passive {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<PassivePair>>> {
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what has come from the queue. Messages wait for the inbox; a goodbye waits behind those
+    /// of its queue pair, and behind all while there is an inbox, else it ends its queue pair.
+    fn look(&self) -> Result<()> {
+        let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut come = [Completion::none(); BATCH];
+        loop {
+            let count = self.receive.poll(&mut come)?;
+            for completion in &come[..count] {
+                let pair = completion.queue_pair();
+                // Acquire: an inbox that was given back has put back what it had taken.
+                let alone = !self.inbox_taken.load(Ordering::Acquire)
+                    && waiting.iter().all(|other| other.queue_pair() != pair);
+                if completion.has_immediate() && alone {
+                    self.offer(completion.id())?;
+                    self.remove(pair);
+                } else {
+                    waiting.push_back(*completion);
+                }
+            }
+            if count < BATCH {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The oldest messages that wait, at most [`BATCH`]. Their buffers are to be offered again.
+    pub(crate) fn take(&self, into: &mut VecDeque<Completion>) -> Result<()> {
+        self.look()?;
+        let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = waiting.len().min(BATCH);
+        into.extend(waiting.drain(..count));
+        Ok(())
+    }
+
+    /// Puts back what was taken and not served.
+    pub(crate) fn put_back(&self, taken: &mut VecDeque<Completion>) {
+        let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(message) = taken.pop_back() {
+            waiting.push_front(message);
+        }
     }
 
     /// Offers a buffer that nobody else uses: at first, and after its message was copied.
@@ -110,6 +158,8 @@ impl Passive {
                 endpoint.from, endpoint.to
             )));
         }
+        // Lanes that have ended are let go of here too, where nobody serves the inbox.
+        self.look()?;
         let mut pairs = self.lock();
         if let Some(known) = pairs.values().find(|known| known.endpoint == endpoint) {
             return Ok(known.answer.to_bytes());

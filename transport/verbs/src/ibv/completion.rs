@@ -160,6 +160,9 @@ impl Drop for CompletionQueue {
     }
 }
 
+/// `IBV_WC_WITH_IMM`.
+const WITH_IMMEDIATE: u32 = 2;
+
 /// What became of a request.
 #[doc(alias = "ibv_wc")]
 #[derive(Clone, Copy)]
@@ -203,6 +206,12 @@ impl Completion {
     #[inline]
     pub(crate) fn queue_pair(&self) -> u32 {
         self.0.qp_num
+    }
+
+    /// Whether what was received came with immediate data.
+    #[inline]
+    pub(crate) fn has_immediate(&self) -> bool {
+        self.succeeded() && self.0.wc_flags & WITH_IMMEDIATE != 0
     }
 
     /// Bytes received; 0 if it failed, when its length means nothing.

@@ -34,6 +34,8 @@ pub(crate) enum Do {
     /// Compare, then operand.
     CompareSwap(u64, u32, u64, u64),
     Send,
+    /// Tells the other side that this queue pair ends.
+    Goodbye,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +137,10 @@ impl Batch {
             Do::Send => {
                 set |= flags::IBV_SEND_SOLICITED.0;
                 (opcode::IBV_WR_SEND, rdma(0, 0))
+            }
+            Do::Goodbye => {
+                set |= flags::IBV_SEND_SOLICITED.0;
+                (opcode::IBV_WR_SEND_WITH_IMM, rdma(0, 0))
             }
         };
         // SAFETY: `at` is below `LONGEST` (indexing checks it); the arrays live as long as the batch

@@ -160,3 +160,26 @@ fn a_port_that_is_down_is_told_as_that() {
     );
     assert!(left.unwrap().iter().all(|device| device.name != "rxe1:1"));
 }
+
+/// Contexts come and go in a job: the queue pairs that answered them go as well, though their PE
+/// serves no inbox.
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn lanes_that_end_leave_no_queue_pair_at_the_other_side() {
+    let [near, target] = pair(Settings::default(), 4096);
+    let mut counts = Vec::new();
+    for _ in 0..6 {
+        let mut lane = near.domain.lane().unwrap();
+        for side in [&near, &target] {
+            let endpoint = lane.endpoint(side.pe).unwrap();
+            let answer = side.domain.accept(near.pe, &endpoint).unwrap();
+            lane.connect(side.pe, &answer).unwrap();
+        }
+        counts.push(resources());
+        drop(lane);
+    }
+    assert!(
+        counts[1..].iter().all(|count| *count == counts[1]),
+        "{counts:#?}"
+    );
+}
