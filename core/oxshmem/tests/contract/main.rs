@@ -2,8 +2,8 @@
 //!
 //! A case is a function that every PE of a world runs; its name begins with the rule it proves. One
 //! table lists the cases, one matrix the settings: numbers of PEs; threads by load and store, in
-//! checked mode (lanes over the loopback transport), over the example transport, over lanes that do
-//! the worst (weak), on a simulated machine; processes; both memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
+//! checked mode (lanes over the loopback transport), over the example transport, plain and with NICs'
+//! atomics, over lanes that do the worst (weak), on a simulated machine; processes; both memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
 //! runs what it says. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
 //! and `launched_kills`.
 
@@ -28,6 +28,8 @@ mod strided;
 mod waits;
 mod worlds;
 
+use oxshmem::Atomics;
+use oxshmem::MemoryModel::{Ordered as ORDERED, Relaxed as RELAXED};
 use processes::Start;
 use setting::{Case, Path, Setting};
 
@@ -186,6 +188,17 @@ matrix! {
     tiny_4: Setting::new(Path::Tiny), 4;
     tiny_7: Setting::new(Path::Tiny), 7;
     tiny_relaxed_3: Setting::relaxed(Path::Tiny), 3;
+    nics_2: Setting::nics(ORDERED, Atomics::Auto, true), 2;
+    nics_3: Setting::nics(ORDERED, Atomics::Auto, true), 3;
+    nics_4: Setting::nics(ORDERED, Atomics::Auto, true), 4;
+    nics_relaxed_3: Setting::nics(RELAXED, Atomics::Auto, true), 3;
+    nics_cpu_2: Setting::nics(ORDERED, Atomics::Cpu, true), 2;
+    nics_cpu_3: Setting::nics(ORDERED, Atomics::Cpu, true), 3;
+    nics_cpu_4: Setting::nics(ORDERED, Atomics::Cpu, true), 4;
+    nics_cpu_relaxed_3: Setting::nics(RELAXED, Atomics::Cpu, true), 3;
+    nics_on_one_host_1: Setting::nics(ORDERED, Atomics::Auto, false), 1;
+    nics_on_one_host_3: Setting::nics(ORDERED, Atomics::Auto, false), 3;
+    nics_all_on_one_host_3: Setting::nics(ORDERED, Atomics::Nic, false), 3;
     weak_2: Setting::new(Path::Weak), 2;
     weak_3: Setting::new(Path::Weak), 3;
     weak_relaxed_4: Setting::relaxed(Path::Weak), 4;

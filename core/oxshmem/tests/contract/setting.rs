@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem::testing::spmd_with;
-use oxshmem::{Builder, MemoryModel, Pod, Result, Sym, World, registry};
+use oxshmem::{Atomics, Builder, MemoryModel, Pod, Result, Sym, World, registry};
+use oxshmem_bootstrap::InProcess;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::Transport;
@@ -47,10 +48,24 @@ pub enum Path {
     Hosts,
 }
 
+/// The example transport's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// Its atomics are the CPU's.
+    Plain,
+    /// Its atomics are NICs': others are asked of the CPU that has the word, by messages.
+    Nics {
+        atomics: Atomics,
+        /// Whether each PE claims a host of its own, or all the same.
+        apart: bool,
+    },
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub path: Path,
     pub model: MemoryModel,
+    pub table: Table,
 }
 
 impl Setting {
@@ -58,6 +73,7 @@ impl Setting {
         Setting {
             path,
             model: MemoryModel::Ordered,
+            table: Table::Plain,
         }
     }
 
@@ -65,13 +81,23 @@ impl Setting {
         Setting {
             path,
             model: MemoryModel::Relaxed,
+            table: Table::Plain,
+        }
+    }
+
+    /// The example transport with NICs.
+    pub const fn nics(model: MemoryModel, atomics: Atomics, apart: bool) -> Self {
+        Setting {
+            path: Path::Tiny,
+            model,
+            table: Table::Nics { atomics, apart },
         }
     }
 
     pub fn builder(self) -> Builder {
         let loopback = || Arc::new(Loopback::new());
         let transports: Vec<Arc<dyn Transport>> = match self.path {
-            Path::Tiny => vec![Arc::new(Tiny::default())],
+            Path::Tiny => vec![self.tiny()],
             Path::Mapped | Path::Checked | Path::Named => vec![loopback()],
             Path::Weak => vec![Arc::new(Weak::over(loopback(), Settings::worst(SEED)))],
             Path::Simulator => {
@@ -80,21 +106,72 @@ impl Setting {
             }
             Path::Hosts => registry::built_in(),
         };
-        World::builder()
+        let builder = match self.table {
+            Table::Plain => World::builder(),
+            Table::Nics { atomics, .. } => World::builder().atomics(atomics),
+        };
+        builder
             .transports(transports)
             .check(self.path == Path::Checked)
             .model(self.model)
             .timeout(DEADLINE)
             .heap_limit(HEAP)
     }
+
+    fn tiny(self) -> Arc<dyn Transport> {
+        Arc::new(match self.table {
+            Table::Plain => Tiny::default(),
+            Table::Nics { .. } => Tiny::nic(),
+        })
+    }
+
+    /// Whether each PE claims a host of its own.
+    fn apart(self) -> bool {
+        matches!(self.table, Table::Nics { apart: true, .. })
+    }
 }
 
 /// Runs a case on `n` thread PEs.
 pub fn run(setting: Setting, n: usize, case: Case) {
-    let done = spmd_with(setting.builder(), n, |world| case(&Pe { world, setting }));
+    let case = |world: &World| case(&Pe { world, setting });
+    if setting.apart() {
+        let builder = setting.builder();
+        let hosts = (0..n).map(|pe| builder.clone().host_id(format!("host-{pe}")));
+        return on_each(hosts.collect(), case);
+    }
+    let done = spmd_with(setting.builder(), n, case);
     if let Err(error) = done {
         panic!("{n} PEs, {setting:?}: {error}");
     }
+}
+
+/// Thread PEs whose builders differ; each must end well, or the first error is told.
+pub fn on_each(builders: Vec<Builder>, case: impl Fn(&World) -> Result<()> + Sync) {
+    let run = |builder: Builder| {
+        let world = builder.join()?;
+        case(&world)?;
+        world.finalize()
+    };
+    let group = InProcess::group(builders.len() as u32);
+    let ends: Vec<_> = std::thread::scope(|threads| {
+        let pes = group.into_iter().zip(builders);
+        let spawned: Vec<_> = pes
+            .map(|(bootstrap, builder)| {
+                let run = &run;
+                threads.spawn(move || run(builder.bootstrap(bootstrap as Arc<_>)))
+            })
+            .collect();
+        spawned.into_iter().map(|thread| thread.join()).collect()
+    });
+    let mut errors = Vec::new();
+    for (pe, end) in ends.into_iter().enumerate() {
+        match end {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => errors.push(format!("PE {pe}: {error}")),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    assert!(errors.is_empty(), "{errors:#?}");
 }
 
 /// One PE, for a case.
@@ -144,10 +221,10 @@ impl Pe<'_> {
         self.setting.path == Path::Hosts && by_loopback() && hosts[pe] == hosts[self.me()]
     }
 
-    /// Whether there are 32-bit atomics on a PE's memory: the example transport has none, the CPU has
-    /// them on its own PE's.
+    /// Whether there are 32-bit atomics on a PE's memory: the plain example transport has none,
+    /// the CPU has them on its own PE's.
     pub fn has_atomics_of_32_bits_at(&self, pe: usize) -> bool {
-        self.setting.path != Path::Tiny || pe == self.my_pe()
+        self.setting.path != Path::Tiny || self.setting.table != Table::Plain || pe == self.my_pe()
     }
 
     /// How often to repeat something: fewer times where PEs take turns on few CPUs, or on lanes, or
@@ -156,6 +233,7 @@ impl Pe<'_> {
         let crowd = if self.n_pes() > 2 { 3 } else { 1 };
         let lanes = match self.setting.path {
             Path::Mapped => 1,
+            Path::Tiny if self.setting.table != Table::Plain => 24,
             Path::Tiny => 2,
             Path::Checked | Path::Weak | Path::Named => 24,
             Path::Hosts => 100,
