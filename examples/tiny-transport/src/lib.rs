@@ -121,6 +121,12 @@ impl Tiny {
         Tiny { table }
     }
 
+    /// How many endpoints there are, on both sides of connections: for tests of who connects when.
+    #[must_use]
+    pub fn endpoints(&self) -> usize {
+        lock(&self.table.board).endpoints.len()
+    }
+
     /// Has a PE fail at a step with regions of this number, until this is called again without `on`:
     /// for tests of what then becomes of the job.
     pub fn refuse(&self, step: Step, pe: Pe, region: RegionId, on: bool) {

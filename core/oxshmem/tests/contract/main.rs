@@ -5,18 +5,21 @@
 //! checked mode (lanes over the loopback transport), over the example transport, plain and with NICs'
 //! atomics, over lanes that do the worst (weak), on a simulated machine; processes; both memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
 //! runs what it says. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
-//! and `launched_kills`.
+//! and `launched_kills`; what needs lanes of a certain kind in `mixture`, `growth` and `connecting`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod atomics;
 mod collectives;
+mod connecting;
 mod errors;
+mod growth;
 mod heap;
 mod job;
 mod kills;
 mod launched_kills;
 mod loss;
+mod mixture;
 mod nbi;
 mod objects;
 mod order;
