@@ -1,0 +1,196 @@
+//! Losses. The PEs that `VERBS_TESTS_LOST` lists are killed, or cut off from the others, once all have
+//! said "ready". Every PE of the others is in a call that depends on them, for ever, until it fails:
+//! it must name a PE that was lost. After acknowledging that, they tell each other so, and go on.
+//! Where the fault is not such a loss (`broken`), any error but that of a deadline will do.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use oxshmem::{Cmp, Error, Hints, Result, SignalOp, Sym, World};
+
+use crate::{Outcome, ensure};
+
+/// The ranks that are lost, with commas between.
+const LOST: &str = "VERBS_TESTS_LOST";
+
+/// After this long without its failure a call has ignored the loss.
+const DEADLINE: Duration = Duration::from_secs(40);
+
+pub fn main(call: &str, broken: bool) -> Outcome {
+    let listed = std::env::var(LOST).map_err(|error| format!("{LOST}: {error}"))?;
+    let lost = listed
+        .split(',')
+        .map(str::parse)
+        .collect::<Result<Vec<usize>, _>>()?;
+    let world = World::builder()
+        .timeout(DEADLINE)
+        .heap_limit(8 << 20)
+        .join()?;
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let x = world.alloc_zeroed::<u64>(3 * n)?;
+    let by_nics = world.alloc_with_hints::<u64>(n, Hints::ATOMICS_REMOTE)?;
+    let pe = Pe {
+        world: &world,
+        me,
+        words: x.range(..n)?,
+        heard: x.range(n..2 * n)?,
+        by_nics,
+    };
+    // Everybody is connected with everybody, and has been heard.
+    for to in 0..n {
+        world.put_signal(
+            x.range(2 * n..)?,
+            &vec![7; n],
+            pe.heard.at(me)?,
+            1,
+            SignalOp::Set,
+            to,
+        )?;
+        world.fetch_inc(pe.words.at(me)?, to)?;
+    }
+    for from in 0..n {
+        world.wait_until(pe.heard.at(from)?, Cmp::Eq, 1)?;
+    }
+    world.barrier_all()?;
+    say("ready");
+    let mine = lost.contains(&me);
+    let theirs: Vec<usize> = (0..n).filter(|pe| lost.contains(pe) != mine).collect();
+    let ours: Vec<usize> = (0..n).filter(|pe| lost.contains(pe) == mine).collect();
+    let begun = Instant::now();
+    // One after the other: each may be the first that this PE calls in vain.
+    let to = theirs[me % theirs.len()];
+    let failed = pe.until_it_fails(call, to)?;
+    if broken {
+        ensure(!matches!(failed, Error::Timeout { .. }), || {
+            failed.to_string()
+        })?;
+        say(&format!(
+            "failed after {:.1} s: {failed}",
+            begun.elapsed().as_secs_f64()
+        ));
+        return Ok(());
+    }
+    let Error::PeerLost { pe: named, .. } = failed else {
+        return Err(format!("PE {me} in {call} towards PE {to}: {failed}").into());
+    };
+    ensure(theirs.contains(&named), || {
+        format!("PE {me}: {failed}, which was not lost")
+    })?;
+    say(&format!(
+        "lost {named} after {:.1} s",
+        begun.elapsed().as_secs_f64()
+    ));
+    pe.refuses(to)?;
+    // What comes later names those that are lost, too, until all are known and acknowledged.
+    for other in &theirs {
+        let failed = pe.until_it_fails("put", *other)?;
+        ensure(
+            matches!(failed, Error::PeerLost { pe, .. } if pe == *other),
+            || failed.to_string(),
+        )?;
+    }
+    let acknowledged = world.acknowledge_lost();
+    ensure(theirs.iter().all(|pe| acknowledged.contains(pe)), || {
+        format!("PE {me} acknowledged {acknowledged:?}, and lost {theirs:?}")
+    })?;
+    for to in &ours {
+        world.put_signal(
+            pe.words.range(..0)?,
+            &[],
+            pe.heard.at(me)?,
+            2,
+            SignalOp::Set,
+            *to,
+        )?;
+    }
+    for from in &ours {
+        world.wait_until(pe.heard.at(*from)?, Cmp::Eq, 2)?;
+        world.fetch_inc(pe.words.at(me)?, *from)?;
+    }
+    world.quiet()?;
+    for to in &ours {
+        world.put_signal(
+            pe.words.range(..0)?,
+            &[],
+            pe.heard.at(me)?,
+            3,
+            SignalOp::Set,
+            *to,
+        )?;
+    }
+    for from in &ours {
+        world.wait_until(pe.heard.at(*from)?, Cmp::Eq, 3)?;
+    }
+    say("went on");
+    Ok(())
+}
+
+fn say(line: &str) {
+    println!("{line}");
+    // A line that is not seen is found missing by whoever waits for it.
+    let _ = std::io::stdout().flush();
+}
+
+struct Pe<'w> {
+    world: &'w World,
+    me: usize,
+    words: Sym<u64>,
+    heard: Sym<u64>,
+    by_nics: Sym<u64>,
+}
+
+impl Pe<'_> {
+    /// The error of the first call that fails.
+    fn until_it_fails(&self, call: &str, to: usize) -> Outcome<Error> {
+        let begun = Instant::now();
+        loop {
+            match self.once(call, to) {
+                Ok(Some(Err(error))) => return Ok(error),
+                Ok(Some(Ok(()))) => {}
+                Ok(None) => return Err(format!("there is no call {call}").into()),
+                Err(error) => return Err(error.into()),
+            }
+            let took = begun.elapsed();
+            ensure(took < DEADLINE, || {
+                format!(
+                    "PE {}: {call} towards PE {to} goes on for {took:?}",
+                    self.me
+                )
+            })?;
+            std::thread::yield_now();
+        }
+    }
+
+    /// What the call gives; none if there is no such call.
+    fn once(&self, call: &str, to: usize) -> Result<Option<Result<()>>> {
+        let (world, x) = (self.world, self.words);
+        let word = x.at(self.me)?;
+        Ok(Some(match call {
+            "put" => world.p(word, 1, to).and_then(|()| world.quiet()),
+            "get" => world.g(word, to).map(drop),
+            "nbi" => world.scope(|s| s.put_nbi(word, &[1], to)),
+            "put-signal" => world
+                .put_signal(word, &[1], self.heard.at(self.me)?, 1, SignalOp::Set, to)
+                .and_then(|()| world.quiet()),
+            "fetch" => world.fetch_add(word, 1, to).map(drop),
+            "fetch-nic" => world.fetch_add(self.by_nics.at(self.me)?, 1, to).map(drop),
+            "barrier" => world.barrier_all(),
+            "sum" => world.sum_reduce(x, x),
+            "alloc" => world.alloc::<u8>(1000).and_then(|block| world.free(block)),
+            "wait" => world.wait_until(self.heard.at(to)?, Cmp::Eq, 99),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Nothing towards a lost PE succeeds any more.
+    fn refuses(&self, to: usize) -> Outcome {
+        for call in ["put", "get", "nbi", "put-signal", "fetch", "fetch-nic"] {
+            let failed = self.until_it_fails(call, to)?;
+            ensure(
+                matches!(failed, Error::PeerLost { pe, .. } if pe == to),
+                || format!("PE {}: after PE {to} was lost: {failed}", self.me),
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! What a PE of `ci/test-verbs` runs, by its first argument:
+//!
+//! - `exclusive [ROUNDS]`: every PE hits one word at once, by every operation of both widths.
+//! - `depend CALL [broken]`: some PEs are lost, or what they made is broken, while the others are in a
+//!   call that needs them.
+//! - `witness ADDRESS:PORT`: no PE of a job; see [`witness`].
+//!
+//! Exit status 0 if all held; 1 with the reason on stderr.
+
+mod depend;
+mod exclusive;
+mod witness;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What any of these programs may fail with.
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// An error, unless it holds.
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
+    if holds {
+        Ok(())
+    } else {
+        Err(otherwise().into())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["exclusive"] => exclusive::main(200),
+        ["exclusive", rounds] => match rounds.parse() {
+            Ok(rounds) => exclusive::main(rounds),
+            Err(error) => Err(format!("{rounds} rounds: {error}").into()),
+        },
+        ["depend", call] => depend::main(call, false),
+        ["depend", call, "broken"] => depend::main(call, true),
+        ["witness", at] => witness::main(at),
+        _ => {
+            eprintln!(
+                "usage: verbs-tests exclusive [ROUNDS] | depend CALL [broken] | witness ADDRESS:PORT"
+            );
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("verbs-tests {}: {error}", arguments.join(" "));
+            ExitCode::FAILURE
+        }
+    }
+}
