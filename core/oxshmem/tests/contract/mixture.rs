@@ -3,7 +3,8 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use oxshmem::{AtomicBits, AtomicInt, Atomics, Builder, Cmp, Hints, Result, SignalOp, Sym, World};
 use oxshmem_example_tiny_transport::Tiny;
@@ -66,9 +67,17 @@ const WORDS: usize = SET + PES;
 /// What is set is a multiple of this, which no sum of what is added reaches.
 const TAG: u64 = 1 << 20;
 
-/// Every PE changes the words at one PE by every operation. `swapped` is what all have put in less
-/// what they have taken out.
-fn hit<T: Number>(world: &World, x: Sym<T>, at: usize, swapped: &AtomicU64) -> Result<()> {
+/// What the PEs of one test tell each other.
+#[derive(Default)]
+struct Shared {
+    /// What all have put in less what they have taken out.
+    swapped: AtomicU64,
+    /// How many have set their words.
+    set: AtomicUsize,
+}
+
+/// Every PE changes the words at one PE by every operation.
+fn hit<T: Number>(world: &World, x: Sym<T>, at: usize, shared: &Shared) -> Result<()> {
     let me = world.my_pe();
     let word = |index: usize| x.at(index);
     let bit = T::of(1 << (5 * me));
@@ -96,7 +105,9 @@ fn hit<T: Number>(world: &World, x: Sym<T>, at: usize, swapped: &AtomicU64) -> R
 
         let put = (me as u64 + 1) * 1000 + round;
         let taken = world.swap(word(SWAP)?, T::of(put), at)?.value();
-        swapped.fetch_add(put.wrapping_sub(taken), Ordering::SeqCst);
+        shared
+            .swapped
+            .fetch_add(put.wrapping_sub(taken), Ordering::SeqCst);
 
         let mut known = world.fetch(word(COMPARE)?, at)?;
         loop {
@@ -107,17 +118,23 @@ fn hit<T: Number>(world: &World, x: Sym<T>, at: usize, swapped: &AtomicU64) -> R
             }
             known = old;
         }
-
-        for setter in 0..PES {
-            let word = word(SET + setter)?;
-            if setter != me {
-                world.add(word, T::of(1), at)?;
-                continue;
+    }
+    for setter in 0..PES {
+        let word = word(SET + setter)?;
+        if setter == me {
+            for round in 1..=ROUNDS {
+                world.set(word, T::of(round * TAG), at)?;
+                world.quiet()?;
+                let seen = world.fetch(word, at)?.value();
+                assert_eq!(seen / TAG, round, "what PE {me} has set is gone");
             }
-            world.set(word, T::of((round + 1) * TAG), at)?;
-            world.quiet()?;
-            let seen = world.fetch(word, at)?.value();
-            assert_eq!(seen / TAG, round + 1, "what PE {me} has set is gone");
+            shared.set.fetch_add(1, Ordering::SeqCst);
+        }
+        // The others add for as long as one sets.
+        let since = Instant::now();
+        while shared.set.load(Ordering::SeqCst) <= setter {
+            assert!(since.elapsed() < DEADLINE, "PE {setter} sets no more");
+            world.fetch_add(word, T::of(1), at)?;
         }
     }
     world.quiet()?;
@@ -131,7 +148,7 @@ fn hit<T: Number>(world: &World, x: Sym<T>, at: usize, swapped: &AtomicU64) -> R
         let mut end = vec![T::of(0); WORDS];
         world.read(&mut end, x)?;
         let all = ROUNDS * PES as u64;
-        let kept = T::of(swapped.load(Ordering::SeqCst));
+        let kept = T::of(shared.swapped.load(Ordering::SeqCst));
         let (sum, none) = (T::of(4 * all), T::of(0));
         let expected = [sum, T::of(all), none, none, none, kept, T::of(all)];
         assert_eq!(end[..SET], expected);
@@ -141,7 +158,7 @@ fn hit<T: Number>(world: &World, x: Sym<T>, at: usize, swapped: &AtomicU64) -> R
 }
 
 fn each_width_and_operation(atomics: Atomics, hints: Hints) {
-    let swapped: Vec<AtomicU64> = (0..2 * PES).map(|_| AtomicU64::new(0)).collect();
+    let shared: Vec<Shared> = (0..2 * PES).map(|_| Shared::default()).collect();
     on_each(two_hosts(atomics), |world| {
         for at in [0, 3] {
             let wide = world.alloc_with_hints::<u64>(WORDS, hints)?;
@@ -149,8 +166,8 @@ fn each_width_and_operation(atomics: Atomics, hints: Hints) {
             world.write(wide, &[0; WORDS])?;
             world.write(narrow, &[0; WORDS])?;
             world.barrier_all()?;
-            hit(world, wide, at, &swapped[at])?;
-            hit(world, narrow, at, &swapped[PES + at])?;
+            hit(world, wide, at, &shared[at])?;
+            hit(world, narrow, at, &shared[PES + at])?;
             world.free(narrow)?;
             world.free(wide)?;
         }
