@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "of tests")]
 
+mod inbox;
+
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
@@ -13,6 +15,8 @@ use oxshmem_transport::{
     Guarantees, Inbox, Job, Lane, Local, Memory, MemoryKind, Op, Pe, Peer, Posted, Reach, Region,
     RegionId, Remote, RemoteRegion, Result, SignalOp, SignalSupport, Status, Transport, WireUp,
 };
+
+use inbox::BrokenInbox;
 
 /// The right transport beneath.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +32,15 @@ pub enum Base {
 pub enum Fault {
     AcceptsLessThanAll,
     AddsInTwoSteps,
+    AnswersNobody,
+    AnswersTheNumberAlone,
     ClaimsAcrossLanes,
     ClaimsAtomics,
     ClaimsCuda,
     ClaimsDepth(u32),
     ClaimsInline,
     ClaimsMax,
+    ClaimsMessages,
     ClaimsNoDepth,
     ClaimsNoWiring,
     ClaimsSignal,
@@ -41,12 +48,14 @@ pub enum Fault {
     ComparesNothing,
     CompletesEarly,
     CountsAnotherPe,
+    CutsMessages,
     DropsLastByte,
     ForgetsCompletions,
     FullForAll,
     HidesAtomics,
     HidesMapping,
     HidesMax,
+    HidesMessages,
     HidesMisaligned,
     HidesOutOfRange,
     HidesSignal,
@@ -57,7 +66,9 @@ pub enum Fault {
     IgnoresShutdown,
     Panics,
     PromisesLittle,
+    RepeatsMessages,
     ReversesBatches,
+    ReversesMessages,
     SetsForAdds,
     SignalsFirst,
     TakesAfterRefusal,
@@ -125,12 +136,14 @@ fn declared(fault: Fault, mut right: Capabilities) -> Capabilities {
         Fault::ClaimsDepth(depth) => right.depth = Some(depth),
         Fault::ClaimsInline => right.put.inline = 8,
         Fault::ClaimsMax => right.put.max *= 2,
+        Fault::ClaimsMessages => right.message = 64,
         Fault::ClaimsNoDepth => right.depth = None,
         Fault::ClaimsNoWiring => right.wire_up = WireUp::None,
         Fault::ClaimsSignal => right.put_signal = SignalSupport::Native(AtomicLevel::Cpu),
         Fault::ClaimsUnregistered => right.put.unregistered *= 2,
         Fault::HidesAtomics => right.atomics = AtomicTable::uniform(AtomicLevel::None),
         Fault::HidesMax => right.get.max /= 2,
+        Fault::HidesMessages => right.message = 0,
         Fault::HidesSignal => right.put_signal = SignalSupport::None,
         Fault::HidesUnregistered => right.get.unregistered /= 2,
         Fault::PromisesLittle => right.passive_target = false,
@@ -200,7 +213,10 @@ impl Domain for BrokenDomain {
     }
 
     fn inbox(&self) -> Result<Box<dyn Inbox>> {
-        self.right.inbox()
+        Ok(Box::new(BrokenInbox {
+            right: self.right.inbox()?,
+            fault: self.fault,
+        }))
     }
 
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {

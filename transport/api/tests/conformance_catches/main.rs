@@ -214,6 +214,53 @@ const FAULTS: &[(Base, Fault, &[&str])] = &[
             "flush_places_what_came_before",
         ],
     ),
+    // Messages.
+    (
+        Base::Loopback,
+        Fault::ClaimsMessages,
+        &[
+            "messages_arrive_once_in_order_and_unhelped",
+            "the_inbox_is_one_and_its_sleep_ends",
+        ],
+    ),
+    (
+        Base::Tiny,
+        Fault::HidesMessages,
+        &["messages_are_refused_where_they_must_be"],
+    ),
+    (
+        Base::Tiny,
+        Fault::ReversesMessages,
+        &["messages_arrive_once_in_order_and_unhelped"],
+    ),
+    (
+        Base::Tiny,
+        Fault::RepeatsMessages,
+        &["messages_arrive_once_in_order_and_unhelped"],
+    ),
+    (
+        Base::Tiny,
+        Fault::CutsMessages,
+        &["messages_arrive_once_in_order_and_unhelped"],
+    ),
+    (
+        Base::Tiny,
+        Fault::AnswersNobody,
+        &[
+            "an_answers_value_comes_before_its_number",
+            "answers_wait_for_room_and_all_arrive",
+        ],
+    ),
+    (
+        Base::Tiny,
+        Fault::AnswersTheNumberAlone,
+        &["an_answers_value_comes_before_its_number"],
+    ),
+    (
+        Base::Tiny,
+        Fault::IgnoresShutdown,
+        &["the_inbox_is_one_and_its_sleep_ends"],
+    ),
     // What comes from peers, and ends.
     (
         Base::Loopback,
