@@ -227,3 +227,34 @@ fn m22_m28_signals_of_both_hosts_add_up_and_come_after_their_data() {
         });
     }
 }
+
+#[test]
+fn m17_an_atomic_of_either_domain_comes_before_what_follows_its_fence() {
+    for hints in [Hints::NONE, Hints::ATOMICS_REMOTE] {
+        on_each(two_hosts(Atomics::Auto), |world| {
+            let x = world.alloc_with_hints::<u64>(1, hints)?;
+            let flag = world.alloc_zeroed::<u64>(2)?;
+            world.write(x, &[0])?;
+            world.barrier_all()?;
+            for round in 1..=10 * ROUNDS {
+                match world.my_pe() {
+                    0 => {
+                        world.wait_until(flag.at(0)?, Cmp::Eq, round)?;
+                        assert_eq!(world.fetch(x, 0)?, round);
+                        world.p(flag.at(1)?, round, 2)?;
+                    }
+                    2 => {
+                        world.add(x, 1, 0)?;
+                        world.fence()?;
+                        world.p(flag.at(0)?, round, 0)?;
+                        world.wait_until(flag.at(1)?, Cmp::Eq, round)?;
+                    }
+                    _ => break,
+                }
+            }
+            world.barrier_all()?;
+            world.free(flag)?;
+            world.free(x)
+        });
+    }
+}
