@@ -166,7 +166,7 @@ impl Heap {
     pub(crate) fn register(&mut self, transports: &[Opened], own: &Arc<Mapping>) -> Result<()> {
         let high = self.allocator.high_water() as u64;
         for via in transports {
-            if !via.domain.capabilities().memory.contains(&HOST) {
+            if via.is_retired() || !via.domain.capabilities().memory.contains(&HOST) {
                 continue;
             }
             let have = via.heap().len() as u32;
@@ -197,6 +197,15 @@ impl Heap {
             }
         }
         Ok(())
+    }
+
+    /// Ends all registrations with transports that pin, for good.
+    pub(crate) fn let_go(&mut self, transports: &[Opened]) {
+        for via in transports.iter().filter(|via| via.pins()) {
+            via.retire();
+        }
+        self.pinned = 0;
+        self.uncommit();
     }
 
     /// Ends the registration of all pieces but the first, by transport.

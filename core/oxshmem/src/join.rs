@@ -64,6 +64,7 @@ pub(crate) struct Parts {
     pub visibility: Visibility,
     pub nic_atomics: NicAtomics,
     pub services: Vec<Service>,
+    pub lane_spin: u32,
     pub questions: Questions,
     /// How heaps are cut where some PE's transport pins what it registers.
     pub grows: Option<Extents>,
@@ -81,6 +82,9 @@ pub(crate) struct Parts {
 const UNKNOWN_MEMORY: u64 = 1 << 30;
 /// Iterations a wait spins where every PE has a CPU: some tens of microseconds.
 const SPIN: u32 = 20_000;
+/// Rounds of progress a wait makes before it yields, where every PE has a CPU and some are reached by
+/// lanes: some hundred microseconds.
+const LANE_SPIN: u32 = 2_000;
 
 pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<World> {
     let (bootstrap, linger) = match given.bootstrap {
@@ -228,7 +232,14 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     }
     let questions = Questions::default();
     hear_of_others(&bootstrap, &peers, &wire, &gpu_flushes, &questions)?;
-    let agreed = agree_on_routes(bootstrap.as_ref(), &routes)?;
+    let used = lanes.iter().filter_map(|&index| wire.transports.get(index));
+    let pinned = used.into_iter().any(Opened::pins);
+    let agreed = agree_on_routes(bootstrap.as_ref(), &routes, pinned)?;
+    // What no PE of the job uses need not pin memory: one host's PEs on a machine with a NIC.
+    let grows = grows.filter(|_| agreed.pinned);
+    if grows.is_none() {
+        heap.let_go(&wire.transports);
+    }
     let nic_atomics = domain_of_atomics(config.atomics, &agreed, &on_hosts)?;
     let statics = match nic_atomics {
         NicAtomics::Always => statics.into_iter().map(Sym::on_nic).collect(),
@@ -243,6 +254,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         // A lane moves only when it is driven, which the spinning phase does not do.
         None if here || !lanes.is_empty() => 0,
         None => SPIN,
+    };
+    let lane_spin = match config.spin {
+        _ if lanes.is_empty() => 0,
+        None if here => 0,
+        None => LANE_SPIN,
+        Some(spin) => spin,
     };
     let mut hosts: Vec<String> = cards.into_iter().map(|c| c.host).collect();
     // The names took the place of the cards, which were larger.
@@ -264,6 +281,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         visibility: agreed.visibility,
         nic_atomics,
         services,
+        lane_spin,
         questions,
         grows,
         published,

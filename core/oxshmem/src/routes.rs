@@ -31,6 +31,8 @@ pub struct Route {
     pub device_choice: Option<String>,
     /// Whether the PE's memory is loaded and stored directly.
     pub mapped: bool,
+    /// Whether it takes active messages, which the PE's CPU serves: atomics only.
+    pub messages: bool,
     /// What every transport that was considered said, best first, the chosen one last.
     pub considered: Vec<Considered>,
 }
@@ -132,6 +134,7 @@ impl Routes {
             device: named.map(|n| n.device.to_string()),
             device_choice: named.and_then(|n| Some(n.choice.as_ref()?.to_string())),
             mapped: way.is_mapped(),
+            messages: matches!(way, Way::Message(_)),
             considered: self.reasons.list(why),
         }
     }

@@ -101,7 +101,11 @@ impl World {
                 continue;
             }
             round = round.saturating_add(1);
-            if round <= YIELDS {
+            // What lanes bring comes by progress alone: while no other PE wants this CPU, at once.
+            if round <= self.inner.lane_spin {
+                continue;
+            }
+            if round - self.inner.lane_spin <= YIELDS {
                 std::thread::yield_now();
                 continue;
             }

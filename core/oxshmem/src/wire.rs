@@ -23,6 +23,7 @@ pub(crate) use self::lanes::Opened;
 pub(crate) use self::transfer::Signal;
 use crate::messages::Question;
 use crate::order::{Class, Classes, Inserted};
+use crate::register::Known;
 use crate::routes::{Way, Ways};
 use crate::simulated::Place;
 use crate::wait::{Needs, Reason};
@@ -46,6 +47,8 @@ pub(crate) struct Wire {
     gpus_due: RefCell<BTreeSet<(usize, usize)>>,
     /// Active messages under way.
     pub active: Active,
+    /// Private buffers that the program has registered.
+    pub known: RefCell<Vec<Known>>,
     me: usize,
 }
 
@@ -56,6 +59,9 @@ impl fmt::Debug for Wire {
             .finish()
     }
 }
+
+/// Up to this many bytes nonblocking transfers are posted together.
+const TOGETHER: usize = 4096;
 
 /// How far a posted operation must have come before the call returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,6 +130,7 @@ impl Wire {
             me,
             gpus_due: RefCell::default(),
             active: Active::new(),
+            known: RefCell::default(),
             transports,
             ways,
             busy: Cell::new(false),
@@ -354,15 +361,7 @@ impl World {
         });
         // What was not accepted touches nothing; callers post one operation at a time.
         posted.and_then(|inner| inner)?;
-        match leaves {
-            Leaves::Nothing => {}
-            Leaves::Update(update) => via.note(context, pe, update, update),
-            Leaves::Nonblocking(update) => {
-                // Only the ordered model's fence orders what is nonblocking (M18).
-                let ordered = if self.ordered { update } else { Classes::NONE };
-                via.note(context, pe, update, ordered);
-            }
-        }
+        self.leave(via, pe, leaves);
         match until {
             Until::Posted => Ok(()),
             Until::Completed => {
@@ -404,6 +403,68 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Posts what was put off, before something is waited for.
+    fn post_waiting(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
+        let context = self.inner.wire.context();
+        let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
+        let full = Reason {
+            call,
+            needs: Needs::Pe(pe),
+            tell: &tell,
+        };
+        let posted = self.wait(&full, None, || match via.post_waiting(context) {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err((pe, oxshmem_transport::Error::PeerLost { .. })) => {
+                Some(Err(Error::PeerLost { call, pe }))
+            }
+            Err((_, error)) => Some(Err(error.into())),
+        });
+        posted.and_then(|posted| posted)
+    }
+
+    /// Posts an operation that a later quiet completes: together with others, if it is small.
+    ///
+    /// # Safety
+    ///
+    /// As [`oxshmem_transport::Lane::post`].
+    unsafe fn post_nbi(
+        &self,
+        call: &'static str,
+        via: &Opened,
+        pe: usize,
+        op: Op,
+        (len, update): (usize, Classes),
+    ) -> Result<()> {
+        let context = self.inner.wire.context();
+        let leaves = Leaves::Nonblocking(update);
+        if len <= TOGETHER && !via.needs_connection(context, pe) {
+            self.before_posting(call, via, pe)?;
+            // SAFETY: the caller's promise.
+            if unsafe { via.put_off(context, pe, op) } {
+                self.inner.wire.busy.set(true);
+                self.leave(via, pe, leaves);
+                return Ok(());
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.post(call, via, pe, op, Until::Posted, leaves) }
+    }
+
+    /// Notes what an operation leaves for a later fence or quiet.
+    fn leave(&self, via: &Opened, pe: usize, leaves: Leaves) {
+        let context = self.inner.wire.context();
+        match leaves {
+            Leaves::Nothing => {}
+            Leaves::Update(update) => via.note(context, pe, update, update),
+            Leaves::Nonblocking(update) => {
+                // Only the ordered model's fence orders what is nonblocking (M18).
+                let ordered = if self.ordered { update } else { Classes::NONE };
+                via.note(context, pe, update, ordered);
+            }
+        }
     }
 
     /// After a failure other than the peer's loss (where the domain has given the operations up),
@@ -456,6 +517,7 @@ impl World {
     /// Waits until all that was posted to `pe` in this context is placed (M27).
     fn flush(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
         let context = self.inner.wire.context();
+        self.post_waiting(call, via, pe)?;
         let Some(target) = via.outstanding(context, Pe(pe as u32)) else {
             return Ok(());
         };
@@ -562,6 +624,7 @@ impl World {
     /// that nothing touches local memory afterwards.
     fn leave_unflushed(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
         let context = self.inner.wire.context();
+        self.post_waiting(call, via, pe)?;
         if let Some(target) = via.outstanding(context, Pe(pe as u32)) {
             let target = target.map_err(|why| via.failed(call, why))?;
             self.await_completions(call, via, pe, target)?;

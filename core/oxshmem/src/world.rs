@@ -63,6 +63,8 @@ pub(crate) struct Inner {
     /// Ended before what they serve.
     pub _services: Vec<Service>,
     pub wire: Wire,
+    /// Rounds of progress that a wait makes before it yields.
+    pub lane_spin: u32,
     /// What other PEs were asked.
     pub questions: Questions,
     /// How heaps are cut where some PE's transport pins what it registers.
@@ -270,6 +272,7 @@ impl World {
                 sticky: Cell::new(false),
                 _services: parts.services,
                 wire: parts.wire,
+                lane_spin: parts.lane_spin,
                 questions: parts.questions,
                 grows: parts.grows,
                 published: Cell::new(parts.published),

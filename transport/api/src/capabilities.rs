@@ -90,6 +90,9 @@ pub struct Capabilities {
     pub wire_up: WireUp,
     /// Whether registering memory pins it: then only what is in use should be registered.
     pub pins: bool,
+    /// How many small operations towards one PE are worth posting at once; 1 if each for itself is as
+    /// good.
+    pub batch: u32,
     /// The longest [message](crate::Op::Message), in bytes; 0 if there are none.
     pub message: u32,
     /// Whether operations complete though the target makes no call (one-sided in fact).

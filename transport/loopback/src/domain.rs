@@ -34,6 +34,7 @@ static CAPABILITIES: Capabilities = Capabilities {
     depth: None,
     wire_up: WireUp::None,
     pins: false,
+    batch: 1,
     message: 0,
     passive_target: true,
 };

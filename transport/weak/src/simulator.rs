@@ -103,6 +103,7 @@ impl Simulator {
             depth: Some(DEPTH),
             wire_up: WireUp::None,
             pins: false,
+            batch: 1,
             message: 0,
             passive_target: true,
         };

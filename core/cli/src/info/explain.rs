@@ -27,6 +27,7 @@ struct Way {
     device: Option<String>,
     device_choice: Option<String>,
     mapped: bool,
+    messages: bool,
     considered: Vec<(String, String)>,
 }
 
@@ -120,6 +121,7 @@ fn ways(explanation: &Explanation) -> Vec<Way> {
             device: route.device.clone(),
             device_choice: route.device_choice.clone(),
             mapped: route.mapped,
+            messages: route.messages,
             considered: considered
                 .map(|c| (c.transport.clone(), c.answer.clone()))
                 .collect(),
@@ -136,6 +138,9 @@ impl fmt::Display for Group {
             match (&way.transport, way.mapped) {
                 (None, _) => writeln!(f, "by no transport")?,
                 (Some(name), true) => writeln!(f, "{name}, loaded and stored directly")?,
+                (Some(name), false) if way.messages => {
+                    writeln!(f, "{name}, by active messages to its CPU")?;
+                }
                 (Some(name), false) => writeln!(f, "{name}, by operations on a lane")?,
             }
             for (transport, answer) in &way.considered {
@@ -161,6 +166,7 @@ mod tests {
             device: Some("mlx5_2:1".into()),
             device_choice: Some("the nearest of 8 to gpu2".into()),
             mapped: false,
+            messages: false,
             considered: vec![("loopback".into(), "another host".into())],
         }]
     }

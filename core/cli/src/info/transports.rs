@@ -95,6 +95,7 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
         wire_up,
         passive_target,
         pins,
+        batch,
         message,
     } = promised;
     let mut table = vec![
@@ -147,6 +148,13 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
                 false => "costs nothing: the heap goes whole",
             }
             .into(),
+        ),
+        row(
+            "posted together",
+            match batch {
+                0 | 1 => "each operation for itself".into(),
+                most => format!("up to {most} small operations"),
+            },
         ),
         row(
             "messages",

@@ -449,15 +449,22 @@ pub(super) struct Agreed {
     pub no_nics: String,
     /// Whether some PE sends active messages to another.
     pub messages: bool,
+    /// Whether some PE's operations go by a transport that pins what it registers.
+    pub pinned: bool,
 }
 
 /// What a PE tells of its routes: whether all are mapped, the first PE that it does not reach and
-/// why, the first whose NIC it does not reach, whether it sends active messages.
-type Told = (bool, Option<(usize, String)>, Option<usize>, bool);
+/// why, the first whose NIC it does not reach, whether it sends active messages, and whether anything
+/// goes by a transport that pins.
+type Told = (bool, Option<(usize, String)>, Option<usize>, bool, bool);
 
 /// Every PE must reach every PE's host memory. Global visibility where every PE maps every PE (M24
 /// to M26), whatever checked mode does with that.
-pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &Routes) -> Result<Agreed> {
+pub(super) fn agree_on_routes(
+    bootstrap: &dyn Bootstrap,
+    routes: &Routes,
+    pinned: bool,
+) -> Result<Agreed> {
     let no_nic = routes.ways.iter().position(|ways| ways.nic == Way::None);
     let messages = |ways: &Ways| matches!(ways.host_atomics, Way::Message(_));
     let mine: Told = (
@@ -465,6 +472,7 @@ pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &Routes) -> Res
         routes.first_unreachable(),
         no_nic,
         routes.ways.iter().any(messages),
+        pinned,
     );
     let all: Vec<Told> = exchange(bootstrap, &mine)?;
     let mut agreed = Agreed {
@@ -472,8 +480,9 @@ pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &Routes) -> Res
         nics: true,
         no_nics: String::new(),
         messages: false,
+        pinned: false,
     };
-    for (from, (mapped, unreachable, no_nic, messages)) in all.into_iter().enumerate() {
+    for (from, (mapped, unreachable, no_nic, messages, pinned)) in all.into_iter().enumerate() {
         if let Some((pe, why)) = unreachable {
             return Err(Error::Unreachable {
                 call: "init",
@@ -492,6 +501,7 @@ pub(super) fn agree_on_routes(bootstrap: &dyn Bootstrap, routes: &Routes) -> Res
             agreed.nics = false;
         }
         agreed.messages |= messages;
+        agreed.pinned |= pinned;
     }
     Ok(agreed)
 }

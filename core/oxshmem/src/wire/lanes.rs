@@ -1,7 +1,7 @@
 //! One opened transport: what is registered with it, its lanes, one a context, and what is
 //! outstanding on each.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub(crate) struct Opened {
     heap: RefCell<Vec<Box<dyn Region>>>,
     /// This PE's GPU heap, registered.
     pub gpu: Option<Box<dyn Region>>,
+    /// Nothing will ever go by it.
+    retired: Cell<bool>,
     /// Whose heap is imported here, and grows.
     pub imported: RefCell<Vec<Peer>>,
 }
@@ -46,6 +48,47 @@ struct LaneState {
     vacant: bool,
     /// Why there is no lane any more.
     failure: String,
+    /// Operations that are to be posted together.
+    waiting: Waiting,
+}
+
+/// Operations towards one PE that a lane has yet to be given: before any other, and before anything
+/// is waited for.
+#[derive(Default)]
+struct Waiting {
+    pe: usize,
+    ops: Vec<Op>,
+    /// Why some were refused, if they were.
+    refused: Option<oxshmem_transport::Error>,
+}
+
+// SAFETY: the operations' near sides are the poster's, who promised their validity until they have
+// completed, wherever the lane, and what waits for it, is moved to.
+unsafe impl Send for Waiting {}
+
+impl LaneState {
+    /// Posts what waits, as far as there is room. Gives whether nothing waits any more.
+    fn post_waiting(&mut self) -> bool {
+        let Waiting { pe, ops, refused } = &mut self.waiting;
+        if ops.is_empty() {
+            return true;
+        }
+        let Some(lane) = &mut self.lane else {
+            ops.clear();
+            return true;
+        };
+        // SAFETY: whoever put them off promised what `Lane::post` needs.
+        let posted = unsafe { lane.post(Pe(*pe as u32), ops) };
+        match posted.status {
+            Status::All => ops.clear(),
+            Status::Full => drop(ops.drain(..posted.accepted.min(ops.len()))),
+            Status::Refused(error) => {
+                ops.clear();
+                refused.get_or_insert(error);
+            }
+        }
+        ops.is_empty()
+    }
 }
 
 /// What one context has outstanding on its lane.
@@ -83,6 +126,16 @@ impl fmt::Debug for Opened {
 impl Lanes {
     fn index(&self, context: usize) -> usize {
         self.contexts.get(context).map_or(0, |c| c.lane)
+    }
+
+    /// The lane of a context, and whether all that waited for it has been posted.
+    fn ready(&mut self, context: usize) -> Result<(&mut dyn Lane, bool), String> {
+        let index = self.index(context);
+        let posted = self
+            .lanes
+            .get_mut(index)
+            .is_none_or(LaneState::post_waiting);
+        Ok((self.lane(context)?, posted))
     }
 
     fn lane(&mut self, context: usize) -> Result<&mut dyn Lane, String> {
@@ -150,6 +203,7 @@ impl Opened {
             extents: Extents::whole(0),
             heap: RefCell::default(),
             gpu: None,
+            retired: Cell::new(false),
             imported: RefCell::default(),
         }
     }
@@ -157,6 +211,16 @@ impl Opened {
     /// Whether it registers the heap piece by piece.
     pub(crate) fn pins(&self) -> bool {
         self.domain.capabilities().pins
+    }
+
+    /// Nothing will go by it: its registrations end.
+    pub(crate) fn retire(&self) {
+        self.retired.set(true);
+        self.heap.borrow_mut().clear();
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.get()
     }
 
     /// A PE's heap is imported, and so will be what it grows by.
@@ -220,6 +284,7 @@ impl Opened {
                     connected: Vec::new(),
                     vacant: false,
                     failure: String::new(),
+                    waiting: Waiting::default(),
                 };
                 lanes.lanes.push(state);
                 lanes.lanes.len() - 1
@@ -320,10 +385,64 @@ impl Opened {
         op: Op,
     ) -> Result<(Status, u64), String> {
         let mut lanes = self.lanes.borrow_mut();
-        let lane = lanes.lane(context)?;
+        let (lane, ready) = lanes.ready(context)?;
+        if !ready {
+            return Ok((Status::Full, 0));
+        }
         // SAFETY: the caller's promise.
         let posted = unsafe { lane.post(to, &[op]) };
         Ok((posted.status, lane.counters(to).posted))
+    }
+
+    /// Takes an operation to post together with others, if the transport gains by that and there is
+    /// room.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lane::post`], from now on.
+    pub(super) unsafe fn put_off(&self, context: usize, pe: usize, op: Op) -> bool {
+        let most = self.domain.capabilities().batch as usize;
+        if most < 2 {
+            return false;
+        }
+        let mut lanes = self.lanes.borrow_mut();
+        let index = lanes.index(context);
+        let Some(state) = lanes.lanes.get_mut(index) else {
+            return false;
+        };
+        if state.lane.is_none() || state.waiting.refused.is_some() {
+            return false;
+        }
+        let other = state.waiting.pe != pe;
+        if (other || state.waiting.ops.len() >= most) && !state.post_waiting() {
+            return false;
+        }
+        let waiting = &mut state.waiting;
+        waiting.ops.reserve(most);
+        waiting.pe = pe;
+        waiting.ops.push(op);
+        if waiting.ops.len() == most {
+            state.post_waiting();
+        }
+        true
+    }
+
+    /// Posts what was put off in a context. Gives whether all of it is posted; the first refusal is
+    /// told once.
+    pub(super) fn post_waiting(
+        &self,
+        context: usize,
+    ) -> Result<bool, (usize, oxshmem_transport::Error)> {
+        let mut lanes = self.lanes.borrow_mut();
+        let index = lanes.index(context);
+        let Some(state) = lanes.lanes.get_mut(index) else {
+            return Ok(true);
+        };
+        let posted = state.post_waiting();
+        match state.waiting.refused.take() {
+            Some(error) => Err((state.waiting.pe, error)),
+            None => Ok(posted),
+        }
     }
 
     pub(super) fn counters(&self, context: usize, to: Pe) -> Result<Counters, String> {
@@ -333,6 +452,7 @@ impl Opened {
     /// Drives every lane a step.
     pub(super) fn progress(&self) {
         for state in &mut self.lanes.borrow_mut().lanes {
+            state.post_waiting();
             let progressed = match &mut state.lane {
                 Some(lane) => lane.progress(),
                 None => Ok(()),
@@ -361,6 +481,7 @@ impl Opened {
         if let Some(state) = lanes.lanes.get_mut(index)
             && state.lane.take().is_some()
         {
+            state.waiting = Waiting::default();
             state.failure = why.to_string();
         }
     }

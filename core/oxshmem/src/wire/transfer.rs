@@ -4,8 +4,8 @@ use std::cell::RefMut;
 use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{
-    AtomicLevel, AtomicOp, Capabilities, Limits, Local, LocalKey, Op, SignalOp, SignalSupport,
-    Width,
+    AtomicLevel, AtomicOp, Capabilities, Limits, Local, LocalKey, LocalRegion, Op, SignalOp,
+    SignalSupport, Width,
 };
 
 use super::{Far, Leaves, Opened, Path, Until};
@@ -21,6 +21,9 @@ pub(crate) struct Signal {
     pub op: SignalOp,
     pub value: u64,
 }
+
+/// From this size on a private buffer is registered for the call rather than copied, in bytes.
+const REGISTER: usize = 256 << 10;
 
 /// A transport that takes as much as this unregistered gets it, in pieces.
 const PIECE: usize = 4096;
@@ -61,11 +64,12 @@ impl World {
         len: usize,
     ) -> Result<()> {
         let limits = via.domain.capabilities().put;
+        let whole = self.for_call(via, source.cast_mut(), len, false, limits);
         let mut done = 0;
         while done < len {
             let at = source.wrapping_add(done).cast_mut();
             let (to, rest) = far.locate(via, done);
-            let piece = self.near(via, at, rest.min(len - done), limits);
+            let piece = self.near(via, at, rest.min(len - done), limits, whole.as_deref());
             if let Some((bounce, _)) = &piece.bounce {
                 // SAFETY: `piece.local.len` bytes from `at` lie in the caller's source, and are
                 // not symmetric: those have a key of their own.
@@ -109,11 +113,12 @@ impl World {
         if !via.guarantees(far.kind).put_get && self.inserts(Inserted::ReadLane) {
             self.flush(call, via, far.pe)?;
         }
+        let whole = self.for_call(via, destination, len, true, limits);
         let mut done = 0;
         while done < len {
             let at = destination.wrapping_add(done);
             let (from, rest) = far.locate(via, done);
-            let piece = self.near(via, at, rest.min(len - done), limits);
+            let piece = self.near(via, at, rest.min(len - done), limits, whole.as_deref());
             let op = Op::Get {
                 into: piece.local,
                 from,
@@ -137,7 +142,14 @@ impl World {
 
     /// The near side of the next piece of a transfer: the memory itself where the transport takes
     /// it, else the bounce buffer.
-    fn near(&self, via: &Opened, memory: *mut u8, len: usize, limits: Limits) -> Piece<'_> {
+    fn near(
+        &self,
+        via: &Opened,
+        memory: *mut u8,
+        len: usize,
+        limits: Limits,
+        whole: Option<&dyn LocalRegion>,
+    ) -> Piece<'_> {
         let max = usize::try_from(limits.max).unwrap_or(usize::MAX).max(1);
         let as_it_is = |len, key| Piece {
             local: Local {
@@ -147,6 +159,9 @@ impl World {
             },
             bounce: None,
         };
+        if let Some(whole) = whole {
+            return as_it_is(len.min(max), Some(whole.key()));
+        }
         if let Some((key, rest)) = self.key_of(via, memory, len) {
             return as_it_is(len.min(max).min(rest), Some(key));
         }
@@ -184,9 +199,37 @@ impl World {
         if let Some(offset) = inside(self.own_base().addr().get(), self.heap_limit()) {
             return via.local_key(offset);
         }
-        let gpu = self.inner.gpu.as_ref()?;
-        inside(gpu.base().addr().get(), gpu.len())?;
-        via.gpu.as_ref().map(|h| (h.local_key(), usize::MAX))
+        if let Some(gpu) = &self.inner.gpu
+            && inside(gpu.base().addr().get(), gpu.len()).is_some()
+        {
+            return via.gpu.as_ref().map(|h| (h.local_key(), usize::MAX));
+        }
+        let wire = &self.inner.wire;
+        let known = wire.known.borrow();
+        let index = wire.transports.iter().position(|t| std::ptr::eq(t, via));
+        let mut keys = known.iter().filter_map(|k| k.key(index?, memory, len));
+        keys.next().map(|key| (key, usize::MAX))
+    }
+
+    /// Registers a private buffer for one call, if that costs less than copying it. Where it cannot
+    /// be, for want of memory that may be locked, it is copied.
+    fn for_call(
+        &self,
+        via: &Opened,
+        memory: *mut u8,
+        len: usize,
+        written: bool,
+        limits: Limits,
+    ) -> Option<Box<dyn LocalRegion>> {
+        if len < REGISTER || len as u64 <= limits.unregistered || !via.pins() {
+            return None;
+        }
+        if self.key_of(via, memory, len).is_some() {
+            return None;
+        }
+        // SAFETY: the caller's buffer, which stays mapped during the call; the registration ends
+        // before it.
+        unsafe { via.domain.register_local(memory, len, written) }.ok()
     }
 
     /// Put-with-signal (M22): native, or put, flush and atomic.
@@ -307,12 +350,9 @@ impl World {
         };
         let (to, _) = far.locate(via, 0);
         self.inner.wire.gpu_due(via, far);
-        let leaves = Leaves::Nonblocking(Classes::of(Class::Put, far.kind));
+        let update = Classes::of(Class::Put, far.kind);
         // SAFETY: the caller's promise.
-        unsafe {
-            let op = Op::Put { from, to };
-            self.post(call, via, far.pe, op, Until::Posted, leaves)
-        }
+        unsafe { self.post_nbi(call, via, far.pe, Op::Put { from, to }, (len, update)) }
     }
 
     /// A get that the next quiet completes.
@@ -335,12 +375,9 @@ impl World {
             return unsafe { self.wire_get(call, via, far, destination, len) };
         };
         let (from, _) = far.locate(via, 0);
-        let leaves = Leaves::Nonblocking(Classes::NONE);
+        let update = Classes::NONE;
         // SAFETY: the caller's promise.
-        unsafe {
-            let op = Op::Get { into, from };
-            self.post(call, via, far.pe, op, Until::Posted, leaves)
-        }
+        unsafe { self.post_nbi(call, via, far.pe, Op::Get { into, from }, (len, update)) }
     }
 
     /// The near side of a transfer that goes as one operation without the bounce buffer, if it can.

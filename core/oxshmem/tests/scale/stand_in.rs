@@ -87,6 +87,7 @@ unsafe impl Transport for StandIn {
                 },
                 passive_target: true,
                 pins: false,
+                batch: 1,
                 message: 0,
             },
             registered: Mutex::default(),

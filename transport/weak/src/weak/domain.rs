@@ -96,6 +96,7 @@ impl WeakDomain {
             depth: settings.depth,
             wire_up: of.wire_up,
             pins: of.pins,
+            batch: 1,
             // The pool knows no messages.
             message: 0,
             passive_target: of.passive_target,

@@ -1,0 +1,121 @@
+//! Private buffers that NICs are told of once, for many transfers.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use bytemuck::Pod;
+use oxshmem_transport::{LocalKey, LocalRegion};
+
+use crate::wire::Opened;
+use crate::{Result, World};
+
+/// A private buffer, registered with every transport that goes by lanes: transfers from and to it
+/// need no copy and no registration of their own. Made by [`World::register`]; ends when dropped.
+///
+/// It is not symmetric (M1): it can be no PE's target. Use it through its slice:
+///
+/// ```
+/// # oxshmem::testing::spmd(2, |world| {
+/// # let x = world.alloc::<u64>(512)?;
+/// let mut buffer = vec![1_u64; 512];
+/// let mut buffer = world.register(&mut buffer)?;
+/// world.put(x, &buffer, 1)?;
+/// world.quiet()?;
+/// world.get(&mut buffer, x, 1)?;
+/// # Ok(()) })?;
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+pub struct Registered<'w, 'b, T> {
+    world: &'w World,
+    buffer: &'b mut [T],
+}
+
+/// The bytes of a buffer, as the transports know them.
+pub(crate) struct Known {
+    start: usize,
+    len: usize,
+    /// By the index of the transport; none where it needs no key.
+    keys: Vec<Option<Box<dyn LocalRegion>>>,
+}
+
+impl Known {
+    /// The key of one transport, if all the bytes lie in the buffer.
+    pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<LocalKey> {
+        let at = memory.addr().checked_sub(self.start)?;
+        let inside = at.checked_add(len)? <= self.len;
+        let region = self.keys.get(transport)?.as_ref()?;
+        inside.then(|| region.key())
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").field("len", &self.len).finish()
+    }
+}
+
+impl World {
+    /// Registers a private buffer for many transfers. Without it, transports that need registered
+    /// memory copy up to some 100 KiB and register more than that for each call.
+    ///
+    /// # Errors
+    ///
+    /// What a transport says, such as that so much memory may not be locked.
+    pub fn register<'w, 'b, T: Pod>(
+        &'w self,
+        buffer: &'b mut [T],
+    ) -> Result<Registered<'w, 'b, T>> {
+        let (start, len) = (buffer.as_mut_ptr(), size_of_val(buffer));
+        let needs = |via: &&Opened| via.pins() && !via.is_retired();
+        let mut keys = Vec::new();
+        for via in &self.inner.wire.transports {
+            keys.push(match Some(via).filter(needs) {
+                // SAFETY: the guard, which ends the registration, borrows the buffer.
+                Some(via) if len > 0 => {
+                    Some(unsafe { via.domain.register_local(start.cast(), len, true)? })
+                }
+                _ => None,
+            });
+        }
+        self.inner.wire.known.borrow_mut().push(Known {
+            start: start.addr(),
+            len,
+            keys,
+        });
+        Ok(Registered {
+            world: self,
+            buffer,
+        })
+    }
+}
+
+impl<T> Deref for Registered<'_, '_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.buffer
+    }
+}
+
+impl<T> DerefMut for Registered<'_, '_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.buffer
+    }
+}
+
+impl<T> fmt::Debug for Registered<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registered")
+            .field("len", &self.buffer.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> Drop for Registered<'_, '_, T> {
+    fn drop(&mut self) {
+        let (start, len) = (self.buffer.as_ptr().addr(), size_of_val(self.buffer));
+        let mut known = self.world.inner.wire.known.borrow_mut();
+        if let Some(at) = known.iter().position(|k| (k.start, k.len) == (start, len)) {
+            known.swap_remove(at);
+        }
+    }
+}
