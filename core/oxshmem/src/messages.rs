@@ -98,11 +98,14 @@ struct Asked {
     changed: Condvar,
 }
 
+/// What came back, or why nothing did.
+type Answered = Result<Vec<u8>, String>;
+
 #[derive(Default)]
 struct Open {
     last: u64,
     /// Whom each question went to, and what came back.
-    questions: HashMap<u64, (usize, Option<Result<Vec<u8>, String>>)>,
+    questions: HashMap<u64, (usize, Option<Answered>)>,
 }
 
 impl fmt::Debug for Questions {

@@ -70,8 +70,8 @@ impl World {
         let mut keys = Vec::new();
         for via in &self.inner.wire.transports {
             keys.push(match Some(via).filter(needs) {
-                // SAFETY: the guard, which ends the registration, borrows the buffer.
                 Some(via) if len > 0 => {
+                    // SAFETY: the guard, which ends the registration, borrows the buffer.
                     Some(unsafe { via.domain.register_local(start.cast(), len, true)? })
                 }
                 _ => None,

@@ -23,20 +23,21 @@ pub fn built_in() -> Vec<Arc<dyn Transport>> {
 
 /// The environment variables that transports of this build read themselves.
 pub(crate) fn variables() -> Vec<Variable> {
-    vec![
-        #[cfg(feature = "verbs")]
-        oxshmem_verbs::VARIABLES.iter().map(|variable| Variable {
+    #[cfg(not(feature = "verbs"))]
+    let all = Vec::new();
+    #[cfg(feature = "verbs")]
+    let all = oxshmem_verbs::VARIABLES
+        .iter()
+        .map(|variable| Variable {
             name: variable.name,
             default: variable.default,
             meaning: match variable.unit {
                 "" => variable.help.into(),
                 unit => format!("{} ({unit})", variable.help).into(),
             },
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+        })
+        .collect();
+    all
 }
 
 /// What can be put around a transport, by name; taken only where it is asked for.

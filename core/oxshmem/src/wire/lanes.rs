@@ -328,7 +328,7 @@ impl Opened {
         }
         let lanes = self.lanes.borrow();
         let lane = lanes.lanes.get(lanes.index(context));
-        !lane.is_some_and(|lane| lane.connected.get(pe) == Some(&true))
+        lane.is_none_or(|lane| lane.connected.get(pe) != Some(&true))
     }
 
     /// This side's endpoint of a context's lane towards `pe`.
