@@ -8,6 +8,9 @@ mod op;
 mod report;
 mod sizes;
 mod table;
+mod transport;
+#[cfg(feature = "verbs")]
+mod versus;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,7 +53,14 @@ pub struct Args {
     /// 1024. [default: 8..8M, or 8..128K with --quick]
     #[arg(long, value_name = "A..B")]
     sizes: Option<Sizes>,
-    /// What to measure. [default: all]
+    /// Measure over this transport alone, such as loopback or verbs. PEs of one host take it, too:
+    /// verbs then goes through the host's own NIC.
+    #[arg(long, value_name = "NAME")]
+    transport: Option<String>,
+    /// Rounds of a comparison with perftest: `--transport verbs` without OPS.
+    #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// What to measure. [default: all; with --transport verbs what perftest measures, too, beside it]
     #[arg(value_enum, value_name = "OPS")]
     ops: Vec<Op>,
     /// The process that started the PEs for this, on whose terminal the progress bar is drawn.
@@ -70,27 +80,36 @@ What is measured:
   put-signal  put_signal, and signal_wait_until at the other end: half of a round trip
   barrier     barrier_all of all PEs
 
+With --transport verbs and no OPS, oxshmem and perftest (ib_write_lat and its like, which must be
+installed) are measured by turns, between the same two hosts and devices: the latency of put, get
+and fetch-add, the bandwidth and rate of puts, and what an operation costs in system calls (by
+strace), work requests, doorbells and completions. The exit status tells whether it was measured,
+not how it came out.
+
 Examples:
   oxshmem perf                            everything, 2 PEs on a core each
   oxshmem perf --quick put get            two operations, soon done
   oxshmem perf --pes 8 barrier            a barrier of 8 PEs
   oxshmem perf --sizes 1K..64M put
   oxshmem perf --json result.json
+  oxshmem perf --transport verbs          against perftest, through this host's NIC
+  oxshmem run --hosts a:1,b:1 oxshmem perf --transport verbs  between two hosts
   oxshmem run -n 2 --bind numa oxshmem perf  in a job started otherwise";
 
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
+    let transports = transport::Given::named(args.transport.as_deref())?;
     if !oxshmem_bootstrap::describes_job(&|name| std::env::var(name).ok()) {
         // What cannot be measured or written is better refused once, here.
         plan(args, args.pes as usize)?;
         leader::check_writable(args)?;
         return launch::launch(args.pes, args.bind);
     }
-    let world = World::init()?;
-    match as_pe(args, &world) {
-        Ok(leader) => {
+    let world = transports.join()?;
+    match as_pe(args, &world, &transports) {
+        Ok(finish) => {
             world.finalize()?;
-            if let Some(leader) = leader {
-                leader.finish(args)?;
+            if let Some(finish) = finish {
+                finish(args)?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -103,7 +122,51 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn as_pe(args: &Args, world: &World) -> anyhow::Result<Option<Leader>> {
+/// What is left for PE 0 to do when the job has ended well.
+type Finish = Box<dyn FnOnce(&Args) -> anyhow::Result<()>>;
+
+fn as_pe(args: &Args, world: &World, given: &transport::Given) -> anyhow::Result<Option<Finish>> {
+    #[cfg(feature = "verbs")]
+    if let Some(verbs) = given.verbs()
+        && args.ops.is_empty()
+    {
+        return against_perftest(args, world, verbs);
+    }
+    let _ = given;
+    let leader = rows(args, world)?;
+    Ok(leader.map(|leader| Box::new(|args: &Args| leader.finish(args)) as Finish))
+}
+
+#[cfg(feature = "verbs")]
+fn against_perftest(
+    args: &Args,
+    world: &World,
+    verbs: &std::sync::Arc<oxshmem_verbs::Verbs>,
+) -> anyhow::Result<Option<Finish>> {
+    let cpus = gather(world, &allowed_cpus())?;
+    let bind = args.launcher.and(Some(args.bind));
+    let parameters = || table::Parameters::of(world, bind, None, cpus);
+    let rounds = usize::from(args.rounds);
+    let mut out = match world.my_pe() {
+        0 => Some(leader::Out::new(args, rounds)?),
+        _ => None,
+    };
+    let mut shown = |told: versus::Told<'_>| match (told, &mut out) {
+        (versus::Told::Line(text), Some(out)) => out.line(text),
+        (versus::Told::Round(done), Some(out)) => {
+            out.progress(done, "rounds".into());
+            Ok(())
+        }
+        (_, None) => Ok(()),
+    };
+    let results = versus::compare(world, verbs, rounds, parameters, &mut shown)?;
+    let finish = |(out, results): (leader::Out, versus::Results)| {
+        Box::new(move |args: &Args| out.finish(args, &results)) as Finish
+    };
+    Ok(out.zip(results).map(finish))
+}
+
+fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Leader>> {
     let plan = plan(args, world.n_pes())?;
     let most = plan.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0);
     let effort = if args.quick {
@@ -112,8 +175,8 @@ fn as_pe(args: &Args, world: &World) -> anyhow::Result<Option<Leader>> {
         Effort::THOROUGH
     };
     let cpus = gather(world, &allowed_cpus())?;
-    let parameters =
-        || table::Parameters::of(world, args.launcher.and(Some(args.bind)), effort, cpus);
+    let bind = args.launcher.and(Some(args.bind));
+    let parameters = || table::Parameters::of(world, bind, Some(effort), cpus);
     let leader = match world.my_pe() {
         0 => Some(Leader::new(args, parameters(), plan.len())?),
         _ => None,

@@ -35,25 +35,64 @@ pub struct Row {
     pub repetitions: u64,
 }
 
-pub struct Leader {
+/// Where results go.
+pub struct Out {
     report: Report,
-    /// Whether the table goes out.
+    /// Whether tables go out.
     table: bool,
+}
+
+impl Out {
+    /// For a measurement of so many `steps`. On PEs other than 0 nothing is shown.
+    pub fn new(args: &Args, steps: usize) -> anyhow::Result<Self> {
+        check_writable(args)?;
+        Ok(Out {
+            report: Report::new(args.launcher, steps),
+            table: args.json.is_none() || json_file(args).is_some(),
+        })
+    }
+
+    /// A line of a table, if tables go out.
+    pub fn line(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.table {
+            self.report.line(text)?;
+        }
+        Ok(())
+    }
+
+    /// Which step is being measured, after how many.
+    pub fn progress(&self, done: usize, label: String) {
+        self.report.progress(done, label);
+    }
+
+    /// Writes the JSON, where that is asked for.
+    pub fn finish(mut self, args: &Args, results: &impl Serialize) -> anyhow::Result<()> {
+        self.report.done();
+        let mut json = serde_json::to_string_pretty(results)?;
+        if !self.table {
+            return self.report.line(&json);
+        }
+        let Some(path) = json_file(args) else {
+            return Ok(());
+        };
+        json.push('\n');
+        let written = File::create(path).and_then(|mut file| file.write_all(json.as_bytes()));
+        written.with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+pub struct Leader {
+    out: Out,
     results: Results,
 }
 
 impl Leader {
     /// Shows the parameters, before `rows` rows.
     pub fn new(args: &Args, parameters: Parameters, rows: usize) -> anyhow::Result<Self> {
-        check_writable(args)?;
-        let table = args.json.is_none() || json_file(args).is_some();
-        let mut report = Report::new(args.launcher, rows);
-        if table {
-            report.line(&format!("{parameters}\n{}", table::header()))?;
-        }
+        let mut out = Out::new(args, rows)?;
+        out.line(&format!("{parameters}\n{}", table::header()))?;
         Ok(Leader {
-            report,
-            table,
+            out,
             results: Results {
                 parameters,
                 rows: Vec::new(),
@@ -63,7 +102,7 @@ impl Leader {
 
     /// Shows which row is being measured, after how many.
     pub fn begin(&self, done: usize, label: String) {
-        self.report.progress(done, label);
+        self.out.progress(done, label);
     }
 
     pub fn row(&mut self, op: Op, bytes: usize, found: &Found) -> anyhow::Result<()> {
@@ -77,26 +116,14 @@ impl Leader {
             batches: found.batches,
             repetitions: found.repetitions,
         };
-        if self.table {
-            self.report.line(&row.to_string())?;
-        }
+        self.out.line(&row.to_string())?;
         self.results.rows.push(row);
         Ok(())
     }
 
     /// Writes the JSON, where that is asked for.
-    pub fn finish(mut self, args: &Args) -> anyhow::Result<()> {
-        self.report.done();
-        let mut json = serde_json::to_string_pretty(&self.results)?;
-        if !self.table {
-            return self.report.line(&json);
-        }
-        let Some(path) = json_file(args) else {
-            return Ok(());
-        };
-        json.push('\n');
-        let written = File::create(path).and_then(|mut file| file.write_all(json.as_bytes()));
-        written.with_context(|| format!("cannot write {}", path.display()))
+    pub fn finish(self, args: &Args) -> anyhow::Result<()> {
+        self.out.finish(args, &self.results)
     }
 }
 

@@ -31,14 +31,20 @@ pub struct Parameters {
     /// As set.
     spin: String,
     check: String,
-    batch_us: f64,
-    row_ms: f64,
+    /// None where operations are counted and not timed in batches.
+    batch_us: Option<f64>,
+    row_ms: Option<f64>,
     /// The build's: without optimisation the numbers mean little.
     optimised: bool,
 }
 
 impl Parameters {
-    pub fn of(world: &World, bind: Option<Policy>, effort: Effort, cpus: Vec<String>) -> Self {
+    pub fn of(
+        world: &World,
+        bind: Option<Policy>,
+        effort: Option<Effort>,
+        cpus: Vec<String>,
+    ) -> Self {
         let target = usize::from(world.n_pes() > 1);
         let routes = world.routes();
         let route = routes.get(target);
@@ -57,8 +63,8 @@ impl Parameters {
             visibility: format!("{:?}", world.visibility()).to_lowercase(),
             spin: set("OXSHMEM_SPIN", "auto"),
             check: set("OXSHMEM_CHECK", "0"),
-            batch_us: effort.batch.as_secs_f64() * 1e6,
-            row_ms: effort.row.as_secs_f64() * 1e3,
+            batch_us: effort.map(|effort| effort.batch.as_secs_f64() * 1e6),
+            row_ms: effort.map(|effort| effort.row.as_secs_f64() * 1e3),
             optimised: !cfg!(debug_assertions),
         }
     }
@@ -116,11 +122,9 @@ impl fmt::Display for Parameters {
             "order    {}; visibility {}; spin {}; check {}",
             self.memory_model, self.visibility, self.spin, self.check
         )?;
-        writeln!(
-            f,
-            "batches  of at least {} µs, {} ms a row",
-            self.batch_us, self.row_ms
-        )?;
+        if let (Some(batch), Some(row)) = (self.batch_us, self.row_ms) {
+            writeln!(f, "batches  of at least {batch} µs, {row} ms a row")?;
+        }
         if !self.optimised {
             writeln!(
                 f,

@@ -1,0 +1,359 @@
+//! Verbs against perftest: both sides measured by the same two PEs, by turns.
+//!
+//! PE 0 is the client and PE 1 the server. While perftest runs, as their children, both PEs sleep.
+//! Each round measures every row of both sides; a ratio is of figures of one round, so that noise
+//! which both meet does not count.
+
+mod count;
+mod ours;
+mod perftest;
+mod row;
+mod table;
+
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use oxshmem::World;
+use oxshmem_verbs::{Statistics, Verbs};
+use serde::Serialize;
+
+use crate::gather::gather;
+use crate::perf::table::Parameters;
+use ours::Ground;
+use perftest::Meeting;
+use row::{Bound, ROWS, Row};
+use table::{Compared, Cost};
+
+/// Operations of a round: a multiple of the length of a list.
+const LIST: u64 = 16;
+/// Each row's operations of a round take about this long.
+const ROW_NS: f64 = 100e6;
+const COUNTS: std::ops::RangeInclusive<u64> = 2 * LIST..=10_000;
+/// Operations whose system calls are counted.
+const TRACED: u64 = 10 * LIST;
+/// perftest's servers listen here and on the ports that follow.
+const TCP: u16 = 18515;
+const TCP_PORTS: u16 = 64;
+
+/// Everything, for people who keep it.
+#[derive(Serialize)]
+pub struct Results {
+    parameters: Parameters,
+    perftest: String,
+    device: String,
+    rounds: usize,
+    rows: Vec<Compared>,
+}
+
+/// What both PEs know.
+struct Setup {
+    meeting: Meeting,
+    /// The name of PE 1's host.
+    server: String,
+    /// Whether the device is made of software.
+    software: bool,
+    /// Whether strace is there.
+    strace: bool,
+}
+
+/// What is shown meanwhile, on PE 0.
+pub enum Told<'a> {
+    Line(&'a str),
+    /// So many rounds are done.
+    Round(usize),
+}
+
+/// Compares, and gives what goes out on PE 0. Collective over two PEs.
+pub fn compare(
+    world: &World,
+    verbs: &Arc<Verbs>,
+    rounds: usize,
+    parameters: impl FnOnce() -> Parameters,
+    told: &mut dyn FnMut(Told<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Results>> {
+    ensure!(
+        world.n_pes() == 2,
+        "perftest has two ends, and this job {} PEs; start 2",
+        world.n_pes()
+    );
+    let mut line = |text: &str| told(Told::Line(text));
+    let setup = Setup::new(world)?;
+    let mut ground = Ground::new(world)?;
+    let mut turns = Turns {
+        world,
+        setup,
+        next: 0,
+    };
+    let device = format!(
+        "{}:{}",
+        turns.setup.meeting.device, turns.setup.meeting.port
+    );
+    let results = ground.leads().then(|| Results {
+        parameters: parameters(),
+        perftest: version(),
+        device: device.clone(),
+        rounds,
+        rows: Vec::new(),
+    });
+    if let Some(results) = &results {
+        line(&format!(
+            "{}perftest {}, on {device}; {rounds} rounds by turns\n",
+            results.parameters, results.perftest
+        ))?;
+    }
+    let mut counts = [0; ROWS.len()];
+    for (row, count) in ROWS.iter().zip(&mut counts) {
+        *count = calibrate(&mut ground, row)?;
+    }
+    let mut samples = vec![Vec::with_capacity(rounds); ROWS.len()];
+    for round in 0..rounds {
+        if ground.leads() {
+            told(Told::Round(round))?;
+        }
+        for ((row, &count), samples) in ROWS.iter().zip(&counts).zip(&mut samples) {
+            let theirs = turns.perftest(row, count)?;
+            let ours = ground.measure(row, count).context(row.name)?;
+            world.barrier_all()?;
+            samples.push((ours, theirs));
+        }
+    }
+    let software = turns.setup.software;
+    let mut rows = Vec::new();
+    for ((row, &count), samples) in ROWS.iter().zip(&counts).zip(&samples) {
+        let mut compared = Compared::new(row, count, samples, Bound::of(row.unit, software));
+        compared.oxshmem_cost = Some(cost(&mut ground, verbs, row, turns.setup.strace)?);
+        let calls = turns.perftest_calls(row)?;
+        compared.perftest_cost = Some(Cost::posted(row.posting, calls));
+        rows.push(compared);
+    }
+    ground.free()?;
+    let Some(mut results) = results else {
+        return Ok(None);
+    };
+    let mut line = |text: &str| told(Told::Line(text));
+    line(&table::times_header())?;
+    for row in &rows {
+        line(&row.times())?;
+    }
+    line("\nFor one operation, on the PE that begins it, oxshmem / perftest:")?;
+    line(&table::costs_header())?;
+    for row in rows.iter().filter_map(Compared::costs) {
+        line(&row)?;
+    }
+    if !turns.setup.strace {
+        line("System calls are not counted: strace is not there (apt install strace).")?;
+    }
+    results.rows = rows;
+    Ok(Some(results))
+}
+
+impl Setup {
+    fn new(world: &World) -> anyhow::Result<Setup> {
+        let missing: Vec<&str> = ROWS
+            .iter()
+            .map(|row| row.program)
+            .filter(|program| perftest::find(program).is_none())
+            .collect();
+        let strace = perftest::find("strace").is_some();
+        let peer = 1 - world.my_pe();
+        let route = world.routes().into_iter().nth(peer);
+        let device = route.and_then(|route| route.device).unwrap_or_default();
+        let mine = format!(
+            "{}\n{}\n{}\n{device}",
+            oxshmem_topo::hostname(),
+            missing.join(" "),
+            if strace { "strace" } else { "" },
+        );
+        // Each PE needs both answers, or one would wait for the other.
+        let both = share(world, &mine)?;
+        let field = |pe: usize, at: usize| {
+            let lines = both.get(pe).map(String::as_str).unwrap_or_default();
+            lines.split('\n').nth(at).unwrap_or_default().to_owned()
+        };
+        for pe in [0, 1] {
+            let missing = field(pe, 1);
+            ensure!(
+                missing.is_empty(),
+                "{missing} not found on {}; install perftest there (apt install perftest)",
+                field(pe, 0)
+            );
+        }
+        let (device, port) = device
+            .rsplit_once(':')
+            .with_context(|| format!("PE {peer} is not reached by an RDMA device"))?;
+        let same = field(0, 0) == field(1, 0);
+        Ok(Setup {
+            software: is_software(device),
+            meeting: Meeting {
+                device: device.into(),
+                port: port.into(),
+                tcp: TCP,
+            },
+            server: if same {
+                "localhost".into()
+            } else {
+                field(1, 0)
+            },
+            strace: field(0, 2) == "strace",
+        })
+    }
+}
+
+/// Both PEs' texts, on both.
+fn share(world: &World, mine: &str) -> anyhow::Result<Vec<String>> {
+    let gathered = gather(world, mine)?;
+    let text = gathered.join("\0");
+    let length = world.alloc_zeroed::<u64>(1)?;
+    world.write(length, &[text.len() as u64])?;
+    world.broadcast(length, length, 0)?;
+    let bytes = world.g(length, world.my_pe())? as usize;
+    world.free(length)?;
+    let place = world.alloc_zeroed::<u8>(bytes.max(1))?;
+    if world.my_pe() == 0 {
+        world.write(place, text.as_bytes())?;
+    }
+    world.broadcast(place, place, 0)?;
+    let mut all = vec![0; bytes];
+    world.read(&mut all, place.range(..bytes)?)?;
+    world.free(place)?;
+    let all = String::from_utf8_lossy(&all).into_owned();
+    Ok(all.split('\0').map(str::to_owned).collect())
+}
+
+/// Whether a device is no hardware: its parent is no bus's device.
+fn is_software(device: &str) -> bool {
+    !std::path::Path::new("/sys/class/infiniband")
+        .join(device)
+        .join("device")
+        .exists()
+}
+
+/// What perftest calls its version.
+fn version() -> String {
+    let told = std::process::Command::new(ROWS[0].program)
+        .arg("--version")
+        .output();
+    let text = told.map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
+    text.unwrap_or_default()
+        .split_whitespace()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+        .unwrap_or("(unknown version)")
+        .into()
+}
+
+/// How many operations of a row make a round; the same on both PEs. Warms up, too.
+fn calibrate(ground: &mut Ground<'_>, row: &Row) -> anyhow::Result<u64> {
+    let start = std::time::Instant::now();
+    ground.measure(row, *COUNTS.start()).context(row.name)?;
+    let one = start.elapsed().as_nanos() as f64 / *COUNTS.start() as f64;
+    let count = ((ROW_NS / one) as u64).clamp(*COUNTS.start(), *COUNTS.end());
+    ground.agree(count.next_multiple_of(LIST))
+}
+
+/// What oxshmem's operations cost PE 0. Collective.
+fn cost(
+    ground: &mut Ground<'_>,
+    verbs: &Arc<Verbs>,
+    row: &Row,
+    strace: bool,
+) -> anyhow::Result<Cost> {
+    // First, so that the statistics are not of waits that strace makes longer.
+    let before = verbs.statistics();
+    ground.measure(row, TRACED).context(row.name)?;
+    let after = verbs.statistics();
+    ground.agree(0)?;
+    let tracer = match ground.leads() && strace {
+        true => Some(count::Tracer::attach(count::file("own"))?),
+        false => None,
+    };
+    // Twice, for the difference to leave out what is not the operations'.
+    let calls = |ground: &mut Ground<'_>, tracer: Option<count::Tracer>, count: u64| {
+        ground.measure(row, count).context(row.name)?;
+        tracer.map(count::Tracer::finish).transpose()
+    };
+    let few = calls(ground, tracer, TRACED)?;
+    ground.agree(0)?;
+    let tracer = match ground.leads() && strace {
+        true => Some(count::Tracer::attach(count::file("own"))?),
+        false => None,
+    };
+    let many = calls(ground, tracer, 3 * TRACED)?;
+    ground.agree(0)?;
+    let each = |field: fn(&Statistics) -> u64| {
+        field(&after).saturating_sub(field(&before)) as f64 / TRACED as f64
+    };
+    Ok(Cost {
+        system_calls: few.zip(many).map(|(few, many)| per_operation(few, many)),
+        requests: each(|s| s.requests),
+        doorbells: each(|s| s.doorbells),
+        completions: each(|s| s.completions),
+    })
+}
+
+/// Of calls counted with `TRACED` operations and with three times as many.
+fn per_operation(few: u64, many: u64) -> f64 {
+    (many as f64 - few as f64) / (2 * TRACED) as f64
+}
+
+/// perftest's turns.
+struct Turns<'w> {
+    world: &'w World,
+    setup: Setup,
+    /// Of the ports.
+    next: u16,
+}
+
+impl Turns<'_> {
+    /// One run; its figure on PE 0. Collective.
+    fn perftest(&mut self, row: &Row, count: u64) -> anyhow::Result<f64> {
+        let figure = self.run(row, count, |at, server| {
+            perftest::client(row, at, count, server)
+        })?;
+        Ok(figure.unwrap_or(f64::NAN))
+    }
+
+    /// How many system calls an operation takes, if they can be counted. Collective.
+    fn perftest_calls(&mut self, row: &Row) -> anyhow::Result<Option<f64>> {
+        if !self.setup.strace {
+            return Ok(None);
+        }
+        let file = count::file("perftest");
+        let mut calls = [0; 2];
+        for (calls, count) in calls.iter_mut().zip([TRACED, 3 * TRACED]) {
+            let made = self.run(row, count, |at, server| {
+                perftest::traced_client(row, at, count, server, &file)
+            })?;
+            *calls = made.unwrap_or(0);
+        }
+        let [few, many] = calls;
+        Ok(Some(per_operation(few, many)))
+    }
+
+    /// A server at PE 1, then `client` at PE 0, whose result it gives there.
+    fn run<T>(
+        &mut self,
+        row: &Row,
+        count: u64,
+        client: impl FnOnce(&Meeting, &str) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Option<T>> {
+        let at = Meeting {
+            tcp: TCP + self.next,
+            ..self.setup.meeting.clone()
+        };
+        self.next = (self.next + 1) % TCP_PORTS;
+        let told = || format!("{}: perftest", row.name);
+        if self.world.my_pe() == 0 {
+            self.world.barrier_all()?;
+            let figure = client(&at, &self.setup.server).with_context(told);
+            // An error ends this PE, and so the job with the server.
+            let figure = figure?;
+            self.world.barrier_all()?;
+            return Ok(Some(figure));
+        }
+        let server = perftest::Server::start(row, &at, count).with_context(told)?;
+        self.world.barrier_all()?;
+        server.finish().with_context(told)?;
+        self.world.barrier_all()?;
+        Ok(None)
+    }
+}

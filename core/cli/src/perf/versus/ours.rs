@@ -1,0 +1,210 @@
+//! oxshmem's side: the same operations as perftest's, each timed as perftest times it.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use oxshmem::{Cmp, Hints, Sym, World};
+
+use super::row::{Row, Unit, Work};
+
+/// The largest operation, in words.
+const WORDS: usize = (1 << 20) / size_of::<u64>();
+/// The PE that is operated on; PE 0 measures.
+pub const TARGET: usize = 1;
+
+/// Memory of both PEs, and how far they have come.
+pub struct Ground<'w> {
+    world: &'w World,
+    /// Numbers that PE 0 tells.
+    told: Sym<u64>,
+    block: Sym<u64>,
+    /// Heap memory that streams are put from.
+    source: Sym<u64>,
+    /// Whose atomics are the NIC's.
+    word: Sym<u64>,
+    /// Round trips made, and additions.
+    trips: u64,
+    added: u64,
+}
+
+impl<'w> Ground<'w> {
+    /// Collective, as all calls here.
+    pub fn new(world: &'w World) -> anyhow::Result<Self> {
+        let source = world.alloc(WORDS)?;
+        let pattern: Vec<u64> = (0..WORDS as u64).map(|i| i << 32 | 0x5eed).collect();
+        world.write(source, &pattern)?;
+        let word = world.alloc_with_hints(1, Hints::ATOMICS_REMOTE)?;
+        world.write(word, &[0])?;
+        let ground = Ground {
+            world,
+            told: world.alloc_zeroed(1)?,
+            block: world.alloc_zeroed(WORDS)?,
+            source,
+            word,
+            trips: 0,
+            added: 0,
+        };
+        world.barrier_all()?;
+        Ok(ground)
+    }
+
+    pub fn free(self) -> anyhow::Result<()> {
+        self.world.free(self.told)?;
+        self.world.free(self.block)?;
+        self.world.free(self.word)?;
+        Ok(self.world.free(self.source)?)
+    }
+
+    pub fn leads(&self) -> bool {
+        self.world.my_pe() == 0
+    }
+
+    /// PE 0's number, on both.
+    pub fn agree(&self, number: u64) -> anyhow::Result<u64> {
+        self.world.write(self.told, &[number])?;
+        self.world.broadcast(self.told, self.told, 0)?;
+        Ok(self.world.g(self.told, self.world.my_pe())?)
+    }
+
+    /// `count` operations of a row; PE 0 gets the figure, in the row's unit.
+    pub fn measure(&mut self, row: &Row, count: u64) -> anyhow::Result<f64> {
+        let words = row.bytes / size_of::<u64>();
+        let figure = match row.work {
+            Work::PingPong => self.ping_pong(words, count)?,
+            _ if !self.leads() => f64::NAN,
+            Work::Get => self.get(words, count)?,
+            Work::FetchAdd => self.fetch_add(count)?,
+            Work::Stream => self.stream(words, count)?,
+        };
+        Ok(match row.unit {
+            Unit::Nanoseconds => figure,
+            Unit::Rate => 1e9 / figure,
+            Unit::Bandwidth => 1e9 / figure * row.bytes as f64,
+        })
+    }
+
+    fn ping_pong(&mut self, words: usize, count: u64) -> anyhow::Result<f64> {
+        let (world, leads) = (self.world, self.leads());
+        let last = self.block.at(words - 1)?;
+        let to = if leads { TARGET } else { 0 };
+        let mut near: Vec<u64> = (0..words as u64).collect();
+        let mut times = Vec::with_capacity(count as usize);
+        let put = |near: &[u64]| match near {
+            [word] => world.p(last, *word, to),
+            block => world.put(self.block, black_box(block), to),
+        };
+        let mut start = Instant::now();
+        for trip in self.trips + 1..=self.trips + count {
+            if let Some(word) = near.last_mut() {
+                *word = trip;
+            }
+            if leads {
+                put(&near)?;
+            }
+            world.wait_until(last, Cmp::Eq, trip)?;
+            if leads {
+                let now = Instant::now();
+                times.push((now - start).as_nanos() as f64 / 2.0);
+                start = now;
+            } else {
+                put(&near)?;
+            }
+        }
+        self.trips += count;
+        world.barrier_all()?;
+        let mut arrived = vec![0; words];
+        world.read(&mut arrived, self.block.range(..words)?)?;
+        ensure!(arrived == near, "the data that arrived is wrong");
+        Ok(if leads { median(times) } else { f64::NAN })
+    }
+
+    fn get(&self, words: usize, count: u64) -> anyhow::Result<f64> {
+        let mut near = vec![0_u64; words];
+        let from = self.source.range(..words)?;
+        let times = each(count, || {
+            Ok(self.world.get(black_box(&mut near), from, TARGET)?)
+        })?;
+        let mut expected = vec![0; words];
+        self.world.read(&mut expected, from)?;
+        ensure!(near == expected, "the data that arrived is wrong");
+        Ok(median(times))
+    }
+
+    fn fetch_add(&mut self, count: u64) -> anyhow::Result<f64> {
+        let mut old = 0;
+        let times = each(count, || {
+            old = self.world.fetch_add(self.word, 1, TARGET)?;
+            Ok(())
+        })?;
+        self.added += count;
+        ensure!(
+            old + 1 == self.added,
+            "the word is {old} + 1, not {}",
+            self.added
+        );
+        Ok(median(times))
+    }
+
+    /// Nanoseconds of one put.
+    fn stream(&self, words: usize, count: u64) -> anyhow::Result<f64> {
+        let world = self.world;
+        let source = world.ptr(self.source, world.my_pe());
+        let source = source
+            .context("this PE's own heap cannot be addressed")?
+            .as_ptr();
+        let start = Instant::now();
+        for _ in 0..count {
+            // SAFETY: heap memory, which lives as long as the world and is not written meanwhile.
+            unsafe { world.put_nbi(self.block, source.cast_const(), words, TARGET)? };
+        }
+        world.quiet()?;
+        let took = start.elapsed().as_nanos() as f64 / count as f64;
+        let (mut arrived, mut expected) = (vec![0; words], vec![0; words]);
+        world.get(&mut arrived, self.block, TARGET)?;
+        world.read(&mut expected, self.source.range(..words)?)?;
+        ensure!(arrived == expected, "the data that arrived is wrong");
+        Ok(took)
+    }
+}
+
+/// The nanoseconds of each operation.
+fn each(count: u64, mut operation: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Vec<f64>> {
+    let mut times = Vec::with_capacity(count as usize);
+    let mut start = Instant::now();
+    for _ in 0..count {
+        operation()?;
+        let now = Instant::now();
+        times.push((now - start).as_nanos() as f64);
+        start = now;
+    }
+    Ok(times)
+}
+
+/// Of times in any order; not a number if there are none.
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::versus::row::ROWS;
+    use oxshmem::testing::spmd;
+
+    #[test]
+    fn every_row_is_measured_and_its_data_checked() {
+        spmd(2, |world| {
+            let mut ground = Ground::new(world).unwrap();
+            for row in &ROWS {
+                let count = ground.agree(16).unwrap();
+                let figure = ground.measure(row, count).unwrap();
+                assert_eq!(ground.leads(), figure > 0.0, "{}: {figure}", row.name);
+            }
+            ground.free().unwrap();
+            Ok(())
+        })
+        .unwrap();
+    }
+}
