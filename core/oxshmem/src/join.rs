@@ -66,6 +66,7 @@ pub(crate) struct Parts {
     pub services: Vec<Service>,
     pub lane_spin: u32,
     pub questions: Questions,
+    pub lose: Lose,
     /// How heaps are cut where some PE's transport pins what it registers.
     pub grows: Option<Extents>,
     /// How many pieces of every PE's heap are known to all.
@@ -77,6 +78,9 @@ pub(crate) struct Parts {
     pub schedule: Option<Arc<dyn Schedule>>,
     pub omitted: Option<Inserted>,
 }
+
+/// Takes a PE as lost, because a lane finds it so.
+pub(crate) type Lose = Box<dyn Fn(u32) + Send + Sync>;
 
 /// A host's memory where it does not tell.
 const UNKNOWN_MEMORY: u64 = 1 << 30;
@@ -231,7 +235,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         wire.never_idle();
     }
     let questions = Questions::default();
-    hear_of_others(&bootstrap, &peers, &wire, &gpu_flushes, &questions)?;
+    let lose = hear_of_others(&bootstrap, &peers, &wire, &gpu_flushes, &questions)?;
     let used = lanes.iter().filter_map(|&index| wire.transports.get(index));
     let pinned = used.into_iter().any(Opened::pins);
     let agreed = agree_on_routes(bootstrap.as_ref(), &routes, pinned)?;
@@ -283,6 +287,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         services,
         lane_spin,
         questions,
+        lose,
         grows,
         published,
         hosts,
@@ -388,19 +393,28 @@ fn start_services(wire: &Wire, own: &Arc<Mapping>) -> Result<Vec<Service>> {
         .collect()
 }
 
-/// From here on a PE's end reaches the table that waits look at, and questions are answered.
+/// From here on a PE's end reaches the table that waits look at, and questions are answered. Gives
+/// what makes lanes' findings reach it too.
 fn hear_of_others(
     bootstrap: &Arc<dyn Bootstrap>,
     peers: &Peers,
     wire: &Wire,
     gpu: &GpuFlushes,
     questions: &Questions,
-) -> Result<()> {
+) -> Result<Lose> {
     let domains: Vec<_> = wire
         .transports
         .iter()
         .map(|t| Arc::clone(&t.domain))
         .collect();
+    let give_up = domains.clone();
+    let by_lane = peers.lane_loser();
+    let lose_by_lane: Lose = Box::new(move |pe| {
+        for domain in &give_up {
+            domain.peer_lost(Pe(pe));
+        }
+        by_lane(pe as usize);
+    });
     let lose = peers.loser();
     let lose = Arc::new(move |pe: u32, orderly: bool| {
         // The domains first: who sees the loss may rely on its operations being given up.
@@ -448,5 +462,5 @@ fn hear_of_others(
         }
     }))?;
     bootstrap.on_exit(Box::new(move |exit| lose(exit.rank, exit.orderly)))?;
-    Ok(())
+    Ok(lose_by_lane)
 }

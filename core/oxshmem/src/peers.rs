@@ -258,6 +258,17 @@ impl Peers {
         }
     }
 
+    /// [`loser`](Self::loser) for what a lane finds out: what is known of the PE's end already stays.
+    pub(crate) fn lane_loser(&self) -> impl Fn(usize) + Send + Sync + use<> {
+        let (lose, losses) = (self.loser(), Arc::clone(&self.losses));
+        move |pe| {
+            let lives = |state: &AtomicU32| state.load(Ordering::Acquire) == ALIVE;
+            if losses.state.get(pe).is_some_and(lives) {
+                lose(pe, false);
+            }
+        }
+    }
+
     pub(crate) fn is_lost(&self, pe: usize) -> bool {
         let lost = self
             .losses

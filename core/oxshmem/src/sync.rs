@@ -382,7 +382,7 @@ impl World {
 
     /// Whether the bootstrap tells of the PE's end, too, not only a transport; it may take a moment.
     #[cold]
-    fn hears_of_end(&self, pe: usize) -> bool {
+    pub(crate) fn hears_of_end(&self, pe: usize) -> bool {
         let until = Instant::now() + HEARSAY;
         while !self.peers.is_lost(pe) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));

@@ -352,8 +352,9 @@ impl World {
                     target = posted;
                     Some(Ok(()))
                 }
-                Ok((Status::Full, _)) => None,
+                Ok((Status::Full, _)) => self.cut(call, via, pe).map(Err),
                 Ok((Status::Refused(oxshmem_transport::Error::PeerLost { .. }), _)) => {
+                    self.lost_by_lane(pe);
                     Some(Err(Error::PeerLost { call, pe }))
                 }
                 Ok((Status::Refused(error), _)) => Some(Err(error.into())),
@@ -416,8 +417,9 @@ impl World {
         };
         let posted = self.wait(&full, None, || match via.post_waiting(context) {
             Ok(true) => Some(Ok(())),
-            Ok(false) => None,
+            Ok(false) => self.cut(call, via, pe).map(Err),
             Err((pe, oxshmem_transport::Error::PeerLost { .. })) => {
+                self.lost_by_lane(pe);
                 Some(Err(Error::PeerLost { call, pe }))
             }
             Err((_, error)) => Some(Err(error.into())),
@@ -501,7 +503,7 @@ impl World {
         self.wait(&reason, None, || {
             match via.counters(context, Pe(pe as u32)) {
                 Ok(counters) if counters.completed >= target => Some(Ok(())),
-                Ok(_) => None,
+                Ok(_) => self.cut(call, via, pe).map(Err),
                 Err(why) => Some(Err(via.failed(call, why))),
             }
         })?
@@ -510,8 +512,27 @@ impl World {
     /// Drives every lane a step. One that fails is closed, and who waits for it finds it so.
     pub(crate) fn progress(&self) {
         if !self.inner.wire.is_idle() {
-            self.inner.wire.transports.iter().for_each(Opened::progress);
+            for via in &self.inner.wire.transports {
+                for pe in via.progress() {
+                    self.lost_by_lane(pe.index());
+                }
+            }
         }
+    }
+
+    /// A PE does not answer a lane any more. That it left in order the bootstrap tells at about the
+    /// same time; what else it is, to this PE it is lost.
+    #[cold]
+    fn lost_by_lane(&self, pe: usize) {
+        if !self.hears_of_end(pe) {
+            (self.inner.lose)(pe as u32);
+        }
+    }
+
+    /// The error of a way to a PE that has failed although the PE lives.
+    fn cut(&self, call: &'static str, via: &Opened, pe: usize) -> Option<Error> {
+        let why = via.cut(self.inner.wire.context(), pe)?;
+        Some(via.failed(call, why))
     }
 
     /// Waits until all that was posted to `pe` in this context is placed (M27).
@@ -522,9 +543,14 @@ impl World {
             return Ok(());
         };
         let target = target.map_err(|why| via.failed(call, why))?;
+        if let Some(error) = self.cut(call, via, pe) {
+            // Told once: what was outstanding is lost with the way.
+            via.clean(context, pe);
+            return Err(error);
+        }
         let dirt = via.dirt(context, pe);
         if dirt.has(Class::Message, MemoryKind::Host) {
-            self.await_answers(call, pe)?;
+            self.await_answers(call, via, pe)?;
         }
         if via.only_messages(context, pe) {
             // What was answered is done.

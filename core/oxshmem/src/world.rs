@@ -63,6 +63,8 @@ pub(crate) struct Inner {
     /// Ended before what they serve.
     pub _services: Vec<Service>,
     pub wire: Wire,
+    /// What takes a PE as lost.
+    pub lose: join::Lose,
     /// Rounds of progress that a wait makes before it yields.
     pub lane_spin: u32,
     /// What other PEs were asked.
@@ -272,6 +274,7 @@ impl World {
                 sticky: Cell::new(false),
                 _services: parts.services,
                 wire: parts.wire,
+                lose: parts.lose,
                 lane_spin: parts.lane_spin,
                 questions: parts.questions,
                 grows: parts.grows,

@@ -89,7 +89,7 @@ impl World {
         if !via.guarantees(far.kind).put_message && self.inserts(Inserted::ReadLane) {
             self.flush(call, via, far.pe)?;
         }
-        let ticket = self.take_slot(call, far.pe)?;
+        let ticket = self.take_slot(call, via, far.pe)?;
         let answer = self.answer_words(ticket.slot)?;
         let request = Request {
             op,
@@ -121,7 +121,7 @@ impl World {
         if !fetching {
             return Ok(0);
         }
-        self.await_answer_of(call, far.pe, ticket)?;
+        self.await_answer_of(call, via, far.pe, ticket)?;
         let words = self.own(answer);
         let old = words.part(0, 8).look(Width::W64, Inserted::Nothing);
         self.free_slot(ticket);
@@ -129,10 +129,10 @@ impl World {
     }
 
     /// Waits until all messages of this context to a PE have been answered.
-    pub(super) fn await_answers(&self, call: &'static str, pe: usize) -> Result<()> {
+    pub(super) fn await_answers(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
         let active = &self.inner.wire.active;
         for ticket in active.towards(self.inner.wire.context(), pe) {
-            self.await_answer_of(call, pe, ticket)?;
+            self.await_answer_of(call, via, pe, ticket)?;
             self.free_slot(ticket);
         }
         Ok(())
@@ -146,7 +146,7 @@ impl World {
 
     /// A free slot for a message to a PE. Those of lost PEs are never used again: an answer might
     /// still come.
-    fn take_slot(&self, call: &'static str, pe: usize) -> Result<Ticket> {
+    fn take_slot(&self, call: &'static str, via: &Opened, pe: usize) -> Result<Ticket> {
         let active = &self.inner.wire.active;
         for _ in 0..SLOTS {
             let (slot, sent) = {
@@ -163,9 +163,9 @@ impl World {
                     slot,
                     number: sent.number,
                 };
-                match self.await_answer_of(call, sent.pe, ticket) {
+                match self.await_answer_of(call, via, sent.pe, ticket) {
                     Ok(()) => {}
-                    Err(Error::PeerLost { .. }) => continue,
+                    Err(Error::PeerLost { .. } | Error::LaneFailed { .. }) => continue,
                     Err(error) => return Err(error),
                 }
             }
@@ -196,7 +196,13 @@ impl World {
         }
     }
 
-    fn await_answer_of(&self, call: &'static str, pe: usize, ticket: Ticket) -> Result<()> {
+    fn await_answer_of(
+        &self,
+        call: &'static str,
+        via: &Opened,
+        pe: usize,
+        ticket: Ticket,
+    ) -> Result<()> {
         let tell = || {
             let what = format!("its answer to active message {}", ticket.number);
             (format!("PE {pe}"), what)
@@ -208,8 +214,11 @@ impl World {
         };
         let number = self.own(self.answer_words(ticket.slot)?).part(8, 8);
         self.wait(&reason, None, || {
-            (number.look(Width::W64, Inserted::Fetch) == ticket.number).then_some(())
-        })?;
+            match number.look(Width::W64, Inserted::Fetch) {
+                answered if answered == ticket.number => Some(Ok(())),
+                _ => self.cut(call, via, pe).map(Err),
+            }
+        })??;
         // Later accesses come after what the target's CPU did.
         fence(Ordering::Acquire);
         Ok(())

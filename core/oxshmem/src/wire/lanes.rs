@@ -50,6 +50,8 @@ struct LaneState {
     failure: String,
     /// Operations that are to be posted together.
     waiting: Waiting,
+    /// The PEs to which the way has failed although they live, and why.
+    cut: Vec<(usize, String)>,
 }
 
 /// Operations towards one PE that a lane has yet to be given: before any other, and before anything
@@ -285,6 +287,7 @@ impl Opened {
                     vacant: false,
                     failure: String::new(),
                     waiting: Waiting::default(),
+                    cut: Vec::new(),
                 };
                 lanes.lanes.push(state);
                 lanes.lanes.len() - 1
@@ -449,8 +452,10 @@ impl Opened {
         Ok(self.lanes.borrow_mut().lane(context)?.counters(to))
     }
 
-    /// Drives every lane a step.
-    pub(super) fn progress(&self) {
+    /// Drives every lane a step. Gives the PEs to which a way has failed just now.
+    pub(super) fn progress(&self) -> Vec<Pe> {
+        // Does not allocate while it is empty.
+        let mut failed = Vec::new();
         for state in &mut self.lanes.borrow_mut().lanes {
             state.post_waiting();
             let progressed = match &mut state.lane {
@@ -458,19 +463,27 @@ impl Opened {
                 None => Ok(()),
             };
             match progressed {
-                // The wait that drives this progress notices the loss if it needs the peer; and a
-                // connection that failed refuses what is posted next.
-                Ok(())
-                | Err(
-                    oxshmem_transport::Error::PeerLost { .. }
-                    | oxshmem_transport::Error::Unreachable { .. },
-                ) => {}
+                Ok(()) => {}
+                Err(oxshmem_transport::Error::PeerLost { pe, .. }) => failed.push(pe),
+                // The others' connections go on.
+                Err(error @ oxshmem_transport::Error::Connection { pe, .. }) => {
+                    state.cut.push((pe.index(), error.to_string()));
+                }
                 Err(error) => {
                     state.lane = None;
                     state.failure = error.to_string();
                 }
             }
         }
+        failed
+    }
+
+    /// Why a context's way to a PE has failed, if it has, although the PE lives.
+    pub(super) fn cut(&self, context: usize, pe: usize) -> Option<String> {
+        let lanes = self.lanes.borrow();
+        let state = lanes.lanes.get(lanes.index(context))?;
+        let cut = state.cut.iter().find(|(whom, _)| *whom == pe)?;
+        Some(cut.1.clone())
     }
 
     /// Drops a context's lane, which waits until nothing outstanding touches local memory. What it
