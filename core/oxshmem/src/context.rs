@@ -19,7 +19,8 @@ use crate::{Result, World, report};
 /// ```
 ///
 /// Towards mapped peers all contexts share one stream, which orders and completes more than it must.
-/// So do lanes of a transport that wires each lane to its peer's.
+/// On lanes each has its own, connected with a PE at the first operation towards it; one that ends leaves
+/// its lane, with its connections, to the next.
 #[derive(Debug)]
 pub struct Context<'w> {
     world: &'w World,
@@ -30,11 +31,12 @@ impl World {
     /// Makes a context (OpenSHMEM `shmem_ctx_create`, without options). Not collective.
     #[doc(alias = "shmem_ctx_create")]
     pub fn create_context(&self) -> Result<Context<'_>> {
-        let free = self.inner.free_contexts.borrow_mut().pop();
+        let free = self.inner.free_contexts.borrow().last().copied();
         let index = free.unwrap_or(self.inner.contexts.get() + 1);
         for transport in &self.inner.wire.transports {
             transport.open_context(index)?;
         }
+        self.inner.free_contexts.borrow_mut().pop();
         self.inner
             .contexts
             .set(self.inner.contexts.get().max(index));

@@ -29,6 +29,8 @@
 //! [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pair is destroyed, after
 //! which it touches no memory, and the lane's others go on.
 
+#![cfg(feature = "rdma")]
+
 mod domain;
 mod fault;
 mod ibv;

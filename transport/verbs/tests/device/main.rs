@@ -6,6 +6,8 @@
 //! ci/softroce --nodes 2 -- target/debug/deps/device-… --ignored --test-threads 1
 //! ```
 
+#![cfg(feature = "rdma")]
+
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
