@@ -182,7 +182,6 @@ impl Heap {
                             limit: self.limit as u64,
                             why,
                         })?;
-                    self.pinned = self.pinned.max(end as usize);
                 }
                 let descriptor = match &self.segment {
                     Some(segment) if !via.pins() => Some(Arc::clone(segment.descriptor())),
@@ -194,6 +193,9 @@ impl Heap {
                 let memory =
                     unsafe { Memory::new(own.base().add(at), len, HOST, descriptor, owner) };
                 via.grow(via.domain.register(RegionId(piece), &memory)?);
+                if via.pins() {
+                    self.pinned = self.pinned.max(end as usize);
+                }
             }
         }
         Ok(())
@@ -285,7 +287,7 @@ impl World {
 
     /// Takes back what an allocation that failed has registered.
     fn unregister_growth(&self, keep: &[usize]) {
-        if self.pieces() != keep {
+        if self.inner.grows.is_some() {
             let transports = &self.inner.wire.transports;
             self.heap(HOST).unregister(transports, keep);
         }

@@ -65,7 +65,10 @@ impl Drop for Context<'_> {
         let quieted = self.call(World::quiet);
         let inner = &self.world.inner;
         let transports = &inner.wire.transports;
-        transports.iter().for_each(|t| t.close_context(self.index));
+        let completed = quieted.is_ok();
+        transports
+            .iter()
+            .for_each(|t| t.close_context(self.index, completed));
         match quieted {
             Ok(()) => inner.free_contexts.borrow_mut().push(self.index),
             // Its number stays taken: what it has outstanding is noted under it.

@@ -35,7 +35,7 @@ use crate::config::{self, Atomics, Config};
 use crate::gpu::GpuFlushes;
 use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
-use crate::peers::{MappedHeap, Peers};
+use crate::peers::{Loss, MappedHeap, Peers};
 use crate::registry::{self, Spec};
 use crate::routes::choose::Preference;
 use crate::routes::{Routes, Rules};
@@ -166,7 +166,15 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
             transport.gpu = Some(transport.domain.register(GPU, gpu)?);
         }
     }
-    heap.register(&opened, &own)?;
+    if let Err(error) = heap.register(&opened, &own) {
+        // Of one host's PEs none needs a NIC, unless it was asked for.
+        if on_hosts.count() > 1 || config.atomics == Atomics::Nic {
+            return Err(error);
+        }
+        report::info(&format!("no transport that pins memory is used: {error}"));
+        heap.let_go(&opened);
+        heap.register(&opened, &own)?;
+    }
     let shows_pins = |card: &Card| card.transports.iter().any(|shown| shown.pins);
     let grows = cards.iter().any(shows_pins);
     let grows = grows.then(|| Extents::doubling(limit));
@@ -250,7 +258,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         _ => statics,
     };
     let services = match agreed.messages {
-        true => start_services(&wire, &own)?,
+        true => start_services(&wire, &own, &bootstrap)?,
         false => Vec::new(),
     };
     let spin = match config.spin {
@@ -385,11 +393,26 @@ fn domain_of_atomics(wanted: Atomics, agreed: &Agreed, hosts: &Hosts) -> Result<
 }
 
 /// A progress thread for each transport that takes messages to this PE.
-fn start_services(wire: &Wire, own: &Arc<Mapping>) -> Result<Vec<Service>> {
+fn start_services(
+    wire: &Wire,
+    own: &Arc<Mapping>,
+    bootstrap: &Arc<dyn Bootstrap>,
+) -> Result<Vec<Service>> {
     let takes = wire.transports.iter();
-    let takes = takes.filter(|via| via.domain.capabilities().message > 0);
+    let takes = takes.filter(|via| via.domain.capabilities().message > 0 && !via.is_retired());
     takes
-        .map(|via| Service::start(&via.domain, own, via.extents))
+        .map(|via| {
+            let bootstrap = Arc::downgrade(bootstrap);
+            // Who waits for an answer must not wait for ever.
+            let ended = move || {
+                if let Some(bootstrap) = bootstrap.upgrade() {
+                    for pe in (0..bootstrap.size()).filter(|pe| *pe != bootstrap.rank()) {
+                        let _ = bootstrap.send(pe, &Message::GaveUp.to_bytes());
+                    }
+                }
+            };
+            Service::start(&via.domain, own, via.extents, Box::new(ended))
+        })
         .collect()
 }
 
@@ -407,21 +430,20 @@ fn hear_of_others(
         .iter()
         .map(|t| Arc::clone(&t.domain))
         .collect();
-    let give_up = domains.clone();
-    let by_lane = peers.lane_loser();
-    let lose_by_lane: Lose = Box::new(move |pe| {
-        for domain in &give_up {
-            domain.peer_lost(Pe(pe));
-        }
-        by_lane(pe as usize);
-    });
     let lose = peers.loser();
-    let lose = Arc::new(move |pe: u32, orderly: bool| {
+    let lose = Arc::new(move |pe: u32, loss: Loss| {
         // The domains first: who sees the loss may rely on its operations being given up.
         for domain in &domains {
             domain.peer_lost(Pe(pe));
         }
-        lose(pe as usize, orderly);
+        lose(pe as usize, loss);
+    });
+    // That PE, too, must not wait for this one, though both live.
+    let (by_lane, tell_by) = (Arc::clone(&lose), Arc::downgrade(bootstrap));
+    let lose_by_lane: Lose = Box::new(move |pe| {
+        by_lane(pe, Loss::Cut);
+        let told = Message::GaveUp.to_bytes();
+        let _ = tell_by.upgrade().map(|b| b.send(pe, &told));
     });
     let (gave_up, gpu, questions) = (Arc::clone(&lose), gpu.clone(), questions.clone());
     let named: Vec<_> = wire
@@ -446,7 +468,7 @@ fn hear_of_others(
     let answer_by = Arc::downgrade(bootstrap);
     bootstrap.on_message(Box::new(move |from, bytes| {
         match Message::of_bytes(bytes) {
-            Some(Message::GaveUp) => gave_up(from, false),
+            Some(Message::GaveUp) => gave_up(from, Loss::Cut),
             Some(Message::Ask(number, question)) => {
                 let answer = Message::Answer(number, answer(from, question)).to_bytes();
                 // Who is gone needs no answer.
@@ -461,6 +483,9 @@ fn hear_of_others(
             )),
         }
     }))?;
-    bootstrap.on_exit(Box::new(move |exit| lose(exit.rank, exit.orderly)))?;
+    bootstrap.on_exit(Box::new(move |exit| {
+        let loss = if exit.orderly { Loss::Left } else { Loss::Died };
+        lose(exit.rank, loss);
+    }))?;
     Ok(lose_by_lane)
 }

@@ -106,7 +106,7 @@ impl World {
     /// # Safety
     ///
     /// `source` is readable for `len` elements, and unchanged, until a quiet has returned; if that
-    /// quiet fails, until the world is dropped.
+    /// quiet fails, until the world is dropped. So does a [`Registered`](crate::Registered) that it is in.
     pub unsafe fn put_nbi<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -145,7 +145,8 @@ impl World {
     /// # Safety
     ///
     /// `destination` is writable for `len` elements, and not accessed, until a quiet has returned;
-    /// if that quiet fails, until the world is dropped.
+    /// if that quiet fails, until the world is dropped. So does a [`Registered`](crate::Registered) that
+    /// it is in.
     pub unsafe fn get_nbi<T: Pod>(
         &self,
         destination: *mut T,

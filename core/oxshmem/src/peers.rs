@@ -83,12 +83,28 @@ impl MappedHeap {
     }
 }
 
-const ALIVE: u32 = 0;
-const LOST: u32 = 1;
-/// Lost, and the program knows.
-const ACKNOWLEDGED: u32 = 2;
-/// Left in order: it was through with finalize, so every PE had arrived there.
-const LEFT: u32 = 3;
+// What is known of a PE's end, as bits; none of them while it lives.
+/// The bootstrap told that it died: every PE hears so.
+const DIED: u32 = 1;
+/// It left in order: it was through with finalize, so every PE had arrived there.
+const LEFT: u32 = 2;
+/// This PE alone found that it cannot be reached, or was told so by that PE.
+const CUT: u32 = 4;
+/// The program knows.
+const ACKNOWLEDGED: u32 = 8;
+/// Any of these is a loss.
+const LOST: u32 = DIED | LEFT | CUT;
+
+/// How a PE was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The bootstrap told that it died.
+    Died,
+    /// The bootstrap told that it left in order.
+    Left,
+    /// It does not answer this PE, or gave up; others may not know.
+    Cut,
+}
 
 impl Peers {
     /// # Safety
@@ -97,7 +113,7 @@ impl Peers {
     /// `Sym` with this tag) while its `keep` lives, and is accessed by others atomically or at
     /// machine level only.
     pub(crate) unsafe fn new(tag: u32, heaps: Vec<MappedHeap>) -> Self {
-        let state = heaps.iter().map(|_| AtomicU32::new(ALIVE)).collect();
+        let state = heaps.iter().map(|_| AtomicU32::new(0)).collect();
         let open = Open {
             first: Cell::new(NOBODY),
             rest: heaps.iter().map(|_| Cell::new(NOBODY)).collect(),
@@ -244,37 +260,32 @@ impl Peers {
         }
     }
 
-    /// What another thread needs to record that a PE died, or left in order.
-    pub(crate) fn loser(&self) -> impl Fn(usize, bool) + Send + Sync + use<> {
+    /// What another thread needs to record that a PE is lost.
+    pub(crate) fn loser(&self) -> impl Fn(usize, Loss) + Send + Sync + Clone + use<> {
         let (peers, words) = (Arc::clone(&self.peers), Arc::clone(&self.words));
         let losses = Arc::clone(&self.losses);
-        move |pe, orderly| {
-            if let Some(lost) = losses.state.get(pe) {
+        move |pe, loss| {
+            if let Some(state) = losses.state.get(pe) {
+                let bit = match loss {
+                    Loss::Died => DIED,
+                    Loss::Left => LEFT,
+                    Loss::Cut => CUT,
+                };
                 // First the reason, then its effect: who finds no base finds why.
-                lost.store(if orderly { LEFT } else { LOST }, Ordering::Release);
+                state.fetch_or(bit, Ordering::Release);
                 losses.any.store(true, Ordering::Release);
                 cut(&peers, &words, pe);
             }
         }
     }
 
-    /// [`loser`](Self::loser) for what a lane finds out: what is known of the PE's end already stays.
-    pub(crate) fn lane_loser(&self) -> impl Fn(usize) + Send + Sync + use<> {
-        let (lose, losses) = (self.loser(), Arc::clone(&self.losses));
-        move |pe| {
-            let lives = |state: &AtomicU32| state.load(Ordering::Acquire) == ALIVE;
-            if losses.state.get(pe).is_some_and(lives) {
-                lose(pe, false);
-            }
-        }
+    fn state(&self, pe: usize) -> u32 {
+        let state = self.losses.state.get(pe);
+        state.map_or(0, |state| state.load(Ordering::Acquire))
     }
 
     pub(crate) fn is_lost(&self, pe: usize) -> bool {
-        let lost = self
-            .losses
-            .state
-            .get(pe)
-            .is_some_and(|l| l.load(Ordering::Acquire) != ALIVE);
+        let lost = self.state(pe) & LOST != 0;
         if lost {
             // Who has once heard of it meets no mapping afterwards (the loser may not be that far).
             cut(&self.peers, &self.words, pe);
@@ -282,10 +293,15 @@ impl Peers {
         lost
     }
 
+    /// Whether every PE hears of its end, not this one alone.
+    pub(crate) fn is_told_lost(&self, pe: usize) -> bool {
+        self.state(pe) & (DIED | LEFT) != 0
+    }
+
     /// Whether the PE is gone without having finalized.
     pub(crate) fn has_died(&self, pe: usize) -> bool {
-        let state = self.losses.state.get(pe).map(|l| l.load(Ordering::Acquire));
-        matches!(state, Some(LOST | ACKNOWLEDGED))
+        let state = self.state(pe);
+        state & LOST != 0 && state & LEFT == 0
     }
 
     /// A PE whose loss the program has not acknowledged.
@@ -293,18 +309,19 @@ impl Peers {
         if !self.losses.any.load(Ordering::Acquire) {
             return None;
         }
-        self.losses
-            .state
-            .iter()
-            .position(|l| matches!(l.load(Ordering::Acquire), LOST | LEFT))
+        let unknown = |pe: &usize| {
+            let state = self.state(*pe);
+            state & LOST != 0 && state & ACKNOWLEDGED == 0
+        };
+        (0..self.losses.state.len()).find(unknown)
     }
 
     /// Acknowledges every loss so far; gives all the lost.
     pub(crate) fn acknowledge(&self) -> Vec<usize> {
         let mut all = Vec::new();
-        for (pe, lost) in self.losses.state.iter().enumerate() {
-            if lost.load(Ordering::Acquire) != ALIVE {
-                lost.store(ACKNOWLEDGED, Ordering::Release);
+        for (pe, state) in self.losses.state.iter().enumerate() {
+            if state.load(Ordering::Acquire) & LOST != 0 {
+                state.fetch_or(ACKNOWLEDGED, Ordering::Release);
                 all.push(pe);
             }
         }

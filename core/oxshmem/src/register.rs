@@ -1,6 +1,7 @@
 //! Private buffers that NICs are told of once, for many transfers.
 
 use std::fmt;
+use std::mem::take;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
@@ -10,24 +11,26 @@ use crate::wire::Opened;
 use crate::{Result, World};
 
 /// A private buffer, registered with every transport that goes by lanes: transfers from and to it
-/// need no copy and no registration of their own. Made by [`World::register`]; ends when dropped.
+/// need no copy and no registration of their own. Made by [`World::register`]; ends when dropped. It owns
+/// the buffer, so that no forgotten registration outlives the memory.
 ///
 /// It is not symmetric (M1): it can be no PE's target. Use it through its slice:
 ///
 /// ```
 /// # oxshmem::testing::spmd(2, |world| {
 /// # let x = world.alloc::<u64>(512)?;
-/// let mut buffer = vec![1_u64; 512];
-/// let mut buffer = world.register(&mut buffer)?;
+/// let mut buffer = world.register(vec![1_u64; 512])?;
 /// world.put(x, &buffer, 1)?;
 /// world.quiet()?;
 /// world.get(&mut buffer, x, 1)?;
+/// let buffer: Vec<u64> = buffer.into_vec();
 /// # Ok(()) })?;
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
-pub struct Registered<'w, 'b, T> {
+pub struct Registered<'w, T> {
     world: &'w World,
-    buffer: &'b mut [T],
+    /// Never moved or resized.
+    buffer: Vec<T>,
 }
 
 /// The bytes of a buffer, as the transports know them.
@@ -61,17 +64,15 @@ impl World {
     /// # Errors
     ///
     /// What a transport says, such as that so much memory may not be locked.
-    pub fn register<'w, 'b, T: Pod>(
-        &'w self,
-        buffer: &'b mut [T],
-    ) -> Result<Registered<'w, 'b, T>> {
-        let (start, len) = (buffer.as_mut_ptr(), size_of_val(buffer));
+    pub fn register<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
+        let len = size_of_val(buffer.as_slice());
+        let start = buffer.as_mut_ptr();
         let needs = |via: &&Opened| via.pins() && !via.is_retired();
         let mut keys = Vec::new();
         for via in &self.inner.wire.transports {
             keys.push(match Some(via).filter(needs) {
                 Some(via) if len > 0 => {
-                    // SAFETY: the guard, which ends the registration, borrows the buffer.
+                    // SAFETY: the guard owns the buffer, and ends the registration before it.
                     Some(unsafe { via.domain.register_local(start.cast(), len, true)? })
                 }
                 _ => None,
@@ -89,20 +90,38 @@ impl World {
     }
 }
 
-impl<T> Deref for Registered<'_, '_, T> {
+impl<T> Registered<'_, T> {
+    /// Ends the registration and gives the buffer back.
+    #[must_use]
+    pub fn into_vec(mut self) -> Vec<T> {
+        self.end();
+        take(&mut self.buffer)
+    }
+
+    fn end(&self) {
+        let start = self.buffer.as_ptr().addr();
+        let len = size_of_val(self.buffer.as_slice());
+        let mut known = self.world.inner.wire.known.borrow_mut();
+        if let Some(at) = known.iter().position(|k| (k.start, k.len) == (start, len)) {
+            known.swap_remove(at);
+        }
+    }
+}
+
+impl<T> Deref for Registered<'_, T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        self.buffer
+        &self.buffer
     }
 }
 
-impl<T> DerefMut for Registered<'_, '_, T> {
+impl<T> DerefMut for Registered<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        self.buffer
+        &mut self.buffer
     }
 }
 
-impl<T> fmt::Debug for Registered<'_, '_, T> {
+impl<T> fmt::Debug for Registered<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registered")
             .field("len", &self.buffer.len())
@@ -110,12 +129,8 @@ impl<T> fmt::Debug for Registered<'_, '_, T> {
     }
 }
 
-impl<T> Drop for Registered<'_, '_, T> {
+impl<T> Drop for Registered<'_, T> {
     fn drop(&mut self) {
-        let (start, len) = (self.buffer.as_ptr().addr(), size_of_val(self.buffer));
-        let mut known = self.world.inner.wire.known.borrow_mut();
-        if let Some(at) = known.iter().position(|k| (k.start, k.len) == (start, len)) {
-            known.swap_remove(at);
-        }
+        self.end();
     }
 }

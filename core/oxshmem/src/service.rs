@@ -89,11 +89,12 @@ impl fmt::Debug for Service {
 
 impl Service {
     /// Serves what comes to `domain`, on the heap that is mapped at `own`; peers have cut theirs, of
-    /// the same size, by `extents`.
+    /// the same size, by `extents`. `ended` is called if it ends because it cannot go on.
     pub(crate) fn start(
         domain: &Arc<dyn Domain>,
         own: &Arc<Mapping>,
         extents: Extents,
+        ended: Box<dyn FnOnce() + Send>,
     ) -> Result<Self> {
         let server = Server {
             inbox: domain.inbox()?,
@@ -103,7 +104,7 @@ impl Service {
         let thread = std::thread::Builder::new()
             .name("oxshmem-service".into())
             .stack_size(STACK)
-            .spawn(move || server.run())
+            .spawn(move || server.run(ended))
             .map_err(|error| Error::Argument {
                 call: "init",
                 what: format!("the progress thread cannot be started: {error}"),
@@ -136,7 +137,7 @@ struct Server {
 }
 
 impl Server {
-    fn run(mut self) {
+    fn run(mut self, ended: Box<dyn FnOnce() + Send>) {
         let (own, extents) = (Arc::clone(&self.own), self.extents);
         loop {
             let served = self.inbox.serve(&mut |pe, bytes| {
@@ -162,6 +163,7 @@ impl Server {
                     report::warn(&format!(
                         "this PE executes no more remote atomics, because {error}"
                     ));
+                    ended();
                     return;
                 }
             }

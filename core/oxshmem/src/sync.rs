@@ -384,10 +384,10 @@ impl World {
     #[cold]
     pub(crate) fn hears_of_end(&self, pe: usize) -> bool {
         let until = Instant::now() + HEARSAY;
-        while !self.peers.is_lost(pe) && Instant::now() < until {
+        while !self.peers.is_told_lost(pe) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.peers.is_lost(pe)
+        self.peers.is_told_lost(pe)
     }
 
     /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.

@@ -406,7 +406,7 @@ impl World {
         Ok(())
     }
 
-    /// Posts what was put off, before something is waited for.
+    /// Posts what was put off towards a PE, before something is waited for; tells if it was refused.
     fn post_waiting(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
         let context = self.inner.wire.context();
         let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
@@ -415,16 +415,19 @@ impl World {
             needs: Needs::Pe(pe),
             tell: &tell,
         };
-        let posted = self.wait(&full, None, || match via.post_waiting(context) {
-            Ok(true) => Some(Ok(())),
-            Ok(false) => self.cut(call, via, pe).map(Err),
-            Err((pe, oxshmem_transport::Error::PeerLost { .. })) => {
-                self.lost_by_lane(pe);
-                Some(Err(Error::PeerLost { call, pe }))
-            }
-            Err((_, error)) => Some(Err(error.into())),
+        let posted = self.wait(&full, None, || match via.post_waiting(context, pe) {
+            true => Some(Ok(())),
+            false => self.cut(call, via, pe).map(Err),
         });
-        posted.and_then(|posted| posted)
+        posted.and_then(|posted| posted)?;
+        match via.take_refusal(context, pe) {
+            None => Ok(()),
+            Some(oxshmem_transport::Error::PeerLost { .. }) => {
+                self.lost_by_lane(pe);
+                Err(Error::PeerLost { call, pe })
+            }
+            Some(error) => Err(error.into()),
+        }
     }
 
     /// Posts an operation that a later quiet completes: together with others, if it is small.
@@ -469,13 +472,15 @@ impl World {
         }
     }
 
-    /// After a failure other than the peer's loss (where the domain has given the operations up),
+    /// After a failure other than that of the way to the peer (whose operations were given up),
     /// operations may be outstanding on memory that is about to be reused: drop the lane, which
     /// waits for them.
     fn settle(&self, via: &Opened, pe: usize, result: Result<()>) -> Result<()> {
         match &result {
             Ok(()) => {}
             Err(Error::PeerLost { pe: lost, .. }) if *lost == pe => {}
+            // The transport has ended that way, and with it what was outstanding there.
+            Err(_) if via.cut(self.inner.wire.context(), pe).is_some() => {}
             Err(error) => via.fail(self.inner.wire.context(), error),
         }
         result
@@ -509,7 +514,7 @@ impl World {
         })?
     }
 
-    /// Drives every lane a step. One that fails is closed, and who waits for it finds it so.
+    /// Drives every lane a step. One that fails as a whole is closed, and who waits for it finds it so.
     pub(crate) fn progress(&self) {
         if !self.inner.wire.is_idle() {
             for via in &self.inner.wire.transports {
@@ -520,11 +525,12 @@ impl World {
         }
     }
 
-    /// A PE does not answer a lane any more. That it left in order the bootstrap tells at about the
-    /// same time; what else it is, to this PE it is lost.
+    /// A PE does not answer a lane any more. That it died or left the bootstrap tells at about the same
+    /// time; if it does not, that PE is lost to this one, and is told so: neither waits for the other,
+    /// and a collective call, which needs them all, ends for all.
     #[cold]
     fn lost_by_lane(&self, pe: usize) {
-        if !self.hears_of_end(pe) {
+        if !self.peers.is_lost(pe) && !self.hears_of_end(pe) {
             (self.inner.lose)(pe as u32);
         }
     }
@@ -550,7 +556,7 @@ impl World {
         }
         let dirt = via.dirt(context, pe);
         if dirt.has(Class::Message, MemoryKind::Host) {
-            self.await_answers(call, via, pe)?;
+            self.await_answers(call, pe)?;
         }
         if via.only_messages(context, pe) {
             // What was answered is done.
@@ -690,9 +696,8 @@ impl World {
 
     /// Forgets what was outstanding towards a PE whose loss was acknowledged.
     pub(crate) fn wire_forget(&self, pe: usize) {
-        for via in &self.inner.wire.transports {
-            (0..via.contexts()).for_each(|context| via.clean(context, pe));
-        }
+        let transports = &self.inner.wire.transports;
+        transports.iter().for_each(|via| via.forget(pe));
         let mut due = self.inner.wire.gpus_due.borrow_mut();
         due.retain(|(_, whom)| *whom != pe);
     }

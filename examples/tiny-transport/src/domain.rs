@@ -163,6 +163,12 @@ impl Domain for TinyDomain {
     }
 
     fn inbox(&self) -> Result<Box<dyn Inbox>> {
+        if self.table.kind.capabilities.message == 0 {
+            return Err(Error::Unsupported {
+                transport: NAME,
+                what: "receiving messages".into(),
+            });
+        }
         let (mailbox, shared) = (self.mailbox.clone(), self.shared.clone());
         Ok(Box::new(TinyInbox::take(mailbox, shared)?))
     }

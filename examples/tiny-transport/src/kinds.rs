@@ -38,7 +38,7 @@ pub(crate) static PLAIN: Kind = Kind {
         wire_up: WireUp::PerLane,
         pins: false,
         batch: 1,
-        message: 64,
+        message: 0,
         passive_target: true,
     },
     guarantees: Guarantees {
@@ -46,7 +46,7 @@ pub(crate) static PLAIN: Kind = Kind {
         put_atomic: true,
         atomic_put: true,
         atomic_atomic: true,
-        put_message: true,
+        put_message: false,
         put_get: true,
         get_get: true,
         across_lanes: false,

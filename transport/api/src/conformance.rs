@@ -243,12 +243,15 @@ const CHECKS: &[(&str, Check)] = &[
         "messages_arrive_once_in_order_and_unhelped",
         messages::arrive,
     ),
-    ("an_answers_value_comes_before_its_number", messages::answers),
-    ("answers_wait_for_room_and_all_arrive", messages::many_answers),
     (
-        "the_inbox_is_one_and_its_sleep_ends",
-        messages::inbox_life,
+        "an_answers_value_comes_before_its_number",
+        messages::answers,
     ),
+    (
+        "answers_wait_for_room_and_all_arrive",
+        messages::many_answers,
+    ),
+    ("the_inbox_is_one_and_its_sleep_ends", messages::inbox_life),
     ("a_lost_sender_is_not_answered", messages::lost_sender),
     (
         "a_lost_peer_is_refused_and_the_others_go_on",

@@ -129,6 +129,7 @@ pub(super) fn reach(
                     if means.nics {
                         ways.nic = means.nic_way(heap, pair, &peer, keys, &mut cpu);
                     }
+                    means.import_askers(heap, &peer, keys, &mut cpu);
                     (whys.host, whys.host_atomics) = (why(&copies), why(&atomics));
                     host = cpu.by(copies.way, atomics.way);
                 }
@@ -197,6 +198,26 @@ impl Means<'_> {
 }
 
 impl Means<'_> {
+    /// Imports the heap, too, of a PE that may send messages, though this PE goes another way to it:
+    /// the answers go into that heap.
+    fn import_askers(
+        &self,
+        heap: &Shared<'_>,
+        peer: &dyn Fn(&str) -> Peer,
+        keys: &[Key],
+        cpu: &mut Cpu,
+    ) {
+        for (index, transport) in (0..).zip(self.opened) {
+            let peer = peer(transport.name);
+            if transport.domain.capabilities().message > 0
+                && transport.domain.reach(&peer, heap.kind) == Reach::Wire
+            {
+                // One that cannot be imported sends no messages here: it cannot be reached either.
+                let _ = cpu.import(index, transport, &peer, keys, None, heap);
+            }
+        }
+    }
+
     /// The way of atomics that a PE's NIC performs, to this PE itself as to others: all that are on one
     /// word go by the NIC of the PE that has it (M29).
     fn nic_way(
@@ -454,9 +475,16 @@ pub(super) struct Agreed {
 }
 
 /// What a PE tells of its routes: whether all are mapped, the first PE that it does not reach and
-/// why, the first whose NIC it does not reach, whether it sends active messages, and whether anything
-/// goes by a transport that pins.
-type Told = (bool, Option<(usize, String)>, Option<usize>, bool, bool);
+/// why, the first whose NIC it does not reach or not by the transport of all others, that transport's
+/// name, whether it sends active messages, and whether anything goes by a transport that pins.
+type Told = (
+    bool,
+    Option<(usize, String)>,
+    Option<usize>,
+    Option<String>,
+    bool,
+    bool,
+);
 
 /// Every PE must reach every PE's host memory. Global visibility where every PE maps every PE (M24
 /// to M26), whatever checked mode does with that.
@@ -465,12 +493,18 @@ pub(super) fn agree_on_routes(
     routes: &Routes,
     pinned: bool,
 ) -> Result<Agreed> {
-    let no_nic = routes.ways.iter().position(|ways| ways.nic == Way::None);
+    // One device at each PE performs them all (M29): that of one transport.
+    let nic = routes.ways.first().map_or(Way::None, |ways| ways.nic);
+    let other = |ways: &Ways| ways.nic == Way::None || ways.nic != nic;
+    let no_nic = routes.ways.iter().position(other);
+    let nic = nic.transport().and_then(|index| routes.opened.get(index));
+    let nic = nic.map(|named| named.name.to_owned());
     let messages = |ways: &Ways| matches!(ways.host_atomics, Way::Message(_));
     let mine: Told = (
         routes.all_mapped(),
         routes.first_unreachable(),
         no_nic,
+        nic,
         routes.ways.iter().any(messages),
         pinned,
     );
@@ -482,7 +516,10 @@ pub(super) fn agree_on_routes(
         messages: false,
         pinned: false,
     };
-    for (from, (mapped, unreachable, no_nic, messages, pinned)) in all.into_iter().enumerate() {
+    let first_nic = all.first().and_then(|told| told.3.clone());
+    for (from, told) in all.into_iter().enumerate() {
+        let (mapped, unreachable, no_nic, nic, messages, pinned) = told;
+        let no_nic = no_nic.or((nic != first_nic).then_some(0));
         if let Some((pe, why)) = unreachable {
             return Err(Error::Unreachable {
                 call: "init",

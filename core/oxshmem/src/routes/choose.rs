@@ -57,15 +57,14 @@ pub(crate) struct Chosen<'a> {
 /// How a transport's lanes do atomics on memory of a kind as a CPU does. What is not among them can
 /// be made of a compare-swap of the CPU's level; narrower words are asked about with each operation.
 pub(crate) fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
-    let swap = capabilities
-        .atomics
-        .level(AtomicOp::CompareSwap, Width::W64);
-    match swap {
-        AtomicLevel::Cpu => ByLane::Itself,
-        _ if kind == MemoryKind::Host && capabilities.message >= Request::BYTES as u32 => {
-            ByLane::Messages
-        }
-        _ => ByLane::No,
+    let has = |width| capabilities.atomics.level(AtomicOp::CompareSwap, width) == AtomicLevel::Cpu;
+    let messages = kind == MemoryKind::Host && capabilities.message >= Request::BYTES as u32;
+    match (has(Width::W64), has(Width::W32)) {
+        (true, true) => ByLane::Itself,
+        // Words of both widths go one way.
+        _ if messages => ByLane::Messages,
+        (true, false) => ByLane::Itself,
+        (false, _) => ByLane::No,
     }
 }
 

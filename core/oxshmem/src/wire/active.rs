@@ -3,8 +3,9 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
 
-use oxshmem_transport::{AtomicOp, Local, Op, Width};
+use oxshmem_transport::{AtomicOp, Local, Op, Pe, Status, Width};
 
 use super::{Far, Leaves, Opened, Until};
 use crate::mapped::Bytes;
@@ -31,19 +32,19 @@ struct Slots {
     slots: Vec<Option<Sent>>,
 }
 
+/// A message, and the way that it took.
 #[derive(Clone, Copy)]
 struct Sent {
+    slot: usize,
     number: u64,
     pe: usize,
     context: usize,
+    transport: usize,
 }
 
-/// A message whose answer is awaited.
-#[derive(Clone, Copy)]
-struct Ticket {
-    slot: usize,
-    number: u64,
-}
+/// How often a PE that owes an answer is asked for a sign of life on the way that the message took: an
+/// answer that got lost on its way back leaves nothing outstanding here that could fail.
+const PROBE: Duration = Duration::from_secs(1);
 
 impl Active {
     pub(super) fn new() -> Self {
@@ -57,17 +58,12 @@ impl Active {
     }
 
     /// Those of a context towards a PE that are not known to be answered.
-    fn towards(&self, context: usize, pe: usize) -> Vec<Ticket> {
+    fn towards(&self, context: usize, pe: usize) -> Vec<Sent> {
         let slots = self.slots.borrow();
-        let all = slots.slots.iter().enumerate();
-        all.filter_map(|(slot, sent)| {
-            let sent = sent.filter(|sent| (sent.context, sent.pe) == (context, pe))?;
-            Some(Ticket {
-                slot,
-                number: sent.number,
-            })
-        })
-        .collect()
+        let all = slots.slots.iter().flatten();
+        all.filter(|sent| (sent.context, sent.pe) == (context, pe))
+            .copied()
+            .collect()
     }
 }
 
@@ -121,7 +117,7 @@ impl World {
         if !fetching {
             return Ok(0);
         }
-        self.await_answer_of(call, via, far.pe, ticket)?;
+        self.await_answer_of(call, ticket)?;
         let words = self.own(answer);
         let old = words.part(0, 8).look(Width::W64, Inserted::Nothing);
         self.free_slot(ticket);
@@ -129,11 +125,11 @@ impl World {
     }
 
     /// Waits until all messages of this context to a PE have been answered.
-    pub(super) fn await_answers(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
+    pub(super) fn await_answers(&self, call: &'static str, pe: usize) -> Result<()> {
         let active = &self.inner.wire.active;
-        for ticket in active.towards(self.inner.wire.context(), pe) {
-            self.await_answer_of(call, via, pe, ticket)?;
-            self.free_slot(ticket);
+        for sent in active.towards(self.inner.wire.context(), pe) {
+            self.await_answer_of(call, sent)?;
+            self.free_slot(sent);
         }
         Ok(())
     }
@@ -144,9 +140,15 @@ impl World {
         self.inner.internal.answers.range(at..at + WORDS)
     }
 
-    /// A free slot for a message to a PE. Those of lost PEs are never used again: an answer might
-    /// still come.
-    fn take_slot(&self, call: &'static str, via: &Opened, pe: usize) -> Result<Ticket> {
+    /// Whether a message was answered.
+    fn is_answered(&self, sent: Sent) -> Result<bool> {
+        let number = self.own(self.answer_words(sent.slot)?).part(8, 8);
+        Ok(number.look(Width::W64, Inserted::Fetch) == sent.number)
+    }
+
+    /// A free slot for a message to a PE. Those whose answers can come no more because the way or the
+    /// PE was lost are never used again: one might still be under way.
+    fn take_slot(&self, call: &'static str, via: &Opened, pe: usize) -> Result<Sent> {
         let active = &self.inner.wire.active;
         for _ in 0..SLOTS {
             let (slot, sent) = {
@@ -155,56 +157,56 @@ impl World {
                 slots.next = (slot + 1) % SLOTS;
                 (slot, slots.slots.get(slot).copied().flatten())
             };
-            if let Some(sent) = sent {
-                if self.peers.is_lost(sent.pe) {
-                    continue;
-                }
-                let ticket = Ticket {
-                    slot,
-                    number: sent.number,
-                };
-                match self.await_answer_of(call, via, sent.pe, ticket) {
+            if let Some(sent) = sent
+                && !self.is_answered(sent)?
+            {
+                match self.await_answer_of(call, sent) {
                     Ok(()) => {}
                     Err(Error::PeerLost { .. } | Error::LaneFailed { .. }) => continue,
                     Err(error) => return Err(error),
                 }
             }
+            let wire = &self.inner.wire;
+            let transport = wire.transports.iter().position(|t| std::ptr::eq(t, via));
             let mut slots = active.slots.borrow_mut();
             slots.last += 1;
-            let number = slots.last;
+            let sent = Sent {
+                slot,
+                number: slots.last,
+                pe,
+                context: wire.context(),
+                transport: transport.unwrap_or(0),
+            };
             if let Some(free) = slots.slots.get_mut(slot) {
-                *free = Some(Sent {
-                    number,
-                    pe,
-                    context: self.inner.wire.context(),
-                });
+                *free = Some(sent);
             }
-            return Ok(Ticket { slot, number });
+            return Ok(sent);
         }
-        Err(Error::Argument {
+        Err(Error::LaneFailed {
             call,
-            what: format!(
-                "all {SLOTS} slots for active messages were in use towards PEs that were lost"
+            transport: via.name,
+            why: format!(
+                "all {SLOTS} messages that may be unanswered at once are owed by PEs that were lost"
             ),
         })
     }
 
-    fn free_slot(&self, ticket: Ticket) {
+    fn free_slot(&self, sent: Sent) {
         let mut slots = self.inner.wire.active.slots.borrow_mut();
-        if let Some(slot) = slots.slots.get_mut(ticket.slot) {
+        if let Some(slot) = slots.slots.get_mut(sent.slot) {
             *slot = None;
         }
     }
 
-    fn await_answer_of(
-        &self,
-        call: &'static str,
-        via: &Opened,
-        pe: usize,
-        ticket: Ticket,
-    ) -> Result<()> {
+    fn await_answer_of(&self, call: &'static str, sent: Sent) -> Result<()> {
+        let Sent {
+            number,
+            pe,
+            context,
+            ..
+        } = sent;
         let tell = || {
-            let what = format!("its answer to active message {}", ticket.number);
+            let what = format!("its answer to active message {number}");
             (format!("PE {pe}"), what)
         };
         let reason = Reason {
@@ -212,12 +214,32 @@ impl World {
             needs: Needs::Pe(pe),
             tell: &tell,
         };
-        let number = self.own(self.answer_words(ticket.slot)?).part(8, 8);
+        let wire = &self.inner.wire;
+        let Some(via) = wire.transports.get(sent.transport) else {
+            return Ok(());
+        };
+        let answered = self.own(self.answer_words(sent.slot)?).part(8, 8);
+        let mut probe_at = None;
         self.wait(&reason, None, || {
-            match number.look(Width::W64, Inserted::Fetch) {
-                answered if answered == ticket.number => Some(Ok(())),
-                _ => self.cut(call, via, pe).map(Err),
+            if answered.look(Width::W64, Inserted::Fetch) == number {
+                return Some(Ok(()));
             }
+            let now = Instant::now();
+            if *probe_at.get_or_insert(now + PROBE) <= now {
+                probe_at = Some(now + PROBE);
+                // SAFETY: a flush has no local memory. Whether it fails shows in what follows.
+                let probed = unsafe { via.post(context, Pe(pe as u32), Op::Flush) };
+                wire.busy.set(true);
+                match probed {
+                    Ok((Status::Refused(oxshmem_transport::Error::PeerLost { .. }), _)) => {
+                        self.lost_by_lane(pe);
+                    }
+                    Ok((Status::Refused(error), _)) => return Some(Err(error.into())),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            let why = via.gone(context).or_else(|| via.cut(context, pe))?;
+            Some(Err(via.failed(call, why)))
         })??;
         // Later accesses come after what the target's CPU did.
         fence(Ordering::Acquire);

@@ -50,6 +50,8 @@ struct LaneState {
     failure: String,
     /// Operations that are to be posted together.
     waiting: Waiting,
+    /// Why some of those were refused, by the PE they went to.
+    refused: Vec<(usize, oxshmem_transport::Error)>,
     /// The PEs to which the way has failed although they live, and why.
     cut: Vec<(usize, String)>,
 }
@@ -60,8 +62,6 @@ struct LaneState {
 struct Waiting {
     pe: usize,
     ops: Vec<Op>,
-    /// Why some were refused, if they were.
-    refused: Option<oxshmem_transport::Error>,
 }
 
 // SAFETY: the operations' near sides are the poster's, who promised their validity until they have
@@ -69,27 +69,42 @@ struct Waiting {
 unsafe impl Send for Waiting {}
 
 impl LaneState {
+    /// Notes a way that has failed although the PE lives. The others' go on.
+    fn note_cut(&mut self, error: &oxshmem_transport::Error) {
+        if let oxshmem_transport::Error::Connection { pe, .. } = error
+            && !self.cut.iter().any(|(known, _)| *known == pe.index())
+        {
+            self.cut.push((pe.index(), error.to_string()));
+        }
+    }
+
     /// Posts what waits, as far as there is room. Gives whether nothing waits any more.
     fn post_waiting(&mut self) -> bool {
-        let Waiting { pe, ops, refused } = &mut self.waiting;
-        if ops.is_empty() {
-            return true;
-        }
-        let Some(lane) = &mut self.lane else {
-            ops.clear();
-            return true;
-        };
-        // SAFETY: whoever put them off promised what `Lane::post` needs.
-        let posted = unsafe { lane.post(Pe(*pe as u32), ops) };
-        match posted.status {
-            Status::All => ops.clear(),
-            Status::Full => drop(ops.drain(..posted.accepted.min(ops.len()))),
-            Status::Refused(error) => {
+        let pe = self.waiting.pe;
+        while !self.waiting.ops.is_empty() {
+            let ops = &mut self.waiting.ops;
+            let Some(lane) = &mut self.lane else {
                 ops.clear();
-                refused.get_or_insert(error);
+                break;
+            };
+            // SAFETY: whoever put them off promised what `Lane::post` needs.
+            let posted = unsafe { lane.post(Pe(pe as u32), ops) };
+            let taken = posted.accepted.min(ops.len());
+            match posted.status {
+                Status::All => ops.clear(),
+                Status::Full => {
+                    ops.drain(..taken);
+                    return false;
+                }
+                // That one can never be taken; those behind it may.
+                Status::Refused(error) => {
+                    ops.drain(..(taken + 1).min(ops.len()));
+                    self.note_cut(&error);
+                    self.refused.push((pe, error));
+                }
             }
         }
-        ops.is_empty()
+        true
     }
 }
 
@@ -138,6 +153,14 @@ impl Lanes {
             .get_mut(index)
             .is_none_or(LaneState::post_waiting);
         Ok((self.lane(context)?, posted))
+    }
+
+    /// Notes a way that has failed although the PE lives.
+    fn note_cut(&mut self, context: usize, error: &oxshmem_transport::Error) {
+        let index = self.index(context);
+        if let Some(state) = self.lanes.get_mut(index) {
+            state.note_cut(error);
+        }
     }
 
     fn lane(&mut self, context: usize) -> Result<&mut dyn Lane, String> {
@@ -192,7 +215,7 @@ impl ContextState {
 }
 
 impl Opened {
-    /// For a job of `pes` PEs whose heaps are `limit` bytes.
+    /// For a job of `pes` PEs.
     pub(crate) fn new(name: &'static str, domain: Arc<dyn Domain>, pes: usize) -> Self {
         let lanes = Lanes {
             pes,
@@ -276,7 +299,10 @@ impl Opened {
         if context > 0 && lanes.lanes.is_empty() {
             return Ok(());
         }
-        let usable = |lane: &LaneState| lane.vacant && lane.lane.is_some();
+        let usable = |lane: &LaneState| {
+            let sound = lane.cut.is_empty() && lane.refused.is_empty();
+            lane.vacant && lane.lane.is_some() && sound
+        };
         let place = match lanes.lanes.iter().position(usable) {
             // Its connections are worth keeping.
             Some(place) => place,
@@ -287,6 +313,7 @@ impl Opened {
                     vacant: false,
                     failure: String::new(),
                     waiting: Waiting::default(),
+                    refused: Vec::new(),
                     cut: Vec::new(),
                 };
                 lanes.lanes.push(state);
@@ -308,14 +335,20 @@ impl Opened {
         Ok(())
     }
 
-    /// Leaves the lane of a context that has been quieted to the next one.
-    pub(crate) fn close_context(&self, context: usize) {
+    /// Ends a context. If all it issued has completed, the next one may have its lane; else that is
+    /// dropped, which waits until nothing outstanding touches local memory.
+    pub(crate) fn close_context(&self, context: usize, completed: bool) {
         let mut lanes = self.lanes.borrow_mut();
         let index = lanes.index(context);
         if index > 0
             && let Some(state) = lanes.lanes.get_mut(index)
         {
             state.vacant = true;
+            if !completed {
+                state.waiting = Waiting::default();
+                state.lane = None;
+                state.failure = "its context was not completed".into();
+            }
         }
     }
 
@@ -394,7 +427,11 @@ impl Opened {
         }
         // SAFETY: the caller's promise.
         let posted = unsafe { lane.post(to, &[op]) };
-        Ok((posted.status, lane.counters(to).posted))
+        let count = lane.counters(to).posted;
+        if let Status::Refused(error) = &posted.status {
+            lanes.note_cut(context, error);
+        }
+        Ok((posted.status, count))
     }
 
     /// Takes an operation to post together with others, if the transport gains by that and there is
@@ -413,7 +450,8 @@ impl Opened {
         let Some(state) = lanes.lanes.get_mut(index) else {
             return false;
         };
-        if state.lane.is_none() || state.waiting.refused.is_some() {
+        // Who was refused is to be told so.
+        if state.lane.is_none() || state.refused.iter().any(|(whom, _)| *whom == pe) {
             return false;
         }
         let other = state.waiting.pe != pe;
@@ -430,22 +468,44 @@ impl Opened {
         true
     }
 
-    /// Posts what was put off in a context. Gives whether all of it is posted; the first refusal is
-    /// told once.
-    pub(super) fn post_waiting(
-        &self,
-        context: usize,
-    ) -> Result<bool, (usize, oxshmem_transport::Error)> {
+    /// Posts what was put off in a context. Gives whether nothing of it waits that goes to `pe`.
+    pub(super) fn post_waiting(&self, context: usize, pe: usize) -> bool {
         let mut lanes = self.lanes.borrow_mut();
         let index = lanes.index(context);
         let Some(state) = lanes.lanes.get_mut(index) else {
-            return Ok(true);
+            return true;
         };
-        let posted = state.post_waiting();
-        match state.waiting.refused.take() {
-            Some(error) => Err((state.waiting.pe, error)),
-            None => Ok(posted),
+        state.post_waiting() || state.waiting.pe != pe
+    }
+
+    /// Why something that was put off was refused by `pe`, once.
+    pub(super) fn take_refusal(
+        &self,
+        context: usize,
+        pe: usize,
+    ) -> Option<oxshmem_transport::Error> {
+        let mut lanes = self.lanes.borrow_mut();
+        let index = lanes.index(context);
+        let refused = &mut lanes.lanes.get_mut(index)?.refused;
+        let at = refused.iter().position(|(whom, _)| *whom == pe)?;
+        Some(refused.remove(at).1)
+    }
+
+    /// Whether the lane that carried a context's operations is gone, and why.
+    pub(super) fn gone(&self, context: usize) -> Option<String> {
+        self.lanes.borrow_mut().lane(context).err()
+    }
+
+    /// Forgets everything towards a PE.
+    pub(super) fn forget(&self, pe: usize) {
+        let mut lanes = self.lanes.borrow_mut();
+        for state in &mut lanes.lanes {
+            if state.waiting.pe == pe {
+                state.waiting.ops.clear();
+            }
+            state.refused.retain(|(whom, _)| *whom != pe);
         }
+        lanes.contexts.iter_mut().for_each(|state| state.clean(pe));
     }
 
     pub(super) fn counters(&self, context: usize, to: Pe) -> Result<Counters, String> {
@@ -465,10 +525,7 @@ impl Opened {
             match progressed {
                 Ok(()) => {}
                 Err(oxshmem_transport::Error::PeerLost { pe, .. }) => failed.push(pe),
-                // The others' connections go on.
-                Err(error @ oxshmem_transport::Error::Connection { pe, .. }) => {
-                    state.cut.push((pe.index(), error.to_string()));
-                }
+                Err(error @ oxshmem_transport::Error::Connection { .. }) => state.note_cut(&error),
                 Err(error) => {
                     state.lane = None;
                     state.failure = error.to_string();

@@ -25,6 +25,8 @@ pub enum Base {
     Loopback,
     /// Queues, is full at 8, maps nothing.
     Tiny,
+    /// The same, with messages.
+    TinyNics,
 }
 
 /// What is wrong; `PromisesLittle` is not, and must pass.
@@ -96,6 +98,7 @@ impl Broken {
         let right: Box<dyn Transport> = match base {
             Base::Loopback => Box::new(Loopback::new()),
             Base::Tiny => Box::new(Tiny::default()),
+            Base::TinyNics => Box::new(Tiny::nic()),
         };
         Broken {
             right,

@@ -224,27 +224,27 @@ const FAULTS: &[(Base, Fault, &[&str])] = &[
         ],
     ),
     (
-        Base::Tiny,
+        Base::TinyNics,
         Fault::HidesMessages,
         &["messages_are_refused_where_they_must_be"],
     ),
     (
-        Base::Tiny,
+        Base::TinyNics,
         Fault::ReversesMessages,
         &["messages_arrive_once_in_order_and_unhelped"],
     ),
     (
-        Base::Tiny,
+        Base::TinyNics,
         Fault::RepeatsMessages,
         &["messages_arrive_once_in_order_and_unhelped"],
     ),
     (
-        Base::Tiny,
+        Base::TinyNics,
         Fault::CutsMessages,
         &["messages_arrive_once_in_order_and_unhelped"],
     ),
     (
-        Base::Tiny,
+        Base::TinyNics,
         Fault::AnswersNobody,
         &[
             "an_answers_value_comes_before_its_number",
@@ -252,12 +252,12 @@ const FAULTS: &[(Base, Fault, &[&str])] = &[
         ],
     ),
     (
-        Base::Tiny,
+        Base::TinyNics,
         Fault::AnswersTheNumberAlone,
         &["an_answers_value_comes_before_its_number"],
     ),
     (
-        Base::Tiny,
+        Base::TinyNics,
         Fault::IgnoresShutdown,
         &["the_inbox_is_one_and_its_sleep_ends"],
     ),
