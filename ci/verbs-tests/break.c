@@ -1,115 +1,95 @@
-/* Preloaded into a PE, it breaks what the PE made, behind the library's back:
- * SIGUSR1 puts all its queue pairs into the error state, SIGUSR2 deregisters all its memory that
- * peers may write. */
+/* Preloaded into a PE, it breaks what the PE made, behind its back: SIGUSR1 puts all its queue pairs
+ * into the error state, SIGUSR2 deregisters all its memory. It asks the kernel for that by the PE's own
+ * device files, where objects have small numbers; what is not of the kind asked for is refused. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
+#include <dirent.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <rdma/ib_user_verbs.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-enum { MOST = 4096 };
+/* More objects than a PE of the tests has. */
+enum { NUMBERS = 4096 };
 
-static struct ibv_qp *pairs[MOST];
-static struct ibv_mr *regions[MOST];
-static struct ibv_mr *broken[MOST];
-static int pair_count, region_count, broken_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void *next(const char *name)
+static int fail_queue_pair(int device, unsigned number)
 {
-    void *found = dlsym(RTLD_NEXT, name);
-    if (found == NULL)
-        abort();
-    return found;
+    struct {
+        struct ib_uverbs_cmd_hdr head;
+        struct ib_uverbs_modify_qp command;
+    } __attribute__((packed)) request;
+    memset(&request, 0, sizeof request);
+    request.head.command = IB_USER_VERBS_CMD_MODIFY_QP;
+    request.head.in_words = sizeof request / 4;
+    request.command.qp_handle = number;
+    request.command.attr_mask = IBV_QP_STATE;
+    request.command.qp_state = IBV_QPS_ERR;
+    return write(device, &request, sizeof request) == sizeof request;
+}
+
+static int deregister(int device, unsigned number)
+{
+    struct {
+        struct ib_uverbs_cmd_hdr head;
+        struct ib_uverbs_dereg_mr command;
+    } __attribute__((packed)) request;
+    memset(&request, 0, sizeof request);
+    request.head.command = IB_USER_VERBS_CMD_DEREG_MR;
+    request.head.in_words = sizeof request / 4;
+    request.command.mr_handle = number;
+    return write(device, &request, sizeof request) == sizeof request;
+}
+
+static int break_all(int (*one)(int, unsigned))
+{
+    int broken = 0;
+    DIR *descriptors = opendir("/proc/self/fd");
+    for (struct dirent *entry; descriptors != NULL && (entry = readdir(descriptors)) != NULL;) {
+        char path[300], target[300];
+        snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+        ssize_t len = readlink(path, target, sizeof target - 1);
+        if (len <= 0)
+            continue;
+        target[len] = '\0';
+        if (strstr(target, "/uverbs") == NULL)
+            continue;
+        for (unsigned number = 0; number < NUMBERS; number++)
+            broken += one(atoi(entry->d_name), number);
+    }
+    if (descriptors != NULL)
+        closedir(descriptors);
+    return broken;
+}
+
+static void ours(sigset_t *both)
+{
+    sigemptyset(both);
+    sigaddset(both, SIGUSR1);
+    sigaddset(both, SIGUSR2);
 }
 
 /* The signals are blocked in every thread but this one. */
 static void *breaker(void *unused)
 {
-    int (*deregister)(struct ibv_mr *) = next("ibv_dereg_mr");
     sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGUSR1);
-    sigaddset(&both, SIGUSR2);
-    for (;;) {
-        int got;
-        if (sigwait(&both, &got) != 0)
-            return unused;
-        pthread_mutex_lock(&lock);
-        struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
-        for (int i = 0; got == SIGUSR1 && i < pair_count; i++)
-            if (ibv_modify_qp(pairs[i], &error, IBV_QP_STATE) != 0)
-                abort();
-        for (; got == SIGUSR2 && region_count > 0; region_count--) {
-            broken[broken_count++] = regions[region_count - 1];
-            if (deregister(regions[region_count - 1]) != 0)
-                abort();
-        }
-        pthread_mutex_unlock(&lock);
+    ours(&both);
+    for (int got; sigwait(&both, &got) == 0;) {
+        if (got == SIGUSR1)
+            fprintf(stderr, "broke %d queue pairs\n", break_all(fail_queue_pair));
+        else
+            fprintf(stderr, "broke %d registrations\n", break_all(deregister));
     }
+    return unused;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
     sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGUSR1);
-    sigaddset(&both, SIGUSR2);
+    ours(&both);
     pthread_t thread;
     if (pthread_sigmask(SIG_BLOCK, &both, NULL) != 0 || pthread_create(&thread, NULL, breaker, NULL) != 0)
         abort();
-}
-
-struct ibv_qp *ibv_create_qp(struct ibv_pd *domain, struct ibv_qp_init_attr *wanted)
-{
-    struct ibv_qp *(*create)(struct ibv_pd *, struct ibv_qp_init_attr *) = next("ibv_create_qp");
-    pthread_mutex_lock(&lock);
-    struct ibv_qp *made = create(domain, wanted);
-    if (made != NULL && pair_count < MOST)
-        pairs[pair_count++] = made;
-    pthread_mutex_unlock(&lock);
-    return made;
-}
-
-int ibv_destroy_qp(struct ibv_qp *pair)
-{
-    int (*destroy)(struct ibv_qp *) = next("ibv_destroy_qp");
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < pair_count; i++)
-        if (pairs[i] == pair)
-            pairs[i] = pairs[--pair_count];
-    int status = destroy(pair);
-    pthread_mutex_unlock(&lock);
-    return status;
-}
-
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *domain, void *base, size_t len, uint64_t iova, unsigned int access)
-{
-    struct ibv_mr *(*reg)(struct ibv_pd *, void *, size_t, uint64_t, unsigned int) = next("ibv_reg_mr_iova2");
-    pthread_mutex_lock(&lock);
-    struct ibv_mr *made = reg(domain, base, len, iova, access);
-    if (made != NULL && (access & IBV_ACCESS_REMOTE_WRITE) != 0 && region_count < MOST)
-        regions[region_count++] = made;
-    pthread_mutex_unlock(&lock);
-    return made;
-}
-
-int ibv_dereg_mr(struct ibv_mr *region)
-{
-    int (*deregister)(struct ibv_mr *) = next("ibv_dereg_mr");
-    int status = 0, done = 0;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < broken_count && !done; i++)
-        if (broken[i] == region) {
-            broken[i] = broken[--broken_count];
-            done = 1;
-        }
-    for (int i = 0; i < region_count; i++)
-        if (regions[i] == region)
-            regions[i] = regions[--region_count];
-    if (!done)
-        status = deregister(region);
-    pthread_mutex_unlock(&lock);
-    return status;
 }
