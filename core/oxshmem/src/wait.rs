@@ -18,6 +18,8 @@ const BELL_SLEEP: Duration = Duration::from_millis(20);
 /// The shortest and longest sleep on a user's word.
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 const LONG_SLEEP: Duration = Duration::from_millis(1);
+/// The longest on a lane's completions, after a while.
+const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 /// How often a wait tells that it waits.
 pub(crate) const WARN_EVERY: Duration = Duration::from_secs(30);
 
@@ -144,7 +146,12 @@ impl World {
                 }
                 None => {
                     std::thread::sleep(nap);
-                    nap = (nap * 2).min(LONG_SLEEP);
+                    // What one PE's lane brings after long will not come in a moment: a large transfer.
+                    let longest = match reason.needs {
+                        Needs::Pe(_) => (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP),
+                        _ => LONG_SLEEP,
+                    };
+                    nap = (nap * 2).min(longest);
                 }
             }
         }
