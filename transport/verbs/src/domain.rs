@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oxshmem_transport::{
@@ -12,9 +12,9 @@ use oxshmem_transport::{
 };
 use rdma_sys::ibv_atomic_cap;
 
-use crate::ibv::{Connect, ProtectionDomain};
+use crate::ibv::{Connect, Event, ProtectionDomain};
 use crate::inbox::VerbsInbox;
-use crate::lane::VerbsLane;
+use crate::lane::{PER_OPERATION, VerbsLane};
 use crate::passive::Passive;
 use crate::port::{Path, Port, path};
 use crate::region::{Registered, RegisteredLocal, Remote};
@@ -33,6 +33,9 @@ pub(crate) struct Opened {
     pub(crate) shared: Shared,
     pub(crate) totals: Arc<Totals>,
     nonce: AtomicU64,
+    /// Numbers of queue pairs that the device says have failed.
+    hurt: Mutex<Vec<u32>>,
+    port_down: AtomicBool,
 }
 
 impl Opened {
@@ -50,7 +53,55 @@ impl Opened {
             shared: Shared::new(job),
             totals,
             nonce: AtomicU64::new(start),
+            hurt: Mutex::default(),
+            port_down: AtomicBool::new(false),
         })
+    }
+
+    /// Learns what the device tells of itself. A port that goes down may come back before the retries
+    /// are over, so it ends nothing: if it does not come back, the connections' errors name it.
+    pub(crate) fn events(&self) {
+        while let Some(event) = self.port.context.next_event() {
+            self.event(event);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn event(&self, event: Event) {
+        let port = self.port.name();
+        match event {
+            Event::Fatal(name) => {
+                let why = format!("the device failed ({name} on {port}); see the kernel log");
+                tracing::error!(%why);
+                self.shared.fail(&why);
+            }
+            Event::PortDown(number) if number == self.port.number => {
+                tracing::warn!(%port, "the port went down (IBV_EVENT_PORT_ERR)");
+                self.port_down.store(true, Ordering::Relaxed);
+            }
+            Event::PortUp(number) if number == self.port.number => {
+                tracing::info!(%port, "the port is up again (IBV_EVENT_PORT_ACTIVE)");
+                self.port_down.store(false, Ordering::Relaxed);
+            }
+            Event::PairFailed(number, name) => {
+                tracing::warn!(%port, queue_pair = number, "a queue pair failed ({name})");
+                let mut hurt = self.hurt.lock().unwrap_or_else(PoisonError::into_inner);
+                hurt.push(number);
+            }
+            other => tracing::debug!(%port, ?other, "a device's event"),
+        }
+    }
+
+    /// Whether this side's port is known to be down.
+    pub(crate) fn port_down(&self) -> bool {
+        // Relaxed: only for an error's words.
+        self.port_down.load(Ordering::Relaxed)
+    }
+
+    /// The queue pairs that have failed since the last call.
+    pub(crate) fn take_hurt(&self) -> Vec<u32> {
+        let mut hurt = self.hurt.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *hurt)
     }
 
     /// A number that no other end has, very probably anywhere.
@@ -82,7 +133,14 @@ impl Opened {
             });
         let (our_sequence, their_sequence) = sequences;
         let (reads_out, reads_in) = reads;
+        let port = self.port.name();
+        let (bytes, partition) = (128u32 << path.mtu, self.port.partition_key);
+        let ends = match path.route {
+            Some((ours, theirs)) => format!("from {ours} to {theirs}"),
+            None => format!("from LID {} to LID {their_lid}", self.port.state.lid),
+        };
         Ok(Connect {
+            words: format!("{ends}, port {port}, MTU {bytes}, P_Key {partition:#06x}"),
             port: self.port.number,
             mtu: path.mtu,
             their_number,
@@ -159,9 +217,10 @@ fn capabilities(port: &Port, settings: &Settings) -> Capabilities {
     }
 }
 
-/// Operations outstanding towards one PE: each is up to two requests, and two more are kept back.
+/// Operations outstanding towards one PE, of as many requests as one may take; two more are kept
+/// back.
 pub(crate) fn depth(port: &Port, settings: &Settings) -> u32 {
-    let most = port.limits.queue_depth.saturating_sub(2) / 2;
+    let most = port.limits.queue_depth.saturating_sub(2) / PER_OPERATION;
     settings.depth.min(most).max(1)
 }
 
@@ -309,7 +368,7 @@ impl Domain for VerbsDomain {
             return Err(bad(format!("there is no region {}", region.0)));
         }
         let len = usize::try_from(key.len).map_err(|_| bad("it is too long".into()))?;
-        let imported = Imported::new(key);
+        let imported = Imported::new(key, self.opened.port.relaxed);
         self.opened.shared.import(peer.pe, region, imported);
         Ok(Arc::new(Remote { len }))
     }

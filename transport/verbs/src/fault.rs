@@ -6,6 +6,18 @@ use rdma_sys::ibv_wc_status as status;
 use crate::NAME;
 use crate::ibv::Completion;
 
+/// What is known here of the connection that failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NearEnd<'a> {
+    pub(crate) port: &'a str,
+    /// Where its packets went, in words.
+    pub(crate) route: &'a str,
+    /// Whether anything was ever answered.
+    pub(crate) answered: bool,
+    /// Whether this side's port is down.
+    pub(crate) down: bool,
+}
+
 /// Why a connection does no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -33,13 +45,32 @@ impl Cause {
 
     /// Of a completion that did not succeed. Only its number, status, queue pair and vendor's code
     /// mean anything.
-    pub(crate) fn of(completion: &Completion, port: &str) -> Cause {
-        let vendor = completion.vendor_code();
+    pub(crate) fn of(completion: &Completion, end: &NearEnd<'_>) -> Cause {
+        let (vendor, port) = (completion.vendor_code(), end.port);
         let why = match completion.status() {
             status::IBV_WC_RETRY_EXC_ERR
-            | status::IBV_WC_RNR_RETRY_EXC_ERR
             | status::IBV_WC_RESP_TIMEOUT_ERR
-            | status::IBV_WC_REM_ABORT_ERR => return Cause::Lost,
+            | status::IBV_WC_REM_ABORT_ERR => {
+                if end.down {
+                    return Cause::Failed(format!(
+                        "this side's port {port} went down (IBV_EVENT_PORT_ERR) and did not come \
+                         back within the retries; see `rdma link` and the cable"
+                    ));
+                }
+                if end.answered {
+                    return Cause::Lost;
+                }
+                return Cause::Failed(format!(
+                    "no packet was ever answered ({}): the PE may be gone; if it lives, see that \
+                     both hosts let UDP port 4791 through (RoCE), and that VLAN, P_Key, MTU and \
+                     subnet are the same",
+                    end.route
+                ));
+            }
+            status::IBV_WC_RNR_RETRY_EXC_ERR => {
+                "its PE did not take messages for too long (IBV_WC_RNR_RETRY_EXC_ERR): it does not \
+                 serve them; OXSHMEM_VERBS_RNR_RETRY=7 has this side wait without end"
+            }
             status::IBV_WC_REM_ACCESS_ERR => {
                 "the target refused access (IBV_WC_REM_ACCESS_ERR): the memory is no longer \
                  registered there, or the key is of another registration"
@@ -74,17 +105,25 @@ impl Cause {
 mod tests {
     use super::*;
 
+    const END: NearEnd<'static> = NearEnd {
+        port: "mlx5_0:1",
+        route: "from 10.0.0.1 to 10.0.0.2, P_Key 0xffff",
+        answered: true,
+        down: false,
+    };
+
     fn cause(status: status::Type) -> Cause {
-        Cause::of(&Completion::failed(status, 0x17), "mlx5_0:1")
+        Cause::of(&Completion::failed(status, 0x17), &END)
     }
 
+    const SILENT: [status::Type; 2] = [
+        status::IBV_WC_RETRY_EXC_ERR,
+        status::IBV_WC_RESP_TIMEOUT_ERR,
+    ];
+
     #[test]
-    fn silence_is_a_lost_peer() {
-        for silent in [
-            status::IBV_WC_RETRY_EXC_ERR,
-            status::IBV_WC_RNR_RETRY_EXC_ERR,
-            status::IBV_WC_RESP_TIMEOUT_ERR,
-        ] {
+    fn silence_after_answers_is_a_lost_peer() {
+        for silent in SILENT {
             assert_eq!(cause(silent), Cause::Lost);
             let error = cause(silent).error(Pe(3));
             assert!(matches!(error, Error::PeerLost { pe: Pe(3), .. }));
@@ -92,9 +131,36 @@ mod tests {
     }
 
     #[test]
+    fn silence_from_the_start_names_both_ends_and_what_to_check() {
+        let end = NearEnd {
+            answered: false,
+            ..END
+        };
+        for silent in SILENT {
+            let told = Cause::of(&Completion::failed(silent, 0), &end).error(Pe(3));
+            assert!(matches!(told, Error::Connection { pe: Pe(3), .. }));
+            let told = told.to_string();
+            for part in ["10.0.0.1", "10.0.0.2", "0xffff", "4791", "VLAN"] {
+                assert!(told.contains(part), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn silence_while_the_own_port_is_down_blames_the_port() {
+        let end = NearEnd { down: true, ..END };
+        for silent in SILENT {
+            let told = Cause::of(&Completion::failed(silent, 0), &end).error(Pe(3));
+            assert!(matches!(told, Error::Connection { .. }));
+            assert!(told.to_string().contains("IBV_EVENT_PORT_ERR"), "{told}");
+        }
+    }
+
+    #[test]
     fn other_failures_name_status_port_and_vendor_code() {
         for (failed, word) in [
             (status::IBV_WC_REM_ACCESS_ERR, "REM_ACCESS"),
+            (status::IBV_WC_RNR_RETRY_EXC_ERR, "OXSHMEM_VERBS_RNR_RETRY"),
             (status::IBV_WC_LOC_PROT_ERR, "LOC_PROT"),
             (status::IBV_WC_LOC_QP_OP_ERR, "rdma link"),
             (status::IBV_WC_WR_FLUSH_ERR, "WR_FLUSH"),

@@ -5,6 +5,7 @@
 
 mod completion;
 mod context;
+mod events;
 mod memory;
 mod queue_pair;
 mod receive;
@@ -12,6 +13,7 @@ pub(crate) mod result;
 
 pub(crate) use completion::{Channel, Completion, CompletionQueue};
 pub(crate) use context::{Context, DeviceLimits, PortState, ProtectionDomain, device_names};
+pub(crate) use events::Event;
 pub(crate) use memory::{Access, MemoryRegion};
 pub(crate) use queue_pair::{Connect, QueuePair, QueueSizes};
 pub(crate) use receive::SharedReceiveQueue;

@@ -8,42 +8,40 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_transport::{Answer, Error, Inbox, Pe, Remote, Result};
-use rdma_sys::{ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
 
 use crate::ibv::Completion;
 use crate::ibv::result::failed;
-use crate::passive::{ANSWER_REQUESTS, BATCH, Passive, PassivePair};
+use crate::passive::{BATCH, Message, Passive, PassivePair};
 use crate::shared::{Far, State, find_word};
 use crate::{MESSAGE, NAME};
 
-/// An answer whose places were checked.
-#[derive(Debug)]
-struct Checked {
-    value: (Far, u64),
-    number: (Far, u64),
-}
+/// Value and number, each with its place, which was checked.
+type Checked = [(Far, u64); 2];
 
 /// A queue pair that messages came by.
 #[derive(Debug)]
 struct Way {
     pair: Arc<PassivePair>,
-    /// Requests outstanding.
-    outstanding: u32,
     waiting: VecDeque<Checked>,
 }
 
 #[derive(Debug)]
 pub(crate) struct VerbsInbox {
-    ways: HashMap<u32, Way>,
+    /// By the pair's serial number.
+    ways: HashMap<u64, Way>,
     /// Answers that wait, over all ways.
     waiting: usize,
     /// Room in the completion queue of the answers.
     room: u32,
+    /// Completions of ended pairs that may still be there.
+    stale: u32,
     state: State,
     generation: u64,
     removals: u64,
+    /// Whether it has told an error after which nobody serves on.
+    broken: bool,
     /// Taken, not served yet.
-    come: VecDeque<Completion>,
+    come: VecDeque<Message>,
     passive: Arc<Passive>,
 }
 
@@ -51,19 +49,28 @@ impl VerbsInbox {
     pub(crate) fn new(passive: Arc<Passive>) -> Result<VerbsInbox> {
         passive.take_inbox()?;
         let (generation, state) = passive.opened.shared.copy();
+        // The last inbox may have left answers under way.
+        let pairs = passive.pairs().into_iter();
+        let ways: HashMap<u64, Way> = pairs
+            .filter(|pair| pair.outstanding() > 0)
+            .map(|pair| (pair.serial, Way::new(pair)))
+            .collect();
+        let used: u32 = ways.values().map(|way| way.pair.outstanding()).sum();
         Ok(VerbsInbox {
-            ways: HashMap::new(),
+            ways,
             waiting: 0,
-            room: passive.send.capacity(),
+            room: passive.send.capacity().saturating_sub(used),
+            stale: 0,
             state,
             generation,
             removals: passive.removals(),
+            broken: false,
             come: VecDeque::with_capacity(BATCH),
             passive,
         })
     }
 
-    /// Learns what has changed; an error once the domain is shut down.
+    /// Learns what has changed; an error once the domain is shut down, or its device has failed.
     fn refresh(&mut self) -> Result<()> {
         if self.passive.opened.shared.generation() != self.generation {
             (self.generation, self.state) = self.passive.opened.shared.copy();
@@ -71,68 +78,86 @@ impl VerbsInbox {
         if self.state.closed {
             return Err(Error::Closed { transport: NAME });
         }
+        if let Some(why) = &self.state.failed {
+            return Err(failed(why, std::io::Error::from_raw_os_error(libc::EIO)));
+        }
         let removals = self.passive.removals();
         if removals != self.removals {
             self.removals = removals;
-            let gone: Vec<u32> = self
-                .ways
-                .keys()
-                .copied()
-                .filter(|&number| self.passive.pair(number).is_none())
-                .collect();
-            gone.into_iter().for_each(|number| self.forget(number));
+            let ended = self.ways.iter().filter(|(_, way)| way.pair.ended());
+            let ended: Vec<u64> = ended.map(|(serial, _)| *serial).collect();
+            ended.into_iter().for_each(|serial| self.forget(serial));
         }
         Ok(())
     }
 
     /// Gives up what was to be sent by a queue pair.
-    fn forget(&mut self, number: u32) {
-        if let Some(way) = self.ways.remove(&number) {
+    fn forget(&mut self, serial: u64) {
+        if let Some(way) = self.ways.remove(&serial) {
             self.waiting -= way.waiting.len();
-            self.room += way.outstanding;
+            self.stale += way.pair.outstanding();
+        }
+    }
+
+    /// Ends a pair: its lane finds that out, and nobody else is concerned.
+    #[cold]
+    fn end(&mut self, pair: &Arc<PassivePair>) {
+        self.forget(pair.serial);
+        self.passive.end(vec![Arc::clone(pair)]);
+    }
+
+    /// Takes the completions of answers.
+    fn reap(&mut self) -> Result<()> {
+        let mut done = [Completion::none(); BATCH];
+        loop {
+            let count = self.passive.send.poll(&mut done)?;
+            for completion in &done[..count] {
+                // Those of pairs that have ended are in `stale`.
+                let Some(way) = self.ways.get(&completion.id()) else {
+                    continue;
+                };
+                if completion.succeeded() {
+                    way.pair.answered();
+                    self.room += 2;
+                } else {
+                    let pair = Arc::clone(&way.pair);
+                    tracing::debug!(pe = %pair.pe, status = completion.status(),
+                        "a message's sender does not take its answer");
+                    self.end(&pair);
+                }
+            }
+            if count < BATCH {
+                // The queue is empty.
+                self.room += std::mem::take(&mut self.stale);
+                return Ok(());
+            }
         }
     }
 
     /// Takes the completions of answers, and sends what waited for them.
     fn push_answers(&mut self) -> Result<()> {
-        let mut done = [Completion::none(); BATCH];
-        let count = self.passive.send.poll(&mut done)?;
-        for completion in &done[..count] {
-            let number = completion.id() as u32;
-            let Some(way) = self.ways.get_mut(&number) else {
-                continue;
-            };
-            if completion.succeeded() {
-                way.outstanding = way.outstanding.saturating_sub(2);
-                self.room = (self.room + 2).min(self.passive.send.capacity());
-            } else {
-                tracing::debug!(pe = %way.pair.pe, status = completion.status(),
-                    "a message's sender does not take its answer");
-                self.passive.remove(number);
-                self.forget(number);
-            }
-        }
+        self.reap()?;
         if self.waiting > 0 {
-            let numbers: Vec<u32> = self.ways.keys().copied().collect();
-            numbers.into_iter().for_each(|number| self.send(number));
+            let serials: Vec<u64> = self.ways.keys().copied().collect();
+            serials.into_iter().for_each(|serial| self.send(serial));
         }
         Ok(())
     }
 
     /// Sends what waits for one way and has room.
-    fn send(&mut self, number: u32) {
-        while let Some(way) = self.ways.get_mut(&number)
-            && way.outstanding + 2 <= ANSWER_REQUESTS
-            && self.room >= 2
+    fn send(&mut self, serial: u64) {
+        while self.room >= 2
+            && let Some(way) = self.ways.get_mut(&serial)
+            && way.pair.has_room()
             && let Some(answer) = way.waiting.pop_front()
         {
             self.waiting -= 1;
-            if post(&way.pair, &answer, number) {
-                way.outstanding += 2;
+            if way.pair.post(answer) {
                 self.room -= 2;
             } else {
-                self.passive.remove(number);
-                self.forget(number);
+                let pair = Arc::clone(&way.pair);
+                tracing::warn!(pe = %pair.pe, "an answer could not be posted");
+                self.end(&pair);
             }
         }
     }
@@ -142,10 +167,8 @@ impl VerbsInbox {
         let regions = self.state.imported.get(pe.index());
         let regions = regions.map_or(&[][..], |regions| &regions[..]);
         let word = |at: Remote| find_word(regions, pe, at, "an answer");
-        Ok(Checked {
-            value: (word(answer.to)?, answer.value),
-            number: (word(answer.done)?, answer.number),
-        })
+        let value = (word(answer.to)?, answer.value);
+        Ok([value, (word(answer.done)?, answer.number)])
     }
 
     /// Takes messages from those that have come.
@@ -157,108 +180,66 @@ impl VerbsInbox {
     }
 }
 
-/// Posts both writes of an answer, with one doorbell; whether it could.
-fn post(pair: &PassivePair, answer: &Checked, number: u32) -> bool {
-    let words = [answer.value.1, answer.number.1];
-    let mut pieces = [ibv_sge {
-        addr: 0,
-        length: 8,
-        lkey: 0,
-    }; 2];
-    // SAFETY: integers and null pointers, for which zero is a value.
-    let mut requests: [ibv_send_wr; 2] = unsafe { std::mem::zeroed() };
-    for at in 0..2 {
-        let far = [answer.value.0, answer.number.0][at];
-        pieces[at].addr = (&raw const words[at]).addr() as u64;
-        let request = &mut requests[at];
-        request.wr_id = number.into();
-        request.sg_list = &raw mut pieces[at];
-        request.num_sge = 1;
-        request.opcode = ibv_wr_opcode::IBV_WR_RDMA_WRITE;
-        request.send_flags = flags::IBV_SEND_INLINE.0;
-        request.wr.rdma = rdma_sys::rdma_t {
-            remote_addr: far.addr,
-            rkey: far.strict,
-        };
+impl Way {
+    fn new(pair: Arc<PassivePair>) -> Way {
+        let waiting = VecDeque::new();
+        Way { pair, waiting }
     }
-    requests[1].send_flags |= flags::IBV_SEND_SIGNALED.0;
-    requests[0].next = &raw mut requests[1];
-    // SAFETY: two sound requests, whose data is copied by the call since it is inline.
-    unsafe { pair.pair.post(&raw mut requests[0]) }.is_ok()
 }
 
-impl Inbox for VerbsInbox {
-    fn serve(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize> {
+impl VerbsInbox {
+    fn serve_some(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize> {
         self.refresh()?;
         self.push_answers()?;
         self.look()?;
         let mut taken = 0;
-        let mut wrong = None;
         while let Some(message) = self.come.pop_front() {
-            let buffer = message.id();
             let mut bytes = [0; MESSAGE];
-            let sound = message.succeeded();
-            let bytes = &mut bytes[..message.len().min(MESSAGE)];
+            let bytes = &mut bytes[..message.len.min(MESSAGE)];
             // SAFETY: the buffer holds `MESSAGE` bytes, which the device has filled, and leaves
             // alone until it is offered again.
             unsafe {
                 std::ptr::copy_nonoverlapping(
-                    self.passive.buffer(buffer).cast_const(),
+                    self.passive.buffer(message.buffer).cast_const(),
                     bytes.as_mut_ptr(),
                     bytes.len(),
                 );
             }
-            self.passive.offer(buffer)?;
-            if !sound {
+            self.passive.offer(message.buffer);
+            let pair = message.from;
+            if pair.ended() {
+                // Its sender is lost.
                 continue;
             }
-            let number = message.queue_pair();
-            if message.has_immediate() {
+            if message.goodbye {
                 // Its lane has ended.
-                self.passive.remove(number);
-                self.forget(number);
+                self.end(&pair);
                 continue;
             }
-            if !self.ways.contains_key(&number) {
-                let Some(pair) = self.passive.pair(number) else {
-                    // Its sender is lost.
-                    continue;
-                };
-                let (outstanding, waiting) = (0, VecDeque::new());
-                self.ways.insert(
-                    number,
-                    Way {
-                        pair,
-                        outstanding,
-                        waiting,
-                    },
-                );
-            }
-            let Some(pe) = self.ways.get(&number).map(|way| way.pair.pe) else {
-                continue;
-            };
             taken += 1;
-            let Some(answer) = serve(pe, bytes) else {
+            let Some(answer) = serve(pair.pe, bytes) else {
                 continue;
             };
-            match self.checked(pe, &answer) {
+            match self.checked(pair.pe, &answer) {
                 Ok(checked) => {
-                    if let Some(way) = self.ways.get_mut(&number) {
-                        way.waiting.push_back(checked);
-                        self.waiting += 1;
-                    }
-                    self.send(number);
+                    let serial = pair.serial;
+                    let way = self.ways.entry(serial).or_insert_with(|| Way::new(pair));
+                    way.waiting.push_back(checked);
+                    self.waiting += 1;
+                    self.send(serial);
                 }
-                Err(error) => wrong = Some(error),
+                Err(error) => {
+                    tracing::warn!(pe = %pair.pe, %error,
+                        "a message cannot be answered: the way it came is ended, so that its sender \
+                         learns it");
+                    self.end(&pair);
+                }
             }
         }
-        match wrong {
-            None => Ok(taken),
-            Some(error) => Err(error),
-        }
+        Ok(taken)
     }
 
-    fn wait(&mut self, timeout: Duration) -> Result<()> {
+    fn sleep(&mut self, timeout: Duration) -> Result<()> {
         self.refresh()?;
         self.passive.channel.drain();
         self.passive.receive.arm()?;
@@ -281,9 +262,9 @@ impl Inbox for VerbsInbox {
             tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        // SAFETY: an array of two, a time, and no mask.
+        // SAFETY: an array of three, a time, and no mask.
         let code =
-            unsafe { libc::ppoll(wanted.as_mut_ptr(), 2, &raw const timeout, std::ptr::null()) };
+            unsafe { libc::ppoll(wanted.as_mut_ptr(), 3, &raw const timeout, std::ptr::null()) };
         if code < 0 {
             let error = std::io::Error::last_os_error();
             if error.kind() != std::io::ErrorKind::Interrupted {
@@ -291,17 +272,49 @@ impl Inbox for VerbsInbox {
             }
         }
         self.passive.calm();
+        let broken = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
+        if wanted[2].revents != 0 {
+            self.passive.opened.events();
+        }
+        if wanted[2].revents & broken != 0 {
+            let port = self.passive.opened.port.name();
+            self.passive
+                .opened
+                .shared
+                .fail(&format!("the device of {port} is gone"));
+        }
         self.refresh()
+    }
+
+    fn note<T>(&mut self, result: Result<T>) -> Result<T> {
+        self.broken |= !matches!(result, Ok(_) | Err(Error::Closed { .. }));
+        result
+    }
+}
+
+impl Inbox for VerbsInbox {
+    fn serve(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize> {
+        let served = self.serve_some(serve);
+        self.note(served)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<()> {
+        let slept = self.sleep(timeout);
+        self.note(slept)
     }
 }
 
 impl Drop for VerbsInbox {
     fn drop(&mut self) {
-        // The next one serves what was taken.
+        if self.broken || std::thread::panicking() {
+            // Nobody serves on: those who wait for answers are to learn it.
+            self.passive.end(self.passive.pairs());
+        }
+        // The next one serves what was taken, and counts on from what is under way.
         self.passive.put_back(&mut self.come);
-        // Answers under way are told of by nobody now: their queue pairs go on, the next inbox counts
-        // from what is left of the queue.
-        while let Ok(1..) = self.passive.send.poll(&mut [Completion::none(); BATCH]) {}
+        if let Err(error) = self.reap() {
+            tracing::debug!(%error, "an inbox ends");
+        }
         self.passive.give_inbox_back();
     }
 }

@@ -31,11 +31,12 @@ use rdma_sys::ibv_atomic_cap;
 use self::batch::{Batch, Do, LONGEST, Near, Request};
 use self::pool::Pool;
 use self::ring::Slot;
-use self::stage::{PER_OPERATION, Stage, Stop};
+pub(crate) use self::stage::PER_OPERATION;
+use self::stage::{Stage, Stop};
 use self::way::{End, Way};
 use crate::NAME;
 use crate::domain::{Opened, depth};
-use crate::fault::Cause;
+use crate::fault::{Cause, NearEnd};
 use crate::ibv::{Completion, CompletionQueue};
 use crate::statistics::Statistics;
 
@@ -44,6 +45,9 @@ const POLL: usize = 32;
 
 /// Calls of `progress` that find nothing before untold requests are told of.
 const IDLE: u32 = 16;
+
+/// Calls of `progress` from one look for the device's events to the next, which is a system call.
+const EVENTS: u32 = 4096;
 
 #[derive(Debug)]
 pub(crate) struct VerbsLane {
@@ -65,6 +69,8 @@ pub(crate) struct VerbsLane {
     /// PEs towards which the last request was not signalled.
     untold: Vec<Pe>,
     idle: u32,
+    /// Of `progress`.
+    calls: u32,
     /// Whether an operation waits for a block.
     starved: bool,
     news: VecDeque<Error>,
@@ -100,6 +106,7 @@ impl VerbsLane {
             changing: port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE,
             untold: Vec::with_capacity(size as usize),
             idle: 0,
+            calls: 0,
             starved: false,
             news: VecDeque::new(),
             generation: 0,
@@ -124,6 +131,9 @@ impl VerbsLane {
                 self.stale += way.give_up(Cause::Lost, &mut self.pool);
                 way.end = End::Failed(Cause::Lost);
             }
+        }
+        if let Some(why) = state.failed {
+            self.fail_all(&why);
         }
         if self.stale > 0 {
             self.clear_stale();
@@ -174,8 +184,16 @@ impl VerbsLane {
             };
             if completion.succeeded() {
                 self.room += way.retire(completion.id() as u32, &mut self.pool);
-            } else if matches!(way.end, End::Connected(_)) {
-                let cause = Cause::of(&completion, &self.opened.port.name());
+            } else if let End::Connected(link) = &way.end {
+                // What the device knows about it comes first.
+                self.opened.events();
+                let end = NearEnd {
+                    port: &self.opened.port.name(),
+                    route: &link.words,
+                    answered: link.answered,
+                    down: self.opened.port_down(),
+                };
+                let cause = Cause::of(&completion, &end);
                 self.fail(pe, cause);
             }
         }
@@ -190,6 +208,19 @@ impl VerbsLane {
         self.news.push_back(error);
         if let Some(way) = self.ways.get_mut(pe.index()) {
             self.stale += way.give_up(cause, &mut self.pool);
+        }
+    }
+
+    /// Ends all connections, when the device does no more.
+    #[cold]
+    fn fail_all(&mut self, why: &str) {
+        for at in 0..self.ways.len() {
+            let cause = Cause::Failed(why.to_owned());
+            match self.ways[at].end {
+                End::Made(_) | End::Connected(_) => self.fail(Pe(at as u32), cause),
+                End::None => self.ways[at].end = End::Failed(cause),
+                End::Failed(_) => {}
+            }
         }
     }
 
@@ -403,6 +434,10 @@ impl Lane for VerbsLane {
         if self.closed {
             return Err(Error::Closed { transport: NAME });
         }
+        self.calls = self.calls.wrapping_add(1);
+        if self.calls.is_multiple_of(EVENTS) {
+            self.opened.events();
+        }
         let count = self.poll()?;
         if self.stale > 0 {
             self.clear_stale();
@@ -411,10 +446,11 @@ impl Lane for VerbsLane {
             self.idle = 0;
         } else if !self.untold.is_empty() {
             self.idle += 1;
-            if self.idle >= IDLE || self.starved {
-                (self.idle, self.starved) = (0, false);
-                self.tell();
-            }
+        }
+        // What waits for a block may wait for one of an untold request, whatever else completes.
+        if self.starved || self.idle >= IDLE {
+            (self.idle, self.starved) = (0, false);
+            self.tell();
         }
         match self.news.pop_front() {
             None => Ok(()),

@@ -22,12 +22,21 @@
 //! [flush](oxshmem_transport::Op::Flush) reads one byte there: what was sent before is in memory when
 //! that comes back.
 //!
+//! # Words
+//!
+//! That an aligned word of 8 bytes is read and written whole is the device's doing. NICs do so. Linux'
+//! soft-RoCE (`rxe`) copies by the kernel's `memcpy`, which on CPUs with ERMS is `rep movsb`, and may
+//! there, by what the architecture says, tear words: it is for tests, and `ci/softroce` runs it on a
+//! CPU without. Atomics of NICs are atomic among themselves; among the CPU's only where the device
+//! says so (`IBV_ATOMIC_GLOB`, as soft-RoCE does).
+//!
 //! # Failure
 //!
 //! A connection whose PE does not answer within the retries that the [settings](VARIABLES) allow is
-//! lost: [`PeerLost`](oxshmem_transport::Error::PeerLost). What fails otherwise is told by
-//! [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pair is destroyed, after
-//! which it touches no memory, and the lane's others go on.
+//! lost: [`PeerLost`](oxshmem_transport::Error::PeerLost), if it ever answered. What fails otherwise
+//! is told by [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pair is
+//! destroyed, after which it touches no memory, and the lane's others go on. A failure of the device
+//! itself ends them all, with the event's name.
 
 #![cfg(feature = "rdma")]
 

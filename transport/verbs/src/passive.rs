@@ -1,6 +1,8 @@
 //! The side that answers: for each lane of a peer that was connected, a queue pair that the device
 //! serves by itself, and the buffers and completion queues that all of these share for messages.
 
+mod pair;
+
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,16 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{Error, Pe, Result};
 
+pub(crate) use self::pair::PassivePair;
 use crate::domain::{Opened, bad};
 use crate::ibv::result::failed;
-use crate::ibv::{Channel, Completion, CompletionQueue, QueuePair, QueueSizes, SharedReceiveQueue};
-use crate::port::path;
+use crate::ibv::{Channel, Completion, CompletionQueue, SharedReceiveQueue};
 use crate::region::Arena;
-use crate::wire::{Answer, Endpoint};
+use crate::wire::Endpoint;
 use crate::{MESSAGE, NAME};
-
-/// Requests that the inbox may have outstanding towards one lane: two for each answer.
-pub(crate) const ANSWER_REQUESTS: u32 = 32;
 
 /// Messages that may wait to be served.
 const BUFFERS: u32 = 1024;
@@ -25,13 +24,16 @@ const BUFFERS: u32 = 1024;
 /// Completions and messages taken at once.
 pub(crate) const BATCH: usize = 32;
 
-/// A queue pair that answers a peer's lane.
+/// How often the queue is looked at before a pair ends.
+const SETTLING: u32 = 2;
+
+/// What has come: a message that lies in a buffer, or the word that a lane has ended.
 #[derive(Debug)]
-pub(crate) struct PassivePair {
-    pub(crate) pe: Pe,
-    pub(crate) pair: QueuePair,
-    endpoint: Endpoint,
-    answer: Answer,
+pub(crate) struct Message {
+    pub(crate) buffer: u64,
+    pub(crate) len: usize,
+    pub(crate) goodbye: bool,
+    pub(crate) from: Arc<PassivePair>,
 }
 
 #[derive(Debug)]
@@ -40,8 +42,12 @@ pub(crate) struct Passive {
     pairs: Mutex<HashMap<u32, Arc<PassivePair>>>,
     /// How often pairs were removed.
     removals: AtomicU64,
+    /// Pairs made.
+    serials: AtomicU64,
     /// Messages taken from their queue, not served yet.
-    come: Mutex<VecDeque<Completion>>,
+    come: Mutex<VecDeque<Message>>,
+    /// Buffers that the device did not take when they were offered.
+    refused: Mutex<Vec<u64>>,
     inbox_taken: AtomicBool,
     pub(crate) receive: Arc<CompletionQueue>,
     pub(crate) send: Arc<CompletionQueue>,
@@ -70,7 +76,9 @@ impl Passive {
         let passive = Passive {
             pairs: Mutex::default(),
             removals: AtomicU64::new(0),
+            serials: AtomicU64::new(0),
             come: Mutex::default(),
+            refused: Mutex::default(),
             inbox_taken: AtomicBool::new(false),
             receive: Arc::new(receive),
             send: Arc::new(send),
@@ -82,7 +90,7 @@ impl Passive {
             opened: Arc::clone(opened),
         };
         for number in 0..count {
-            passive.offer(number.into())?;
+            passive.try_offer(number.into())?;
         }
         Ok(passive)
     }
@@ -92,32 +100,121 @@ impl Passive {
     }
 
     /// Takes what has come from the queue. Messages wait for the inbox; a goodbye waits behind those
-    /// of its queue pair, and behind all while there is an inbox, else it ends its queue pair.
-    fn look(&self) -> Result<()> {
+    /// of its queue pair, and behind all while there is an inbox, else it ends its queue pair. So does
+    /// the device's word that one has failed.
+    pub(crate) fn look(&self) -> Result<()> {
+        self.offer_again();
+        let hurt = self.opened.take_hurt();
+        if !hurt.is_empty() {
+            let known: Vec<_> = {
+                let pairs = self.lock();
+                hurt.iter()
+                    .filter_map(|number| pairs.get(number))
+                    .map(Arc::clone)
+                    .collect()
+            };
+            self.end(known);
+        }
+        let ended = self.drain()?;
+        self.end(ended);
+        Ok(())
+    }
+
+    /// Empties the queue of what was received; the pairs whose lane has ended, with nothing left to be
+    /// served before they end. What comes is known by its queue pair here, while that is there: its
+    /// number may be another's later.
+    fn drain(&self) -> Result<Vec<Arc<PassivePair>>> {
         let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = Vec::new();
         let mut come = [Completion::none(); BATCH];
         loop {
             let count = self.receive.poll(&mut come)?;
-            for completion in &come[..count] {
-                let pair = completion.queue_pair();
-                // Acquire: an inbox that was given back has put back what it had taken.
-                let alone = !self.inbox_taken.load(Ordering::Acquire)
-                    && waiting.iter().all(|other| other.queue_pair() != pair);
-                if completion.has_immediate() && alone {
-                    self.offer(completion.id())?;
-                    self.remove(pair);
-                } else {
-                    waiting.push_back(*completion);
+            if count > 0 {
+                let pairs = self.lock();
+                for completion in &come[..count] {
+                    let from = pairs.get(&completion.queue_pair());
+                    let from = from.filter(|_| completion.succeeded()).map(Arc::clone);
+                    let Some(from) = from else {
+                        // Of a pair that has ended, or ends.
+                        self.offer(completion.id());
+                        continue;
+                    };
+                    let goodbye = completion.has_immediate();
+                    // Acquire: an inbox that was given back has put back what it had taken.
+                    let alone = !self.inbox_taken.load(Ordering::Acquire)
+                        && waiting.iter().all(|other| other.from.serial != from.serial);
+                    if goodbye && alone {
+                        self.offer(completion.id());
+                        ended.push(from);
+                    } else {
+                        waiting.push_back(Message {
+                            buffer: completion.id(),
+                            len: completion.len().min(MESSAGE),
+                            goodbye,
+                            from,
+                        });
+                    }
                 }
             }
             if count < BATCH {
-                return Ok(());
+                return Ok(ended);
             }
         }
     }
 
+    /// Ends pairs. When this returns, nothing that comes by them is written here any more, whoever
+    /// else still holds them.
+    pub(crate) fn end(&self, mut pairs: Vec<Arc<PassivePair>>) {
+        while !pairs.is_empty() {
+            for pair in &pairs {
+                pair.stop();
+            }
+            // What they received before is known as theirs while they are there, and their buffers
+            // are not lost with them. A few looks, for what the device is about to tell.
+            let mut more = Vec::new();
+            for _ in 0..SETTLING {
+                match self.drain() {
+                    Ok(ended) => more.extend(ended),
+                    Err(error) => {
+                        tracing::warn!(%error, "what was received before an end");
+                        break;
+                    }
+                }
+                std::thread::yield_now();
+            }
+            {
+                let mut known = self.lock();
+                for pair in &pairs {
+                    let number = pair.pair.number();
+                    if known
+                        .get(&number)
+                        .is_some_and(|at| at.serial == pair.serial)
+                    {
+                        known.remove(&number);
+                    }
+                }
+            }
+            // Release: who sees the number sees that they have ended.
+            self.removals.fetch_add(1, Ordering::Release);
+            self.discard_ended();
+            more.retain(|pair| !pair.ended());
+            pairs = more;
+        }
+    }
+
+    /// Offers the buffers again whose senders get no answer any more.
+    fn discard_ended(&self) {
+        let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|message| {
+            if message.from.ended() {
+                self.offer(message.buffer);
+            }
+            !message.from.ended()
+        });
+    }
+
     /// The oldest messages that wait, at most [`BATCH`]. Their buffers are to be offered again.
-    pub(crate) fn take(&self, into: &mut VecDeque<Completion>) -> Result<()> {
+    pub(crate) fn take(&self, into: &mut VecDeque<Message>) -> Result<()> {
         self.look()?;
         let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
         let count = waiting.len().min(BATCH);
@@ -126,15 +223,29 @@ impl Passive {
     }
 
     /// Puts back what was taken and not served.
-    pub(crate) fn put_back(&self, taken: &mut VecDeque<Completion>) {
+    pub(crate) fn put_back(&self, taken: &mut VecDeque<Message>) {
         let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(message) = taken.pop_back() {
             waiting.push_front(message);
         }
     }
 
-    /// Offers a buffer that nobody else uses: at first, and after its message was copied.
-    pub(crate) fn offer(&self, number: u64) -> Result<()> {
+    /// Offers a buffer that nobody else uses, after its message was copied. One that the device does
+    /// not take is offered again later.
+    pub(crate) fn offer(&self, number: u64) {
+        if let Err(error) = self.try_offer(number) {
+            tracing::warn!(%error, "a buffer for messages is offered again later");
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            refused.push(number);
+        }
+    }
+
+    fn offer_again(&self) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.retain(|&number| self.try_offer(number).is_err());
+    }
+
+    fn try_offer(&self, number: u64) -> Result<()> {
         let (at, len) = (self.buffer(number), MESSAGE as u32);
         // SAFETY: the buffer is the arena's, which is registered. Its completion comes before it is
         // offered again; the arena ends after the queue pairs, which hold the domain's objects and
@@ -151,75 +262,55 @@ impl Passive {
     pub(crate) fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
         let bad = |why| bad("the endpoint of a lane", pe, why);
         let endpoint = Endpoint::from_bytes(endpoint).map_err(bad)?;
-        let (opened, port) = (&self.opened, &self.opened.port);
+        let opened = &self.opened;
         if (endpoint.from, endpoint.to) != (pe.0, opened.shared.job.me.0) {
             return Err(bad(format!(
                 "it is PE {}'s, towards PE {}",
                 endpoint.from, endpoint.to
             )));
         }
+        opened.events();
         // Lanes that have ended are let go of here too, where nobody serves the inbox.
         self.look()?;
-        let mut pairs = self.lock();
-        if let Some(known) = pairs.values().find(|known| known.endpoint == endpoint) {
-            return Ok(known.answer.to_bytes());
-        }
+        let known = |pairs: &HashMap<u32, Arc<PassivePair>>| {
+            let mut known = pairs.values().filter(|known| known.endpoint == endpoint);
+            known.next().map(|known| known.answer.to_bytes())
+        };
         // The number of a queue pair that is gone was given again.
-        let stale = |known: &PassivePair| {
-            known.pe == pe && known.endpoint.queue_pair == endpoint.queue_pair
+        let stale: Vec<_> = {
+            let pairs = self.lock();
+            if let Some(answer) = known(&pairs) {
+                return Ok(answer);
+            }
+            let stale = pairs
+                .values()
+                .filter(|known| known.pe == pe && known.endpoint.queue_pair == endpoint.queue_pair);
+            stale.map(Arc::clone).collect()
         };
-        if pairs.values().any(|known| stale(known)) {
-            pairs.retain(|_, known| !stale(known));
-            self.removals.fetch_add(1, Ordering::Release);
+        self.end(stale);
+        // Relaxed: only the numbers matter.
+        let serial = self.serials.fetch_add(1, Ordering::Relaxed);
+        // Not under the lock: to find the peer's address may take long.
+        let made = self.make(pe, endpoint.clone(), serial)?;
+        let answer = made.answer.to_bytes();
+        let mut pairs = self.lock();
+        if let Some(answer) = known(&pairs) {
+            return Ok(answer);
         }
-        let path = path(&port.place(), &endpoint.place, opened.route_needed()).map_err(bad)?;
-        let sizes = QueueSizes {
-            depth: ANSWER_REQUESTS,
-            inline: 8,
-        };
-        let (send, receive) = (&self.send, &self.receive);
-        let pair = QueuePair::new(&opened.domain, send, receive, Some(&self.buffers), sizes)?;
-        if pair.inline() < 8 {
-            return Err(Error::Unsupported {
-                transport: NAME,
-                what: format!("{}, which carries no inline data,", port.name()),
-            });
-        }
-        let nonce = opened.nonce();
-        let answer = Answer {
-            nonce: endpoint.nonce,
-            queue_pair: pair.number(),
-            sequence: (nonce >> 40) as u32,
-            reads: endpoint.reads.min(port.limits.reads_in).max(1),
-            mtu: path.mtu,
-            lid: port.state.lid,
-            route: path.route.map(|(ours, theirs)| (theirs, ours)),
-        };
-        let connect = opened
-            .connection(
-                &path,
-                endpoint.place.lid,
-                endpoint.queue_pair,
-                (answer.sequence, endpoint.sequence),
-                (1, answer.reads),
-            )
-            .map_err(bad)?;
-        pair.prepare(port.number, port.partition)?;
-        pair.connect(&connect)?;
-        let number = pair.number();
-        let made = PassivePair {
-            pe,
-            pair,
-            endpoint,
-            answer,
-        };
-        pairs.insert(number, Arc::new(made));
-        Ok(answer.to_bytes())
+        // Under the lock: who loses the PE from here on finds the pair.
+        opened.shared.check(pe)?;
+        pairs.insert(made.pair.number(), Arc::new(made));
+        Ok(answer)
     }
 
-    /// The queue pair of this number, while it is there.
-    pub(crate) fn pair(&self, number: u32) -> Option<Arc<PassivePair>> {
-        self.lock().get(&number).map(Arc::clone)
+    fn make(&self, pe: Pe, endpoint: Endpoint, serial: u64) -> Result<PassivePair> {
+        let queues = (&self.send, &self.receive);
+        PassivePair::new(&self.opened, queues, &self.buffers, pe, endpoint, serial)
+    }
+
+    /// All that there are.
+    pub(crate) fn pairs(&self) -> Vec<Arc<PassivePair>> {
+        self.lock().values().map(Arc::clone).collect()
     }
 
     /// How often pairs were removed: who keeps some looks again when this changes.
@@ -228,16 +319,11 @@ impl Passive {
         self.removals.load(Ordering::Acquire)
     }
 
-    /// Ends one that failed.
-    pub(crate) fn remove(&self, number: u32) {
-        self.lock().remove(&number);
-        self.removals.fetch_add(1, Ordering::Release);
-    }
-
     /// Ends those of a PE, so that nothing of it is written here any more.
     pub(crate) fn lose(&self, pe: Pe) {
-        self.lock().retain(|_, pair| pair.pe != pe);
-        self.removals.fetch_add(1, Ordering::Release);
+        let mut lost = self.pairs();
+        lost.retain(|pair| pair.pe == pe);
+        self.end(lost);
         self.wake();
     }
 
@@ -262,9 +348,14 @@ impl Passive {
     }
 
     /// What to sleep on.
-    pub(crate) fn descriptors(&self) -> [i32; 2] {
+    pub(crate) fn descriptors(&self) -> [i32; 3] {
         let channel = self.channel.descriptor().as_raw_fd();
-        [channel, self.doorbell.as_fd().as_raw_fd()]
+        let events = self.opened.port.context.event_descriptor();
+        [
+            channel,
+            self.doorbell.as_fd().as_raw_fd(),
+            events.as_raw_fd(),
+        ]
     }
 
     /// Takes the right to be the inbox.
@@ -287,6 +378,9 @@ impl Passive {
 impl Drop for Passive {
     fn drop(&mut self) {
         // Before the buffers that they use; who else holds a pair is gone, since it holds this too.
+        let mut come = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        come.clear();
+        drop(come);
         self.lock().clear();
     }
 }

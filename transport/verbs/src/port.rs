@@ -20,7 +20,9 @@ pub(crate) struct Port {
     /// Whether the device is a program: soft-RoCE, soft-iWARP.
     pub(crate) software: bool,
     pub(crate) relaxed: bool,
+    /// The partition key's index, and the key.
     pub(crate) partition: u16,
+    pub(crate) partition_key: u16,
     pub(crate) timeout: u8,
     pub(crate) retries: u8,
     /// Identifiers that may be this side's, best first, with their indices.
@@ -88,6 +90,8 @@ impl Port {
         settings: &Settings,
     ) -> Result<Port> {
         let name = format!("{}:{number}", context.name());
+        usable(context.infiniband(), limits)
+            .map_err(|why| unavailable(format!("device {}: {why}", context.name())))?;
         let state = context.port(number)?;
         if !state.active {
             return Err(unavailable(format!(
@@ -99,7 +103,7 @@ impl Port {
         let gids = candidates(&state, settings.gid_index)
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
         let keys = |index| context.partition_key(number, index).ok();
-        let partition = partition(settings.partition, state.pkeys, keys)
+        let (partition, partition_key) = partition(settings.partition, state.pkeys, keys)
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
         Ok(Port {
             relaxed: match settings.relaxed_ordering {
@@ -116,6 +120,7 @@ impl Port {
             state,
             software,
             partition,
+            partition_key,
             gids,
         })
     }
@@ -126,6 +131,7 @@ impl Port {
             ethernet: self.state.ethernet,
             mtu: self.mtu,
             lid: self.state.lid,
+            partition: self.partition_key,
             gids: self.gids.iter().map(|(_, gid)| *gid).collect(),
         }
     }
@@ -185,6 +191,23 @@ fn lane_rate(speed: u32) -> f64 {
     }
 }
 
+/// Whether a device has what this transport stands on.
+fn usable(infiniband: bool, limits: DeviceLimits) -> Result<(), String> {
+    if !infiniband {
+        return Err(
+            "it speaks neither InfiniBand nor RoCE (iWARP, EFA and usNIC have no reliable \
+             connections of that kind), which this transport needs"
+                .into(),
+        );
+    }
+    if limits.shared_queues == 0 || limits.receive_depth == 0 {
+        return Err(
+            "it has no shared receive queues, by which this transport takes messages".into(),
+        );
+    }
+    Ok(())
+}
+
 /// Vendor numbers of Linux's rdma_rxe and siw.
 const SOFTWARE_VENDORS: [u32; 2] = [0x00ff_ffff, 0x0062_6d74];
 
@@ -238,24 +261,41 @@ fn candidates(port: &PortState, forced: Option<u8>) -> Result<Vec<(u8, Gid)>, St
     Ok(found)
 }
 
-/// The index of the partition asked for.
+/// The bit of a partition key that says that its holder is a full member. Of two members at least
+/// one must be full.
+const FULL: u16 = 0x8000;
+
+/// The partition asked for: its index, and its key.
 fn partition(
     wanted: Partition,
     entries: u16,
     key_at: impl Fn(u16) -> Option<u16>,
-) -> Result<u16, String> {
-    let valid = |key: &u16| key & 0x7fff != 0;
+) -> Result<(u16, u16), String> {
+    let table = || (0..entries).filter_map(|index| Some((index, key_at(index)?)));
+    let valid = |key: u16| key & !FULL != 0;
     match wanted {
-        Partition::Index(index) if index < entries && key_at(index).as_ref().is_some_and(valid) => {
-            Ok(index)
-        }
-        Partition::Index(index) => Err(format!(
-            "OXSHMEM_VERBS_PKEY={index} is no valid entry of its table of {entries} partition keys"
-        )),
-        Partition::Key(key) => (0..entries)
-            .find(|&index| key_at(index).is_some_and(|at| at & 0x7fff == key & 0x7fff))
+        Partition::Auto => match table().find(|(_, key)| valid(*key)) {
+            Some((_, first)) => partition(Partition::Key(first), entries, key_at),
+            None => {
+                Err("its table of partition keys is empty; is a subnet manager running?".into())
+            }
+        },
+        Partition::Index(wanted) => table()
+            .find(|&(index, key)| index == wanted && valid(key))
             .ok_or_else(|| {
-                format!("OXSHMEM_VERBS_PKEY={key:#06x} is not in its table; see the subnet manager")
+                format!(
+                    "OXSHMEM_VERBS_PKEY={wanted} is no valid entry of its table of {entries} \
+                     partition keys"
+                )
+            }),
+        Partition::Key(wanted) => table()
+            .filter(|(_, key)| valid(*key) && key & !FULL == wanted & !FULL)
+            // The first of those that are most.
+            .min_by_key(|(_, key)| key & FULL == 0)
+            .ok_or_else(|| {
+                format!(
+                    "OXSHMEM_VERBS_PKEY={wanted:#06x} is not in its table; see the subnet manager"
+                )
             }),
     }
 }
@@ -289,6 +329,19 @@ pub(crate) fn path(
             layer(here)
         ));
     }
+    let (ours, theirs) = (here.partition, there.partition);
+    if ours & !FULL != theirs & !FULL {
+        return Err(format!(
+            "its partition key is {theirs:#06x}, this PE's {ours:#06x}: set OXSHMEM_VERBS_PKEY to \
+             one that both ports have"
+        ));
+    }
+    if (ours | theirs) & FULL == 0 {
+        return Err(format!(
+            "both ports are limited members of partition {ours:#06x}, which do not hear each other: \
+             have the subnet manager make one a full member"
+        ));
+    }
     let mtu = here.mtu.min(there.mtu);
     let pairs = || {
         here.gids
@@ -313,15 +366,21 @@ pub(crate) fn path(
         };
     }
     let subnet = |gid: &Gid| gid.0.first_chunk::<8>().copied();
-    let one_subnet = pairs().any(|(ours, theirs)| subnet(&ours) == subnet(&theirs));
-    if one_subnet && there.lid == 0 {
-        return Err("its port has no LID; is a subnet manager running?".into());
+    if here.gids.is_empty() || there.gids.is_empty() {
+        return Err("one of the ports has no GID".into());
     }
-    let route = match (here.gids.first(), there.gids.first()) {
-        (Some(ours), Some(theirs)) if route_needed || !one_subnet => Some((*ours, *theirs)),
-        _ if one_subnet => None,
-        _ => return Err("one of the ports has no GID".into()),
+    let in_subnet = pairs().find(|(ours, theirs)| subnet(ours) == subnet(theirs));
+    let Some(pair) = in_subnet else {
+        return Err("its port is in another InfiniBand subnet; routers are not supported".into());
     };
+    for (lid, whose) in [(there.lid, "its"), (here.lid, "this PE's")] {
+        if lid == 0 {
+            return Err(format!(
+                "{whose} port has no LID; is a subnet manager running?"
+            ));
+        }
+    }
+    let route = route_needed.then_some(pair);
     Ok(Path { mtu, route })
 }
 

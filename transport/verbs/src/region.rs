@@ -92,9 +92,18 @@ impl Registered {
                 .map_err(|error| refused(memory.kind(), len, &error))
         };
         let strict = register(Access::Remote)?;
-        let relaxed = relaxed
-            .then(|| register(Access::RemoteRelaxed))
-            .transpose()?;
+        let relaxed = relaxed.then(|| register(Access::RemoteRelaxed));
+        // What is locked twice may be too much. In order is slower, and right.
+        let relaxed = relaxed.and_then(|relaxed| {
+            relaxed
+                .inspect_err(|error| {
+                    let twice = 2 * len;
+                    tracing::warn!(%error, "a region is registered in order only: for relaxed \
+                         ordering {twice} bytes would have to be locked; \
+                         OXSHMEM_VERBS_RELAXED_ORDERING=off asks for that");
+                })
+                .ok()
+        });
         let main = relaxed.as_ref().unwrap_or(&strict);
         let key = Key {
             pe,

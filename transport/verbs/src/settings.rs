@@ -45,7 +45,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
     variable(
         "OXSHMEM_VERBS_PKEY",
-        "index 0",
+        "index 0, or its full member",
         "index or 0x… value",
         "the partition, by its index in the port's table or, as 0x…, by its key",
     ),
@@ -131,6 +131,9 @@ pub enum Choice {
 /// Which partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partition {
+    /// That of the table's first entry, by the entry in which the port is a full member, if there
+    /// is one.
+    Auto,
     /// The entry of the table.
     Index(u16),
     /// The entry with this key, whatever its membership bit.
@@ -175,7 +178,7 @@ impl Default for Settings {
         Settings {
             gid_index: None,
             mtu: None,
-            partition: Partition::Index(0),
+            partition: Partition::Auto,
             service_level: 0,
             traffic_class: 0,
             global_route: false,

@@ -32,11 +32,13 @@ pub(crate) struct Far {
 }
 
 impl Imported {
-    pub(crate) fn new(key: crate::wire::Key) -> Imported {
+    /// `relaxed`: whether this side lets its writes pass each other. That the target allows it binds
+    /// nobody: with its strict key for everything, no write passes another.
+    pub(crate) fn new(key: crate::wire::Key, relaxed: bool) -> Imported {
         Imported {
             base: key.base,
             len: key.len,
-            relaxed: key.relaxed,
+            relaxed: if relaxed { key.relaxed } else { key.strict },
             strict: key.strict,
         }
     }
@@ -121,6 +123,8 @@ pub(crate) fn misaligned(what: &'static str, offset: u64) -> Error {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) closed: bool,
+    /// Why the device does no more, if so.
+    pub(crate) failed: Option<Arc<str>>,
     /// By PE.
     pub(crate) lost: Vec<bool>,
     /// By PE.
@@ -131,6 +135,7 @@ impl State {
     fn new(size: u32) -> State {
         State {
             closed: false,
+            failed: None,
             lost: vec![false; size as usize],
             imported: vec![Regions::from(Vec::new()); size as usize],
         }
@@ -142,7 +147,14 @@ impl State {
             return Err(Error::Closed { transport: NAME });
         }
         match self.lost.get(pe.index()) {
-            Some(false) => Ok(()),
+            Some(false) => match &self.failed {
+                None => Ok(()),
+                Some(why) => Err(Error::Connection {
+                    transport: NAME,
+                    pe,
+                    why: why.to_string(),
+                }),
+            },
             Some(true) => Err(Error::PeerLost {
                 transport: NAME,
                 pe,
@@ -229,6 +241,13 @@ impl Shared {
         });
     }
 
+    /// The device does no more. The first reason counts.
+    pub(crate) fn fail(&self, why: &str) {
+        self.change(|state| {
+            state.failed.get_or_insert_with(|| why.into());
+        });
+    }
+
     pub(crate) fn close(&self) {
         self.change(|state| state.closed = true);
     }
@@ -248,15 +267,19 @@ mod tests {
         })
     }
 
-    fn region(base: u64, len: u64) -> Imported {
-        Imported::new(Key {
+    fn key(base: u64, len: u64) -> Key {
+        Key {
             pe: 1,
             region: 3,
             base,
             len,
             relaxed: 5,
             strict: 6,
-        })
+        }
+    }
+
+    fn region(base: u64, len: u64) -> Imported {
+        Imported::new(key(base, len), true)
     }
 
     fn at(region: u32, offset: u64) -> Remote {
@@ -290,6 +313,28 @@ mod tests {
     }
 
     #[test]
+    fn a_side_that_promises_order_uses_the_strict_key_of_a_target_that_relaxes_it() {
+        let keys = |relaxed| {
+            let far = Imported::new(key(0x1000, 64), relaxed).first().unwrap();
+            (far.relaxed, far.strict)
+        };
+        assert_eq!(keys(false), (6, 6));
+        assert_eq!(keys(true), (5, 6));
+    }
+
+    #[test]
+    fn a_region_imported_again_has_the_newer_key() {
+        let shared = shared();
+        shared.import(Pe(1), RegionId(3), region(0x1000, 64));
+        let before = shared.generation();
+        shared.import(Pe(1), RegionId(3), region(0x8000, 128));
+        assert_ne!(shared.generation(), before, "lanes must look again");
+        let (_, state) = shared.copy();
+        let found = find(&state.imported[1], Pe(1), at(3, 120), 8).unwrap();
+        assert_eq!(found.addr, 0x8078);
+    }
+
+    #[test]
     fn words_are_aligned_in_their_region_and_in_memory() {
         let even = [Some(region(0x1000, 64))];
         assert!(find_word(&even, Pe(1), at(0, 8), "a word").is_ok());
@@ -300,6 +345,20 @@ mod tests {
         );
         let odd = [Some(region(0x1004, 64))];
         assert!(find_word(&odd, Pe(1), at(0, 8), "a word").is_err());
+    }
+
+    #[test]
+    fn a_device_that_failed_is_told_towards_all_that_are_not_lost() {
+        let shared = shared();
+        shared.lose(Pe(0));
+        let before = shared.generation();
+        shared.fail("IBV_EVENT_DEVICE_FATAL on mlx5_0:1");
+        shared.fail("IBV_EVENT_CQ_ERR on mlx5_0:1");
+        assert_ne!(shared.generation(), before, "lanes must look again");
+        assert!(matches!(shared.check(Pe(0)), Err(Error::PeerLost { .. })));
+        let error = shared.check(Pe(1)).unwrap_err();
+        assert!(matches!(error, Error::Connection { pe: Pe(1), .. }));
+        assert!(error.to_string().contains("DEVICE_FATAL on mlx5_0:1"));
     }
 
     #[test]

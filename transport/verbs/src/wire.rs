@@ -7,7 +7,7 @@
 use crate::ibv::Gid;
 
 /// Raised whenever a field changes.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 
 /// The longest list of identifiers that travels.
 pub(crate) const MOST_GIDS: usize = 8;
@@ -143,6 +143,8 @@ pub(crate) struct Place {
     pub(crate) mtu: u8,
     /// On InfiniBand.
     pub(crate) lid: u16,
+    /// The partition's key.
+    pub(crate) partition: u16,
     /// Identifiers, best first; at most [`MOST_GIDS`].
     pub(crate) gids: Vec<Gid>,
 }
@@ -151,6 +153,7 @@ impl Place {
     fn write(&self, into: &mut Writer) {
         into.put(&[u8::from(self.ethernet), self.mtu]);
         into.put(&self.lid.to_le_bytes());
+        into.put(&self.partition.to_le_bytes());
         into.gids(&self.gids);
     }
 
@@ -168,6 +171,7 @@ impl Place {
             ethernet,
             mtu,
             lid: from.u16()?,
+            partition: from.u16()?,
             gids: from.gids()?,
         })
     }

@@ -6,7 +6,6 @@
 //! ```
 
 #![cfg(feature = "rdma")]
-
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -9,7 +9,7 @@ use rdma_sys::{
     ibv_device, ibv_device_attr, ibv_fork_init, ibv_free_device_list, ibv_get_device_list,
     ibv_get_device_name, ibv_gid_entry, ibv_is_fork_initialized, ibv_open_device, ibv_pd,
     ibv_port_attr, ibv_port_state, ibv_query_device, ibv_query_gid_table, ibv_query_pkey,
-    ibv_query_port,
+    ibv_query_port, ibv_transport_type,
 };
 
 use super::Gid;
@@ -96,6 +96,7 @@ pub(crate) fn device_names() -> Result<Vec<String>> {
 #[derive(Debug)]
 pub(crate) struct Context {
     raw: NonNull<ibv_context>,
+    infiniband: bool,
     name: String,
 }
 
@@ -145,7 +146,10 @@ fn not_opened(name: &str, file: &str, error: Error) -> Error {
 pub(crate) struct DeviceLimits {
     pub(crate) queue_depth: u32,
     pub(crate) completions: u32,
+    /// Shared receive queues, and what each holds.
+    pub(crate) shared_queues: u32,
     pub(crate) receive_depth: u32,
+    pub(crate) queue_pairs: u32,
     /// Reads and atomics outstanding that a queue pair may start.
     pub(crate) reads_out: u8,
     /// As many that it answers.
@@ -202,10 +206,20 @@ impl Context {
         // SAFETY: as above; the name is a C string inside the device.
         let file = unsafe { CStr::from_ptr((&raw const (*device.as_ptr()).dev_name).cast()) };
         let raw = opened.map_err(|error| not_opened(name, &file.to_string_lossy(), error))?;
-        Ok(Context {
+        // SAFETY: as above.
+        let kind = unsafe { (*device.as_ptr()).transport_type };
+        let context = Context {
             raw,
+            infiniband: kind == ibv_transport_type::IBV_TRANSPORT_IB,
             name: name.to_owned(),
-        })
+        };
+        context.without_waiting()?;
+        Ok(context)
+    }
+
+    /// Whether its protocol is InfiniBand's, as that of RoCE is.
+    pub(crate) fn infiniband(&self) -> bool {
+        self.infiniband
     }
 
     pub(crate) fn as_raw(&self) -> *mut ibv_context {
@@ -227,6 +241,8 @@ impl Context {
         Ok(DeviceLimits {
             queue_depth: narrow(attr.max_qp_wr),
             completions: narrow(attr.max_cqe),
+            shared_queues: narrow(attr.max_srq),
+            queue_pairs: narrow(attr.max_qp),
             receive_depth: narrow(attr.max_srq_wr),
             reads_out: reads(attr.max_qp_init_rd_atom),
             reads_in: reads(attr.max_qp_rd_atom),

@@ -9,7 +9,7 @@ use rdma_sys::{
     ibv_qp_state, ibv_qp_type, ibv_send_wr,
 };
 
-use super::result::{created, ended, returned};
+use super::result::{created, returned};
 use super::{CompletionQueue, Gid, ProtectionDomain, SharedReceiveQueue};
 
 /// How much a queue pair holds.
@@ -19,6 +19,8 @@ pub(crate) struct QueueSizes {
     pub(crate) depth: u32,
     /// Bytes that a request may carry itself: so many are asked for.
     pub(crate) inline: u32,
+    /// Queue pairs that the device holds, for the error's words.
+    pub(crate) most_pairs: u32,
 }
 
 /// A reliable connection's end.
@@ -27,6 +29,7 @@ pub(crate) struct QueueSizes {
 pub(crate) struct QueuePair {
     raw: NonNull<ibv_qp>,
     inline: u32,
+    ended: bool,
     _send: Arc<CompletionQueue>,
     _receive: Arc<CompletionQueue>,
     _buffers: Option<Arc<SharedReceiveQueue>>,
@@ -38,9 +41,30 @@ unsafe impl Send for QueuePair {}
 // SAFETY: as for Send.
 unsafe impl Sync for QueuePair {}
 
+/// What would mend an error of this number, when a queue pair is connected.
+fn mend(code: c_int) -> &'static str {
+    match code {
+        libc::ETIMEDOUT => {
+            " (nobody answered for that address: is it on this port's network? Check VLAN, netmask \
+             and `ip neigh`; OXSHMEM_VERBS_GID_INDEX chooses another of this port's addresses)"
+        }
+        libc::EHOSTUNREACH | libc::ENETUNREACH => {
+            " (this host has no route there: see `ip route get` for that address; \
+             OXSHMEM_VERBS_GID_INDEX chooses another of this port's addresses)"
+        }
+        libc::EINVAL => {
+            " (the device does not take this: did the address, the GID table or the MTU change \
+             since start? OXSHMEM_VERBS_GID_INDEX and OXSHMEM_VERBS_MTU choose others)"
+        }
+        _ => "",
+    }
+}
+
 /// What an end needs to know to be connected.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Connect {
+    /// From where to where, for the errors' words.
+    pub(crate) words: String,
     pub(crate) port: u8,
     /// As `ibv_mtu` numbers it.
     pub(crate) mtu: u8,
@@ -95,10 +119,15 @@ impl QueuePair {
                 inline /= 2;
                 continue;
             }
-            let call = format!("ibv_create_qp of {} requests", sizes.depth);
+            let call = format!(
+                "ibv_create_qp of {} requests (the device holds {} queue pairs in all; \
+                 OXSHMEM_VERBS_DEPTH makes them smaller)",
+                sizes.depth, sizes.most_pairs
+            );
             return Ok(QueuePair {
                 raw: created(&call, raw)?,
                 inline: attr.cap.max_inline_data.min(inline),
+                ended: false,
                 _send: Arc::clone(send),
                 _receive: Arc::clone(receive),
                 _buffers: buffers.map(Arc::clone),
@@ -118,10 +147,15 @@ impl QueuePair {
         self.inline
     }
 
-    fn modify(&self, attr: &mut ibv_qp_attr, mask: set, to: &str) -> Result<()> {
+    fn modify(&self, attr: &mut ibv_qp_attr, mask: set) -> c_int {
         // SAFETY: the queue pair lives, the attributes are read.
-        let code = unsafe { ibv_modify_qp(self.raw.as_ptr(), attr, mask.0 as c_int) };
-        returned(&format!("ibv_modify_qp to {to}"), code)
+        match unsafe { ibv_modify_qp(self.raw.as_ptr(), attr, mask.0 as c_int) } {
+            // As some providers do.
+            -1 => std::io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EIO),
+            code => code.abs(),
+        }
     }
 
     fn attributes(state: ibv_qp_state::Type) -> ibv_qp_attr {
@@ -144,7 +178,8 @@ impl QueuePair {
             | set::IBV_QP_PKEY_INDEX
             | set::IBV_QP_PORT
             | set::IBV_QP_ACCESS_FLAGS;
-        self.modify(&mut attr, mask, "INIT")
+        let call = format!("ibv_modify_qp to INIT (port {port}, P_Key index {partition})");
+        returned(&call, self.modify(&mut attr, mask))
     }
 
     /// Connects it: it receives and sends from then on.
@@ -175,7 +210,14 @@ impl QueuePair {
             | set::IBV_QP_RQ_PSN
             | set::IBV_QP_MAX_DEST_RD_ATOMIC
             | set::IBV_QP_MIN_RNR_TIMER;
-        self.modify(&mut attr, receive, "RTR")?;
+        let done = |state, code| {
+            let call = || format!("ibv_modify_qp to {state} {}{}", to.words, mend(code));
+            match code {
+                0 => Ok(()),
+                code => returned(&call(), code),
+            }
+        };
+        done("RTR", self.modify(&mut attr, receive))?;
         let mut attr = Self::attributes(ibv_qp_state::IBV_QPS_RTS);
         attr.sq_psn = to.our_sequence;
         attr.timeout = to.timeout;
@@ -188,14 +230,34 @@ impl QueuePair {
             | set::IBV_QP_RNR_RETRY
             | set::IBV_QP_SQ_PSN
             | set::IBV_QP_MAX_QP_RD_ATOMIC;
-        self.modify(&mut attr, send, "RTS")
+        done("RTS", self.modify(&mut attr, send))
     }
 
-    /// Has everything outstanding fail.
-    #[cfg(test)]
+    /// Has everything outstanding fail: it sends and takes nothing from then on.
     pub(crate) fn fail(&self) -> Result<()> {
         let mut attr = Self::attributes(ibv_qp_state::IBV_QPS_ERR);
-        self.modify(&mut attr, set::IBV_QP_STATE, "ERR")
+        let code = self.modify(&mut attr, set::IBV_QP_STATE);
+        returned("ibv_modify_qp to ERR", code)
+    }
+
+    /// Ends it. If it cannot be destroyed, the memory of its requests must be left alone: the device
+    /// may access it still.
+    pub(crate) fn destroy(mut self) -> Result<()> {
+        let done = self.end();
+        match &done {
+            Ok(()) => self.ended = true,
+            // What it uses is kept with it.
+            Err(_) => std::mem::forget(self),
+        }
+        done
+    }
+
+    fn end(&mut self) -> Result<()> {
+        // SAFETY: ended once: after this the queue pair is forgotten, or marked as ended. Nothing of
+        // it touches memory after the call, if that succeeds.
+        returned("ibv_destroy_qp", unsafe {
+            ibv_destroy_qp(self.raw.as_ptr())
+        })
     }
 
     /// Posts a list of requests; the error's number if not all of them were taken.
@@ -218,9 +280,28 @@ impl QueuePair {
 
 impl Drop for QueuePair {
     fn drop(&mut self) {
-        // SAFETY: ended once. Nothing of it touches memory after the call.
-        ended("ibv_destroy_qp", unsafe {
-            ibv_destroy_qp(self.raw.as_ptr())
-        });
+        if !self.ended
+            && let Err(error) = self.end()
+        {
+            tracing::error!(%error, "a queue pair could not be destroyed and is leaked");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mend;
+
+    #[test]
+    fn what_keeps_an_address_from_being_found_is_told_with_what_to_look_at() {
+        for (code, word) in [
+            (libc::ETIMEDOUT, "ip neigh"),
+            (libc::EHOSTUNREACH, "ip route"),
+            (libc::ENETUNREACH, "ip route"),
+            (libc::EINVAL, "OXSHMEM_VERBS_MTU"),
+        ] {
+            assert!(mend(code).contains(word), "{code}");
+        }
+        assert_eq!(mend(libc::EIO), "");
     }
 }

@@ -24,8 +24,8 @@ impl From<Error> for Stop {
     }
 }
 
-/// Requests of one operation at most.
-pub(crate) const PER_OPERATION: u32 = 2;
+/// Requests of one operation at most: the head of a put, the rest, a signal.
+pub(crate) const PER_OPERATION: u32 = 3;
 
 /// What an operation's requests are made with.
 #[derive(Debug)]
@@ -56,6 +56,26 @@ fn key(local: &Local) -> Option<u32> {
     local.key.map(|key| key.0 as u32)
 }
 
+/// The bytes before the first whole word at `to`, the rest, and how many the former are; none where
+/// one packet carries all, or packets end between words.
+#[inline]
+fn split(near: Near, to: u64, packet: u32) -> Option<(Near, Near, u32)> {
+    let head = (to.wrapping_neg() % 8) as u32;
+    match near {
+        Near::Inline(addr, len) if head > 0 && len > packet => Some((
+            Near::Inline(addr, head),
+            Near::Inline(addr.wrapping_add(head as usize), len - head),
+            head,
+        )),
+        Near::Piece(addr, len, key) if head > 0 && len > packet => Some((
+            Near::Piece(addr, head, key),
+            Near::Piece(addr.wrapping_add(head as usize), len - head, key),
+            head,
+        )),
+        _ => None,
+    }
+}
+
 impl Stage<'_> {
     /// Makes an operation's requests, or none. There must be room for [`PER_OPERATION`].
     ///
@@ -69,7 +89,7 @@ impl Stage<'_> {
                 let far = find(self.regions, self.pe, to, self.length(&from)?)?;
                 // SAFETY: the caller's promise.
                 let (near, block) = unsafe { self.source(&from) }?;
-                self.write(far.addr, far.relaxed, near, block, true);
+                self.write_words(far, near, block, true);
             }
             Op::Get { into, from } => {
                 let far = find(self.regions, self.pe, from, self.length(&into)?)?;
@@ -98,7 +118,7 @@ impl Stage<'_> {
                     SignalOp::Add => (Near::Nothing, None),
                 };
                 if from.len > 0 {
-                    self.write(far.addr, far.relaxed, near, block, false);
+                    self.write_words(far, near, block, false);
                 }
                 match op {
                     SignalOp::Set => self.write(signal.addr, signal.strict, word.0, word.1, true),
@@ -167,6 +187,20 @@ impl Stage<'_> {
             ends,
         };
         self.push(Do::Write(addr, key), near, false, slot);
+    }
+
+    /// A put. Packets end at multiples of their size from its start: if that is inside an aligned word,
+    /// so are they, and the word would land in two pieces. Then what lies before the first whole word
+    /// goes ahead by itself.
+    #[inline]
+    fn write_words(&mut self, far: Far, near: Near, block: Option<Block>, ends: bool) {
+        match split(near, far.addr, self.link.packet) {
+            None => self.write(far.addr, far.relaxed, near, block, ends),
+            Some((head, rest, len)) => {
+                self.write(far.addr, far.relaxed, head, None, false);
+                self.write(far.addr + u64::from(len), far.relaxed, rest, block, ends);
+            }
+        }
     }
 
     /// A transfer's length, if it is one that can be done.
@@ -348,5 +382,49 @@ impl Stage<'_> {
             _ => self.link.atomic = Some(number),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places and lengths of a put of `len` bytes to `to`, by packets of 1024 bytes.
+    fn pieces(to: u64, len: u32) -> Vec<(u64, u32)> {
+        let source = std::ptr::null_mut::<u8>();
+        let measure = |near| match near {
+            Near::Piece(addr, len, 7) => (addr.addr() as u64, len),
+            other => panic!("{other:?}"),
+        };
+        match split(Near::Piece(source, len, 7), to, 1024) {
+            None => vec![(0, len)],
+            Some((head, rest, _)) => vec![measure(head), measure(rest)],
+        }
+    }
+
+    #[test]
+    fn no_packet_of_a_put_ends_inside_a_word_that_it_writes_whole() {
+        for to in 0x1000..0x1010 {
+            for len in [1, 8, 1023, 1024, 1025, 1032, 5000] {
+                let pieces = pieces(to, len);
+                let mut next = 0;
+                for (start, len) in &pieces {
+                    assert_eq!(*start, next, "bytes are left out or sent twice");
+                    next += u64::from(*len);
+                    let cuts = (1..*len).filter(|n| n % 1024 == 0);
+                    for cut in cuts {
+                        assert_eq!((to + start + u64::from(cut)) % 8, 0, "{to:#x} {len} {cut}");
+                    }
+                }
+                assert_eq!(next, u64::from(len));
+            }
+        }
+    }
+
+    #[test]
+    fn only_puts_that_need_it_are_split() {
+        assert_eq!(pieces(0x1000, 5000).len(), 1);
+        assert_eq!(pieces(0x1001, 1024).len(), 1);
+        assert_eq!(pieces(0x1001, 1025), [(0, 7), (7, 1018)]);
     }
 }

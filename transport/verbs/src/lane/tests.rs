@@ -48,7 +48,7 @@ fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_room_back() {
     let key = crate::wire::Key::from_bytes(oxshmem_transport::Region::key(&*region)).unwrap();
     opened
         .shared
-        .import(PE0, RegionId(0), crate::shared::Imported::new(key));
+        .import(PE0, RegionId(0), crate::shared::Imported::new(key, false));
     let room = lane.room;
     let get = |at: usize| Op::Get {
         into: Local {
@@ -100,4 +100,171 @@ fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_room_back() {
         ),
         "{again:?}"
     );
+}
+
+/// Drives until there is an error, which must come in time.
+fn error_in_time(lane: &mut VerbsLane, mut also: impl FnMut()) -> Error {
+    let since = Instant::now();
+    loop {
+        also();
+        if let Err(error) = lane.progress() {
+            return error;
+        }
+        // SAFETY: no near side.
+        let posted = unsafe { lane.post(PE0, &[Op::Flush]) };
+        if let oxshmem_transport::Status::Refused(error) = posted.status {
+            return error;
+        }
+        assert!(since.elapsed() < Duration::from_secs(30), "no error came");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_connection_that_nobody_ever_answered_names_both_ends_instead_of_a_lost_pe() {
+    let (domain, opened, _) = alone();
+    let mut lane = VerbsLane::new(&opened).unwrap();
+    let endpoint = lane.endpoint(PE0).unwrap();
+    let answer = domain.accept(PE0, &endpoint).unwrap();
+    let mut answer = crate::wire::Answer::from_bytes(&answer).unwrap();
+    // Nobody's.
+    answer.queue_pair = 0x00fe_dcba;
+    lane.connect(PE0, &answer.to_bytes()).unwrap();
+    let error = error_in_time(&mut lane, || ());
+    assert!(
+        matches!(&error, Error::Connection { pe: PE0, .. }),
+        "{error}"
+    );
+    let told = error.to_string();
+    let gid = opened.port.gids[0].1.to_string();
+    for part in [
+        "no packet was ever answered",
+        "4791",
+        &gid,
+        &opened.port.name(),
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_device_that_fails_ends_the_lane_with_the_name_of_its_event() {
+    let (_domain, opened, mut lane) = alone();
+    opened.event(crate::ibv::Event::Fatal("IBV_EVENT_DEVICE_FATAL"));
+    let error = error_in_time(&mut lane, || ());
+    assert!(
+        error.to_string().contains("IBV_EVENT_DEVICE_FATAL"),
+        "{error}"
+    );
+    assert!(lane.endpoint(PE0).is_err());
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_message_that_cannot_be_answered_ends_its_own_way_and_not_the_service() {
+    use oxshmem_transport::{Answer, Inbox};
+    let (domain, opened, mut bad) = alone();
+    let mut inbox = domain.inbox().unwrap();
+    let mut good = VerbsLane::new(&opened).unwrap();
+    let endpoint = good.endpoint(PE0).unwrap();
+    let answer = domain.accept(PE0, &endpoint).unwrap();
+    good.connect(PE0, &answer).unwrap();
+    let send = |lane: &mut VerbsLane, byte: u8| {
+        let byte = [byte];
+        let from = Local {
+            addr: byte.as_ptr().cast_mut(),
+            len: 1,
+            key: None,
+        };
+        // SAFETY: one byte, copied by the call.
+        let posted = unsafe { lane.post(PE0, &[Op::Message { from }]) };
+        assert_eq!(posted.accepted, 1, "{posted:?}");
+    };
+    let serve = |inbox: &mut dyn Inbox, seen: &mut Vec<u8>| {
+        let nowhere = Remote {
+            region: RegionId(77),
+            offset: 0,
+        };
+        let mut each = |_: Pe, bytes: &[u8]| {
+            seen.extend_from_slice(bytes);
+            (bytes == [1]).then_some(Answer {
+                to: nowhere,
+                value: 1,
+                done: nowhere,
+                number: 1,
+            })
+        };
+        inbox.serve(&mut each).unwrap();
+    };
+    send(&mut bad, 1);
+    let mut seen = Vec::new();
+    let error = error_in_time(&mut bad, || serve(&mut *inbox, &mut seen));
+    assert!(
+        matches!(
+            error,
+            Error::PeerLost { .. } | Error::Connection { pe: PE0, .. }
+        ),
+        "{error}"
+    );
+    send(&mut good, 2);
+    let since = Instant::now();
+    while seen != [1, 2] {
+        serve(&mut *inbox, &mut seen);
+        good.progress().unwrap();
+        assert!(since.elapsed() < Duration::from_secs(30), "{seen:?}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_lost_pe_writes_nothing_any_more() {
+    let (domain, opened, mut lane) = alone();
+    let memory = oxshmem_transport::conformance::host_memory(1 << 20).unwrap();
+    let region = domain.register(RegionId(0), &memory).unwrap();
+    let key = crate::wire::Key::from_bytes(oxshmem_transport::Region::key(&*region)).unwrap();
+    let imported = crate::shared::Imported::new(key, false);
+    opened.shared.import(PE0, RegionId(0), imported);
+    let word = || {
+        // SAFETY: the region's first word, aligned; the memory lives.
+        let word = unsafe { std::sync::atomic::AtomicU64::from_ptr(memory.base().as_ptr().cast()) };
+        word.load(std::sync::atomic::Ordering::Acquire)
+    };
+    let put = |lane: &mut VerbsLane, value: u64| {
+        let bytes = value.to_le_bytes();
+        let op = Op::Put {
+            from: Local {
+                addr: bytes.as_ptr().cast_mut(),
+                len: 8,
+                key: None,
+            },
+            to: Remote {
+                region: RegionId(0),
+                offset: 0,
+            },
+        };
+        // SAFETY: eight bytes, copied by the call.
+        unsafe { lane.post(PE0, &[op]) }
+    };
+    assert_eq!(put(&mut lane, 1).accepted, 1);
+    let since = Instant::now();
+    while word() != 1 {
+        lane.progress().unwrap();
+        assert!(since.elapsed() < Duration::from_secs(30), "no put came");
+        std::thread::yield_now();
+    }
+    // At the answering side alone: the lane does not know.
+    domain.peer_lost(PE0);
+    assert_eq!(put(&mut lane, 2).accepted, 1);
+    let error = error_in_time(&mut lane, || ());
+    assert!(
+        matches!(
+            error,
+            Error::PeerLost { .. } | Error::Connection { pe: PE0, .. }
+        ),
+        "{error}"
+    );
+    assert_eq!(word(), 1, "written after the PE was lost");
 }

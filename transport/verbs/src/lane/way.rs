@@ -29,6 +29,12 @@ pub(crate) struct Link {
     pub(crate) read: Option<u32>,
     /// The last atomic.
     pub(crate) atomic: Option<u32>,
+    /// Bytes that one packet carries.
+    pub(crate) packet: u32,
+    /// Where its packets go, in words.
+    pub(crate) words: String,
+    /// Whether anything was ever answered.
+    pub(crate) answered: bool,
     endpoint: Endpoint,
     answer: Option<Answer>,
 }
@@ -93,6 +99,7 @@ impl Way {
         let sizes = QueueSizes {
             depth: most,
             inline: opened.settings.inline,
+            most_pairs: opened.port.limits.queue_pairs,
         };
         let pair = QueuePair::new(&opened.domain, queue, queue, None, sizes)?;
         pair.prepare(opened.port.number, opened.port.partition)?;
@@ -113,6 +120,9 @@ impl Way {
             ring: Ring::new(most),
             read: None,
             atomic: None,
+            packet: 128 << opened.port.mtu,
+            words: String::new(),
+            answered: false,
             endpoint,
             answer: None,
         }));
@@ -154,6 +164,8 @@ impl Way {
             )
             .map_err(bad)?;
         link.pair.connect(&connect)?;
+        link.packet = 128 << answer.mtu;
+        link.words = connect.words;
         link.answer = Some(answer);
         if let End::Made(link) = std::mem::replace(&mut self.end, End::None) {
             self.end = End::Connected(link);
@@ -171,6 +183,7 @@ impl Way {
         let mut count = 0;
         while let Some(slot) = link.ring.retire(number) {
             count += 1;
+            link.answered = true;
             deliver(&slot, pool);
             self.counters.completed += u64::from(slot.ends);
         }
@@ -191,8 +204,16 @@ impl Way {
         };
         let Link { pair, mut ring, .. } = *link;
         let outstanding = ring.outstanding();
+        // First, so that it does nothing more even if it cannot be destroyed.
+        if let Err(error) = pair.fail() {
+            tracing::debug!(%error, "a queue pair that ends");
+        }
         // Nothing is written by it after this.
-        drop(pair);
+        if let Err(error) = pair.destroy() {
+            tracing::error!(%error, outstanding, "a queue pair could not be destroyed: what was \
+                 outstanding may still access its local memory; the lane's blocks of it are leaked");
+            return outstanding;
+        }
         ring.give_up()
             .filter_map(|slot| slot.block)
             .for_each(|block| pool.give(block));

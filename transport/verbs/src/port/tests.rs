@@ -36,8 +36,60 @@ fn place(ethernet: bool, gids: &[Gid]) -> Place {
         ethernet,
         mtu: 5,
         lid: 7,
+        partition: 0xffff,
         gids: gids.to_vec(),
     }
+}
+
+fn limits() -> DeviceLimits {
+    DeviceLimits {
+        queue_depth: 1024,
+        completions: 4096,
+        shared_queues: 16,
+        receive_depth: 1024,
+        queue_pairs: 1024,
+        reads_out: 16,
+        reads_in: 16,
+        atomics: 0,
+        vendor: 0x02c9,
+        ports: 1,
+    }
+}
+
+#[test]
+fn devices_of_other_protocols_or_without_shared_queues_are_told_as_that() {
+    assert_eq!(usable(true, limits()), Ok(()));
+    assert!(usable(false, limits()).unwrap_err().contains("iWARP"));
+    for lacking in [
+        DeviceLimits {
+            shared_queues: 0,
+            ..limits()
+        },
+        DeviceLimits {
+            receive_depth: 0,
+            ..limits()
+        },
+    ] {
+        let why = usable(true, lacking).unwrap_err();
+        assert!(why.contains("shared receive queues"), "{why}");
+    }
+}
+
+#[test]
+fn partitions_must_be_one_with_a_full_member() {
+    let at = |partition| Place {
+        partition,
+        ..place(true, &[v4(10, 0, 0, 1)])
+    };
+    assert!(path(&at(0x8001), &at(0x0001), false).is_ok());
+    assert!(path(&at(0x0001), &at(0x8001), false).is_ok());
+    let why = path(&at(0xffff), &at(0x8001), false).unwrap_err();
+    assert!(
+        why.contains("0xffff") && why.contains("0x8001") && why.contains("OXSHMEM_VERBS_PKEY"),
+        "{why}"
+    );
+    let why = path(&at(0x0001), &at(0x0001), false).unwrap_err();
+    assert!(why.contains("limited members"), "{why}");
 }
 
 #[test]
@@ -117,43 +169,47 @@ fn the_smaller_mtu_holds() {
 }
 
 #[test]
-fn infiniband_uses_the_lid_in_a_subnet_and_a_route_between_them() {
-    let (one, other) = (link_local(1), link_local(2));
-    let far = global_v6(3);
+fn infiniband_uses_the_lid_in_a_subnet_and_refuses_another() {
+    let (one, other, far) = (link_local(1), link_local(2), global_v6(3));
     let here = place(false, &[one]);
-    assert_eq!(
-        path(&here, &place(false, &[other]), false).unwrap().route,
-        None
+    let to = |gids: &[Gid], route| path(&here, &place(false, gids), route);
+    assert_eq!(to(&[other], false).unwrap().route, None);
+    assert_eq!(to(&[other], true).unwrap().route, Some((one, other)));
+    let among = to(&[far, other], true).unwrap().route;
+    assert_eq!(among, Some((one, other)), "the pair in one subnet");
+    assert!(
+        to(&[far], false)
+            .unwrap_err()
+            .contains("another InfiniBand subnet")
     );
-    let forced = path(&here, &place(false, &[other]), true).unwrap();
-    assert_eq!(forced.route, Some((one, other)));
-    let between = path(&here, &place(false, &[far]), false).unwrap();
-    assert_eq!(between.route, Some((one, far)));
+    assert!(to(&[], false).unwrap_err().contains("no GID"));
     let mut without = place(false, &[other]);
     without.lid = 0;
+    let why = path(&here, &without, false).unwrap_err();
     assert!(
-        path(&here, &without, false)
-            .unwrap_err()
-            .contains("subnet manager")
+        why.contains("subnet manager") && why.contains("its port"),
+        "{why}"
     );
-    assert!(
-        path(&here, &place(false, &[]), false)
-            .unwrap_err()
-            .contains("no GID")
-    );
+    let why = path(&without, &here, false).unwrap_err();
+    assert!(why.contains("this PE's port"), "{why}");
 }
 
 #[test]
-fn partitions_are_found_by_index_and_by_key() {
-    let table = [0xffff, 0x8001, 0];
+fn partitions_are_found_by_index_and_by_key_full_members_first() {
+    let table = [0xffff, 0x0001, 0x8001, 0, 0x0007];
     let key_at = |index: u16| table.get(usize::from(index)).copied();
-    let find = |wanted| partition(wanted, 3, key_at);
-    assert_eq!(find(Partition::Index(1)), Ok(1));
-    assert_eq!(find(Partition::Key(0x0001)), Ok(1));
-    assert_eq!(find(Partition::Key(0xffff)), Ok(0));
+    let find = |wanted| partition(wanted, 5, key_at);
+    assert_eq!(find(Partition::Index(1)), Ok((1, 0x0001)));
+    assert_eq!(find(Partition::Auto), Ok((0, 0xffff)));
+    let limited = |index: u16| [0x7fff, 0xffff].get(usize::from(index)).copied();
+    assert_eq!(partition(Partition::Auto, 2, limited), Ok((1, 0xffff)));
+    assert!(partition(Partition::Auto, 2, |_| Some(0)).is_err());
+    assert_eq!(find(Partition::Key(0x0001)), Ok((2, 0x8001)));
+    assert_eq!(find(Partition::Key(0x8007)), Ok((4, 0x0007)));
+    assert_eq!(find(Partition::Key(0xffff)), Ok((0, 0xffff)));
     for wrong in [
-        Partition::Index(2),
         Partition::Index(3),
+        Partition::Index(5),
         Partition::Key(0x8002),
     ] {
         assert!(find(wrong).unwrap_err().contains("OXSHMEM_VERBS_PKEY"));

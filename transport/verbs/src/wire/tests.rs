@@ -4,12 +4,15 @@ use super::*;
 
 fn place() -> impl Strategy<Value = Place> {
     let gids = prop::collection::vec(any::<[u8; 16]>().prop_map(Gid), 0..=MOST_GIDS);
-    (any::<bool>(), 1..=5u8, any::<u16>(), gids).prop_map(|(ethernet, mtu, lid, gids)| Place {
-        ethernet,
-        mtu,
-        lid,
-        gids,
-    })
+    (any::<bool>(), 1..=5u8, any::<[u16; 2]>(), gids).prop_map(
+        |(ethernet, mtu, [lid, partition], gids)| Place {
+            ethernet,
+            mtu,
+            lid,
+            partition,
+            gids,
+        },
+    )
 }
 
 fn endpoint() -> impl Strategy<Value = Endpoint> {
@@ -85,7 +88,7 @@ fn another_version_is_told_as_that_with_both_numbers() {
     bytes[4] = 9;
     let why = Key::from_bytes(&bytes).unwrap_err();
     assert!(
-        why.contains("another version") && why.contains("9 there") && why.contains("1 here"),
+        why.contains("another version") && why.contains("9 there") && why.contains("2 here"),
         "{why}"
     );
 }

@@ -7,7 +7,6 @@
 //! ```
 
 #![cfg(feature = "rdma")]
-
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
