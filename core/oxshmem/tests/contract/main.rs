@@ -193,13 +193,10 @@ matrix! {
     tiny_relaxed_3: Setting::relaxed(Path::Tiny), 3;
     nics_2: Setting::nics(ORDERED, Atomics::Auto, true), 2;
     nics_3: Setting::nics(ORDERED, Atomics::Auto, true), 3;
-    nics_4: Setting::nics(ORDERED, Atomics::Auto, true), 4;
     nics_relaxed_3: Setting::nics(RELAXED, Atomics::Auto, true), 3;
     nics_cpu_2: Setting::nics(ORDERED, Atomics::Cpu, true), 2;
     nics_cpu_3: Setting::nics(ORDERED, Atomics::Cpu, true), 3;
-    nics_cpu_4: Setting::nics(ORDERED, Atomics::Cpu, true), 4;
     nics_cpu_relaxed_3: Setting::nics(RELAXED, Atomics::Cpu, true), 3;
-    nics_on_one_host_1: Setting::nics(ORDERED, Atomics::Auto, false), 1;
     nics_on_one_host_3: Setting::nics(ORDERED, Atomics::Auto, false), 3;
     nics_all_on_one_host_3: Setting::nics(ORDERED, Atomics::Nic, false), 3;
     weak_2: Setting::new(Path::Weak), 2;
