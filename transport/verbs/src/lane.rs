@@ -16,6 +16,7 @@
 //! their room there is used again.
 
 mod batch;
+mod farewell;
 mod pool;
 mod ring;
 mod stage;
@@ -23,7 +24,6 @@ mod way;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
 use rdma_sys::ibv_atomic_cap;
@@ -471,62 +471,6 @@ impl VerbsLane {
     fn count(&mut self, pe: Pe, staged: usize) {
         if let Some(way) = self.ways.get_mut(pe.index()) {
             way.counters.posted += staged as u64;
-        }
-    }
-}
-
-/// How long a lane that ends waits for the other sides to take note of it.
-const FAREWELL: Duration = Duration::from_millis(20);
-
-impl VerbsLane {
-    /// Tells the other sides that their queue pairs may end, and waits a little until they know:
-    /// else they keep them until their domain ends.
-    fn say_goodbye(&mut self) {
-        let mut told = 0;
-        for at in 0..self.ways.len() {
-            let pe = Pe(at as u32);
-            let End::Connected(link) = &mut self.ways[at].end else {
-                continue;
-            };
-            if self.room == 0 || link.ring.free() == 0 {
-                continue;
-            }
-            let number = link.ring.push(Slot {
-                ends: false,
-                ..Slot::PLAIN
-            });
-            self.room -= 1;
-            let request = Request {
-                what: Do::Goodbye,
-                near: Near::Nothing,
-                fenced: false,
-            };
-            self.batch
-                .push(u64::from(pe.0) << 32 | u64::from(number), request);
-            // SAFETY: the request has no near side.
-            told += u32::from(unsafe { self.submit(pe, true) }.is_ok());
-        }
-        let since = Instant::now();
-        let outstanding = |way: &Way| match &way.end {
-            End::Connected(link) => link.ring.outstanding() > 0,
-            _ => false,
-        };
-        while told > 0 && self.ways.iter().any(outstanding) && since.elapsed() < FAREWELL {
-            if self.poll().is_err() {
-                return;
-            }
-            std::thread::yield_now();
-        }
-    }
-}
-
-impl Drop for VerbsLane {
-    fn drop(&mut self) {
-        self.opened.totals.add(self.statistics);
-        self.look();
-        // After a shutdown the others end as well.
-        if !self.closed {
-            self.say_goodbye();
         }
     }
 }
