@@ -74,3 +74,34 @@ fn puts_that_nothing_follows_complete_all_the_same() {
     // Ten puts, and one empty write that tells of them.
     assert_eq!((told.requests, told.completions), (11, 1));
 }
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_long_put_inside_a_word_sends_what_precedes_the_next_word_by_itself() {
+    const LEN: usize = 10_000;
+    let verbs = Verbs::with(Settings::default());
+    let [mut near, target] = pair_of(&verbs, 1 << 20);
+    for at in (0..16_384).step_by(8) {
+        near.store(at, at as u64);
+        target.store(at, u64::MAX);
+    }
+    for (from, to) in [(3, 3), (8, 16)] {
+        let op = Op::Put {
+            from: near.near(from, LEN),
+            to: far(to),
+        };
+        // SAFETY: the side's memory, which is left alone.
+        unsafe { near.perform(PE1, &[op]) }.unwrap();
+        if to == 3 {
+            let first = target.load(0).to_le_bytes();
+            assert_eq!(first, [255, 255, 255, 0, 0, 0, 0, 0]);
+            assert!((8..LEN).step_by(8).all(|at| target.load(at) == at as u64));
+            let last = target.load(LEN).to_le_bytes();
+            assert_eq!(last[..3], (LEN as u64).to_le_bytes()[..3]);
+            assert_eq!(last[3..], [255; 5]);
+        }
+    }
+    drop((near, target));
+    // Head, rest and flush; then put and flush.
+    assert_eq!(verbs.statistics().requests, 5);
+}
