@@ -120,8 +120,8 @@ impl Passive {
         Ok(())
     }
 
-    /// Empties the queue of what was received; the pairs whose lane has ended, with nothing left to be
-    /// served before they end. What comes is known by its queue pair here, while that is there: its
+    /// Empties the queue of what was received; gives the pairs that are to end: those that failed, and
+    /// those whose lane has ended with nothing left to be served. What comes is known by its queue pair here, while that is there: its
     /// number may be another's later.
     fn drain(&self) -> Result<Vec<Arc<PassivePair>>> {
         let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,13 +132,17 @@ impl Passive {
             if count > 0 {
                 let pairs = self.lock();
                 for completion in &come[..count] {
-                    let from = pairs.get(&completion.queue_pair());
-                    let from = from.filter(|_| completion.succeeded()).map(Arc::clone);
-                    let Some(from) = from else {
-                        // Of a pair that has ended, or ends.
+                    let Some(from) = pairs.get(&completion.queue_pair()).map(Arc::clone) else {
+                        // Of a pair that has ended.
                         self.offer(completion.id());
                         continue;
                     };
+                    if !completion.succeeded() {
+                        // Its queue pair is in the error state.
+                        self.offer(completion.id());
+                        ended.push(from);
+                        continue;
+                    }
                     let goodbye = completion.has_immediate();
                     // Acquire: an inbox that was given back has put back what it had taken.
                     let alone = !self.inbox_taken.load(Ordering::Acquire)
