@@ -44,7 +44,12 @@ use crate::statistics::Statistics;
 const POLL: usize = 32;
 
 /// Calls of `progress` that find nothing before untold requests are told of.
-const IDLE: u32 = 16;
+const IDLE: u32 = 4096;
+
+/// Bytes under way towards one PE, beyond which a lane of a software device is full: such a device does
+/// not put its retransmission off while acknowledgements come, and sends again what takes longer than the
+/// timeout to arrive, until its retries are used up.
+const WINDOW: u64 = 2 << 20;
 
 /// Calls of `progress` from one look for the device's events to the next, which is a system call.
 const EVENTS: u32 = 4096;
@@ -63,6 +68,8 @@ pub(crate) struct VerbsLane {
     stale: u32,
     /// Operations outstanding towards one PE at most, and requests.
     depth: u32,
+    /// Bytes outstanding towards one PE before the lane is full.
+    window: u64,
     most: u32,
     max: u64,
     changing: bool,
@@ -101,6 +108,7 @@ impl VerbsLane {
             queue: Arc::new(queue),
             stale: 0,
             depth,
+            window: if port.software { WINDOW } else { u64::MAX },
             most,
             max: u64::from(port.state.largest_message).min(1 << 30),
             changing: port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE,
@@ -374,7 +382,8 @@ impl Lane for VerbsLane {
             let outstanding = way.counters.posted - way.counters.completed + staged as u64;
             let op = &ops[posted + staged];
             let room = link.ring.free().min(self.room);
-            if outstanding >= u64::from(self.depth) || room <= PER_OPERATION {
+            let long = link.ring.bytes() >= self.window;
+            if outstanding >= u64::from(self.depth) || room <= PER_OPERATION || long {
                 stop = Some(None);
                 break;
             }

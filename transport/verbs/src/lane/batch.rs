@@ -25,6 +25,18 @@ pub(crate) enum Near {
     Piece(*mut u8, u32, u32),
 }
 
+impl Near {
+    /// How many bytes it is.
+    #[inline]
+    pub(crate) fn len(self) -> u32 {
+        match self {
+            Near::Nothing => 0,
+            Near::Word(_) => 8,
+            Near::Inline(_, len) | Near::Piece(_, len, _) => len,
+        }
+    }
+}
+
 /// What a request does with a far place, its address and key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Do {

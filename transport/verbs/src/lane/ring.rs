@@ -22,6 +22,8 @@ pub(crate) struct Slot {
     pub(crate) block: Option<Block>,
     /// Whether it is its operation's last.
     pub(crate) ends: bool,
+    /// How much it moves.
+    pub(crate) bytes: u32,
 }
 
 impl Slot {
@@ -30,6 +32,7 @@ impl Slot {
         deliver: Deliver::Nothing,
         block: None,
         ends: true,
+        bytes: 0,
     };
 }
 
@@ -45,6 +48,8 @@ pub(crate) struct Ring {
     tail: u32,
     /// One more than the last signalled one's.
     signalled: u32,
+    /// What all outstanding ones move.
+    bytes: u64,
 }
 
 impl Ring {
@@ -56,6 +61,7 @@ impl Ring {
             head: 0,
             tail: 0,
             signalled: 0,
+            bytes: 0,
         }
     }
 
@@ -74,6 +80,12 @@ impl Ring {
         self.most - self.outstanding()
     }
 
+    /// How many bytes are under way.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether request `number` is outstanding.
     #[inline]
     pub(crate) fn contains(&self, number: u32) -> bool {
@@ -87,6 +99,7 @@ impl Ring {
         let number = self.head;
         let index = self.index(number);
         self.slots[index] = slot;
+        self.bytes += u64::from(slot.bytes);
         self.head = number.wrapping_add(1);
         number
     }
@@ -125,6 +138,7 @@ impl Ring {
         }
         let slot = self.slots[self.index(self.tail)];
         self.tail = self.tail.wrapping_add(1);
+        self.bytes -= u64::from(slot.bytes);
         Some(slot)
     }
 

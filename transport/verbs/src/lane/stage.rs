@@ -173,7 +173,10 @@ impl Stage<'_> {
 
     #[inline]
     fn push(&mut self, what: Do, near: Near, fenced: bool, slot: Slot) -> u32 {
-        let number = self.link.ring.push(slot);
+        let number = self.link.ring.push(Slot {
+            bytes: near.len(),
+            ..slot
+        });
         let id = u64::from(self.pe.0) << 32 | u64::from(number);
         self.batch.push(id, Request { what, near, fenced });
         number
@@ -182,9 +185,9 @@ impl Stage<'_> {
     #[inline]
     fn write(&mut self, addr: u64, key: u32, near: Near, block: Option<Block>, ends: bool) {
         let slot = Slot {
-            deliver: Deliver::Nothing,
             block,
             ends,
+            ..Slot::PLAIN
         };
         self.push(Do::Write(addr, key), near, false, slot);
     }
@@ -287,6 +290,7 @@ impl Stage<'_> {
                     deliver: Deliver::Bytes(into.addr, len),
                     block: Some(block),
                     ends: true,
+                    ..Slot::PLAIN
                 };
                 (
                     Near::Piece(self.pool.at(block), len, self.pool.lkey()),
@@ -364,6 +368,7 @@ impl Stage<'_> {
                             deliver: Deliver::Word(into.addr.cast()),
                             block: Some(block),
                             ends: true,
+                            ..Slot::PLAIN
                         };
                         (Near::Piece(self.pool.at(block), 8, self.pool.lkey()), slot)
                     }
