@@ -94,6 +94,14 @@ fn perf_uses_the_job_it_is_in() {
 }
 
 #[test]
+fn perf_measures_over_the_transport_that_is_named() {
+    let named = ["--transport", "loopback", "--quick", "--json", "-", "p"];
+    let results = json_of(&[&["perf"], &named[..]].concat());
+    assert_eq!(results["parameters"]["transport"], "loopback");
+    assert_eq!(checked_rows(&results).len(), 4);
+}
+
+#[test]
 fn perf_alone_measures_what_needs_no_second_pe() {
     let results = json_of(&[
         "perf", "--pes", "1", "--quick", "--sizes", "64", "--json", "-",
@@ -116,6 +124,8 @@ fn perf_refuses_what_it_cannot_measure_with_a_remedy() {
             "/no/such/folder/x.json",
         ),
         (&["perf", "--sizes", "1G", "put"], "--sizes"),
+        (&["perf", "--transport", "pigeon", "p"], "this build has"),
+        (&["perf", "--rounds", "0"], "1..=1000"),
     ] {
         let (status, stdout, stderr) = run(args);
         assert!(
