@@ -257,40 +257,44 @@ fn cost(
     row: &Row,
     strace: bool,
 ) -> anyhow::Result<Cost> {
-    // First, so that the statistics are not of waits that strace makes longer.
-    let before = verbs.statistics();
-    ground.measure(row, TRACED).context(row.name)?;
-    let after = verbs.statistics();
-    ground.agree(0)?;
-    let tracer = match ground.leads() && strace {
-        true => Some(count::Tracer::attach(count::file("own"))?),
-        false => None,
-    };
-    // Twice, for the difference to leave out what is not the operations'.
-    let calls = |ground: &mut Ground<'_>, tracer: Option<count::Tracer>, count: u64| {
+    // Not traced, because strace makes waits longer.
+    let mut asked = |count: u64| -> anyhow::Result<[u64; 3]> {
+        let before = verbs.statistics();
         ground.measure(row, count).context(row.name)?;
-        tracer.map(count::Tracer::finish).transpose()
+        let after = verbs.statistics();
+        // Statistics of others' business, such as what tells PE 1 to go on, stay out.
+        ground.agree(0)?;
+        let more = |field: fn(&Statistics) -> u64| field(&after).saturating_sub(field(&before));
+        Ok([
+            more(|s| s.requests),
+            more(|s| s.doorbells),
+            more(|s| s.completions),
+        ])
     };
-    let few = calls(ground, tracer, TRACED)?;
-    ground.agree(0)?;
-    let tracer = match ground.leads() && strace {
-        true => Some(count::Tracer::attach(count::file("own"))?),
-        false => None,
+    let (few, many) = (asked(TRACED)?, asked(3 * TRACED)?);
+    let mut calls = |count: u64| -> anyhow::Result<Option<u64>> {
+        let tracer = match ground.leads() && strace {
+            true => Some(count::Tracer::attach(count::file("own"))?),
+            false => None,
+        };
+        ground.measure(row, count).context(row.name)?;
+        let calls = tracer.map(count::Tracer::finish).transpose()?;
+        ground.agree(0)?;
+        Ok(calls)
     };
-    let many = calls(ground, tracer, 3 * TRACED)?;
-    ground.agree(0)?;
-    let each = |field: fn(&Statistics) -> u64| {
-        field(&after).saturating_sub(field(&before)) as f64 / TRACED as f64
-    };
+    let calls = calls(TRACED)?.zip(calls(3 * TRACED)?);
+    let [requests, doorbells, completions] =
+        std::array::from_fn(|at| per_operation(few[at], many[at]));
     Ok(Cost {
-        system_calls: few.zip(many).map(|(few, many)| per_operation(few, many)),
-        requests: each(|s| s.requests),
-        doorbells: each(|s| s.doorbells),
-        completions: each(|s| s.completions),
+        system_calls: calls.map(|(few, many)| per_operation(few, many)),
+        requests,
+        doorbells,
+        completions,
     })
 }
 
-/// Of calls counted with `TRACED` operations and with three times as many.
+/// Of what was counted with `TRACED` operations and with three times as many: what is not the
+/// operations' falls out.
 fn per_operation(few: u64, many: u64) -> f64 {
     (many as f64 - few as f64) / (2 * TRACED) as f64
 }
