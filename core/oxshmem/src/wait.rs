@@ -20,6 +20,8 @@ const SHORT_SLEEP: Duration = Duration::from_micros(50);
 const LONG_SLEEP: Duration = Duration::from_millis(1);
 /// The longest on a lane's completions, after a while.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
+/// Looks at lanes between two at everything else.
+const GLANCE: u32 = 64;
 /// How often a wait tells that it waits.
 pub(crate) const WARN_EVERY: Duration = Duration::from_secs(30);
 
@@ -79,6 +81,14 @@ impl World {
             if let Some(value) = ready() {
                 return Ok(value);
             }
+            // What lanes bring comes by progress alone: while no other PE wants this CPU, it is looked for
+            // at once, and what else could end the wait now and then.
+            if lost.is_none() && round < self.inner.lane_spin && self.inner.schedule.is_none() {
+                round += 1;
+                if !round.is_multiple_of(GLANCE) {
+                    continue;
+                }
+            }
             // What a PE did before it died counts: look once more after hearing of its death.
             if let Some(pe) = lost {
                 return Err(Error::PeerLost {
@@ -102,11 +112,10 @@ impl World {
                 }
                 continue;
             }
-            round = round.saturating_add(1);
-            // What lanes bring comes by progress alone: while no other PE wants this CPU, at once.
-            if round <= self.inner.lane_spin {
+            if round < self.inner.lane_spin {
                 continue;
             }
+            round = round.saturating_add(1);
             if round - self.inner.lane_spin <= YIELDS {
                 std::thread::yield_now();
                 continue;

@@ -38,7 +38,7 @@ use crate::NAME;
 use crate::domain::{Opened, depth};
 use crate::fault::{Cause, NearEnd};
 use crate::ibv::{Completion, CompletionQueue};
-use crate::statistics::Statistics;
+use crate::statistics::Counts;
 
 /// Completions taken with one call.
 const POLL: usize = 32;
@@ -83,7 +83,7 @@ pub(crate) struct VerbsLane {
     news: VecDeque<Error>,
     generation: u64,
     closed: bool,
-    statistics: Statistics,
+    counts: Arc<Counts>,
     opened: Arc<Opened>,
 }
 
@@ -119,7 +119,7 @@ impl VerbsLane {
             news: VecDeque::new(),
             generation: 0,
             closed: false,
-            statistics: Statistics::default(),
+            counts: opened.totals.enter(),
             opened: Arc::clone(opened),
         };
         lane.refresh();
@@ -181,9 +181,8 @@ impl VerbsLane {
     /// Takes up to [`POLL`] completions; how many there were.
     #[inline]
     fn poll(&mut self) -> Result<usize> {
-        self.statistics.polls += 1;
         let count = self.queue.poll(&mut self.taken)?;
-        self.statistics.completions += count as u64;
+        self.counts.polled(count as u64);
         for at in 0..count {
             let completion = self.taken[at];
             let pe = Pe((completion.id() >> 32) as u32);
@@ -273,8 +272,7 @@ impl VerbsLane {
             way.listed = true;
             self.untold.push(pe);
         }
-        self.statistics.doorbells += 1;
-        self.statistics.requests += count as u64;
+        self.counts.posted(count as u64);
         // SAFETY: the caller's promise.
         match unsafe { self.batch.post(&link.pair) } {
             Ok(()) => Ok(()),
@@ -298,9 +296,10 @@ impl VerbsLane {
     /// Has untold requests told of, where no completion will come that does.
     #[cold]
     fn tell(&mut self) {
-        let untold = std::mem::take(&mut self.untold);
-        let mut left = Vec::with_capacity(untold.capacity());
-        for pe in untold {
+        // Those that stay listed move to the front; nothing here adds to the list.
+        let mut left = 0;
+        for at in 0..self.untold.len() {
+            let pe = self.untold[at];
             let Some(way) = self.ways.get_mut(pe.index()) else {
                 continue;
             };
@@ -313,7 +312,8 @@ impl VerbsLane {
             }
             if link.ring.expects() || self.room == 0 || link.ring.free() == 0 {
                 way.listed = true;
-                left.push(pe);
+                self.untold[left] = pe;
+                left += 1;
                 continue;
             }
             let slot = Slot {
@@ -334,8 +334,7 @@ impl VerbsLane {
                 self.news.push_back(error);
             }
         }
-        left.append(&mut self.untold);
-        self.untold = left;
+        self.untold.truncate(left);
     }
 }
 

@@ -109,7 +109,7 @@ impl Verbs {
         self.settings.as_ref().map_err(Clone::clone)
     }
 
-    /// What the lanes that were dropped have asked of their devices.
+    /// What its lanes have asked of their devices until now.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.totals.sum()

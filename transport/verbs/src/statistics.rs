@@ -1,6 +1,7 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// What lanes asked of the device, summed over those that were dropped: for measurements.
+/// What lanes asked of the device, summed over all, dropped ones included: for measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Work requests posted.
@@ -13,30 +14,86 @@ pub struct Statistics {
     pub polls: u64,
 }
 
+/// One lane's, which it alone writes: no locked instruction is needed. All is relaxed: numbers for
+/// people, which order nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Totals {
+pub(crate) struct Counts {
     requests: AtomicU64,
     doorbells: AtomicU64,
     completions: AtomicU64,
     polls: AtomicU64,
 }
 
-// All relaxed: sums for people, which order nothing.
+#[inline]
+fn add(count: &AtomicU64, more: u64) {
+    count.store(count.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+impl Counts {
+    /// One call of `ibv_post_send` with so many requests.
+    #[inline]
+    pub(crate) fn posted(&self, requests: u64) {
+        add(&self.doorbells, 1);
+        add(&self.requests, requests);
+    }
+
+    /// One call of `ibv_poll_cq` that gave so many completions.
+    #[inline]
+    pub(crate) fn polled(&self, completions: u64) {
+        add(&self.polls, 1);
+        add(&self.completions, completions);
+    }
+}
+
+/// Those of all lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    lanes: Mutex<Vec<Arc<Counts>>>,
+}
+
 impl Totals {
-    pub(crate) fn add(&self, lane: Statistics) {
-        self.requests.fetch_add(lane.requests, Ordering::Relaxed);
-        self.doorbells.fetch_add(lane.doorbells, Ordering::Relaxed);
-        self.completions
-            .fetch_add(lane.completions, Ordering::Relaxed);
-        self.polls.fetch_add(lane.polls, Ordering::Relaxed);
+    /// A new lane's, which count from now on.
+    pub(crate) fn enter(&self) -> Arc<Counts> {
+        let counts = Arc::new(Counts::default());
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.push(Arc::clone(&counts));
+        counts
     }
 
     pub(crate) fn sum(&self) -> Statistics {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |count: fn(&Counts) -> &AtomicU64| {
+            lanes.iter().map(|lane| count(lane).load(Relaxed)).sum()
+        };
         Statistics {
-            requests: self.requests.load(Ordering::Relaxed),
-            doorbells: self.doorbells.load(Ordering::Relaxed),
-            completions: self.completions.load(Ordering::Relaxed),
-            polls: self.polls.load(Ordering::Relaxed),
+            requests: of(|lane| &lane.requests),
+            doorbells: of(|lane| &lane.doorbells),
+            completions: of(|lane| &lane.completions),
+            polls: of(|lane| &lane.polls),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_count_at_once_and_stay_counted() {
+        let totals = Totals::default();
+        let (one, two) = (totals.enter(), totals.enter());
+        one.posted(16);
+        one.polled(0);
+        two.posted(1);
+        two.polled(3);
+        let expected = Statistics {
+            requests: 17,
+            doorbells: 2,
+            completions: 3,
+            polls: 2,
+        };
+        assert_eq!(totals.sum(), expected);
+        drop((one, two));
+        assert_eq!(totals.sum(), expected);
     }
 }

@@ -56,7 +56,6 @@ impl VerbsLane {
 
 impl Drop for VerbsLane {
     fn drop(&mut self) {
-        self.opened.totals.add(self.statistics);
         self.look();
         // After a shutdown the others end as well.
         if !self.closed {
