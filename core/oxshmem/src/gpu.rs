@@ -70,7 +70,7 @@ impl World {
     ///
     /// The host cannot load or store GPU memory (M4): puts, gets and atomics on it go by a
     /// transport's operations, also towards this PE itself, and calls that would have to look at it
-    /// (waits, collectives, `realloc`) give [`Error::GpuMemory`].
+    /// (waits, collectives, `realloc`) give [`Error::GpuMemory`](crate::Error::GpuMemory).
     #[doc(alias = "nvshmem_malloc")]
     pub fn alloc_on<T: Pod>(&self, kind: MemoryKind, len: usize) -> Result<Sym<T>> {
         self.allocate_on(kind, "alloc_on", len)
