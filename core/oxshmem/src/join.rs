@@ -38,7 +38,7 @@ use crate::order::Inserted;
 use crate::peers::{Loss, MappedHeap, Peers};
 use crate::registry::{self, Spec};
 use crate::routes::choose::Preference;
-use crate::routes::{Routes, Rules};
+use crate::routes::{Routes, Rules, Way, Ways};
 use crate::service::Service;
 use crate::simulated::Simulation;
 use crate::sync::Internal;
@@ -80,7 +80,7 @@ pub(crate) struct Parts {
 }
 
 /// Takes a PE as lost, because a lane finds it so.
-pub(crate) type Lose = Box<dyn Fn(u32) + Send + Sync>;
+pub(crate) type Lose = Arc<dyn Fn(u32) + Send + Sync>;
 
 /// A host's memory where it does not tell.
 const UNKNOWN_MEMORY: u64 = 1 << 30;
@@ -258,7 +258,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         _ => statics,
     };
     let services = match agreed.messages {
-        true => start_services(&wire, &own, &bootstrap)?,
+        true => start_services(&wire, &own, &lose)?,
         false => Vec::new(),
     };
     let spin = match config.spin {
@@ -271,7 +271,8 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         _ if lanes.is_empty() => 0,
         None if here => 0,
         None => LANE_SPIN,
-        Some(spin) => spin,
+        // So that a wait's clock is looked at in time, whatever was asked for.
+        Some(spin) => spin.min(1 << 24),
     };
     let mut hosts: Vec<String> = cards.into_iter().map(|c| c.host).collect();
     // The names took the place of the cards, which were larger.
@@ -393,24 +394,18 @@ fn domain_of_atomics(wanted: Atomics, agreed: &Agreed, hosts: &Hosts) -> Result<
 }
 
 /// A progress thread for each transport that takes messages to this PE.
-fn start_services(
-    wire: &Wire,
-    own: &Arc<Mapping>,
-    bootstrap: &Arc<dyn Bootstrap>,
-) -> Result<Vec<Service>> {
+fn start_services(wire: &Wire, own: &Arc<Mapping>, lose: &Lose) -> Result<Vec<Service>> {
     let takes = wire.transports.iter();
     let takes = takes.filter(|via| via.domain.capabilities().message > 0 && !via.is_retired());
+    // Those that this PE sends messages to send it messages, too.
+    let by_message =
+        |(pe, ways): (u32, &Ways)| matches!(ways.host_atomics, Way::Message(_)).then_some(pe);
+    let senders: Vec<u32> = (0..).zip(&wire.ways).filter_map(by_message).collect();
     takes
         .map(|via| {
-            let bootstrap = Arc::downgrade(bootstrap);
+            let (lose, senders) = (Arc::clone(lose), senders.clone());
             // Who waits for an answer must not wait for ever.
-            let ended = move || {
-                if let Some(bootstrap) = bootstrap.upgrade() {
-                    for pe in (0..bootstrap.size()).filter(|pe| *pe != bootstrap.rank()) {
-                        let _ = bootstrap.send(pe, &Message::GaveUp.to_bytes());
-                    }
-                }
-            };
+            let ended = move || senders.iter().for_each(|pe| lose(*pe));
             Service::start(&via.domain, own, via.extents, Box::new(ended))
         })
         .collect()
@@ -440,7 +435,7 @@ fn hear_of_others(
     });
     // That PE, too, must not wait for this one, though both live.
     let (by_lane, tell_by) = (Arc::clone(&lose), Arc::downgrade(bootstrap));
-    let lose_by_lane: Lose = Box::new(move |pe| {
+    let lose_by_lane: Lose = Arc::new(move |pe| {
         by_lane(pe, Loss::Cut);
         let told = Message::GaveUp.to_bytes();
         let _ = tell_by.upgrade().map(|b| b.send(pe, &told));

@@ -420,13 +420,19 @@ impl World {
             false => self.cut(call, via, pe).map(Err),
         });
         posted.and_then(|posted| posted)?;
-        match via.take_refusal(context, pe) {
-            None => Ok(()),
-            Some(oxshmem_transport::Error::PeerLost { .. }) => {
+        let Some(refusal) = via.take_refusal(context, pe) else {
+            return Ok(());
+        };
+        if via.cut(context, pe).is_some() {
+            // Told once: what was outstanding is lost with the way.
+            via.clean(context, pe);
+        }
+        match refusal {
+            oxshmem_transport::Error::PeerLost { .. } => {
                 self.lost_by_lane(pe);
                 Err(Error::PeerLost { call, pe })
             }
-            Some(error) => Err(error.into()),
+            error => Err(error.into()),
         }
     }
 
@@ -668,25 +674,29 @@ impl World {
     /// Completes what is outstanding towards PEs that have not left, in every context.
     pub(crate) fn wire_drain(&self, call: &'static str) -> Result<()> {
         let wire = &self.inner.wire;
+        let mut first = Ok(());
         for via in &wire.transports {
             for context in 0..via.contexts() {
                 for pe in via.dirty(context) {
-                    match wire.within(context, || self.flush(call, via, pe)) {
-                        Err(Error::PeerLost { .. }) if !self.peers.has_died(pe) => {}
-                        other => other?,
+                    let flushed = wire.within(context, || self.flush(call, via, pe));
+                    // Who has left in order has heard what it had to.
+                    let left = || self.hears_of_end(pe) && !self.peers.has_died(pe);
+                    if flushed.is_err() && !left() {
+                        first = first.and(flushed);
                     }
                 }
             }
         }
-        Ok(())
+        first
     }
 
     /// Drops every lane of this context, so that nothing outstanding touches local memory any more.
     pub(crate) fn wire_abandon(&self, why: &Error) {
         let context = self.inner.wire.context();
         for via in &self.inner.wire.transports {
-            // Operations to a lost PE were given up by the domain.
-            if via.dirty(context).iter().any(|&pe| !self.peers.is_lost(pe)) {
+            // Operations to a lost PE, or on a way that has failed, were given up by the transport.
+            let ended = |pe: usize| self.peers.is_lost(pe) || via.cut(context, pe).is_some();
+            if via.dirty(context).iter().any(|&pe| !ended(pe)) {
                 via.fail(context, why);
                 // The caller gets `why`.
                 via.clean_all(context);

@@ -382,9 +382,10 @@ impl World {
         const DIGEST: Digest = Digest::of("finalize");
         self.last_together(DIGEST, self.quiet())?;
         // The words of that arrival itself may be on their way still.
-        if !self.inner.wire.is_idle() {
-            self.wire_drain("finalize")?;
-        }
+        let drained = match self.inner.wire.is_idle() {
+            true => Ok(()),
+            false => self.wire_drain("finalize"),
+        };
         let host = self.heap(MemoryKind::Host).leaks();
         let gpu = self.heap(MemoryKind::Cuda).leaks();
         let (blocks, bytes) = (host.0 + gpu.0, host.1 + gpu.1);
@@ -398,7 +399,7 @@ impl World {
         }
         self.inner.bootstrap.leave();
         self.inner.linger = false;
-        Ok(())
+        drained
     }
 }
 

@@ -234,6 +234,8 @@ impl World {
                     Ok((Status::Refused(oxshmem_transport::Error::PeerLost { .. }), _)) => {
                         self.lost_by_lane(pe);
                     }
+                    // A way that has failed is noted with the lane.
+                    Ok((Status::Refused(oxshmem_transport::Error::Connection { .. }), _)) => {}
                     Ok((Status::Refused(error), _)) => return Some(Err(error.into())),
                     Ok(_) | Err(_) => {}
                 }

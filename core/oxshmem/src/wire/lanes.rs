@@ -347,8 +347,13 @@ impl Opened {
             if !completed {
                 state.waiting = Waiting::default();
                 state.lane = None;
+                state.refused.clear();
                 state.failure = "its context was not completed".into();
             }
+        }
+        // The caller has told what had not completed.
+        if !completed && let Some(state) = lanes.contexts.get_mut(context) {
+            state.clean_all();
         }
     }
 
@@ -487,8 +492,15 @@ impl Opened {
         let mut lanes = self.lanes.borrow_mut();
         let index = lanes.index(context);
         let refused = &mut lanes.lanes.get_mut(index)?.refused;
-        let at = refused.iter().position(|(whom, _)| *whom == pe)?;
-        Some(refused.remove(at).1)
+        let mut first = None;
+        // The others of that PE have the same cause.
+        for (whom, error) in std::mem::take(refused) {
+            match whom == pe {
+                true => first = first.or(Some(error)),
+                false => refused.push((whom, error)),
+            }
+        }
+        first
     }
 
     /// Whether the lane that carried a context's operations is gone, and why.
