@@ -176,8 +176,8 @@ fn what_is_asked_of_routes_and_is_not_there_is_told_with_what_is() {
         ),
         (
             "OXSHMEM_ROUTE",
-            "0=verbs",
-            "no transport \"verbs\" among [\"loopback\"]",
+            "0=nvlink",
+            "no transport \"nvlink\" among [\"loopback\"",
         ),
         (
             "OXSHMEM_TRANSPORT",
