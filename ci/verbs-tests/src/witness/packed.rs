@@ -1,4 +1,4 @@
-//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 1, little
+//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 2, little
 //! endian, a tag first and a checksum last. Written apart from the transport, so that a change of
 //! one of the two is seen.
 
@@ -7,11 +7,12 @@ use std::str::FromStr;
 
 use crate::{Outcome, ensure};
 
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
-/// An Ethernet port with an MTU of 1024 bytes.
+/// An Ethernet port with an MTU of 1024 bytes, and the partition that RoCE has.
 const ETHERNET: u8 = 1;
 const MTU: u8 = 3;
+const PARTITION: u16 = 0xffff;
 
 /// A port's identifier; 32 hexadecimal digits as text.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +148,9 @@ impl Endpoint {
             .with(&self.nonce.to_le_bytes())
             .with(&self.queue_pair.to_le_bytes())
             .with(&self.sequence.to_le_bytes())
-            .with(&[1, ETHERNET, MTU, 0, 0, 1])
+            .with(&[1, ETHERNET, MTU, 0, 0])
+            .with(&PARTITION.to_le_bytes())
+            .with(&[1])
             .with(&self.gid.0)
             .sealed()
     }
@@ -158,7 +161,7 @@ pub fn endpoint(bytes: &[u8]) -> Outcome<Endpoint> {
     let mut rest = Unpacker::new(b"OXve", bytes)?;
     let (from, to, nonce) = (rest.u32()?, rest.u32()?, rest.u64()?);
     let (queue_pair, sequence) = (rest.u32()?, rest.u32()?);
-    let [_reads, _ethernet, _mtu, _, _] = rest.take()?;
+    let [_reads, _ethernet, _mtu, _, _, _, _] = rest.take()?;
     let gid = *rest.gids()?.first().ok_or("it has no GID")?;
     Ok(Endpoint {
         from,
