@@ -131,14 +131,22 @@ impl Questions {
     }
 }
 
+/// The bootstrap's error, in a call that needs a PE which is gone.
+pub(crate) fn of_bootstrap(call: &'static str, error: oxshmem_bootstrap::Error) -> Error {
+    match error {
+        oxshmem_bootstrap::Error::PeerGone { rank, .. } => Error::PeerLost {
+            call,
+            pe: rank as usize,
+        },
+        other => other.into(),
+    }
+}
+
 impl World {
     /// Sends a message to a PE.
     pub(crate) fn send(&self, call: &'static str, to: usize, message: &Message) -> Result<()> {
         let sent = self.inner.bootstrap.send(to as u32, &message.to_bytes());
-        sent.map_err(|error| match error {
-            oxshmem_bootstrap::Error::PeerGone { .. } => Error::PeerLost { call, pe: to },
-            other => other.into(),
-        })
+        sent.map_err(|error| of_bootstrap(call, error))
     }
 
     /// Asks a PE, and waits for its answer. It needs make no call for it, so that nothing simulated

@@ -20,7 +20,7 @@ use oxshmem_transport::Width;
 use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH, Post, Shape};
 use crate::futex::Kernel;
 use crate::mapped::Bytes;
-use crate::messages::Message;
+use crate::messages::{Message, of_bootstrap};
 use crate::order::{Class, Inserted};
 use crate::park::{self, Bell};
 use crate::wait::{Needs, Reason};
@@ -285,7 +285,8 @@ impl World {
             .err()
             .map(ToString::to_string)
             .unwrap_or_default();
-        let all = self.inner.bootstrap.allgather(why.as_bytes())?;
+        let all = self.inner.bootstrap.allgather(why.as_bytes());
+        let all = all.map_err(|error| of_bootstrap(call, error))?;
         mine?;
         match all.iter().position(|said| !said.is_empty()) {
             Some(pe) => Err(Error::FailedElsewhere {
@@ -429,7 +430,7 @@ impl World {
         }
         let all = match self.inner.bootstrap.allgather(told.join(", ").as_bytes()) {
             Ok(all) => all,
-            Err(error) => return error.into(),
+            Err(error) => return of_bootstrap(call, error),
         };
         // The PEs agree again from here: they all start a new history.
         state.history = 0;
