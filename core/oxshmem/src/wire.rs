@@ -60,6 +60,8 @@ impl fmt::Debug for Wire {
     }
 }
 
+/// Looks at one lane for its completions, where PEs have CPUs enough, before a wait looks at all else.
+const LOOKS: u32 = 256;
 /// Up to this many bytes nonblocking transfers are posted together.
 const TOGETHER: usize = 4096;
 
@@ -499,6 +501,15 @@ impl World {
         pe: usize,
         target: u64,
     ) -> Result<()> {
+        let rounds = self.inner.lane_spin.min(LOOKS);
+        if rounds > 0 && self.inner.schedule.is_none() {
+            let context = self.inner.wire.context();
+            match via.look_for(context, Pe(pe as u32), target, rounds) {
+                (true, _) => return Ok(()),
+                (false, Some(lost)) => self.lost_by_lane(lost.index()),
+                (false, None) => {}
+            }
+        }
         let tell = || {
             (
                 format!("PE {pe}"),

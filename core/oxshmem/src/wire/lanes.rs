@@ -78,6 +78,24 @@ impl LaneState {
         }
     }
 
+    /// Drives the lane a step. Gives the PE to which a way has failed just now.
+    #[inline]
+    fn step(&mut self) -> Option<Pe> {
+        match self.lane.as_mut()?.progress() {
+            Ok(()) => None,
+            Err(oxshmem_transport::Error::PeerLost { pe, .. }) => Some(pe),
+            Err(error @ oxshmem_transport::Error::Connection { .. }) => {
+                self.note_cut(&error);
+                None
+            }
+            Err(error) => {
+                self.lane = None;
+                self.failure = error.to_string();
+                None
+            }
+        }
+    }
+
     /// Posts what waits, as far as there is room. Gives whether nothing waits any more.
     fn post_waiting(&mut self) -> bool {
         let pe = self.waiting.pe;
@@ -530,21 +548,36 @@ impl Opened {
         let mut failed = Vec::new();
         for state in &mut self.lanes.borrow_mut().lanes {
             state.post_waiting();
-            let progressed = match &mut state.lane {
-                Some(lane) => lane.progress(),
-                None => Ok(()),
-            };
-            match progressed {
-                Ok(()) => {}
-                Err(oxshmem_transport::Error::PeerLost { pe, .. }) => failed.push(pe),
-                Err(error @ oxshmem_transport::Error::Connection { .. }) => state.note_cut(&error),
-                Err(error) => {
-                    state.lane = None;
-                    state.failure = error.to_string();
-                }
-            }
+            failed.extend(state.step());
         }
         failed
+    }
+
+    /// Drives a context's lane alone until so many operations towards a PE have completed, for some
+    /// rounds at most. Gives whether they have, and the PE to which a way has failed meanwhile.
+    pub(super) fn look_for(
+        &self,
+        context: usize,
+        pe: Pe,
+        target: u64,
+        rounds: u32,
+    ) -> (bool, Option<Pe>) {
+        let mut lanes = self.lanes.borrow_mut();
+        let index = lanes.index(context);
+        let Some(state) = lanes.lanes.get_mut(index) else {
+            return (false, None);
+        };
+        for _ in 0..rounds {
+            match &state.lane {
+                Some(lane) if lane.counters(pe).completed >= target => return (true, None),
+                Some(_) if state.cut.is_empty() => {}
+                _ => break,
+            }
+            if let Some(failed) = state.step() {
+                return (false, Some(failed));
+            }
+        }
+        (false, None)
     }
 
     /// Why a context's way to a PE has failed, if it has, although the PE lives.
