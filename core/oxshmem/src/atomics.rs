@@ -278,9 +278,6 @@ impl World {
             Path::Lane(via, far) => {
                 self.wire_atomic(call, via, far, T::WIDTH, op, operands, !under_way)
             }
-            Path::Message(via, far) => {
-                self.message_atomic(call, via, far, T::WIDTH, op, operands, !under_way)
-            }
         }
     }
 }

@@ -292,9 +292,6 @@ impl World {
             Path::Lane(via, far) => {
                 self.wire_atomic(CALL, via, far, Width::W64, op, operands, true)
             }
-            Path::Message(via, far) => {
-                self.message_atomic(CALL, via, far, Width::W64, op, operands, true)
-            }
         }
     }
 

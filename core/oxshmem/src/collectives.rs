@@ -181,7 +181,7 @@ impl World {
                 own.copy_from_place(place, src.bytes());
                 Ok(())
             }
-            Path::Lane(via, far) | Path::Message(via, far) => {
+            Path::Lane(via, far) => {
                 let into = self.near_address(call, via, dst)?;
                 // SAFETY: it names symmetric memory of this PE, which the CPU can write.
                 unsafe { self.wire_get(call, via, far, into, src.bytes()) }

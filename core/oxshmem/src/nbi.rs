@@ -133,7 +133,7 @@ impl World {
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            Path::Lane(via, far) | Path::Message(via, far) => unsafe {
+            Path::Lane(via, far) => unsafe {
                 self.wire_put_nbi(CALL, via, far, source.cast(), bytes)
             },
         }
@@ -171,7 +171,7 @@ impl World {
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            Path::Lane(via, far) | Path::Message(via, far) => unsafe {
+            Path::Lane(via, far) => unsafe {
                 self.wire_get_nbi(CALL, via, far, destination.cast(), bytes)
             },
         }
@@ -214,12 +214,6 @@ impl World {
             Path::Lane(via, far) => unsafe {
                 self.wire_atomic_nbi(call, via, far, T::WIDTH, op, operands, result.cast())
             },
-            Path::Message(via, far) => {
-                let old = self.message_atomic(call, via, far, T::WIDTH, op, operands, true)?;
-                // SAFETY: the caller promises it to be writable.
-                unsafe { result.write(T::of_bits(old)) };
-                Ok(())
-            }
         }
     }
 }

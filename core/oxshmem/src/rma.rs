@@ -197,7 +197,7 @@ impl World {
                 self.peers.note(pe);
                 Ok(())
             }
-            Path::Lane(via, far) | Path::Message(via, far) => {
+            Path::Lane(via, far) => {
                 let from = self.near_address(CALL, via, src)?;
                 // SAFETY: it names symmetric memory of this PE, which the transport knows or the
                 // CPU can read.
@@ -221,7 +221,7 @@ impl World {
                 self.order_read_slow(place);
                 Ok(())
             }
-            Path::Lane(via, far) | Path::Message(via, far) => {
+            Path::Lane(via, far) => {
                 let into = self.near_address(CALL, via, dst)?;
                 // SAFETY: it names symmetric memory of this PE, which the transport knows or the
                 // CPU can write.
@@ -432,7 +432,7 @@ impl World {
                 Ok(())
             }
             // SAFETY: `source` is borrowed for the call.
-            Path::Lane(via, far) | Path::Message(via, far) => unsafe {
+            Path::Lane(via, far) => unsafe {
                 self.wire_put(call, via, far, bytes.as_ptr(), bytes.len())
             },
         }
@@ -456,7 +456,7 @@ impl World {
                 Ok(())
             }
             // SAFETY: `destination` is borrowed for the call.
-            Path::Lane(via, far) | Path::Message(via, far) => unsafe {
+            Path::Lane(via, far) => unsafe {
                 self.wire_get(call, via, far, bytes.as_mut_ptr(), bytes.len())
             },
         }

@@ -72,7 +72,7 @@ impl World {
             }
             // SAFETY: `source` is borrowed for the call; of a nonblocking one beyond the inline
             // limit the lane's completion is waited for.
-            Path::Lane(via, far) | Path::Message(via, far) => unsafe {
+            Path::Lane(via, far) => unsafe {
                 let (from, len) = (bytes.as_ptr(), bytes.len());
                 self.wire_put_signal(via, far, from, len, signal, nonblocking)
             },

@@ -373,7 +373,7 @@ impl World {
                 place.tell(Width::W64, word, Inserted::Arrive);
                 Ok(())
             }
-            Path::Lane(via, far) | Path::Message(via, far) => {
+            Path::Lane(via, far) => {
                 let word = word.to_ne_bytes();
                 // SAFETY: `word` outlives the call.
                 unsafe { self.wire_put(call, via, far, word.as_ptr(), word.len()) }

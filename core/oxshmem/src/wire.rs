@@ -85,6 +85,17 @@ enum Leaves {
     Nonblocking(Classes),
 }
 
+/// Who performs the atomics on a word that is reached by a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Performs {
+    /// The transport, as a CPU does.
+    Lane,
+    /// The NIC of the PE that has it.
+    Nic,
+    /// The CPU of the PE that has it, which a message asks.
+    Target,
+}
+
 /// A place in a PE's symmetric memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Far {
@@ -92,8 +103,8 @@ pub(crate) struct Far {
     pub kind: MemoryKind,
     /// Bytes from the start of its heap of that kind.
     pub offset: u64,
-    /// Whether its NIC performs the atomics on it (M29).
-    pub nic: bool,
+    /// Who performs the atomics on it (M29).
+    pub atomics: Performs,
 }
 
 impl Far {
@@ -122,8 +133,6 @@ pub(crate) enum Path<'w> {
     Near(Place<'w>),
     /// By a lane of this transport.
     Lane(&'w Opened, Far),
-    /// By a message on a lane of this transport, to the CPU of the PE that has it: atomics only.
-    Message(&'w Opened, Far),
 }
 
 impl Wire {
@@ -286,11 +295,14 @@ impl World {
             pe,
             kind,
             offset: sym.offset(),
-            nic,
+            atomics: match way {
+                _ if nic => Performs::Nic,
+                Way::Message(_) => Performs::Target,
+                _ => Performs::Lane,
+            },
         };
         let transport = way.transport();
         match transport.and_then(|index| self.inner.wire.transports.get(index)) {
-            Some(via) if matches!(way, Way::Message(_)) => Ok(Path::Message(via, far)),
             Some(via) => Ok(Path::Lane(via, far)),
             None => Err(self.no_way(call, class, kind, pe)),
         }

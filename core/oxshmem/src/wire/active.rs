@@ -71,7 +71,7 @@ impl World {
     /// Sends an atomic to the CPU of the PE that has the word; gives the old value if it is
     /// `fetching`, and is else under way until a fence or quiet.
     #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
-    pub(crate) fn message_atomic(
+    pub(super) fn message_atomic(
         &self,
         call: &'static str,
         via: &Opened,

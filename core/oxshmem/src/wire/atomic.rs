@@ -4,7 +4,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Width};
 
-use super::{Far, Leaves, Opened, Until};
+use super::{Far, Leaves, Opened, Performs, Until};
 use crate::order::{Class, Classes, Inserted};
 use crate::{Error, Result, World};
 
@@ -22,6 +22,9 @@ impl World {
         (operand, compare): (u64, u64),
         fetching: bool,
     ) -> Result<u64> {
+        if far.atomics == Performs::Target {
+            return self.message_atomic(call, via, far, width, op, (operand, compare), fetching);
+        }
         let caps = via.domain.capabilities();
         // A read sees this PE's own puts, as a get does.
         let reads = op == AtomicOp::Fetch && !via.guarantees(far.kind).put_atomic;
@@ -79,8 +82,12 @@ impl World {
     fn native_atomic(&self, caps: &Capabilities, far: Far, op: AtomicOp, width: Width) -> bool {
         match caps.atomics.level(op, width) {
             AtomicLevel::None => false,
-            AtomicLevel::Nic => far.nic,
-            AtomicLevel::Cpu => !far.nic || op == AtomicOp::Fetch,
+            AtomicLevel::Nic => far.atomics == Performs::Nic,
+            AtomicLevel::Cpu => match far.atomics {
+                Performs::Lane => true,
+                Performs::Nic => op == AtomicOp::Fetch,
+                Performs::Target => false,
+            },
         }
     }
 

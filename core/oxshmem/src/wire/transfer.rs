@@ -8,7 +8,7 @@ use oxshmem_transport::{
     SignalSupport, Width,
 };
 
-use super::{Far, Leaves, Opened, Path, Until};
+use super::{Far, Leaves, Opened, Path, Performs, Until};
 use crate::mapped::Bytes;
 use crate::order::{Class, Classes, Inserted};
 use crate::simulated::Place;
@@ -36,9 +36,9 @@ fn native_signal(caps: &Capabilities, word: Far, op: SignalOp) -> bool {
     };
     let whole = caps.atomics.level(AtomicOp::Set, Width::W64) == AtomicLevel::Cpu;
     match (op, level) {
-        (_, AtomicLevel::Cpu) => !word.nic,
+        (_, AtomicLevel::Cpu) => word.atomics != Performs::Nic,
         (SignalOp::Set, _) => whole,
-        (SignalOp::Add, level) => word.nic && level == AtomicLevel::Nic,
+        (SignalOp::Add, level) => word.atomics == Performs::Nic && level == AtomicLevel::Nic,
     }
 }
 
@@ -250,7 +250,7 @@ impl World {
         let caps = via.domain.capabilities();
         let path = self.path(CALL, Class::Atomic, signal.word, far.pe)?;
         let native = match path {
-            Path::Lane(same, word) | Path::Message(same, word) if std::ptr::eq(same, via) => {
+            Path::Lane(same, word) if std::ptr::eq(same, via) => {
                 native_signal(caps, word, signal.op).then_some(word)
             }
             _ => None,
@@ -289,7 +289,8 @@ impl World {
         }
         // SAFETY: the caller's promise.
         unsafe { self.wire_put(CALL, via, far, source, len)? };
-        let message = matches!(path, Path::Message(same, _) if std::ptr::eq(same, via));
+        let message = matches!(path, Path::Lane(same, word)
+            if std::ptr::eq(same, via) && word.atomics == Performs::Target);
         let kept = message && via.guarantees(far.kind).put_message;
         if !kept && self.inserts(Inserted::SignalLane) {
             self.flush(CALL, via, far.pe)?;
@@ -318,11 +319,6 @@ impl World {
             Path::Lane(via, word) => {
                 let operands = (signal.value, 0);
                 self.wire_atomic(call, via, word, Width::W64, op, operands, false)
-                    .map(drop)
-            }
-            Path::Message(via, word) => {
-                let operands = (signal.value, 0);
-                self.message_atomic(call, via, word, Width::W64, op, operands, false)
                     .map(drop)
             }
         }
