@@ -88,31 +88,20 @@ pub fn main(call: &str, broken: bool) -> Outcome {
     ensure(theirs.iter().all(|pe| acknowledged.contains(pe)), || {
         format!("PE {me} acknowledged {acknowledged:?}, and lost {theirs:?}")
     })?;
-    for to in &ours {
-        world.put_signal(
-            pe.words.range(..0)?,
-            &[],
-            pe.heard.at(me)?,
-            2,
-            SignalOp::Set,
-            *to,
-        )?;
-    }
+    let tell = |step: u64| -> Result<()> {
+        for to in &ours {
+            let (nothing, heard) = (pe.words.range(..0)?, pe.heard.at(me)?);
+            world.put_signal(nothing, &[], heard, step, SignalOp::Set, *to)?;
+        }
+        Ok(())
+    };
+    tell(2)?;
     for from in &ours {
         world.wait_until(pe.heard.at(*from)?, Cmp::Ge, 2)?;
         world.fetch_inc(pe.words.at(me)?, *from)?;
     }
     world.quiet()?;
-    for to in &ours {
-        world.put_signal(
-            pe.words.range(..0)?,
-            &[],
-            pe.heard.at(me)?,
-            3,
-            SignalOp::Set,
-            *to,
-        )?;
-    }
+    tell(3)?;
     for from in &ours {
         world.wait_until(pe.heard.at(*from)?, Cmp::Ge, 3)?;
     }
