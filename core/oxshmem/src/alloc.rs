@@ -166,7 +166,7 @@ impl Heap {
     pub(crate) fn register(&mut self, transports: &[Opened], own: &Arc<Mapping>) -> Result<()> {
         let high = self.allocator.high_water() as u64;
         for via in transports {
-            if via.is_retired() || !via.domain.capabilities().memory.contains(&HOST) {
+            if via.is_retired() || !via.caps.memory.contains(&HOST) {
                 continue;
             }
             let have = via.heap().len() as u32;

@@ -161,7 +161,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
             false => Extents::whole(limit),
         };
         if let Some(gpu) = &given.gpu_heap
-            && transport.domain.capabilities().memory.contains(&gpu.kind())
+            && transport.caps.memory.contains(&gpu.kind())
         {
             transport.gpu = Some(transport.domain.register(GPU, gpu)?);
         }
@@ -272,7 +272,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         None if here => 0,
         None => LANE_SPIN,
         // So that a wait's clock is looked at in time, whatever was asked for.
-        Some(spin) => spin.min(1 << 24),
+        Some(spin) => spin.min(1 << 20),
     };
     let mut hosts: Vec<String> = cards.into_iter().map(|c| c.host).collect();
     // The names took the place of the cards, which were larger.
@@ -396,7 +396,7 @@ fn domain_of_atomics(wanted: Atomics, agreed: &Agreed, hosts: &Hosts) -> Result<
 /// A progress thread for each transport that takes messages to this PE.
 fn start_services(wire: &Wire, own: &Arc<Mapping>, lose: &Lose) -> Result<Vec<Service>> {
     let takes = wire.transports.iter();
-    let takes = takes.filter(|via| via.domain.capabilities().message > 0 && !via.is_retired());
+    let takes = takes.filter(|via| via.caps.message > 0 && !via.is_retired());
     // Those that this PE sends messages to send it messages, too.
     let by_message =
         |(pe, ways): (u32, &Ways)| matches!(ways.host_atomics, Way::Message(_)).then_some(pe);

@@ -20,6 +20,8 @@ const SHORT_SLEEP: Duration = Duration::from_micros(50);
 const LONG_SLEEP: Duration = Duration::from_millis(1);
 /// The longest on a lane's completions, after a while.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
+/// What a lane is to bring itself is looked for so many times as long as what others must do.
+const LANE_FACTOR: u32 = 32;
 /// Looks at lanes between two at everything else.
 const GLANCE: u32 = 64;
 /// How often a wait tells that it waits.
@@ -76,6 +78,10 @@ impl World {
         let mut nap = SHORT_SLEEP;
         let mut round = 0_u32;
         let mut lost = None;
+        let looks = match reason.needs {
+            Needs::Pe(_) => self.inner.lane_spin.saturating_mul(LANE_FACTOR),
+            _ => self.inner.lane_spin,
+        };
         loop {
             self.progress();
             if let Some(value) = ready() {
@@ -83,7 +89,7 @@ impl World {
             }
             // What lanes bring comes by progress alone: while no other PE wants this CPU, it is looked for
             // at once, and what else could end the wait now and then.
-            if lost.is_none() && round < self.inner.lane_spin && self.inner.schedule.is_none() {
+            if lost.is_none() && round < looks && self.inner.schedule.is_none() {
                 round += 1;
                 if !round.is_multiple_of(GLANCE) {
                     continue;
@@ -112,11 +118,11 @@ impl World {
                 }
                 continue;
             }
-            if round < self.inner.lane_spin {
+            if round < looks {
                 continue;
             }
             round = round.saturating_add(1);
-            if round - self.inner.lane_spin <= YIELDS {
+            if round - looks <= YIELDS {
                 std::thread::yield_now();
                 continue;
             }

@@ -19,6 +19,7 @@ use oxshmem_transport::{MemoryKind, Op, Pe, Remote, Status};
 
 pub(crate) use self::active::{Active, SLOTS, WORDS};
 pub(crate) use self::extents::{Extents, GPU};
+use self::lanes::Looked;
 pub(crate) use self::lanes::Opened;
 pub(crate) use self::transfer::Signal;
 use crate::messages::Question;
@@ -345,6 +346,26 @@ impl World {
         self.before_posting(call, via, pe)?;
         let to = Pe(pe as u32);
         let context = self.inner.wire.context();
+        let updates = matches!(leaves, Leaves::Update(_));
+        let rounds = self.lane_rounds();
+        if until == Until::Completed && rounds > 0 {
+            // SAFETY: the caller's promise.
+            let performed = unsafe { via.perform(context, to, &op, (updates, rounds)) };
+            if let Some((target, looked)) = performed {
+                if updates || looked != Looked::Completed {
+                    self.inner.wire.busy.set(true);
+                }
+                self.leave(via, pe, leaves);
+                return match looked {
+                    Looked::Completed => Ok(()),
+                    looked => {
+                        self.note_failed(looked);
+                        let completed = self.await_completions(call, via, pe, target);
+                        self.settle(via, pe, completed)
+                    }
+                };
+            }
+        }
         if via.needs_connection(context, pe) {
             self.connect(call, via, pe)?;
         }
@@ -380,6 +401,10 @@ impl World {
         match until {
             Until::Posted => Ok(()),
             Until::Completed => {
+                // What reads is told of without.
+                if updates {
+                    via.awaited(context, to);
+                }
                 let completed = self.await_completions(call, via, pe, target);
                 self.settle(via, pe, completed)
             }
@@ -506,6 +531,21 @@ impl World {
         result
     }
 
+    /// How often a lane is looked at before all else is: not where PEs share CPUs or are scheduled.
+    #[inline]
+    fn lane_rounds(&self) -> u32 {
+        match self.inner.schedule {
+            None => self.inner.lane_spin.min(LOOKS),
+            Some(_) => 0,
+        }
+    }
+
+    fn note_failed(&self, looked: Looked) {
+        if let Looked::Failed(pe) = looked {
+            self.lost_by_lane(pe.index());
+        }
+    }
+
     fn await_completions(
         &self,
         call: &'static str,
@@ -513,14 +553,14 @@ impl World {
         pe: usize,
         target: u64,
     ) -> Result<()> {
-        let rounds = self.inner.lane_spin.min(LOOKS);
-        if rounds > 0 && self.inner.schedule.is_none() {
+        let rounds = self.lane_rounds();
+        if rounds > 0 {
             let context = self.inner.wire.context();
-            match via.look_for(context, Pe(pe as u32), target, rounds) {
-                (true, _) => return Ok(()),
-                (false, Some(lost)) => self.lost_by_lane(lost.index()),
-                (false, None) => {}
+            let looked = via.look_for(context, Pe(pe as u32), target, rounds);
+            if looked == Looked::Completed {
+                return Ok(());
             }
+            self.note_failed(looked);
         }
         let tell = || {
             (
@@ -590,6 +630,7 @@ impl World {
         if via.only_messages(context, pe) {
             // What was answered is done.
         } else if via.places(dirt) {
+            via.awaited(context, Pe(pe as u32));
             let result = self.await_completions(call, via, pe, target);
             self.settle(via, pe, result)?;
         } else {
@@ -607,7 +648,11 @@ impl World {
         let wire = &self.inner.wire;
         let mapped = self.inner.simulation.is_some() || !self.inner.config.check;
         for (index, via) in wire.transports.iter().enumerate() {
-            for (pe, classes) in via.to_order(wire.context()) {
+            for pe in via.dirty(wire.context()) {
+                let classes = via.to_order(wire.context(), pe);
+                if classes.is_empty() {
+                    continue;
+                }
                 if !via.keeps(classes, wire.may_follow(index, pe)) {
                     if self.inserts(Inserted::FenceLane) {
                         self.flush(call, via, pe)?;
@@ -688,6 +733,7 @@ impl World {
         self.post_waiting(call, via, pe)?;
         if let Some(target) = via.outstanding(context, Pe(pe as u32)) {
             let target = target.map_err(|why| via.failed(call, why))?;
+            via.awaited(context, Pe(pe as u32));
             self.await_completions(call, via, pe, target)?;
             via.clean(context, pe);
         }
@@ -719,7 +765,7 @@ impl World {
         for via in &self.inner.wire.transports {
             // Operations to a lost PE, or on a way that has failed, were given up by the transport.
             let ended = |pe: usize| self.peers.is_lost(pe) || via.cut(context, pe).is_some();
-            if via.dirty(context).iter().any(|&pe| !ended(pe)) {
+            if via.dirty(context).any(|pe| !ended(pe)) {
                 via.fail(context, why);
                 // The caller gets `why`.
                 via.clean_all(context);

@@ -330,4 +330,8 @@ pub trait Lane: Send + fmt::Debug {
 
     /// What was taken and finished towards `pe`.
     fn counters(&self, pe: Pe) -> Counters;
+
+    /// Somebody waits for the completion of what was posted to `pe`. A lane that learns of it late,
+    /// because it seldom has its device tell, now learns of it soon.
+    fn awaited(&mut self, _pe: Pe) {}
 }

@@ -4,10 +4,11 @@
 //! # Signals
 //!
 //! A request that is not signalled makes no completion; the next signalled one behind it tells of it
-//! too. So a batch's last request is signalled where somebody waits for what the batch brings (gets,
-//! fetches, flushes, sources in place), and else when a quarter of the queue pair's requests would be
-//! untold. Puts that were copied and never followed by anything else are told of by an empty write,
-//! which `progress` sends once it has found nothing else to do for a while.
+//! too. So a batch's last request is signalled where it brings what somebody waits for (gets, fetches,
+//! flushes), where it sends from memory in place and no completion is to come, and else when a quarter
+//! of the queue pair's requests or of the window would be untold. Puts that nothing else follows are
+//! told of by an empty write, which `progress` sends when they are awaited, or once it has found
+//! nothing else to do for a while.
 //!
 //! # Failure
 //!
@@ -75,6 +76,8 @@ pub(crate) struct VerbsLane {
     changing: bool,
     /// PEs towards which the last request was not signalled.
     untold: Vec<Pe>,
+    /// Some of them are to be told of at once.
+    hurried: bool,
     idle: u32,
     /// Of `progress`.
     calls: u32,
@@ -113,6 +116,7 @@ impl VerbsLane {
             max: u64::from(port.state.largest_message).min(1 << 30),
             changing: port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE,
             untold: Vec::with_capacity(size as usize),
+            hurried: false,
             idle: 0,
             calls: 0,
             starved: false,
@@ -265,7 +269,8 @@ impl VerbsLane {
         let End::Connected(link) = &mut way.end else {
             return Ok(());
         };
-        if awaited || link.ring.unsignalled() >= self.most / 4 {
+        let many = link.ring.unsignalled() >= self.most / 4;
+        if awaited || many || link.ring.unsignalled_bytes() >= self.window / 4 {
             self.batch.signal_last();
             link.ring.signal();
         } else if !way.listed {
@@ -304,14 +309,18 @@ impl VerbsLane {
                 continue;
             };
             way.listed = false;
+            let hurried = std::mem::take(&mut way.hurried);
             let End::Connected(link) = &mut way.end else {
                 continue;
             };
             if link.ring.unsignalled() == 0 {
                 continue;
             }
-            if link.ring.expects() || self.room == 0 || link.ring.free() == 0 {
+            let later = link.ring.expects() && !hurried;
+            if later || self.room == 0 || link.ring.free() == 0 {
                 way.listed = true;
+                way.hurried = hurried;
+                self.hurried |= hurried;
                 self.untold[left] = pe;
                 left += 1;
                 continue;
@@ -456,8 +465,8 @@ impl Lane for VerbsLane {
             self.idle += 1;
         }
         // What waits for a block may wait for one of an untold request, whatever else completes.
-        if self.starved || self.idle >= IDLE {
-            (self.idle, self.starved) = (0, false);
+        if self.starved || self.hurried || self.idle >= IDLE {
+            (self.idle, self.starved, self.hurried) = (0, false, false);
             self.tell();
         }
         match self.news.pop_front() {
@@ -471,6 +480,14 @@ impl Lane for VerbsLane {
             .get(pe.index())
             .map(|way| way.counters)
             .unwrap_or_default()
+    }
+
+    fn awaited(&mut self, pe: Pe) {
+        if let Some(way) = self.ways.get_mut(pe.index())
+            && way.listed
+        {
+            (way.hurried, self.hurried) = (true, true);
+        }
     }
 }
 

@@ -32,7 +32,7 @@ struct Slot {
 }
 
 enum State {
-    Open(Opened, Named),
+    Open(Box<Opened>, Named),
     /// Devices that may be chosen, and those that the user rules out.
     Several(Vec<Device>, Vec<String>),
     Unavailable(String),
@@ -138,7 +138,7 @@ impl Found {
         for slot in self.slots {
             let why = match slot.state {
                 State::Open(opened, named) => {
-                    doors.opened.push(opened);
+                    doors.opened.push(*opened);
                     doors.named.push(named);
                     continue;
                 }
@@ -254,7 +254,7 @@ impl State {
     ) -> Self {
         match transport.open(device, job) {
             Ok(domain) => State::Open(
-                Opened::new(transport.name(), domain, job.size as usize),
+                Box::new(Opened::new(transport.name(), domain, job.size as usize)),
                 Named {
                     name: transport.name(),
                     device: device.name.as_str().into(),

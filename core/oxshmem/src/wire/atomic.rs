@@ -25,7 +25,7 @@ impl World {
         if far.atomics == Performs::Target {
             return self.message_atomic(call, via, far, width, op, (operand, compare), fetching);
         }
-        let caps = via.domain.capabilities();
+        let caps = &via.caps;
         // A read sees this PE's own puts, as a get does.
         let reads = op == AtomicOp::Fetch && !via.guarantees(far.kind).put_atomic;
         if reads && self.inserts(Inserted::ReadLane) {
@@ -180,7 +180,7 @@ impl World {
         operands: (u64, u64),
         result: *mut u8,
     ) -> Result<()> {
-        if !self.native_atomic(via.domain.capabilities(), far, op, width) {
+        if !self.native_atomic(&via.caps, far, op, width) {
             let old = self.wire_atomic(call, via, far, width, op, operands, true)?;
             match width {
                 // SAFETY: the caller promises 4 writable bytes; they need not be aligned here.

@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use oxshmem_transport::{
-    Completion, Counters, Domain, GpuFlush, Guarantees, Lane, LocalKey, MemoryKind, Op, Pe, Peer,
-    Region, Status, WireUp,
+    Capabilities, Completion, Counters, Domain, GpuFlush, Guarantees, Lane, LocalKey, MemoryKind,
+    Op, Pe, Peer, Region, Status, WireUp,
 };
 
 use super::extents::Extents;
@@ -18,6 +18,9 @@ use crate::{Error, Result};
 pub(crate) struct Opened {
     pub name: &'static str,
     pub domain: Arc<dyn Domain>,
+    /// The domain's, which are constant.
+    pub caps: Capabilities,
+    guarantees: [Guarantees; MemoryKind::ALL.len()],
     // Dropped before the registrations that its operations use.
     lanes: RefCell<Lanes>,
     /// How this PE's heap is registered, and every other PE's with it.
@@ -54,6 +57,16 @@ struct LaneState {
     refused: Vec<(usize, oxshmem_transport::Error)>,
     /// The PEs to which the way has failed although they live, and why.
     cut: Vec<(usize, String)>,
+}
+
+/// What looking at a lane alone has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// What was looked for has completed.
+    Completed,
+    /// The way to this PE has failed.
+    Failed(Pe),
+    NotYet,
 }
 
 /// Operations towards one PE that a lane has yet to be given: before any other, and before anything
@@ -96,6 +109,22 @@ impl LaneState {
         }
     }
 
+    /// Drives the lane until so many operations towards a PE have completed, for some rounds at most.
+    #[inline]
+    fn look_for(&mut self, pe: Pe, target: u64, rounds: u32) -> Looked {
+        for _ in 0..rounds {
+            match &self.lane {
+                Some(lane) if lane.counters(pe).completed >= target => return Looked::Completed,
+                Some(_) if self.cut.is_empty() => {}
+                _ => break,
+            }
+            if let Some(failed) = self.step() {
+                return Looked::Failed(failed);
+            }
+        }
+        Looked::NotYet
+    }
+
     /// Posts what waits, as far as there is room. Gives whether nothing waits any more.
     fn post_waiting(&mut self) -> bool {
         let pe = self.waiting.pe;
@@ -132,7 +161,7 @@ struct ContextState {
     lane: usize,
     /// By PE, since the context's last quiet towards it; empty before the first operation.
     dirty: Vec<Dirty>,
-    /// The PEs with something outstanding, each once.
+    /// The PEs with something outstanding, each once, in order.
     list: Vec<usize>,
 }
 
@@ -206,7 +235,8 @@ impl ContextState {
         if let Some(dirty) = self.dirty.get_mut(pe) {
             if !dirty.listed {
                 dirty.listed = true;
-                self.list.push(pe);
+                let place = self.list.partition_point(|listed| *listed < pe);
+                self.list.insert(place, pe);
             }
             dirty.reads |= updates.is_empty();
             dirty.all.add(updates);
@@ -219,7 +249,9 @@ impl ContextState {
             && dirty.listed
         {
             *dirty = Dirty::default();
-            self.list.retain(|listed| *listed != pe);
+            if let Ok(place) = self.list.binary_search(&pe) {
+                self.list.remove(place);
+            }
         }
     }
 
@@ -239,8 +271,12 @@ impl Opened {
             pes,
             ..Lanes::default()
         };
+        // Nothing, where it does not say.
+        let promised = |kind| domain.guarantees(kind).unwrap_or(Guarantees::NONE);
         Opened {
             name,
+            caps: domain.capabilities().clone(),
+            guarantees: MemoryKind::ALL.map(promised),
             domain,
             lanes: RefCell::new(lanes),
             extents: Extents::whole(0),
@@ -253,7 +289,7 @@ impl Opened {
 
     /// Whether it registers the heap piece by piece.
     pub(crate) fn pins(&self) -> bool {
-        self.domain.capabilities().pins
+        self.caps.pins
     }
 
     /// Nothing will go by it: its registrations end.
@@ -303,7 +339,7 @@ impl Opened {
 
     /// Whether lanes must be connected with each PE.
     fn is_wired(&self) -> bool {
-        self.domain.capabilities().wire_up == WireUp::PerLane
+        self.caps.wire_up == WireUp::PerLane
     }
 
     /// Opens the default context's lane.
@@ -464,7 +500,7 @@ impl Opened {
     ///
     /// As [`Lane::post`], from now on.
     pub(super) unsafe fn put_off(&self, context: usize, pe: usize, op: Op) -> bool {
-        let most = self.domain.capabilities().batch as usize;
+        let most = self.caps.batch as usize;
         if most < 2 {
             return false;
         }
@@ -553,31 +589,57 @@ impl Opened {
         failed
     }
 
-    /// Drives a context's lane alone until so many operations towards a PE have completed, for some
-    /// rounds at most. Gives whether they have, and the PE to which a way has failed meanwhile.
-    pub(super) fn look_for(
+    /// Completions of what was posted to a PE are about to be waited for.
+    pub(super) fn awaited(&self, context: usize, pe: Pe) {
+        if let Ok(lane) = self.lanes.borrow_mut().lane(context) {
+            lane.awaited(pe);
+        }
+    }
+
+    /// Posts one operation and drives the lane alone until it has completed, for some rounds at most;
+    /// nothing, if the lane does not take it at once. Gives also how many it has then taken.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lane::post`].
+    #[inline]
+    pub(super) unsafe fn perform(
         &self,
         context: usize,
-        pe: Pe,
-        target: u64,
-        rounds: u32,
-    ) -> (bool, Option<Pe>) {
+        to: Pe,
+        op: &Op,
+        (updates, rounds): (bool, u32),
+    ) -> Option<(u64, Looked)> {
         let mut lanes = self.lanes.borrow_mut();
         let index = lanes.index(context);
-        let Some(state) = lanes.lanes.get_mut(index) else {
-            return (false, None);
-        };
-        for _ in 0..rounds {
-            match &state.lane {
-                Some(lane) if lane.counters(pe).completed >= target => return (true, None),
-                Some(_) if state.cut.is_empty() => {}
-                _ => break,
-            }
-            if let Some(failed) = state.step() {
-                return (false, Some(failed));
-            }
+        let state = lanes.lanes.get_mut(index)?;
+        let connected = !self.is_wired() || state.connected.get(to.index()) == Some(&true);
+        if !connected || !state.waiting.ops.is_empty() || !state.cut.is_empty() {
+            return None;
         }
-        (false, None)
+        let lane = state.lane.as_mut()?;
+        // SAFETY: the caller's promise.
+        let posted = unsafe { lane.post(to, std::slice::from_ref(op)) };
+        // What is full now may not be soon; what is refused is so again.
+        let Status::All = posted.status else {
+            return None;
+        };
+        let target = lane.counters(to).posted;
+        if updates {
+            lane.awaited(to);
+        }
+        Some((target, state.look_for(to, target, rounds)))
+    }
+
+    /// Drives a context's lane alone until so many operations towards a PE have completed, for some
+    /// rounds at most.
+    pub(super) fn look_for(&self, context: usize, pe: Pe, target: u64, rounds: u32) -> Looked {
+        let mut lanes = self.lanes.borrow_mut();
+        let index = lanes.index(context);
+        match lanes.lanes.get_mut(index) {
+            Some(state) => state.look_for(pe, target, rounds),
+            None => Looked::NotYet,
+        }
     }
 
     /// Why a context's way to a PE has failed, if it has, although the PE lives.
@@ -662,7 +724,8 @@ impl Opened {
 
     /// What it promises about memory of a kind: nothing, if it does not say.
     pub(super) fn guarantees(&self, kind: MemoryKind) -> Guarantees {
-        self.domain.guarantees(kind).unwrap_or(Guarantees::NONE)
+        let index = MemoryKind::ALL.iter().position(|known| *known == kind);
+        index.map_or(Guarantees::NONE, |index| self.guarantees[index])
     }
 
     /// Whether the lane itself performs all of `earlier` before any of `later`.
@@ -670,29 +733,30 @@ impl Opened {
         keeps(|kind| self.guarantees(kind), earlier, later)
     }
 
-    /// The PEs with updates that a fence has to order, and which.
-    pub(super) fn to_order(&self, context: usize) -> Vec<(usize, Classes)> {
+    /// The first PE from `from` on with anything outstanding; by PE, whatever is cleaned meanwhile.
+    pub(super) fn next_dirty(&self, context: usize, from: usize) -> Option<usize> {
         let lanes = self.lanes.borrow();
-        let Some(state) = lanes.contexts.get(context) else {
-            return Vec::new();
-        };
-        let dirty = state
-            .list
-            .iter()
-            .filter_map(|&pe| Some((pe, state.dirt(pe)?)));
-        dirty
-            .filter(|(_, dirty)| !dirty.classes.is_empty())
-            .map(|(pe, dirty)| (pe, dirty.classes))
-            .collect()
+        let list = &lanes.contexts.get(context)?.list;
+        let place = list.partition_point(|listed| *listed < from);
+        list.get(place).copied()
     }
 
-    /// The PEs with anything outstanding, in order.
-    pub(super) fn dirty(&self, context: usize) -> Vec<usize> {
+    /// All of them, in order.
+    pub(super) fn dirty(&self, context: usize) -> impl Iterator<Item = usize> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let pe = self.next_dirty(context, from)?;
+            from = pe + 1;
+            Some(pe)
+        })
+    }
+
+    /// What the next fence orders of what is outstanding towards a PE.
+    pub(super) fn to_order(&self, context: usize, pe: usize) -> Classes {
         let lanes = self.lanes.borrow();
         let state = lanes.contexts.get(context);
-        let mut list = state.map(|state| state.list.clone()).unwrap_or_default();
-        list.sort_unstable();
-        list
+        let dirty = state.and_then(|state| state.dirt(pe));
+        dirty.copied().unwrap_or_default().classes
     }
 
     pub(super) fn is_clean(&self) -> bool {

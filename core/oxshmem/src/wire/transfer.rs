@@ -63,7 +63,7 @@ impl World {
         source: *const u8,
         len: usize,
     ) -> Result<()> {
-        let limits = via.domain.capabilities().put;
+        let limits = via.caps.put;
         let whole = self.for_call(via, source.cast_mut(), len, false, limits);
         let mut done = 0;
         while done < len {
@@ -109,7 +109,7 @@ impl World {
         destination: *mut u8,
         len: usize,
     ) -> Result<()> {
-        let limits = via.domain.capabilities().get;
+        let limits = via.caps.get;
         if !via.guarantees(far.kind).put_get && self.inserts(Inserted::ReadLane) {
             self.flush(call, via, far.pe)?;
         }
@@ -206,6 +206,9 @@ impl World {
         }
         let wire = &self.inner.wire;
         let known = wire.known.borrow();
+        if known.is_empty() {
+            return None;
+        }
         let index = wire.transports.iter().position(|t| std::ptr::eq(t, via));
         let mut keys = known.iter().filter_map(|k| k.key(index?, memory, len));
         keys.next().map(|key| (key, usize::MAX))
@@ -247,7 +250,7 @@ impl World {
         nonblocking: bool,
     ) -> Result<()> {
         const CALL: &str = "put_signal";
-        let caps = via.domain.capabilities();
+        let caps = &via.caps;
         let path = self.path(CALL, Class::Atomic, signal.word, far.pe)?;
         let native = match path {
             Path::Lane(same, word) if std::ptr::eq(same, via) => {
@@ -337,7 +340,7 @@ impl World {
         source: *const u8,
         len: usize,
     ) -> Result<()> {
-        let limits = via.domain.capabilities().put;
+        let limits = via.caps.put;
         let from = self.near_whole(via, source.cast_mut(), len, limits);
         let Some(from) = from.filter(|_| len <= far.locate(via, 0).1) else {
             // In pieces, or by the bounce buffer: blocking is allowed, and simpler.
@@ -364,7 +367,7 @@ impl World {
         destination: *mut u8,
         len: usize,
     ) -> Result<()> {
-        let limits = via.domain.capabilities().get;
+        let limits = via.caps.get;
         let into = self.near_whole(via, destination, len, limits);
         let Some(into) = into.filter(|_| len <= far.locate(via, 0).1) else {
             // SAFETY: writable during the call.

@@ -50,6 +50,8 @@ pub(crate) struct Ring {
     signalled: u32,
     /// What all outstanding ones move.
     bytes: u64,
+    /// What those after the last signalled one move.
+    unsignalled_bytes: u64,
 }
 
 impl Ring {
@@ -62,6 +64,7 @@ impl Ring {
             tail: 0,
             signalled: 0,
             bytes: 0,
+            unsignalled_bytes: 0,
         }
     }
 
@@ -100,6 +103,7 @@ impl Ring {
         let index = self.index(number);
         self.slots[index] = slot;
         self.bytes += u64::from(slot.bytes);
+        self.unsignalled_bytes += u64::from(slot.bytes);
         self.head = number.wrapping_add(1);
         number
     }
@@ -110,10 +114,17 @@ impl Ring {
         self.head.wrapping_sub(self.signalled)
     }
 
+    /// How many bytes those move.
+    #[inline]
+    pub(crate) fn unsignalled_bytes(&self) -> u64 {
+        self.unsignalled_bytes
+    }
+
     /// Notes that the last one entered is signalled.
     #[inline]
     pub(crate) fn signal(&mut self) {
         self.signalled = self.head;
+        self.unsignalled_bytes = 0;
     }
 
     /// Whether a signalled request is outstanding, so that a completion will come.
@@ -194,10 +205,15 @@ mod tests {
     #[test]
     fn what_follows_the_last_signal_is_known() {
         let mut ring = ring(6);
-        ring.push(Slot::PLAIN);
-        assert!(!ring.expects());
-        let signalled = ring.push(Slot::PLAIN);
+        let long = Slot {
+            bytes: 100,
+            ..Slot::PLAIN
+        };
+        ring.push(long);
+        assert!(!ring.expects() && ring.unsignalled_bytes() == 100);
+        let signalled = ring.push(long);
         ring.signal();
+        assert_eq!((ring.unsignalled_bytes(), ring.bytes()), (0, 200));
         assert!(ring.expects() && ring.unsignalled() == 0);
         ring.push(Slot::PLAIN);
         assert!(ring.expects() && ring.unsignalled() == 1);

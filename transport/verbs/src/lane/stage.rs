@@ -246,8 +246,8 @@ impl Stage<'_> {
         }
         match key(from) {
             Some(key) => {
-                // Its poster may want the source back.
-                self.awaited = true;
+                // Its poster may want the source back soon, if it is the only one.
+                self.awaited |= !self.link.ring.expects();
                 Ok((Near::Piece(from.addr, len, key), None))
             }
             None => Err(unsupported(format!(

@@ -57,6 +57,8 @@ pub(crate) struct Way {
     pub(crate) regions: Regions,
     /// Whether the lane's list of ways with unsignalled requests has it.
     pub(crate) listed: bool,
+    /// Whether somebody waits for those.
+    pub(crate) hurried: bool,
 }
 
 impl Way {
@@ -66,6 +68,7 @@ impl Way {
             counters: Counters::default(),
             regions: Regions::from(Vec::new()),
             listed: false,
+            hurried: false,
         }
     }
 

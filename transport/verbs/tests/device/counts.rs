@@ -77,6 +77,36 @@ fn puts_that_nothing_follows_complete_all_the_same() {
     assert_eq!((told.requests, told.completions), (11, 1));
 }
 
+/// Long puts from memory in place, and the wait for them.
+fn long_puts(near: &mut Side, count: usize) {
+    let op = Op::Put {
+        from: near.near(0, 64 << 10),
+        to: far(0),
+    };
+    for _ in 0..count {
+        // SAFETY: the side's memory, which is left alone.
+        unsafe { near.post(PE1, &[op]) }.unwrap();
+    }
+    near.lane.awaited(PE1);
+    near.complete(PE1).unwrap();
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_long_put_that_is_waited_for_is_one_request_and_completion() {
+    let told = counted(|near| long_puts(near, 1));
+    assert_eq!((told.requests, told.doorbells, told.completions), (1, 1, 1));
+}
+
+#[test]
+#[ignore = "needs an RDMA device; run in ci/softroce"]
+fn a_stream_of_long_puts_is_told_of_now_and_then() {
+    let told = counted(|near| long_puts(near, 60));
+    // One is told of, and while it may be under way others are not; the last are by an empty write.
+    assert!((60..=61).contains(&told.requests), "{told:?}");
+    assert!((2..=20).contains(&told.completions), "{told:?}");
+}
+
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_long_put_inside_a_word_sends_what_precedes_the_next_word_by_itself() {
