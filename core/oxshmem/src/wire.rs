@@ -191,8 +191,9 @@ impl Wire {
         f()
     }
 
-    fn ways(&self, pe: usize) -> Ways {
-        self.ways.get(pe).copied().unwrap_or(Ways::NONE)
+    #[inline]
+    fn ways(&self, pe: usize) -> &Ways {
+        self.ways.get(pe).unwrap_or(&Ways::NONE)
     }
 
     /// What later operations towards a PE may go down this transport's lane.

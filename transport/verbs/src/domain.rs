@@ -36,6 +36,8 @@ pub(crate) struct Opened {
     /// Numbers of queue pairs that the device says have failed.
     hurt: Mutex<Vec<u32>>,
     port_down: AtomicBool,
+    /// Whether there is an inbox; who has it waits for the device's events, too.
+    pub(crate) inbox_taken: AtomicBool,
 }
 
 impl Opened {
@@ -55,6 +57,7 @@ impl Opened {
             nonce: AtomicU64::new(start),
             hurt: Mutex::default(),
             port_down: AtomicBool::new(false),
+            inbox_taken: AtomicBool::new(false),
         })
     }
 

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxshmem_transport::{Answer, Error, Inbox, Pe, Remote, Result};
+use oxshmem_transport::{Answer, Error, Inbox, Pe, Result};
 
 use crate::ibv::Completion;
 use crate::ibv::result::failed;
@@ -166,7 +166,7 @@ impl VerbsInbox {
     fn checked(&self, pe: Pe, answer: &Answer) -> Result<Checked> {
         let regions = self.state.imported.get(pe.index());
         let regions = regions.map_or(&[][..], |regions| &regions[..]);
-        let word = |at: Remote| find_word(regions, pe, at, "an answer");
+        let word = |at| find_word(regions, pe, at, "an answer").map_err(|error| *error);
         let value = (word(answer.to)?, answer.value);
         Ok([value, (word(answer.done)?, answer.number)])
     }

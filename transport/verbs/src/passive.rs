@@ -5,7 +5,7 @@ mod pair;
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{Error, Pe, Result};
@@ -48,7 +48,6 @@ pub(crate) struct Passive {
     come: Mutex<VecDeque<Message>>,
     /// Buffers that the device did not take when they were offered.
     refused: Mutex<Vec<u64>>,
-    inbox_taken: AtomicBool,
     pub(crate) receive: Arc<CompletionQueue>,
     pub(crate) send: Arc<CompletionQueue>,
     pub(crate) channel: Arc<Channel>,
@@ -79,7 +78,6 @@ impl Passive {
             serials: AtomicU64::new(0),
             come: Mutex::default(),
             refused: Mutex::default(),
-            inbox_taken: AtomicBool::new(false),
             receive: Arc::new(receive),
             send: Arc::new(send),
             channel,
@@ -145,7 +143,7 @@ impl Passive {
                     }
                     let goodbye = completion.has_immediate();
                     // Acquire: an inbox that was given back has put back what it had taken.
-                    let alone = !self.inbox_taken.load(Ordering::Acquire)
+                    let alone = !self.opened.inbox_taken.load(Ordering::Acquire)
                         && waiting.iter().all(|other| other.from.serial != from.serial);
                     if goodbye && alone {
                         self.offer(completion.id());
@@ -365,7 +363,7 @@ impl Passive {
     /// Takes the right to be the inbox.
     pub(crate) fn take_inbox(&self) -> Result<()> {
         // Acquire and release: one inbox after the other sees the queues as the last left them.
-        match self.inbox_taken.swap(true, Ordering::AcqRel) {
+        match self.opened.inbox_taken.swap(true, Ordering::AcqRel) {
             false => Ok(()),
             true => Err(Error::Unsupported {
                 transport: NAME,
@@ -375,7 +373,7 @@ impl Passive {
     }
 
     pub(crate) fn give_inbox_back(&self) {
-        self.inbox_taken.store(false, Ordering::Release);
+        self.opened.inbox_taken.store(false, Ordering::Release);
     }
 }
 

@@ -56,9 +56,17 @@ impl Imported {
 /// One PE's regions as imported, by number.
 pub(crate) type Regions = Arc<[Option<Imported>]>;
 
+/// An error on the path of operations: boxed, so that what all goes well returns is small.
+pub(crate) type Fault = Box<Error>;
+
 /// `len` bytes of a region of `pe`.
 #[inline]
-pub(crate) fn find(regions: &[Option<Imported>], pe: Pe, at: Remote, len: u64) -> Result<Far> {
+pub(crate) fn find(
+    regions: &[Option<Imported>],
+    pe: Pe,
+    at: Remote,
+    len: u64,
+) -> Result<Far, Fault> {
     match regions.get(at.region.0 as usize) {
         Some(Some(region)) => match at.offset.checked_add(len) {
             Some(end) if end <= region.len => Ok(Far {
@@ -79,7 +87,7 @@ pub(crate) fn find_word(
     pe: Pe,
     at: Remote,
     what: &'static str,
-) -> Result<Far> {
+) -> Result<Far, Fault> {
     if !at.offset.is_multiple_of(8) {
         return Err(misaligned(what, at.offset));
     }
@@ -91,32 +99,32 @@ pub(crate) fn find_word(
 }
 
 #[cold]
-fn out_of_range(offset: u64, len: u64, region: u64) -> Error {
-    Error::OutOfRange {
+fn out_of_range(offset: u64, len: u64, region: u64) -> Fault {
+    Box::new(Error::OutOfRange {
         transport: NAME,
         offset,
         len,
         region,
-    }
+    })
 }
 
 #[cold]
-fn unknown(pe: Pe, region: RegionId) -> Error {
-    Error::UnknownRegion {
+fn unknown(pe: Pe, region: RegionId) -> Fault {
+    Box::new(Error::UnknownRegion {
         transport: NAME,
         region: region.0,
         pe,
-    }
+    })
 }
 
 #[cold]
-pub(crate) fn misaligned(what: &'static str, offset: u64) -> Error {
-    Error::Misaligned {
+pub(crate) fn misaligned(what: &'static str, offset: u64) -> Fault {
+    Box::new(Error::Misaligned {
         transport: NAME,
         what,
         offset,
         align: 8,
-    }
+    })
 }
 
 /// What changes.
@@ -302,13 +310,13 @@ mod tests {
         for (offset, len) in [(57, 8), (65, 0), (u64::MAX, 8)] {
             let error = find(regions, Pe(1), at(3, offset), len).unwrap_err();
             assert!(
-                matches!(error, Error::OutOfRange { region: 64, .. }),
+                matches!(*error, Error::OutOfRange { region: 64, .. }),
                 "{error}"
             );
         }
         for unknown in [2, 4, u32::MAX] {
             let error = find(regions, Pe(1), at(unknown, 0), 8).unwrap_err();
-            assert!(matches!(error, Error::UnknownRegion { .. }), "{error}");
+            assert!(matches!(*error, Error::UnknownRegion { .. }), "{error}");
         }
     }
 
@@ -340,7 +348,7 @@ mod tests {
         assert!(find_word(&even, Pe(1), at(0, 8), "a word").is_ok());
         let error = find_word(&even, Pe(1), at(0, 4), "a word").unwrap_err();
         assert!(
-            matches!(error, Error::Misaligned { offset: 4, .. }),
+            matches!(*error, Error::Misaligned { offset: 4, .. }),
             "{error}"
         );
         let odd = [Some(region(0x1004, 64))];

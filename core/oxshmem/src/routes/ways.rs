@@ -59,7 +59,7 @@ impl Ways {
 
     /// That of puts and gets.
     #[inline]
-    pub(crate) fn copies(self, kind: MemoryKind) -> Way {
+    pub(crate) fn copies(&self, kind: MemoryKind) -> Way {
         match kind {
             MemoryKind::Cuda => self.gpu,
             _ => self.host,
@@ -68,7 +68,7 @@ impl Ways {
 
     /// That of atomics.
     #[inline]
-    pub(crate) fn atomics(self, kind: MemoryKind) -> Way {
+    pub(crate) fn atomics(&self, kind: MemoryKind) -> Way {
         match kind {
             MemoryKind::Cuda => self.gpu_atomics,
             _ => self.host_atomics,
@@ -76,7 +76,7 @@ impl Ways {
     }
 
     /// All of them.
-    pub(crate) fn each(self) -> [Way; 5] {
+    pub(crate) fn each(&self) -> [Way; 5] {
         [
             self.host,
             self.host_atomics,

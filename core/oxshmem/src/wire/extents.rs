@@ -35,10 +35,10 @@ impl Extents {
     /// The piece in which a byte lies.
     #[inline]
     pub(crate) fn index(self, offset: u64) -> u32 {
-        match offset / self.first {
-            0 => 0,
-            before => before.ilog2() + 1,
+        if offset < self.first {
+            return 0;
         }
+        (offset / self.first).ilog2() + 1
     }
 
     /// Where a piece begins.

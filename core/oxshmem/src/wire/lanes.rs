@@ -113,13 +113,13 @@ impl LaneState {
     #[inline]
     fn look_for(&mut self, pe: Pe, target: u64, rounds: u32) -> Looked {
         for _ in 0..rounds {
+            if let Some(failed) = self.step() {
+                return Looked::Failed(failed);
+            }
             match &self.lane {
                 Some(lane) if lane.counters(pe).completed >= target => return Looked::Completed,
                 Some(_) if self.cut.is_empty() => {}
                 _ => break,
-            }
-            if let Some(failed) = self.step() {
-                return Looked::Failed(failed);
             }
         }
         Looked::NotYet

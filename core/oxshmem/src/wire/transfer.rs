@@ -113,6 +113,16 @@ impl World {
         if !via.guarantees(far.kind).put_get && self.inserts(Inserted::ReadLane) {
             self.flush(call, via, far.pe)?;
         }
+        let (from, rest) = far.locate(via, 0);
+        let into = self.near_whole(via, destination, len, limits);
+        if let Some(into) = into.filter(|_| (1..=rest).contains(&len)) {
+            let op = Op::Get { into, from };
+            // SAFETY: we wait for completion while the memory is valid.
+            unsafe { self.post(call, via, far.pe, op, Until::Completed, Leaves::Nothing)? };
+            // Later accesses come after the data's arrival.
+            fence(Ordering::Acquire);
+            return Ok(());
+        }
         let whole = self.for_call(via, destination, len, true, limits);
         let mut done = 0;
         while done < len {

@@ -98,7 +98,7 @@ impl Batch {
     }
 
     /// Adds a request. `id` comes back with its completion. The batch must not be full.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, id: u64, request: Request) {
         debug_assert!(self.len < LONGEST);
         let at = self.len;

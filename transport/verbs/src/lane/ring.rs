@@ -133,17 +133,20 @@ impl Ring {
         self.outstanding() > self.unsignalled()
     }
 
-    /// Takes the oldest one out, if its number is not beyond `number`, which is outstanding.
+    /// How many are not beyond `number`, which is outstanding.
     #[inline]
-    pub(crate) fn retire(&mut self, number: u32) -> Option<Slot> {
-        if !self.contains(number) {
-            return None;
+    pub(crate) fn up_to(&self, number: u32) -> u32 {
+        let more = number.wrapping_sub(self.tail);
+        if more < self.outstanding() {
+            more + 1
+        } else {
+            0
         }
-        self.pop()
     }
 
+    /// Takes the oldest one out.
     #[inline]
-    fn pop(&mut self) -> Option<Slot> {
+    pub(crate) fn pop(&mut self) -> Option<Slot> {
         if self.outstanding() == 0 {
             return None;
         }
@@ -190,13 +193,12 @@ mod tests {
         let numbers: Vec<u32> = (0..6).map(|n| ring.push(numbered(n))).collect();
         assert_eq!(ring.free(), 0);
         let upto = numbers[3];
-        let retired: Vec<u32> = std::iter::from_fn(|| ring.retire(upto))
-            .map(number)
-            .collect();
+        let count = ring.up_to(upto);
+        let retired: Vec<u32> = (0..count).filter_map(|_| ring.pop().map(number)).collect();
         assert_eq!(retired, [0, 1, 2, 3]);
         assert_eq!((ring.outstanding(), ring.free()), (2, 4));
         assert!(!ring.contains(upto) && ring.contains(numbers[4]));
-        assert!(ring.retire(upto).is_none(), "told twice");
+        assert_eq!(ring.up_to(upto), 0, "told twice");
         let left: Vec<u32> = ring.give_up().map(number).collect();
         assert_eq!(left, [4, 5]);
         assert_eq!(ring.free(), 6);
@@ -217,7 +219,9 @@ mod tests {
         assert!(ring.expects() && ring.unsignalled() == 0);
         ring.push(Slot::PLAIN);
         assert!(ring.expects() && ring.unsignalled() == 1);
-        while ring.retire(signalled).is_some() {}
+        for _ in 0..ring.up_to(signalled) {
+            ring.pop();
+        }
         assert!(!ring.expects() && ring.unsignalled() == 1 && ring.outstanding() == 1);
     }
 }

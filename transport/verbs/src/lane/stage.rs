@@ -7,7 +7,7 @@ use super::batch::{Batch, Do, Near, Request};
 use super::pool::{Block, Pool};
 use super::ring::{Deliver, Slot};
 use super::way::Link;
-use crate::shared::{Far, Imported, find, find_word, misaligned};
+use crate::shared::{Far, Fault, Imported, find, find_word, misaligned};
 use crate::{MESSAGE, NAME, UNREGISTERED};
 
 /// Why an operation was not taken.
@@ -15,11 +15,11 @@ use crate::{MESSAGE, NAME, UNREGISTERED};
 pub(crate) enum Stop {
     /// There is no block for it now.
     NoBlock,
-    Refused(Error),
+    Refused(Fault),
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
+impl From<Fault> for Stop {
+    fn from(error: Fault) -> Stop {
         Stop::Refused(error)
     }
 }
@@ -45,10 +45,10 @@ pub(crate) struct Stage<'a> {
 
 #[cold]
 fn unsupported(what: String) -> Stop {
-    Stop::Refused(Error::Unsupported {
+    Stop::Refused(Box::new(Error::Unsupported {
         transport: NAME,
         what,
-    })
+    }))
 }
 
 #[inline]
@@ -171,7 +171,8 @@ impl Stage<'_> {
         Ok(())
     }
 
-    #[inline]
+    // What is constant at each call is most of it.
+    #[inline(always)]
     fn push(&mut self, what: Do, near: Near, fenced: bool, slot: Slot) -> u32 {
         let number = self.link.ring.push(Slot {
             bytes: near.len(),

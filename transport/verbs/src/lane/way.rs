@@ -183,10 +183,12 @@ impl Way {
         let End::Connected(link) = &mut self.end else {
             return 0;
         };
-        let mut count = 0;
-        while let Some(slot) = link.ring.retire(number) {
-            count += 1;
-            link.answered = true;
+        let count = link.ring.up_to(number);
+        link.answered |= count > 0;
+        for _ in 0..count {
+            let Some(slot) = link.ring.pop() else {
+                break;
+            };
             deliver(&slot, pool);
             self.counters.completed += u64::from(slot.ends);
         }
