@@ -1,0 +1,1 @@
+//! The one door to the CUDA driver: devices, GPU heap segments, streams, kernels.
