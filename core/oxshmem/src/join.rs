@@ -350,6 +350,7 @@ fn my_card(config: &Config, host: String, found: &Found) -> Card {
         rules: config.rules.to_string(),
         atomics: config.atomics,
         transports: found.shown(),
+        unavailable: found.unavailable(),
         offers: found.offers(),
     }
 }

@@ -17,10 +17,9 @@ use crate::hub::Hub;
 
 /// Between the polite request to end and the kill, when a PE has failed.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long the end of a process is waited for whose connection ended before another PE failed.
-const SUSPENSE: Duration = Duration::from_millis(100);
-/// The same where PEs run on other hosts, whose word takes longer.
-const SUSPENSE_FAR: Duration = Duration::from_secs(1);
+/// How long the end of a process is waited for whose connection ended before another PE failed: a busy
+/// kernel takes its time to take a large heap apart, and the word of another host to come.
+const SUSPENSE: Duration = Duration::from_secs(1);
 /// Between the polite request to end and the kill, when the launcher itself was asked to end.
 const GRACE_AFTER_TERM: Duration = Duration::from_secs(3);
 /// How long word of killed processes is waited for.
@@ -35,7 +34,6 @@ pub(super) struct Supervisor {
     stdout: Sink,
     stderr: Sink,
     timeout: Option<(Instant, Duration)>,
-    suspense: Duration,
     /// When those that still run are killed.
     kill_at: Option<Instant>,
     /// When those that were killed are waited for no more.
@@ -95,10 +93,6 @@ impl Supervisor {
             stdout: Sink::new(standard(libc::STDOUT_FILENO), launch.tag_output),
             stderr: Sink::new(standard(libc::STDERR_FILENO), launch.tag_output),
             timeout,
-            suspense: match launch.hosts {
-                Some(_) => SUSPENSE_FAR,
-                None => SUSPENSE,
-            },
             kill_at: None,
             abandon_at: None,
             judge_at: None,
@@ -319,7 +313,7 @@ impl Supervisor {
             return;
         }
         let now = Instant::now();
-        if self.has_suspect() && *self.judge_at.get_or_insert(now + self.suspense) > now {
+        if self.has_suspect() && *self.judge_at.get_or_insert(now + SUSPENSE) > now {
             return;
         }
         let why = format!("{} {}", self.name(rank), how.in_words());

@@ -1,5 +1,6 @@
 //! What a PE tells all others about itself, and what they must agree on.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use oxshmem_bootstrap::Bootstrap;
@@ -34,6 +35,8 @@ pub(super) struct Card {
     /// `OXSHMEM_ATOMICS`.
     pub atomics: Atomics,
     pub transports: Vec<Shown>,
+    /// The transports that it could not open, and why.
+    pub unavailable: Vec<(String, String)>,
     /// Devices among which to choose, if any transport has several here.
     pub offers: Vec<Offer>,
 }
@@ -50,6 +53,14 @@ pub(super) struct Shown {
 impl Card {
     pub(super) fn transport(&self, name: &str) -> Option<&Shown> {
         self.transports.iter().find(|shown| shown.name == name)
+    }
+
+    /// Why the PE has not opened a transport.
+    pub(super) fn why_without(&self, name: &str) -> Cow<'static, str> {
+        match self.unavailable.iter().find(|(known, _)| known == name) {
+            Some((_, why)) => Cow::Owned(format!("the PE has not opened it: {why}")),
+            None => Cow::Borrowed("the PE has not opened it"),
+        }
     }
 
     /// In what this card must be the same on every PE and is not, with both values.

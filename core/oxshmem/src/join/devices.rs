@@ -93,6 +93,15 @@ impl Found {
         self.slots.iter().filter_map(Slot::shown).collect()
     }
 
+    /// Those that could not be opened, and why.
+    pub(super) fn unavailable(&self) -> Vec<(String, String)> {
+        let why = |slot: &Slot| match &slot.state {
+            State::Unavailable(why) => Some((slot.transport.name().to_owned(), why.clone())),
+            _ => None,
+        };
+        self.slots.iter().filter_map(why).collect()
+    }
+
     /// What the others need to know where this PE has a choice; else nothing.
     pub(super) fn offers(&self) -> Vec<Offer> {
         let several = |slot: &Slot| matches!(slot.state, State::Several(..));

@@ -97,7 +97,7 @@ pub(super) fn reach(
                 pes: [me, pe],
                 hosts: [here, card.host.as_str()],
             };
-            let candidates = means.candidates(heap, pair, &peer, keys);
+            let candidates = means.candidates(heap, pair, card, keys);
             let (mut copies, mut atomics) = choose(means.preference, &candidates, |index| {
                 let Some(transport) = means.opened.get(usize::from(index)) else {
                     return Err("it is not open".into());
@@ -154,7 +154,7 @@ impl Means<'_> {
         &'a self,
         heap: &Shared<'_>,
         pair: Pair<'_>,
-        peer: &dyn Fn(&str) -> Peer,
+        card: &Card,
         keys: &[Key],
     ) -> Vec<Candidate<'a>> {
         let mut all = Vec::with_capacity(self.opened.len() + self.unavailable.len());
@@ -170,14 +170,15 @@ impl Means<'_> {
         for (index, transport) in self.opened.iter().enumerate() {
             all.extend(refused(index));
             let registered = heap.regions.get(index).is_some_and(|all| !all.is_empty());
-            let reach = transport.domain.reach(&peer(transport.name), heap.kind);
             let [from, to] = pair.pes;
+            let peer = peer(card, to, transport.name);
+            let reach = transport.domain.reach(&peer, heap.kind);
             let standing = if !registered {
                 Err(Cow::Owned(format!("it carries no {} memory", heap.kind)))
             } else if let Some(rule) = self.rules.refuse(pair, transport.name) {
                 Err(rule.into())
             } else if keys_of(keys, transport.name, heap.kind).next().is_none() {
-                Err("the PE has not opened it".into())
+                Err(card.why_without(transport.name))
             } else if from == to && heap.own.is_some() && reach == Reach::Wire {
                 Err(NO_LANE_TO_ONESELF.into())
             } else {

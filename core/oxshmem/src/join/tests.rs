@@ -9,7 +9,7 @@ use oxshmem_bootstrap::InProcess;
 use oxshmem_heap::Mapping;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{
-    AtomicLevel, AtomicTable, Capabilities, Device, Domain, Guarantees, Job, Lane, Memory,
+    AtomicLevel, AtomicTable, Capabilities, Device, Domain, Error, Guarantees, Job, Lane, Memory,
     MemoryKind, Pe, Peer, Reach, Region, RegionId, RemoteRegion, Result, Transport,
 };
 
@@ -135,6 +135,29 @@ impl RemoteRegion for BridgeRegion {
     }
 }
 
+/// As the bridge is called, on a host where it cannot be opened.
+#[derive(Debug)]
+struct Unplugged;
+
+// SAFETY: nothing comes from it.
+unsafe impl Transport for Unplugged {
+    fn name(&self) -> &'static str {
+        "bridge"
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        Err(Error::Unavailable {
+            transport: "bridge",
+            why: "its port is down; plug the cable in".into(),
+        })
+    }
+
+    fn open(&self, _: &Device, _: &Job) -> Result<Arc<dyn Domain>> {
+        self.probe()?;
+        unreachable!("its probe finds nothing")
+    }
+}
+
 fn over(transports: Vec<Arc<dyn Transport>>) -> Builder {
     let builder = World::builder().transports(transports);
     builder.timeout(std::time::Duration::from_secs(60))
@@ -233,6 +256,44 @@ fn errors(configs: [Config; 2]) -> [Option<String>; 2] {
         let pes = [pes.next(), pes.next()];
         pes.map(|pe| pe.unwrap().join().unwrap())
     })
+}
+
+#[test]
+fn a_transport_that_the_other_pe_could_not_open_is_refused_with_its_reason() {
+    let group = InProcess::group(2);
+    let told = std::thread::scope(|threads| {
+        let pes = group.into_iter().enumerate().map(|(pe, bootstrap)| {
+            threads.spawn(move || {
+                let transport: Arc<dyn Transport> = match pe {
+                    0 => Arc::new(Bridge {
+                        name: "bridge",
+                        maps: false,
+                    }),
+                    _ => Arc::new(Unplugged),
+                };
+                let given = Given {
+                    bootstrap: Some(bootstrap as Arc<_>),
+                    transports: Some(vec![transport]),
+                    gpu_heap: None,
+                    omitted: None,
+                };
+                super::join(Config::default(), &[], given)
+                    .err()
+                    .map(|e| e.to_string())
+            })
+        });
+        let pes: Vec<_> = pes.collect();
+        pes.into_iter()
+            .map(|pe| pe.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    let told = told[0].as_deref().unwrap();
+    assert!(
+        told.contains(
+            "has not opened it: bridge: not available here: its port is down; plug the cable in"
+        ),
+        "{told}"
+    );
 }
 
 #[test]
