@@ -1,1 +1,76 @@
 //! The one door to the CUDA driver: devices, GPU heap segments, streams, kernels.
+//!
+//! Nothing else of oxshmem calls the driver. It is looked for when it is first needed, by
+//! [`Driver::get`]: `OXSHMEM_CUDA_LIBRARY` names a library to load (the software driver of the
+//! tests, say), else it is the machine's `libcuda.so.1`. Every call is looked up by name once; a
+//! missing library, a missing call or a driver that is too old is an [`Error`] in words, and a result
+//! code that this crate does not know is an error as well, never undefined behaviour.
+//!
+//! * [`Driver`], [`Device`], [`Context`]: what there is, and the primary context of a device, which
+//!   every other type here keeps and makes current for itself.
+//! * [`Segment`] and [`Imported`]: a GPU's symmetric memory, this process's and a peer's.
+//! * [`Stream`], [`Event`], [`Graph`]: work in order. [`Module`], [`Function`], [`Args`]: kernels.
+//! * [`Pinned`] and [`Registered`]: host memory that the GPU reaches. [`pointer`] tells what an
+//!   address is, [`dma_buf`] gives a NIC a range of GPU memory.
+//! * [`interop`] takes what users have from cudarc. A program that sets `OXSHMEM_CUDA_LIBRARY` calls
+//!   [`Driver::get`] before it first uses cudarc, so that both have the same library.
+//!
+//! # Threads and failure
+//!
+//! Every type may go to any thread. No call panics on a condition of the machine. Dropping never
+//! fails: what the driver refuses then (its context may be dead) is told to `tracing` and leaked.
+//! Lengths and offsets are bytes throughout.
+//!
+//! Without the feature `cuda` only [`probe`] is here, and answers that.
+
+#[cfg(feature = "cuda")]
+mod context;
+#[cfg(feature = "cuda")]
+mod device;
+#[cfg(feature = "cuda")]
+pub mod dma_buf;
+#[cfg(feature = "cuda")]
+mod driver;
+#[cfg(feature = "cuda")]
+mod error;
+#[cfg(feature = "cuda")]
+mod event;
+#[cfg(feature = "cuda")]
+mod graph;
+#[cfg(feature = "cuda")]
+mod imported;
+#[cfg(feature = "cuda")]
+pub mod interop;
+#[cfg(feature = "cuda")]
+mod module;
+#[cfg(feature = "cuda")]
+mod pinned;
+#[cfg(feature = "cuda")]
+pub mod pointer;
+mod probe;
+#[cfg(feature = "cuda")]
+mod segment;
+#[cfg(feature = "cuda")]
+mod stream;
+#[cfg(feature = "cuda")]
+mod table;
+#[cfg(feature = "cuda")]
+mod vmm;
+
+pub use probe::{Probe, probe};
+#[cfg(feature = "cuda")]
+pub use {
+    context::{Context, Current, FlushScope, MemoryInfo},
+    device::{Device, FlushOptions, PciAddress, Uuid, WritesOrdering, devices},
+    driver::{Driver, Feature, Version},
+    error::{Error, Result},
+    event::Event,
+    graph::Graph,
+    imported::{Import, Imported},
+    module::{Args, Function, KernelArg, Launch, Module},
+    pinned::{Pinned, PinnedOptions, Registered},
+    pointer::DevicePtr,
+    segment::{Extent, Handles, Segment, SegmentKind, SegmentOptions},
+    stream::{Capture, Compare, Copy2d, Stream, StreamOptions},
+    vmm::HANDLE_BYTES,
+};
