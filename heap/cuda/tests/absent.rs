@@ -1,0 +1,191 @@
+//! No driver, no GPU, the wrong library, an old driver, a driver that lacks things: each is told.
+#![cfg(feature = "cuda")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod gpu;
+
+use gpu::alone;
+use oxshmem_cuda::{
+    Compare, Context, Device, Driver, Error, Import, Imported, Probe, Segment, SegmentKind,
+    devices, probe,
+};
+
+/// Runs a test's body on the software driver with these variables, if that is the one in use.
+fn on_software(name: &str, environment: &[(&str, &str)], body: impl FnOnce()) {
+    let is_child = gpu::part().is_some();
+    let Some(_) = (is_child.then_some(())).or_else(|| gpu::context().map(drop)) else {
+        return;
+    };
+    if is_child || gpu::is_software() {
+        alone(name, environment, body);
+    } else {
+        println!("not the software driver: not run");
+    }
+}
+
+fn context() -> Context {
+    Context::new(&Device::new(0).unwrap()).unwrap()
+}
+
+#[test]
+fn a_missing_library_is_told_and_how_to_mend_it() {
+    let environment = [("OXSHMEM_CUDA_LIBRARY", "/nonexistent/libsoftcuda.so")];
+    alone(
+        "a_missing_library_is_told_and_how_to_mend_it",
+        &environment,
+        || {
+            let error = devices().unwrap_err();
+            assert!(
+                matches!(error, Error::NoDriver { named: true, .. }),
+                "{error:?}"
+            );
+            let text = error.to_string();
+            for words in [
+                "/nonexistent/libsoftcuda.so",
+                "OXSHMEM_CUDA_LIBRARY",
+                "No such file",
+            ] {
+                assert!(text.contains(words), "{text}");
+            }
+            // Again, and by another way: the same answer.
+            assert_eq!(Driver::get().unwrap_err().to_string(), text);
+            assert_eq!(probe(), Probe::Unavailable { why: text });
+        },
+    );
+}
+
+#[test]
+fn a_library_s_name_without_a_path_is_refused() {
+    let environment = [("OXSHMEM_CUDA_LIBRARY", "libsoftcuda.so")];
+    alone(
+        "a_library_s_name_without_a_path_is_refused",
+        &environment,
+        || {
+            let text = Driver::get().unwrap_err().to_string();
+            assert!(text.contains("no absolute path"), "{text}");
+        },
+    );
+}
+
+#[test]
+fn a_library_that_is_no_driver_is_refused() {
+    // Any library will do: the C library that this process has mapped.
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let library = maps
+        .lines()
+        .filter_map(|line| line.split_ascii_whitespace().nth(5))
+        .find(|path| path.contains("/libc.so") || path.contains("/libc-"))
+        .unwrap();
+    let environment = [("OXSHMEM_CUDA_LIBRARY", library)];
+    alone(
+        "a_library_that_is_no_driver_is_refused",
+        &environment,
+        || {
+            let error = Driver::get().unwrap_err();
+            assert!(matches!(error, Error::NotADriver { .. }), "{error}");
+        },
+    );
+}
+
+#[test]
+fn an_old_driver_is_refused_with_both_versions() {
+    let environment = [("SOFTCUDA_DRIVER_VERSION", "11040")];
+    on_software(
+        "an_old_driver_is_refused_with_both_versions",
+        &environment,
+        || {
+            let error = Driver::get().unwrap_err();
+            assert!(matches!(error, Error::TooOld { .. }), "{error}");
+            let text = error.to_string();
+            assert!(text.contains("11.4") && text.contains("12.0"), "{text}");
+        },
+    );
+}
+
+#[test]
+fn a_gpu_s_number_beyond_the_last_is_told() {
+    let Some(_) = gpu::context() else { return };
+    let error = Device::new(4096).unwrap_err();
+    assert!(
+        matches!(error, Error::BadOrdinal { ordinal: 4096, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn without_vmm_a_segment_is_legacy_memory() {
+    let environment = [("SOFTCUDA_WITHOUT", "vmm")];
+    on_software(
+        "without_vmm_a_segment_is_legacy_memory",
+        &environment,
+        || {
+            let context = context();
+            assert!(!context.device().has_vmm());
+            let mut segment = Segment::new(&context, 3 << 20).unwrap();
+            assert_eq!(segment.kind(), SegmentKind::Legacy);
+            assert_eq!(segment.limit(), 4 << 20);
+            assert_eq!(segment.grow_to(1).unwrap(), 0..1);
+            assert_eq!(segment.committed(), 4 << 20);
+            let handles = &segment.extents()[0].handles;
+            assert!(handles.ipc.is_some() && handles.fd.is_none(), "{handles:?}");
+            let stream = gpu::stream(&context);
+            let bytes = gpu::pattern(1 << 20, 3);
+            gpu::upload(&stream, segment.base().add(64), &bytes);
+            assert!(gpu::download(&stream, segment.base().add(64), bytes.len()) == bytes);
+            let null = std::fs::File::open("/dev/null").unwrap();
+            let descriptor = Import::Fd(std::os::fd::AsFd::as_fd(&null));
+            let error = Imported::new(&context, 2 << 20)
+                .unwrap()
+                .add(0, 2 << 20, descriptor);
+            assert!(error.unwrap_err().is_unsupported());
+        },
+    );
+}
+
+#[test]
+fn without_descriptors_a_segment_is_legacy_memory() {
+    let environment = [("SOFTCUDA_WITHOUT", "posix-fd")];
+    on_software(
+        "without_descriptors_a_segment_is_legacy_memory",
+        &environment,
+        || {
+            let context = context();
+            let mut segment = Segment::new(&context, 2 << 20).unwrap();
+            assert_eq!(segment.kind(), SegmentKind::Legacy);
+            segment.grow_to(1).unwrap();
+            assert!(segment.extents()[0].handles.ipc.is_some());
+        },
+    );
+}
+
+#[test]
+fn memory_that_no_peer_can_map_says_why() {
+    let environment = [("SOFTCUDA_WITHOUT", "vmm,ipc")];
+    on_software("memory_that_no_peer_can_map_says_why", &environment, || {
+        let mut segment = Segment::new(&context(), 2 << 20).unwrap();
+        segment.grow_to(1).unwrap();
+        let handles = &segment.extents()[0].handles;
+        assert!(handles.ipc.is_none() && handles.fd.is_none());
+        let why = handles.refused.as_deref().unwrap();
+        assert!(why.contains("cuIpcGetMemHandle"), "{why}");
+    });
+}
+
+#[test]
+fn without_stream_memops_words_are_refused_and_nothing_else() {
+    let environment = [("SOFTCUDA_WITHOUT", "memops")];
+    let name = "without_stream_memops_words_are_refused_and_nothing_else";
+    on_software(name, &environment, || {
+        let context = context();
+        let stream = gpu::stream(&context);
+        let mut segment = Segment::new(&context, 2 << 20).unwrap();
+        segment.grow_to(8).unwrap();
+        // SAFETY: refused or not, the word is mapped and nobody else's.
+        let write = unsafe { stream.write_value64(segment.base(), 1) };
+        assert!(write.unwrap_err().is_unsupported());
+        // SAFETY: as above.
+        let wait = unsafe { stream.wait_value64(segment.base(), Compare::Geq, 0, false) };
+        assert!(matches!(wait.unwrap_err(), Error::Unsupported { .. }));
+        gpu::upload(&stream, segment.base(), &[1; 8]);
+    });
+}
