@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::BitOr;
+use std::ptr::NonNull;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
-use oxshmem_heap::{Allocator, Mapping, Segment};
-use oxshmem_transport::{Memory, MemoryKind, RegionId};
+use oxshmem_heap::{Allocator, Segment};
+use oxshmem_transport::{Memory, MemoryKind};
 
+use crate::gpu::GpuMemory;
 use crate::sym::NIC;
 use crate::sync::Digest;
-use crate::wire::Opened;
+use crate::wire::{Extents, Opened};
 use crate::world::NicAtomics;
 use crate::{Error, Result, Sym, World};
 
@@ -40,8 +42,7 @@ impl BitOr for Hints {
 
 /// A symmetric heap of this PE. Its allocator goes through the same states on every PE.
 pub(crate) struct Heap {
-    /// Where its host memory is committed as needed; none for GPU memory, which is there as a whole.
-    pub segment: Option<Segment>,
+    backing: Backing,
     limit: usize,
     /// The variable that sets the limit.
     setting: &'static str,
@@ -68,6 +69,91 @@ impl fmt::Debug for Heap {
     }
 }
 
+/// Where a heap's memory is committed as needed.
+enum Backing {
+    /// There is no such heap.
+    Nothing,
+    Host(Segment),
+    Gpu {
+        memory: Box<dyn GpuMemory>,
+        cut: Extents,
+        /// Those that are committed.
+        pieces: Vec<Memory>,
+    },
+}
+
+impl Backing {
+    fn kind(&self) -> MemoryKind {
+        match self {
+            Backing::Gpu { .. } => MemoryKind::Cuda,
+            _ => HOST,
+        }
+    }
+
+    /// Commits the first `bytes` at least.
+    fn commit(&mut self, bytes: usize) -> Result<(), String> {
+        match self {
+            Backing::Nothing => Ok(()),
+            Backing::Host(segment) => segment.commit(bytes).map_err(|error| error.to_string()),
+            Backing::Gpu {
+                memory,
+                cut,
+                pieces,
+            } => {
+                for piece in pieces.len() as u32..cut.count(bytes as u64) {
+                    let (start, end) = (cut.start(piece), cut.end(piece));
+                    pieces.push(memory.commit(start as usize, (end - start) as usize)?);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes back what lies beyond the first `bytes`.
+    fn uncommit(&mut self, bytes: usize) {
+        match self {
+            Backing::Nothing => {}
+            Backing::Host(segment) => {
+                let _ = segment.uncommit(bytes);
+            }
+            Backing::Gpu {
+                memory,
+                cut,
+                pieces,
+            } => {
+                let keep = cut.count((bytes as u64).max(1));
+                if (keep as usize) < pieces.len() {
+                    pieces.truncate(keep as usize);
+                    memory.uncommit(cut.start(keep) as usize);
+                }
+            }
+        }
+    }
+
+    /// The bytes from `start` to `end` as a transport registers them, committed if it pins them.
+    fn piece(&mut self, start: u64, end: u64, pins: bool) -> Result<Memory, String> {
+        let (at, len) = (start as usize, (end - start) as usize);
+        if pins || self.kind() != HOST {
+            self.commit(end as usize)?;
+        }
+        match self {
+            Backing::Nothing => Err("there is no such heap".into()),
+            Backing::Host(segment) => {
+                let descriptor = (!pins).then(|| Arc::clone(segment.descriptor()));
+                let own = segment.mapping();
+                let owner = Arc::clone(own) as _;
+                // SAFETY: the piece lies within the mapping, which keeps the bytes mapped; this
+                // library accesses them through Span alone.
+                Ok(unsafe { Memory::new(own.base().add(at), len, HOST, descriptor, owner) })
+            }
+            Backing::Gpu { cut, pieces, .. } => {
+                let piece = pieces.get(cut.index(start) as usize);
+                piece.cloned().ok_or("it is not committed".into())
+            }
+        }
+    }
+}
+
 const HOST: MemoryKind = MemoryKind::Host;
 /// The alignment of every block: a cache line, and enough for any type (M12).
 const ALIGN: u64 = 64;
@@ -82,17 +168,44 @@ impl Heap {
     /// A heap in host memory.
     pub(crate) fn new(segment: Segment) -> Self {
         let limit = segment.limit();
-        Self::with(Some(segment), limit, "OXSHMEM_SYMMETRIC_SIZE")
+        Self::with(Backing::Host(segment), limit, "OXSHMEM_SYMMETRIC_SIZE")
     }
 
-    /// A heap in GPU memory of `limit` bytes.
-    pub(crate) fn on_gpu(limit: usize) -> Self {
-        Self::with(None, limit, "OXSHMEM_CUDA_SYMMETRIC_SIZE")
+    /// A heap of `limit` bytes in GPU memory, if there is any.
+    pub(crate) fn on_gpu(memory: Option<Box<dyn GpuMemory>>, limit: usize) -> Self {
+        let backing = match memory {
+            None => Backing::Nothing,
+            Some(memory) => Backing::Gpu {
+                cut: match memory.is_whole() {
+                    true => Extents::whole(limit as u64),
+                    false => Extents::doubling(limit as u64),
+                },
+                memory,
+                pieces: Vec::new(),
+            },
+        };
+        Self::with(backing, limit, "OXSHMEM_CUDA_SYMMETRIC_SIZE")
     }
 
-    fn with(segment: Option<Segment>, limit: usize, setting: &'static str) -> Self {
+    /// How it is cut into pieces by all transports alike, if it is a GPU's.
+    pub(crate) fn cut(&self) -> Option<Extents> {
+        match &self.backing {
+            Backing::Gpu { cut, .. } => Some(*cut),
+            _ => None,
+        }
+    }
+
+    /// Its first byte's address and its limit, if it is a GPU's and something is committed.
+    pub(crate) fn on_gpu_at(&self) -> Option<(NonNull<u8>, usize)> {
+        match &self.backing {
+            Backing::Gpu { pieces, .. } => pieces.first().map(|piece| (piece.base(), self.limit)),
+            _ => None,
+        }
+    }
+
+    fn with(backing: Backing, limit: usize, setting: &'static str) -> Self {
         Heap {
-            segment,
+            backing,
             limit,
             setting,
             allocator: Allocator::new(limit),
@@ -102,18 +215,9 @@ impl Heap {
         }
     }
 
-    fn commit(&mut self, bytes: usize) -> Result<(), String> {
-        match &mut self.segment {
-            Some(segment) => segment.commit(bytes).map_err(|error| error.to_string()),
-            None => Ok(()),
-        }
-    }
-
     fn uncommit(&mut self) {
         let high = self.allocator.high_water().max(self.pinned);
-        if let Some(segment) = &mut self.segment {
-            let _ = segment.uncommit(high);
-        }
+        self.backing.uncommit(high);
     }
 
     /// Room in the allocator and committed memory behind it, or neither.
@@ -127,7 +231,7 @@ impl Heap {
                 self.setting
             ));
         };
-        if let Err(why) = self.commit(block.offset + block.size) {
+        if let Err(why) = self.backing.commit(block.offset + block.size) {
             self.take_back(block.offset as u64);
             return Err(why);
         }
@@ -163,37 +267,30 @@ impl Heap {
 
     /// Registers with the transports what the heap reaches into and is not registered yet. If one
     /// fails, the caller undoes it by [`unregister`](Self::unregister).
-    pub(crate) fn register(&mut self, transports: &[Opened], own: &Arc<Mapping>) -> Result<()> {
+    pub(crate) fn register(&mut self, transports: &[Opened]) -> Result<()> {
+        let kind = self.backing.kind();
+        if self.limit == 0 {
+            return Ok(());
+        }
         let high = self.allocator.high_water() as u64;
         for via in transports {
-            if via.is_retired() || !via.caps.memory.contains(&HOST) {
+            if via.is_retired() || !via.caps.memory.contains(&kind) {
                 continue;
             }
-            let have = via.heap().len() as u32;
-            for piece in have..via.extents.count(high.max(1)) {
-                let (start, end) = (via.extents.start(piece), via.extents.end(piece));
-                let (at, len) = (start as usize, (end - start) as usize);
+            let pieces = via.pieces(kind);
+            let have = pieces.regions().len() as u32;
+            for piece in have..pieces.extents.count(high.max(1)) {
+                let (start, end) = (pieces.extents.start(piece), pieces.extents.end(piece));
                 // Pinning takes the pages: they are counted here, not found missing there.
-                if via.pins() {
-                    self.commit(end as usize)
-                        .map_err(|why| Error::OutOfMemory {
-                            call: "registration",
-                            bytes: end - start,
-                            limit: self.limit as u64,
-                            why,
-                        })?;
-                }
-                let descriptor = match &self.segment {
-                    Some(segment) if !via.pins() => Some(Arc::clone(segment.descriptor())),
-                    _ => None,
-                };
-                let owner = Arc::clone(own) as _;
-                // SAFETY: the piece lies within the mapping, which keeps the bytes mapped; this
-                // library accesses them through Span alone.
-                let memory =
-                    unsafe { Memory::new(own.base().add(at), len, HOST, descriptor, owner) };
-                via.grow(via.domain.register(RegionId(piece), &memory)?);
-                if via.pins() {
+                let memory = self.backing.piece(start, end, via.pins());
+                let memory = memory.map_err(|why| Error::OutOfMemory {
+                    call: "registration",
+                    bytes: end - start,
+                    limit: self.limit as u64,
+                    why,
+                })?;
+                pieces.grow(via.domain.register(pieces.id(piece), &memory)?);
+                if via.pins() || kind != HOST {
                     self.pinned = self.pinned.max(end as usize);
                 }
             }
@@ -213,12 +310,14 @@ impl Heap {
     /// Ends the registration of all pieces but the first, by transport.
     fn unregister(&mut self, transports: &[Opened], keep: &[usize]) {
         self.pinned = 0;
+        let kind = self.backing.kind();
         for (via, &keep) in transports.iter().zip(keep) {
-            via.shrink(keep);
-            if via.pins()
+            let pieces = via.pieces(kind);
+            pieces.shrink(keep);
+            if (via.pins() || kind != HOST)
                 && let Some(last) = (keep as u32).checked_sub(1)
             {
-                self.pinned = self.pinned.max(via.extents.end(last) as usize);
+                self.pinned = self.pinned.max(pieces.extents.end(last) as usize);
             }
         }
         self.uncommit();
@@ -286,10 +385,10 @@ impl World {
     }
 
     /// Takes back what an allocation that failed has registered.
-    fn unregister_growth(&self, keep: &[usize]) {
-        if self.inner.grows.is_some() {
+    fn unregister_growth(&self, kind: MemoryKind, keep: &[usize]) {
+        if self.inner.growth(kind).cut.is_some() {
             let transports = &self.inner.wire.transports;
-            self.heap(HOST).unregister(transports, keep);
+            self.heap(kind).unregister(transports, keep);
         }
     }
 
@@ -412,9 +511,9 @@ impl World {
                 None => Err(no_room(u64::MAX, "the size in bytes overflows".into())),
             }
         };
-        let pieces = self.pieces();
+        let pieces = self.pieces(kind);
         let (mine, placed) = match placed {
-            Ok(placed) => (self.register_growth(), Some(placed)),
+            Ok(placed) => (self.register_growth(kind), Some(placed)),
             Err(error) => (Err(error), None),
         };
         if let Some((offset, bytes)) = placed
@@ -425,7 +524,7 @@ impl World {
         }
         let agreed = self
             .barrier(call, digest, mine, &words)
-            .and_then(|()| self.publish_growth(call, digest, &words));
+            .and_then(|()| self.publish_growth(call, kind, digest, &words));
         let nic = kind == HOST && self.in_nic_domain(hints);
         let mut heap = self.heap(kind);
         match (agreed, placed) {
@@ -447,7 +546,7 @@ impl World {
                     heap.take_back(offset);
                 }
                 drop(heap);
-                self.unregister_growth(&pieces);
+                self.unregister_growth(kind, &pieces);
                 Err(match error {
                     Error::FailedElsewhere { pe, why, .. } => {
                         no_room(bytes.unwrap_or(u64::MAX), format!("on PE {pe}: {why}"))
@@ -551,7 +650,7 @@ impl World {
             limit,
             why,
         };
-        let pieces = self.pieces();
+        let pieces = self.pieces(HOST);
         let placed = match bytes {
             Some(bytes) => self
                 .heap(HOST)
@@ -560,7 +659,7 @@ impl World {
             None => Err(no_room("the size in bytes overflows".into())),
         };
         let (mine, placed) = match placed {
-            Ok(placed) => (self.register_growth(), Some(placed)),
+            Ok(placed) => (self.register_growth(HOST), Some(placed)),
             Err(error) => (Err(error), None),
         };
         if let Some(Placed::Moved(offset)) = placed {
@@ -572,7 +671,7 @@ impl World {
         // On exit: every PE's block is in place, or none is.
         let agreed = self
             .barrier(CALL, digest.and(1), mine, &words)
-            .and_then(|()| self.publish_growth(CALL, digest, &words));
+            .and_then(|()| self.publish_growth(CALL, HOST, digest, &words));
         let mut heap = self.heap(HOST);
         match (agreed, placed) {
             (Ok(()), Some(placed)) => {
@@ -609,7 +708,7 @@ impl World {
                     None => {}
                 }
                 drop(heap);
-                self.unregister_growth(&pieces);
+                self.unregister_growth(HOST, &pieces);
                 Err(match agreed {
                     Err(Error::FailedElsewhere { pe, why, .. }) => {
                         no_room(format!("on PE {pe}: {why}"))
@@ -646,7 +745,7 @@ impl Heap {
     ) -> Result<Placed, String> {
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
         if offset.is_multiple_of(align) && self.allocator.resize_in_place(offset as usize, size) {
-            if let Err(why) = self.commit((offset + bytes) as usize) {
+            if let Err(why) = self.backing.commit((offset + bytes) as usize) {
                 // Shrinking back always fits.
                 let _ = self
                     .allocator

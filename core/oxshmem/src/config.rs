@@ -92,7 +92,7 @@ variables! {
     "OXSHMEM_HOST_ID", "the kernel's boot id",
         "which host this PE says it is on; PEs of one id try to share memory";
     "OXSHMEM_SPIN", "auto",
-        "iterations a wait spins before it yields; auto is 0 when PEs outnumber the allowed CPUs";
+        "iterations a wait spins before it yields (32 times as many on one PE's lane); auto is 0 when PEs outnumber the allowed CPUs";
     "OXSHMEM_RSH", "ssh",
         "the command by which oxshmem run --hosts reaches a host, such as ssh {host}";
     "OXSHMEM_RANK", "set by oxshmem run", "this PE's number";

@@ -1,12 +1,15 @@
 //! The GPU heap: symmetric memory that this PE's CPU neither loads nor stores (M2, M4), and when its
 //! GPU sees what NICs place there (M27).
 
+mod memory;
+
 use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use oxshmem_transport::{Domain, GpuFlush, Memory, MemoryKind};
+use oxshmem_transport::{Domain, GpuFlush, MemoryKind};
 
+pub use self::memory::GpuMemory;
 use crate::messages::Question;
 use crate::order::Inserted;
 use crate::{Result, Sym, World};
@@ -61,7 +64,7 @@ impl World {
     /// Bytes of each PE's GPU heap; 0 if there is none.
     #[must_use]
     pub fn gpu_heap_limit(&self) -> usize {
-        self.inner.gpu.as_ref().map_or(0, Memory::len)
+        self.inner.gpu.map_or(0, |(_, limit)| limit)
     }
 
     /// [`alloc`](Self::alloc) in memory of another kind (M2): on the GPU, from the heap that

@@ -1,70 +1,92 @@
-//! The heap's growth where transports pin what they register: pieces are registered inside the
-//! collective call that first reaches into them, their keys exchanged there, or all is as it was (M13).
+//! Heaps' growth where transports pin what they register, and GPU heaps': pieces are registered inside
+//! the collective call that first reaches into them, their keys and descriptors exchanged there, or all
+//! is as it was (M13).
+
+use std::cell::Cell;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use oxshmem_transport::{MemoryKind, RegionId};
 
-use crate::join::{Bytes, exchange};
+use crate::join::{Bytes, DESCRIPTOR_DEADLINE, exchange};
 use crate::sync::Digest;
-use crate::wire::Opened;
+use crate::wire::{Extents, Opened};
 use crate::{Error, Result, World};
 
+/// How a heap grows on every PE alike.
+#[derive(Debug, Default)]
+pub(crate) struct Growth {
+    /// Its pieces, if it grows by pieces.
+    pub cut: Option<Extents>,
+    /// How many of them all PEs know.
+    pub published: Cell<u32>,
+}
+
 /// A registered piece, as its owner tells the others.
-pub(crate) type Piece = (u32, Bytes);
+type Piece = (u32, Bytes);
+
+/// Whether a transport learns of a heap's new pieces.
+fn grows(via: &Opened, kind: MemoryKind) -> bool {
+    match kind {
+        MemoryKind::Host => via.pins(),
+        _ => true,
+    }
+}
 
 /// The pieces of this PE's heap from the number `first` on, by the names of transports.
-fn pieces_from(transports: &[Opened], first: usize) -> Vec<(String, Vec<Piece>)> {
-    let pinned = transports.iter().filter(|via| via.pins());
+fn pieces_from(transports: &[Opened], kind: MemoryKind, first: usize) -> Vec<(String, Vec<Piece>)> {
     let told = |via: &Opened| {
-        let heap = via.heap();
+        let heap = via.pieces(kind).regions();
         let new = heap.iter().skip(first);
         let pieces = new.map(|region| (region.id().0, Bytes(region.key().to_vec())));
         (via.name.to_owned(), pieces.collect())
     };
-    pinned.map(told).collect()
+    let all = transports.iter().filter(|via| grows(via, kind));
+    all.map(told).collect()
 }
 
 impl World {
-    /// How many pieces are registered, by transport.
-    pub(crate) fn pieces(&self) -> Vec<usize> {
+    /// How many pieces of a heap are registered, by transport.
+    pub(crate) fn pieces(&self, kind: MemoryKind) -> Vec<usize> {
         let all = self.inner.wire.transports.iter();
-        all.map(|via| via.heap().len()).collect()
+        all.map(|via| via.pieces(kind).regions().len()).collect()
     }
 
-    /// Registers what the heap has grown into; who fails takes it back with the others.
-    pub(crate) fn register_growth(&self) -> Result<()> {
-        let transports = &self.inner.wire.transports;
-        let own = self.own_mapping();
-        self.heap(MemoryKind::Host).register(transports, own)
+    /// Registers what a heap has grown into; who fails takes it back with the others.
+    pub(crate) fn register_growth(&self, kind: MemoryKind) -> Result<()> {
+        self.heap(kind).register(&self.inner.wire.transports)
     }
 
     /// Exchanges the keys of what every PE has registered. Collective, and nothing where the heap has
-    /// not grown into a new piece, or no PE's transport pins; all PEs find the same.
+    /// not grown into a new piece, or does not grow by pieces; all PEs find the same.
     pub(crate) fn publish_growth(
         &self,
         call: &'static str,
+        kind: MemoryKind,
         digest: Digest,
         words: &dyn Fn() -> String,
     ) -> Result<()> {
-        let Some(cut) = self.inner.grows else {
+        let growth = self.inner.growth(kind);
+        let Some(cut) = growth.cut else {
             return Ok(());
         };
-        let high = self.heap(MemoryKind::Host).high_water();
-        let (published, now) = (self.inner.published.get(), cut.count(high));
+        let high = self.heap(kind).high_water();
+        let (published, now) = (growth.published.get(), cut.count(high));
         if now <= published {
             return Ok(());
         }
-        let imported = self.exchange_pieces(published as usize);
+        let imported = self.exchange_pieces(kind, published as usize);
         self.together(call, digest.and(GROWN), imported, words)?;
-        self.inner.published.set(now);
+        growth.published.set(now);
         Ok(())
     }
 
-    fn exchange_pieces(&self, first: usize) -> Result<()> {
+    fn exchange_pieces(&self, kind: MemoryKind, first: usize) -> Result<()> {
         let transports = &self.inner.wire.transports;
-        let mine = pieces_from(transports, first);
+        let mine = pieces_from(transports, kind, first);
         let all: Vec<Vec<(String, Vec<Piece>)>> = exchange(&*self.inner.bootstrap, &mine)?;
-        for via in transports.iter().filter(|via| via.pins()) {
-            for peer in via.imported.borrow().iter() {
+        for via in transports.iter().filter(|via| grows(via, kind)) {
+            let mut descriptors = self.share_pieces(via, kind, first)?;
+            for peer in via.pieces(kind).imported.borrow().iter() {
                 let told = all.get(peer.pe.index()).map_or(&[][..], Vec::as_slice);
                 let named = told.iter().find(|(name, _)| *name == via.name);
                 let pieces = named
@@ -77,12 +99,37 @@ impl World {
                         what: format!("whether its heap has grown, registered with {}", via.name),
                     });
                 }
+                let passed = descriptors.iter_mut().find(|(pe, _)| *pe == peer.pe.0);
+                let passed = passed.map(|(_, fds)| std::mem::take(fds));
+                let mut passed = passed.unwrap_or_default().into_iter();
                 for (piece, key) in pieces {
-                    via.domain.import(peer, RegionId(*piece), &key.0, None)?;
+                    let id = RegionId(*piece);
+                    via.domain.import(peer, id, &key.0, passed.next())?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Passes the descriptors of a transport's new pieces between the PEs of a host that need them;
+    /// gives each one's.
+    fn share_pieces(
+        &self,
+        via: &Opened,
+        kind: MemoryKind,
+        first: usize,
+    ) -> Result<Vec<(u32, Vec<OwnedFd>)>> {
+        let pieces = via.pieces(kind);
+        let among = pieces.shared_with.borrow();
+        if among.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let regions = pieces.regions();
+        let new = regions.iter().skip(first);
+        let mine: Vec<BorrowedFd<'_>> = new.filter_map(|region| region.descriptor()).collect();
+        let bootstrap = &self.inner.bootstrap;
+        let shared = bootstrap.share_descriptors(&among, &mine, DESCRIPTOR_DEADLINE)?;
+        Ok(among.iter().copied().zip(shared).collect())
     }
 }
 

@@ -15,24 +15,27 @@ mod reach;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
-use oxshmem_transport::{HostId, Job, Memory, MemoryKind, Pe, Schedule, Transport};
+use oxshmem_transport::{HostId, Job, MemoryKind, Pe, Schedule, Transport};
 
 pub(crate) use self::card::{Bytes, exchange};
-use self::card::{Card, show_cards};
+use self::card::{Card, agree_on_gpu_limit, show_cards};
 use self::devices::{Doors, Found};
 use self::hosts::Hosts;
 use self::lanes::{lanes_used, open_lanes};
+pub(crate) use self::reach::DESCRIPTOR_DEADLINE;
 use self::reach::{Agreed, Means, Reached, Shared, agree_on_routes, reach};
 
 use crate::alloc::{Heap, OWN, STATIC};
 use crate::check::{SLOTS, Shadow};
 use crate::config::{self, Atomics, Config};
 use crate::gpu::GpuFlushes;
+use crate::growth::Growth;
 use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
 use crate::peers::{Loss, MappedHeap, Peers};
@@ -42,7 +45,7 @@ use crate::routes::{Routes, Rules, Way, Ways};
 use crate::service::Service;
 use crate::simulated::Simulation;
 use crate::sync::Internal;
-use crate::wire::{Extents, GPU, Opened, Wire};
+use crate::wire::{Extents, Opened, Wire};
 use crate::world::{Given, NicAtomics};
 use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
 
@@ -67,12 +70,11 @@ pub(crate) struct Parts {
     pub lane_spin: u32,
     pub questions: Questions,
     pub lose: Lose,
-    /// How heaps are cut where some PE's transport pins what it registers.
-    pub grows: Option<Extents>,
-    /// How many pieces of every PE's heap are known to all.
-    pub published: u32,
+    /// By pieces where some PE's transport pins what it registers.
+    pub growth: Growth,
+    pub gpu_growth: Growth,
     pub hosts: Vec<String>,
-    pub gpu: Option<Memory>,
+    pub gpu_heap: Heap,
     pub gpu_flushes: GpuFlushes,
     pub simulation: Option<Simulation>,
     pub schedule: Option<Arc<dyn Schedule>>,
@@ -87,7 +89,7 @@ const UNKNOWN_MEMORY: u64 = 1 << 30;
 /// Iterations a wait spins where every PE has a CPU: some tens of microseconds.
 const SPIN: u32 = 20_000;
 /// Rounds of progress a wait makes before it yields, where every PE has a CPU and some are reached by
-/// lanes: some hundred microseconds.
+/// lanes: some hundred microseconds. For what a lane brings by itself it makes more.
 const LANE_SPIN: u32 = 2_000;
 
 pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<World> {
@@ -117,7 +119,18 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let chosen = registry::select(available, config.transports.as_deref(), config.seed)?;
     let found = Found::look(&chosen, &job, &config.nics, config.topology.as_deref())?;
 
-    let mut cards = show_cards(bootstrap.as_ref(), &my_card(&config, host, &found))?;
+    let gpu = given.gpu_heap.map(|make| (make.0)(me as usize)).transpose();
+    let gpu_limit = match &gpu {
+        Ok(gpu) => Ok(gpu.as_ref().map_or(0, |gpu| gpu.limit() as u64)),
+        Err(why) => Err(why.clone()),
+    };
+    let mut cards = show_cards(
+        bootstrap.as_ref(),
+        &my_card(&config, host, &found, gpu_limit),
+    )?;
+    let gpu_limit = agree_on_gpu_limit(&cards)?;
+    let has_gpu = gpu_limit > 0;
+    let mut gpu_heap = Heap::on_gpu(gpu.ok().flatten(), gpu_limit);
     check_rules(&config.rules, &chosen, &cards)?;
     let on_hosts = Hosts::of(&cards);
     let Doors {
@@ -156,49 +169,45 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let statics = place_statics(tag, &mut heap, &own)?;
 
     for transport in &mut opened {
-        transport.extents = match transport.pins() {
+        transport.host.extents = match transport.pins() {
             true => Extents::doubling(limit),
             false => Extents::whole(limit),
         };
-        if let Some(gpu) = &given.gpu_heap
-            && transport.caps.memory.contains(&gpu.kind())
-        {
-            transport.gpu = Some(transport.domain.register(GPU, gpu)?);
-        }
+        transport.gpu.extents = gpu_heap.cut().unwrap_or(Extents::whole(0));
     }
-    if let Err(error) = heap.register(&opened, &own) {
+    if has_gpu {
+        // Where one PE's GPU has no room, none waits for the others.
+        agree_on_gpus(bootstrap.as_ref(), gpu_heap.register(&opened))?;
+    }
+    if let Err(error) = heap.register(&opened) {
         // Of one host's PEs none needs a NIC, unless it was asked for.
         if on_hosts.count() > 1 || config.atomics == Atomics::Nic {
             return Err(error);
         }
         report::info(&format!("no transport that pins memory is used: {error}"));
         heap.let_go(&opened);
-        heap.register(&opened, &own)?;
+        heap.register(&opened)?;
     }
     let shows_pins = |card: &Card| card.transports.iter().any(|shown| shown.pins);
     let grows = cards.iter().any(shows_pins);
     let grows = grows.then(|| Extents::doubling(limit));
     let published = grows.map_or(0, |cut| cut.count(heap.high_water()));
-    let pieces: Vec<_> = opened.iter().map(Opened::heap).collect();
-    let host_heap = Shared {
-        kind: MemoryKind::Host,
-        len: own.len(),
-        own: Some(&own),
-        regions: pieces
-            .iter()
-            .map(|all| all.iter().map(|r| &**r).collect())
-            .collect(),
-    };
-    let gpu_heap = given.gpu_heap.as_ref().map(|gpu| Shared {
-        kind: gpu.kind(),
-        len: gpu.len(),
-        own: None,
-        regions: opened
-            .iter()
-            .map(|t| t.gpu.as_deref().into_iter().collect())
-            .collect(),
+    let registered = MemoryKind::ALL.map(|kind| -> Vec<_> {
+        let all = opened.iter().map(|via| via.pieces(kind).regions());
+        all.collect()
     });
-    let heaps: Vec<_> = [host_heap].into_iter().chain(gpu_heap).collect();
+    let heaps = MemoryKind::ALL.into_iter().zip(&registered);
+    let heaps = heaps.filter(|(kind, _)| *kind == MemoryKind::Host || has_gpu);
+    let heaps: Vec<_> = heaps
+        .map(|(kind, pieces)| Shared {
+            kind,
+            own: (kind == MemoryKind::Host).then_some(&own),
+            regions: pieces
+                .iter()
+                .map(|all| all.iter().map(|r| &**r).collect())
+                .collect(),
+        })
+        .collect();
     let means = Means {
         opened: &opened,
         rules: &config.rules,
@@ -220,7 +229,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     // Checked mode: the slow branch checks, so no peer is mapped.
     let unmapped = |pe: usize| config.check || !mapped.get(pe).is_some_and(MappedHeap::is_mapped);
     drop(heaps);
-    drop(pieces);
+    drop(registered);
     let lanes = lanes_used(&routes.ways, unmapped);
     let visible = if config.check {
         vec![MappedHeap::default(); mapped.len()]
@@ -239,7 +248,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let simulation = Simulation::of(accessors, omitted);
     let wire = Wire::new(me as usize, opened, routes.ways.to_vec());
     // Checked mode ends what it has entered at each fence and quiet.
-    if simulation.is_some() || given.gpu_heap.is_some() || config.check {
+    if simulation.is_some() || has_gpu || config.check {
         wire.never_idle();
     }
     let questions = Questions::default();
@@ -297,10 +306,16 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         lane_spin,
         questions,
         lose,
-        grows,
-        published,
+        growth: Growth {
+            cut: grows,
+            published: Cell::new(published),
+        },
+        gpu_growth: Growth {
+            cut: gpu_heap.cut(),
+            published: Cell::new(1),
+        },
         hosts,
-        gpu: given.gpu_heap,
+        gpu_heap,
         gpu_flushes,
         simulation,
         schedule,
@@ -331,7 +346,22 @@ fn check_rules(rules: &Rules, transports: &[Arc<dyn Transport>], cards: &[Card])
     })
 }
 
-fn my_card(config: &Config, host: String, found: &Found) -> Card {
+/// That every PE has registered its GPU heap; else all learn of the first that has not.
+fn agree_on_gpus(bootstrap: &dyn Bootstrap, mine: Result<()>) -> Result<()> {
+    let told = mine.as_ref().err().map(ToString::to_string);
+    let all: Vec<Option<String>> = exchange(bootstrap, &told)?;
+    mine?;
+    match (0..).zip(all).find_map(|(pe, why)| Some((pe, why?))) {
+        None => Ok(()),
+        Some((pe, why)) => Err(Error::FailedElsewhere {
+            call: "init",
+            pe,
+            why,
+        }),
+    }
+}
+
+fn my_card(config: &Config, host: String, found: &Found, gpu: Result<u64, String>) -> Card {
     let memory = oxshmem_heap::available::Available::now().map_or(UNKNOWN_MEMORY, |a| a.total);
     let cpus = oxshmem_topo::usable_cpus().ok();
     Card {
@@ -340,6 +370,7 @@ fn my_card(config: &Config, host: String, found: &Found) -> Card {
         cpu_count: cpus.as_ref().map_or(1, |c| c.count()),
         cpus: cpus.map(|c| c.allowed.to_string()).unwrap_or_default(),
         limit: config.heap_limit,
+        gpu,
         memory,
         model: config.model,
         check: config.check,
@@ -407,7 +438,7 @@ fn start_services(wire: &Wire, own: &Arc<Mapping>, lose: &Lose) -> Result<Vec<Se
             let (lose, senders) = (Arc::clone(lose), senders.clone());
             // Who waits for an answer must not wait for ever.
             let ended = move || senders.iter().for_each(|pe| lose(*pe));
-            Service::start(&via.domain, own, via.extents, Box::new(ended))
+            Service::start(&via.domain, own, via.host.extents, Box::new(ended))
         })
         .collect()
 }

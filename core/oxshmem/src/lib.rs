@@ -80,6 +80,7 @@ pub use collectives::Summable;
 pub use config::{Atomics, MemoryModel, Variable, variables};
 pub use context::Context;
 pub use error::{Error, Result};
+pub use gpu::GpuMemory;
 pub use nbi::Scope;
 pub use order::{Inserted, Visibility};
 pub use oxshmem_transport::{Memory, MemoryKind};

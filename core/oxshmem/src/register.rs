@@ -63,20 +63,24 @@ impl World {
     ///
     /// # Errors
     ///
-    /// What a transport says, such as that so much memory may not be locked.
+    /// What a transport says, such as that so much memory may not be locked. One that cannot register
+    /// such memory at all copies from and to it.
     pub fn register<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
         let len = size_of_val(buffer.as_slice());
         let start = buffer.as_mut_ptr();
         let needs = |via: &&Opened| via.pins() && !via.is_retired();
         let mut keys = Vec::new();
         for via in &self.inner.wire.transports {
-            keys.push(match Some(via).filter(needs) {
-                Some(via) if len > 0 => {
-                    // SAFETY: the guard owns the buffer, and ends the registration before it.
-                    Some(unsafe { via.domain.register_local(start.cast(), len, true)? })
-                }
-                _ => None,
-            });
+            if len == 0 || !needs(&via) {
+                keys.push(None);
+                continue;
+            }
+            // SAFETY: the guard owns the buffer, and ends the registration before it.
+            match unsafe { via.domain.register_local(start.cast(), len, true) } {
+                Ok(region) => keys.push(Some(region)),
+                Err(oxshmem_transport::Error::Unsupported { .. }) => keys.push(None),
+                Err(error) => return Err(error.into()),
+            }
         }
         self.inner.wire.known.borrow_mut().push(Known {
             start: start.addr(),

@@ -574,11 +574,11 @@ impl World {
         sym: Sym<T>,
     ) -> Result<*mut u8> {
         let base = match &self.inner.gpu {
-            Some(gpu) if sym.tag() != self.tag => {
-                if via.gpu.is_none() {
+            Some((base, _)) if sym.tag() != self.tag => {
+                if via.gpu.regions().is_empty() {
                     return self.own_in_host_memory(call, sym).map(|_| null_mut());
                 }
-                gpu.base()
+                *base
             }
             _ => self.own_base(),
         };

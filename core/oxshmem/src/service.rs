@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxshmem_heap::Mapping;
-use oxshmem_transport::{Answer, AtomicOp, Domain, Inbox, Remote, Width};
+use oxshmem_transport::{Answer, AtomicOp, Domain, Inbox, RegionId, Remote, Width};
 
 use crate::mapped::{Bytes, Span};
 use crate::order::Inserted;
@@ -191,7 +191,8 @@ fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Answer> {
     // The answer says that it is done.
     fence(Ordering::SeqCst);
     let answer = |at: u64| {
-        let (region, offset, _) = extents.locate(at);
+        let (piece, offset, _) = extents.locate(at);
+        let region = RegionId(piece);
         Remote { region, offset }
     };
     Some(Answer {

@@ -20,8 +20,10 @@ const SHORT_SLEEP: Duration = Duration::from_micros(50);
 const LONG_SLEEP: Duration = Duration::from_millis(1);
 /// The longest on a lane's completions, after a while.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
-/// What a lane is to bring itself is looked for so many times as long as what others must do.
+/// What a lane is to bring itself is looked for so many times as long as what others must do; not more
+/// often than the second of these in all, so that the clock is looked at in time.
 const LANE_FACTOR: u32 = 32;
+const MOST_LOOKS: u32 = 1 << 24;
 /// Looks at lanes between two at everything else.
 const GLANCE: u32 = 64;
 /// How often a wait tells that it waits.
@@ -36,6 +38,8 @@ pub(crate) enum Needs {
     Finalizing,
     /// This PE's.
     Pe(usize),
+    /// This PE's, while its lane alone brings what is waited for.
+    Lane(usize),
     /// That of any PE whose loss is not acknowledged: it might have been the one.
     AnyLiving,
 }
@@ -79,7 +83,10 @@ impl World {
         let mut round = 0_u32;
         let mut lost = None;
         let looks = match reason.needs {
-            Needs::Pe(_) => self.inner.lane_spin.saturating_mul(LANE_FACTOR),
+            Needs::Lane(_) => {
+                let looks = self.inner.lane_spin.saturating_mul(LANE_FACTOR);
+                looks.min(MOST_LOOKS)
+            }
             _ => self.inner.lane_spin,
         };
         loop {
@@ -163,7 +170,9 @@ impl World {
                     std::thread::sleep(nap);
                     // What one PE's lane brings after long will not come in a moment: a large transfer.
                     let longest = match reason.needs {
-                        Needs::Pe(_) => (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP),
+                        Needs::Pe(_) | Needs::Lane(_) => {
+                            (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP)
+                        }
                         _ => LONG_SLEEP,
                     };
                     nap = (nap * 2).min(longest);
@@ -177,7 +186,7 @@ impl World {
         match needs {
             Needs::Everyone => (0..self.n_pes()).find(|&pe| self.peers.is_lost(pe)),
             Needs::Finalizing => (0..self.n_pes()).find(|&pe| self.peers.has_died(pe)),
-            Needs::Pe(pe) => self.peers.is_lost(pe).then_some(pe),
+            Needs::Pe(pe) | Needs::Lane(pe) => self.peers.is_lost(pe).then_some(pe),
             Needs::AnyLiving => self.peers.first_lost(),
         }
     }

@@ -18,7 +18,7 @@ use bytemuck::Pod;
 use oxshmem_transport::{MemoryKind, Op, Pe, Remote, Status};
 
 pub(crate) use self::active::{Active, SLOTS, WORDS};
-pub(crate) use self::extents::{Extents, GPU};
+pub(crate) use self::extents::Extents;
 use self::lanes::Looked;
 pub(crate) use self::lanes::Opened;
 pub(crate) use self::transfer::Signal;
@@ -113,13 +113,7 @@ impl Far {
     /// there: every PE registers the same heaps in the same pieces, under the same numbers.
     #[inline]
     fn locate(self, via: &Opened, further: usize) -> (Remote, usize) {
-        let offset = self.offset + further as u64;
-        let (region, offset, rest) = match self.kind {
-            MemoryKind::Host => via.extents.locate(offset),
-            _ => (GPU, offset, u64::MAX),
-        };
-        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
-        (Remote { region, offset }, rest)
+        via.pieces(self.kind).locate(self.offset + further as u64)
     }
 
     /// [`locate`](Self::locate) of what lies in one region surely: a word, which is aligned.
@@ -165,7 +159,8 @@ impl Wire {
         }
     }
 
-    /// Whether no lane has had an operation since the last quiet.
+    /// Whether nothing is outstanding on any lane: no operation since the last quiet but those that were
+    /// complete when their call returned.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
         !self.busy.get()
@@ -347,7 +342,10 @@ impl World {
         self.before_posting(call, via, pe)?;
         let to = Pe(pe as u32);
         let context = self.inner.wire.context();
-        let updates = matches!(leaves, Leaves::Update(_));
+        let updates = match leaves {
+            Leaves::Nothing => false,
+            Leaves::Update(classes) | Leaves::Nonblocking(classes) => !classes.is_empty(),
+        };
         let rounds = self.lane_rounds();
         if until == Until::Completed && rounds > 0 {
             // SAFETY: the caller's promise.
@@ -374,7 +372,7 @@ impl World {
         let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
         let full = Reason {
             call,
-            needs: Needs::Pe(pe),
+            needs: Needs::Lane(pe),
             tell: &tell,
         };
         let posted = self.wait(&full, None, || {
@@ -402,7 +400,7 @@ impl World {
         match until {
             Until::Posted => Ok(()),
             Until::Completed => {
-                // What reads is told of without.
+                // What only reads is told of without.
                 if updates {
                     via.awaited(context, to);
                 }
@@ -452,7 +450,7 @@ impl World {
         let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
         let full = Reason {
             call,
-            needs: Needs::Pe(pe),
+            needs: Needs::Lane(pe),
             tell: &tell,
         };
         let posted = self.wait(&full, None, || match via.post_waiting(context, pe) {
@@ -571,7 +569,7 @@ impl World {
         };
         let reason = Reason {
             call,
-            needs: Needs::Pe(pe),
+            needs: Needs::Lane(pe),
             tell: &tell,
         };
         let context = self.inner.wire.context();

@@ -14,7 +14,8 @@ use oxshmem_transport::{Memory, MemoryKind, Schedule, Transport};
 use crate::alloc::Heap;
 use crate::check::Shadow;
 use crate::config::{Atomics, Config, MemoryModel};
-use crate::gpu::GpuFlushes;
+use crate::gpu::{GpuFlushes, GpuMemory};
+use crate::growth::Growth;
 use crate::join;
 use crate::messages::Questions;
 use crate::order::Inserted;
@@ -23,7 +24,7 @@ use crate::routes::Routes;
 use crate::service::Service;
 use crate::simulated::Simulation;
 use crate::sync::{Digest, Internal};
-use crate::wire::{Extents, Wire};
+use crate::wire::Wire;
 use crate::{Error, Result, Sym, Visibility, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
@@ -69,16 +70,14 @@ pub(crate) struct Inner {
     pub lane_spin: u32,
     /// What other PEs were asked.
     pub questions: Questions,
-    /// How heaps are cut where some PE's transport pins what it registers.
-    pub grows: Option<Extents>,
-    /// How many pieces of every PE's heap are known to all.
-    pub published: Cell<u32>,
+    /// How heaps grow, the GPU's second.
+    growths: [Growth; 2],
     /// Which words' atomics are NICs'.
     pub nic_atomics: NicAtomics,
     pub internal: Internal,
     pub heap: Mutex<Heap>,
-    /// This PE's GPU memory, if it has such a heap, and the heap's bookkeeping.
-    pub gpu: Option<Memory>,
+    /// Where this PE's GPU heap begins, if it has one, and its limit in bytes.
+    pub gpu: Option<(NonNull<u8>, usize)>,
     pub gpu_heap: Mutex<Heap>,
     pub gpu_flushes: GpuFlushes,
     /// Where a transport simulates the mappings.
@@ -129,8 +128,20 @@ pub struct Builder {
     host_id: Option<String>,
     bootstrap: Option<Arc<dyn Bootstrap>>,
     transports: Option<Vec<Arc<dyn Transport>>>,
-    gpu_heap: Option<Memory>,
+    gpu_heap: Option<MakeGpuMemory>,
     omitted: Option<Inserted>,
+}
+
+/// Makes a PE's GPU memory, by its rank.
+#[derive(Clone)]
+pub(crate) struct MakeGpuMemory(pub Arc<Make>);
+
+type Make = dyn Fn(usize) -> Result<Box<dyn GpuMemory>, String> + Send + Sync;
+
+impl fmt::Debug for MakeGpuMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MakeGpuMemory").finish_non_exhaustive()
+    }
 }
 
 /// What only a program can set, not the environment.
@@ -138,7 +149,7 @@ pub struct Builder {
 pub(crate) struct Given {
     pub bootstrap: Option<Arc<dyn Bootstrap>>,
     pub transports: Option<Vec<Arc<dyn Transport>>>,
-    pub gpu_heap: Option<Memory>,
+    pub gpu_heap: Option<MakeGpuMemory>,
     pub omitted: Option<Inserted>,
 }
 
@@ -200,8 +211,17 @@ impl Builder {
 
     /// This PE's GPU heap: GPU memory from which [`World::alloc_on`](crate::World::alloc_on)
     /// allocates. All PEs give as many bytes, or none gives any; some transport must carry it.
-    pub fn gpu_heap(mut self, memory: Memory) -> Self {
-        self.gpu_heap = Some(memory);
+    pub fn gpu_heap(self, memory: Memory) -> Self {
+        self.gpu_memory(move |_| Ok(Box::new(memory.clone())))
+    }
+
+    /// As [`gpu_heap`](Self::gpu_heap), of memory that is committed as the heap grows. `make` is called
+    /// on each PE with its rank; an error in words ends the joining on every PE.
+    pub fn gpu_memory(
+        mut self,
+        make: impl Fn(usize) -> Result<Box<dyn GpuMemory>, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.gpu_heap = Some(MakeGpuMemory(Arc::new(make)));
         self
     }
 
@@ -244,6 +264,17 @@ impl Builder {
     }
 }
 
+impl Inner {
+    /// How the heap of a kind grows.
+    pub(crate) fn growth(&self, kind: MemoryKind) -> &Growth {
+        let [host, gpu] = &self.growths;
+        match kind {
+            MemoryKind::Host => host,
+            _ => gpu,
+        }
+    }
+}
+
 impl World {
     /// Joins the job that the environment describes: that of `oxshmem run`, or of torchrun-style
     /// variables. Where there is none, it makes a world of one PE.
@@ -277,13 +308,12 @@ impl World {
                 lose: parts.lose,
                 lane_spin: parts.lane_spin,
                 questions: parts.questions,
-                grows: parts.grows,
-                published: Cell::new(parts.published),
+                growths: [parts.growth, parts.gpu_growth],
                 nic_atomics: parts.nic_atomics,
                 internal: parts.internal,
                 heap: Mutex::new(parts.heap),
-                gpu_heap: Mutex::new(Heap::on_gpu(parts.gpu.as_ref().map_or(0, Memory::len))),
-                gpu: parts.gpu,
+                gpu: parts.gpu_heap.on_gpu_at(),
+                gpu_heap: Mutex::new(parts.gpu_heap),
                 gpu_flushes: parts.gpu_flushes,
                 simulation: parts.simulation,
                 schedule: parts.schedule,
@@ -341,10 +371,6 @@ impl World {
     #[must_use]
     pub fn bootstrap(&self) -> String {
         self.inner.bootstrap.describe()
-    }
-
-    pub(crate) fn own_mapping(&self) -> &Arc<Mapping> {
-        &self.own
     }
 
     pub(crate) fn own_base(&self) -> NonNull<u8> {

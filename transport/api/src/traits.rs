@@ -106,7 +106,8 @@ pub trait Domain: Send + Sync + fmt::Debug {
     /// What it can do. Constant while the domain lives.
     fn capabilities(&self) -> &Capabilities;
 
-    /// What it promises about memory of this kind at the target; none if it cannot reach such.
+    /// What it promises about memory of this kind at the target; none if it cannot reach such. Constant
+    /// while the domain lives.
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees>;
 
     /// What a peer's domain needs to know of this one, as bytes.
@@ -311,7 +312,8 @@ pub trait Lane: Send + fmt::Debug {
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()>;
 
     /// Posts operations towards one PE, in order. Accepts a prefix; what is accepted can fail only
-    /// with the PE, and an operation that is refused moves no byte. It is refused with
+    /// with the PE, and an operation that is refused moves no byte, and is refused again if it is
+    /// posted again. It is refused with
     /// [`Error::Closed`] after shutdown, [`Error::PeerLost`] after a loss, [`Error::Unreachable`]
     /// towards a PE outside the job or not connected, and by its own fault with
     /// [`Error::Unsupported`], [`Error::UnknownRegion`], [`Error::OutOfRange`] or

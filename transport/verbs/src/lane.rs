@@ -56,7 +56,7 @@ const WINDOW: u64 = 2 << 20;
 
 /// Calls of `progress` from one look for the device's events to the next, which is a system call, where
 /// no inbox waits for them.
-const EVENTS: u32 = 4096;
+pub(crate) const EVENTS: u32 = 4096;
 
 #[derive(Debug)]
 pub(crate) struct VerbsLane {
@@ -301,7 +301,7 @@ impl VerbsLane {
         Box::new(error)
     }
 
-    /// Has untold requests told of, where no completion will come that does.
+    /// Has untold requests told of, where no completion will come that does, or they are awaited.
     #[cold]
     fn tell(&mut self) {
         // Those that stay listed move to the front; nothing here adds to the list.
@@ -395,6 +395,8 @@ impl Lane for VerbsLane {
             let room = link.ring.free().min(self.room);
             let long = link.ring.bytes() >= self.window;
             if outstanding >= u64::from(self.depth) || room <= PER_OPERATION || long {
+                // Untold requests towards others may hold what room the completion queue has.
+                self.starved |= self.room <= PER_OPERATION;
                 stop = Some(None);
                 break;
             }

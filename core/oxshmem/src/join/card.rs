@@ -21,6 +21,8 @@ pub(super) struct Card {
     pub cpu_count: usize,
     /// The heap limit that the PE's settings ask for, in bytes.
     pub limit: Option<u64>,
+    /// That of its GPU heap, 0 without one; or why there is none where there was to be one.
+    pub gpu: Result<u64, String>,
     /// What the PE may use of its host's memory, in bytes.
     pub memory: u64,
     pub model: MemoryModel,
@@ -97,6 +99,36 @@ impl Card {
             return differ("the program's symmetric statics", &"some", &"others");
         }
         None
+    }
+}
+
+/// The GPU heap's limit in bytes: the smallest of all PEs' (M14); 0 where there is none.
+pub(super) fn agree_on_gpu_limit(cards: &[Card]) -> Result<usize> {
+    let mut limits = Vec::with_capacity(cards.len());
+    for (pe, card) in cards.iter().enumerate() {
+        match &card.gpu {
+            Ok(limit) => limits.push(*limit),
+            Err(why) => {
+                return Err(Error::FailedElsewhere {
+                    call: "init",
+                    pe,
+                    why: why.clone(),
+                });
+            }
+        }
+    }
+    let with = limits.iter().position(|limit| *limit > 0);
+    let without = limits.iter().position(|limit| *limit == 0);
+    match (with, without) {
+        (Some(a), Some(b)) => Err(Error::Disagreement {
+            a,
+            b,
+            what: "whether there is a GPU heap (OXSHMEM_CUDA_SYMMETRIC_SIZE)".into(),
+        }),
+        _ => {
+            let least = limits.into_iter().min().unwrap_or(0);
+            Ok(usize::try_from(least).unwrap_or(usize::MAX))
+        }
     }
 }
 

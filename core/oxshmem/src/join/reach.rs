@@ -21,7 +21,7 @@ use crate::wire::Opened;
 use crate::{Error, Result, Visibility};
 
 /// How long the PEs of a host may take to pass descriptors.
-const DESCRIPTOR_DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DESCRIPTOR_DEADLINE: Duration = Duration::from_secs(20);
 
 /// A transport that was not opened.
 pub(super) struct Unavailable {
@@ -34,8 +34,6 @@ pub(super) struct Unavailable {
 /// One symmetric heap, as the transports registered it here.
 pub(super) struct Shared<'a> {
     pub kind: MemoryKind,
-    /// The same on every PE, in bytes.
-    pub len: usize,
     /// Where this PE's CPU has it itself.
     pub own: Option<&'a Arc<Mapping>>,
     /// By the index of the opened transport its pieces; none where one does not carry such memory.
@@ -273,18 +271,14 @@ impl Cpu {
             let region = domain
                 .import(peer, id, &key.key.0, descriptor.take())
                 .map_err(|error| error.to_string())?;
-            let wanted = match heap.kind {
-                MemoryKind::Host => transport.extents.end(id.0) - transport.extents.start(id.0),
-                _ => heap.len as u64,
-            };
-            if (region.len() as u64) < wanted {
+            if (region.len() as u64) < transport.pieces(heap.kind).len_of(id) {
                 return Err(format!("its heap has only {} bytes there", region.len()));
             }
             first.get_or_insert(region);
         }
         let region = first.ok_or("it has shown no key")?;
-        if transport.pins() && heap.kind == MemoryKind::Host {
-            transport.imports_from(peer);
+        if transport.pins() || heap.kind != MemoryKind::Host {
+            transport.pieces(heap.kind).imports_from(peer);
         }
         if !matches!(domain.reach(peer, heap.kind), Reach::Mapped { .. }) {
             return Ok(Imported::Lane);
@@ -444,6 +438,8 @@ fn share_descriptors(
             if among.len() < 2 {
                 continue;
             }
+            let pieces = transport.pieces(heap.kind);
+            pieces.shared_with.borrow_mut().clone_from(&among);
             match bootstrap.share_descriptors(&among, &[descriptor], DESCRIPTOR_DEADLINE) {
                 Ok(shared) => {
                     for (&pe, mut fds) in among.iter().zip(shared) {

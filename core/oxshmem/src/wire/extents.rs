@@ -1,8 +1,6 @@
 //! A heap in pieces of doubling size, for transports that pin what they register: each piece is
 //! registered when the heap first reaches into it.
 
-use oxshmem_transport::RegionId;
-
 /// The most pieces of a heap.
 pub(crate) const MOST: u32 = 16;
 /// The least size of the first piece, in bytes: larger than any page.
@@ -63,18 +61,11 @@ impl Extents {
 
     /// The piece in which a byte lies, the byte's place in it, and how many bytes it has from there.
     #[inline]
-    pub(crate) fn locate(self, offset: u64) -> (RegionId, u64, u64) {
+    pub(crate) fn locate(self, offset: u64) -> (u32, u64, u64) {
         let index = self.index(offset);
-        (
-            RegionId(index),
-            offset - self.start(index),
-            self.end(index) - offset,
-        )
+        (index, offset - self.start(index), self.end(index) - offset)
     }
 }
-
-/// The number under which GPU heaps are registered: after all pieces of the host's.
-pub(crate) const GPU: RegionId = RegionId(MOST);
 
 #[cfg(test)]
 mod tests {
@@ -89,15 +80,12 @@ mod tests {
             .map(|k| cut.end(k))
             .collect();
         assert_eq!(ends, [4 << 20, 8 << 20, 16 << 20, (20 << 20) + 4096]);
-        assert_eq!(cut.locate(0), (RegionId(0), 0, 4 << 20));
-        assert_eq!(cut.locate(4 << 20), (RegionId(1), 0, 4 << 20));
-        assert_eq!(
-            cut.locate((16 << 20) + 5),
-            (RegionId(3), 5, (4 << 20) + 4096 - 5)
-        );
+        assert_eq!(cut.locate(0), ((0), 0, 4 << 20));
+        assert_eq!(cut.locate(4 << 20), ((1), 0, 4 << 20));
+        assert_eq!(cut.locate((16 << 20) + 5), ((3), 5, (4 << 20) + 4096 - 5));
         assert_eq!(
             Extents::whole(1 << 30).locate(77),
-            (RegionId(0), 77, (1 << 30) - 77)
+            ((0), 77, (1 << 30) - 77)
         );
         assert_eq!(cut.count(0), 0);
     }
@@ -118,8 +106,8 @@ mod tests {
             prop_assert_eq!(cut.end(count - 1), limit);
             let at = at % limit;
             let (piece, within, rest) = cut.locate(at);
-            prop_assert_eq!(cut.start(piece.0) + within, at);
-            prop_assert_eq!(at + rest, cut.end(piece.0));
+            prop_assert_eq!(cut.start(piece) + within, at);
+            prop_assert_eq!(at + rest, cut.end(piece));
             prop_assert!(rest > 0);
         }
     }

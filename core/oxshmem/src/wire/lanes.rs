@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use oxshmem_transport::{
     Capabilities, Completion, Counters, Domain, GpuFlush, Guarantees, Lane, LocalKey, MemoryKind,
-    Op, Pe, Peer, Region, Status, WireUp,
+    Op, Pe, Peer, Region, RegionId, Remote, Status, WireUp,
 };
 
-use super::extents::Extents;
+use super::extents::{Extents, MOST};
 use crate::order::{Class, Classes, keeps};
 use crate::{Error, Result};
 
@@ -23,16 +23,24 @@ pub(crate) struct Opened {
     guarantees: [Guarantees; MemoryKind::ALL.len()],
     // Dropped before the registrations that its operations use.
     lanes: RefCell<Lanes>,
-    /// How this PE's heap is registered, and every other PE's with it.
-    pub extents: Extents,
-    /// The pieces of this PE's heap, in order; none if the transport carries no host memory.
-    heap: RefCell<Vec<Box<dyn Region>>>,
-    /// This PE's GPU heap, registered.
-    pub gpu: Option<Box<dyn Region>>,
+    /// How this PE's heaps are registered, and every other PE's with them.
+    pub host: Pieces,
+    pub gpu: Pieces,
     /// Nothing will ever go by it.
     retired: Cell<bool>,
-    /// Whose heap is imported here, and grows.
+}
+
+/// A heap of this PE in the pieces in which one transport has it registered.
+pub(crate) struct Pieces {
+    pub extents: Extents,
+    /// The region number of the first.
+    first: u32,
+    /// In order; none if the transport carries no such memory.
+    regions: RefCell<Vec<Box<dyn Region>>>,
+    /// Whose heap of this kind is imported here, and grows.
     pub imported: RefCell<Vec<Peer>>,
+    /// The PEs that pass each other the descriptors of pieces, this one among them, if any do.
+    pub shared_with: RefCell<Vec<u32>>,
 }
 
 #[derive(Default)]
@@ -264,6 +272,72 @@ impl ContextState {
     }
 }
 
+impl Pieces {
+    fn new(first: u32) -> Self {
+        Pieces {
+            extents: Extents::whole(0),
+            first,
+            regions: RefCell::default(),
+            imported: RefCell::default(),
+            shared_with: RefCell::default(),
+        }
+    }
+
+    /// The registered pieces of this PE's heap.
+    pub(crate) fn regions(&self) -> Ref<'_, Vec<Box<dyn Region>>> {
+        self.regions.borrow()
+    }
+
+    /// The region number of a piece, which is the same on every PE.
+    #[inline]
+    pub(crate) fn id(&self, piece: u32) -> RegionId {
+        RegionId(self.first + piece)
+    }
+
+    /// Bytes of the piece with this region number.
+    pub(crate) fn len_of(&self, id: RegionId) -> u64 {
+        let piece = id.0.saturating_sub(self.first);
+        self.extents.end(piece) - self.extents.start(piece)
+    }
+
+    /// The byte of a heap as it is named towards its PE, and how many bytes its piece has from there.
+    #[inline]
+    pub(crate) fn locate(&self, offset: u64) -> (Remote, usize) {
+        let (piece, offset, rest) = self.extents.locate(offset);
+        let region = self.id(piece);
+        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+        (Remote { region, offset }, rest)
+    }
+
+    /// One more piece is registered.
+    pub(crate) fn grow(&self, region: Box<dyn Region>) {
+        self.regions.borrow_mut().push(region);
+    }
+
+    /// Ends the registration of all pieces but the first `count`.
+    pub(crate) fn shrink(&self, count: usize) {
+        self.regions.borrow_mut().truncate(count);
+    }
+
+    /// The key of the piece of this PE's heap in which a byte lies, and how far that reaches.
+    #[inline]
+    pub(super) fn local_key(&self, offset: u64) -> Option<(LocalKey, usize)> {
+        let (piece, _, rest) = self.extents.locate(offset);
+        let regions = self.regions.borrow();
+        let region = regions.get(piece as usize)?;
+        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+        Some((region.local_key(), rest))
+    }
+
+    /// A PE's heap is imported, and so will be what it grows by.
+    pub(crate) fn imports_from(&self, peer: &Peer) {
+        let mut imported = self.imported.borrow_mut();
+        if !imported.iter().any(|known| known.pe == peer.pe) {
+            imported.push(peer.clone());
+        }
+    }
+}
+
 impl Opened {
     /// For a job of `pes` PEs.
     pub(crate) fn new(name: &'static str, domain: Arc<dyn Domain>, pes: usize) -> Self {
@@ -279,11 +353,9 @@ impl Opened {
             guarantees: MemoryKind::ALL.map(promised),
             domain,
             lanes: RefCell::new(lanes),
-            extents: Extents::whole(0),
-            heap: RefCell::default(),
-            gpu: None,
+            host: Pieces::new(0),
+            gpu: Pieces::new(MOST),
             retired: Cell::new(false),
-            imported: RefCell::default(),
         }
     }
 
@@ -295,46 +367,20 @@ impl Opened {
     /// Nothing will go by it: its registrations end.
     pub(crate) fn retire(&self) {
         self.retired.set(true);
-        self.heap.borrow_mut().clear();
+        self.host.shrink(0);
     }
 
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.get()
     }
 
-    /// A PE's heap is imported, and so will be what it grows by.
-    pub(crate) fn imports_from(&self, peer: &Peer) {
-        let mut imported = self.imported.borrow_mut();
-        if !imported.iter().any(|known| known.pe == peer.pe) {
-            imported.push(peer.clone());
-        }
-    }
-
-    /// The registered pieces of this PE's heap.
-    pub(crate) fn heap(&self) -> Ref<'_, Vec<Box<dyn Region>>> {
-        self.heap.borrow()
-    }
-
-    /// One more piece is registered.
-    pub(crate) fn grow(&self, region: Box<dyn Region>) {
-        self.heap.borrow_mut().push(region);
-    }
-
-    /// Ends the registration of all pieces but the first `count`.
-    pub(crate) fn shrink(&self, count: usize) {
-        self.heap.borrow_mut().truncate(count);
-    }
-
-    /// The key of the piece of this PE's heap in which a byte lies, and how far that reaches.
+    /// The pieces of a heap of this kind.
     #[inline]
-    pub(super) fn local_key(&self, offset: u64) -> Option<(LocalKey, usize)> {
-        let (piece, _, rest) = self.extents.locate(offset);
-        let heap = self.heap.borrow();
-        let region = heap.get(piece.0 as usize)?;
-        Some((
-            region.local_key(),
-            usize::try_from(rest).unwrap_or(usize::MAX),
-        ))
+    pub(crate) fn pieces(&self, kind: MemoryKind) -> &Pieces {
+        match kind {
+            MemoryKind::Host => &self.host,
+            _ => &self.gpu,
+        }
     }
 
     /// Whether lanes must be connected with each PE.

@@ -181,7 +181,7 @@ impl World {
         }
         // The transport takes little that is not registered: by a buffer in the heap.
         let internal = &self.inner.internal;
-        let Some((key, rest)) = via.local_key(internal.bounce.offset()) else {
+        let Some((key, rest)) = via.host.local_key(internal.bounce.offset()) else {
             return as_it_is(len.min(max).min(unregistered.max(1)), None);
         };
         let guard = internal.bounce_lock.borrow_mut();
@@ -207,12 +207,12 @@ impl World {
             (offset.checked_add(len)? <= size).then_some(offset as u64)
         };
         if let Some(offset) = inside(self.own_base().addr().get(), self.heap_limit()) {
-            return via.local_key(offset);
+            return via.host.local_key(offset);
         }
-        if let Some(gpu) = &self.inner.gpu
-            && inside(gpu.base().addr().get(), gpu.len()).is_some()
+        if let Some((base, limit)) = self.inner.gpu
+            && let Some(offset) = inside(base.addr().get(), limit)
         {
-            return via.gpu.as_ref().map(|h| (h.local_key(), usize::MAX));
+            return via.gpu.local_key(offset);
         }
         let wire = &self.inner.wire;
         let known = wire.known.borrow();

@@ -100,7 +100,8 @@ macro_rules! with_cases {
                 m22_no_small_message_is_overtaken_by_its_signal
                 m22_signals_of_all_pes_add_up
                 m22_a_signal_wait_gives_the_value_that_satisfied_it
-                m22_nonblocking_put_signals_are_complete_after_their_scope;
+                m22_nonblocking_put_signals_are_complete_after_their_scope
+                m19_long_put_signals_from_registered_memory_are_complete_after_their_scope;
             waits:
                 comparisons_follow_the_type_and_its_sign
                 a_set_without_words_is_satisfied_at_once

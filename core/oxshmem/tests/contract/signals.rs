@@ -120,3 +120,37 @@ pub fn m22_nonblocking_put_signals_are_complete_after_their_scope(pe: &Pe<'_>) -
     pe.free(signal)?;
     pe.free(x)
 }
+
+pub fn m19_long_put_signals_from_registered_memory_are_complete_after_their_scope(
+    pe: &Pe<'_>,
+) -> Result<()> {
+    const LEN: usize = 8192;
+    let x = pe.alloc::<u64>(2 * LEN)?;
+    let signal = pe.alloc_zeroed::<u64>(1)?;
+    for round in 1..=pe.rounds(4) as u64 {
+        let data = patterns(pe.me() + round as usize, LEN);
+        let data = pe.register(data)?;
+        // Nothing but these is outstanding: a quiet that misses one has nothing else to wait for.
+        pe.quiet()?;
+        pe.scope(|s| {
+            let to = x.range(LEN..)?;
+            s.put_signal_nbi(to, &data, signal, 2 * round - 1, SignalOp::Set, pe.right())
+        })?;
+        let mut arrived = vec![0; LEN];
+        pe.get(&mut arrived, x.range(LEN..)?, pe.right())?;
+        assert_eq!(arrived, *data, "alone");
+        // The second is behind a put that is still under way.
+        pe.scope(|s| {
+            s.put_nbi(x.range(..LEN)?, &data, pe.right())?;
+            let to = x.range(LEN..)?;
+            s.put_signal_nbi(to, &data, signal, 2 * round, SignalOp::Set, pe.right())
+        })?;
+        pe.signal_wait_until(signal, Cmp::Ge, 2 * round)?;
+        pe.barrier_all()?;
+        let expected = patterns(pe.left() + round as usize, LEN);
+        assert_eq!(pe.own(x)?, [&expected[..], &expected[..]].concat());
+        pe.barrier_all()?;
+    }
+    pe.free(signal)?;
+    pe.free(x)
+}

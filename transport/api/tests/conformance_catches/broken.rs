@@ -530,6 +530,10 @@ impl Lane for BrokenLane {
         self.right_mut().progress()
     }
 
+    fn awaited(&mut self, pe: Pe) {
+        self.right_mut().awaited(pe);
+    }
+
     fn counters(&self, pe: Pe) -> Counters {
         let right = self.right().counters(pe);
         let of = |table: &HashMap<Pe, u64>| table.get(&pe).copied().unwrap_or(0);

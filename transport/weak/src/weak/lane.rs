@@ -50,6 +50,14 @@ impl Lane for WeakLane {
     fn counters(&self, pe: Pe) -> Counters {
         self.pool.counters(self.number, pe)
     }
+
+    fn awaited(&mut self, pe: Pe) {
+        // A lane that is gone has nothing to hurry.
+        let _ = self.pool.with_lane(self.number, |lane| {
+            lane.awaited(pe);
+            Ok(())
+        });
+    }
 }
 
 impl Drop for WeakLane {
