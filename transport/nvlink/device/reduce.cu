@@ -44,14 +44,11 @@ DEVICE float to_float(bf16 value) {
     memcpy(&wide, &bits, sizeof wide);
     return wide;
 }
-// To the nearest, ties to even; a NaN stays one.
+// To the nearest, ties to even. A NaN is not rounded: it could overflow to a number.
 DEVICE bf16 to_bf16(float wide) {
     u32 bits;
     memcpy(&bits, &wide, sizeof bits);
-    if (wide != wide)
-        bits |= 1u << 22;
-    else
-        bits += 0x7fff + (bits >> 16 & 1);
+    if (wide == wide) bits += 0x7fff + (bits >> 16 & 1);
     return bf16{(u16)(bits >> 16)};
 }
 
