@@ -1,0 +1,154 @@
+//! How a driver call is written: its arguments, its answer, and what holds at the border to C.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::code::Code;
+
+/// What a call's body gives: the value, or the code that the caller gets.
+pub(crate) type Outcome<T = ()> = Result<T, Code>;
+
+/// A pointer through which a call answers.
+///
+/// One comes only as an argument of an exported function, whose caller vouches that it is null or
+/// good for one `T`.
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+// By hand, since a derive would ask for the same of T.
+impl<T> Clone for Out<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Out<T> {}
+
+impl<T> Out<T> {
+    /// Refuses null, for calls that must not act before they know where to answer.
+    pub(crate) fn check(self) -> Outcome {
+        if self.0.is_null() {
+            Err(Code::INVALID_VALUE)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Answers; null is refused.
+    pub(crate) fn set(self, value: T) -> Outcome {
+        self.check()?;
+        // SAFETY: not null, so the caller of the driver vouches for it (see the type).
+        unsafe { self.0.write_unaligned(value) };
+        Ok(())
+    }
+
+    /// Answers where the caller asked.
+    pub(crate) fn set_if_wanted(self, value: T) {
+        let _ = self.set(value);
+    }
+
+    /// Nowhere to answer.
+    pub(crate) fn none() -> Out<T> {
+        Out(std::ptr::null_mut())
+    }
+
+    /// What the caller left there, for calls that exchange.
+    pub(crate) fn get(self) -> Outcome<T>
+    where
+        T: Copy,
+    {
+        In(self.0.cast_const()).get()
+    }
+
+    /// Answers as another type, for calls whose answer's type is said by an argument.
+    pub(crate) fn cast<U>(self) -> Out<U> {
+        Out(self.0.cast())
+    }
+
+    /// The raw address.
+    pub(crate) fn raw(self) -> *mut T {
+        self.0
+    }
+}
+
+/// A pointer through which a call reads. See [`Out`] for who vouches.
+#[repr(transparent)]
+pub(crate) struct In<T>(*const T);
+
+impl<T> Clone for In<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for In<T> {}
+
+impl<T: Copy> In<T> {
+    /// The value; null is refused.
+    pub(crate) fn get(self) -> Outcome<T> {
+        self.at(0)
+    }
+
+    /// Element `index` of an array; null is refused.
+    pub(crate) fn at(self, index: usize) -> Outcome<T> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, so the caller of the driver vouches for the elements that the call's
+        // other arguments name.
+        Ok(unsafe { self.0.add(index).read_unaligned() })
+    }
+
+    /// `count` elements; null is refused where there is one to read.
+    pub(crate) fn list(self, count: usize) -> Outcome<Vec<T>> {
+        (0..count).map(|index| self.at(index)).collect()
+    }
+
+    /// Nothing to read.
+    pub(crate) fn none() -> In<T> {
+        In(std::ptr::null())
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+}
+
+impl In<u8> {
+    /// A C string, or refused.
+    pub(crate) fn text(self) -> Outcome<String> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, so the caller vouches for a string that ends.
+        let text = unsafe { std::ffi::CStr::from_ptr(self.0.cast()) };
+        text.to_str()
+            .map(str::to_owned)
+            .map_err(|_| Code::INVALID_VALUE)
+    }
+}
+
+/// Runs a call's body: no panic leaves it, and refusals are told of where `SOFTCUDA_TRACE` is set.
+pub(crate) fn guarded(name: &str, body: impl FnOnce() -> Outcome) -> Code {
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Code::SUCCESS,
+        Ok(Err(code)) => code,
+        Err(_) => Code::UNKNOWN,
+    };
+    if code != Code::SUCCESS && code != Code::NOT_READY && crate::config::traced() {
+        eprintln!("softcuda: {name} answers {} ({})", code.0, code.name());
+    }
+    code
+}
+
+/// Declares exported functions whose bodies give an [`Outcome`].
+macro_rules! driver_calls {
+    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
+        $(#[$meta])*
+        ///
+        /// # Safety
+        ///
+        /// As the CUDA driver API says: each pointer is null or good for what the call does with it.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> $crate::code::Code {
+            $crate::call::guarded(stringify!($name), move || -> $crate::call::Outcome { $body })
+        }
+    )*};
+}

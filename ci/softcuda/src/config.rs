@@ -1,0 +1,174 @@
+//! What the environment says, read once.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// Memory of a device where `SOFTCUDA_MEMORY` is not set.
+const DEFAULT_MEMORY: u64 = 1 << 30;
+/// The driver version told where `SOFTCUDA_DRIVER_VERSION` is not set: 12.8.
+const DEFAULT_VERSION: i32 = 12080;
+/// No more devices than this: a typing error should not make a million.
+const MOST_DEVICES: usize = 64;
+
+/// Features that can be switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feature {
+    Vmm,
+    PosixFd,
+    P2p,
+    Ipc,
+    Memops,
+    P2pAtomics,
+    DmaBuf,
+}
+
+impl Feature {
+    const ALL: [(Feature, &str); 7] = [
+        (Feature::Vmm, "vmm"),
+        (Feature::PosixFd, "posix-fd"),
+        (Feature::P2p, "p2p"),
+        (Feature::Ipc, "ipc"),
+        (Feature::Memops, "memops"),
+        (Feature::P2pAtomics, "p2p-atomics"),
+        (Feature::DmaBuf, "dma-buf"),
+    ];
+}
+
+/// The settings of this process.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// Devices of the machine, before `CUDA_VISIBLE_DEVICES` hides some.
+    pub(crate) devices: usize,
+    /// The host build of the kernels.
+    pub(crate) kernels: Option<PathBuf>,
+    /// Bytes of each device.
+    pub(crate) memory: u64,
+    /// What `cuDriverGetVersion` says.
+    pub(crate) version: i32,
+    /// Seed of the random delays, if there are to be any.
+    pub(crate) jitter: Option<u64>,
+    /// `CUDA_VISIBLE_DEVICES` as given.
+    pub(crate) visible: Option<String>,
+    without: Vec<Feature>,
+}
+
+impl Config {
+    /// Whether a feature is left on.
+    pub(crate) fn has(&self, feature: Feature) -> bool {
+        !self.without.contains(&feature)
+    }
+
+    fn read(var: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
+        let number = |name: &str, default: u64| match var(name) {
+            None => Ok(default),
+            Some(text) => text
+                .trim()
+                .parse::<u64>()
+                .map_err(|_| format!("{name}={text}: not a number")),
+        };
+        let devices = number("SOFTCUDA_DEVICES", 1)?;
+        if devices > MOST_DEVICES as u64 {
+            return Err(format!(
+                "SOFTCUDA_DEVICES={devices}: more than {MOST_DEVICES}"
+            ));
+        }
+        let version = number("SOFTCUDA_DRIVER_VERSION", DEFAULT_VERSION as u64)?;
+        let version = i32::try_from(version)
+            .map_err(|_| format!("SOFTCUDA_DRIVER_VERSION={version}: a version is like 12080"))?;
+        let jitter = match var("SOFTCUDA_JITTER") {
+            None => None,
+            Some(_) => Some(number("SOFTCUDA_JITTER", 0)?),
+        };
+        let mut without = Vec::new();
+        for word in var("SOFTCUDA_WITHOUT")
+            .unwrap_or_default()
+            .split(',')
+            .map(str::trim)
+        {
+            match Feature::ALL.iter().find(|(_, name)| *name == word) {
+                Some((feature, _)) => without.push(*feature),
+                None if word.is_empty() => {}
+                None => {
+                    let known: Vec<_> = Feature::ALL.iter().map(|(_, name)| *name).collect();
+                    return Err(format!(
+                        "SOFTCUDA_WITHOUT: no feature is called '{word}'; there are {}",
+                        known.join(", ")
+                    ));
+                }
+            }
+        }
+        Ok(Config {
+            devices: devices as usize,
+            kernels: var("SOFTCUDA_KERNELS")
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from),
+            memory: number("SOFTCUDA_MEMORY", DEFAULT_MEMORY)?,
+            version,
+            jitter,
+            visible: var("CUDA_VISIBLE_DEVICES"),
+            without,
+        })
+    }
+}
+
+/// The settings, or what is wrong with them.
+pub(crate) fn config() -> Result<&'static Config, &'static str> {
+    static CONFIG: OnceLock<Result<Config, String>> = OnceLock::new();
+    CONFIG
+        .get_or_init(|| Config::read(|name| std::env::var(name).ok()))
+        .as_ref()
+        .map_err(String::as_str)
+}
+
+/// Whether refused calls are told of on standard error.
+pub(crate) fn traced() -> bool {
+    static TRACED: OnceLock<bool> = OnceLock::new();
+    *TRACED.get_or_init(|| std::env::var_os("SOFTCUDA_TRACE").is_some_and(|value| value == "1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Config, String> {
+        Config::read(|name| {
+            pairs
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn an_empty_environment_gives_one_device_with_everything() {
+        let config = read(&[]).unwrap();
+        assert_eq!(
+            (config.devices, config.memory, config.version),
+            (1, 1 << 30, 12080)
+        );
+        assert!(Feature::ALL.iter().all(|(feature, _)| config.has(*feature)));
+        assert!(config.jitter.is_none() && config.kernels.is_none());
+    }
+
+    #[test]
+    fn features_are_switched_off_by_name() {
+        let config = read(&[("SOFTCUDA_WITHOUT", "vmm, p2p-atomics")]).unwrap();
+        assert!(!config.has(Feature::Vmm) && !config.has(Feature::P2pAtomics));
+        assert!(config.has(Feature::P2p));
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        for pairs in [
+            [("SOFTCUDA_DEVICES", "many")],
+            [("SOFTCUDA_DEVICES", "65")],
+            [("SOFTCUDA_WITHOUT", "vvm")],
+            [("SOFTCUDA_MEMORY", "-1")],
+            [("SOFTCUDA_JITTER", "x")],
+        ] {
+            let (name, value) = pairs[0];
+            let error = read(&pairs).unwrap_err();
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The driver as a whole: `cuInit`, its version, and the tables behind all other calls.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
+
+use crate::call::{Out, Outcome};
+use crate::code::Code;
+use crate::config::{Config, config};
+use crate::context::Contexts;
+use crate::device::Device;
+use crate::event::Event;
+use crate::graph::{Executable, Graph};
+use crate::kernel::library::HostLibrary;
+use crate::kernel::module::Modules;
+use crate::memory::Memory;
+use crate::stream::Stream;
+
+/// Everything that `cuInit` makes.
+pub(crate) struct Driver {
+    pub(crate) config: &'static Config,
+    pub(crate) devices: Vec<Device>,
+    pub(crate) contexts: Mutex<Contexts>,
+    /// Taken for reading by whatever touches bytes, for writing by whatever changes mappings: so
+    /// nothing is unmapped under a running copy.
+    pub(crate) memory: RwLock<Memory>,
+    pub(crate) streams: Mutex<HashMap<u64, Arc<Stream>>>,
+    pub(crate) events: Mutex<HashMap<u64, Arc<Event>>>,
+    pub(crate) graphs: Mutex<HashMap<u64, Arc<Graph>>>,
+    pub(crate) executables: Mutex<HashMap<u64, Arc<Executable>>>,
+    pub(crate) modules: Mutex<Modules>,
+    pub(crate) kernels: Option<HostLibrary>,
+}
+
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+/// Set in a process forked after `cuInit`: there, as with the real driver, nothing works.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Set while a host function runs on this thread: such a function must not call the driver.
+    pub(crate) static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The initialised driver, or why a call may not go on.
+pub(crate) fn driver() -> Outcome<&'static Driver> {
+    if FORKED.load(Ordering::Relaxed) {
+        return Err(Code::NOT_INITIALIZED);
+    }
+    if IN_HOST_FUNCTION.get() {
+        return Err(Code::NOT_PERMITTED);
+    }
+    DRIVER.get().ok_or(Code::NOT_INITIALIZED)
+}
+
+/// The driver for a worker thread, which exists only after `cuInit`.
+pub(crate) fn running() -> Outcome<&'static Driver> {
+    DRIVER.get().ok_or(Code::NOT_INITIALIZED)
+}
+
+/// A number that no other object of this process has: used as handle. Never one of the three
+/// values that name default streams.
+pub(crate) fn fresh() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0x5C00_0000);
+    // Relaxed: only the number's being unique matters.
+    NEXT.fetch_add(0x10, Ordering::Relaxed)
+}
+
+extern "C" fn in_forked_child() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+fn start() -> Outcome {
+    let config = config().map_err(|words| {
+        eprintln!("softcuda: {words}");
+        Code::INVALID_VALUE
+    })?;
+    let devices = Device::visible(config);
+    if devices.is_empty() {
+        return Err(Code::NO_DEVICE);
+    }
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = crate::sync::lock(&STARTING);
+    if DRIVER.get().is_some() {
+        return Ok(());
+    }
+    let kernels = match &config.kernels {
+        None => None,
+        Some(path) => Some(HostLibrary::open(path).map_err(|words| {
+            eprintln!("softcuda: SOFTCUDA_KERNELS: {words}");
+            Code::FILE_NOT_FOUND
+        })?),
+    };
+    let memory = Memory::new(kernels.is_some())?;
+    let contexts = Contexts::new(devices.len());
+    // SAFETY: the handler only stores to an atomic, which is fine in a forked child.
+    unsafe { libc::pthread_atfork(None, None, Some(in_forked_child_handler())) };
+    let _ = DRIVER.set(Driver {
+        config,
+        devices,
+        contexts: Mutex::new(contexts),
+        memory: RwLock::new(memory),
+        streams: Mutex::default(),
+        events: Mutex::default(),
+        graphs: Mutex::default(),
+        executables: Mutex::default(),
+        modules: Mutex::default(),
+        kernels,
+    });
+    Ok(())
+}
+
+fn in_forked_child_handler() -> unsafe extern "C" fn() {
+    in_forked_child
+}
+
+driver_calls! {
+    /// Starts the driver; later calls do nothing.
+    fn cuInit(flags: u32) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if FORKED.load(Ordering::Relaxed) {
+            return Err(Code::NOT_INITIALIZED);
+        }
+        start()
+    }
+
+    /// The newest CUDA version that the driver supports; works before `cuInit`.
+    fn cuDriverGetVersion(version: Out<i32>) {
+        version.set(config().map_err(|_| Code::INVALID_VALUE)?.version)
+    }
+}

@@ -1,0 +1,421 @@
+//! Stream capture, and the graphs that it makes.
+//!
+//! A graph is the list of what was given to the captured streams, in the order of the calls. That
+//! order keeps every dependency, so a launch does the list one after the other; only what could
+//! have run at once does not.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+
+use crate::call::{Out, Outcome};
+use crate::code::Code;
+use crate::context::Context;
+use crate::driver::{driver, fresh};
+use crate::stream::{Stream, Work, stream};
+use crate::sync::lock;
+
+/// How far a stream knows each stream's captured work.
+type Clock = HashMap<u64, usize>;
+
+/// `CUstreamCaptureMode`.
+const GLOBAL: u32 = 0;
+const THREAD_LOCAL: u32 = 1;
+const RELAXED: u32 = 2;
+
+/// `CUstreamCaptureStatus`.
+const NONE: u32 = 0;
+const ACTIVE: u32 = 1;
+const INVALIDATED: u32 = 2;
+
+#[derive(Default)]
+struct Recording {
+    work: Vec<Work>,
+    invalid: bool,
+    /// What each stream knows, itself included.
+    clocks: HashMap<u64, Clock>,
+    streams: Vec<Arc<Stream>>,
+}
+
+/// A capture under way.
+pub(crate) struct Capture {
+    id: u64,
+    mode: u32,
+    thread: ThreadId,
+    origin: u64,
+    recording: Mutex<Recording>,
+}
+
+/// A stream's part in a capture.
+pub(crate) struct Membership {
+    pub(crate) capture: Arc<Capture>,
+    stream: u64,
+}
+
+/// An event's mark in a captured stream, from which another stream may go on.
+#[derive(Clone)]
+pub(crate) struct Forked {
+    pub(crate) capture: Arc<Capture>,
+    clock: Clock,
+}
+
+/// Captures under way; the count is looked at first, since there is seldom one.
+static CAPTURES: Mutex<Vec<Arc<Capture>>> = Mutex::new(Vec::new());
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// How this thread's calls meet captures: `cuThreadExchangeStreamCaptureMode`.
+    static MODE: Cell<u32> = const { Cell::new(GLOBAL) };
+}
+
+impl Capture {
+    /// Spoils the capture: nothing but its end is possible then.
+    pub(crate) fn invalidate(&self) {
+        lock(&self.recording).invalid = true;
+    }
+
+    fn status(&self) -> u32 {
+        if lock(&self.recording).invalid {
+            INVALIDATED
+        } else {
+            ACTIVE
+        }
+    }
+}
+
+impl Membership {
+    /// Records work of the stream.
+    pub(crate) fn record(&self, work: Work) -> Outcome {
+        let mut recording = lock(&self.capture.recording);
+        if recording.invalid {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        recording.work.push(work);
+        let clock = recording.clocks.entry(self.stream).or_default();
+        *clock.entry(self.stream).or_default() += 1;
+        Ok(())
+    }
+
+    /// Where the stream is now.
+    pub(crate) fn mark(&self) -> Outcome<Forked> {
+        let recording = lock(&self.capture.recording);
+        if recording.invalid {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        let clock = recording
+            .clocks
+            .get(&self.stream)
+            .cloned()
+            .unwrap_or_default();
+        Ok(Forked {
+            capture: self.capture.clone(),
+            clock,
+        })
+    }
+
+    pub(crate) fn invalidate(&self) {
+        self.capture.invalidate();
+    }
+}
+
+impl Forked {
+    /// Makes a stream go on from here: it becomes part of the capture where it is not.
+    pub(crate) fn join(&self, stream: &Arc<Stream>) -> Outcome {
+        let mut membership = lock(&stream.capture);
+        match membership.as_ref() {
+            Some(other) if other.capture.id != self.capture.id => {
+                other.invalidate();
+                self.capture.invalidate();
+                return Err(Code::STREAM_CAPTURE_MERGE);
+            }
+            None if stream.is_legacy() => return Err(Code::STREAM_CAPTURE_IMPLICIT),
+            _ => {}
+        }
+        if !lock(&CAPTURES)
+            .iter()
+            .any(|capture| capture.id == self.capture.id)
+        {
+            // The capture has ended, so the event is of no use any more.
+            return Err(Code::CAPTURED_EVENT);
+        }
+        let mut recording = lock(&self.capture.recording);
+        if recording.invalid {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        let clock = recording.clocks.entry(stream.handle).or_default();
+        for (of, count) in &self.clock {
+            let known = clock.entry(*of).or_default();
+            *known = (*known).max(*count);
+        }
+        if membership.is_none() {
+            // Joining counts as work: the stream must be joined again before the end.
+            *clock.entry(stream.handle).or_default() += 1;
+            recording.streams.push(stream.clone());
+            *membership = Some(Membership {
+                capture: self.capture.clone(),
+                stream: stream.handle,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a call that must not be made while work is captured, by the thread's mode, and spoils
+/// the captures that it meets.
+pub(crate) fn refuse_unsafe() -> Outcome {
+    // Acquire: pairs with the count's going up when a capture begins.
+    if UNDER_WAY.load(Ordering::Acquire) == 0 || MODE.get() == RELAXED {
+        return Ok(());
+    }
+    let here = std::thread::current().id();
+    let mut met = false;
+    for capture in lock(&CAPTURES).iter() {
+        let forbids = match capture.mode {
+            GLOBAL => MODE.get() == GLOBAL || capture.thread == here,
+            THREAD_LOCAL => capture.thread == here,
+            _ => false,
+        };
+        if forbids {
+            capture.invalidate();
+            met = true;
+        }
+    }
+    if met {
+        Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses what waits for all of a context while one of its streams is captured.
+pub(crate) fn refuse_while_capturing(context: &Context) -> Outcome {
+    if UNDER_WAY.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    let mut met = false;
+    for stream in lock(&context.streams).iter() {
+        if let Some(capture) = stream.capturing() {
+            capture.invalidate();
+            met = true;
+        }
+    }
+    if met {
+        Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+    } else {
+        Ok(())
+    }
+}
+
+/// What a capture recorded.
+pub(crate) struct Graph {
+    work: Vec<Work>,
+}
+
+/// A graph made ready to launch.
+pub(crate) struct Executable {
+    work: Vec<Work>,
+    /// One launch after the other, on whatever streams.
+    running: Mutex<()>,
+}
+
+fn begin(handle: u64, mode: u32) -> Outcome {
+    let stream = stream(handle)?;
+    if mode > RELAXED {
+        return Err(Code::INVALID_VALUE);
+    }
+    // The default stream can not be captured; nor can one that is.
+    if stream.is_legacy() {
+        return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+    }
+    let mut membership = lock(&stream.capture);
+    if membership.is_some() {
+        return Err(Code::INVALID_VALUE);
+    }
+    let recording = Recording {
+        streams: vec![stream.clone()],
+        ..Recording::default()
+    };
+    let capture = Arc::new(Capture {
+        id: fresh(),
+        mode,
+        thread: std::thread::current().id(),
+        origin: stream.handle,
+        recording: Mutex::new(recording),
+    });
+    lock(&CAPTURES).push(capture.clone());
+    // Release: whoever sees the count sees the capture.
+    UNDER_WAY.fetch_add(1, Ordering::Release);
+    *membership = Some(Membership {
+        capture,
+        stream: stream.handle,
+    });
+    Ok(())
+}
+
+fn end(handle: u64) -> Outcome<Graph> {
+    let stream = stream(handle)?;
+    let capture = stream.capturing().ok_or(Code::INVALID_VALUE)?;
+    if capture.origin != stream.handle {
+        capture.invalidate();
+        return Err(Code::STREAM_CAPTURE_UNMATCHED);
+    }
+    if capture.mode != RELAXED && capture.thread != std::thread::current().id() {
+        return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
+    }
+    let recording = {
+        let mut recording = lock(&capture.recording);
+        let spoilt = Recording {
+            invalid: true,
+            ..Recording::default()
+        };
+        std::mem::replace(&mut *recording, spoilt)
+    };
+    for stream in &recording.streams {
+        *lock(&stream.capture) = None;
+    }
+    lock(&CAPTURES).retain(|other| other.id != capture.id);
+    UNDER_WAY.fetch_sub(1, Ordering::Release);
+    if recording.invalid {
+        return Err(Code::STREAM_CAPTURE_INVALIDATED);
+    }
+    let known = recording.clocks.get(&capture.origin);
+    let unjoined = recording
+        .clocks
+        .iter()
+        .any(|(of, clock)| clock.get(of) > known.and_then(|known| known.get(of)));
+    if unjoined {
+        Err(Code::STREAM_CAPTURE_UNJOINED)
+    } else {
+        Ok(Graph {
+            work: recording.work,
+        })
+    }
+}
+
+fn instantiate(out: Out<u64>, graph: u64) -> Outcome {
+    let driver = driver()?;
+    out.check()?;
+    let graph = lock(&driver.graphs)
+        .get(&graph)
+        .cloned()
+        .ok_or(Code::INVALID_VALUE)?;
+    let executable = Executable {
+        work: graph.work.clone(),
+        running: Mutex::new(()),
+    };
+    let handle = fresh();
+    lock(&driver.executables).insert(handle, Arc::new(executable));
+    out.set(handle)
+}
+
+fn capture_info(handle: u64, status: Out<u32>, id: Out<u64>, graph: Out<u64>) -> Outcome {
+    let capture = stream(handle)?.capturing();
+    status.set(capture.as_ref().map_or(NONE, |capture| capture.status()))?;
+    if let Some(capture) = capture {
+        id.set_if_wanted(capture.id);
+        // The graph being made can not be changed by hand.
+        graph.set_if_wanted(0);
+    }
+    Ok(())
+}
+
+driver_calls! {
+    /// Records what a stream is given, instead of doing it.
+    fn cuStreamBeginCapture_v2(handle: u64, mode: u32) {
+        begin(handle, mode)
+    }
+
+    /// Ends that, and gives what was recorded.
+    fn cuStreamEndCapture(handle: u64, out: Out<u64>) {
+        let driver = driver()?;
+        out.check()?;
+        out.set(0)?;
+        let graph = end(handle)?;
+        let handle = fresh();
+        lock(&driver.graphs).insert(handle, Arc::new(graph));
+        out.set(handle)
+    }
+
+    /// Whether a stream is being recorded.
+    fn cuStreamIsCapturing(handle: u64, status: Out<u32>) {
+        capture_info(handle, status, Out::none(), Out::none())
+    }
+
+    /// Whether a stream is being recorded, and by which capture.
+    fn cuStreamGetCaptureInfo_v2(
+        handle: u64,
+        status: Out<u32>,
+        id: Out<u64>,
+        graph: Out<u64>,
+        dependencies: Out<u64>,
+        count: Out<usize>,
+    ) {
+        capture_info(handle, status, id, graph)?;
+        dependencies.set_if_wanted(0);
+        count.set_if_wanted(0);
+        Ok(())
+    }
+
+    /// Says how this thread's calls meet captures, and what was said before.
+    fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) {
+        driver()?;
+        let wanted = mode.get()?;
+        if wanted > RELAXED {
+            return Err(Code::INVALID_VALUE);
+        }
+        mode.set(MODE.replace(wanted))
+    }
+
+    /// How many pieces of work a graph has; the pieces themselves are not shown.
+    fn cuGraphGetNodes(graph: u64, nodes: Out<u64>, count: Out<usize>) {
+        if !nodes.raw().is_null() {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let graph = lock(&driver()?.graphs).get(&graph).cloned().ok_or(Code::INVALID_VALUE)?;
+        count.set(graph.work.len())
+    }
+
+    /// Makes a graph ready to launch.
+    fn cuGraphInstantiateWithFlags(out: Out<u64>, graph: u64, flags: u64) {
+        // Automatic freeing and node priorities mean nothing here; device launch is not there.
+        if flags & !0b1011 != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        instantiate(out, graph)
+    }
+
+    /// Sends a graph ahead of its launch: nothing to do.
+    fn cuGraphUpload(executable: u64, handle: u64) {
+        stream(handle)?;
+        let known = lock(&driver()?.executables).contains_key(&executable);
+        if known { Ok(()) } else { Err(Code::INVALID_VALUE) }
+    }
+
+    /// Gives all of a graph to a stream.
+    fn cuGraphLaunch(executable: u64, handle: u64) {
+        let stream = stream(handle)?;
+        let executable =
+            lock(&driver()?.executables).get(&executable).cloned().ok_or(Code::INVALID_VALUE)?;
+        stream.give(Arc::new(move |context| {
+            let _one_at_a_time = lock(&executable.running);
+            for work in &executable.work {
+                context.check()?;
+                work(context)?;
+            }
+            Ok(())
+        }))?;
+        Ok(())
+    }
+
+    /// Gives back a graph made ready; launches under way are not touched.
+    fn cuGraphExecDestroy(executable: u64) {
+        lock(&driver()?.executables).remove(&executable).map(|_| ()).ok_or(Code::INVALID_VALUE)
+    }
+
+    /// Gives back a graph.
+    fn cuGraphDestroy(graph: u64) {
+        lock(&driver()?.graphs).remove(&graph).map(|_| ()).ok_or(Code::INVALID_VALUE)
+    }
+}

@@ -1,0 +1,74 @@
+//! Functions of the program that a stream calls.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use crate::code::Code;
+use crate::context::current;
+use crate::driver::IN_HOST_FUNCTION;
+use crate::stream::stream;
+
+/// The program's pointer, handed back to it.
+#[derive(Clone, Copy)]
+struct Parcel(*mut c_void);
+
+// SAFETY: never looked into here; the caller of the driver vouches that its function may get it on
+// another thread.
+unsafe impl Send for Parcel {}
+// SAFETY: as above.
+unsafe impl Sync for Parcel {}
+
+impl Parcel {
+    fn open(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+fn call(function: impl FnOnce()) {
+    IN_HOST_FUNCTION.set(true);
+    function();
+    IN_HOST_FUNCTION.set(false);
+}
+
+driver_calls! {
+    /// A stream calls a function, which must not call the driver.
+    fn cuLaunchHostFunc(
+        handle: u64,
+        function: Option<unsafe extern "C" fn(*mut c_void)>,
+        data: *mut c_void,
+    ) {
+        current()?;
+        let function = function.ok_or(Code::INVALID_VALUE)?;
+        let data = Parcel(data);
+        stream(handle)?.give(Arc::new(move |_| {
+            // SAFETY: the caller of the driver vouches for the function and its data.
+            call(|| unsafe { function(data.open()) });
+            Ok(())
+        }))?;
+        Ok(())
+    }
+
+    /// The older form, which also tells the function how the stream does.
+    fn cuStreamAddCallback(
+        handle: u64,
+        function: Option<unsafe extern "C" fn(u64, Code, *mut c_void)>,
+        data: *mut c_void,
+        flags: u32,
+    ) {
+        current()?;
+        let function = function.ok_or(Code::INVALID_VALUE)?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let data = Parcel(data);
+        let stream = stream(handle)?;
+        // The older form can not be captured.
+        stream.refuse_while_capturing()?;
+        stream.give(Arc::new(move |_| {
+            // SAFETY: as in `cuLaunchHostFunc`.
+            call(|| unsafe { function(handle, Code::SUCCESS, data.open()) });
+            Ok(())
+        }))?;
+        Ok(())
+    }
+}

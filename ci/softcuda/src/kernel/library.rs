@@ -1,0 +1,139 @@
+//! The host build of the kernels: a shared library made from the same source.
+//!
+//! What it exports:
+//!
+//! * for each kernel `NAME`, `void NAME__packed(void **arguments)`, which is one thread's run;
+//! * `void softcuda_thread(bx, by, bz, tx, ty, tz, gx, gy, gz, dx, dy, dz)`, twelve `unsigned`,
+//!   which says where the calling thread is in the grid;
+//! * optional: `void (*softcuda_syncthreads)(void)`, which the driver fills in, and
+//!   `char softcuda_uses_barriers[]`, names that end with `'\0'` and an empty one at the end: the
+//!   kernels whose threads wait for each other and so must be threads indeed;
+//! * the modules' variables under their own names.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::path::Path;
+
+use super::barrier::syncthreads;
+
+/// One thread's run of a kernel.
+pub(crate) type Packed = unsafe extern "C" fn(*mut *mut c_void);
+type Place = unsafe extern "C" fn(u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
+
+/// Where a thread is: its block and itself, the grid's extent and the block's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    pub(crate) block: [u32; 3],
+    pub(crate) thread: [u32; 3],
+    pub(crate) grid: [u32; 3],
+    pub(crate) threads: [u32; 3],
+}
+
+/// The library, open as long as the process lives.
+pub(crate) struct HostLibrary {
+    handle: *mut c_void,
+    place: Place,
+    with_barriers: HashSet<String>,
+}
+
+// SAFETY: the handle is only given to dlsym, and the function is called, which any thread may do.
+unsafe impl Send for HostLibrary {}
+// SAFETY: as above.
+unsafe impl Sync for HostLibrary {}
+
+fn last_error(path: &Path) -> String {
+    // SAFETY: dlerror gives null or a string that lives until the next call on this thread.
+    let words = unsafe {
+        let words = libc::dlerror();
+        if words.is_null() {
+            None
+        } else {
+            Some(CStr::from_ptr(words).to_string_lossy().into_owned())
+        }
+    };
+    words.unwrap_or_else(|| format!("{}: can not be loaded", path.display()))
+}
+
+impl HostLibrary {
+    pub(crate) fn open(path: &Path) -> Result<HostLibrary, String> {
+        use std::os::unix::ffi::OsStrExt;
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
+        // SAFETY: the user names a library of kernels; its initialisers are theirs to vouch for.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return Err(last_error(path));
+        }
+        let place = symbol(handle, "softcuda_thread").ok_or_else(|| {
+            format!(
+                "{}: exports no softcuda_thread, so is no host build of kernels",
+                path.display()
+            )
+        })?;
+        if let Some(slot) = symbol(handle, "softcuda_syncthreads") {
+            // SAFETY: by the agreement above, a variable that holds a function pointer.
+            unsafe { slot.cast::<extern "C" fn()>().write(syncthreads) };
+        }
+        let with_barriers = symbol(handle, "softcuda_uses_barriers").map(|names| {
+            // SAFETY: by the agreement above, a list of names that ends with an empty one.
+            unsafe { name_list(names.cast()) }
+        });
+        // SAFETY: by the agreement above, a function of that type.
+        let place = unsafe { std::mem::transmute::<*mut c_void, Place>(place) };
+        Ok(HostLibrary {
+            handle,
+            place,
+            with_barriers: with_barriers.unwrap_or_default(),
+        })
+    }
+
+    /// The code of a kernel.
+    pub(crate) fn kernel(&self, name: &str) -> Option<Packed> {
+        let address = symbol(self.handle, &format!("{name}__packed"))?;
+        // SAFETY: by the agreement above, a function of that type.
+        Some(unsafe { std::mem::transmute::<*mut c_void, Packed>(address) })
+    }
+
+    /// The address of a variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<u64> {
+        symbol(self.handle, name).map(|address| address as u64)
+    }
+
+    /// Whether a kernel's threads wait for each other.
+    pub(crate) fn has_barriers(&self, name: &str) -> bool {
+        self.with_barriers.contains(name)
+    }
+
+    /// Says to the library where the calling thread is.
+    pub(crate) fn place(&self, at: Position) {
+        let [b, t, g, d] = [at.block, at.thread, at.grid, at.threads];
+        // SAFETY: by the agreement above, stores twelve numbers in thread-local variables.
+        unsafe {
+            (self.place)(
+                b[0], b[1], b[2], t[0], t[1], t[2], g[0], g[1], g[2], d[0], d[1], d[2],
+            );
+        }
+    }
+}
+
+fn symbol(library: *mut c_void, name: &str) -> Option<*mut c_void> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: an open library and a string that ends.
+    let address = unsafe { libc::dlsym(library, name.as_ptr()) };
+    (!address.is_null()).then_some(address)
+}
+
+/// # Safety
+/// `names` are strings one behind the other, an empty one at the end.
+unsafe fn name_list(mut names: *const c_char) -> HashSet<String> {
+    let mut found = HashSet::new();
+    loop {
+        // SAFETY: the caller's promise: this is the next string of the list.
+        let name = unsafe { CStr::from_ptr(names) };
+        if name.is_empty() {
+            return found;
+        }
+        found.insert(name.to_string_lossy().into_owned());
+        // SAFETY: the list goes on behind a string that is not empty.
+        names = unsafe { names.add(name.count_bytes() + 1) };
+    }
+}

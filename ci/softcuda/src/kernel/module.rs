@@ -1,0 +1,334 @@
+//! Modules: what was loaded, its functions and its variables.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::library::Packed;
+use super::ptx::{self, Declarations};
+use crate::call::{In, Out, Outcome};
+use crate::code::Code;
+use crate::context::{Context, current};
+use crate::device::MOST_THREADS;
+use crate::driver::{Driver, driver, fresh};
+use crate::sync::{lock, write};
+
+/// Dynamic shared memory of a block: without asking, and at most.
+const SHARED: i32 = 48 << 10;
+const MOST_SHARED: i32 = 227 << 10;
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, `..._PREFERRED_SHARED_MEMORY_CARVEOUT`.
+const MAX_DYNAMIC_SHARED: u32 = 8;
+const CARVEOUT: u32 = 9;
+
+/// A kernel that can be launched.
+pub(crate) struct Function {
+    pub(crate) context: u64,
+    pub(crate) parameters: Vec<usize>,
+    pub(crate) code: Packed,
+    pub(crate) barriers: bool,
+    module: u64,
+    max_dynamic_shared: Mutex<i32>,
+}
+
+struct Module {
+    context: u64,
+    declarations: Declarations,
+    /// Address and size of each variable that was asked for or made.
+    variables: HashMap<String, (u64, usize)>,
+    functions: HashMap<String, u64>,
+}
+
+/// All modules and functions of the process.
+#[derive(Default)]
+pub(crate) struct Modules {
+    modules: HashMap<u64, Module>,
+    functions: HashMap<u64, Arc<Function>>,
+}
+
+impl Modules {
+    /// Forgets what belongs to a context that is destroyed.
+    pub(crate) fn forget(&mut self, context: u64) {
+        self.modules.retain(|_, module| module.context != context);
+        self.functions
+            .retain(|_, function| function.context != context);
+    }
+
+    fn module(&mut self, handle: u64) -> Outcome<&mut Module> {
+        self.modules.get_mut(&handle).ok_or(Code::INVALID_HANDLE)
+    }
+}
+
+/// A function by its handle, of a module that is still loaded.
+pub(crate) fn function(handle: u64) -> Outcome<Arc<Function>> {
+    lock(&driver()?.modules)
+        .functions
+        .get(&handle)
+        .cloned()
+        .ok_or(Code::INVALID_HANDLE)
+}
+
+/// Where the JIT writes what it has to say: `CU_JIT_ERROR_LOG_BUFFER` and its size.
+#[derive(Clone, Copy, Default)]
+struct Log {
+    buffer: usize,
+    room: usize,
+}
+
+impl Log {
+    const INFO_BUFFER: u32 = 3;
+    const INFO_ROOM: u32 = 4;
+    const ERROR_BUFFER: u32 = 5;
+    const ERROR_ROOM: u32 = 6;
+
+    fn find(options: &[u32], values: &[usize], buffer: u32, room: u32) -> Log {
+        let value = |wanted| {
+            let at = options.iter().position(|option| *option == wanted);
+            at.and_then(|at| values.get(at)).copied().unwrap_or(0)
+        };
+        // The size is a 32-bit number that travels as a pointer.
+        Log {
+            buffer: value(buffer),
+            room: value(room) as u32 as usize,
+        }
+    }
+
+    fn write(self, words: &str) {
+        if self.buffer == 0 || self.room == 0 {
+            return;
+        }
+        let length = words.len().min(self.room - 1);
+        let at = self.buffer as *mut u8;
+        // SAFETY: the caller of the driver vouches for a buffer of that size.
+        unsafe {
+            at.copy_from_nonoverlapping(words.as_ptr(), length);
+            at.add(length).write(0);
+        }
+    }
+}
+
+fn load(out: Out<u64>, image: In<u8>, log: Log) -> Outcome {
+    let context = current()?;
+    out.check()?;
+    crate::graph::refuse_unsafe()?;
+    let text = ptx::text(image)?;
+    add(out, &context, &text, log)
+}
+
+fn add(out: Out<u64>, context: &Context, text: &str, log: Log) -> Outcome {
+    let declarations = ptx::parse(text).map_err(|refused| {
+        log.write(&format!("softcuda: {}", refused.words));
+        refused.code
+    })?;
+    let module = Module {
+        context: context.handle,
+        declarations,
+        variables: HashMap::new(),
+        functions: HashMap::new(),
+    };
+    let handle = fresh();
+    lock(&driver()?.modules).modules.insert(handle, module);
+    out.set(handle)
+}
+
+fn find_function(driver: &Driver, module_handle: u64, name: &str) -> Outcome<u64> {
+    let mut modules = lock(&driver.modules);
+    let module = modules.module(module_handle)?;
+    if let Some(handle) = module.functions.get(name) {
+        return Ok(*handle);
+    }
+    let entry = module
+        .declarations
+        .entries
+        .iter()
+        .find(|entry| entry.name == name);
+    let entry = entry.ok_or(Code::NOT_FOUND)?.clone();
+    let Some(library) = &driver.kernels else {
+        eprintln!(
+            "softcuda: kernel {name} can not run: SOFTCUDA_KERNELS names no host build of it"
+        );
+        return Err(Code::NOT_FOUND);
+    };
+    let Some(code) = library.kernel(name) else {
+        eprintln!("softcuda: kernel {name} can not run: the host build exports no {name}__packed");
+        return Err(Code::NOT_FOUND);
+    };
+    let handle = fresh();
+    module.functions.insert(name.to_owned(), handle);
+    let function = Function {
+        context: module.context,
+        parameters: entry.parameters,
+        code,
+        barriers: library.has_barriers(name),
+        module: module_handle,
+        max_dynamic_shared: Mutex::new(SHARED),
+    };
+    modules.functions.insert(handle, Arc::new(function));
+    Ok(handle)
+}
+
+/// A variable's address: in the host build where there is one, else memory of its own.
+fn find_variable(
+    driver: &Driver,
+    context: &Context,
+    module: u64,
+    name: &str,
+) -> Outcome<(u64, usize)> {
+    let mut modules = lock(&driver.modules);
+    let module = modules.module(module)?;
+    if let Some(known) = module.variables.get(name) {
+        return Ok(*known);
+    }
+    let declared = module
+        .declarations
+        .variables
+        .iter()
+        .find(|variable| variable.name == name);
+    let size = declared.ok_or(Code::NOT_FOUND)?.size;
+    let address = match driver
+        .kernels
+        .as_ref()
+        .and_then(|library| library.variable(name))
+    {
+        Some(address) => {
+            write(&driver.memory).add_global(address, size as u64, context);
+            address
+        }
+        None => crate::memory::allocate(context, size as u64, false)?,
+    };
+    module.variables.insert(name.to_owned(), (address, size));
+    Ok((address, size))
+}
+
+fn attribute(function: &Function, number: u32) -> Outcome<i32> {
+    Ok(match number {
+        0 => MOST_THREADS as i32,
+        // Shared, constant and local bytes are not known here.
+        1..=3 => 0,
+        4 => 32,
+        5 => 80,
+        6 => 90,
+        MAX_DYNAMIC_SHARED => *lock(&function.max_dynamic_shared),
+        CARVEOUT => -1,
+        7 | 10..=16 => 0,
+        _ => return Err(Code::INVALID_VALUE),
+    })
+}
+
+driver_calls! {
+    /// Loads PTX.
+    fn cuModuleLoadData(out: Out<u64>, image: In<u8>) {
+        load(out, image, Log::default())
+    }
+
+    /// Loads PTX, with options for the JIT, of which the logs are heeded.
+    fn cuModuleLoadDataEx(
+        out: Out<u64>,
+        image: In<u8>,
+        count: u32,
+        options: In<u32>,
+        values: In<usize>,
+    ) {
+        let (options, values) = (options.list(count as usize)?, values.list(count as usize)?);
+        let find = |buffer, room| Log::find(&options, &values, buffer, room);
+        find(Log::INFO_BUFFER, Log::INFO_ROOM).write("");
+        let errors = find(Log::ERROR_BUFFER, Log::ERROR_ROOM);
+        errors.write("");
+        load(out, image, errors)
+    }
+
+    /// Loads PTX from a file.
+    fn cuModuleLoad(out: Out<u64>, path: In<u8>) {
+        let context = current()?;
+        out.check()?;
+        let bytes = std::fs::read(path.text()?).map_err(|_| Code::FILE_NOT_FOUND)?;
+        let text = String::from_utf8(bytes).map_err(|_| Code::NO_BINARY_FOR_GPU)?;
+        add(out, &context, &text, Log::default())
+    }
+
+    /// Unloads a module; its functions and variables are gone.
+    fn cuModuleUnload(handle: u64) {
+        current()?;
+        let driver = driver()?;
+        let mut modules = lock(&driver.modules);
+        let module = modules.modules.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
+        modules.functions.retain(|_, function| function.module != handle);
+        drop(modules);
+        let mut memory = write(&driver.memory);
+        for (address, _) in module.variables.into_values() {
+            memory.remove_variable(address);
+        }
+        Ok(())
+    }
+
+    /// A kernel of a module.
+    fn cuModuleGetFunction(out: Out<u64>, module: u64, name: In<u8>) {
+        current()?;
+        out.check()?;
+        out.set(find_function(driver()?, module, &name.text()?)?)
+    }
+
+    /// A variable of a module.
+    fn cuModuleGetGlobal_v2(address: Out<u64>, size: Out<usize>, module: u64, name: In<u8>) {
+        let context = current()?;
+        let (at, bytes) = find_variable(driver()?, &context, module, &name.text()?)?;
+        address.set_if_wanted(at);
+        size.set_if_wanted(bytes);
+        Ok(())
+    }
+
+    /// Loads a kernel's code: it is there.
+    fn cuFuncLoad(handle: u64) {
+        function(handle).map(|_| ())
+    }
+
+    /// The module of a kernel.
+    fn cuFuncGetModule(out: Out<u64>, handle: u64) {
+        out.set(function(handle)?.module)
+    }
+
+    /// What a kernel needs.
+    fn cuFuncGetAttribute(out: Out<i32>, number: u32, handle: u64) {
+        current()?;
+        out.check()?;
+        out.set(attribute(&*function(handle)?, number)?)
+    }
+
+    /// Asks for more dynamic shared memory.
+    fn cuFuncSetAttribute(handle: u64, number: u32, value: i32) {
+        current()?;
+        let function = function(handle)?;
+        match number {
+            MAX_DYNAMIC_SHARED if (0..=MOST_SHARED).contains(&value) => {
+                *lock(&function.max_dynamic_shared) = value;
+                Ok(())
+            }
+            CARVEOUT if (-1..=100).contains(&value) => Ok(()),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    /// A wish about caches, which means nothing here.
+    fn cuFuncSetCacheConfig(handle: u64, config: u32) {
+        function(handle)?;
+        if config > 3 { Err(Code::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    /// Blocks that a multiprocessor holds at once: as many as have room for their threads.
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        out: Out<i32>,
+        handle: u64,
+        threads: i32,
+        shared: usize,
+    ) {
+        current()?;
+        function(handle)?;
+        if threads < 1 || shared > MOST_SHARED as usize {
+            return Err(Code::INVALID_VALUE);
+        }
+        out.set(if threads > MOST_THREADS as i32 { 0 } else { (2048 / threads).min(32) })
+    }
+}
+
+/// Blocks of a kernel that the whole device holds at once.
+pub(crate) fn resident_blocks(threads: u32) -> u64 {
+    u64::from((2048 / threads.max(1)).min(32)) * crate::device::MULTIPROCESSORS as u64
+}

@@ -1,0 +1,209 @@
+//! Streams: each is a thread that does what it is given, one after the other.
+
+mod calls;
+mod worker;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+
+use crate::call::Outcome;
+use crate::code::Code;
+use crate::context::{Context, current};
+use crate::driver::{driver, fresh};
+use crate::graph::{Capture, Membership};
+use crate::sync::{doze, lock};
+
+/// Work: done in the order of its stream, as often as a graph is launched.
+pub(crate) type Work = Arc<dyn Fn(&Context) -> Outcome + Send + Sync>;
+
+/// How a stream stands to its context's default stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It is the default stream: it waits for all blocking streams, and they for it.
+    Legacy,
+    Blocking,
+    /// It has nothing to do with the default stream.
+    NonBlocking,
+}
+
+struct Task {
+    work: Work,
+    /// Work of other streams that comes first.
+    after: Vec<(Arc<Stream>, u64)>,
+}
+
+#[derive(Default)]
+struct Queue {
+    tasks: VecDeque<Task>,
+    /// Tasks ever given, and tasks ever done.
+    given: u64,
+    done: u64,
+    /// No more will come.
+    closed: bool,
+}
+
+/// A stream.
+pub(crate) struct Stream {
+    pub(crate) handle: u64,
+    pub(crate) context: Arc<Context>,
+    kind: Kind,
+    priority: i32,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    /// The capture that records this stream's work, where there is one.
+    pub(crate) capture: Mutex<Option<Membership>>,
+}
+
+impl Stream {
+    /// A new stream with its thread.
+    pub(crate) fn start(context: &Arc<Context>, kind: Kind, priority: i32) -> Outcome<Arc<Stream>> {
+        let stream = Arc::new(Stream {
+            handle: fresh(),
+            context: context.clone(),
+            kind,
+            priority: priority.clamp(-5, 0),
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            capture: Mutex::new(None),
+        });
+        let mine = stream.clone();
+        std::thread::Builder::new()
+            .name("softcuda-stream".to_owned())
+            .spawn(move || mine.run())
+            .map_err(|_| Code::OUT_OF_MEMORY)?;
+        Ok(stream)
+    }
+
+    /// Gives work to the stream, or to the capture that records it. The answer says how far
+    /// [`Stream::finish`] has to wait.
+    pub(crate) fn give(self: &Arc<Self>, work: Work) -> Outcome<u64> {
+        self.context.check()?;
+        if let Some(membership) = lock(&self.capture).as_ref() {
+            membership.record(work)?;
+            return Ok(0);
+        }
+        // Held over both looks and the giving, so that the default stream's order has no gap.
+        let streams = lock(&self.context.streams);
+        let blocking = |stream: &&Arc<Stream>| stream.kind == Kind::Blocking;
+        let legacy = |stream: &&Arc<Stream>| stream.kind == Kind::Legacy;
+        let up_to_now = |stream: &Arc<Stream>| (stream.clone(), stream.given());
+        let after: Vec<_> = match self.kind {
+            Kind::Legacy => {
+                for stream in streams.iter().filter(blocking) {
+                    if let Some(membership) = lock(&stream.capture).as_ref() {
+                        membership.invalidate();
+                        return Err(Code::STREAM_CAPTURE_IMPLICIT);
+                    }
+                }
+                streams.iter().filter(blocking).map(up_to_now).collect()
+            }
+            Kind::Blocking => streams.iter().filter(legacy).map(up_to_now).collect(),
+            Kind::NonBlocking => Vec::new(),
+        };
+        let mut queue = lock(&self.queue);
+        if queue.closed {
+            return Err(Code::CONTEXT_IS_DESTROYED);
+        }
+        queue.given += 1;
+        queue.tasks.push_back(Task { work, after });
+        self.changed.notify_all();
+        Ok(queue.given)
+    }
+
+    /// Gives work and waits for it.
+    pub(crate) fn give_and_finish(self: &Arc<Self>, work: Work) -> Outcome {
+        let ticket = self.give(work)?;
+        self.finish(ticket)
+    }
+
+    /// Waits for work, and answers what has gone wrong in the context.
+    pub(crate) fn finish(&self, ticket: u64) -> Outcome {
+        self.wait_done(ticket);
+        self.context.check()
+    }
+
+    /// How much has been given so far.
+    pub(crate) fn given(&self) -> u64 {
+        lock(&self.queue).given
+    }
+
+    /// Waits for work, or until the context is no more.
+    pub(crate) fn wait_done(&self, ticket: u64) {
+        let mut queue = lock(&self.queue);
+        while queue.done < ticket && self.context.alive() {
+            queue = doze(&self.changed, queue);
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        let queue = lock(&self.queue);
+        queue.done == queue.given
+    }
+
+    /// Whether it was given back and has done all that it had.
+    fn is_spent(&self) -> bool {
+        let queue = lock(&self.queue);
+        queue.closed && queue.done == queue.given
+    }
+
+    /// Nothing more comes: the thread ends when it has done what it has.
+    pub(crate) fn close(&self) {
+        lock(&self.queue).closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Refuses what must not be done to a capturing stream, and spoils the capture.
+    pub(crate) fn refuse_while_capturing(&self) -> Outcome {
+        match lock(&self.capture).as_ref() {
+            None => Ok(()),
+            Some(membership) => {
+                membership.invalidate();
+                Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+            }
+        }
+    }
+
+    /// The capture under way.
+    pub(crate) fn capturing(&self) -> Option<Arc<Capture>> {
+        lock(&self.capture)
+            .as_ref()
+            .map(|membership| membership.capture.clone())
+    }
+
+    pub(crate) fn is_legacy(&self) -> bool {
+        self.kind == Kind::Legacy
+    }
+}
+
+thread_local! {
+    /// This thread's own default streams, one for each context that it asked for one.
+    static OWN: RefCell<Vec<Arc<Stream>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The stream that a handle names: null and 1 are the context's default stream, 2 the thread's.
+pub(crate) fn stream(handle: u64) -> Outcome<Arc<Stream>> {
+    match handle {
+        0 | 1 => current()?.legacy_stream(),
+        2 => own_stream(&current()?),
+        _ => {
+            let found = lock(&driver()?.streams).get(&handle).cloned();
+            let stream = found.ok_or(Code::INVALID_HANDLE)?;
+            stream.context.check()?;
+            Ok(stream)
+        }
+    }
+}
+
+fn own_stream(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
+    OWN.with_borrow_mut(|own| {
+        own.retain(|stream| stream.context.alive());
+        if let Some(stream) = own.iter().find(|s| s.context.handle == context.handle) {
+            return Ok(stream.clone());
+        }
+        let stream = Stream::start(context, Kind::Blocking, 0)?;
+        lock(&context.streams).push(stream.clone());
+        own.push(stream.clone());
+        Ok(stream)
+    })
+}

@@ -1,0 +1,65 @@
+//! What a stream's thread does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Stream, Task};
+use crate::sync::{doze, lock};
+
+/// Random delays before work, so that missing synchronisation shows.
+struct Jitter(Option<u64>);
+
+impl Jitter {
+    fn new(stream: u64) -> Jitter {
+        let seed = crate::config::config()
+            .ok()
+            .and_then(|config| config.jitter);
+        Jitter(seed.map(|seed| (seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1))
+    }
+
+    /// Half of the time nothing, else up to a quarter of a millisecond.
+    fn delay(&mut self) {
+        let Some(state) = &mut self.0 else { return };
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        if *state & 1 == 0 {
+            std::thread::sleep(Duration::from_micros((*state >> 8) % 250));
+        }
+    }
+}
+
+impl Stream {
+    pub(super) fn run(self: Arc<Self>) {
+        let mut jitter = Jitter::new(self.handle);
+        while let Some(task) = self.next() {
+            for (stream, ticket) in &task.after {
+                stream.wait_done(*ticket);
+            }
+            jitter.delay();
+            // After an error nothing more is done in the context, but everything ends.
+            if self.context.check().is_ok()
+                && let Err(code) = (task.work)(&self.context)
+            {
+                self.context.fail(code);
+            }
+            // What the work held is let go before anybody hears that it is done.
+            drop(task);
+            lock(&self.queue).done += 1;
+            self.changed.notify_all();
+        }
+    }
+
+    fn next(&self) -> Option<Task> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if let Some(task) = queue.tasks.pop_front() {
+                return Some(task);
+            }
+            if queue.closed || !self.context.alive() {
+                return None;
+            }
+            queue = doze(&self.changed, queue);
+        }
+    }
+}
