@@ -35,6 +35,10 @@ impl TinyDomain {
             accepted: Mutex::default(),
         }
     }
+
+    fn carries(&self, kind: MemoryKind) -> bool {
+        self.table.kind.capabilities.memory.contains(&kind)
+    }
 }
 
 impl Domain for TinyDomain {
@@ -43,7 +47,7 @@ impl Domain for TinyDomain {
     }
 
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        (kind == MemoryKind::Host).then_some(self.table.kind.guarantees)
+        self.carries(kind).then_some(self.table.kind.guarantees)
     }
 
     /// This process, and the table in it: two PEs reach each other if they name the same.
@@ -59,7 +63,7 @@ impl Domain for TinyDomain {
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
         match &peer.address {
-            _ if kind != MemoryKind::Host => Reach::None(format!("{kind} memory is not copied")),
+            _ if !self.carries(kind) => Reach::None(format!("{kind} memory is not copied")),
             None => Reach::None("it has no tiny transport open".into()),
             Some(address) if *address != self.address() => {
                 Reach::None("it shares no table with this PE; give both the same Tiny".into())
@@ -69,8 +73,11 @@ impl Domain for TinyDomain {
     }
 
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
-        if memory.kind() != MemoryKind::Host || !memory.base().addr().get().is_multiple_of(4096) {
-            let why = "only host memory that begins on a page".into();
+        if !self.carries(memory.kind()) || !memory.base().addr().get().is_multiple_of(4096) {
+            let why = format!(
+                "only {:?} that begins on a page",
+                self.capabilities().memory
+            );
             return Err(Error::Memory {
                 transport: NAME,
                 kind: memory.kind(),

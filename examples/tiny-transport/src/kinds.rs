@@ -67,7 +67,8 @@ pub(crate) static NICS: Kind = Kind {
             .with(AtomicOp::Set, Width::W64, CPU)
             .with(AtomicOp::Add, Width::W64, NIC)
             .with(AtomicOp::CompareSwap, Width::W64, NIC),
-        memory: &[MemoryKind::Host],
+        // Its NIC copies from and to what stands for a GPU's memory, too.
+        memory: &[MemoryKind::Host, MemoryKind::Cuda],
         depth: Some(DEPTH as u32),
         wire_up: WireUp::PerLane,
         pins: true,

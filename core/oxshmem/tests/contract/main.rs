@@ -13,6 +13,7 @@ mod atomics;
 mod collectives;
 mod connecting;
 mod errors;
+mod gpu;
 mod growth;
 mod heap;
 mod job;
