@@ -4,6 +4,9 @@
 
 mod gpu;
 
+use std::path::Path;
+use std::process::Command;
+
 use gpu::alone;
 use oxshmem_cuda::{
     Compare, Context, Device, Driver, Error, Import, Imported, Probe, Segment, SegmentKind,
@@ -85,6 +88,127 @@ fn a_library_that_is_no_driver_is_refused() {
             assert!(matches!(error, Error::NotADriver { .. }), "{error}");
         },
     );
+}
+
+/// A library with these calls, each of which returns 0, but for the codes named. It says that it is
+/// CUDA 12.0.
+fn hollow_driver(file: &str, calls: &[&str], codes: &[(&str, u32)]) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut text =
+        "int cuDriverGetVersion(int *version) { *version = 12000; return 0; }\n".to_owned();
+    for call in calls.iter().filter(|call| **call != "cuDriverGetVersion") {
+        let code = codes
+            .iter()
+            .find(|(name, _)| name == call)
+            .map_or(0, |(_, code)| *code);
+        text += &format!("unsigned {call}(void) {{ return {code}u; }}\n");
+    }
+    let (source, library) = (
+        folder.join(format!("{file}.c")),
+        folder.join(format!("{file}.so")),
+    );
+    std::fs::write(&source, text).unwrap();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-w", "-o"])
+        .args([&library, &source])
+        .status()
+        .unwrap();
+    assert!(built.success(), "cc: {built}");
+    library.to_str().unwrap().to_owned()
+}
+
+/// The calls that the door must have, as its table lists them.
+fn required_calls() -> Vec<&'static str> {
+    let table = include_str!("../src/table.rs");
+    let (_, rest) = table.split_once("\n    required {").unwrap();
+    let (required, _) = rest.split_once("\n    optional {").unwrap();
+    required
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("cu")?.split_once('('))
+        .map(|(name, _)| {
+            let at = table.find(&format!("cu{name}(")).unwrap();
+            &table[at..at + 2 + name.len()]
+        })
+        .collect()
+}
+
+#[test]
+fn a_driver_that_lacks_a_call_is_refused_by_its_name() {
+    let name = "a_driver_that_lacks_a_call_is_refused_by_its_name";
+    if gpu::part().is_some() {
+        return alone(name, &[], || {
+            let error = Driver::get().unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    Error::MissingCall {
+                        symbol: "cuMemcpyAsync",
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+            let text = error.to_string();
+            assert!(
+                text.contains("cuMemcpyAsync") && text.contains("12.0"),
+                "{text}"
+            );
+        });
+    }
+    let mut calls = required_calls();
+    calls.retain(|call| *call != "cuMemcpyAsync");
+    let library = hollow_driver("lacks-a-call", &calls, &[]);
+    alone(
+        name,
+        &[("OXSHMEM_CUDA_LIBRARY", &library)],
+        || unreachable!(),
+    );
+}
+
+#[test]
+fn a_result_code_that_nobody_knows_is_an_error() {
+    let name = "a_result_code_that_nobody_knows_is_an_error";
+    if gpu::part().is_some() {
+        return alone(name, &[], || {
+            let error = Driver::get().unwrap_err();
+            assert_eq!(error.code(), Some(4_000_000_000));
+            assert!(error.to_string().starts_with("cuInit: "), "{error}");
+        });
+    }
+    let calls = required_calls();
+    assert!(calls.len() > 40 && calls.contains(&"cuInit"), "{calls:?}");
+    let codes = [
+        ("cuInit", 4_000_000_000),
+        ("cuGetErrorName", 1),
+        ("cuGetErrorString", 1),
+    ];
+    let library = hollow_driver("odd-code", &calls, &codes);
+    alone(
+        name,
+        &[("OXSHMEM_CUDA_LIBRARY", &library)],
+        || unreachable!(),
+    );
+}
+
+#[test]
+fn hidden_gpus_are_told() {
+    let name = "hidden_gpus_are_told";
+    if gpu::part().is_some() {
+        return alone(name, &[], || {
+            let error = Driver::get().unwrap_err();
+            assert!(matches!(error, Error::NoDevice { .. }), "{error}");
+            assert!(
+                error.to_string().contains("CUDA_VISIBLE_DEVICES=-1"),
+                "{error}"
+            );
+        });
+    }
+    let library = hollow_driver("no-gpu", &required_calls(), &[("cuInit", 100)]);
+    let environment = [
+        ("OXSHMEM_CUDA_LIBRARY", library.as_str()),
+        ("CUDA_VISIBLE_DEVICES", "-1"),
+    ];
+    alone(name, &environment, || unreachable!());
 }
 
 #[test]

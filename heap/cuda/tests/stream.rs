@@ -4,14 +4,15 @@
 
 mod gpu;
 
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use gpu::{PATIENCE, download, pattern, stream, upload};
 use oxshmem_cuda::{
-    Capture, Compare, Context, Copy2d, DevicePtr, Driver, Error, Event, Feature, Graph, Pinned,
-    PinnedOptions, Registered, Segment, Stream, StreamOptions, pointer,
+    Capture, Compare, Context, Copy2d, DevicePtr, Driver, Error, Event, Feature, Graph, Import,
+    Imported, Pinned, PinnedOptions, Registered, Segment, Stream, StreamOptions, pointer,
 };
 
 fn segment(context: &Context) -> Segment {
@@ -346,21 +347,26 @@ fn another_gpu_s_stream_is_refused() {
 }
 
 #[test]
-fn copies_reach_another_gpu() {
+fn copies_reach_another_gpu_that_maps_the_memory() {
     let Some([first, second]) = gpu::two_contexts() else {
         return;
     };
+    let can = second.device().can_access(first.device()).unwrap();
     let (here, there) = (segment(&first), segment(&second));
-    let (of_first, of_second) = (stream(&first), stream(&second));
-    let bytes = pattern(1 << 16, 6);
-    upload(&of_first, here.base(), &bytes);
-    // SAFETY: both ranges are mapped and nobody else's. (Copies between GPUs need no peer access.)
-    unsafe { of_second.copy(there.base(), here.base(), bytes.len()) }.unwrap();
-    assert!(download(&of_second, there.base(), bytes.len()) == bytes);
-    let can = first.device().can_access(second.device()).unwrap();
-    assert_eq!(first.enable_peer_access(&second).is_ok(), can);
+    if let (true, Some(descriptor)) = (can, &here.extents()[0].handles.fd) {
+        let mut view = Imported::new(&second, here.limit()).unwrap();
+        let len = here.extents()[0].len;
+        let seen = view.add(0, len, Import::Fd(descriptor.as_fd())).unwrap();
+        let bytes = pattern(1 << 16, 6);
+        upload(&stream(&first), here.base(), &bytes);
+        let stream = stream(&second);
+        // SAFETY: both ranges are mapped and nobody else's.
+        unsafe { stream.copy(there.base(), seen, bytes.len()) }.unwrap();
+        assert!(download(&stream, there.base(), bytes.len()) == bytes);
+    }
+    assert_eq!(second.enable_peer_access(&first).is_ok(), can);
     assert_eq!(
-        first.enable_peer_access(&second).is_ok(),
+        second.enable_peer_access(&first).is_ok(),
         can,
         "twice is nothing"
     );
