@@ -50,6 +50,12 @@ pub fn library() -> PathBuf {
 
 /// Loads and starts the driver, once; `settings` are for its environment.
 pub fn load(settings: &[(&str, &str)]) {
+    open(settings);
+    ok!(cuInit(0));
+}
+
+/// Loads the driver, once.
+pub fn open(settings: &[(&str, &str)]) {
     static LOADED: OnceLock<libloading::os::unix::Library> = OnceLock::new();
     LOADED.get_or_init(|| {
         for (name, value) in settings {
@@ -59,9 +65,7 @@ pub fn load(settings: &[(&str, &str)]) {
         let flags = libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_GLOBAL;
         // SAFETY: the library has no initialisers of its own.
         let library = unsafe { libloading::os::unix::Library::open(Some(library()), flags) };
-        let library = library.expect("the software driver loads");
-        ok!(cuInit(0));
-        library
+        library.expect("the software driver loads")
     });
 }
 
