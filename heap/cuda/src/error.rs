@@ -67,9 +67,7 @@ pub enum Error {
         why: String,
     },
     /// A GPU's number that is too high.
-    #[error(
-        "there is no GPU {ordinal}: this process sees {count} (CUDA_VISIBLE_DEVICES hides GPUs)"
-    )]
+    #[error("there is no GPU {ordinal}: this process sees {count} ({})", visible())]
     BadOrdinal {
         /// The number asked for.
         ordinal: usize,
@@ -243,6 +241,16 @@ fn text(
 
 fn on(device: Option<usize>) -> String {
     device.map_or_else(String::new, |ordinal| format!(" on GPU {ordinal}"))
+}
+
+/// What the environment says about which GPUs to see.
+fn visible() -> String {
+    match std::env::var("CUDA_VISIBLE_DEVICES") {
+        Ok(list) => format!(
+            "CUDA_VISIBLE_DEVICES={list}: it ends at the first entry that is no GPU of this machine"
+        ),
+        Err(_) => "CUDA_VISIBLE_DEVICES is not set; GPUs are counted from 0".to_owned(),
+    }
 }
 
 /// What to do about a library that does not load.

@@ -25,7 +25,7 @@ pub enum Import<'a> {
 /// when dropped; the rule about work that still uses it is the segment's.
 ///
 /// The memory stays as long as this does, also when the peer has died (VMM; under legacy IPC it goes
-/// with the peer).
+/// with the peer, who must not give it back before this is dropped).
 #[derive(Debug)]
 pub struct Imported {
     memory: Memory,

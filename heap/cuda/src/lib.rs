@@ -10,8 +10,8 @@
 //!   every other type here keeps and makes current for itself.
 //! * [`Segment`] and [`Imported`]: a GPU's symmetric memory, this process's and a peer's.
 //! * [`Stream`], [`Event`], [`Graph`]: work in order. [`Module`], [`Function`], [`Args`]: kernels.
-//! * [`Pinned`] and [`Registered`]: host memory that the GPU reaches. [`pointer`] tells what an
-//!   address is, [`dma_buf`] gives a NIC a range of GPU memory.
+//! * [`Pinned`] and [`Registered`]: host memory that the GPU reaches. [`mod@pointer`] tells what an
+//!   address is, [`mod@dma_buf`] gives a NIC a range of GPU memory.
 //! * [`interop`] takes what users have from cudarc. A program that sets `OXSHMEM_CUDA_LIBRARY` calls
 //!   [`Driver::get`] before it first uses cudarc, so that both have the same library.
 //!
@@ -73,4 +73,21 @@ pub use {
     segment::{Extent, Handles, Segment, SegmentKind, SegmentOptions},
     stream::{Capture, Compare, Copy2d, Stream, StreamOptions},
     vmm::HANDLE_BYTES,
+};
+
+/// Every type may go to any thread, and be used from several where it takes `&self`.
+#[cfg(feature = "cuda")]
+const _: () = {
+    const fn any_thread<T: Send + Sync>() {}
+    any_thread::<(Driver, Device, Context, Segment, Imported)>();
+    any_thread::<(
+        Stream,
+        Event,
+        Graph,
+        Module,
+        Function,
+        Pinned,
+        Registered,
+        Error,
+    )>();
 };

@@ -40,6 +40,9 @@ impl Pinned {
     /// Allocates `len` bytes, aligned to a page.
     #[doc(alias = "cuMemHostAlloc")]
     pub fn new(context: &Context, len: usize, options: &PinnedOptions) -> Result<Self> {
+        if len == 0 {
+            return Err(bad("0 bytes".into()));
+        }
         let mut flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
         if options.write_combined {
             flags |= sys::CU_MEMHOSTALLOC_WRITECOMBINED;
@@ -80,7 +83,7 @@ impl Pinned {
     #[must_use]
     #[allow(
         clippy::len_without_is_empty,
-        reason = "it never is: the driver refuses 0 bytes"
+        reason = "it never is: 0 bytes are refused"
     )]
     pub fn len(&self) -> usize {
         self.len
@@ -134,6 +137,9 @@ impl Registered {
         let Some(start) = NonNull::new(start) else {
             return Err(bad("a null pointer".into()));
         };
+        if len == 0 {
+            return Err(bad("0 bytes".into()));
+        }
         let flags: c_uint = sys::CU_MEMHOSTREGISTER_PORTABLE | sys::CU_MEMHOSTREGISTER_DEVICEMAP;
         let _current = context.enter()?;
         // SAFETY: the caller answers for the range.
@@ -170,7 +176,7 @@ impl Registered {
     #[must_use]
     #[allow(
         clippy::len_without_is_empty,
-        reason = "it never is: the driver refuses 0 bytes"
+        reason = "it never is: 0 bytes are refused"
     )]
     pub fn len(&self) -> usize {
         self.len

@@ -71,7 +71,8 @@ pub struct Extent {
 /// The addresses stay as they are until it is dropped. Dropping or [truncating](Self::truncate) it
 /// takes memory away under whatever still uses it: who does so has first seen to it that neither
 /// this process's streams nor a peer do. (A GPU's access to what is gone ends its context with an
-/// error; host memory is never at risk.)
+/// error; host memory is never at risk.) Either may wait for the GPU: not while its work waits for
+/// this process.
 #[derive(Debug)]
 pub struct Segment {
     extents: Vec<Extent>,

@@ -6,11 +6,29 @@ mod gpu;
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::{OnceLock, mpsc};
 
 use gpu::{PATIENCE, download, stream, upload};
-use oxshmem_cuda::{Args, Context, Device, Error, Launch, Module, Segment};
+use oxshmem_cuda::{
+    Args, Context, Device, DevicePtr, Error, Event, Launch, Module, Pinned, PinnedOptions, Segment,
+};
 
 const PTX: &str = include_str!("kernels.ptx");
+
+/// The kernels built for the software driver, once for all tests of this program.
+fn host_build() -> &'static str {
+    static LIBRARY: OnceLock<String> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let room = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("oxshmem-cuda-kernels.so");
+        let built = Command::new(room.join("../../ci/softcuda-kernels"))
+            .args([library.as_path(), &room.join("tests/kernels.cu")])
+            .status()
+            .unwrap();
+        assert!(built.success(), "ci/softcuda-kernels: {built}");
+        library.to_str().unwrap().to_owned()
+    })
+}
 
 /// Runs a test's body with what it needs to launch: a GPU, or the software driver and a build of the
 /// kernels for it.
@@ -25,16 +43,9 @@ fn with_kernels(name: &str, body: impl FnOnce(&Context)) {
     if !gpu::is_software() {
         return body(&context);
     }
-    let room = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("oxshmem-cuda-kernels.so");
-    let built = Command::new(room.join("../../ci/softcuda-kernels"))
-        .args([library.as_path(), &room.join("tests/kernels.cu")])
-        .status()
-        .unwrap();
-    assert!(built.success(), "ci/softcuda-kernels: {built}");
     gpu::alone(
         name,
-        &[("SOFTCUDA_KERNELS", library.to_str().unwrap())],
+        &[("SOFTCUDA_KERNELS", host_build())],
         || unreachable!(),
     );
 }
@@ -140,6 +151,50 @@ fn an_impossible_launch_is_refused() {
         let error = unsafe { nothing.launch(&stream, &Launch::linear(1, 1), &many) }.unwrap_err();
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
         stream.synchronize_within(PATIENCE).unwrap();
+    });
+}
+
+#[test]
+fn work_that_touches_what_is_gone_ends_the_context_and_nothing_else() {
+    let name = "work_that_touches_what_is_gone_ends_the_context_and_nothing_else";
+    if gpu::part().is_none() {
+        // In a process of its own: nothing works on that GPU afterwards.
+        return with_kernels(name, |_| gpu::alone(name, &[], || unreachable!()));
+    }
+    gpu::alone(name, &[], || {
+        let context = Context::new(&Device::new(0).unwrap()).unwrap();
+        let module = Module::from_ptx(&context, PTX).unwrap();
+        let (stream, event) = (stream(&context), Event::new(&context).unwrap());
+        let pinned = Pinned::new(&context, 4096, &PinnedOptions::default()).unwrap();
+        let mut segment = segment(&context);
+        if gpu::is_software() {
+            // Its kernels would end the process: a copy, whose memory goes before it begins.
+            let (go, going) = mpsc::channel::<()>();
+            stream
+                .host_func(move || _ = going.recv_timeout(PATIENCE))
+                .unwrap();
+            // SAFETY: it is not; the software driver's answer to that is what is wanted.
+            unsafe { stream.copy(segment.base(), pinned.device_ptr(), 64) }.unwrap();
+            segment.truncate(0);
+            go.send(()).unwrap();
+        } else {
+            let ramp = module.function(c"ramp").unwrap();
+            let arguments = Args::new()
+                .with(DevicePtr::from_raw(8))
+                .with(1_u32)
+                .with(0_i64)
+                .with(0_f32)
+                .with(0_f64)
+                .with(0_i8);
+            // SAFETY: it is not; that the GPU says so is what is wanted.
+            unsafe { ramp.launch(&stream, &Launch::linear(1, 1), &arguments) }.unwrap();
+        }
+        let error = stream.synchronize_within(PATIENCE).unwrap_err();
+        assert!(error.is_fatal(), "{error}");
+        assert!(error.to_string().contains("start it again"), "{error}");
+        // All that is left goes without a word.
+        _ = segment.grow_to(2 << 20);
+        drop((segment, pinned, event, stream, module, context));
     });
 }
 

@@ -151,8 +151,10 @@ impl Pe {
         assert_eq!(hear(&self.socket), 1);
     }
 
-    /// Ends both; the child's failure is the test's.
+    /// Ends both, each unmapping the other before either's memory goes; the child's failure is the
+    /// test's.
     fn leave(mut self) {
+        self.peer.truncate(0);
         self.barrier();
         if let Some(child) = &mut self.child {
             assert!(child.wait(PATIENCE).success());
