@@ -4,13 +4,14 @@
 
 mod gpu;
 
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 
 use gpu::alone;
 use oxshmem_cuda::{
     Compare, Context, Device, Driver, Error, Import, Imported, Probe, Segment, SegmentKind,
-    devices, probe,
+    SegmentOptions, devices, probe,
 };
 
 /// Runs a test's body on the software driver with these variables, if that is the one in use.
@@ -257,7 +258,7 @@ fn without_vmm_a_segment_is_legacy_memory() {
             gpu::upload(&stream, segment.base().add(64), &bytes);
             assert!(gpu::download(&stream, segment.base().add(64), bytes.len()) == bytes);
             let null = std::fs::File::open("/dev/null").unwrap();
-            let descriptor = Import::Fd(std::os::fd::AsFd::as_fd(&null));
+            let descriptor = Import::Fd(null.as_fd());
             let error = Imported::new(&context, 2 << 20)
                 .unwrap()
                 .add(0, 2 << 20, descriptor);
@@ -312,4 +313,91 @@ fn without_stream_memops_words_are_refused_and_nothing_else() {
         assert!(matches!(wait.unwrap_err(), Error::Unsupported { .. }));
         gpu::upload(&stream, segment.base(), &[1; 8]);
     });
+}
+
+#[test]
+fn gpus_without_peer_access_refuse_each_other_s_memory() {
+    let environment = [("SOFTCUDA_DEVICES", "2"), ("SOFTCUDA_WITHOUT", "p2p")];
+    let name = "gpus_without_peer_access_refuse_each_other_s_memory";
+    on_software(name, &environment, || {
+        let found = devices().unwrap();
+        let [first, second] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert!(!first.can_access(second).unwrap() && first.can_access(first).unwrap());
+        assert!(!first.native_atomics_to(second).unwrap());
+        let (here, there) = (Context::new(first).unwrap(), Context::new(second).unwrap());
+        assert!(
+            here.enable_peer_access(&there)
+                .unwrap_err()
+                .is_unsupported()
+        );
+        let mut segment = Segment::new(&here, 2 << 20).unwrap();
+        segment.grow_to(1).unwrap();
+        let descriptor = segment.extents()[0].handles.fd.as_ref().unwrap().as_fd();
+        let mut view = Imported::new(&there, 2 << 20).unwrap();
+        let before = gpu::open_descriptors();
+        let error = view.add(0, 2 << 20, Import::Fd(descriptor)).unwrap_err();
+        assert!(error.to_string().contains("GPU 1"), "{error}");
+        assert_eq!(view.address(0, 1), None);
+        assert_eq!(gpu::open_descriptors(), before);
+    });
+}
+
+#[test]
+fn peer_access_without_atomics_is_told() {
+    let environment = [
+        ("SOFTCUDA_DEVICES", "2"),
+        ("SOFTCUDA_WITHOUT", "p2p-atomics"),
+    ];
+    on_software("peer_access_without_atomics_is_told", &environment, || {
+        let found = devices().unwrap();
+        assert!(found[0].can_access(&found[1]).unwrap());
+        assert!(!found[0].native_atomics_to(&found[1]).unwrap());
+    });
+}
+
+#[test]
+fn a_lack_of_gpu_memory_says_how_much_there_is() {
+    let environment = [("SOFTCUDA_MEMORY", "16777216")];
+    on_software(
+        "a_lack_of_gpu_memory_says_how_much_there_is",
+        &environment,
+        || {
+            let context = context();
+            let mut segment = Segment::new(&context, 64 << 20).unwrap();
+            segment.grow_to(4 << 20).unwrap();
+            for error in [
+                segment.grow_to(64 << 20).unwrap_err(),
+                Segment::with_options(
+                    &context,
+                    64 << 20,
+                    &SegmentOptions {
+                        kind: Some(SegmentKind::Legacy),
+                        ..SegmentOptions::default()
+                    },
+                )
+                .unwrap_err(),
+            ] {
+                let Error::OutOfMemory {
+                    wanted,
+                    free,
+                    total,
+                    ..
+                } = error
+                else {
+                    panic!("{error}");
+                };
+                assert!(
+                    wanted >= 60 << 20 && free <= 12 << 20 && total == 16 << 20,
+                    "{error}"
+                );
+                assert!(
+                    error.to_string().contains("OXSHMEM_CUDA_SYMMETRIC_SIZE"),
+                    "{error}"
+                );
+            }
+            segment.grow_to(8 << 20).unwrap();
+        },
+    );
 }

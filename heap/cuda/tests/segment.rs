@@ -139,8 +139,19 @@ fn m13_a_growth_that_fails_leaves_the_segment_as_it_was() {
     let Some(context) = gpu::context() else {
         return;
     };
+    // In a process of its own, where no other test opens descriptors.
+    gpu::alone(
+        "m13_a_growth_that_fails_leaves_the_segment_as_it_was",
+        &[],
+        || {
+            growth_that_fails(&context);
+        },
+    );
+}
+
+fn growth_that_fails(context: &Context) {
     let total = context.memory().unwrap().total;
-    let mut segment = Segment::new(&context, 4 * total).unwrap();
+    let mut segment = Segment::new(context, 4 * total).unwrap();
     if segment.kind() == SegmentKind::Legacy {
         return println!("no virtual memory: not run");
     }
@@ -159,7 +170,7 @@ fn m13_a_growth_that_fails_leaves_the_segment_as_it_was() {
     assert_eq!((segment.committed(), segment.extents().len()), (before, 1));
     assert_eq!(gpu::open_descriptors(), descriptors);
     // It is none the worse for it.
-    let stream = stream(&context);
+    let stream = stream(context);
     segment.grow_to(before + 1).unwrap();
     let bytes = pattern(segment.committed(), 9);
     upload(&stream, segment.base(), &bytes);
@@ -194,26 +205,37 @@ fn nothing_is_left_of_segments_that_came_and_went() {
     let Some(context) = gpu::context() else {
         return;
     };
-    for options in [SegmentOptions::default(), legacy()] {
-        let once = || {
-            let mut segment = Segment::with_options(&context, 8 * MIB, &options).unwrap();
-            segment.grow_to(1).unwrap();
-            segment.grow_to(8 * MIB).unwrap();
-            let Some(descriptor) = &segment.extents()[0].handles.fd else {
-                return;
-            };
-            let mut view = Imported::new(&context, 8 * MIB).unwrap();
-            let len = segment.extents()[0].len;
-            view.add(0, len, Import::Fd(descriptor.as_fd())).unwrap();
+    gpu::alone(
+        "nothing_is_left_of_segments_that_came_and_went",
+        &[],
+        || {
+            segments_come_and_go(&context, &SegmentOptions::default());
+            segments_come_and_go(&context, &legacy());
+        },
+    );
+}
+
+fn segments_come_and_go(context: &Context, options: &SegmentOptions) {
+    let once = || {
+        let mut segment = Segment::with_options(context, 8 * MIB, options).unwrap();
+        segment.grow_to(1).unwrap();
+        segment.grow_to(8 * MIB).unwrap();
+        let Some(descriptor) = &segment.extents()[0].handles.fd else {
+            return;
         };
-        once();
-        let (descriptors, free) = (gpu::open_descriptors(), context.memory().unwrap().free);
-        (0..8).for_each(|_| once());
-        // Other tests of this program run at the same time: none of them holds as much as eight
-        // rounds would leave.
-        assert!(gpu::open_descriptors() < descriptors + 16);
-        assert!(context.memory().unwrap().free + 48 * MIB > free);
-    }
+        let mut view = Imported::new(context, 8 * MIB).unwrap();
+        let len = segment.extents()[0].len;
+        view.add(0, len, Import::Fd(descriptor.as_fd())).unwrap();
+    };
+    once();
+    let descriptors = gpu::open_descriptors();
+    let total = context.memory().unwrap().total;
+    (0..16).for_each(|_| once());
+    assert_eq!(gpu::open_descriptors(), descriptors);
+    // Other processes use the GPU too, so its free memory tells nothing. That the software one, which
+    // has little, could not hold what so many rounds would leave does.
+    let rounds = (2 * total / (8 * MIB)).min(512);
+    (0..rounds).for_each(|_| once());
 }
 
 #[test]
