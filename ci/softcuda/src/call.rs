@@ -133,7 +133,9 @@ pub(crate) fn guarded(name: &str, body: impl FnOnce() -> Outcome) -> Code {
         Err(_) => Code::UNKNOWN,
     };
     if code != Code::SUCCESS && code != Code::NOT_READY && crate::config::traced() {
-        eprintln!("softcuda: {name} answers {} ({})", code.0, code.name());
+        // One piece, so that lines of several threads and processes stay whole.
+        let line = format!("softcuda: {name} answers {} ({})\n", code.0, code.name());
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
     }
     code
 }

@@ -367,6 +367,26 @@ fn rows_are_copied_and_set_with_their_pitches() {
     assert_eq!(words(at + 256, 7), [three, 0, three, 0, three, 0, three]);
 }
 
+#[test]
+fn each_thread_has_a_default_stream_of_its_own() {
+    start();
+    let own = 2 as CUstream;
+    let at = device_words(1);
+    let gate = Gate::close(own);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            enter(0);
+            let own = 2 as CUstream;
+            ok!(cuStreamWriteValue64_v2(own, at, 3, 0));
+            ok!(cuStreamSynchronize(own));
+        });
+    });
+    refused!(CUDA_ERROR_NOT_READY, cuStreamQuery(own));
+    gate.open();
+    ok!(cuStreamSynchronize(own));
+    assert_eq!(words(at, 1), [3]);
+}
+
 static CALLED: AtomicU32 = AtomicU32::new(0);
 static ANSWER: AtomicU32 = AtomicU32::new(u32::MAX);
 

@@ -176,9 +176,20 @@ impl Stream {
     }
 }
 
+/// A thread's own default streams, one for each context that it asked for one. They end with it.
+#[derive(Default)]
+struct OwnStreams(Vec<Arc<Stream>>);
+
+impl Drop for OwnStreams {
+    fn drop(&mut self) {
+        for stream in &self.0 {
+            stream.close();
+        }
+    }
+}
+
 thread_local! {
-    /// This thread's own default streams, one for each context that it asked for one.
-    static OWN: RefCell<Vec<Arc<Stream>>> = const { RefCell::new(Vec::new()) };
+    static OWN: RefCell<OwnStreams> = RefCell::default();
 }
 
 /// The stream that a handle names: null and 1 are the context's default stream, 2 the thread's.
@@ -196,7 +207,7 @@ pub(crate) fn stream(handle: u64) -> Outcome<Arc<Stream>> {
 }
 
 fn own_stream(context: &Arc<Context>) -> Outcome<Arc<Stream>> {
-    OWN.with_borrow_mut(|own| {
+    OWN.with_borrow_mut(|OwnStreams(own)| {
         own.retain(|stream| stream.context.alive());
         if let Some(stream) = own.iter().find(|s| s.context.handle == context.handle) {
             return Ok(stream.clone());

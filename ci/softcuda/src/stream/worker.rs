@@ -1,10 +1,10 @@
 //! What a stream's thread does.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::{Stream, Task};
-use crate::sync::{doze, lock};
+use crate::sync::lock;
 
 /// Random delays before work, so that missing synchronisation shows.
 struct Jitter(Option<u64>);
@@ -56,10 +56,13 @@ impl Stream {
             if let Some(task) = queue.tasks.pop_front() {
                 return Some(task);
             }
-            if queue.closed || !self.context.alive() {
+            if queue.closed {
                 return None;
             }
-            queue = doze(&self.changed, queue);
+            queue = self
+                .changed
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

@@ -36,8 +36,12 @@ macro_rules! refused {
 #[allow(unused_imports)] // not every test program uses both
 pub(crate) use {ok, refused};
 
-/// Where cargo put the driver: beside the tests.
+/// The driver to test: the one that `SOFTCUDA_TEST_DRIVER` names, else the software driver, which
+/// cargo puts beside the tests.
 pub fn library() -> PathBuf {
+    if let Some(path) = std::env::var_os("SOFTCUDA_TEST_DRIVER") {
+        return PathBuf::from(path);
+    }
     let test = std::env::current_exe().expect("a test knows its own path");
     let found = test
         .ancestors()
