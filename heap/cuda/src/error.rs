@@ -215,7 +215,7 @@ impl Error {
     pub fn is_fatal(&self) -> bool {
         matches!(
             self.code(),
-            Some(4 | 214 | 219 | 700 | 702 | 709 | 710 | 714..=719)
+            Some(4 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 810)
         )
     }
 }
@@ -275,6 +275,7 @@ pub(crate) fn mend(call: &str, code: Code) -> &'static str {
             "a toolkit's stub library was loaded in place of the driver: take its stubs folder off \
              LD_LIBRARY_PATH"
         }
+        36 => "install a newer NVIDIA driver",
         46 => {
             "another process has the GPU to itself (compute mode): nvidia-smi -c 0, or another GPU"
         }
@@ -283,6 +284,10 @@ pub(crate) fn mend(call: &str, code: Code) -> &'static str {
         209 | 218 | 222 => {
             "the driver can't compile this PTX: it is malformed, or made by a toolkit newer than the \
              driver or for a newer GPU; update the driver, or compile with an older toolkit"
+        }
+        221 | 223 => {
+            "the driver's PTX compiler is missing or switched off: libnvidia-ptxjitcompiler must be \
+             there, and CUDA_DISABLE_PTX_JIT not set"
         }
         201 if call.contains("Ipc") => {
             "a handle of legacy IPC is opened by another process than the one that made it: within \
@@ -297,7 +302,11 @@ pub(crate) fn mend(call: &str, code: Code) -> &'static str {
         }
         400 => "a stream, event or function that is not the driver's, or is gone",
         500 => "there is nothing of that name in the module",
-        700 | 714..=719 => {
+        214 | 220 => {
+            "the GPU or its NVLink failed: dmesg names the fault (Xid); this process can't use the GPU \
+             any more"
+        }
+        226 | 700 | 710 | 714..=719 | 721 => {
             "the GPU's work touched memory that it may not, or failed; this process can't use the GPU \
              any more: start it again (compute-sanitizer finds the access)"
         }
@@ -320,8 +329,8 @@ pub(crate) fn mend(call: &str, code: Code) -> &'static str {
         802 => "the GPUs are not ready: the fabric manager (nvidia-fabricmanager) must run",
         803 => "the driver's library and kernel module differ: reboot, or reload the module",
         804 => "the compatibility library doesn't know this GPU: take it off LD_LIBRARY_PATH",
-        805..=809 => "the MPS server refused: see nvidia-cuda-mps-control's log",
-        900..=910 => "that can't be done while a stream is being captured into a graph",
+        805..=810 => "the MPS server refused: see nvidia-cuda-mps-control's log",
+        900..=908 => "that can't be done while a stream is being captured into a graph",
         _ => "see the CUDA driver documentation for this code",
     }
 }
@@ -348,7 +357,9 @@ mod tests {
 
     #[test]
     fn an_illegal_address_is_fatal_and_a_refusal_is_not() {
-        assert!(Error::call("cuStreamQuery", Code(700), None, Some(0)).is_fatal());
+        for code in [700, 719, 220] {
+            assert!(Error::call("cuStreamQuery", Code(code), None, Some(0)).is_fatal());
+        }
         let refused = Error::call("cuIpcGetMemHandle", Code::NOT_SUPPORTED, None, Some(0));
         assert!(refused.is_unsupported() && !refused.is_fatal());
         assert!(refused.to_string().contains("legacy CUDA IPC"));
