@@ -154,3 +154,26 @@ macro_rules! driver_calls {
         }
     )*};
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_does_not_leave_a_call() {
+        assert_eq!(guarded("cuTest", || panic!("a test")), Code::UNKNOWN);
+        assert_eq!(
+            guarded("cuTest", || Err(Code::INVALID_VALUE)),
+            Code::INVALID_VALUE
+        );
+        assert_eq!(guarded("cuTest", || Ok(())), Code::SUCCESS);
+    }
+
+    #[test]
+    fn null_is_refused_as_place_for_an_answer_and_as_source() {
+        assert_eq!(Out::<u64>::none().set(1), Err(Code::INVALID_VALUE));
+        assert_eq!(In::<u64>::none().get(), Err(Code::INVALID_VALUE));
+        assert_eq!(In::<u64>::none().list(0), Ok(Vec::new()));
+        assert_eq!(In::<u8>::none().text(), Err(Code::INVALID_VALUE));
+    }
+}

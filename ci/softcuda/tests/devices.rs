@@ -452,6 +452,60 @@ fn calls_are_found_by_name_and_codes_have_words() {
 }
 
 #[test]
+fn what_is_given_back_leaves_no_descriptor_mapping_or_thread() {
+    const ME: &str = "what_is_given_back_leaves_no_descriptor_mapping_or_thread";
+    if !is_again(ME) {
+        assert_eq!(again(ME, &[("SOFTCUDA_DEVICES", "1")]), Some(0));
+        return;
+    }
+    load(&[]);
+    enter(0);
+    let entries = |of: &str| std::fs::read_dir(of).expect("there is /proc").count();
+    let files = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("there is /proc");
+        (
+            entries("/proc/self/fd"),
+            maps.matches("memfd:softcuda").count(),
+        )
+    };
+    let use_everything = || {
+        let (at, handle) = mapped(0, UNIT);
+        let (mut plain, mut descriptor) = (0, -1i32);
+        let kind = CUmemAllocationHandleType(1);
+        ok!(cuMemExportToShareableHandle(
+            (&raw mut descriptor).cast(),
+            handle,
+            kind,
+            0
+        ));
+        // SAFETY: the descriptor is this test's own.
+        unsafe { libc::close(descriptor) };
+        let stream = stream();
+        ok!(cuMemAlloc_v2(&mut plain, 100));
+        ok!(cuMemcpyDtoDAsync_v2(at, plain, 100, stream));
+        ok!(cuStreamSynchronize(stream));
+        ok!(cuStreamDestroy_v2(stream));
+        ok!(cuMemFree_v2(plain));
+        ok!(cuMemUnmap(at, UNIT));
+        ok!(cuMemRelease(handle));
+        ok!(cuMemAddressFree(at, UNIT));
+    };
+    use_everything();
+    let (before, threads) = (files(), entries("/proc/self/task"));
+    for _ in 0..50 {
+        use_everything();
+    }
+    assert_eq!(files(), before);
+    assert_eq!(before.1, 0);
+    // A stream's thread ends soon after the stream is given back.
+    let patience = std::time::Instant::now();
+    while entries("/proc/self/task") > threads {
+        assert!(patience.elapsed().as_secs() < 60, "threads stay");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn cudarc_runs_on_it() {
     start();
     let context = cudarc::driver::CudaContext::new(1).expect("a context");

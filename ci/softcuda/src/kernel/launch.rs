@@ -133,16 +133,24 @@ impl Arguments {
         Ok(Arguments(words))
     }
 
-    /// Runs the kernel's code once on the calling thread, on a copy that it may change.
-    fn run(&self, function: &Function) {
-        let mut own = self.0.clone();
-        let mut pointers: Vec<*mut c_void> = own
-            .iter_mut()
-            .map(|words| words.as_mut_ptr().cast())
+    /// Runs the kernel's code on the calling thread, once for each position.
+    fn run(
+        &self,
+        function: &Function,
+        library: &HostLibrary,
+        positions: impl Iterator<Item = Position>,
+    ) {
+        let mut pointers: Vec<*mut c_void> = self
+            .0
+            .iter()
+            .map(|words| words.as_ptr().cast_mut().cast())
             .collect();
-        // SAFETY: the host build's agreement: one pointer for each parameter that the same source
-        // declares in PTX, each to as many bytes as it has.
-        unsafe { (function.code)(pointers.as_mut_ptr()) };
+        for position in positions {
+            library.place(position);
+            // SAFETY: the host build's agreement: it reads one pointer for each parameter that the
+            // same source declares in PTX, and through each as many bytes as it has.
+            unsafe { (function.code)(pointers.as_mut_ptr()) };
+        }
     }
 }
 
@@ -176,10 +184,9 @@ impl Launch {
             if self.function.barriers {
                 self.run_threads(library, block..block + 1)?;
             } else {
-                for thread in 0..self.shape.block_threads() {
-                    library.place(self.shape.position(block, thread));
-                    self.arguments.run(&self.function);
-                }
+                let threads = 0..self.shape.block_threads();
+                let positions = threads.map(|thread| self.shape.position(block, thread));
+                self.arguments.run(&self.function, library, positions);
             }
         }
         Ok(())
@@ -197,8 +204,8 @@ impl Launch {
                         scope,
                         move || {
                             enter(Some(mine.clone()));
-                            library.place(self.shape.position(block, thread));
-                            self.arguments.run(&self.function);
+                            let here = std::iter::once(self.shape.position(block, thread));
+                            self.arguments.run(&self.function, library, here);
                             mine.leave();
                         },
                     );

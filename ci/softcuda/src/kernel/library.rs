@@ -2,7 +2,8 @@
 //!
 //! What it exports:
 //!
-//! * for each kernel `NAME`, `void NAME__packed(void **arguments)`, which is one thread's run;
+//! * for each kernel `NAME`, `void NAME__packed(void **arguments)`, which is one thread's run. It
+//!   reads the arguments through the pointers, and writes none;
 //! * `void softcuda_thread(bx, by, bz, tx, ty, tz, gx, gy, gz, dx, dy, dz)`, twelve `unsigned`,
 //!   which says where the calling thread is in the grid;
 //! * optional: `void (*softcuda_syncthreads)(void)`, which the driver fills in, and

@@ -8,6 +8,9 @@ pub use cudarc::driver::sys::*;
 
 pub type Code = CUresult;
 
+/// As long as a test program may take: a call that hangs must not hang the tests.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
+
 /// Panics unless a call succeeded.
 macro_rules! ok {
     ($call:expr) => {{
@@ -62,6 +65,11 @@ pub fn load(settings: &[(&str, &str)]) {
 pub fn open(settings: &[(&str, &str)]) {
     static LOADED: OnceLock<libloading::os::unix::Library> = OnceLock::new();
     LOADED.get_or_init(|| {
+        std::thread::spawn(|| {
+            std::thread::sleep(PATIENCE);
+            eprintln!("a test did not end within {PATIENCE:?}: the program is ended");
+            std::process::abort();
+        });
         for (name, value) in settings {
             // SAFETY: no other thread of these tests reads the environment before this is done.
             unsafe { std::env::set_var(name, value) };
