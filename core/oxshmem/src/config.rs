@@ -61,6 +61,13 @@ variables! {
          the PEs agree on the smallest";
     "SHMEM_SYMMETRIC_SIZE", "unset", "the same, where OXSHMEM_SYMMETRIC_SIZE is not set";
     "SMA_SYMMETRIC_SIZE", "unset", "the same, where neither of the two is set";
+    "OXSHMEM_CUDA_SYMMETRIC_SIZE", "0",
+        "limit of each PE's symmetric heap on its GPU: bytes, with K, M, G or T; 0 is none; the PEs \
+         agree on the smallest";
+    "NVSHMEM_SYMMETRIC_SIZE", "unset", "the same, where OXSHMEM_CUDA_SYMMETRIC_SIZE is not set";
+    "OXSHMEM_GPU", "by the PE's place on its host", "the number of the GPU that this PE takes";
+    "OXSHMEM_CUDA_LIBRARY", "the machine's libcuda.so.1",
+        "the CUDA driver to load instead, such as the software driver of ci/softcuda";
     "OXSHMEM_HUGE_PAGES", "transparent",
         "off, transparent, 2M or 1G: what the heap asks the kernel for (2M and 1G need a pool)";
     "OXSHMEM_TRANSPORT", "all built in, best first",
@@ -122,6 +129,10 @@ pub fn variables() -> Vec<Variable> {
 pub(crate) struct Config {
     /// In bytes.
     pub heap_limit: Option<u64>,
+    /// In bytes; 0 is no GPU heap.
+    pub gpu_limit: u64,
+    /// The number of the GPU to take.
+    pub gpu: Option<usize>,
     pub huge_pages: HugePages,
     pub transports: Option<Vec<Spec>>,
     pub seed: u64,
@@ -141,6 +152,8 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             heap_limit: None,
+            gpu_limit: 0,
+            gpu: None,
             huge_pages: HugePages::Transparent,
             transports: None,
             seed: 0,
@@ -180,6 +193,18 @@ impl Config {
             let limit = oxshmem_heap::limit::parse(&value, whole);
             config.heap_limit = Some(limit.map_err(|why| invalid(name, &value, why.to_string()))?);
         }
+        let sizes = ["OXSHMEM_CUDA_SYMMETRIC_SIZE", "NVSHMEM_SYMMETRIC_SIZE"];
+        if let Some((name, value)) = sizes.iter().find_map(|n| Some((*n, lookup(n)?)))
+            && value.trim() != "0"
+        {
+            // A share means nothing here: which GPU it is is found out later.
+            let limit = oxshmem_heap::limit::parse(&value, 0);
+            config.gpu_limit = limit.map_err(|why| invalid(name, &value, why.to_string()))?;
+        }
+        parse(lookup, "OXSHMEM_GPU", &mut config.gpu, |v| {
+            let number = v.parse().map_err(|e| format!("{e}; give a GPU's number"))?;
+            Ok(Some(number))
+        })?;
         parse(
             lookup,
             "OXSHMEM_HUGE_PAGES",
@@ -283,7 +308,7 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 
 /// A warning for a name that looks like ours and is not.
 fn unknown(name: &str) -> Option<String> {
-    if !name.starts_with("OXSHMEM_") {
+    if !name.starts_with("OXSHMEM_") || name.starts_with("OXSHMEM_TEST_") {
         return None;
     }
     let known = variables();

@@ -1,6 +1,8 @@
 //! The GPU heap: symmetric memory that this PE's CPU neither loads nor stores (M2, M4), and when its
 //! GPU sees what NICs place there (M27).
 
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod memory;
 
 use std::fmt;

@@ -35,6 +35,8 @@ use crate::alloc::{Heap, OWN, STATIC};
 use crate::check::{SLOTS, Shadow};
 use crate::config::{self, Atomics, Config};
 use crate::gpu::GpuFlushes;
+#[cfg(feature = "cuda")]
+use crate::gpu::{self, GpuMemory};
 use crate::growth::Growth;
 use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
@@ -116,10 +118,25 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         _ => Preference::AsGiven,
     };
     let available = given.transports.unwrap_or_else(registry::built_in);
+    #[cfg(feature = "cuda")]
+    let (gpu, available) = {
+        let mut available = available;
+        let gpu = match given.gpu_heap {
+            Some(make) => Some((make.0)(me as usize)),
+            None => cuda_heap(&config, given.gpu, me as usize, &mut available),
+        };
+        (gpu.transpose(), available)
+    };
+    #[cfg(not(feature = "cuda"))]
+    let gpu = match given.gpu_heap {
+        None if config.gpu_limit > 0 => {
+            Err("OXSHMEM_CUDA_SYMMETRIC_SIZE is set, and this build lacks the feature cuda".into())
+        }
+        make => make.map(|make| (make.0)(me as usize)).transpose(),
+    };
     let chosen = registry::select(available, config.transports.as_deref(), config.seed)?;
     let found = Found::look(&chosen, &job, &config.nics, config.topology.as_deref())?;
 
-    let gpu = given.gpu_heap.map(|make| (make.0)(me as usize)).transpose();
     let gpu_limit = match &gpu {
         Ok(gpu) => Ok(gpu.as_ref().map_or(0, |gpu| gpu.limit() as u64)),
         Err(why) => Err(why.clone()),
@@ -344,6 +361,32 @@ fn check_rules(rules: &Rules, transports: &[Arc<dyn Transport>], cards: &[Card])
         value: rules.to_string(),
         why,
     })
+}
+
+/// The GPU heap that the program or the environment asks for, and its transport in front of the
+/// others.
+#[cfg(feature = "cuda")]
+fn cuda_heap(
+    config: &Config,
+    given: Option<(oxshmem_cuda::Context, usize)>,
+    me: usize,
+    transports: &mut Vec<Arc<dyn Transport>>,
+) -> Option<Result<Box<dyn GpuMemory>, String>> {
+    let chosen = match given {
+        Some(chosen) => Ok(chosen),
+        None if config.gpu_limit == 0 => return None,
+        None => {
+            let place = config::environment("OXSHMEM_LOCAL_RANK");
+            let place = place.and_then(|place| place.parse().ok()).unwrap_or(me);
+            let limit = usize::try_from(config.gpu_limit).unwrap_or(usize::MAX);
+            gpu::cuda::context_for(place, config.gpu).map(|context| (context, limit))
+        }
+    };
+    Some(chosen.and_then(|(context, limit)| {
+        let heap = gpu::cuda::CudaHeap::new(&context, limit)?;
+        transports.insert(0, registry::between_gpus(&context));
+        Ok(Box::new(heap) as Box<dyn GpuMemory>)
+    }))
 }
 
 /// That every PE has registered its GPU heap; else all learn of the first that has not.

@@ -21,6 +21,12 @@ pub fn built_in() -> Vec<Arc<dyn Transport>> {
     ]
 }
 
+/// The transport between GPUs, on the one whose memory is the PE's GPU heap.
+#[cfg(feature = "cuda")]
+pub(crate) fn between_gpus(context: &oxshmem_cuda::Context) -> Arc<dyn Transport> {
+    Arc::new(oxshmem_nvlink::Nvlink::on(context.clone()))
+}
+
 /// The environment variables that transports of this build read themselves.
 pub(crate) fn variables() -> Vec<Variable> {
     #[cfg(not(feature = "verbs"))]

@@ -144,7 +144,7 @@ impl Routes {
         Some(self.route(self.ways.get(pe)?.host, self.whys.get(pe)?.host))
     }
 
-    fn explain(&self, pe: usize) -> Option<Explanation> {
+    pub(crate) fn explain(&self, pe: usize) -> Option<Explanation> {
         let (ways, whys) = (self.ways.get(pe)?, self.whys.get(pe)?);
         let gpu = |way, why| self.gpu.then(|| self.route(way, why));
         Some(Explanation {

@@ -316,7 +316,11 @@ impl World {
                     let route = self.inner.routes.get(pe);
                     route.map(|r| r.refusals()).unwrap_or_default()
                 }
-                (kind, Class::Put) => format!("no transport here carries {kind} memory to it"),
+                (kind, Class::Put) => {
+                    let route = self.inner.routes.explain(pe).and_then(|told| told.gpu);
+                    let why = route.map(|route| route.refusals()).unwrap_or_default();
+                    format!("no transport here carries {kind} memory to it: {why}")
+                }
                 (kind, _) => {
                     format!("no transport here performs atomics on its {kind} memory as a CPU does")
                 }

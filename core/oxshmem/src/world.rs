@@ -129,6 +129,8 @@ pub struct Builder {
     bootstrap: Option<Arc<dyn Bootstrap>>,
     transports: Option<Vec<Arc<dyn Transport>>>,
     gpu_heap: Option<MakeGpuMemory>,
+    #[cfg(feature = "cuda")]
+    gpu: Option<(oxshmem_cuda::Context, usize)>,
     omitted: Option<Inserted>,
 }
 
@@ -145,11 +147,13 @@ impl fmt::Debug for MakeGpuMemory {
 }
 
 /// What only a program can set, not the environment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Given {
     pub bootstrap: Option<Arc<dyn Bootstrap>>,
     pub transports: Option<Vec<Arc<dyn Transport>>>,
     pub gpu_heap: Option<MakeGpuMemory>,
+    #[cfg(feature = "cuda")]
+    pub gpu: Option<(oxshmem_cuda::Context, usize)>,
     pub omitted: Option<Inserted>,
 }
 
@@ -225,6 +229,14 @@ impl Builder {
         self
     }
 
+    /// This PE's GPU heap, of at most `limit` bytes on this context's GPU, and the transport between
+    /// GPUs; what `OXSHMEM_CUDA_SYMMETRIC_SIZE` does with a GPU of its own choice.
+    #[cfg(feature = "cuda")]
+    pub fn gpu(mut self, context: oxshmem_cuda::Context, limit: usize) -> Self {
+        self.gpu = Some((context, limit));
+        self
+    }
+
     /// Leaves one inserted order out, for a mutation check over simulated memory or lanes: the
     /// memory model no longer holds. Processors' own fences on real memory stay.
     pub fn omit(mut self, inserted: Inserted) -> Self {
@@ -258,6 +270,8 @@ impl Builder {
             bootstrap: self.bootstrap,
             transports: self.transports,
             gpu_heap: self.gpu_heap,
+            #[cfg(feature = "cuda")]
+            gpu: self.gpu,
             omitted: self.omitted,
         };
         join::join(config, &warnings, given)

@@ -46,6 +46,8 @@ pub struct Memory {
     kind: MemoryKind,
     descriptor: Option<Arc<OwnedFd>>,
     owner: Arc<dyn Any + Send + Sync>,
+    /// Where it lies in what it is a part of, and how long that is.
+    part: (usize, usize),
 }
 
 impl Memory {
@@ -70,7 +72,22 @@ impl Memory {
             kind,
             descriptor,
             owner,
+            part: (0, len),
         }
+    }
+
+    /// It is the part from byte `offset` on of memory of `whole` bytes, which is registered part by part
+    /// as it grows. Peers that map parts map them at these places.
+    #[must_use]
+    pub fn part_of(mut self, offset: usize, whole: usize) -> Self {
+        self.part = (offset, whole);
+        self
+    }
+
+    /// Where it lies in what it is a part of, and how long that is; 0 and its length if of nothing.
+    #[must_use]
+    pub fn part(&self) -> (usize, usize) {
+        self.part
     }
 
     /// First byte.

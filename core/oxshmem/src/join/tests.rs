@@ -242,9 +242,7 @@ fn errors(configs: [Config; 2]) -> [Option<String>; 2] {
             threads.spawn(move || {
                 let given = Given {
                     bootstrap: Some(bootstrap as Arc<_>),
-                    transports: None,
-                    gpu_heap: None,
-                    omitted: None,
+                    ..Given::default()
                 };
                 let config = Config {
                     heap_limit: Some(4 << 20),
@@ -274,8 +272,7 @@ fn a_transport_that_the_other_pe_could_not_open_is_refused_with_its_reason() {
                 let given = Given {
                     bootstrap: Some(bootstrap as Arc<_>),
                     transports: Some(vec![transport]),
-                    gpu_heap: None,
-                    omitted: None,
+                    ..Given::default()
                 };
                 super::join(Config::default(), &[], given)
                     .err()

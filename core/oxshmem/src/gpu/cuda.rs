@@ -1,0 +1,90 @@
+//! A GPU heap of CUDA memory, and which GPU a PE takes.
+
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxshmem_cuda::{Context, Device, Segment, devices};
+use oxshmem_transport::{Memory, MemoryKind};
+
+use super::GpuMemory;
+
+/// A segment's memory, committed as the heap grows. Memory that was taken back may still be named by
+/// who has it (a peer that mapped it keeps it), but is used by nobody.
+#[derive(Debug)]
+pub(crate) struct CudaHeap {
+    segment: Arc<Mutex<Segment>>,
+    base: NonNull<u8>,
+    limit: usize,
+}
+
+// SAFETY: the address names GPU memory, which the segment keeps; no method here touches it.
+unsafe impl Send for CudaHeap {}
+
+impl CudaHeap {
+    /// At most `limit` bytes on a context's GPU, rounded up to its granule.
+    pub(crate) fn new(context: &Context, limit: usize) -> Result<CudaHeap, String> {
+        let segment = Segment::new(context, limit).map_err(|error| error.to_string())?;
+        let base = std::ptr::with_exposed_provenance_mut(segment.base().as_raw() as usize);
+        Ok(CudaHeap {
+            base: NonNull::new(base).ok_or("the driver reserved no addresses")?,
+            limit: segment.limit(),
+            segment: Arc::new(Mutex::new(segment)),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Segment> {
+        self.segment.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GpuMemory for CudaHeap {
+    fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn commit(&mut self, start: usize, len: usize) -> Result<Memory, String> {
+        let mut segment = self.lock();
+        let new = segment.grow_to(start + len).map_err(|e| e.to_string())?;
+        let Some(extent) = segment.extents().get(new.start) else {
+            return Err(format!("{} bytes are committed already", start + len));
+        };
+        let (offset, len) = (extent.offset, extent.len);
+        let passed = match (&extent.handles.fd, &extent.handles.refused) {
+            (Some(fd), _) => fd.try_clone().map_err(|error| error.to_string()),
+            (None, Some(why)) => Err(why.clone()),
+            (None, None) => Err("its memory cannot be passed as a descriptor".into()),
+        };
+        let fd = match passed {
+            Ok(fd) => fd,
+            Err(why) => {
+                segment.truncate(new.start);
+                return Err(why);
+            }
+        };
+        drop(segment);
+        let base = self.base.as_ptr().wrapping_add(offset);
+        let base = NonNull::new(base).ok_or("an extent at no address")?;
+        let owner = Arc::clone(&self.segment) as _;
+        // SAFETY: the segment keeps the extent at its address while the heap names it, and the CPU
+        // cannot touch it at all.
+        let memory = unsafe { Memory::new(base, len, MemoryKind::Cuda, Some(Arc::new(fd)), owner) };
+        Ok(memory.part_of(offset, self.limit))
+    }
+
+    fn uncommit(&mut self, start: usize) {
+        let mut segment = self.lock();
+        let keep = segment
+            .extents()
+            .partition_point(|extent| extent.offset < start);
+        segment.truncate(keep);
+    }
+}
+
+/// The GPU of a PE that is the `place`-th of its host, unless `wanted` names one by its number.
+pub(crate) fn context_for(place: usize, wanted: Option<usize>) -> Result<Context, String> {
+    let words = |error: oxshmem_cuda::Error| error.to_string();
+    let all = devices().map_err(words)?;
+    let ordinal = wanted.unwrap_or(place % all.len().max(1));
+    let device = Device::new(ordinal).map_err(words)?;
+    Context::new(&device).map_err(words)
+}

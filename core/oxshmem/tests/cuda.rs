@@ -1,0 +1,166 @@
+//! A GPU heap on CUDA: the software driver that `ci/test-gpu` gives, or a GPU. Without either nothing is
+//! run; with `OXSHMEM_TEST_CUDA=1` that is a failure.
+#![cfg(feature = "cuda")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+use oxshmem::testing::spmd_with;
+use oxshmem::{Cmp, MemoryKind, Result, SignalOp, World};
+use oxshmem_cuda::{Context, Device};
+
+const CUDA: MemoryKind = MemoryKind::Cuda;
+const MIB: usize = 1 << 20;
+
+/// Thread PEs that share the GPUs there are.
+fn run(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
+    let device = match Device::new(0) {
+        Ok(device) => device,
+        Err(error) => {
+            let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
+            assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
+            println!("no CUDA driver: not run");
+            return;
+        }
+    };
+    let context = Context::new(&device).unwrap();
+    let builder = World::builder()
+        .gpu(context, 64 * MIB)
+        .heap_limit(16 * MIB)
+        .timeout(std::time::Duration::from_secs(60));
+    spmd_with(builder, pes, case).unwrap();
+}
+
+fn pattern(seed: usize, len: usize) -> Vec<u64> {
+    (0..len).map(|at| (seed * 1_000_003 + at) as u64).collect()
+}
+
+#[test]
+fn what_is_put_into_a_peers_gpu_memory_is_there_and_nowhere_else() {
+    run(3, |world| {
+        let (me, right) = (world.my_pe(), (world.my_pe() + 1) % 3);
+        let left = (me + 2) % 3;
+        // Over the first pieces, which end at 4, 8 and 16 MiB.
+        let x = world.alloc_on::<u64>(CUDA, 20 * MIB / 8)?;
+        for (round, end) in [4 * MIB, 8 * MIB, 16 * MIB].into_iter().enumerate() {
+            for len in [1, 2, 100, 10_000, 100_000] {
+                let middle = (end - x.offset() as usize) / 8;
+                let from = middle - len / 2;
+                let wide = x.range(from - 1..from + len + 1)?;
+                world.put(wide, &vec![7; len + 2], me)?;
+                world.barrier_all()?;
+                let part = x.range(from..from + len)?;
+                world.put(part, &pattern(me + round, len), right)?;
+                world.barrier_all()?;
+                let mut seen = vec![0; len + 2];
+                world.get(&mut seen, wide, me)?;
+                assert_eq!(
+                    seen[1..=len],
+                    pattern(left + round, len),
+                    "{len} about {end}"
+                );
+                assert_eq!((seen[0], seen[len + 1]), (7, 7));
+                world.get(&mut seen, wide, right)?;
+                assert_eq!(seen[1..=len], pattern(me + round, len));
+                world.barrier_all()?;
+            }
+        }
+        world.free(x)
+    });
+}
+
+#[test]
+fn m28_atomics_on_gpu_memory_are_exclusive_and_give_what_was_there() {
+    run(3, |world| {
+        const EACH: u64 = 40;
+        let words = world.alloc_on::<u64>(CUDA, 8)?;
+        let halves = world.alloc_on::<u32>(CUDA, 8)?;
+        world.put(words, &[0; 8], world.my_pe())?;
+        world.put(halves, &[0; 8], world.my_pe())?;
+        world.barrier_all()?;
+        let mut last = None;
+        for _ in 0..EACH {
+            let seen = world.fetch_add(words.at(0)?, 1_u64, 0)?;
+            assert!(last.is_none_or(|last| last < seen), "m20: {last:?}, {seen}");
+            last = Some(seen);
+            world.fetch_add(halves.at(1)?, 1_u32, 1)?;
+            world.add(words.at(1)?, 2_u64, 2)?;
+        }
+        world.barrier_all()?;
+        assert_eq!(world.g(words.at(0)?, 0)?, 3 * EACH);
+        assert_eq!(world.g(halves.at(1)?, 1)?, 3 * EACH as u32);
+        assert_eq!(world.g(halves.at(0)?, 1)?, 0);
+        assert_eq!(world.g(words.at(1)?, 2)?, 6 * EACH);
+        world.barrier_all()?;
+        if world.my_pe() == 0 {
+            let word = words.at(3)?;
+            assert_eq!(world.compare_swap(word, 0, 5, 1)?, 0);
+            assert_eq!(world.compare_swap(word, 0, 6, 1)?, 5);
+            assert_eq!(world.swap(word, 9, 1)?, 5);
+            assert_eq!(world.fetch_or(word, 6, 1)?, 9);
+            assert_eq!(world.fetch_and(word, 7, 1)?, 15);
+            assert_eq!(world.fetch_xor(word, 1, 1)?, 7);
+            assert_eq!(world.fetch(word, 1)?, 6);
+        }
+        world.barrier_all()?;
+        world.free(halves)?;
+        world.free(words)
+    });
+}
+
+#[test]
+fn m22_a_signal_in_gpu_memory_comes_after_its_data() {
+    run(2, |world| {
+        let (me, there) = (world.my_pe(), 1 - world.my_pe());
+        let x = world.alloc_on::<u64>(CUDA, 5000)?;
+        let signal = world.alloc_on::<u64>(CUDA, 1)?;
+        let told = world.alloc_zeroed::<u64>(1)?;
+        world.put(signal, &[0], me)?;
+        world.barrier_all()?;
+        for round in 1..=10 {
+            let data = pattern(me + round, 5000);
+            world.put_signal(x, &data, signal, 1, SignalOp::Add, there)?;
+            // The host looks at its GPU's word by a get.
+            while world.fetch(signal, me)? < round as u64 {
+                std::thread::yield_now();
+            }
+            let mut seen = vec![0; 5000];
+            world.get(&mut seen, x, me)?;
+            assert_eq!(seen, pattern(there + round, 5000));
+            // Quiet places it; what is told afterwards by host memory is true.
+            world.quiet()?;
+            world.p(told, round as u64, there)?;
+            world.wait_until(told, Cmp::Ge, round as u64)?;
+            world.barrier_all()?;
+        }
+        world.free(told)?;
+        world.free(signal)?;
+        world.free(x)
+    });
+}
+
+#[test]
+fn m4_the_host_is_refused_what_it_cannot_load() {
+    run(2, |world| {
+        let x = world.alloc_on::<u64>(CUDA, 4)?;
+        assert!(world.wait_until(x.at(0)?, Cmp::Eq, 1).is_err());
+        assert!(world.ptr(x, 1 - world.my_pe()).is_none(), "m8");
+        world.barrier_all()?;
+        world.free(x)
+    });
+}
+
+#[test]
+fn m13_a_gpu_without_room_fails_the_allocation_on_all_pes() {
+    run(2, |world| {
+        assert!(world.alloc_on::<u8>(CUDA, 65 * MIB).is_err());
+        let x = world.alloc_on::<u8>(CUDA, 60 * MIB)?;
+        assert!(world.alloc_on::<u8>(CUDA, 8 * MIB).is_err());
+        world.free(x)?;
+        let x = world.alloc_on::<u8>(CUDA, 60 * MIB)?;
+        world.free(x)
+    });
+}

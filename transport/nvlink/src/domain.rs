@@ -1,0 +1,352 @@
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use oxshmem_cuda::{Context, Device, DevicePtr, Import, Imported, devices};
+use oxshmem_transport::{
+    AtomicLevel, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush, Guarantees, Job,
+    Lane, Limits, LocalKey, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber,
+    RegionNumbers, RemoteRegion, Result, SignalSupport, WireUp,
+};
+
+use crate::fault::driver;
+use crate::kernels::Kernels;
+use crate::key::{Address, Key};
+use crate::lane::{DEPTH, NvlinkLane};
+use crate::shared::{Keep, Mapped, Shared};
+use crate::{NAME, UNREGISTERED};
+
+const LIMITS: Limits = Limits {
+    max: 1 << 40,
+    align: 1,
+    unregistered: UNREGISTERED as u64,
+    inline: UNREGISTERED as u64,
+};
+
+/// A stream's order, and nothing between streams.
+const GUARANTEES: Guarantees = Guarantees {
+    put_put: true,
+    put_atomic: true,
+    atomic_put: true,
+    atomic_atomic: true,
+    put_message: false,
+    put_get: true,
+    get_get: true,
+    across_lanes: false,
+    completion: Completion::Placed,
+    gpu_flush: GpuFlush::None,
+};
+
+/// What lanes need.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub context: Context,
+    pub kernels: Kernels,
+    pub shared: Shared,
+    pub job: Job,
+}
+
+/// One PE's GPU.
+#[derive(Debug)]
+pub(crate) struct NvlinkDomain {
+    opened: Arc<Opened>,
+    capabilities: Capabilities,
+    numbers: RegionNumbers,
+    /// Peers' heaps, by PE and where they begin there.
+    heaps: Mutex<Heaps>,
+    /// What this PE has registered, by its address.
+    own: Mutex<BTreeMap<u64, Memory>>,
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+type Heaps = BTreeMap<(Pe, u64), Arc<Mutex<Imported>>>;
+
+impl NvlinkDomain {
+    pub(crate) fn new(context: Context, job: Job) -> Result<NvlinkDomain> {
+        // Loaded now, since loading may wait for kernels that run.
+        let kernels = Kernels::load(&context).map_err(|error| driver("loading kernels", &error))?;
+        Ok(NvlinkDomain {
+            opened: Arc::new(Opened {
+                context,
+                kernels,
+                shared: Shared::default(),
+                job,
+            }),
+            capabilities: Capabilities {
+                put: LIMITS,
+                get: LIMITS,
+                put_signal: SignalSupport::Native(AtomicLevel::Cpu),
+                atomics: AtomicTable::uniform(AtomicLevel::Cpu),
+                memory: &[MemoryKind::Cuda],
+                depth: Some(DEPTH),
+                wire_up: WireUp::None,
+                pins: false,
+                batch: 1,
+                message: 0,
+                passive_target: true,
+            },
+            numbers: RegionNumbers::default(),
+            heaps: Mutex::default(),
+            own: Mutex::default(),
+        })
+    }
+
+    fn device(&self) -> &Device {
+        self.opened.context.device()
+    }
+
+    /// Whether this GPU reaches another one's memory, and performs atomics there; else why not.
+    fn reaches(&self, address: &Address) -> std::result::Result<(), String> {
+        let mine = self.device();
+        if address.uuid == mine.uuid() {
+            return Ok(());
+        }
+        let all = devices().map_err(|error| error.to_string())?;
+        let Some(theirs) = all.into_iter().find(|d| d.uuid() == address.uuid) else {
+            return Err(format!(
+                "its {} is hidden from this process; let CUDA_VISIBLE_DEVICES show it",
+                address.uuid
+            ));
+        };
+        let pair = format!("GPU {} and {}", mine.ordinal(), theirs.ordinal());
+        match mine.can_access(&theirs) {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(format!(
+                    "{pair} have no peer access (nvidia-smi topo -p2p r)"
+                ));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        match mine.native_atomics_to(&theirs) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!(
+                "the link between {pair} carries no atomics (nvidia-smi topo -p2p a)"
+            )),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// This PE's own memory, which is there already.
+    fn own(&self, key: &Key) -> Option<(DevicePtr, Keep)> {
+        let start = key.heap + key.offset;
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = own.get(&start)?;
+        Some((DevicePtr::from_raw(start), Arc::clone(memory.owner())))
+    }
+
+    /// Maps a peer's extent beside those of the same heap.
+    fn map(&self, pe: Pe, key: &Key, descriptor: Option<OwnedFd>) -> Result<(DevicePtr, Keep)> {
+        let Some(descriptor) = descriptor else {
+            return Err(Error::BadPeerData {
+                transport: NAME,
+                what: "a region's descriptor",
+                pe,
+                why: "it did not come".into(),
+            });
+        };
+        let mut heaps = self.heaps.lock().unwrap_or_else(PoisonError::into_inner);
+        let heap = match heaps.get(&(pe, key.heap)) {
+            Some(heap) => Arc::clone(heap),
+            None => {
+                let heap = Imported::new(&self.opened.context, size(key.limit));
+                let heap = heap.map_err(|error| driver("a place for a peer's heap", &error))?;
+                Arc::new(Mutex::new(heap))
+            }
+        };
+        let mut place = heap.lock().unwrap_or_else(PoisonError::into_inner);
+        let (offset, len) = (size(key.offset), size(key.len));
+        if place.address(offset, len).is_some() {
+            // Imported by a call that then failed elsewhere: what was taken back is other memory.
+            place.truncate(offset);
+        }
+        let start = place.add(offset, len, Import::Fd(descriptor.as_fd()));
+        let start = start
+            .map_err(|error| driver(&format!("mapping {len} bytes of PE {pe}'s GPU"), &error))?;
+        drop(place);
+        heaps.insert((pe, key.heap), Arc::clone(&heap));
+        Ok((start, heap))
+    }
+
+    fn refuse(kind: MemoryKind, why: impl Into<String>) -> Error {
+        Error::Memory {
+            transport: NAME,
+            kind,
+            why: why.into(),
+        }
+    }
+}
+
+impl Domain for NvlinkDomain {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
+        (kind == MemoryKind::Cuda).then_some(GUARANTEES)
+    }
+
+    fn address(&self) -> Vec<u8> {
+        let uuid = self.device().uuid();
+        Address { uuid }.to_bytes()
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        if kind != MemoryKind::Cuda {
+            return Reach::None(format!("{kind} memory is not a GPU's"));
+        }
+        if peer.host != self.opened.job.host {
+            return Reach::None("its GPU is on another host".into());
+        }
+        let Some(address) = &peer.address else {
+            return Reach::None("it has no GPU open".into());
+        };
+        let Some(address) = Address::from_bytes(address) else {
+            return Reach::None("what it says of its GPU cannot be read".into());
+        };
+        match self.reaches(&address) {
+            Ok(()) => Reach::Wire,
+            Err(why) => Reach::None(why),
+        }
+    }
+
+    fn wants_descriptor(&self, peer: &Peer, kind: MemoryKind) -> bool {
+        self.reach(peer, kind) == Reach::Wire
+    }
+
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
+        if memory.kind() != MemoryKind::Cuda {
+            return Err(Self::refuse(memory.kind(), "only GPU memory is carried"));
+        }
+        let Some(descriptor) = memory.descriptor() else {
+            let why = "it has no descriptor to pass to peers; make it a heap/cuda Segment";
+            return Err(Self::refuse(memory.kind(), why));
+        };
+        let (offset, limit) = memory.part();
+        let key = Key {
+            uuid: self.device().uuid(),
+            heap: (memory.base().addr().get() - offset) as u64,
+            limit: limit as u64,
+            offset: offset as u64,
+            len: memory.len() as u64,
+        };
+        let number = self.numbers.take(NAME, id, memory)?;
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.insert(key.heap + key.offset, memory.clone());
+        Ok(Box::new(NvlinkRegion {
+            number,
+            key: key.to_bytes(),
+            descriptor: Arc::clone(descriptor),
+            _memory: memory.clone(),
+        }))
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        let bad = |why: String| Error::BadPeerData {
+            transport: NAME,
+            what: "a region's key",
+            pe: peer.pe,
+            why,
+        };
+        let Some(key) = Key::from_bytes(key) else {
+            return Err(bad("it cannot be read".into()));
+        };
+        if peer.pe.0 >= self.opened.job.size {
+            return Err(bad(format!("the job has {} PEs", self.opened.job.size)));
+        }
+        let (start, keep) = match peer.pe == self.opened.job.me {
+            true => self
+                .own(&key)
+                .ok_or_else(|| bad("it is of no region here".into()))?,
+            false => self.map(peer.pe, &key, descriptor)?,
+        };
+        let kept = Arc::clone(&keep);
+        self.opened.shared.change(|state| {
+            let mapped = Mapped {
+                start,
+                len: key.len,
+                _keep: kept,
+            };
+            state.table.insert((peer.pe, region), mapped);
+        });
+        Ok(Arc::new(NvlinkRemote {
+            len: size(key.len),
+            keep,
+        }))
+    }
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        Ok(Box::new(NvlinkLane::new(&self.opened)?))
+    }
+
+    fn peer_lost(&self, pe: Pe) {
+        self.opened.shared.change(|state| {
+            if !state.lost.contains(&pe) {
+                state.lost.push(pe);
+            }
+        });
+    }
+
+    fn shutdown(&self) {
+        self.opened.shared.change(|state| state.closed = true);
+    }
+}
+
+#[derive(Debug)]
+struct NvlinkRegion {
+    number: RegionNumber,
+    key: Vec<u8>,
+    descriptor: Arc<OwnedFd>,
+    _memory: Memory,
+}
+
+impl Region for NvlinkRegion {
+    fn id(&self) -> RegionId {
+        self.number.id()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// GPU memory is named by its address alone.
+    fn local_key(&self) -> LocalKey {
+        LocalKey(0)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.descriptor.as_fd())
+    }
+}
+
+#[derive(Debug)]
+struct NvlinkRemote {
+    len: usize,
+    keep: Keep,
+}
+
+impl RemoteRegion for NvlinkRemote {
+    /// The CPU loads no GPU memory.
+    fn mapped(&self) -> Option<NonNull<u8>> {
+        None
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::clone(&self.keep)
+    }
+}

@@ -1,0 +1,107 @@
+//! What PEs tell each other, as bytes.
+
+use oxshmem_cuda::Uuid;
+
+/// In front of each.
+const ADDRESS: &[u8; 8] = b"oxnvlnk1";
+const KEY: &[u8; 8] = b"oxnvkey1";
+
+/// A PE's GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub uuid: Uuid,
+}
+
+impl Address {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        [&ADDRESS[..], &self.uuid.0].concat()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Address> {
+        let uuid = bytes.strip_prefix(ADDRESS)?.try_into().ok()?;
+        Some(Address { uuid: Uuid(uuid) })
+    }
+}
+
+/// An extent of a PE's GPU heap, as it is to be mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub uuid: Uuid,
+    /// Which heap of its owner it is an extent of: where that begins there.
+    pub heap: u64,
+    /// The heap's limit, bytes.
+    pub limit: u64,
+    /// Bytes from the heap's start.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+impl Key {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = [&KEY[..], &self.uuid.0].concat();
+        for number in [self.heap, self.limit, self.offset, self.len] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Key> {
+        let (uuid, mut rest) = bytes.strip_prefix(KEY)?.split_first_chunk()?;
+        let mut numbers = [0; 4];
+        for number in &mut numbers {
+            let (bytes, others) = rest.split_first_chunk()?;
+            (*number, rest) = (u64::from_le_bytes(*bytes), others);
+        }
+        let [heap, limit, offset, len] = numbers;
+        let key = Key {
+            uuid: Uuid(*uuid),
+            heap,
+            limit,
+            offset,
+            len,
+        };
+        let end = offset.checked_add(len);
+        (rest.is_empty() && len > 0 && end.is_some_and(|end| end <= limit)).then_some(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_understood_and_nothing_else() {
+        let uuid = Uuid(std::array::from_fn(|n| n as u8));
+        let address = Address { uuid };
+        let key = Key {
+            uuid,
+            heap: 0x7000_0000,
+            limit: 1 << 40,
+            offset: 4 << 20,
+            len: 8 << 20,
+        };
+        let (told, shown) = (address.to_bytes(), key.to_bytes());
+        assert_eq!(Address::from_bytes(&told), Some(address));
+        assert_eq!(Key::from_bytes(&shown), Some(key));
+        assert_eq!(Address::from_bytes(&shown), None);
+        assert_eq!(Key::from_bytes(&told), None);
+        for cut in 0..shown.len() {
+            assert_eq!(Key::from_bytes(&shown[..cut]), None);
+        }
+        for wrong in [
+            Key { len: 0, ..key },
+            Key {
+                limit: 11 << 20,
+                ..key
+            },
+            Key {
+                offset: u64::MAX,
+                ..key
+            },
+        ] {
+            assert_eq!(Key::from_bytes(&wrong.to_bytes()), None);
+        }
+        assert_eq!(Key::from_bytes(&[&shown[..], &[0]].concat()), None);
+    }
+}

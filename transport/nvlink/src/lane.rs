@@ -1,0 +1,410 @@
+//! The lane: one stream, its page-locked pool, and what is under way on it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxshmem_cuda::{DevicePtr, Event, Stream, StreamOptions};
+use oxshmem_transport::{AtomicOp, Counters, Error, Lane, Local, Op, Pe, Posted, Result, Width};
+
+use crate::domain::Opened;
+use crate::fault::driver;
+use crate::pool::{Block, Pool};
+use crate::shared::State;
+use crate::{NAME, UNREGISTERED};
+
+/// Operations under way on a lane at most.
+pub(crate) const DEPTH: u32 = 256;
+/// How long a lane that is dropped waits for what is under way.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// What to do once an operation is done.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    pe: Pe,
+    block: Option<Block>,
+    /// Where what the block has received goes, and how many bytes.
+    deliver: Option<(*mut u8, usize)>,
+}
+
+/// Operations with one event behind them.
+#[derive(Debug)]
+struct Batch {
+    event: Event,
+    slots: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct NvlinkLane {
+    stream: Stream,
+    pool: Pool,
+    /// Under way, oldest first, and by how many one event tells of.
+    slots: VecDeque<Slot>,
+    batches: VecDeque<Batch>,
+    spare: Vec<Event>,
+    counters: Vec<Counters>,
+    state: State,
+    generation: u64,
+    /// Why it does no more.
+    broken: Option<String>,
+    opened: Arc<Opened>,
+}
+
+// SAFETY: the raw pointers in slots are the poster's, who promised their validity until the lane is
+// done with them, wherever the lane is moved to.
+unsafe impl Send for NvlinkLane {}
+
+/// Why an operation is not taken.
+enum Stop {
+    Full,
+    Refused(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Refused(error)
+    }
+}
+
+fn unsupported(what: String) -> Stop {
+    Stop::Refused(Error::Unsupported {
+        transport: NAME,
+        what,
+    })
+}
+
+const NOWHERE: DevicePtr = DevicePtr::from_raw(0);
+
+impl NvlinkLane {
+    pub(crate) fn new(opened: &Arc<Opened>) -> Result<NvlinkLane> {
+        let context = &opened.context;
+        let stream = Stream::new(context, &StreamOptions::default());
+        let stream = stream.map_err(|error| driver("a lane's stream", &error))?;
+        let pool = Pool::new(context).map_err(|error| driver("a lane's pool", &error))?;
+        let (generation, state) = opened.shared.copy();
+        Ok(NvlinkLane {
+            stream,
+            pool,
+            slots: VecDeque::with_capacity(DEPTH as usize),
+            batches: VecDeque::new(),
+            spare: Vec::new(),
+            counters: vec![Counters::default(); opened.job.size as usize],
+            state,
+            generation,
+            broken: None,
+            opened: Arc::clone(opened),
+        })
+    }
+
+    fn look(&mut self) {
+        if self.opened.shared.generation() != self.generation {
+            (self.generation, self.state) = self.opened.shared.copy();
+        }
+    }
+
+    fn check(&mut self, pe: Pe) -> Result<()> {
+        self.look();
+        if self.state.closed {
+            return Err(Error::Closed { transport: NAME });
+        }
+        if self.state.lost.contains(&pe) {
+            return Err(Error::PeerLost {
+                transport: NAME,
+                pe,
+            });
+        }
+        if pe.0 >= self.opened.job.size {
+            return Err(Error::Unreachable {
+                transport: NAME,
+                pe,
+                why: format!("the job has {} PEs", self.opened.job.size),
+            });
+        }
+        match &self.broken {
+            None => Ok(()),
+            Some(why) => Err(Error::Connection {
+                transport: NAME,
+                pe,
+                why: why.clone(),
+            }),
+        }
+    }
+
+    /// The stream does no more: its GPU's context has failed.
+    #[cold]
+    fn broke(&mut self, what: &str, error: &oxshmem_cuda::Error) -> Error {
+        self.broken.get_or_insert_with(|| error.to_string());
+        driver(what, error)
+    }
+
+    /// The near side of what is sent: GPU memory as it is, host memory copied.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are valid.
+    unsafe fn source(&mut self, from: &Local) -> Result<(DevicePtr, Option<Block>), Stop> {
+        if from.key.is_some() {
+            return Ok((DevicePtr::from_host(from.addr), None));
+        }
+        if from.len > UNREGISTERED {
+            let what = format!("a transfer of {} unregistered bytes", from.len);
+            return Err(unsupported(what));
+        }
+        let block = self.pool.take(from.len).ok_or(Stop::Full)?;
+        // SAFETY: the source is the caller's promise; the block is at least as long, and nobody else's.
+        unsafe { oxshmem_heap::copy::copy(self.pool.host(block), from.addr, from.len) };
+        Ok((self.pool.device(block), Some(block)))
+    }
+
+    /// The near side of what comes.
+    fn destination(&mut self, into: &Local) -> Result<(DevicePtr, Slot), Stop> {
+        let mut slot = Slot {
+            pe: Pe(0),
+            block: None,
+            deliver: None,
+        };
+        if into.key.is_some() {
+            return Ok((DevicePtr::from_host(into.addr), slot));
+        }
+        if into.len > UNREGISTERED {
+            let what = format!("a transfer of {} unregistered bytes", into.len);
+            return Err(unsupported(what));
+        }
+        let block = self.pool.take(into.len).ok_or(Stop::Full)?;
+        (slot.block, slot.deliver) = (Some(block), Some((into.addr, into.len)));
+        Ok((self.pool.device(block), slot))
+    }
+
+    /// Queues one operation.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lane::post`].
+    unsafe fn operation(&mut self, pe: Pe, op: &Op) -> Result<Slot, Stop> {
+        let plain = |block| Slot {
+            pe,
+            block,
+            deliver: None,
+        };
+        match *op {
+            Op::Put { from, to } => {
+                let far = self.state.find(pe, to, (from.len as u64, 1), "a put")?;
+                // SAFETY: the caller's promise.
+                let (near, block) = unsafe { self.source(&from) }?;
+                // SAFETY: the far bytes are mapped while the table that the lane holds says so; the
+                // near ones are the caller's, or the block's.
+                let queued = unsafe { self.stream.copy(far, near, from.len) };
+                self.queued(queued, block)?;
+                Ok(plain(block))
+            }
+            Op::Get { into, from } => {
+                let far = self.state.find(pe, from, (into.len as u64, 1), "a get")?;
+                let (near, slot) = self.destination(&into)?;
+                // SAFETY: as for put.
+                let queued = unsafe { self.stream.copy(near, far, into.len) };
+                self.queued(queued, slot.block)?;
+                Ok(Slot { pe, ..slot })
+            }
+            Op::PutSignal {
+                from,
+                to,
+                signal,
+                op,
+                value,
+            } => {
+                let far = self.state.find(pe, to, (from.len as u64, 1), "a put")?;
+                let word = self.state.find(pe, signal, (8, 8), "a signal")?;
+                // SAFETY: the caller's promise.
+                let (near, block) = unsafe { self.source(&from) }?;
+                // SAFETY: as for put; the word is as the far bytes are.
+                let queued = unsafe {
+                    let copied = self.stream.copy(far, near, from.len);
+                    copied.and_then(|()| {
+                        let kernels = &self.opened.kernels;
+                        kernels.signal(&self.stream, word, value, op)
+                    })
+                };
+                self.queued(queued, block)?;
+                Ok(plain(block))
+            }
+            Op::Atomic {
+                op,
+                width,
+                on,
+                operand,
+                compare,
+                fetch,
+            } => {
+                let bytes = width.bytes() as u64;
+                let word = self.state.find(pe, on, (bytes, bytes), "an atomic")?;
+                let (result, slot) = match fetch {
+                    None => (NOWHERE, plain(None)),
+                    Some(into) => self.fetched(op, width, &into)?,
+                };
+                let kernels = &self.opened.kernels;
+                let operands = (operand, compare);
+                // SAFETY: the word is mapped while the table that the lane holds says so, and the
+                // result is the caller's GPU memory or the block; both are aligned.
+                let queued =
+                    unsafe { kernels.atomic(&self.stream, (op, width), word, operands, result) };
+                self.queued(queued, slot.block)?;
+                Ok(Slot { pe, ..slot })
+            }
+            // The stream is in order, and what has completed is placed.
+            Op::Flush => Ok(plain(None)),
+            ref other => Err(unsupported(format!("{other:?}"))),
+        }
+    }
+
+    /// Where an atomic's old value goes.
+    fn fetched(
+        &mut self,
+        op: AtomicOp,
+        width: Width,
+        into: &Local,
+    ) -> Result<(DevicePtr, Slot), Stop> {
+        if op == AtomicOp::Set || into.len != width.bytes() {
+            let what = format!(
+                "a fetch by atomic {op} of {width} bits into {} bytes",
+                into.len
+            );
+            return Err(unsupported(what));
+        }
+        if !into.addr.addr().is_multiple_of(width.bytes()) {
+            return Err(Stop::Refused(Error::Misaligned {
+                transport: NAME,
+                what: "where an atomic's old value goes",
+                offset: into.addr.addr() as u64,
+                align: width.bytes() as u64,
+            }));
+        }
+        self.destination(into)
+    }
+
+    /// What the driver said to an operation. Where part of it may have been queued, the lane ends.
+    fn queued(
+        &mut self,
+        queued: oxshmem_cuda::Result<()>,
+        block: Option<Block>,
+    ) -> Result<(), Stop> {
+        queued.map_err(|error| {
+            // The block is not given back: the stream may still use it.
+            let _ = block;
+            Stop::Refused(self.broke("an operation on a lane's stream", &error))
+        })
+    }
+
+    /// Puts an event behind what was queued.
+    fn record(&mut self, slots: usize) -> Result<()> {
+        let event = match self.spare.pop() {
+            Some(event) => event,
+            None => Event::new(&self.opened.context)
+                .map_err(|error| driver("a lane's event", &error))?,
+        };
+        if let Err(error) = self.stream.record(&event) {
+            return Err(self.broke("an event on a lane's stream", &error));
+        }
+        self.batches.push_back(Batch { event, slots });
+        Ok(())
+    }
+
+    /// Delivers what the oldest batch brought, and counts it.
+    fn retire(&mut self, slots: usize) {
+        for slot in self.slots.drain(..slots.min(self.slots.len())) {
+            if let (Some(block), Some((to, len))) = (slot.block, slot.deliver) {
+                // SAFETY: the poster promised `len` bytes here until the operation is counted, which
+                // it is after this; the block has as many, which the stream has filled.
+                unsafe { oxshmem_heap::copy::copy(to, self.pool.host(block), len) };
+            }
+            if let Some(block) = slot.block {
+                self.pool.give(block);
+            }
+            if let Some(counters) = self.counters.get_mut(slot.pe.index()) {
+                counters.completed += 1;
+            }
+        }
+    }
+}
+
+impl Lane for NvlinkLane {
+    fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>> {
+        self.check(pe)?;
+        Ok(Vec::new())
+    }
+
+    fn connect(&mut self, pe: Pe, _endpoint: &[u8]) -> Result<()> {
+        self.check(pe)
+    }
+
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        if let Err(error) = self.check(pe) {
+            return Posted::refused(0, error);
+        }
+        let mut accepted = 0;
+        let mut stop = None;
+        for op in ops {
+            if self.slots.len() >= DEPTH as usize {
+                stop = Some(Stop::Full);
+                break;
+            }
+            // SAFETY: the caller's promise.
+            match unsafe { self.operation(pe, op) } {
+                Ok(slot) => self.slots.push_back(slot),
+                Err(why) => {
+                    stop = Some(why);
+                    break;
+                }
+            }
+            accepted += 1;
+        }
+        if accepted > 0 {
+            if let Err(error) = self.record(accepted) {
+                return Posted::refused(0, error);
+            }
+            if let Some(counters) = self.counters.get_mut(pe.index()) {
+                counters.posted += accepted as u64;
+            }
+        }
+        match stop {
+            None => Posted::all(accepted),
+            Some(Stop::Full) => Posted::full(accepted),
+            Some(Stop::Refused(error)) => Posted::refused(accepted, error),
+        }
+    }
+
+    fn progress(&mut self) -> Result<()> {
+        self.look();
+        if self.state.closed {
+            return Err(Error::Closed { transport: NAME });
+        }
+        while let Some(batch) = self.batches.front() {
+            match batch.event.has_happened() {
+                Ok(false) => break,
+                Ok(true) => {}
+                Err(error) => {
+                    self.batches.clear();
+                    return Err(self.broke("a lane's stream", &error));
+                }
+            }
+            if let Some(Batch { event, slots }) = self.batches.pop_front() {
+                self.retire(slots);
+                self.spare.push(event);
+            }
+        }
+        Ok(())
+    }
+
+    fn counters(&self, pe: Pe) -> Counters {
+        self.counters.get(pe.index()).copied().unwrap_or_default()
+    }
+}
+
+impl Drop for NvlinkLane {
+    fn drop(&mut self) {
+        // Nothing under way touches local memory after this: what has not ended by then is a GPU that
+        // hangs, whose work uses the pool and GPU memory alone.
+        if let Err(error) = self.stream.synchronize_within(FAREWELL) {
+            tracing::error!(%error, "a lane ends with work under way");
+        }
+    }
+}

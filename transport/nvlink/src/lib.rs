@@ -1,0 +1,46 @@
+//! The nvlink transport: GPU memory of PEs on one host, reached by copy engines and kernels over
+//! NVLink or PCIe peer access, or within one GPU that several PEs share.
+//!
+//! Each PE's GPU maps the peers' extents (virtual memory management, passed as descriptors). A lane is
+//! a stream of its own that never waits for others': puts and gets are copies on it, atomics and
+//! signals are kernels of one thread.
+//!
+//! # Guarantees
+//!
+//! A stream performs what it is given in order, so that on one lane everything is ordered: put after
+//! put, atomic after put, signal after its data. Two lanes are not ordered. What has completed is
+//! placed in the target's memory, and visible to what its GPU begins afterwards. Atomics are performed
+//! by this PE's GPU on the peer's memory, exclusive against those of all GPUs (between two GPUs the
+//! link must carry atomics, which [`reach`](oxshmem_transport::Domain::reach) checks); the host has no
+//! other access to GPU memory, so they are told as the owner's own level.
+//!
+//! # Local memory
+//!
+//! Memory of the PE's own GPU heap is used as it is. Other host memory, up to [`UNREGISTERED`] bytes,
+//! is copied through a page-locked pool.
+
+#[cfg(feature = "cuda")]
+mod domain;
+#[cfg(feature = "cuda")]
+mod fault;
+#[cfg(feature = "cuda")]
+mod kernels;
+#[cfg(feature = "cuda")]
+mod key;
+#[cfg(feature = "cuda")]
+mod lane;
+#[cfg(feature = "cuda")]
+mod pool;
+#[cfg(feature = "cuda")]
+mod shared;
+#[cfg(feature = "cuda")]
+mod transport;
+
+#[cfg(feature = "cuda")]
+pub use self::transport::Nvlink;
+
+/// Its name, as users write it in `OXSHMEM_TRANSPORT`.
+pub const NAME: &str = "nvlink";
+
+/// Bytes of host memory that one operation takes without registration.
+pub const UNREGISTERED: usize = 64 << 10;

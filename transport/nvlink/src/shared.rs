@@ -1,0 +1,104 @@
+//! What a domain and its lanes share: the peers' memory as it is mapped here, who is lost, whether all
+//! is closed. Lanes work on private copies, and a number tells when those are old.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxshmem_cuda::DevicePtr;
+use oxshmem_transport::{Error, Pe, RegionId, Remote};
+
+use crate::NAME;
+
+/// A peer's extent, mapped for this PE's GPU.
+#[derive(Clone, Debug)]
+pub(crate) struct Mapped {
+    pub start: DevicePtr,
+    pub len: u64,
+    /// Keeps it mapped.
+    pub _keep: Keep,
+}
+
+/// What a mapping lives by.
+pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
+
+/// By PE and region.
+pub(crate) type Table = BTreeMap<(Pe, RegionId), Mapped>;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    pub table: Table,
+    pub lost: Vec<Pe>,
+    pub closed: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    generation: AtomicU64,
+    state: Mutex<State>,
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A state is whole whenever it is unlocked, so poison means nothing.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        // Acquire: who sees a change's number finds the change when it looks.
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn copy(&self) -> (u64, State) {
+        let state = self.lock();
+        (self.generation(), state.clone())
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl State {
+    /// The address of `len` bytes of a region of `pe`, aligned to `align` from its start.
+    pub(crate) fn find(
+        &self,
+        pe: Pe,
+        at: Remote,
+        (len, align): (u64, u64),
+        what: &'static str,
+    ) -> Result<DevicePtr, Error> {
+        let Some(mapped) = self.table.get(&(pe, at.region)) else {
+            return Err(Error::UnknownRegion {
+                transport: NAME,
+                region: at.region.0,
+                pe,
+            });
+        };
+        if at
+            .offset
+            .checked_add(len)
+            .is_none_or(|end| end > mapped.len)
+        {
+            return Err(Error::OutOfRange {
+                transport: NAME,
+                offset: at.offset,
+                len,
+                region: mapped.len,
+            });
+        }
+        if !at.offset.is_multiple_of(align) {
+            return Err(Error::Misaligned {
+                transport: NAME,
+                what,
+                offset: at.offset,
+                align,
+            });
+        }
+        Ok(mapped.start.add(at.offset as usize))
+    }
+}

@@ -1,0 +1,84 @@
+use std::sync::Arc;
+
+use oxshmem_cuda::Context;
+use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
+
+use crate::NAME;
+use crate::domain::NvlinkDomain;
+use crate::fault::{driver, unavailable};
+
+/// The transport. Give it the context of the GPU whose memory is the PE's heap; without one it takes
+/// the device that it is opened on.
+#[derive(Clone, Debug, Default)]
+pub struct Nvlink {
+    context: Option<Context>,
+}
+
+impl Nvlink {
+    /// On whichever GPU is chosen.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// On a context's GPU.
+    #[must_use]
+    pub fn on(context: Context) -> Self {
+        Nvlink {
+            context: Some(context),
+        }
+    }
+}
+
+fn described(device: &oxshmem_cuda::Device) -> Device {
+    Device {
+        name: format!("cuda{}", device.ordinal()),
+        description: format!("{}, {}", device.name(), device.uuid()),
+    }
+}
+
+// SAFETY: nothing is mapped for the CPU. Operations touch local memory through the lane alone, which
+// delivers before it counts, and waits for its stream when it is dropped.
+unsafe impl Transport for Nvlink {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        let usable = |device: &oxshmem_cuda::Device| device.has_vmm() && device.has_posix_fd();
+        let all = match &self.context {
+            Some(context) => vec![context.device().clone()],
+            None => oxshmem_cuda::devices().map_err(|error| unavailable(&error))?,
+        };
+        let found: Vec<Device> = all.iter().filter(|d| usable(d)).map(described).collect();
+        if found.is_empty() {
+            return Err(Error::Unavailable {
+                transport: NAME,
+                why:
+                    "no GPU here can pass its memory on as descriptors (virtual memory management)"
+                        .into(),
+            });
+        }
+        Ok(found)
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        let context = match &self.context {
+            Some(context) => context.clone(),
+            None => {
+                let ordinal = device
+                    .name
+                    .strip_prefix("cuda")
+                    .and_then(|n| n.parse().ok());
+                let ordinal = ordinal.ok_or_else(|| Error::Unavailable {
+                    transport: NAME,
+                    why: format!("{} names no GPU; names are cuda0, cuda1, ...", device.name),
+                })?;
+                let device = oxshmem_cuda::Device::new(ordinal);
+                let device = device.map_err(|error| unavailable(&error))?;
+                Context::new(&device).map_err(|error| driver("a GPU's context", &error))?
+            }
+        };
+        Ok(Arc::new(NvlinkDomain::new(context, job.clone())?))
+    }
+}
