@@ -71,14 +71,19 @@ pub fn main(call: &str, broken: bool) -> Outcome {
         ));
         return Ok(());
     }
-    let Error::PeerLost { pe: named, .. } = failed else {
-        return Err(format!("PE {me} in {call} towards PE {to}: {failed}").into());
+    let named = match failed {
+        Error::PeerLost { pe: named, .. } => {
+            ensure(theirs.contains(&named), || {
+                format!("PE {me}: {failed}, which was not lost")
+            })?;
+            format!("lost {named}")
+        }
+        // Another PE heard of the loss first, and gave up the call that needs all.
+        Error::CollectivesEnded { .. } => "lost somebody".into(),
+        _ => return Err(format!("PE {me} in {call} towards PE {to}: {failed}").into()),
     };
-    ensure(theirs.contains(&named), || {
-        format!("PE {me}: {failed}, which was not lost")
-    })?;
     say(&format!(
-        "lost {named} after {:.1} s",
+        "{named} after {:.1} s",
         begun.elapsed().as_secs_f64()
     ));
     for other in &theirs {
