@@ -22,7 +22,8 @@ const LIMITS: Limits = Limits {
     max: 1 << 40,
     align: 1,
     unregistered: UNREGISTERED as u64,
-    inline: UNREGISTERED as u64,
+    // A source in GPU memory is read where it is, whatever its length.
+    inline: 0,
 };
 
 /// A stream's order, and nothing between streams.
