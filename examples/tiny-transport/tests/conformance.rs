@@ -1,13 +1,21 @@
 //! What a transport's own tests need at least.
 
 use oxshmem_example_tiny_transport::Tiny;
-use oxshmem_transport::{Transport, conformance};
+use oxshmem_transport::{Memory, MemoryKind, Transport, conformance};
 
 struct Harness(Tiny);
 
 impl conformance::Harness for Harness {
     fn transport(&self) -> &dyn Transport {
         &self.0
+    }
+
+    /// The host's stands for a GPU's, too.
+    fn memory(&self, kind: MemoryKind, len: usize) -> Result<Memory, String> {
+        let memory = conformance::host_memory(len)?;
+        let (base, len, owner) = (memory.base(), memory.len(), memory.owner().clone());
+        // SAFETY: as the memory says of itself; its name alone differs.
+        Ok(unsafe { Memory::new(base, len, kind, None, owner) })
     }
 }
 

@@ -26,6 +26,7 @@ mod way;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
 use rdma_sys::ibv_atomic_cap;
@@ -54,6 +55,13 @@ const IDLE: u32 = 4096;
 /// timeout to arrive, until its retries are used up.
 const WINDOW: u64 = 2 << 20;
 
+/// How long a software device may leave what is awaited undone before it is given one request more: rxe's
+/// sender waits on flags that its receiving side clears without a lock (for a fence, for a read's turn, for
+/// a retry), so that a wake-up can get lost, and only another request wakes it.
+const STALL: Duration = Duration::from_millis(300);
+/// Calls of `progress` from one look for that to the next.
+const STALLS: u32 = 64;
+
 /// Calls of `progress` from one look for the device's events to the next, which is a system call, where
 /// no inbox waits for them.
 pub(crate) const EVENTS: u32 = 4096;
@@ -74,6 +82,8 @@ pub(crate) struct VerbsLane {
     depth: u32,
     /// Bytes outstanding towards one PE before the lane is full.
     window: u64,
+    /// Whether the device is made of software.
+    software: bool,
     most: u32,
     max: u64,
     changing: bool,
@@ -115,6 +125,7 @@ impl VerbsLane {
             stale: 0,
             depth,
             window: if port.software { WINDOW } else { u64::MAX },
+            software: port.software,
             most,
             max: u64::from(port.state.largest_message).min(1 << 30),
             changing: port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE,
@@ -301,6 +312,51 @@ impl VerbsLane {
         Box::new(error)
     }
 
+    /// Wakes a software device that has slept over what it was given.
+    #[cold]
+    fn wake_stalled(&mut self) {
+        let now = Instant::now();
+        for at in 0..self.ways.len() {
+            let Some(way) = self.ways.get_mut(at) else {
+                continue;
+            };
+            let End::Connected(link) = &mut way.end else {
+                continue;
+            };
+            if !link.stalls(now) || self.room == 0 || link.ring.free() == 0 {
+                continue;
+            }
+            let pe = Pe(at as u32);
+            tracing::debug!(%pe, "nothing was done for a while: another request may wake the device");
+            self.push_empty(pe);
+        }
+    }
+
+    /// Sends an empty write that is told of, and with it all before it. There must be room.
+    fn push_empty(&mut self, pe: Pe) {
+        let Some(End::Connected(link)) = self.ways.get_mut(pe.index()).map(|way| &mut way.end)
+        else {
+            return;
+        };
+        let slot = Slot {
+            ends: false,
+            ..Slot::PLAIN
+        };
+        let number = link.ring.push(slot);
+        self.room -= 1;
+        let request = Request {
+            what: Do::Write(0, 0),
+            near: Near::Nothing,
+            fenced: false,
+        };
+        self.batch
+            .push(u64::from(pe.0) << 32 | u64::from(number), request);
+        // SAFETY: the request has no near side.
+        if let Err(error) = unsafe { self.submit(pe, true) } {
+            self.news.push_back(*error);
+        }
+    }
+
     /// Has untold requests told of, where no completion will come that does, or they are awaited.
     #[cold]
     fn tell(&mut self) {
@@ -328,23 +384,7 @@ impl VerbsLane {
                 left += 1;
                 continue;
             }
-            let slot = Slot {
-                ends: false,
-                ..Slot::PLAIN
-            };
-            let number = link.ring.push(slot);
-            self.room -= 1;
-            let request = Request {
-                what: Do::Write(0, 0),
-                near: Near::Nothing,
-                fenced: false,
-            };
-            self.batch
-                .push(u64::from(pe.0) << 32 | u64::from(number), request);
-            // SAFETY: the request has no near side.
-            if let Err(error) = unsafe { self.submit(pe, true) } {
-                self.news.push_back(*error);
-            }
+            self.push_empty(pe);
         }
         self.untold.truncate(left);
     }
@@ -469,6 +509,9 @@ impl Lane for VerbsLane {
             self.idle = 0;
         } else if !self.untold.is_empty() {
             self.idle += 1;
+        }
+        if self.software && count == 0 && self.calls.is_multiple_of(STALLS) {
+            self.wake_stalled();
         }
         // What waits for a block may wait for one of an untold request, whatever else completes.
         if self.starved || self.hurried || self.idle >= IDLE {

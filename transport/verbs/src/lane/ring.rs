@@ -83,6 +83,12 @@ impl Ring {
         self.most - self.outstanding()
     }
 
+    /// The oldest outstanding request's number, or the next one's.
+    #[inline]
+    pub(crate) fn oldest(&self) -> u32 {
+        self.tail
+    }
+
     /// How many bytes are under way.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {

@@ -1,9 +1,11 @@
 //! A lane's way to one PE: its queue pair, what is outstanding there, and what it counts.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use oxshmem_transport::{Counters, Error, Pe, Result};
 
+use super::STALL;
 use super::pool::Pool;
 use super::ring::{Deliver, Ring, Slot};
 use crate::NAME;
@@ -35,8 +37,30 @@ pub(crate) struct Link {
     pub(crate) words: String,
     /// Whether anything was ever answered.
     pub(crate) answered: bool,
+    /// The oldest request that was outstanding when this was last looked at, and since when it is.
+    oldest: Option<(u32, Instant)>,
     endpoint: Endpoint,
     answer: Option<Answer>,
+}
+
+impl Link {
+    /// Whether what is to be told of has made no progress for [`STALL`]; counts from now on again.
+    pub(crate) fn stalls(&mut self, now: Instant) -> bool {
+        let oldest = self.ring.expects().then(|| self.ring.oldest());
+        match (self.oldest, oldest) {
+            (Some((known, since)), Some(oldest)) if known == oldest => {
+                let stalls = now.duration_since(since) >= STALL;
+                if stalls {
+                    self.oldest = Some((oldest, now));
+                }
+                stalls
+            }
+            (_, oldest) => {
+                self.oldest = oldest.map(|oldest| (oldest, now));
+                false
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -126,6 +150,7 @@ impl Way {
             packet: 128 << opened.port.mtu,
             words: String::new(),
             answered: false,
+            oldest: None,
             endpoint,
             answer: None,
         }));
