@@ -90,6 +90,11 @@ impl Backing {
         }
     }
 
+    /// Whether what this transport has registered of it stays committed while it has.
+    fn stays_for(&self, via: &Opened) -> bool {
+        via.pins() || self.kind() != HOST
+    }
+
     /// Commits the first `bytes` at least.
     fn commit(&mut self, bytes: usize) -> Result<(), String> {
         match self {
@@ -130,16 +135,16 @@ impl Backing {
         }
     }
 
-    /// The bytes from `start` to `end` as a transport registers them, committed if it pins them.
-    fn piece(&mut self, start: u64, end: u64, pins: bool) -> Result<Memory, String> {
+    /// The bytes from `start` to `end` as a transport registers them, committed if they stay so.
+    fn piece(&mut self, start: u64, end: u64, via: &Opened) -> Result<Memory, String> {
         let (at, len) = (start as usize, (end - start) as usize);
-        if pins || self.kind() != HOST {
+        if self.stays_for(via) {
             self.commit(end as usize)?;
         }
         match self {
             Backing::Nothing => Err("there is no such heap".into()),
             Backing::Host(segment) => {
-                let descriptor = (!pins).then(|| Arc::clone(segment.descriptor()));
+                let descriptor = (!via.pins()).then(|| Arc::clone(segment.descriptor()));
                 let own = segment.mapping();
                 let owner = Arc::clone(own) as _;
                 // SAFETY: the piece lies within the mapping, which keeps the bytes mapped; this
@@ -282,7 +287,7 @@ impl Heap {
             for piece in have..pieces.extents.count(high.max(1)) {
                 let (start, end) = (pieces.extents.start(piece), pieces.extents.end(piece));
                 // Pinning takes the pages: they are counted here, not found missing there.
-                let memory = self.backing.piece(start, end, via.pins());
+                let memory = self.backing.piece(start, end, via);
                 let memory = memory.map_err(|why| Error::OutOfMemory {
                     call: "registration",
                     bytes: end - start,
@@ -290,7 +295,7 @@ impl Heap {
                     why,
                 })?;
                 pieces.grow(via.domain.register(pieces.id(piece), &memory)?);
-                if via.pins() || kind != HOST {
+                if self.backing.stays_for(via) {
                     self.pinned = self.pinned.max(end as usize);
                 }
             }
@@ -314,7 +319,7 @@ impl Heap {
         for (via, &keep) in transports.iter().zip(keep) {
             let pieces = via.pieces(kind);
             pieces.shrink(keep);
-            if (via.pins() || kind != HOST)
+            if self.backing.stays_for(via)
                 && let Some(last) = (keep as u32).checked_sub(1)
             {
                 self.pinned = self.pinned.max(pieces.extents.end(last) as usize);
