@@ -16,6 +16,13 @@ fn start() {
     enter(0);
 }
 
+/// A new context of the first device, current on this thread.
+fn own_context() -> CUcontext {
+    let mut context = null_mut();
+    ok!(cuCtxCreate_v2(&mut context, 0, 1));
+    context
+}
+
 fn device_words(count: usize) -> CUdeviceptr {
     let mut at = 0;
     ok!(cuMemAlloc_v2(&mut at, count * 8));
@@ -108,8 +115,7 @@ fn the_default_stream_does_not_wait_for_other_streams() {
 fn the_context_waits_for_all_streams() {
     start();
     // In a context of its own, so that other tests' streams have no part in it.
-    let mut context = null_mut();
-    ok!(cuCtxCreate_v2(&mut context, 0, 1));
+    let context = own_context();
     let held = stream();
     let at = device_words(1);
     ok!(cuStreamSynchronize(null_mut()));
@@ -370,12 +376,16 @@ fn rows_are_copied_and_set_with_their_pitches() {
 #[test]
 fn each_thread_has_a_default_stream_of_its_own() {
     start();
+    // In a context of its own: these streams and the legacy one wait for each other, so that what
+    // another test gives the legacy stream would stand between the two below.
+    let context = own_context();
     let own = 2 as CUstream;
     let at = device_words(1);
     let gate = Gate::close(own);
+    let handle = context as usize;
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            enter(0);
+            ok!(cuCtxSetCurrent(handle as CUcontext));
             let own = 2 as CUstream;
             ok!(cuStreamWriteValue64_v2(own, at, 3, 0));
             ok!(cuStreamSynchronize(own));
@@ -385,6 +395,7 @@ fn each_thread_has_a_default_stream_of_its_own() {
     gate.open();
     ok!(cuStreamSynchronize(own));
     assert_eq!(words(at, 1), [3]);
+    ok!(cuCtxDestroy_v2(context));
 }
 
 static CALLED: AtomicU32 = AtomicU32::new(0);
