@@ -229,6 +229,12 @@ pub trait RemoteRegion: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Where this PE's GPU can load and store it, if it can, as the GPU has the address: valid while this
+    /// object lives.
+    fn on_gpu(&self) -> Option<u64> {
+        None
+    }
+
     /// Bytes.
     fn len(&self) -> usize;
 

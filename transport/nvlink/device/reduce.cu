@@ -1,5 +1,6 @@
 // out[i] = the fold of sources[0][i], sources[1][i], … by one operation, in that order: PEs that
-// name the sources alike get equal results.
+// name the sources alike get equal results. Each source begins `offset` bytes into what the table names, so
+// that one table of heaps serves every launch.
 //
 // A module of its own: making machine code of it takes a driver most of a second the first time, which
 // a program that reduces nothing need not wait for.
@@ -113,16 +114,16 @@ struct alignas(sizeof(T) * LANES) Pack {
 };
 
 template <class Op, class T, u32 LANES>
-DEVICE void fold_pack(T* out, const T* const* sources, u32 count, u64 at) {
+DEVICE void fold_pack(T* out, const char* const* sources, u32 count, u64 offset, u64 at) {
     typedef Pack<T, LANES> Packed;
     typedef Folded<T> Element;
     typename Element::Wide wide[LANES];
-    Packed pack = *(const Packed*)(sources[0] + at);
+    Packed pack = *(const Packed*)(sources[0] + offset + at * sizeof(T));
 #pragma unroll
     for (u32 i = 0; i < LANES; ++i) wide[i] = Element::widen(pack.lane[i]);
 #pragma unroll 1
     for (u32 source = 1; source < count; ++source) {
-        pack = *(const Packed*)(sources[source] + at);
+        pack = *(const Packed*)(sources[source] + offset + at * sizeof(T));
 #pragma unroll
         for (u32 i = 0; i < LANES; ++i)
             wide[i] = Op::fold(wide[i], Element::widen(pack.lane[i]));
@@ -135,26 +136,27 @@ DEVICE void fold_pack(T* out, const T* const* sources, u32 count, u64 at) {
 // `out` may be one of the sources: each element is read everywhere before it is written. A function
 // of its own, since several entries share it.
 template <class Op, class T>
-__device__ __noinline__ void reduce(T* out, const T* const* sources, u32 count, u64 elements) {
+__device__ __noinline__ void reduce(T* out, const char* const* sources, u32 count, u64 offset,
+                                     u64 elements) {
     if (count == 0) return;
     const u32 LANES = sizeof(T) == 8 ? 2 : 4;
     u64 addresses = (u64)out;
 #pragma unroll 1
-    for (u32 source = 0; source < count; ++source) addresses |= (u64)sources[source];
+    for (u32 source = 0; source < count; ++source) addresses |= (u64)sources[source] + offset;
     const u64 packs = addresses % (sizeof(T) * LANES) == 0 ? elements / LANES : 0;
 #pragma unroll 1
     for (u64 i = grid_thread(); i < packs; i += grid_threads())
-        fold_pack<Op, T, LANES>(out, sources, count, i * LANES);
+        fold_pack<Op, T, LANES>(out, sources, count, offset, i * LANES);
 #pragma unroll 1
     for (u64 i = packs * LANES + grid_thread(); i < elements; i += grid_threads())
-        fold_pack<Op, T, 1>(out, sources, count, i);
+        fold_pack<Op, T, 1>(out, sources, count, offset, i);
 }
 
 // `as` is the type that the work is done in, `type` the one that the caller names.
 #define REDUCE(op, Op, type, as)                                                                   \
-    extern "C" __global__ void oxshmem_reduce_##op##_##type(as* out, const as* const* sources,     \
-                                                            u32 count, u64 elements) {             \
-        reduce<Op>(out, sources, count, elements);                                                 \
+    extern "C" __global__ void oxshmem_reduce_##op##_##type(as* out, const char* const* sources,   \
+                                                            u32 count, u64 offset, u64 elements) { \
+        reduce<Op>(out, sources, count, offset, elements);                                         \
     }
 #define REDUCE_UNSIGNED(op, Op)                                                                    \
     REDUCE(op, Op, u8, u8)                                                                         \

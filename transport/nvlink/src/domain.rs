@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oxshmem_cuda::{Context, Device, DevicePtr, Import, Imported, devices};
+use oxshmem_device::Kernels;
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush, Guarantees, Job,
     Lane, Limits, LocalKey, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber,
@@ -12,7 +13,6 @@ use oxshmem_transport::{
 };
 
 use crate::fault::driver;
-use crate::kernels::Kernels;
 use crate::key::{Address, Key};
 use crate::lane::{DEPTH, NvlinkLane};
 use crate::shared::{Keep, Mapped, Shared};
@@ -282,6 +282,7 @@ impl Domain for NvlinkDomain {
             state.table.insert((peer.pe, region), mapped);
         });
         Ok(Arc::new(NvlinkRemote {
+            start,
             len: size(key.len),
             keep,
         }))
@@ -333,6 +334,7 @@ impl Region for NvlinkRegion {
 
 #[derive(Debug)]
 struct NvlinkRemote {
+    start: DevicePtr,
     len: usize,
     keep: Keep,
 }
@@ -341,6 +343,10 @@ impl RemoteRegion for NvlinkRemote {
     /// The CPU loads no GPU memory.
     fn mapped(&self) -> Option<NonNull<u8>> {
         None
+    }
+
+    fn on_gpu(&self) -> Option<u64> {
+        Some(self.start.as_raw())
     }
 
     fn len(&self) -> usize {

@@ -24,8 +24,6 @@ mod domain;
 #[cfg(feature = "cuda")]
 mod fault;
 #[cfg(feature = "cuda")]
-mod kernels;
-#[cfg(feature = "cuda")]
 mod key;
 #[cfg(feature = "cuda")]
 mod lane;
