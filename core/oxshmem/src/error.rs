@@ -58,6 +58,14 @@ pub enum Error {
         /// Its offset in the GPU heap, in bytes.
         offset: u64,
     },
+    /// The GPU's driver refused something, or work on the GPU has failed.
+    #[error("{call}: {why}")]
+    Gpu {
+        /// The call.
+        call: &'static str,
+        /// What the driver said, and what would mend it.
+        why: String,
+    },
     /// Simulated PEs all wait, and nothing is under way that could end a wait.
     #[error("{call}: deadlock: PE {me} waits for {whom}: {what}; and so does every other PE")]
     Deadlock {
@@ -268,6 +276,16 @@ pub enum Error {
     /// A transport failed.
     #[error(transparent)]
     Transport(#[from] oxshmem_transport::Error),
+}
+
+#[cfg(feature = "cuda")]
+impl From<oxshmem_cuda::Error> for Error {
+    fn from(error: oxshmem_cuda::Error) -> Self {
+        Error::Gpu {
+            call: "CUDA",
+            why: error.to_string(),
+        }
+    }
 }
 
 /// The same words as `Display`: a `main` that returns an error shows it by `Debug`, and the remedy is

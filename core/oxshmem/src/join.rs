@@ -40,12 +40,16 @@ use crate::gpu::{self, GpuMemory};
 use crate::growth::Growth;
 use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
+#[cfg(feature = "cuda")]
+use crate::peers::OnGpu;
 use crate::peers::{Loss, MappedHeap, Peers};
 use crate::registry::{self, Spec};
 use crate::routes::choose::Preference;
 use crate::routes::{Routes, Rules, Way, Ways};
 use crate::service::Service;
 use crate::simulated::Simulation;
+#[cfg(feature = "cuda")]
+use crate::stream::side::{GpuSide, Own};
 use crate::sync::Internal;
 use crate::wire::{Extents, Opened, Wire};
 use crate::world::{Given, NicAtomics};
@@ -78,6 +82,8 @@ pub(crate) struct Parts {
     pub hosts: Vec<String>,
     pub gpu_heap: Heap,
     pub gpu_flushes: GpuFlushes,
+    #[cfg(feature = "cuda")]
+    pub gpu_side: Option<GpuSide>,
     pub simulation: Option<Simulation>,
     pub schedule: Option<Arc<dyn Schedule>>,
     pub omitted: Option<Inserted>,
@@ -119,13 +125,21 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     };
     let available = given.transports.unwrap_or_else(registry::built_in);
     #[cfg(feature = "cuda")]
-    let (gpu, available) = {
-        let mut available = available;
+    let (gpu, context, available) = {
+        let (mut available, mut context) = (available, None);
         let gpu = match given.gpu_heap {
             Some(make) => Some((make.0)(me as usize)),
-            None => cuda_heap(&config, given.gpu, me as usize, &mut available),
+            None => {
+                let made = cuda_heap(&config, given.gpu, me as usize, &mut available);
+                made.map(|made| {
+                    made.map(|(of, heap)| {
+                        context = Some(of);
+                        heap
+                    })
+                })
+            }
         };
-        (gpu.transpose(), available)
+        (gpu.transpose(), context, available)
     };
     #[cfg(not(feature = "cuda"))]
     let gpu = match given.gpu_heap {
@@ -192,9 +206,20 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         };
         transport.gpu.extents = gpu_heap.cut().unwrap_or(Extents::whole(0));
     }
+    #[cfg(feature = "cuda")]
+    let mut own_on_gpu = None;
     if has_gpu {
+        #[cfg(feature = "cuda")]
+        let placed = {
+            let bytes = Own::bytes(size as usize);
+            let placed = gpu_heap.place_permanent(tag | 1, OWN, bytes, 1);
+            placed.map(|words| own_on_gpu = Some(Own::new(words, size as usize)))
+        };
+        #[cfg(not(feature = "cuda"))]
+        let placed = Ok(());
         // Where one PE's GPU has no room, none waits for the others.
-        agree_on_gpus(bootstrap.as_ref(), gpu_heap.register(&opened))?;
+        let ready = placed.and_then(|()| gpu_heap.register(&opened));
+        agree_on_gpus(bootstrap.as_ref(), ready)?;
     }
     if let Err(error) = heap.register(&opened) {
         // Of one host's PEs none needs a NIC, unless it was asked for.
@@ -240,8 +265,16 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let Reached {
         mapped,
         accessors,
+        on_gpu,
         routes,
     } = reach(bootstrap.as_ref(), &cards, &means, named, &heaps)?;
+    #[cfg(feature = "cuda")]
+    let gpu_side = match own_on_gpu {
+        Some(own) => gpu_side(bootstrap.as_ref(), context, own, on_gpu)?,
+        None => None,
+    };
+    #[cfg(not(feature = "cuda"))]
+    drop(on_gpu);
 
     // Checked mode: the slow branch checks, so no peer is mapped.
     let unmapped = |pe: usize| config.check || !mapped.get(pe).is_some_and(MappedHeap::is_mapped);
@@ -269,7 +302,16 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         wire.never_idle();
     }
     let questions = Questions::default();
-    let lose = hear_of_others(&bootstrap, &peers, &wire, &gpu_flushes, &questions)?;
+    let end_streams = {
+        #[cfg(feature = "cuda")]
+        let ending = gpu_side.as_ref().map(|side| Arc::clone(&side.ending));
+        move || {
+            #[cfg(feature = "cuda")]
+            ending.iter().for_each(|ending| ending.end());
+        }
+    };
+    let listening = (&gpu_flushes, &questions);
+    let lose = hear_of_others(&bootstrap, &peers, &wire, listening, end_streams)?;
     let used = lanes.iter().filter_map(|&index| wire.transports.get(index));
     let pinned = used.into_iter().any(Opened::pins);
     let agreed = agree_on_routes(bootstrap.as_ref(), &routes, pinned)?;
@@ -334,6 +376,8 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         hosts,
         gpu_heap,
         gpu_flushes,
+        #[cfg(feature = "cuda")]
+        gpu_side,
         simulation,
         schedule,
         omitted,
@@ -363,6 +407,10 @@ fn check_rules(rules: &Rules, transports: &[Arc<dyn Transport>], cards: &[Card])
     })
 }
 
+/// A GPU heap, and the context that it is of.
+#[cfg(feature = "cuda")]
+type OnContext = (oxshmem_cuda::Context, Box<dyn GpuMemory>);
+
 /// The GPU heap that the program or the environment asks for, and its transport in front of the
 /// others.
 #[cfg(feature = "cuda")]
@@ -371,7 +419,7 @@ fn cuda_heap(
     given: Option<(oxshmem_cuda::Context, usize)>,
     me: usize,
     transports: &mut Vec<Arc<dyn Transport>>,
-) -> Option<Result<Box<dyn GpuMemory>, String>> {
+) -> Option<Result<OnContext, String>> {
     let chosen = match given {
         Some(chosen) => Ok(chosen),
         None if config.gpu_limit == 0 => return None,
@@ -385,17 +433,45 @@ fn cuda_heap(
     Some(chosen.and_then(|(context, limit)| {
         let heap = gpu::cuda::CudaHeap::new(&context, limit)?;
         transports.insert(0, registry::between_gpus(&context));
-        Ok(Box::new(heap) as Box<dyn GpuMemory>)
+        Ok((context, Box::new(heap) as Box<dyn GpuMemory>))
     }))
 }
 
+/// This PE's GPU as its streams need it, where it is a CUDA heap's. Collective: when it returns, every
+/// PE has written its own words, and all know whether every GPU reaches every other PE's memory.
+#[cfg(feature = "cuda")]
+fn gpu_side(
+    bootstrap: &dyn Bootstrap,
+    context: Option<oxshmem_cuda::Context>,
+    own: Own,
+    heaps: Vec<Option<OnGpu>>,
+) -> Result<Option<GpuSide>> {
+    let me = bootstrap.rank() as usize;
+    let made = context.map(|context| GpuSide::new(context, own, me, heaps));
+    let made = made.transpose();
+    let mut side = agree_on_gpus(bootstrap, made)?;
+    let lacks = match &side {
+        None => Some("its GPU heap is not CUDA memory".to_owned()),
+        Some(side) => side
+            .unreached()
+            .map(|pe| format!("PE {pe}'s memory is not mapped for its GPU")),
+    };
+    let all: Vec<Option<String>> = exchange(bootstrap, &lacks)?;
+    let first = (0..).zip(all).find_map(|(pe, lack)| Some((pe, lack?)));
+    if let (Some(side), Some((pe, lack))) = (&mut side, first) {
+        let pe: usize = pe;
+        side.collective = Err(format!("PE {pe} says: {lack}"));
+    }
+    Ok(side)
+}
+
 /// That every PE has registered its GPU heap; else all learn of the first that has not.
-fn agree_on_gpus(bootstrap: &dyn Bootstrap, mine: Result<()>) -> Result<()> {
+fn agree_on_gpus<R>(bootstrap: &dyn Bootstrap, mine: Result<R>) -> Result<R> {
     let told = mine.as_ref().err().map(ToString::to_string);
     let all: Vec<Option<String>> = exchange(bootstrap, &told)?;
-    mine?;
+    let mine = mine?;
     match (0..).zip(all).find_map(|(pe, why)| Some((pe, why?))) {
-        None => Ok(()),
+        None => Ok(mine),
         Some((pe, why)) => Err(Error::FailedElsewhere {
             call: "init",
             pe,
@@ -492,8 +568,8 @@ fn hear_of_others(
     bootstrap: &Arc<dyn Bootstrap>,
     peers: &Peers,
     wire: &Wire,
-    gpu: &GpuFlushes,
-    questions: &Questions,
+    (gpu, questions): (&GpuFlushes, &Questions),
+    end_streams: impl Fn() + Send + Sync + 'static,
 ) -> Result<Lose> {
     let domains: Vec<_> = wire
         .transports
@@ -507,6 +583,8 @@ fn hear_of_others(
             domain.peer_lost(Pe(pe));
         }
         lose(pe as usize, loss);
+        // The loss first: whose wait on a stream ends looks for it.
+        end_streams();
     });
     // That PE, too, must not wait for this one, though both live.
     let (by_lane, tell_by) = (Arc::clone(&lose), Arc::downgrade(bootstrap));

@@ -65,6 +65,8 @@ mod service;
 mod signal;
 mod simulated;
 mod statics;
+#[cfg(feature = "cuda")]
+mod stream;
 mod sym;
 mod sync;
 pub mod testing;
@@ -89,12 +91,19 @@ pub use register::Registered;
 pub use routes::{Considered, Explanation, Route};
 pub use signal::SignalOp;
 pub use statics::Static;
+#[cfg(feature = "cuda")]
+pub use stream::{GpuInteger, GpuNumber, GpuSource, GpuTarget, GpuView};
 pub use sym::Sym;
 pub use topology::{OpenDevice, described_topology, usable_nics};
 pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};
 
 pub use bytemuck::Pod;
+/// The door to the CUDA driver: contexts, streams, graphs, kernels.
+#[cfg(feature = "cuda")]
+pub use oxshmem_cuda as cuda;
+#[cfg(feature = "cuda")]
+pub use oxshmem_device::Fold;
 
 #[doc(hidden)]
 pub mod __private {

@@ -68,6 +68,20 @@ pub(crate) struct Mapped {
     pub keep: Arc<dyn Any + Send + Sync>,
 }
 
+/// Where one PE's GPU heap begins, as this PE's GPU has it.
+#[derive(Clone)]
+pub(crate) struct OnGpu {
+    pub address: u64,
+    /// What keeps it mapped.
+    pub _keep: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for OnGpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OnGpu({:#x})", self.address)
+    }
+}
+
 /// Where one peer's heap is mapped. Two transports may have mapped it.
 #[derive(Clone, Default)]
 pub(crate) struct MappedHeap {

@@ -23,6 +23,8 @@ use crate::peers::Peers;
 use crate::routes::Routes;
 use crate::service::Service;
 use crate::simulated::Simulation;
+#[cfg(feature = "cuda")]
+use crate::stream::side::GpuSide;
 use crate::sync::{Digest, Internal};
 use crate::wire::Wire;
 use crate::{Error, Result, Sym, Visibility, report};
@@ -63,6 +65,8 @@ pub(crate) struct Inner {
     pub sticky: Cell<bool>,
     /// Ended before what they serve.
     pub _services: Vec<Service>,
+    /// Closed before lanes are: what those wait for on a shared GPU may wait for this PE's end.
+    pub bootstrap: Arc<dyn Bootstrap>,
     pub wire: Wire,
     /// What takes a PE as lost.
     pub lose: join::Lose,
@@ -80,6 +84,9 @@ pub(crate) struct Inner {
     pub gpu: Option<(NonNull<u8>, usize)>,
     pub gpu_heap: Mutex<Heap>,
     pub gpu_flushes: GpuFlushes,
+    /// What streams use, where there is a CUDA heap.
+    #[cfg(feature = "cuda")]
+    pub gpu_side: Option<GpuSide>,
     /// Where a transport simulates the mappings.
     pub simulation: Option<Simulation>,
     /// Where a transport schedules this PE's thread.
@@ -97,7 +104,6 @@ pub(crate) struct Inner {
     pub visibility: Visibility,
     /// State of [`World::random`]; never 0.
     pub random: Cell<u64>,
-    pub bootstrap: Arc<dyn Bootstrap>,
     /// Whether a world that is dropped without `finalize` keeps its connection for a moment.
     pub linger: bool,
     pub config: Config,
@@ -329,6 +335,8 @@ impl World {
                 gpu: parts.gpu_heap.on_gpu_at(),
                 gpu_heap: Mutex::new(parts.gpu_heap),
                 gpu_flushes: parts.gpu_flushes,
+                #[cfg(feature = "cuda")]
+                gpu_side: parts.gpu_side,
                 simulation: parts.simulation,
                 schedule: parts.schedule,
                 omitted: parts.omitted,
@@ -402,6 +410,10 @@ impl World {
         for &pe in &lost {
             self.wire_forget(pe);
         }
+        #[cfg(feature = "cuda")]
+        if let Some(side) = &self.inner.gpu_side {
+            side.ending.resume();
+        }
         lost
     }
 
@@ -421,6 +433,10 @@ impl World {
     pub fn finalize(mut self) -> Result<()> {
         const DIGEST: Digest = Digest::of("finalize");
         self.last_together(DIGEST, self.quiet())?;
+        #[cfg(feature = "cuda")]
+        if let Some(side) = &self.inner.gpu_side {
+            side.end();
+        }
         // The words of that arrival itself may be on their way still.
         let drained = match self.inner.wire.is_idle() {
             true => Ok(()),
@@ -453,6 +469,11 @@ const LINGER: Duration = Duration::from_millis(300);
 
 impl Drop for World {
     fn drop(&mut self) {
+        // First: what a lane has in page-locked memory is freed when this PE's streams are done.
+        #[cfg(feature = "cuda")]
+        if let Some(side) = &self.inner.gpu_side {
+            side.ending.end();
+        }
         for opened in &self.inner.wire.transports {
             opened.domain.shutdown();
         }

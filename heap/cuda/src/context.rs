@@ -112,6 +112,15 @@ impl Context {
         Ok(run())
     }
 
+    /// Waits until all work on all streams of the context is done, whoever's it is, however long that
+    /// takes.
+    #[doc(alias = "cuCtxSynchronize")]
+    pub fn synchronize(&self) -> Result<()> {
+        let _current = self.enter()?;
+        // SAFETY: a context is current.
+        unsafe { call!(self, cuCtxSynchronize()) }
+    }
+
     /// The GPU's memory as of now.
     #[doc(alias = "cuMemGetInfo")]
     pub fn memory(&self) -> Result<MemoryInfo> {

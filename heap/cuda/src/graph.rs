@@ -31,7 +31,10 @@ impl Graph {
     /// Records what `record` queues on a stream, instead of doing it. If it fails, or queues what
     /// can't be recorded, that is the error, and the stream is as it was.
     #[doc(alias = "cuStreamBeginCapture")]
-    pub fn capture(stream: &Stream, record: impl FnOnce(&Stream) -> Result<()>) -> Result<Graph> {
+    pub fn capture<E: From<Error>>(
+        stream: &Stream,
+        record: impl FnOnce(&Stream) -> Result<(), E>,
+    ) -> Result<Graph, E> {
         let context = stream.context();
         let _current = context.enter()?;
         // Other threads' calls don't spoil the recording; this one's may.

@@ -156,6 +156,7 @@ table! {
         cuDevicePrimaryCtxRelease_v2(RawDevice);
         cuCtxGetCurrent(*mut Raw);
         cuCtxSetCurrent(Raw);
+        cuCtxSynchronize();
         cuCtxEnablePeerAccess(Raw, c_uint);
         cuMemGetInfo_v2(*mut usize, *mut usize);
         cuMemAlloc_v2(*mut RawPtr, usize);

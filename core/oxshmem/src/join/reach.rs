@@ -11,7 +11,7 @@ use oxshmem_transport::{Accessor, HostId, MemoryKind, Pe, Peer, Reach, Region, R
 use serde::{Deserialize, Serialize};
 
 use super::card::{Bytes, Card, exchange};
-use crate::peers::{Mapped, MappedHeap};
+use crate::peers::{Mapped, MappedHeap, OnGpu};
 use crate::routes::choose::{
     ByLane, Candidate, Chosen, Imported, Preference, choose, cpu_atomics, has_nic_atomics,
 };
@@ -46,6 +46,8 @@ pub(super) struct Reached {
     pub mapped: Vec<MappedHeap>,
     /// How its host heap is accessed, where the mapping is simulated.
     pub accessors: Vec<Accessors>,
+    /// Where this PE's GPU has its GPU heap, if it has.
+    pub on_gpu: Vec<Option<OnGpu>>,
     pub routes: Routes,
 }
 
@@ -84,9 +86,11 @@ pub(super) fn reach(
     let here = cards.get(me).map_or("", |card| card.host.as_str());
     let mut interner = Interner::default();
     let (mut mapped, mut accessors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
+    let mut on_gpus = Vec::new();
     for (pe, (card, keys)) in cards.iter().zip(&keys).enumerate() {
         let (mut ways, mut whys) = (Ways::NONE, Whys::default());
         let mut host = (MappedHeap::default(), Accessors::default());
+        let mut on_gpu = None;
         for heap in heaps {
             let peer = |transport: &str| peer(card, pe, transport);
             let mut cpu = Cpu::default();
@@ -120,6 +124,7 @@ pub(super) fn reach(
             match heap.kind {
                 MemoryKind::Cuda => {
                     (ways.gpu, ways.gpu_atomics) = (copies.way, atomics.way);
+                    on_gpu = cpu.gpu(copies.way, atomics.way);
                     (whys.gpu, whys.gpu_atomics) = (why(&copies), why(&atomics));
                 }
                 _ => {
@@ -136,12 +141,14 @@ pub(super) fn reach(
         mapped.push(host.0);
         accessors.push(host.1);
         peers.push((ways, whys));
+        on_gpus.push(on_gpu);
     }
     let gpu = heaps.iter().any(|heap| heap.kind == MemoryKind::Cuda);
     let routes = Routes::new(peers, interner.finish(), named.into(), gpu);
     Ok(Reached {
         mapped,
         accessors,
+        on_gpu: on_gpus,
         routes,
     })
 }
@@ -243,7 +250,7 @@ impl Means<'_> {
 
 const NO_LANE_TO_ONESELF: &str = "a PE's own memory needs no lane";
 
-/// How this PE's CPU can access a peer's heap, by the index of the transport that mapped it.
+/// How this PE's processors can access a peer's heap, by the index of the transport that mapped it.
 #[derive(Default)]
 struct Cpu(Vec<(u8, Access)>);
 
@@ -251,6 +258,8 @@ struct Cpu(Vec<(u8, Access)>);
 enum Access {
     Real(Mapped),
     Simulated(Arc<dyn Accessor>),
+    /// By its GPU alone.
+    Gpu(OnGpu),
 }
 
 impl Cpu {
@@ -279,6 +288,10 @@ impl Cpu {
         let region = first.ok_or("it has shown no key")?;
         if transport.pins() || heap.kind != MemoryKind::Host {
             transport.pieces(heap.kind).imports_from(peer);
+        }
+        if let Some(address) = region.on_gpu() {
+            let _keep = region.keep_alive();
+            self.0.push((index, Access::Gpu(OnGpu { address, _keep })));
         }
         if !matches!(domain.reach(peer, heap.kind), Reach::Mapped { .. }) {
             return Ok(Imported::Lane);
@@ -325,6 +338,17 @@ impl Cpu {
             keep: Arc::clone(own) as _,
         };
         self.0.push((Way::OWN, Access::Real(mapped)));
+    }
+
+    /// Where this PE's GPU has the heap, if copies and atomics by its lane are that GPU's.
+    fn gpu(&self, copies: Way, atomics: Way) -> Option<OnGpu> {
+        let (Way::Lane(index), Way::Lane(same)) = (copies, atomics) else {
+            return None;
+        };
+        self.0.iter().find_map(|(known, access)| match access {
+            Access::Gpu(on_gpu) if *known == index && index == same => Some(on_gpu.clone()),
+            _ => None,
+        })
     }
 
     /// What operations that go these ways use.

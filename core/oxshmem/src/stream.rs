@@ -1,0 +1,348 @@
+//! Operations on streams: the GPU performs them when the stream comes to them, in its order. The host
+//! queues them and goes on.
+//!
+//! Both sides are GPU memory, of PEs whose memory this PE's GPU loads and stores itself (one NVLink or
+//! PCIe peer-to-peer domain, or one GPU that several PEs share); towards others they are refused with
+//! [`Error::Unreachable`], and the calls without a stream, which go by any route, serve.
+//!
+//! # Order and visibility
+//!
+//! What is on one stream is performed and visible at its target in the stream's order, before what comes later
+//! on that stream: on a stream a fence is nothing, and [`quiet_on_stream`](World::quiet_on_stream) has nothing
+//! to wait for (M17, M19, M24). Two streams are ordered by events, a stream and the host by
+//! [`synchronize`](World::synchronize); [`quiet`](World::quiet) and the other calls without a stream know
+//! nothing of streams. A wait on a stream acquires: what comes later on the stream sees what the writer
+//! ordered before the word (M23). Aligned words of up to 8 bytes arrive whole; atomics, signals and waits on
+//! a word are exclusive against each other, as the calls without a stream are, for the GPU performs both
+//! (M28, M29).
+//!
+//! # Graphs
+//!
+//! All of them but [`synchronize`](World::synchronize) may be captured into a CUDA graph and replayed, the
+//! collective ones included, by as many PEs as often. A graph must not be launched any more once its world
+//! has ended.
+//!
+//! # Failure
+//!
+//! A PE that is lost ends every wait and barrier on the streams of the others: what follows on the stream is
+//! done, on data that may be incomplete, and [`synchronize`](World::synchronize) and every later call on a
+//! stream give [`Error::PeerLost`]. Who goes on synchronizes every stream, then calls
+//! [`acknowledge_lost`](World::acknowledge_lost), after which waits wait again.
+
+mod collectives;
+mod near;
+pub(crate) mod side;
+
+use std::time::Duration;
+
+use bytemuck::Pod;
+use oxshmem_cuda::{Context, DevicePtr, Stream};
+use oxshmem_transport::{MemoryKind, SignalOp};
+
+pub use self::collectives::{GpuInteger, GpuNumber};
+pub use self::near::{GpuSource, GpuTarget, GpuView};
+use self::side::{GpuSide, failed};
+use crate::atomics::Word;
+use crate::wait::{Needs, Reason};
+use crate::wait_until::Waitable;
+use crate::{Cmp, Error, Result, Sym, World};
+
+/// How long a stream whose waits were ended may take for the rest.
+const RUN_OUT: Duration = Duration::from_secs(30);
+/// Up to this many bytes a put and its signal are one kernel; beyond, the copy engine is faster.
+const ONE_LAUNCH: usize = 4096;
+
+impl World {
+    /// The context of this PE's GPU; none if it has no CUDA heap.
+    #[must_use]
+    pub fn gpu_context(&self) -> Option<&Context> {
+        self.inner.gpu_side.as_ref().map(|side| &side.context)
+    }
+
+    /// Where this PE's GPU loads and stores an object of `pe` itself, for kernels (M8); none if it cannot.
+    /// The address is good for `sym.len()` elements, until the world ends, and is no symmetric address.
+    #[doc(alias = "nvshmem_ptr")]
+    #[must_use]
+    pub fn gpu_ptr<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<DevicePtr> {
+        if self.kind_of(sym) != Some(MemoryKind::Cuda) {
+            return None;
+        }
+        let side = self.inner.gpu_side.as_ref()?;
+        side.address(pe, sym.offset() as usize)
+    }
+
+    /// The GPU's side, if there is one and the stream is its.
+    fn side(&self, call: &'static str, stream: &Stream) -> Result<&GpuSide> {
+        let Some(side) = &self.inner.gpu_side else {
+            return Err(Error::Argument {
+                call,
+                what: "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join \
+                       with Builder::gpu"
+                    .into(),
+            });
+        };
+        if stream.context() != &side.context {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "the stream is GPU {}'s, this PE's heap lies on GPU {}; make the stream with \
+                     World::gpu_context",
+                    stream.context().device().ordinal(),
+                    side.context.device().ordinal()
+                ),
+            });
+        }
+        Ok(side)
+    }
+
+    /// Where an object of a PE is, for this PE's GPU.
+    fn on_stream<T: Pod>(
+        &self,
+        call: &'static str,
+        side: &GpuSide,
+        sym: Sym<T>,
+        pe: usize,
+    ) -> Result<DevicePtr> {
+        self.check(call, sym, sym.len(), pe)?;
+        if self.kind_of(sym) != Some(MemoryKind::Cuda) {
+            return Err(Error::Argument {
+                call,
+                what: "the object lies in host memory; on streams both sides are GPU memory: \
+                       allocate it by alloc_on(MemoryKind::Cuda, ..)"
+                    .into(),
+            });
+        }
+        if self.peers.is_lost(pe) {
+            return Err(Error::PeerLost { call, pe });
+        }
+        match side.address(pe, sym.offset() as usize) {
+            Some(at) => Ok(at),
+            None => Err(self.not_mapped(call, pe)),
+        }
+    }
+
+    #[cold]
+    fn not_mapped(&self, call: &'static str, pe: usize) -> Error {
+        let route = self.inner.routes.explain(pe).and_then(|told| told.gpu);
+        let why = route.map(|route| route.refusals()).unwrap_or_default();
+        Error::Unreachable {
+            call,
+            from: self.my_pe(),
+            pe,
+            why: format!(
+                "its memory is not mapped for this PE's GPU ({why}); use the calls without a stream"
+            ),
+        }
+    }
+
+    /// One word of a PE, for a signal or a wait.
+    fn word_on_stream<T: Pod>(
+        &self,
+        call: &'static str,
+        side: &GpuSide,
+        word: Sym<T>,
+        pe: usize,
+    ) -> Result<DevicePtr> {
+        if word.len() != 1 {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "the word is given as {} elements; give one, by Sym::at",
+                    word.len()
+                ),
+            });
+        }
+        self.on_stream(call, side, word, pe)
+    }
+
+    /// Puts `src`, of this PE's GPU, to `dst` on PE `pe`, when the stream comes to it. `src` is a
+    /// [`Sym`], or a slice of cudarc's, as long as `dst`; it is not changed before that (M15).
+    #[doc(alias = "nvshmemx_putmem_on_stream")]
+    pub fn put_on_stream<'a, T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: impl Into<GpuSource<'a, T>>,
+        pe: usize,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "put_on_stream";
+        let side = self.side(CALL, stream)?;
+        let to = self.on_stream(CALL, side, dst, pe)?;
+        let src = src.into();
+        let from = self.near_on_stream(CALL, side, dst, src.near(), stream)?;
+        self.copy_on_stream(CALL, to, from, dst.bytes(), stream)?;
+        self.done_on_stream(CALL, src.near(), stream)
+    }
+
+    /// Gets `src` of PE `pe` into `dst`, of this PE's GPU, when the stream comes to it (M16). `dst` is a
+    /// [`Sym`], or a slice of cudarc's, as long as `src`.
+    #[doc(alias = "nvshmemx_getmem_on_stream")]
+    pub fn get_on_stream<'a, T: Pod>(
+        &self,
+        dst: impl Into<GpuTarget<'a, T>>,
+        src: Sym<T>,
+        pe: usize,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "get_on_stream";
+        let side = self.side(CALL, stream)?;
+        let from = self.on_stream(CALL, side, src, pe)?;
+        let dst = dst.into();
+        let to = self.near_on_stream(CALL, side, src, dst.near(), stream)?;
+        self.copy_on_stream(CALL, to, from, src.bytes(), stream)?;
+        self.done_on_stream(CALL, dst.near(), stream)
+    }
+
+    /// Puts `src` to `dst` on PE `pe`, then updates the signal word there: who sees its new value sees the
+    /// data (M22). `signal` names one word, apart from `dst`.
+    #[doc(alias = "nvshmemx_putmem_signal_on_stream")]
+    #[expect(clippy::too_many_arguments, reason = "NVSHMEM's has these")]
+    pub fn put_signal_on_stream<'a, T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: impl Into<GpuSource<'a, T>>,
+        signal: Sym<u64>,
+        value: u64,
+        op: SignalOp,
+        pe: usize,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "put_signal_on_stream";
+        let side = self.side(CALL, stream)?;
+        let to = self.on_stream(CALL, side, dst, pe)?;
+        let word = self.word_on_stream(CALL, side, signal, pe)?;
+        let src = src.into();
+        let from = self.near_on_stream(CALL, side, dst, src.near(), stream)?;
+        let (bytes, gpu) = (dst.bytes(), |error| failed(CALL, &error));
+        if bytes > 0 && bytes <= ONE_LAUNCH && to != from {
+            let copy = (to, from, bytes);
+            // SAFETY: both ranges and the word lie in heaps that are mapped for the GPU while the world
+            // lives; what the program does to them meanwhile is as with any put.
+            let queued = unsafe { side.kernels.copy_signal(stream, copy, word, (value, op)) };
+            queued.map_err(gpu)?;
+        } else {
+            self.copy_on_stream(CALL, to, from, bytes, stream)?;
+            // SAFETY: the word lies in a heap that is mapped for the GPU while the world lives.
+            unsafe { side.kernels.signal(stream, word, value, op) }.map_err(gpu)?;
+        }
+        self.done_on_stream(CALL, src.near(), stream)
+    }
+
+    /// Updates the signal word at PE `pe` when the stream comes to it: who sees its new value sees what this
+    /// PE put to that PE on this stream before.
+    #[doc(alias = "nvshmemx_signal_op_on_stream")]
+    pub fn signal_on_stream(
+        &self,
+        signal: Sym<u64>,
+        value: u64,
+        op: SignalOp,
+        pe: usize,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "signal_on_stream";
+        let side = self.side(CALL, stream)?;
+        let word = self.word_on_stream(CALL, side, signal, pe)?;
+        // SAFETY: the word lies in a heap that is mapped for the GPU while the world lives.
+        let queued = unsafe { side.kernels.signal(stream, word, value, op) };
+        queued.map_err(|error| failed(CALL, &error))
+    }
+
+    /// Lets the stream go on when this PE's own word compares with `value` as wanted; a signal word, too.
+    /// What follows on the stream sees what the writer ordered before (M23).
+    #[doc(alias = "nvshmemx_int_wait_until_on_stream")]
+    #[doc(alias = "nvshmemx_signal_wait_until_on_stream")]
+    pub fn wait_until_on_stream<T: Waitable>(
+        &self,
+        word: Sym<T>,
+        cmp: Cmp,
+        value: T,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "wait_until_on_stream";
+        let side = self.side(CALL, stream)?;
+        let at = self.word_on_stream(CALL, side, word, self.my_pe())?;
+        self.refuse_after_loss(CALL)?;
+        let compare = match cmp {
+            Cmp::Eq => 0,
+            Cmp::Ne => 1,
+            Cmp::Gt => 2,
+            Cmp::Ge => 3,
+            Cmp::Lt => 4,
+            Cmp::Le => 5,
+        };
+        let signed = <T as Word>::NAME.starts_with('i');
+        // SAFETY: the word lies in this PE's own heap, aligned for its type; the ending words live while
+        // the world does, which waits for its streams before they are freed.
+        let queued = unsafe {
+            let comparison = (compare, value.bits(), signed);
+            side.kernels
+                .wait(stream, at, T::WIDTH, comparison, side.stop())
+        };
+        queued.map_err(|error| failed(CALL, &error))
+    }
+
+    /// Completes what this PE has put on this stream, before what follows on it (M19). Stream order does
+    /// that, so that nothing is queued: it is here for programs that want to say so.
+    #[doc(alias = "nvshmemx_quiet_on_stream")]
+    pub fn quiet_on_stream(&self, stream: &Stream) -> Result<()> {
+        self.side("quiet_on_stream", stream).map(drop)
+    }
+
+    /// Waits until all work on the stream is done: what this PE's operations on it have placed is visible
+    /// to their targets, what others' signals announced is visible here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PeerLost`] if a PE is lost that the stream may be waiting for: the waits on this world's
+    /// streams have been ended then. [`Error::Timeout`] after `OXSHMEM_TIMEOUT`; the work goes on.
+    /// [`Error::Gpu`] for what earlier work has done wrong.
+    pub fn synchronize(&self, stream: &Stream) -> Result<()> {
+        const CALL: &str = "synchronize";
+        self.side(CALL, stream)?;
+        let look = || match stream.is_idle() {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err(error) => Some(Err(failed(CALL, &error))),
+        };
+        let tell = || ("some PE".into(), "the work on a stream".into());
+        let reason = Reason {
+            call: CALL,
+            needs: Needs::AnyLiving,
+            tell: &tell,
+        };
+        let waited = self.wait(&reason, None, look);
+        if let Err(Error::PeerLost { .. }) = &waited {
+            // Its waits have been ended: it runs out.
+            let idle = stream.synchronize_within(RUN_OUT);
+            idle.map_err(|error| failed(CALL, &error))?;
+        }
+        waited??;
+        // It had run out before this call looked.
+        self.refuse_after_loss(CALL)
+    }
+
+    fn refuse_after_loss(&self, call: &'static str) -> Result<()> {
+        match self.lost_among(Needs::AnyLiving) {
+            Some(pe) => Err(Error::PeerLost { call, pe }),
+            None => Ok(()),
+        }
+    }
+
+    /// Queues a copy between places of mapped heaps and buffers.
+    fn copy_on_stream(
+        &self,
+        call: &'static str,
+        to: DevicePtr,
+        from: DevicePtr,
+        bytes: usize,
+        stream: &Stream,
+    ) -> Result<()> {
+        if to == from {
+            return Ok(());
+        }
+        // SAFETY: both ranges lie in heaps that are mapped for the GPU while the world lives, or in a
+        // buffer that is freed in the order of its own stream; ranges of one heap are the same or apart.
+        let queued = unsafe { stream.copy(to, from, bytes) };
+        queued.map_err(|error| failed(call, &error))
+    }
+}

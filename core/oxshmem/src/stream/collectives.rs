@@ -1,0 +1,271 @@
+//! Collective calls on streams, over all PEs. Every PE queues the same ones in the same order, on streams
+//! of its choice that are ordered among each other; that is not checked (M36), since the host is gone on
+//! when they run.
+
+use bytemuck::Pod;
+use oxshmem_cuda::{DevicePtr, Stream};
+use oxshmem_device::Fold;
+
+use super::side::{GpuSide, failed};
+use crate::{Error, Result, Sym, World};
+
+mod sealed {
+    pub trait Named {
+        const NAME: &'static str;
+        const INTEGER: bool;
+    }
+}
+
+/// A type that [`World::reduce_on_stream`] takes.
+pub trait GpuNumber: Pod + sealed::Named {}
+/// One that has bits to combine.
+pub trait GpuInteger: GpuNumber {}
+
+macro_rules! numbers {
+    ($($type:ty: $name:literal, $integer:literal;)*) => {$(
+        impl sealed::Named for $type {
+            const NAME: &'static str = $name;
+            const INTEGER: bool = $integer;
+        }
+        impl GpuNumber for $type {}
+    )*};
+}
+numbers! {
+    i8: "i8", true; i16: "i16", true; i32: "i32", true; i64: "i64", true;
+    u8: "u8", true; u16: "u16", true; u32: "u32", true; u64: "u64", true;
+    half::f16: "f16", false; half::bf16: "bf16", false; f32: "f32", false; f64: "f64", false;
+}
+macro_rules! integers {
+    ($($type:ty)*) => {$(impl GpuInteger for $type {})*};
+}
+integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+impl World {
+    /// Completes what this PE has put on this stream; what follows on it begins when all PEs' streams are
+    /// here (M24).
+    #[doc(alias = "nvshmemx_barrier_all_on_stream")]
+    pub fn barrier_all_on_stream(&self, stream: &Stream) -> Result<()> {
+        const CALL: &str = "barrier_all_on_stream";
+        let side = self.collective_side(CALL, stream)?;
+        self.arrive_on_stream(CALL, side, stream)
+    }
+
+    /// As [`barrier_all_on_stream`](Self::barrier_all_on_stream): on one stream there is nothing that a
+    /// barrier would have to complete beyond it.
+    #[doc(alias = "nvshmemx_sync_all_on_stream")]
+    pub fn sync_all_on_stream(&self, stream: &Stream) -> Result<()> {
+        const CALL: &str = "sync_all_on_stream";
+        let side = self.collective_side(CALL, stream)?;
+        self.arrive_on_stream(CALL, side, stream)
+    }
+
+    /// Copies `src` of PE `root` to `dst` of every PE, the root included. Both have the same length; they
+    /// are the same object or do not overlap.
+    #[doc(alias = "nvshmemx_broadcastmem_on_stream")]
+    pub fn broadcast_on_stream<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: Sym<T>,
+        root: usize,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "broadcast_on_stream";
+        let side = self.collective_side(CALL, stream)?;
+        self.check_pair(CALL, dst, src)?;
+        // The root's number, too, is looked at on every PE.
+        let from = self.on_stream(CALL, side, src, root)?;
+        let to = self.on_stream(CALL, side, dst, self.my_pe())?;
+        self.arrive_on_stream(CALL, side, stream)?;
+        self.copy_on_stream(CALL, to, from, dst.bytes(), stream)?;
+        self.arrive_on_stream(CALL, side, stream)
+    }
+
+    /// Puts every PE's `src`, one behind the other in the order of the PEs, into `dst` of every PE, which
+    /// is as many times as long. They do not overlap.
+    #[doc(alias = "nvshmemx_fcollectmem_on_stream")]
+    pub fn fcollect_on_stream<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: Sym<T>,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "fcollect_on_stream";
+        let side = self.collective_side(CALL, stream)?;
+        let each = src.len();
+        self.check_blocks(CALL, dst, src, each)?;
+        let from = self.on_stream(CALL, side, src, self.my_pe())?;
+        let mine = self.my_pe() * each;
+        let place = dst.range(mine..mine + each)?;
+        self.spread_on_stream(CALL, side, stream, |_| Ok((place, from)))
+    }
+
+    /// Puts the `i`-th of as many equal parts of `src` as there are PEs to PE `i`, where it is the part of
+    /// `dst` with this PE's number. Both have the same length, and do not overlap.
+    #[doc(alias = "nvshmemx_alltoallmem_on_stream")]
+    pub fn alltoall_on_stream<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: Sym<T>,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "alltoall_on_stream";
+        let side = self.collective_side(CALL, stream)?;
+        let each = src.len() / self.n_pes();
+        if src.len() != dst.len() {
+            // Says so.
+            self.check_pair(CALL, dst, src)?;
+        }
+        self.check_blocks(CALL, dst, src.range(..each)?, each)?;
+        self.check_apart(CALL, dst, src)?;
+        let mine = self.my_pe() * each;
+        let place = dst.range(mine..mine + each)?;
+        self.spread_on_stream(CALL, side, stream, |pe| {
+            let part = src.range(pe * each..(pe + 1) * each)?;
+            Ok((place, self.on_stream(CALL, side, part, self.my_pe())?))
+        })
+    }
+
+    /// Folds `src` of all PEs, element by element, into `dst` of every PE. Both have the same length; they
+    /// are the same object or do not overlap.
+    ///
+    /// Elements are folded in the order of the PEs, each by one PE, so every PE gets the same bits. Integers
+    /// wrap; `f16` and `bf16` are folded in `f32` and rounded once. `And`, `Or` and `Xor` are refused for
+    /// types without bits to combine ([`GpuInteger`] lists those with).
+    #[doc(alias = "nvshmemx_int_sum_reduce_on_stream")]
+    pub fn reduce_on_stream<T: GpuNumber>(
+        &self,
+        dst: Sym<T>,
+        src: Sym<T>,
+        fold: Fold,
+        stream: &Stream,
+    ) -> Result<()> {
+        const CALL: &str = "reduce_on_stream";
+        let side = self.collective_side(CALL, stream)?;
+        self.check_pair(CALL, dst, src)?;
+        if !T::INTEGER && matches!(fold, Fold::And | Fold::Or | Fold::Xor) {
+            return Err(Error::Argument {
+                call: CALL,
+                what: format!("{fold:?} is of integers, and {} is none", T::NAME),
+            });
+        }
+        self.on_stream(CALL, side, src, self.my_pe())?;
+        // Each PE folds one part, and gives it to all: of this PE's part nobody else reads or writes the
+        // source, so that it may be the destination.
+        let (pes, me) = (self.n_pes(), self.my_pe());
+        let cut = |pe: usize| (src.len() as u128 * pe as u128 / pes as u128) as usize;
+        let (start, end) = (cut(me), cut(me + 1));
+        let (mine, source) = (dst.range(start..end)?, src.range(start..end)?);
+        let out = self.on_stream(CALL, side, mine, me)?;
+        let Some(heaps) = side.heaps_table() else {
+            return Err(self.not_mapped(CALL, me));
+        };
+        self.arrive_on_stream(CALL, side, stream)?;
+        if start < end {
+            let sources = (heaps, pes as u32, source.offset());
+            let elements = (end - start) as u64;
+            // SAFETY: the table and all heaps are mapped for the GPU while the world lives; the places are
+            // aligned for the type, and `out` is a source or apart, as was checked.
+            let queued = unsafe {
+                side.reductions
+                    .reduce(stream, (fold, T::NAME), out, sources, elements)
+            };
+            queued.map_err(|error| failed(CALL, &error))?;
+        }
+        self.give_on_stream(CALL, side, stream, |_| Ok((mine, out)))?;
+        self.arrive_on_stream(CALL, side, stream)
+    }
+
+    /// The GPU's side, where all PEs' GPUs reach each other and all PEs live.
+    fn collective_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuSide> {
+        let side = self.side(call, stream)?;
+        if let Err(why) = &side.collective {
+            return Err(Error::Unreachable {
+                call,
+                from: self.my_pe(),
+                pe: side.unreached().unwrap_or(self.my_pe()),
+                why: format!("{why}; use the calls without a stream"),
+            });
+        }
+        self.refuse_after_loss(call)?;
+        Ok(side)
+    }
+
+    /// Queues an arrival: the stream goes on when all PEs' streams have come to theirs.
+    fn arrive_on_stream(&self, call: &'static str, side: &GpuSide, stream: &Stream) -> Result<()> {
+        let Some((table, epoch)) = side.barrier_words() else {
+            return Err(self.not_mapped(call, self.my_pe()));
+        };
+        let members = (self.n_pes() as u32, self.my_pe() as u32);
+        // SAFETY: the table, the words it names and the epoch are the library's own in heaps that are
+        // mapped for the GPU while the world lives; the ending words live as long, and the world waits for
+        // its streams before they are freed.
+        let queued = unsafe {
+            side.kernels
+                .barrier(stream, table, members, epoch, side.stop())
+        };
+        queued.map_err(|error| failed(call, &error))
+    }
+
+    /// Between two arrivals gives each PE what `part` says, from where it says.
+    fn spread_on_stream<T: Pod>(
+        &self,
+        call: &'static str,
+        side: &GpuSide,
+        stream: &Stream,
+        part: impl Fn(usize) -> Result<(Sym<T>, DevicePtr)>,
+    ) -> Result<()> {
+        self.arrive_on_stream(call, side, stream)?;
+        self.give_on_stream(call, side, stream, part)?;
+        self.arrive_on_stream(call, side, stream)
+    }
+
+    /// Begins with the next PE, so that not all give to one at the same time.
+    fn give_on_stream<T: Pod>(
+        &self,
+        call: &'static str,
+        side: &GpuSide,
+        stream: &Stream,
+        part: impl Fn(usize) -> Result<(Sym<T>, DevicePtr)>,
+    ) -> Result<()> {
+        let (pes, me) = (self.n_pes(), self.my_pe());
+        for pe in (1..=pes).map(|step| (me + step) % pes) {
+            let (place, from) = part(pe)?;
+            let to = self.on_stream(call, side, place, pe)?;
+            self.copy_on_stream(call, to, from, place.bytes(), stream)?;
+        }
+        Ok(())
+    }
+
+    /// That `dst` has a block of `each` elements for each PE, and lies apart from `src`.
+    fn check_blocks<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        src: Sym<T>,
+        each: usize,
+    ) -> Result<()> {
+        if each.checked_mul(self.n_pes()) != Some(dst.len()) {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "the destination has {} elements; it takes {each} from each of {} PEs",
+                    dst.len(),
+                    self.n_pes()
+                ),
+            });
+        }
+        self.check_apart(call, dst, src)
+    }
+
+    fn check_apart<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        let (d, s) = (dst.offset(), src.offset());
+        let apart = d + dst.bytes() as u64 <= s || s + src.bytes() as u64 <= d;
+        match dst.tag() != src.tag() || apart {
+            true => Ok(()),
+            false => Err(Error::Argument {
+                call,
+                what: "destination and source overlap; use two objects".into(),
+            }),
+        }
+    }
+}
