@@ -183,7 +183,7 @@ impl Heap {
             Some(memory) => Backing::Gpu {
                 cut: match memory.is_whole() {
                     true => Extents::whole(limit as u64),
-                    false => Extents::doubling(limit as u64),
+                    false => Extents::modest(limit as u64),
                 },
                 memory,
                 pieces: Vec::new(),

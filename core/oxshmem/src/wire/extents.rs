@@ -1,16 +1,25 @@
-//! A heap in pieces of doubling size, for transports that pin what they register: each piece is
-//! registered when the heap first reaches into it.
+//! A heap in pieces, for transports that pin what they register, and for memory that is not to be had
+//! twice: each piece is committed and registered when the heap first reaches into it. Pieces double in size,
+//! a GPU's up to a size that is modest beside its memory.
 
 /// The most pieces of a heap.
 pub(crate) const MOST: u32 = 16;
 /// The least size of the first piece, in bytes: larger than any page.
 const FIRST: u64 = 4 << 20;
 
+/// The size to which a GPU's pieces grow, in bytes: not more than this is committed in vain.
+const MODEST: u64 = 512 << 20;
+/// About as many pieces of that size a GPU's heap has at most; those of a larger heap are larger.
+const MANY: u64 = 256;
+
 /// How a heap is cut: piece 0 has [`first`](Self::first) bytes, every other one as many as all those
-/// before it together, and the last is cut off at the limit.
+/// before it together, up to `steps` of them; the pieces behind those are all as large as the last of
+/// them, and the last is cut off at the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extents {
     first: u64,
+    /// How many pieces, behind the first, have doubled.
+    steps: u32,
     limit: u64,
 }
 
@@ -19,6 +28,7 @@ impl Extents {
     pub(crate) fn whole(limit: u64) -> Self {
         Extents {
             first: limit.max(1),
+            steps: 0,
             limit,
         }
     }
@@ -27,7 +37,34 @@ impl Extents {
     pub(crate) fn doubling(limit: u64) -> Self {
         let least = limit.div_ceil(1 << (MOST - 1));
         let first = least.next_multiple_of(FIRST).max(FIRST);
-        Extents { first, limit }
+        Extents {
+            first,
+            steps: MOST,
+            limit,
+        }
+    }
+
+    /// Pieces of which none is larger than what a GPU can spare.
+    pub(crate) fn modest(limit: u64) -> Self {
+        let largest = (limit / MANY).next_power_of_two().max(MODEST);
+        // Piece `steps` has `first << (steps - 1)` bytes.
+        Extents {
+            first: FIRST,
+            steps: (largest / FIRST).ilog2() + 1,
+            limit,
+        }
+    }
+
+    /// Where the pieces that double end.
+    #[inline]
+    fn doubled(self) -> u64 {
+        self.first.checked_shl(self.steps).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of each piece behind those.
+    #[inline]
+    fn largest(self) -> u64 {
+        self.first << self.steps.saturating_sub(1)
     }
 
     /// The piece in which a byte lies.
@@ -36,7 +73,10 @@ impl Extents {
         if offset < self.first {
             return 0;
         }
-        (offset / self.first).ilog2() + 1
+        if offset < self.doubled() {
+            return (offset / self.first).ilog2() + 1;
+        }
+        self.steps + 1 + ((offset - self.doubled()) / self.largest()) as u32
     }
 
     /// Where a piece begins.
@@ -44,14 +84,15 @@ impl Extents {
     pub(crate) fn start(self, index: u32) -> u64 {
         match index {
             0 => 0,
-            index => self.first << (index - 1),
+            index if index <= self.steps + 1 => self.first << (index - 1),
+            index => self.doubled() + u64::from(index - self.steps - 1) * self.largest(),
         }
     }
 
     /// Where a piece ends.
     #[inline]
     pub(crate) fn end(self, index: u32) -> u64 {
-        (self.first << index).min(self.limit)
+        self.start(index + 1).min(self.limit)
     }
 
     /// How many pieces hold the first `bytes`.
@@ -90,14 +131,31 @@ mod tests {
         assert_eq!(cut.count(0), 0);
     }
 
+    #[test]
+    fn a_gpus_pieces_stay_modest() {
+        let cut = Extents::modest(80 << 30);
+        let size = |k: u32| (cut.end(k) - cut.start(k)) >> 20;
+        let sizes: Vec<u64> = (0..12).map(size).collect();
+        assert_eq!(sizes, [4, 4, 8, 16, 32, 64, 128, 256, 512, 512, 512, 512]);
+        assert_eq!(cut.count(80 << 30), 8 + 159);
+        // A small one has the same pieces as one that only doubles.
+        let (small, doubling) = (Extents::modest(64 << 20), Extents::doubling(64 << 20));
+        for k in 0..small.count(64 << 20) {
+            assert_eq!(small.end(k), doubling.end(k));
+        }
+    }
+
     proptest! {
         #[test]
         fn pieces_cover_the_heap_without_gap_and_are_few(
-            limit in prop_oneof![1_u64..1 << 26, 1_u64..1 << 46], at: u64
+            limit in prop_oneof![1_u64..1 << 26, 1_u64..1 << 46], modest: bool, at: u64
         ) {
-            let cut = Extents::doubling(limit);
+            let (cut, most) = match modest {
+                true => (Extents::modest(limit), 2 * MANY as u32 + MOST),
+                false => (Extents::doubling(limit), MOST),
+            };
             let count = cut.count(limit);
-            prop_assert!((1..=MOST).contains(&count));
+            prop_assert!((1..=most).contains(&count));
             prop_assert_eq!(cut.start(0), 0);
             for k in 1..count {
                 prop_assert_eq!(cut.start(k), cut.end(k - 1));
@@ -109,6 +167,7 @@ mod tests {
             prop_assert_eq!(cut.start(piece) + within, at);
             prop_assert_eq!(at + rest, cut.end(piece));
             prop_assert!(rest > 0);
+            prop_assert!(cut.start(piece) <= at && at < cut.end(piece));
         }
     }
 }
