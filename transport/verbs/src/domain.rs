@@ -12,6 +12,7 @@ use oxshmem_transport::{
 };
 use rdma_sys::ibv_atomic_cap;
 
+use crate::gpu::{self, Carries, Gpu};
 use crate::ibv::{Connect, Event, ProtectionDomain};
 use crate::inbox::VerbsInbox;
 use crate::lane::{PER_OPERATION, VerbsLane};
@@ -177,18 +178,20 @@ pub(crate) fn bad(what: &'static str, pe: Pe, why: String) -> Error {
 pub(crate) struct VerbsDomain {
     capabilities: Capabilities,
     guarantees: Guarantees,
+    gpu: Carries,
     numbers: RegionNumbers,
     passive: Mutex<Option<Arc<Passive>>>,
     opened: Arc<Opened>,
 }
 
-/// What the device can do.
-fn capabilities(port: &Port, settings: &Settings) -> Capabilities {
+/// What the device can do. `gpu`: whether it reaches GPU memory.
+fn capabilities(port: &Port, settings: &Settings, gpu: bool) -> Capabilities {
     let max = u64::from(port.state.largest_message).clamp(UNREGISTERED as u64, 1 << 30);
     let (nic, cpu) = (AtomicLevel::Nic, AtomicLevel::Cpu);
     let changing = match port.limits.atomics {
         ibv_atomic_cap::IBV_ATOMIC_NONE => AtomicLevel::None,
-        ibv_atomic_cap::IBV_ATOMIC_GLOB => cpu,
+        // Exclusive against the CPU's is not exclusive against a GPU's on its own memory (M29).
+        ibv_atomic_cap::IBV_ATOMIC_GLOB if !gpu => cpu,
         _ => nic,
     };
     let limits = |inline| Limits {
@@ -210,7 +213,10 @@ fn capabilities(port: &Port, settings: &Settings) -> Capabilities {
             .with(AtomicOp::Set, Width::W64, cpu)
             .with(AtomicOp::Add, Width::W64, changing)
             .with(AtomicOp::CompareSwap, Width::W64, changing),
-        memory: &[MemoryKind::Host],
+        memory: match gpu {
+            false => &[MemoryKind::Host],
+            true => &[MemoryKind::Host, MemoryKind::Cuda],
+        },
         depth: Some(depth(port, settings)),
         wire_up: WireUp::PerLane,
         pins: true,
@@ -247,19 +253,40 @@ fn guarantees(relaxed: bool) -> Guarantees {
     }
 }
 
+/// What is kept towards GPU memory. The PCIe bus keeps the order of what goes to one device: nothing
+/// is promised of what goes to the GPU and then to host memory, nor the other way round, and core takes
+/// a promise of both kinds for that. A [flush](oxshmem_transport::Op::Flush) reads both.
+fn guarantees_on_gpu(flush: bool) -> Guarantees {
+    Guarantees {
+        put_get: true,
+        get_get: true,
+        completion: Completion::Accepted,
+        gpu_flush: match flush {
+            true => GpuFlush::Target,
+            false => GpuFlush::None,
+        },
+        ..Guarantees::NONE
+    }
+}
+
 impl VerbsDomain {
     pub(crate) fn new(
         port: Port,
         settings: Settings,
+        gpu: Option<&Arc<dyn Gpu>>,
         job: Job,
         totals: Arc<Totals>,
     ) -> Result<VerbsDomain> {
+        let opened = Arc::new(Opened::new(port, settings, job, totals)?);
+        let gpu = Carries::of(gpu, &opened);
+        let (port, settings) = (&opened.port, &opened.settings);
         Ok(VerbsDomain {
-            capabilities: capabilities(&port, &settings),
+            capabilities: capabilities(port, settings, gpu.direct().is_ok()),
             guarantees: guarantees(port.relaxed),
+            gpu,
             numbers: RegionNumbers::default(),
             passive: Mutex::default(),
-            opened: Arc::new(Opened::new(port, settings, job, totals)?),
+            opened,
         })
     }
 
@@ -274,7 +301,8 @@ impl VerbsDomain {
         Ok(passive)
     }
 
-    fn judge(&self, peer: &Peer) -> Result<(), String> {
+    /// What a peer says of itself, if it is reached.
+    fn judge(&self, peer: &Peer) -> Result<Address, String> {
         let Some(address) = &peer.address else {
             return Err(
                 "it has no verbs transport open; `oxshmem info` on its host says why".into(),
@@ -285,7 +313,8 @@ impl VerbsDomain {
             return Err(format!("its address is PE {}'s", address.pe));
         }
         let here = self.opened.port.place();
-        path(&here, &address.place, self.opened.route_needed()).map(|_| ())
+        path(&here, &address.place, self.opened.route_needed())?;
+        Ok(address)
     }
 }
 
@@ -295,22 +324,33 @@ impl Domain for VerbsDomain {
     }
 
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        (kind == MemoryKind::Host).then_some(self.guarantees)
+        match kind {
+            MemoryKind::Host => Some(self.guarantees),
+            MemoryKind::Cuda => {
+                let direct = self.gpu.direct().ok()?;
+                Some(guarantees_on_gpu(direct.needs_flush()))
+            }
+            _ => None,
+        }
     }
 
     fn address(&self) -> Vec<u8> {
         let address = Address {
             pe: self.opened.shared.job.me.0,
             place: self.opened.port.place(),
+            gpu: self.gpu.told(),
         };
         address.to_bytes()
     }
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
-        if kind != MemoryKind::Host {
-            return Reach::None(format!("{kind} memory is not registered with NICs yet"));
-        }
-        match self.judge(peer) {
+        let reached = match (kind, self.judge(peer)) {
+            (_, Err(why)) => Err(why),
+            (MemoryKind::Host, Ok(_)) => Ok(()),
+            (MemoryKind::Cuda, Ok(address)) => self.gpu.reaches(&address.gpu),
+            (other, Ok(_)) => Err(format!("{other} memory is not registered with NICs")),
+        };
+        match reached {
             Ok(()) => Reach::Wire,
             Err(why) => Reach::None(why),
         }
@@ -322,11 +362,11 @@ impl Domain for VerbsDomain {
             kind: memory.kind(),
             why,
         };
-        if memory.kind() != MemoryKind::Host {
-            return Err(refuse(
-                "only host memory is registered with NICs yet".into(),
-            ));
-        }
+        let gpu = match memory.kind() {
+            MemoryKind::Host => None,
+            MemoryKind::Cuda => Some(self.gpu.direct().map_err(|why| refuse(why.into()))?),
+            other => return Err(refuse(format!("{other} memory is not known to NICs"))),
+        };
         if id.0 >= MOST_REGIONS {
             return Err(refuse(format!(
                 "region numbers end at {}, this is {}",
@@ -337,7 +377,7 @@ impl Domain for VerbsDomain {
         let number = self.numbers.take(NAME, id, memory)?;
         let (domain, port) = (&self.opened.domain, &self.opened.port);
         let me = self.opened.shared.job.me.0;
-        let region = Registered::new(domain, me, number, memory, port.relaxed)?;
+        let region = Registered::new(domain, gpu, me, number, memory, port.relaxed)?;
         Ok(Box::new(region))
     }
 
@@ -347,8 +387,12 @@ impl Domain for VerbsDomain {
         len: usize,
         written: bool,
     ) -> Result<Box<dyn LocalRegion>> {
+        let gpu = match self.gpu.kind_of(addr) {
+            MemoryKind::Cuda => Some(self.gpu.direct().map_err(|why| gpu::refused(why.into()))?),
+            _ => None,
+        };
         // SAFETY: the caller's promise.
-        let region = unsafe { RegisteredLocal::new(&self.opened.domain, addr, len, written) }?;
+        let region = unsafe { RegisteredLocal::new(&self.opened.domain, gpu, addr, len, written) }?;
         Ok(Box::new(region))
     }
 
@@ -393,6 +437,16 @@ impl Domain for VerbsDomain {
             return Err(Error::Closed { transport: NAME });
         }
         Ok(Box::new(VerbsInbox::new(self.passive()?)?))
+    }
+
+    fn make_visible(&self, kind: MemoryKind) -> Result<()> {
+        let passive = self.passive.lock().unwrap_or_else(PoisonError::into_inner);
+        let nobody_writes = passive.is_none();
+        drop(passive);
+        match self.gpu.direct() {
+            Ok(direct) if kind == MemoryKind::Cuda && !nobody_writes => direct.make_visible(),
+            _ => Ok(()),
+        }
     }
 
     fn peer_lost(&self, pe: Pe) {

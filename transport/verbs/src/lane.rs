@@ -16,7 +16,7 @@
 //! access to local memory. Completions of it that are in the queue already are then taken out before
 //! their room there is used again.
 
-mod batch;
+pub(crate) mod batch;
 mod farewell;
 mod pool;
 mod ring;
@@ -35,7 +35,7 @@ use self::batch::{Batch, Do, LONGEST, Near, Request};
 use self::pool::Pool;
 use self::ring::Slot;
 pub(crate) use self::stage::PER_OPERATION;
-use self::stage::{Stage, Stop};
+use self::stage::{LARGEST, Stage, Stop};
 use self::way::{End, Way};
 use crate::NAME;
 use crate::domain::{Opened, depth};
@@ -440,7 +440,7 @@ impl Lane for VerbsLane {
                 stop = Some(None);
                 break;
             }
-            if self.batch.len() + PER_OPERATION as usize > LONGEST {
+            if self.batch.len() + LARGEST > LONGEST {
                 // SAFETY: the caller's promise about the operations staged.
                 if let Err(error) = unsafe { self.submit(pe, awaited) } {
                     return Posted::refused(posted, *error);

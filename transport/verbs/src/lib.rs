@@ -14,6 +14,16 @@
 //! memory of the lane, gets are copied out of it. So the sources of such puts may be reused at once,
 //! wherever they lie. Longer ones are read and written in place, by their key.
 //!
+//! # GPU memory
+//!
+//! A domain that was [given a GPU](Verbs::with_gpu) tries, when it is opened, whether its device reaches
+//! that GPU's memory: as a dma-buf, else by the kernel module nvidia-peermem. If it does, the domain
+//! carries that kind of memory too; if not, [`reach`](oxshmem_transport::Domain::reach) says why, at both
+//! ends. The CPU never touches such memory: near sides there are read and written in place, by their
+//! key, whatever their length, so such a source may be reused only when the operation has completed.
+//! What has arrived in it is made visible to the GPU, where it needs that, by the driver's flush or by
+//! a read of the NIC's own (M27), by [`make_visible`](oxshmem_transport::Domain::make_visible).
+//!
 //! # Order
 //!
 //! A reliable connection performs writes, and what follows writes, in the order sent. Where writes
@@ -42,6 +52,7 @@
 
 mod domain;
 mod fault;
+mod gpu;
 mod ibv;
 mod inbox;
 mod lane;
@@ -57,7 +68,9 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
-pub use self::settings::{Choice, Partition, Settings, SettingsError, VARIABLES, Variable};
+pub use self::settings::{
+    Choice, GpuDirect, Partition, Settings, SettingsError, VARIABLES, Variable,
+};
 pub use self::statistics::Statistics;
 
 const NAME: &str = "verbs";
@@ -76,6 +89,7 @@ pub const MESSAGE: usize = 64;
 pub struct Verbs {
     settings: Result<Settings, SettingsError>,
     totals: Arc<statistics::Totals>,
+    gpu: Option<Arc<dyn gpu::Gpu>>,
 }
 
 impl Default for Verbs {
@@ -92,6 +106,7 @@ impl Verbs {
         Verbs {
             settings: Settings::from_environment(),
             totals: Arc::default(),
+            gpu: None,
         }
     }
 
@@ -101,7 +116,16 @@ impl Verbs {
         Verbs {
             settings: Ok(settings),
             totals: Arc::default(),
+            gpu: None,
         }
+    }
+
+    /// The memory of a context's GPU is to be reached too, where the device can.
+    #[cfg(feature = "cuda")]
+    #[must_use]
+    pub fn with_gpu(mut self, context: oxshmem_cuda::Context) -> Verbs {
+        self.gpu = Some(Arc::new(gpu::Cuda(context)));
+        self
     }
 
     /// What is set, or which variable cannot be understood.
@@ -139,7 +163,8 @@ unsafe impl Transport for Verbs {
         let settings = self.sound()?;
         let port = port::Port::open(&device.name, settings)?;
         let (settings, totals) = (settings.clone(), Arc::clone(&self.totals));
-        let domain = domain::VerbsDomain::new(port, settings, job.clone(), totals)?;
+        let gpu = self.gpu.as_ref();
+        let domain = domain::VerbsDomain::new(port, settings, gpu, job.clone(), totals)?;
         Ok(Arc::new(domain))
     }
 }

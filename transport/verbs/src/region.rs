@@ -12,6 +12,7 @@ use oxshmem_transport::{
 };
 
 use crate::NAME;
+use crate::gpu::Direct;
 use crate::ibv::{Access, MemoryRegion, ProtectionDomain};
 use crate::wire::Key;
 
@@ -62,12 +63,37 @@ fn locked_memory_limit() -> Option<u64> {
     (code == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
+/// The key of an operation's near side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NearKey {
+    pub(crate) lkey: u32,
+    /// Whether it is memory that the CPU does not touch.
+    pub(crate) on_gpu: bool,
+}
+
+impl NearKey {
+    const ON_GPU: u64 = 1 << 32;
+
+    #[inline]
+    pub(crate) fn of(key: LocalKey) -> NearKey {
+        NearKey {
+            lkey: key.0 as u32,
+            on_gpu: key.0 & Self::ON_GPU != 0,
+        }
+    }
+
+    fn told(self) -> LocalKey {
+        let on_gpu = if self.on_gpu { Self::ON_GPU } else { 0 };
+        LocalKey(u64::from(self.lkey) | on_gpu)
+    }
+}
+
 /// A region of this PE, which peers reach.
 #[derive(Debug)]
 pub(crate) struct Registered {
     number: RegionNumber,
     key: Vec<u8>,
-    local: u32,
+    local: NearKey,
     // Before the memory that they are of.
     _strict: MemoryRegion,
     _relaxed: Option<MemoryRegion>,
@@ -76,20 +102,23 @@ pub(crate) struct Registered {
 
 impl Registered {
     /// With two registrations of one memory if writes may pass each other: signals, atomics and
-    /// flushes need one in which they do not.
+    /// flushes need one in which they do not. `gpu`: whose memory it is, if not the host's.
     pub(crate) fn new(
         domain: &Arc<ProtectionDomain>,
+        gpu: Option<&Direct>,
         pe: u32,
         number: RegionNumber,
         memory: &Memory,
         relaxed: bool,
     ) -> Result<Registered> {
         let (base, len) = (memory.base().as_ptr(), memory.len());
-        let register = |access| {
+        let register = |access| match gpu {
             // SAFETY: `Memory` promises that its bytes stay, and that they are accessed as memory
             // that peers write, while its owner lives; the region holds it.
-            unsafe { MemoryRegion::register(domain, base, len, access) }
-                .map_err(|error| refused(memory.kind(), len, &error))
+            Some(gpu) => unsafe { gpu.register(domain, base, len, access) },
+            // SAFETY: as above.
+            None => unsafe { MemoryRegion::register(domain, base, len, access) }
+                .map_err(|error| refused(memory.kind(), len, &error)),
         };
         let strict = register(Access::Remote)?;
         let relaxed = relaxed.then(|| register(Access::RemoteRelaxed));
@@ -112,10 +141,14 @@ impl Registered {
             len: len as u64,
             relaxed: main.rkey(),
             strict: strict.rkey(),
+            gpu: gpu.is_some(),
         };
         Ok(Registered {
             key: key.to_bytes(),
-            local: main.lkey(),
+            local: NearKey {
+                lkey: main.lkey(),
+                on_gpu: gpu.is_some(),
+            },
             number,
             _strict: strict,
             _relaxed: relaxed,
@@ -134,7 +167,7 @@ impl Region for Registered {
     }
 
     fn local_key(&self) -> LocalKey {
-        LocalKey(self.local.into())
+        self.local.told()
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -144,7 +177,10 @@ impl Region for Registered {
 
 /// Memory registered for the near side alone.
 #[derive(Debug)]
-pub(crate) struct RegisteredLocal(MemoryRegion);
+pub(crate) struct RegisteredLocal {
+    region: MemoryRegion,
+    on_gpu: bool,
+}
 
 impl RegisteredLocal {
     /// # Safety
@@ -152,6 +188,7 @@ impl RegisteredLocal {
     /// The bytes stay mapped while it lives.
     pub(crate) unsafe fn new(
         domain: &Arc<ProtectionDomain>,
+        gpu: Option<&Direct>,
         addr: *mut u8,
         len: usize,
         written: bool,
@@ -161,17 +198,28 @@ impl RegisteredLocal {
             true => Access::LocalWrite,
             false => Access::LocalRead,
         };
-        // SAFETY: the caller's promise; the device writes only what operations name, whose caller
-        // promises its part.
-        unsafe { MemoryRegion::register(domain, addr, len, access) }
-            .map(RegisteredLocal)
-            .map_err(|error| refused(MemoryKind::Host, len, &error))
+        let region = match gpu {
+            // SAFETY: the caller's promise; the device writes only what operations name, whose caller
+            // promises its part.
+            Some(gpu) => unsafe { gpu.register(domain, addr, len, access) },
+            // SAFETY: as above.
+            None => unsafe { MemoryRegion::register(domain, addr, len, access) }
+                .map_err(|error| refused(MemoryKind::Host, len, &error)),
+        };
+        region.map(|region| RegisteredLocal {
+            region,
+            on_gpu: gpu.is_some(),
+        })
     }
 }
 
 impl LocalRegion for RegisteredLocal {
     fn key(&self) -> LocalKey {
-        LocalKey(self.0.lkey().into())
+        let near = NearKey {
+            lkey: self.region.lkey(),
+            on_gpu: self.on_gpu,
+        };
+        near.told()
     }
 }
 
@@ -275,6 +323,16 @@ mod tests {
         );
         assert!(lockable(Some(64 << 10)).contains("is 64 KiB"));
         assert!(lockable(None).contains("OXSHMEM_SYMMETRIC_SIZE"));
+    }
+
+    #[test]
+    fn a_near_key_tells_whose_memory_it_is() {
+        for on_gpu in [false, true] {
+            for lkey in [0, 7, u32::MAX] {
+                let near = NearKey { lkey, on_gpu };
+                assert_eq!(NearKey::of(near.told()), near);
+            }
+        }
     }
 
     #[test]

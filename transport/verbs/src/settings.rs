@@ -115,6 +115,12 @@ pub const VARIABLES: &[Variable] = &[
         "auto, on, off",
         "whether writes may pass each other on the PCIe bus: faster on some machines; fences flush",
     ),
+    variable(
+        "OXSHMEM_VERBS_GPUDIRECT",
+        "auto: as a dma-buf, else by peermem, else not",
+        "auto, dma-buf, peermem, off",
+        "how the NIC reaches the GPU heap; where it does not, transfers are staged in host memory",
+    ),
 ];
 
 /// Three ways to decide.
@@ -125,6 +131,19 @@ pub enum Choice {
     /// Yes.
     On,
     /// No.
+    Off,
+}
+
+/// By which way a GPU's memory is registered with the NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GpuDirect {
+    /// The first that works: as a dma-buf, by peer memory.
+    Auto,
+    /// As a dma-buf only.
+    DmaBuf,
+    /// By the kernel module nvidia-peermem only.
+    PeerMemory,
+    /// By none.
     Off,
 }
 
@@ -171,6 +190,8 @@ pub struct Settings {
     pub bounce: usize,
     /// `OXSHMEM_VERBS_RELAXED_ORDERING`.
     pub relaxed_ordering: Choice,
+    /// `OXSHMEM_VERBS_GPUDIRECT`.
+    pub gpudirect: GpuDirect,
 }
 
 impl Default for Settings {
@@ -190,6 +211,7 @@ impl Default for Settings {
             inline: 220,
             bounce: 1 << 20,
             relaxed_ordering: Choice::Auto,
+            gpudirect: GpuDirect::Auto,
         }
     }
 }
@@ -270,6 +292,17 @@ impl Settings {
                     ],
                 )?
                 .unwrap_or(default.relaxed_ordering),
+            gpudirect: source
+                .word(
+                    "OXSHMEM_VERBS_GPUDIRECT",
+                    &[
+                        ("auto", GpuDirect::Auto),
+                        ("dma-buf", GpuDirect::DmaBuf),
+                        ("peermem", GpuDirect::PeerMemory),
+                        ("off", GpuDirect::Off),
+                    ],
+                )?
+                .unwrap_or(default.gpudirect),
         })
     }
 }
@@ -403,6 +436,9 @@ mod tests {
         assert_eq!(pkey("3"), Partition::Index(3));
         let relaxed = with("OXSHMEM_VERBS_RELAXED_ORDERING", "off").unwrap();
         assert_eq!(relaxed.relaxed_ordering, Choice::Off);
+        let gpudirect = |value| with("OXSHMEM_VERBS_GPUDIRECT", value).unwrap().gpudirect;
+        assert_eq!(gpudirect("peermem"), GpuDirect::PeerMemory);
+        assert_eq!(gpudirect("dma-buf"), GpuDirect::DmaBuf);
         assert_eq!(
             with("OXSHMEM_VERBS_GID_INDEX", "7").unwrap().gid_index,
             Some(7)

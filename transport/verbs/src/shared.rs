@@ -21,6 +21,7 @@ pub(crate) struct Imported {
     len: u64,
     relaxed: u32,
     strict: u32,
+    gpu: bool,
 }
 
 /// A place in a peer's memory, checked.
@@ -29,6 +30,8 @@ pub(crate) struct Far {
     pub(crate) addr: u64,
     pub(crate) relaxed: u32,
     pub(crate) strict: u32,
+    /// Whether it is a GPU's.
+    pub(crate) gpu: bool,
 }
 
 impl Imported {
@@ -40,6 +43,7 @@ impl Imported {
             len: key.len,
             relaxed: if relaxed { key.relaxed } else { key.strict },
             strict: key.strict,
+            gpu: key.gpu,
         }
     }
 
@@ -49,6 +53,7 @@ impl Imported {
             addr: self.base,
             relaxed: self.relaxed,
             strict: self.strict,
+            gpu: self.gpu,
         })
     }
 }
@@ -73,6 +78,7 @@ pub(crate) fn find(
                 addr: region.base + at.offset,
                 relaxed: region.relaxed,
                 strict: region.strict,
+                gpu: region.gpu,
             }),
             _ => Err(out_of_range(at.offset, len, region.len)),
         },
@@ -283,6 +289,7 @@ mod tests {
             len,
             relaxed: 5,
             strict: 6,
+            gpu: false,
         }
     }
 

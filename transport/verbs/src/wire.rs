@@ -7,7 +7,10 @@
 use crate::ibv::Gid;
 
 /// Raised whenever a field changes.
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
+
+/// The most bytes of words that travel.
+const MOST_WORDS: usize = 1000;
 
 /// The longest list of identifiers that travels.
 pub(crate) const MOST_GIDS: usize = 8;
@@ -61,6 +64,13 @@ impl Writer {
         for gid in gids {
             self.put(&gid.0);
         }
+    }
+
+    /// Cut where they are too many.
+    fn words(&mut self, words: &str) {
+        let words = &words[..words.floor_char_boundary(MOST_WORDS)];
+        self.put(&(words.len() as u16).to_le_bytes());
+        self.put(words.as_bytes());
     }
 
     fn finish(mut self) -> Vec<u8> {
@@ -127,6 +137,22 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| self.take().map(Gid)).collect()
     }
 
+    fn flag(&mut self) -> Read<bool> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(format!("{other} is neither yes nor no")),
+        }
+    }
+
+    fn words(&mut self) -> Read<String> {
+        let len = usize::from(self.u16()?);
+        let (words, rest) = self.0.split_at_checked(len).ok_or("it is cut short")?;
+        self.0 = rest;
+        let words = str::from_utf8(words).map_err(|_| "its words are not UTF-8")?;
+        Ok(words.to_owned())
+    }
+
     fn end<T>(self, whole: T) -> Read<T> {
         match self.0.len() {
             0 => Ok(whole),
@@ -158,11 +184,7 @@ impl Place {
     }
 
     fn read(from: &mut Reader<'_>) -> Read<Place> {
-        let ethernet = match from.u8()? {
-            0 => false,
-            1 => true,
-            other => return Err(format!("link layer {other} is neither of the two")),
-        };
+        let ethernet = from.flag().map_err(|why| format!("link layer: {why}"))?;
         let mtu = from.u8()?;
         if !(1..=5).contains(&mtu) {
             return Err(format!("there is no MTU {mtu}"));
@@ -177,11 +199,45 @@ impl Place {
     }
 }
 
+/// What a PE's NIC does with its GPU's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GpuSide {
+    /// It was given no GPU.
+    None,
+    /// It reaches it. `flush`: what it has written there needs a flush until that GPU sees it (M27).
+    Carried { flush: bool },
+    /// It does not reach it: why.
+    Refused(String),
+}
+
+impl GpuSide {
+    fn write(&self, into: &mut Writer) {
+        match self {
+            GpuSide::None => into.put(&[0]),
+            GpuSide::Carried { flush } => into.put(&[1, u8::from(*flush)]),
+            GpuSide::Refused(why) => {
+                into.put(&[2]);
+                into.words(why);
+            }
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Read<GpuSide> {
+        match from.u8()? {
+            0 => Ok(GpuSide::None),
+            1 => from.flag().map(|flush| GpuSide::Carried { flush }),
+            2 => from.words().map(GpuSide::Refused),
+            other => Err(format!("what it says of its GPU begins with {other}")),
+        }
+    }
+}
+
 /// A domain's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) pe: u32,
     pub(crate) place: Place,
+    pub(crate) gpu: GpuSide,
 }
 
 impl Address {
@@ -189,6 +245,7 @@ impl Address {
         let mut writer = Writer::new(Tag::Address);
         writer.put(&self.pe.to_le_bytes());
         self.place.write(&mut writer);
+        self.gpu.write(&mut writer);
         writer.finish()
     }
 
@@ -196,7 +253,8 @@ impl Address {
         let mut reader = Reader::open(Tag::Address, bytes)?;
         let pe = reader.u32()?;
         let place = Place::read(&mut reader)?;
-        reader.end(Address { pe, place })
+        let gpu = GpuSide::read(&mut reader)?;
+        reader.end(Address { pe, place, gpu })
     }
 }
 
@@ -211,6 +269,8 @@ pub(crate) struct Key {
     pub(crate) relaxed: u32,
     /// And of that in which they may not.
     pub(crate) strict: u32,
+    /// Whether it is a GPU's memory.
+    pub(crate) gpu: bool,
 }
 
 impl Key {
@@ -222,6 +282,7 @@ impl Key {
         writer.put(&self.len.to_le_bytes());
         writer.put(&self.relaxed.to_le_bytes());
         writer.put(&self.strict.to_le_bytes());
+        writer.put(&[u8::from(self.gpu)]);
         writer.finish()
     }
 
@@ -234,6 +295,7 @@ impl Key {
             len: reader.u64()?,
             relaxed: reader.u32()?,
             strict: reader.u32()?,
+            gpu: reader.flag()?,
         };
         if key.base.checked_add(key.len).is_none() {
             return Err("its range leaves the address space".into());

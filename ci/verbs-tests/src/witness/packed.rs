@@ -1,4 +1,4 @@
-//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 2, little
+//! The bytes by which the verbs transport tells its peers of queue pairs and keys: version 3, little
 //! endian, a tag first and a checksum last. Written apart from the transport, so that a change of
 //! one of the two is seen.
 
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::{Outcome, ensure};
 
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 /// An Ethernet port with an MTU of 1024 bytes, and the partition that RoCE has.
 const ETHERNET: u8 = 1;
@@ -111,10 +111,10 @@ pub fn key(bytes: &[u8]) -> Outcome<Key> {
     let mut from = Unpacker::new(b"OXvk", bytes)?;
     let [_pe, _region] = [from.u32()?, from.u32()?];
     let (base, _len, _relaxed) = (from.u64()?, from.u64()?, from.u32()?);
-    Ok(Key {
-        base,
-        strict: from.u32()?,
-    })
+    let strict = from.u32()?;
+    let [gpu] = from.take()?;
+    ensure(gpu == 0, || "it is of no host memory".into())?;
+    Ok(Key { base, strict })
 }
 
 impl Key {
@@ -126,6 +126,7 @@ impl Key {
             .with(&len.to_le_bytes())
             .with(&self.strict.to_le_bytes())
             .with(&self.strict.to_le_bytes())
+            .with(&[0])
             .sealed()
     }
 }

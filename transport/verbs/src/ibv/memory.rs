@@ -1,8 +1,11 @@
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use oxshmem_transport::Result;
-use rdma_sys::{ibv_access_flags as flags, ibv_dereg_mr, ibv_mr, ibv_reg_mr_iova2};
+use rdma_sys::{
+    ibv_access_flags as flags, ibv_dereg_mr, ibv_mr, ibv_reg_dmabuf_mr, ibv_reg_mr_iova2,
+};
 
 use super::ProtectionDomain;
 use super::result::{created, ended};
@@ -64,6 +67,40 @@ impl MemoryRegion {
         let raw =
             unsafe { ibv_reg_mr_iova2(domain.as_raw(), base.cast(), len, iova, access.flags()) };
         let raw = created(&format!("ibv_reg_mr of {len} bytes"), raw)?;
+        Ok(MemoryRegion {
+            raw,
+            _domain: Arc::clone(domain),
+        })
+    }
+
+    /// Registers `len` bytes from byte `offset` of a dma-buf on, under the addresses from `base` on. It
+    /// holds the buffer, so the descriptor may be closed.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are memory that a device may write while the registration lives, if `access` allows it.
+    #[doc(alias = "ibv_reg_dmabuf_mr")]
+    pub(crate) unsafe fn register_dma_buf(
+        domain: &Arc<ProtectionDomain>,
+        buffer: BorrowedFd<'_>,
+        offset: u64,
+        base: u64,
+        len: usize,
+        access: Access,
+    ) -> Result<MemoryRegion> {
+        let allowed = access.flags() as std::ffi::c_int;
+        // SAFETY: the caller's promise about the bytes; the domain lives, the descriptor is open.
+        let raw = unsafe {
+            ibv_reg_dmabuf_mr(
+                domain.as_raw(),
+                offset,
+                len,
+                base,
+                buffer.as_raw_fd(),
+                allowed,
+            )
+        };
+        let raw = created(&format!("ibv_reg_dmabuf_mr of {len} bytes"), raw)?;
         Ok(MemoryRegion {
             raw,
             _domain: Arc::clone(domain),

@@ -7,6 +7,7 @@ use super::batch::{Batch, Do, Near, Request};
 use super::pool::{Block, Pool};
 use super::ring::{Deliver, Slot};
 use super::way::Link;
+use crate::region::NearKey;
 use crate::shared::{Far, Fault, Imported, find, find_word, misaligned};
 use crate::{MESSAGE, NAME, UNREGISTERED};
 
@@ -24,8 +25,12 @@ impl From<Fault> for Stop {
     }
 }
 
-/// Requests of one operation at most: the head of a put, the rest, a signal.
+/// Requests of one operation: the head of a put, the rest, a signal.
 pub(crate) const PER_OPERATION: u32 = 3;
+
+/// And of the one that may have another, which is told of at once: a read between a put to one device's
+/// memory and a signal in another's.
+pub(crate) const LARGEST: usize = PER_OPERATION as usize + 1;
 
 /// What an operation's requests are made with.
 #[derive(Debug)]
@@ -52,8 +57,33 @@ fn unsupported(what: String) -> Stop {
 }
 
 #[inline]
-fn key(local: &Local) -> Option<u32> {
-    local.key.map(|key| key.0 as u32)
+fn key(local: &Local) -> Option<NearKey> {
+    local.key.map(NearKey::of)
+}
+
+/// How the bytes of a source get into a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    /// The CPU copies them into the request.
+    Carried,
+    /// The CPU copies them to a block.
+    Copied,
+    /// The NIC reads them where they are, by this key.
+    InPlace(u32),
+    /// They would be read in place, and have no key.
+    Refused,
+}
+
+/// How `len` bytes are sent, where a request carries up to `inline` itself. The CPU touches no GPU's.
+#[inline]
+fn sent(len: usize, key: Option<NearKey>, inline: u32) -> Sent {
+    match key {
+        Some(NearKey { lkey, on_gpu: true }) => Sent::InPlace(lkey),
+        _ if len <= inline as usize => Sent::Carried,
+        _ if len <= UNREGISTERED => Sent::Copied,
+        Some(NearKey { lkey, .. }) => Sent::InPlace(lkey),
+        None => Sent::Refused,
+    }
 }
 
 /// The bytes before the first whole word at `to`, the rest, and how many the former are; none where
@@ -77,7 +107,7 @@ fn split(near: Near, to: u64, packet: u32) -> Option<(Near, Near, u32)> {
 }
 
 impl Stage<'_> {
-    /// Makes an operation's requests, or none. There must be room for [`PER_OPERATION`].
+    /// Makes an operation's requests, or none. There must be room for [`LARGEST`].
     ///
     /// # Safety
     ///
@@ -117,15 +147,32 @@ impl Stage<'_> {
                     })?,
                     SignalOp::Add => (Near::Nothing, None),
                 };
+                let mut fenced = false;
                 if from.len > 0 {
                     self.write_words(far, near, block, false);
+                    // The bus keeps no order between two devices' memory: the data is there when a
+                    // byte of it was read.
+                    fenced = far.gpu != signal.gpu;
                 }
+                if fenced {
+                    self.awaited = true;
+                    let number = self.read_byte(far, false);
+                    self.link.read = Some(number);
+                }
+                self.link.gpu_written |= signal.gpu;
                 match op {
-                    SignalOp::Set => self.write(signal.addr, signal.strict, word.0, word.1, true),
+                    SignalOp::Set => {
+                        let slot = Slot {
+                            block: word.1,
+                            ..Slot::PLAIN
+                        };
+                        let what = Do::Write(signal.addr, signal.strict);
+                        self.push(what, word.0, fenced, slot);
+                    }
                     SignalOp::Add => {
                         let what = Do::Add(signal.addr, signal.strict, value);
                         let near = self.sink();
-                        let number = self.push(what, near, false, Slot::PLAIN);
+                        let number = self.push(what, near, fenced, Slot::PLAIN);
                         self.link.atomic = Some(number);
                     }
                 }
@@ -146,6 +193,9 @@ impl Stage<'_> {
                 if from.len > MESSAGE {
                     return Err(unsupported(format!("a message of {} bytes", from.len)));
                 }
+                if key(&from).is_some_and(|key| key.on_gpu) {
+                    return Err(unsupported("a message from GPU memory".into()));
+                }
                 // SAFETY: the caller's promise.
                 let (near, block) = unsafe { self.source(&from) }?;
                 let slot = Slot {
@@ -156,14 +206,22 @@ impl Stage<'_> {
             }
             Op::Flush => {
                 self.awaited = true;
-                let first = self.regions.iter().flatten().find_map(Imported::first);
-                match first {
-                    Some(Far { addr, strict, .. }) => {
-                        let near = Near::Piece(self.pool.sink(), 1, self.pool.lkey());
-                        self.push(Do::Read(addr, strict), near, false, Slot::PLAIN);
+                let first = |gpu| {
+                    let all = self.regions.iter().flatten();
+                    all.filter_map(Imported::first).find(|far| far.gpu == gpu)
+                };
+                // Of each device's memory by itself: the bus keeps no order between two.
+                let gpu = first(true).filter(|_| self.link.gpu_written);
+                self.link.gpu_written = false;
+                match (gpu, first(false)) {
+                    (None, Some(host)) => drop(self.read_byte(host, true)),
+                    (Some(gpu), None) => drop(self.read_byte(gpu, true)),
+                    (Some(gpu), Some(host)) => {
+                        self.read_byte(gpu, false);
+                        self.read_byte(host, true);
                     }
                     // Nothing can have been written there.
-                    None => self.write(0, 0, Near::Nothing, None, true),
+                    (None, None) => self.write(0, 0, Near::Nothing, None, true),
                 }
             }
             ref other => return Err(unsupported(format!("{other:?}"))),
@@ -183,6 +241,17 @@ impl Stage<'_> {
         number
     }
 
+    /// Reads the first byte of a place, in the order of what was written: it is in memory then.
+    #[inline]
+    fn read_byte(&mut self, far: Far, ends: bool) -> u32 {
+        let near = Near::Piece(self.pool.sink(), 1, self.pool.lkey());
+        let slot = Slot {
+            ends,
+            ..Slot::PLAIN
+        };
+        self.push(Do::Read(far.addr, far.strict), near, false, slot)
+    }
+
     #[inline]
     fn write(&mut self, addr: u64, key: u32, near: Near, block: Option<Block>, ends: bool) {
         let slot = Slot {
@@ -198,6 +267,7 @@ impl Stage<'_> {
     /// goes ahead by itself.
     #[inline]
     fn write_words(&mut self, far: Far, near: Near, block: Option<Block>, ends: bool) {
+        self.link.gpu_written |= far.gpu;
         match split(near, far.addr, self.link.packet) {
             None => self.write(far.addr, far.relaxed, near, block, ends),
             Some((head, rest, len)) => {
@@ -234,24 +304,22 @@ impl Stage<'_> {
         if len == 0 {
             return Ok((Near::Nothing, None));
         }
-        if len <= self.link.inline {
-            return Ok((Near::Inline(from.addr.cast_const(), len), None));
-        }
-        if from.len <= UNREGISTERED {
-            let block = self.pool.take(from.len).ok_or(Stop::NoBlock)?;
-            let at = self.pool.at(block);
-            // SAFETY: the source is the caller's promise; the block is at least as long, and nobody
-            // else's.
-            unsafe { oxshmem_heap::copy::copy(at, from.addr, from.len) };
-            return Ok((Near::Piece(at, len, self.pool.lkey()), Some(block)));
-        }
-        match key(from) {
-            Some(key) => {
+        match sent(from.len, key(from), self.link.inline) {
+            Sent::Carried => Ok((Near::Inline(from.addr.cast_const(), len), None)),
+            Sent::Copied => {
+                let block = self.pool.take(from.len).ok_or(Stop::NoBlock)?;
+                let at = self.pool.at(block);
+                // SAFETY: the source is the caller's promise, and not a GPU's; the block is at least
+                // as long, and nobody else's.
+                unsafe { oxshmem_heap::copy::copy(at, from.addr, from.len) };
+                Ok((Near::Piece(at, len, self.pool.lkey()), Some(block)))
+            }
+            Sent::InPlace(lkey) => {
                 // Its poster may want the source back soon, if it is the only one.
                 self.awaited |= !self.link.ring.expects();
-                Ok((Near::Piece(from.addr, len, key), None))
+                Ok((Near::Piece(from.addr, len, lkey), None))
             }
-            None => Err(unsupported(format!(
+            Sent::Refused => Err(unsupported(format!(
                 "a transfer of {len} unregistered bytes"
             ))),
         }
@@ -284,7 +352,7 @@ impl Stage<'_> {
             return Ok(());
         }
         let (near, slot) = match key(into) {
-            Some(key) => (Near::Piece(into.addr, len, key), Slot::PLAIN),
+            Some(key) => (Near::Piece(into.addr, len, key.lkey), Slot::PLAIN),
             None => {
                 let block = self.pool.take(into.len).ok_or(Stop::NoBlock)?;
                 let slot = Slot {
@@ -347,6 +415,7 @@ impl Stage<'_> {
             |number: Option<u32>| number.is_some_and(|number| self.link.ring.contains(number));
         let (reads, atomics) = (outstanding(self.link.read), outstanding(self.link.atomic));
         let Far { addr, strict, .. } = far;
+        self.link.gpu_written |= far.gpu && op != AtomicOp::Fetch;
         if op == AtomicOp::Set {
             let (near, block) = self.word(operand)?;
             let slot = Slot {
@@ -362,7 +431,7 @@ impl Stage<'_> {
             Some(into) => {
                 self.awaited = true;
                 match key(into) {
-                    Some(key) => (Near::Piece(into.addr, 8, key), Slot::PLAIN),
+                    Some(key) => (Near::Piece(into.addr, 8, key.lkey), Slot::PLAIN),
                     None => {
                         let block = self.pool.take(8).ok_or(Stop::NoBlock)?;
                         let slot = Slot {
@@ -425,6 +494,24 @@ mod tests {
                 assert_eq!(next, u64::from(len));
             }
         }
+    }
+
+    #[test]
+    fn the_cpu_copies_nothing_out_of_gpu_memory_whatever_its_length() {
+        let key = |on_gpu| Some(NearKey { lkey: 7, on_gpu });
+        for len in [1, 8, 220, 221, UNREGISTERED, UNREGISTERED + 1, 1 << 30] {
+            for inline in [0, 220, 4096] {
+                assert_eq!(sent(len, key(true), inline), Sent::InPlace(7), "{len}");
+            }
+        }
+        // What is the CPU's is copied up to where that is cheap.
+        for key in [None, key(false)] {
+            assert_eq!(sent(220, key, 220), Sent::Carried);
+            assert_eq!(sent(221, key, 220), Sent::Copied);
+            assert_eq!(sent(UNREGISTERED, key, 0), Sent::Copied);
+        }
+        assert_eq!(sent(UNREGISTERED + 1, key(false), 220), Sent::InPlace(7));
+        assert_eq!(sent(UNREGISTERED + 1, None, 220), Sent::Refused);
     }
 
     #[test]

@@ -27,6 +27,7 @@ fn alone() -> (VerbsDomain, Arc<Opened>, VerbsLane) {
     let domain = VerbsDomain::new(
         open(),
         Settings::default(),
+        None,
         job.clone(),
         Arc::clone(&totals),
     )

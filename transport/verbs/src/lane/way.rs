@@ -31,6 +31,8 @@ pub(crate) struct Link {
     pub(crate) read: Option<u32>,
     /// The last atomic.
     pub(crate) atomic: Option<u32>,
+    /// Whether GPU memory was written since the last flush.
+    pub(crate) gpu_written: bool,
     /// Bytes that one packet carries.
     pub(crate) packet: u32,
     /// Where its packets go, in words.
@@ -147,6 +149,7 @@ impl Way {
             ring: Ring::new(most),
             read: None,
             atomic: None,
+            gpu_written: false,
             packet: 128 << opened.port.mtu,
             words: String::new(),
             answered: false,

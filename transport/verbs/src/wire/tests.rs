@@ -15,6 +15,14 @@ fn place() -> impl Strategy<Value = Place> {
     )
 }
 
+fn gpu_side() -> impl Strategy<Value = GpuSide> {
+    prop_oneof![
+        Just(GpuSide::None),
+        any::<bool>().prop_map(|flush| GpuSide::Carried { flush }),
+        "[ -~é]{0,300}".prop_map(GpuSide::Refused),
+    ]
+}
+
 fn endpoint() -> impl Strategy<Value = Endpoint> {
     let numbers = (any::<u32>(), any::<u32>(), any::<u64>());
     let pair = (0..1u32 << 24, 0..1u32 << 24, any::<u8>());
@@ -48,12 +56,13 @@ proptest! {
     fn what_was_written_is_read_and_what_was_damaged_is_not(
         pe: u32, place in place(), endpoint in endpoint(), bit: usize,
         region: u32, base in 0..u64::MAX / 2, len in 0..u64::MAX / 2, relaxed: u32, strict: u32,
+        gpu: bool, side in gpu_side(),
         lid: u16, route in prop::option::of((any::<[u8; 16]>(), any::<[u8; 16]>())),
     ) {
-        let address = Address { pe, place };
+        let address = Address { pe, place, gpu: side };
         prop_assert_eq!(Address::from_bytes(&address.to_bytes()), Ok(address.clone()));
         refuses_damage(&address.to_bytes(), Address::from_bytes, bit);
-        let key = Key { pe, region, base, len, relaxed, strict };
+        let key = Key { pe, region, base, len, relaxed, strict, gpu };
         prop_assert_eq!(Key::from_bytes(&key.to_bytes()), Ok(key));
         refuses_damage(&key.to_bytes(), Key::from_bytes, bit);
         prop_assert_eq!(Endpoint::from_bytes(&endpoint.to_bytes()), Ok(endpoint.clone()));
@@ -83,12 +92,13 @@ fn another_version_is_told_as_that_with_both_numbers() {
         len: 0,
         relaxed: 0,
         strict: 0,
+        gpu: false,
     };
     let mut bytes = key.to_bytes();
     bytes[4] = 9;
     let why = Key::from_bytes(&bytes).unwrap_err();
     assert!(
-        why.contains("another version") && why.contains("9 there") && why.contains("2 here"),
+        why.contains("another version") && why.contains("9 there") && why.contains("3 here"),
         "{why}"
     );
 }
@@ -102,6 +112,7 @@ fn a_key_whose_range_overflows_is_refused() {
         len: 2,
         relaxed: 0,
         strict: 0,
+        gpu: false,
     };
     assert!(
         Key::from_bytes(&key.to_bytes())

@@ -16,6 +16,8 @@
 
 mod counts;
 mod failures;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod local_memory;
 mod machine;
 mod pair;

@@ -1,0 +1,64 @@
+//! What the CUDA driver answers.
+
+use std::os::fd::OwnedFd;
+use std::ptr::{NonNull, with_exposed_provenance_mut};
+use std::sync::Arc;
+
+use oxshmem_cuda::pointer::{self, Memory as Place};
+use oxshmem_cuda::{Context, DevicePtr, FlushScope, Segment, WritesOrdering, dma_buf};
+use oxshmem_transport::{Memory, MemoryKind};
+
+use super::{Facts, Gpu};
+
+/// The GPU of a context.
+#[derive(Debug)]
+pub(crate) struct Cuda(pub(crate) Context);
+
+impl Gpu for Cuda {
+    fn facts(&self) -> Facts {
+        let device = self.0.device();
+        Facts {
+            name: format!("GPU {} ({})", device.ordinal(), device.name()),
+            rdma: device.has_gpudirect_rdma(),
+            ordered: device.writes_ordering() == WritesOrdering::AllDevices,
+            flushes: device.flush_options().host,
+        }
+    }
+
+    fn trial(&self) -> Result<Memory, String> {
+        let words = |error: oxshmem_cuda::Error| format!("no memory to try with: {error}");
+        let mut segment = Segment::new(&self.0, 1).map_err(words)?;
+        segment.grow_to(1).map_err(words)?;
+        let base = with_exposed_provenance_mut(segment.base().as_raw() as usize);
+        let base = NonNull::new(base).ok_or("the driver gave memory at no address")?;
+        let len = segment.committed();
+        // SAFETY: the segment keeps its memory where it is while it lives, as the owner of this; the CPU
+        // cannot touch it.
+        Ok(unsafe { Memory::new(base, len, MemoryKind::Cuda, None, Arc::new(segment)) })
+    }
+
+    fn export(&self, base: *const u8, len: usize) -> Result<(OwnedFd, u64), String> {
+        let exported = dma_buf::export(&self.0, DevicePtr::from_host(base), len);
+        let exported = exported.map_err(|error| error.to_string())?;
+        Ok((exported.fd, exported.offset as u64))
+    }
+
+    fn settle(&self, base: *const u8) {
+        // For some memory the driver has no such setting.
+        if let Err(error) = pointer::set_sync_memops(&self.0, DevicePtr::from_host(base)) {
+            tracing::debug!(%error, "copies are as synchronous as the driver makes them");
+        }
+    }
+
+    fn kind_of(&self, address: *const u8) -> MemoryKind {
+        match pointer::attributes(&self.0, DevicePtr::from_host(address)) {
+            Ok(attributes) if attributes.memory == Place::Device => MemoryKind::Cuda,
+            _ => MemoryKind::Host,
+        }
+    }
+
+    fn flush(&self) -> Result<(), String> {
+        let flushed = self.0.flush_rdma_writes(FlushScope::AllDevices);
+        flushed.map_err(|error| error.to_string())
+    }
+}
