@@ -9,7 +9,8 @@ pub struct Limits {
     pub align: u64,
     /// Up to this size the local bytes need no registration.
     pub unregistered: u64,
-    /// Up to this size the local bytes may be reused as soon as `post` returns.
+    /// Up to this size the local bytes may be reused as soon as `post` returns, if they lie in host
+    /// memory.
     pub inline: u64,
 }
 
