@@ -123,6 +123,8 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         (None, None) => Preference::Nearest,
         _ => Preference::AsGiven,
     };
+    #[cfg(all(feature = "cuda", feature = "verbs"))]
+    let built_in = given.transports.is_none();
     let available = given.transports.unwrap_or_else(registry::built_in);
     #[cfg(feature = "cuda")]
     let (gpu, context, available) = {
@@ -139,6 +141,10 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
                 })
             }
         };
+        #[cfg(feature = "verbs")]
+        if let Some(context) = context.as_ref().filter(|_| built_in) {
+            registry::give_to_nics(context, &mut available);
+        }
         (gpu.transpose(), context, available)
     };
     #[cfg(not(feature = "cuda"))]

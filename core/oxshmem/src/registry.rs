@@ -27,6 +27,15 @@ pub(crate) fn between_gpus(context: &oxshmem_cuda::Context) -> Arc<dyn Transport
     Arc::new(oxshmem_nvlink::Nvlink::on(context.clone()))
 }
 
+/// Has the built-in transport of NICs reach a GPU's memory too, where it can.
+#[cfg(all(feature = "cuda", feature = "verbs"))]
+pub(crate) fn give_to_nics(context: &oxshmem_cuda::Context, all: &mut [Arc<dyn Transport>]) {
+    let verbs = all.iter_mut().find(|transport| transport.name() == "verbs");
+    if let Some(verbs) = verbs {
+        *verbs = Arc::new(oxshmem_verbs::Verbs::new().with_gpu(context.clone()));
+    }
+}
+
 /// The environment variables that transports of this build read themselves.
 pub(crate) fn variables() -> Vec<Variable> {
     #[cfg(not(feature = "verbs"))]

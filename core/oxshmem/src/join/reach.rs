@@ -179,7 +179,10 @@ impl Means<'_> {
             let peer = peer(card, to, transport.name);
             let reach = transport.domain.reach(&peer, heap.kind);
             let standing = if !registered {
-                Err(Cow::Owned(format!("it carries no {} memory", heap.kind)))
+                Err(Cow::Owned(match &reach {
+                    Reach::None(why) => why.clone(),
+                    _ => format!("it carries no {} memory", heap.kind),
+                }))
             } else if let Some(rule) = self.rules.refuse(pair, transport.name) {
                 Err(rule.into())
             } else if keys_of(keys, transport.name, heap.kind).next().is_none() {

@@ -368,6 +368,7 @@ impl Opened {
     pub(crate) fn retire(&self) {
         self.retired.set(true);
         self.host.shrink(0);
+        self.gpu.shrink(0);
     }
 
     pub(crate) fn is_retired(&self) -> bool {

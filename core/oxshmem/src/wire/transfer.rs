@@ -80,11 +80,7 @@ impl World {
                 from: piece.local,
                 to,
             };
-            let until = if piece.local.len as u64 <= limits.inline {
-                Until::Posted
-            } else {
-                Until::Completed
-            };
+            let until = self.until_reusable(&piece.local, limits);
             self.inner.wire.gpu_due(via, far);
             let leaves = Leaves::Update(Classes::of(Class::Put, far.kind));
             // SAFETY: up to the inline limit the bytes are copied at once, beyond it we wait for
@@ -148,6 +144,19 @@ impl World {
         // Later accesses come after the data's arrival.
         fence(Ordering::Acquire);
         Ok(())
+    }
+
+    /// Until when a put's source is read: what its lane copies is at once. It copies nothing that lies on
+    /// a GPU.
+    fn until_reusable(&self, from: &Local, limits: Limits) -> Until {
+        let on_gpu = self.inner.gpu.is_some_and(|(base, limit)| {
+            let offset = from.addr.addr().checked_sub(base.addr().get());
+            offset.is_some_and(|offset| offset < limit)
+        });
+        match from.len as u64 <= limits.inline && !on_gpu {
+            true => Until::Posted,
+            false => Until::Completed,
+        }
     }
 
     /// The near side of the next piece of a transfer: the memory itself where the transport takes
@@ -280,11 +289,7 @@ impl World {
                 op: signal.op,
                 value: signal.value,
             };
-            let until = if len as u64 <= caps.put.inline {
-                Until::Posted
-            } else {
-                Until::Completed
-            };
+            let until = self.until_reusable(&from, caps.put);
             self.inner.wire.gpu_due(via, far);
             self.inner.wire.gpu_due(via, word);
             let mut updates = Classes::of(Class::Put, far.kind);
