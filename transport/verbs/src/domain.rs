@@ -179,6 +179,8 @@ pub(crate) struct VerbsDomain {
     capabilities: Capabilities,
     guarantees: Guarantees,
     gpu: Carries,
+    /// Whether there was ever a lane from or to this PE: else no NIC has written here.
+    used: AtomicBool,
     numbers: RegionNumbers,
     passive: Mutex<Option<Arc<Passive>>>,
     opened: Arc<Opened>,
@@ -284,6 +286,7 @@ impl VerbsDomain {
             capabilities: capabilities(port, settings, gpu.direct().is_ok()),
             guarantees: guarantees(port.relaxed),
             gpu,
+            used: AtomicBool::new(false),
             numbers: RegionNumbers::default(),
             passive: Mutex::default(),
             opened,
@@ -424,11 +427,13 @@ impl Domain for VerbsDomain {
         if self.opened.shared.is_closed() {
             return Err(Error::Closed { transport: NAME });
         }
+        self.used.store(true, Ordering::Release);
         Ok(Box::new(VerbsLane::new(&self.opened)?))
     }
 
     fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
         self.opened.shared.check(pe)?;
+        self.used.store(true, Ordering::Release);
         self.passive()?.accept(pe, endpoint)
     }
 
@@ -440,11 +445,11 @@ impl Domain for VerbsDomain {
     }
 
     fn make_visible(&self, kind: MemoryKind) -> Result<()> {
-        let passive = self.passive.lock().unwrap_or_else(PoisonError::into_inner);
-        let nobody_writes = passive.is_none();
-        drop(passive);
         match self.gpu.direct() {
-            Ok(direct) if kind == MemoryKind::Cuda && !nobody_writes => direct.make_visible(),
+            // Acquire: with the stores where lanes begin, on other threads maybe.
+            Ok(direct) if kind == MemoryKind::Cuda && self.used.load(Ordering::Acquire) => {
+                direct.make_visible()
+            }
             _ => Ok(()),
         }
     }

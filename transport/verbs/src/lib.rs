@@ -21,8 +21,8 @@
 //! carries that kind of memory too; if not, [`reach`](oxshmem_transport::Domain::reach) says why, at both
 //! ends. The CPU never touches such memory: near sides there are read and written in place, by their
 //! key, whatever their length, so such a source may be reused only when the operation has completed.
-//! What has arrived in it is made visible to the GPU, where it needs that, by the driver's flush or by
-//! a read of the NIC's own (M27), by [`make_visible`](oxshmem_transport::Domain::make_visible).
+//! What has arrived in it, by others' puts or by this PE's own gets, is made visible to the GPU, where it
+//! needs that, by the driver's flush or by a read of the NIC's own (M27), by [`make_visible`](oxshmem_transport::Domain::make_visible).
 //!
 //! # Order
 //!
