@@ -178,8 +178,8 @@ pub trait Domain: Send + Sync + fmt::Debug {
         })
     }
 
-    /// Makes what other PEs' operations have placed in this PE's memory of `kind` visible to its
-    /// processor, where [`GpuFlush::Target`](crate::GpuFlush) says that this is needed (M27).
+    /// Makes what other PEs' operations, and this PE's gets, have placed in its memory of `kind` visible
+    /// to its processor, where [`GpuFlush::Target`](crate::GpuFlush) says that this is needed (M27).
     fn make_visible(&self, _kind: MemoryKind) -> Result<()> {
         Ok(())
     }
