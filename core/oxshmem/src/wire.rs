@@ -46,6 +46,8 @@ pub(crate) struct Wire {
     /// By context, the PEs whose GPUs have to be told before a quiet ends (M27): a flush of the lane
     /// does not do that.
     gpus_due: RefCell<BTreeSet<(usize, usize)>>,
+    /// Whether nonblocking gets into this PE's own GPU memory are under way that need a flush here.
+    got_to_gpu: Cell<bool>,
     /// Active messages under way.
     pub active: Active,
     /// Private buffers that the program has registered.
@@ -135,6 +137,7 @@ impl Wire {
         Wire {
             me,
             gpus_due: RefCell::default(),
+            got_to_gpu: Cell::new(false),
             active: Active::new(),
             known: RefCell::default(),
             transports,
@@ -698,11 +701,15 @@ impl World {
             let asked = self.settle_gpus(call, only);
             first = first.and(asked);
         }
+        if wire.got_to_gpu.get() {
+            first = first.and(self.see_gpu_data());
+        }
         let ended = self.end_under_way();
         first.and(ended)?;
         if wire.transports.iter().all(Opened::is_clean) {
             wire.rest();
             wire.fenced.set(false);
+            wire.got_to_gpu.set(false);
         }
         Ok(())
     }

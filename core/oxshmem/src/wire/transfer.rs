@@ -115,9 +115,7 @@ impl World {
             let op = Op::Get { into, from };
             // SAFETY: we wait for completion while the memory is valid.
             unsafe { self.post(call, via, far.pe, op, Until::Completed, Leaves::Nothing)? };
-            // Later accesses come after the data's arrival.
-            fence(Ordering::Acquire);
-            return Ok(());
+            return self.see_got(destination);
         }
         let whole = self.for_call(via, destination, len, true, limits);
         let mut done = 0;
@@ -141,21 +139,33 @@ impl World {
             }
             done += piece.local.len;
         }
-        // Later accesses come after the data's arrival.
-        fence(Ordering::Acquire);
-        Ok(())
+        self.see_got(destination)
     }
 
     /// Until when a put's source is read: what its lane copies is at once. It copies nothing that lies on
     /// a GPU.
     fn until_reusable(&self, from: &Local, limits: Limits) -> Until {
-        let on_gpu = self.inner.gpu.is_some_and(|(base, limit)| {
-            let offset = from.addr.addr().checked_sub(base.addr().get());
-            offset.is_some_and(|offset| offset < limit)
-        });
-        match from.len as u64 <= limits.inline && !on_gpu {
+        match from.len as u64 <= limits.inline && !self.is_on_gpu(from.addr) {
             true => Until::Posted,
             false => Until::Completed,
+        }
+    }
+
+    /// Whether an address is one of this PE's GPU heap.
+    fn is_on_gpu(&self, memory: *const u8) -> bool {
+        self.inner.gpu.is_some_and(|(base, limit)| {
+            let offset = memory.addr().checked_sub(base.addr().get());
+            offset.is_some_and(|offset| offset < limit)
+        })
+    }
+
+    /// What was got is there: a NIC wrote it, so this PE's GPU may need a flush to see it (M16, M27).
+    fn see_got(&self, destination: *const u8) -> Result<()> {
+        // Later accesses come after the data's arrival.
+        fence(Ordering::Acquire);
+        match self.is_on_gpu(destination) {
+            true => self.see_gpu_data(),
+            false => Ok(()),
         }
     }
 
@@ -389,6 +399,9 @@ impl World {
             return unsafe { self.wire_get(call, via, far, destination, len) };
         };
         let (from, _) = far.locate(via, 0);
+        if self.is_on_gpu(destination) {
+            self.inner.wire.got_to_gpu.set(true);
+        }
         let update = Classes::NONE;
         // SAFETY: the caller's promise.
         unsafe { self.post_nbi(call, via, far.pe, Op::Get { into, from }, (len, update)) }
