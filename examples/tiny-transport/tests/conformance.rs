@@ -1,7 +1,7 @@
 //! What a transport's own tests need at least.
 
 use oxshmem_example_tiny_transport::Tiny;
-use oxshmem_transport::{Memory, MemoryKind, Transport, conformance};
+use oxshmem_transport::{Memory, MemoryKind, Pe, Transport, conformance};
 
 struct Harness(Tiny);
 
@@ -11,7 +11,7 @@ impl conformance::Harness for Harness {
     }
 
     /// The host's stands for a GPU's, too.
-    fn memory(&self, kind: MemoryKind, len: usize) -> Result<Memory, String> {
+    fn memory(&self, _pe: Pe, kind: MemoryKind, len: usize) -> Result<Memory, String> {
         let memory = conformance::host_memory(len)?;
         let (base, len, owner) = (memory.base(), memory.len(), memory.owner().clone());
         // SAFETY: as the memory says of itself; its name alone differs.

@@ -25,7 +25,8 @@
 //!
 //! # Reach
 //!
-//! - Data moves between host memory; of another advertised kind registration alone is checked.
+//! - Data moves between memory of one kind, [`Harness::kind`]; of another advertised kind registration
+//!   alone is checked. Memory that was not registered is always host memory.
 //! - A limit above [`Harness::largest`] is tried at that size instead, and one more than it not at
 //!   all: an operation that long would need memory that long.
 //! - Where a declaration leaves a transport free, the checks of it are reported as not applicable.
@@ -48,11 +49,12 @@ mod world;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{Device, HostId, Memory, MemoryKind, Pe, Transport};
 
-pub use area::host_memory;
+pub use area::{Contents, host_memory};
 
 /// What the suite needs to know of the transport it tries.
 pub trait Harness: Sync {
@@ -69,14 +71,27 @@ pub trait Harness: Sync {
         HostId("conformance".into())
     }
 
+    /// The kind of memory that the checks move data between.
+    fn kind(&self) -> MemoryKind {
+        MemoryKind::Host
+    }
+
     /// Zeroed memory of `kind` and at least `len` bytes for a PE to register. Host memory must be
     /// loadable and storable at [`Memory::base`]. The default knows host memory, without a
     /// descriptor.
-    fn memory(&self, kind: MemoryKind, len: usize) -> Result<Memory, String> {
+    fn memory(&self, _pe: Pe, kind: MemoryKind, len: usize) -> Result<Memory, String> {
         match kind {
             MemoryKind::Host => host_memory(len),
             other => Err(format!("this harness has no {other} memory")),
         }
+    }
+
+    /// How the suite looks into memory of that PE that is not host memory.
+    fn contents(&self, _pe: Pe, memory: &Memory) -> Result<Arc<dyn Contents>, String> {
+        Err(format!(
+            "this harness cannot look into {} memory",
+            memory.kind()
+        ))
     }
 
     /// Makes a PE's death happen as this transport would see it by itself, where it sees any: a

@@ -49,7 +49,7 @@ impl conformance::Harness for ByDescriptor {
         &Separate
     }
 
-    fn memory(&self, kind: MemoryKind, len: usize) -> Result<Memory, String> {
+    fn memory(&self, _pe: Pe, kind: MemoryKind, len: usize) -> Result<Memory, String> {
         let mut segment =
             Segment::create(len, &SegmentOptions::default()).map_err(|error| error.to_string())?;
         segment.commit(len).map_err(|error| error.to_string())?;

@@ -13,7 +13,8 @@ use crate::pool::{Block, Pool};
 use crate::shared::State;
 use crate::{NAME, UNREGISTERED};
 
-/// Operations under way on a lane at most.
+/// Operations under way towards one PE at most; those whose near side is unregistered host memory also
+/// end where the pool does.
 pub(crate) const DEPTH: u32 = 256;
 /// How long a lane that is dropped waits for what is under way.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -25,6 +26,19 @@ struct Slot {
     block: Option<Block>,
     /// Where what the block has received goes, and how many bytes.
     deliver: Option<(*mut u8, usize)>,
+    /// Its PE was lost.
+    given_up: bool,
+}
+
+impl Slot {
+    fn new(pe: Pe, block: Option<Block>) -> Slot {
+        Slot {
+            pe,
+            block,
+            deliver: None,
+            given_up: false,
+        }
+    }
 }
 
 /// Operations with one event behind them.
@@ -99,7 +113,29 @@ impl NvlinkLane {
     fn look(&mut self) {
         if self.opened.shared.generation() != self.generation {
             (self.generation, self.state) = self.opened.shared.copy();
+            self.give_up_lost();
         }
+    }
+
+    /// Operations towards lost PEs are not counted any more, and touch local memory no more.
+    #[cold]
+    fn give_up_lost(&mut self) {
+        let lost = &self.state.lost;
+        let mut touched = false;
+        for slot in self.slots.iter_mut().filter(|slot| lost.contains(&slot.pe)) {
+            touched |= !slot.given_up;
+            (slot.given_up, slot.deliver) = (true, None);
+        }
+        // What the stream still writes to GPU memory is written when this is over: it waits for nobody.
+        if touched && let Err(error) = self.stream.synchronize_within(FAREWELL) {
+            tracing::error!(%error, "operations towards a lost PE are under way");
+        }
+    }
+
+    /// Whether no more operations towards a PE are taken for now.
+    fn is_full(&self, pe: Pe, accepted: usize) -> bool {
+        let counters = self.counters.get(pe.index()).copied().unwrap_or_default();
+        counters.posted + accepted as u64 >= counters.completed + u64::from(DEPTH)
     }
 
     fn check(&mut self, pe: Pe) -> Result<()> {
@@ -157,12 +193,8 @@ impl NvlinkLane {
     }
 
     /// The near side of what comes.
-    fn destination(&mut self, into: &Local) -> Result<(DevicePtr, Slot), Stop> {
-        let mut slot = Slot {
-            pe: Pe(0),
-            block: None,
-            deliver: None,
-        };
+    fn destination(&mut self, pe: Pe, into: &Local) -> Result<(DevicePtr, Slot), Stop> {
+        let mut slot = Slot::new(pe, None);
         if into.key.is_some() {
             return Ok((DevicePtr::from_host(into.addr), slot));
         }
@@ -181,11 +213,7 @@ impl NvlinkLane {
     ///
     /// As [`Lane::post`].
     unsafe fn operation(&mut self, pe: Pe, op: &Op) -> Result<Slot, Stop> {
-        let plain = |block| Slot {
-            pe,
-            block,
-            deliver: None,
-        };
+        let plain = |block| Slot::new(pe, block);
         match *op {
             Op::Put { from, to } => {
                 let far = self.state.find(pe, to, (from.len as u64, 1), "a put")?;
@@ -199,11 +227,11 @@ impl NvlinkLane {
             }
             Op::Get { into, from } => {
                 let far = self.state.find(pe, from, (into.len as u64, 1), "a get")?;
-                let (near, slot) = self.destination(&into)?;
+                let (near, slot) = self.destination(pe, &into)?;
                 // SAFETY: as for put.
                 let queued = unsafe { self.stream.copy(near, far, into.len) };
                 self.queued(queued, slot.block)?;
-                Ok(Slot { pe, ..slot })
+                Ok(slot)
             }
             Op::PutSignal {
                 from,
@@ -239,7 +267,7 @@ impl NvlinkLane {
                 let word = self.state.find(pe, on, (bytes, bytes), "an atomic")?;
                 let (result, slot) = match fetch {
                     None => (NOWHERE, plain(None)),
-                    Some(into) => self.fetched(op, width, &into)?,
+                    Some(into) => self.fetched(pe, (op, width), &into)?,
                 };
                 let kernels = &self.opened.kernels;
                 let operands = (operand, compare);
@@ -248,7 +276,7 @@ impl NvlinkLane {
                 let queued =
                     unsafe { kernels.atomic(&self.stream, (op, width), word, operands, result) };
                 self.queued(queued, slot.block)?;
-                Ok(Slot { pe, ..slot })
+                Ok(slot)
             }
             // The stream is in order, and what has completed is placed.
             Op::Flush => Ok(plain(None)),
@@ -259,8 +287,8 @@ impl NvlinkLane {
     /// Where an atomic's old value goes.
     fn fetched(
         &mut self,
-        op: AtomicOp,
-        width: Width,
+        pe: Pe,
+        (op, width): (AtomicOp, Width),
         into: &Local,
     ) -> Result<(DevicePtr, Slot), Stop> {
         if op == AtomicOp::Set || into.len != width.bytes() {
@@ -278,7 +306,7 @@ impl NvlinkLane {
                 align: width.bytes() as u64,
             }));
         }
-        self.destination(into)
+        self.destination(pe, into)
     }
 
     /// What the driver said to an operation. Where part of it may have been queued, the lane ends.
@@ -319,7 +347,9 @@ impl NvlinkLane {
             if let Some(block) = slot.block {
                 self.pool.give(block);
             }
-            if let Some(counters) = self.counters.get_mut(slot.pe.index()) {
+            if let Some(counters) = self.counters.get_mut(slot.pe.index())
+                && !slot.given_up
+            {
                 counters.completed += 1;
             }
         }
@@ -343,7 +373,7 @@ impl Lane for NvlinkLane {
         let mut accepted = 0;
         let mut stop = None;
         for op in ops {
-            if self.slots.len() >= DEPTH as usize {
+            if self.is_full(pe, accepted) {
                 stop = Some(Stop::Full);
                 break;
             }

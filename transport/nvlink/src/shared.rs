@@ -79,6 +79,14 @@ impl State {
                 pe,
             });
         };
+        if !at.offset.is_multiple_of(align) {
+            return Err(Error::Misaligned {
+                transport: NAME,
+                what,
+                offset: at.offset,
+                align,
+            });
+        }
         if at
             .offset
             .checked_add(len)
@@ -89,14 +97,6 @@ impl State {
                 offset: at.offset,
                 len,
                 region: mapped.len,
-            });
-        }
-        if !at.offset.is_multiple_of(align) {
-            return Err(Error::Misaligned {
-                transport: NAME,
-                what,
-                offset: at.offset,
-                align,
             });
         }
         Ok(mapped.start.add(at.offset as usize))

@@ -46,7 +46,7 @@ impl conformance::Harness for Harness {
         &self.0
     }
 
-    fn memory(&self, kind: MemoryKind, len: usize) -> Result<Memory, String> {
+    fn memory(&self, _pe: Pe, kind: MemoryKind, len: usize) -> Result<Memory, String> {
         match kind {
             MemoryKind::Host => conformance::host_memory(len),
             _ => simulated_gpu_memory(len).ok_or("no memory".into()),

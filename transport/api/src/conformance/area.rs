@@ -1,4 +1,5 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -44,22 +45,51 @@ pub fn host_memory(len: usize) -> Result<Memory, String> {
     Ok(unsafe { Memory::new(base, len, MemoryKind::Host, None, owner) })
 }
 
-/// Host memory that the checks fill and look into while a transport may be writing it: every access
-/// is an atomic of one byte or one aligned word, inside the memory.
+/// What is in memory that the CPU does not load and store, for the suite to fill and look into while a
+/// transport may be writing it.
+///
+/// Offsets and lengths are in bytes and inside the memory. Aligned words of 4 and 8 bytes are read and
+/// written whole. A call returns when it is done; one that cannot be done panics.
+pub trait Contents: Send + Sync + fmt::Debug {
+    /// Reads from `offset` on.
+    fn read(&self, offset: u64, into: &mut [u8]);
+
+    /// Writes from `offset` on.
+    fn write(&self, offset: u64, bytes: &[u8]);
+}
+
+/// Memory that the checks fill and look into while a transport may be writing it. In host memory every
+/// access is an atomic of one byte or one aligned word, inside the memory.
 #[derive(Clone, Debug)]
 pub(super) struct Area {
     memory: Memory,
     key: Option<LocalKey>,
+    /// How it is looked into; none for host memory.
+    contents: Option<Arc<dyn Contents>>,
 }
 
 impl Area {
-    /// `memory` must be host memory, valid as it says; `key` is its registration's, if it has one.
-    pub(super) fn new(memory: Memory, key: Option<LocalKey>) -> Area {
-        Area { memory, key }
+    /// `memory` must be host memory, valid as it says, or that of `contents`; `key` is its
+    /// registration's, if it has one.
+    pub(super) fn new(
+        memory: Memory,
+        key: Option<LocalKey>,
+        contents: Option<Arc<dyn Contents>>,
+    ) -> Area {
+        Area {
+            memory,
+            key,
+            contents,
+        }
     }
 
     pub(super) fn len(&self) -> u64 {
         self.memory.len() as u64
+    }
+
+    /// Whether the CPU loads and stores it.
+    pub(super) fn is_the_cpus(&self) -> bool {
+        self.contents.is_none()
     }
 
     /// The bytes as an operation's near side.
@@ -81,59 +111,131 @@ impl Area {
                 self.len()
             );
         }
-        // SAFETY: the offset is inside the memory, checked above.
-        unsafe { self.memory.base().as_ptr().add(offset as usize) }
+        self.memory.base().as_ptr().wrapping_add(offset as usize)
+    }
+
+    /// The address of an aligned word of `len` bytes that the CPU loads.
+    #[allow(clippy::panic, reason = "a bug of the suite, never of the transport")]
+    fn cpu(&self, offset: u64, len: u64) -> *mut u8 {
+        let at = self.at(offset, len);
+        if !self.is_the_cpus() {
+            panic!("the suite would load GPU memory at {offset}");
+        }
+        if !at.addr().is_multiple_of(len as usize) {
+            panic!("the suite names a misaligned word at {offset}");
+        }
+        at
     }
 
     fn byte(&self, offset: u64) -> &AtomicU8 {
-        // SAFETY: one byte inside memory that `self.memory.owner` keeps; all accesses in this
+        // SAFETY: one byte inside host memory that `self.memory.owner` keeps; all accesses in this
         // process are atomic ones or a transport's, which are its business.
-        unsafe { AtomicU8::from_ptr(self.at(offset, 1)) }
+        unsafe { AtomicU8::from_ptr(self.cpu(offset, 1)) }
     }
 
-    /// The word at `offset`, a multiple of 8.
-    #[allow(clippy::panic, reason = "a bug of the suite, never of the transport")]
+    /// The word at `offset`, a multiple of 8, in memory that is the CPU's.
     pub(super) fn word(&self, offset: u64) -> &AtomicU64 {
-        let at = self.at(offset, 8).cast::<u64>();
-        if !at.is_aligned() {
-            panic!("the suite names a misaligned word at {offset}");
-        }
-        // SAFETY: inside the memory and aligned, checked above; else as for `byte`.
-        unsafe { AtomicU64::from_ptr(at) }
+        // SAFETY: inside the memory and aligned, checked by `cpu`; else as for `byte`.
+        unsafe { AtomicU64::from_ptr(self.cpu(offset, 8).cast()) }
     }
 
-    /// The 32-bit word at `offset`, a multiple of 4.
-    #[allow(clippy::panic, reason = "a bug of the suite, never of the transport")]
+    /// The 32-bit word at `offset`, a multiple of 4, in memory that is the CPU's.
     pub(super) fn half(&self, offset: u64) -> &AtomicU32 {
-        let at = self.at(offset, 4).cast::<u32>();
-        if !at.is_aligned() {
-            panic!("the suite names a misaligned word at {offset}");
+        // SAFETY: inside the memory and aligned, checked by `cpu`; else as for `byte`.
+        unsafe { AtomicU32::from_ptr(self.cpu(offset, 4).cast()) }
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) {
+        self.at(offset, into.len() as u64);
+        match &self.contents {
+            Some(contents) => contents.read(offset, into),
+            None => {
+                for (byte, at) in into.iter_mut().zip(offset..) {
+                    *byte = self.byte(at).load(Ordering::Acquire);
+                }
+            }
         }
-        // SAFETY: inside the memory and aligned, checked above; else as for `byte`.
-        unsafe { AtomicU32::from_ptr(at) }
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) {
+        self.at(offset, bytes.len() as u64);
+        match &self.contents {
+            Some(contents) => contents.write(offset, bytes),
+            None => {
+                for (&byte, at) in bytes.iter().zip(offset..) {
+                    self.byte(at).store(byte, Ordering::Relaxed);
+                }
+            }
+        }
     }
 
     pub(super) fn load(&self, offset: u64) -> u64 {
-        self.word(offset).load(Ordering::Acquire)
+        match &self.contents {
+            None => self.word(offset).load(Ordering::Acquire),
+            Some(contents) => {
+                let mut bytes = [0; 8];
+                contents.read(offset, &mut bytes);
+                u64::from_ne_bytes(bytes)
+            }
+        }
     }
 
     pub(super) fn store(&self, offset: u64, value: u64) {
-        self.word(offset).store(value, Ordering::Release);
+        match &self.contents {
+            None => self.word(offset).store(value, Ordering::Release),
+            Some(contents) => contents.write(offset, &value.to_ne_bytes()),
+        }
+    }
+
+    pub(super) fn load_half(&self, offset: u64) -> u32 {
+        match &self.contents {
+            None => self.half(offset).load(Ordering::Acquire),
+            Some(contents) => {
+                let mut bytes = [0; 4];
+                contents.read(offset, &mut bytes);
+                u32::from_ne_bytes(bytes)
+            }
+        }
+    }
+
+    pub(super) fn store_half(&self, offset: u64, value: u32) {
+        match &self.contents {
+            None => self.half(offset).store(value, Ordering::Release),
+            Some(contents) => contents.write(offset, &value.to_ne_bytes()),
+        }
+    }
+
+    /// Every `step`-th word of the first `len` bytes, and where it lies. Both are multiples of 8.
+    pub(super) fn words(&self, len: u64, step: u64) -> Vec<(u64, u64)> {
+        let places = (0..len).step_by(step as usize);
+        if self.is_the_cpus() {
+            return places.map(|at| (at, self.load(at))).collect();
+        }
+        let mut bytes = vec![0; len as usize];
+        self.read(0, &mut bytes);
+        let (words, _) = bytes.as_chunks();
+        places
+            .map(|at| (at, u64::from_ne_bytes(words[at as usize / 8])))
+            .collect()
+    }
+
+    /// Stores `value` into every word of the first `len` bytes, a multiple of 8.
+    pub(super) fn store_words(&self, len: u64, value: u64) {
+        match self.is_the_cpus() {
+            true => (0..len).step_by(8).for_each(|at| self.store(at, value)),
+            false => self.write(0, &value.to_ne_bytes().repeat(len as usize / 8)),
+        }
     }
 
     /// Fills with one byte.
     pub(super) fn set(&self, offset: u64, len: u64, byte: u8) {
-        for at in offset..offset + len {
-            self.byte(at).store(byte, Ordering::Relaxed);
-        }
+        self.write(offset, &vec![byte; len as usize]);
     }
 
     /// Fills with a sequence in which neighbours, and equal places of two seeds, differ.
     pub(super) fn fill(&self, offset: u64, len: u64, seed: u8) {
-        for at in 0..len {
-            self.byte(offset + at)
-                .store(pattern(seed, at), Ordering::Relaxed);
-        }
+        let bytes: Vec<u8> = (0..len).map(|at| pattern(seed, at)).collect();
+        self.write(offset, &bytes);
     }
 
     /// That the bytes are what [`fill`](Self::fill) leaves.
@@ -147,8 +249,10 @@ impl Area {
     }
 
     fn expect(&self, offset: u64, len: u64, want: impl Fn(u64) -> u8) -> Result<(), String> {
-        for at in 0..len {
-            let (found, want) = (self.byte(offset + at).load(Ordering::Acquire), want(at));
+        let mut bytes = vec![0; len as usize];
+        self.read(offset, &mut bytes);
+        for (found, at) in bytes.into_iter().zip(0..) {
+            let want = want(at);
             if found != want {
                 let place = offset + at;
                 return Err(format!(

@@ -67,14 +67,14 @@ pub(super) fn model(op: AtomicOp, width: Width, old: u64, operand: u64, compare:
 
 fn load(area: &Area, at: u64, width: Width) -> u64 {
     match width {
-        Width::W32 => area.half(at).load(Ordering::Acquire).into(),
+        Width::W32 => area.load_half(at).into(),
         Width::W64 => area.load(at),
     }
 }
 
 fn store(area: &Area, at: u64, width: Width, value: u64) {
     match width {
-        Width::W32 => area.half(at).store(value as u32, Ordering::Release),
+        Width::W32 => area.store_half(at, value as u32),
         Width::W64 => area.store(at, value),
     }
 }
@@ -247,7 +247,7 @@ fn contend(world: &World<'_>, op: AtomicOp, width: Width, level: AtomicLevel) ->
             parts.push(by_lane(world, pe, lanes, width));
         }
     }
-    if level == AtomicLevel::Cpu {
+    if level == AtomicLevel::Cpu && far.is_the_cpus() {
         parts.push(by_cpu(far, width));
     }
     let count = parts.len() as u64;

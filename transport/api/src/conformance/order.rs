@@ -28,7 +28,7 @@ pub(super) fn watch(
     let target = &world.member(PE1).target;
     let (stop, seen) = (AtomicBool::new(false), AtomicU64::new(0));
     // All of little data; of much, some 128 words and the last, where a copy ends.
-    let step = (data / 128).next_multiple_of(8).max(8) as usize;
+    let step = (data / 128).next_multiple_of(8).max(8);
     let last = data.saturating_sub(8) / 8 * 8;
     let reader = || -> Found<()> {
         let mut idle = 0;
@@ -38,11 +38,9 @@ pub(super) fn watch(
             if !whole(announced) {
                 return Err(format!("the flag is {announced:#x}: words of two rounds"));
             }
-            let places = (0..data / 8 * 8)
-                .step_by(step)
-                .chain((data >= 8).then_some(last));
-            for at in places {
-                let word = target.load(at);
+            let end = (data >= 8).then(|| (last, target.load(last)));
+            let words = target.words(data / 8 * 8, step).into_iter().chain(end);
+            for (at, word) in words {
                 if !whole(word) {
                     return Err(format!("the word at {at} is {word:#x}: of two rounds"));
                 }
@@ -129,7 +127,7 @@ pub(super) fn put_put(harness: &dyn Harness) -> Found {
         far.set(0, 32 << 10, 0);
         let data = long.min(1024);
         watch(&world, data, data, |stamp| {
-            (0..data).step_by(8).for_each(|at| near.store(at, stamp));
+            near.store_words(data, stamp);
             let flag = if with_signal {
                 Op::PutSignal {
                     from: near.local(0, 0),

@@ -56,7 +56,7 @@ pub(super) fn declarations(harness: &dyn Harness) -> Found {
 pub(super) fn numbering(harness: &dyn Harness) -> Found {
     let domain = open(harness, PE0, 1)?;
     let register = |number: u32| -> Found<_> {
-        let memory = harness.memory(MemoryKind::Host, 4096)?;
+        let memory = harness.memory(PE0, harness.kind(), 4096)?;
         Ok(domain.register(RegionId(number), &memory))
     };
     let sound = |number: u32| -> Found<_> {
@@ -89,13 +89,13 @@ pub(super) fn other_kinds(harness: &dyn Harness) -> Found {
     for kind in MemoryKind::ALL {
         let listed = domain.capabilities().memory.contains(&kind);
         if listed {
-            let memory = harness.memory(kind, 4096)?;
+            let memory = harness.memory(PE0, kind, 4096)?;
             domain
                 .register(RegionId(0), &memory)
                 .map_err(|e| format!("register of {kind} memory: {e}"))?;
             continue;
         }
-        let host = harness.memory(MemoryKind::Host, 4096)?;
+        let host = harness.memory(PE0, MemoryKind::Host, 4096)?;
         let (base, len, owner) = (host.base(), host.len(), host.owner().clone());
         // SAFETY: the host's memory, under another kind's name; a domain that does not list the kind
         // must refuse it by that name, without a touch.
@@ -156,14 +156,14 @@ pub(super) fn addresses(harness: &dyn Harness) -> Found {
         host: harness.host(PE1),
         address: Some(sound.clone()),
     };
-    if let Reach::None(why) = me.reach(&peer, MemoryKind::Host) {
+    if let Reach::None(why) = me.reach(&peer, harness.kind()) {
         return Err(format!("a sound address is not reachable: {why}"));
     }
     let none = Peer {
         address: None,
         ..peer.clone()
     };
-    match me.reach(&none, MemoryKind::Host) {
+    match me.reach(&none, harness.kind()) {
         Reach::None(why) if !why.is_empty() => {}
         other => return Err(format!("a peer without such a domain: {other:?}")),
     }
@@ -172,7 +172,7 @@ pub(super) fn addresses(harness: &dyn Harness) -> Found {
             address: Some(bytes.clone()),
             ..peer.clone()
         };
-        match me.reach(&garbage, MemoryKind::Host) {
+        match me.reach(&garbage, harness.kind()) {
             Reach::None(why) if !why.is_empty() => {}
             other => return Err(format!("address {bytes:?}: {other:?}")),
         }
@@ -183,7 +183,7 @@ pub(super) fn addresses(harness: &dyn Harness) -> Found {
             address: Some(bytes),
             ..peer.clone()
         };
-        let _judged = me.reach(&flipped, MemoryKind::Host);
+        let _judged = me.reach(&flipped, harness.kind());
     }
     Ok(Done::Tried)
 }
@@ -207,7 +207,7 @@ pub(super) fn keys(harness: &dyn Harness) -> Found {
         // A number may be another's number; only panics and lengths without memory are wrong.
         let passed = passed_descriptor(region)?;
         if let Ok(imported) = importer.import(&owner.peer, region.id(), &bytes, passed)
-            && imported.mapped().is_some()
+            && (imported.mapped().is_some() || imported.on_gpu().is_some())
             && imported.len() as u64 > owner.target.len()
         {
             return Err("a key that lies about its length was mapped".into());
@@ -239,7 +239,7 @@ pub(super) fn mapped(harness: &dyn Harness) -> Found {
             region.len()
         ));
     }
-    let reach = me.domain.reach(&owner.peer, MemoryKind::Host);
+    let reach = me.domain.reach(&owner.peer, harness.kind());
     let base = match (reach, region.mapped()) {
         (Reach::Mapped { .. }, Some(base)) => base,
         (Reach::Mapped { .. }, None) => return Err("reach says mapped, the import is not".into()),

@@ -154,7 +154,7 @@ pub(super) fn order(harness: &dyn Harness) -> Found {
         for op in [SignalOp::Set, SignalOp::Add] {
             far.set(0, far.len(), 0);
             watch(&world, size, 80 << 10, |stamp| {
-                (0..size).step_by(8).for_each(|at| near.store(at, stamp));
+                near.store_words(size, stamp);
                 let value = if op == SignalOp::Set { stamp } else { STAMP };
                 let posted = put_signal(near.local(0, size), 0, 80 << 10, op, value);
                 lanes.perform(PE0, PE1, &[posted])

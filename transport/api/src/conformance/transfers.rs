@@ -393,9 +393,7 @@ pub(super) fn whole_words(harness: &dyn Harness) -> Found {
     let mut lanes = world.lanes()?;
     let near = &world.member(PE0).near;
     watch(&world, size, size, |k| {
-        for at in (0..size).step_by(8) {
-            near.store(at, k);
-        }
+        near.store_words(size, k);
         let data = put_op(near.local(0, size), to(0));
         lanes.perform(PE0, PE1, &[data])?;
         // The word behind the data tells the reader that the round is over.

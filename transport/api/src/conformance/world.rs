@@ -92,7 +92,7 @@ impl<'h> World<'h> {
         }
         for importer in 0..members.len() {
             for owner in 0..members.len() {
-                let region = import(&members[importer], &members[owner])
+                let region = import(harness.kind(), &members[importer], &members[owner])
                     .map_err(|e| format!("import of PE {owner}'s region by PE {importer}: {e}"))?;
                 members[importer].imported.push(region);
             }
@@ -100,8 +100,8 @@ impl<'h> World<'h> {
         let domain = &members[0].domain;
         let capabilities = domain.capabilities().clone();
         let guarantees = domain
-            .guarantees(MemoryKind::Host)
-            .ok_or("no guarantees about host memory, which the checks use")?;
+            .guarantees(harness.kind())
+            .ok_or("no guarantees about the kind of memory that the checks use")?;
         Ok(World {
             harness,
             members,
@@ -161,8 +161,8 @@ pub(super) fn connect(lane: &mut dyn Lane, from: Pe, pe: Pe, domain: &dyn Domain
     connected.map_err(|e| format!("connect of PE {from} with {pe}: {e}"))
 }
 
-fn import(importer: &Member, owner: &Member) -> Found<Arc<dyn RemoteRegion>> {
-    if let Reach::None(why) = importer.domain.reach(&owner.peer, MemoryKind::Host) {
+fn import(kind: MemoryKind, importer: &Member, owner: &Member) -> Found<Arc<dyn RemoteRegion>> {
+    if let Reach::None(why) = importer.domain.reach(&owner.peer, kind) {
         return Err(format!("not reachable: {why}"));
     }
     let region = &*owner.regions[0];
@@ -183,11 +183,15 @@ impl Member {
         let mut regions = Vec::new();
         let mut areas = Vec::new();
         for number in 0..2 {
-            let memory: Memory = harness.memory(MemoryKind::Host, bytes)?;
+            let memory: Memory = harness.memory(pe, harness.kind(), bytes)?;
             let region = domain
                 .register(RegionId(number), &memory)
                 .map_err(|e| format!("register: {e}"))?;
-            areas.push(Area::new(memory, Some(region.local_key())));
+            let contents = match memory.kind() {
+                MemoryKind::Host => None,
+                MemoryKind::Cuda => Some(harness.contents(pe, &memory)?),
+            };
+            areas.push(Area::new(memory, Some(region.local_key()), contents));
             regions.push(region);
         }
         let peer = Peer {
@@ -195,7 +199,7 @@ impl Member {
             host: harness.host(pe),
             address: Some(domain.address()),
         };
-        let loose = Area::new(host_memory(bytes)?, None);
+        let loose = Area::new(host_memory(bytes)?, None, None);
         let (near, target) = match (areas.pop(), areas.pop()) {
             (Some(near), Some(target)) => (near, target),
             _ => return Err("the suite registered no memory".into()),

@@ -1,0 +1,205 @@
+//! The transport with one fault put in front of its lanes.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxshmem_nvlink::Nvlink;
+use oxshmem_transport::{
+    Capabilities, Counters, Device, Domain, Error, Guarantees, Job, Lane, Local, Memory,
+    MemoryKind, Op, Pe, Peer, Posted, Reach, Region, RegionId, RemoteRegion, Result, Status,
+    Transport,
+};
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Puts are a byte shorter.
+    DropsLastByte,
+    /// A signal is sent before its data.
+    SignalsFirst,
+    /// Every eighth atomic is left out.
+    SkipsAtomics,
+    /// What leaves the region is taken, and nothing done.
+    TakesAnyRange,
+}
+
+#[derive(Debug)]
+pub struct Broken {
+    right: Nvlink,
+    fault: Fault,
+}
+
+impl Broken {
+    pub fn new(fault: Fault) -> Broken {
+        let right = Nvlink::new();
+        Broken { right, fault }
+    }
+}
+
+// SAFETY: what it breaks stays within the memory it was given; the rest is the inner one's.
+unsafe impl Transport for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        self.right.probe()
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        Ok(Arc::new(BrokenDomain {
+            right: self.right.open(device, job)?,
+            fault: self.fault,
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct BrokenDomain {
+    right: Arc<dyn Domain>,
+    fault: Fault,
+}
+
+impl Domain for BrokenDomain {
+    fn capabilities(&self) -> &Capabilities {
+        self.right.capabilities()
+    }
+
+    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
+        self.right.guarantees(kind)
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.right.address()
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        self.right.reach(peer, kind)
+    }
+
+    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
+        self.right.register(id, memory)
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        self.right.import(peer, region, key, descriptor)
+    }
+
+    fn lane(&self) -> Result<Box<dyn Lane>> {
+        Ok(Box::new(BrokenLane {
+            right: self.right.lane()?,
+            fault: self.fault,
+            atomics: 0,
+            uncounted: 0,
+        }))
+    }
+
+    fn peer_lost(&self, pe: Pe) {
+        self.right.peer_lost(pe);
+    }
+
+    fn shutdown(&self) {
+        self.right.shutdown();
+    }
+}
+
+#[derive(Debug)]
+struct BrokenLane {
+    right: Box<dyn Lane>,
+    fault: Fault,
+    atomics: u64,
+    /// Operations that the suite did not post, all towards PE 1.
+    uncounted: u64,
+}
+
+impl BrokenLane {
+    /// What is done instead of an operation.
+    fn instead(&mut self, pe: Pe, op: Op) -> Op {
+        match (self.fault, op) {
+            (Fault::DropsLastByte, Op::Put { mut from, to }) => {
+                from.len = from.len.saturating_sub(1);
+                Op::Put { from, to }
+            }
+            (Fault::SkipsAtomics, Op::Atomic { .. }) => {
+                self.atomics += 1;
+                match self.atomics % 8 {
+                    0 => Op::Flush,
+                    _ => op,
+                }
+            }
+            (
+                Fault::SignalsFirst,
+                Op::PutSignal {
+                    from,
+                    to,
+                    signal,
+                    op,
+                    value,
+                },
+            ) => {
+                let alone = Op::PutSignal {
+                    from: Local { len: 0, ..from },
+                    to,
+                    signal,
+                    op,
+                    value,
+                };
+                // SAFETY: it has no near side.
+                let posted = unsafe { self.right.post(pe, &[alone]) };
+                self.uncounted += posted.accepted as u64;
+                // Long enough for who watches the signal.
+                std::thread::sleep(Duration::from_millis(2));
+                Op::Put { from, to }
+            }
+            (_, op) => op,
+        }
+    }
+}
+
+impl Lane for BrokenLane {
+    fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>> {
+        self.right.endpoint(pe)
+    }
+
+    fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()> {
+        self.right.connect(pe, endpoint)
+    }
+
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        for (accepted, &op) in ops.iter().enumerate() {
+            let op = self.instead(pe, op);
+            // SAFETY: the caller's promise; what is done instead touches no more.
+            let status = unsafe { self.right.post(pe, &[op]) }.status;
+            let status = match status {
+                Status::Refused(Error::OutOfRange { .. }) if self.fault == Fault::TakesAnyRange => {
+                    // SAFETY: it has no near side.
+                    unsafe { self.right.post(pe, &[Op::Flush]) }.status
+                }
+                other => other,
+            };
+            if !matches!(status, Status::All) {
+                return Posted { accepted, status };
+            }
+        }
+        Posted::all(ops.len())
+    }
+
+    fn progress(&mut self) -> Result<()> {
+        self.right.progress()
+    }
+
+    fn counters(&self, pe: Pe) -> Counters {
+        let Counters { posted, completed } = self.right.counters(pe);
+        Counters {
+            posted: posted.saturating_sub(self.uncounted),
+            completed: completed.saturating_sub(self.uncounted),
+        }
+    }
+}
