@@ -57,9 +57,11 @@ pub(crate) struct NvlinkDomain {
     numbers: RegionNumbers,
     /// Peers' heaps, by PE and where they begin there.
     heaps: Mutex<Heaps>,
-    /// What this PE has registered, by its address.
-    own: Mutex<BTreeMap<u64, Memory>>,
+    /// What this PE has registered.
+    own: Own,
 }
+
+type Own = Arc<Mutex<BTreeMap<RegionId, Memory>>>;
 
 fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
@@ -93,7 +95,7 @@ impl NvlinkDomain {
             },
             numbers: RegionNumbers::default(),
             heaps: Mutex::default(),
-            own: Mutex::default(),
+            own: Own::default(),
         })
     }
 
@@ -134,11 +136,13 @@ impl NvlinkDomain {
     }
 
     /// This PE's own memory, which is there already.
-    fn own(&self, key: &Key) -> Option<(DevicePtr, Keep)> {
-        let start = key.heap + key.offset;
+    fn own(&self, region: RegionId, key: &Key) -> Option<(DevicePtr, Keep)> {
         let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        let memory = own.get(&start)?;
-        Some((DevicePtr::from_raw(start), Arc::clone(memory.owner())))
+        let memory = own.get(&region)?;
+        let start = DevicePtr::from_host(memory.base().as_ptr());
+        let is_it =
+            start.as_raw() == key.heap.wrapping_add(key.offset) && memory.len() as u64 == key.len;
+        is_it.then(|| (start, Arc::clone(memory.owner())))
     }
 
     /// Maps a peer's extent beside those of the same heap.
@@ -238,12 +242,12 @@ impl Domain for NvlinkDomain {
         };
         let number = self.numbers.take(NAME, id, memory)?;
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.insert(key.heap + key.offset, memory.clone());
+        own.insert(id, memory.clone());
         Ok(Box::new(NvlinkRegion {
             number,
             key: key.to_bytes(),
             descriptor: Arc::clone(descriptor),
-            _memory: memory.clone(),
+            own: Arc::clone(&self.own),
         }))
     }
 
@@ -268,7 +272,7 @@ impl Domain for NvlinkDomain {
         }
         let (start, keep) = match peer.pe == self.opened.job.me {
             true => self
-                .own(&key)
+                .own(region, &key)
                 .ok_or_else(|| bad("it is of no region here".into()))?,
             false => self.map(peer.pe, &key, descriptor)?,
         };
@@ -310,7 +314,15 @@ struct NvlinkRegion {
     number: RegionNumber,
     key: Vec<u8>,
     descriptor: Arc<OwnedFd>,
-    _memory: Memory,
+    own: Own,
+}
+
+impl Drop for NvlinkRegion {
+    fn drop(&mut self) {
+        // Before its number is free again.
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.remove(&self.number.id());
+    }
 }
 
 impl Region for NvlinkRegion {
