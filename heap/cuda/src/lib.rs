@@ -44,6 +44,8 @@ pub mod interop;
 #[cfg(feature = "cuda")]
 mod module;
 #[cfg(feature = "cuda")]
+mod names;
+#[cfg(feature = "cuda")]
 mod pinned;
 #[cfg(feature = "cuda")]
 pub mod pointer;
@@ -68,6 +70,7 @@ pub use {
     graph::Graph,
     imported::{Import, Imported},
     module::{Args, Function, KernelArg, Launch, Module},
+    names::Names,
     pinned::{Pinned, PinnedOptions, Registered},
     pointer::DevicePtr,
     segment::{Extent, Handles, Segment, SegmentKind, SegmentOptions},

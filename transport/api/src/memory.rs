@@ -45,6 +45,7 @@ pub struct Memory {
     len: usize,
     kind: MemoryKind,
     descriptor: Option<Arc<OwnedFd>>,
+    names: Option<Arc<[u8]>>,
     owner: Arc<dyn Any + Send + Sync>,
     /// Where it lies in what it is a part of, and how long that is.
     part: (usize, usize),
@@ -71,9 +72,20 @@ impl Memory {
             len,
             kind,
             descriptor,
+            names: None,
             owner,
             part: (0, len),
         }
+    }
+
+    /// Another process can map it by `names`, too, or instead of a descriptor. What they say is between
+    /// those who make such memory and the transports that carry it; GPU memory's are
+    /// `oxshmem_cuda::Names`. They are of what this is a [part of](Self::part_of), where that is named as
+    /// a whole only.
+    #[must_use]
+    pub fn named(mut self, names: Vec<u8>) -> Self {
+        self.names = Some(names.into());
+        self
     }
 
     /// It is the part from byte `offset` on of memory of `whole` bytes, which is registered part by part
@@ -120,6 +132,12 @@ impl Memory {
         self.descriptor.as_ref()
     }
 
+    /// The bytes by which another process can map it.
+    #[must_use]
+    pub fn names(&self) -> Option<&[u8]> {
+        self.names.as_deref()
+    }
+
     /// What keeps the memory where it is.
     #[must_use]
     pub fn owner(&self) -> &Arc<dyn Any + Send + Sync> {
@@ -140,6 +158,7 @@ impl fmt::Debug for Memory {
             .field("len", &self.len)
             .field("kind", &self.kind)
             .field("descriptor", &self.descriptor)
+            .field("names", &self.names)
             .finish_non_exhaustive()
     }
 }

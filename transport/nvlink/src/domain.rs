@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use oxshmem_cuda::{Context, Device, DevicePtr, Import, Imported, devices};
+use oxshmem_cuda::{Context, Device, DevicePtr, Import, Imported, Names, devices};
 use oxshmem_device::Kernels;
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush, Guarantees, Job,
@@ -15,6 +15,7 @@ use oxshmem_transport::{
 use crate::fault::driver;
 use crate::key::{Address, Key};
 use crate::lane::{DEPTH, NvlinkLane};
+use crate::process::{self, Process, Registered};
 use crate::shared::{Keep, Mapped, Shared};
 use crate::{NAME, UNREGISTERED};
 
@@ -57,11 +58,7 @@ pub(crate) struct NvlinkDomain {
     numbers: RegionNumbers,
     /// Peers' heaps, by PE and where they begin there.
     heaps: Mutex<Heaps>,
-    /// What this PE has registered.
-    own: Own,
 }
-
-type Own = Arc<Mutex<BTreeMap<RegionId, Memory>>>;
 
 fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
@@ -95,7 +92,6 @@ impl NvlinkDomain {
             },
             numbers: RegionNumbers::default(),
             heaps: Mutex::default(),
-            own: Own::default(),
         })
     }
 
@@ -135,24 +131,54 @@ impl NvlinkDomain {
         }
     }
 
-    /// This PE's own memory, which is there already.
-    fn own(&self, region: RegionId, key: &Key) -> Option<(DevicePtr, Keep)> {
-        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        let memory = own.get(&region)?;
+    /// Memory of a PE of this process, its own included.
+    fn find(&self, key: &Key) -> Option<(DevicePtr, Keep)> {
+        let memory = process::find(key.number).filter(|_| key.process == Process::this())?;
         let start = DevicePtr::from_host(memory.base().as_ptr());
-        let is_it =
-            start.as_raw() == key.heap.wrapping_add(key.offset) && memory.len() as u64 == key.len;
+        let is_it = start.as_raw() == key.heap.wrapping_add(key.offset)
+            && memory.len() as u64 == key.len
+            && memory.kind() == MemoryKind::Cuda;
         is_it.then(|| (start, Arc::clone(memory.owner())))
     }
 
-    /// Maps a peer's extent beside those of the same heap.
+    /// Legacy memory of a PE that is a thread beside this one: where it is there, it is here.
+    fn beside(&self, key: &Key) -> Result<Option<(DevicePtr, Keep)>> {
+        let Some(found) = self.find(key) else {
+            return Ok(None);
+        };
+        if key.uuid != self.device().uuid() {
+            let all = devices().map_err(|error| driver("looking for a peer's GPU", &error))?;
+            let Some(theirs) = all.into_iter().find(|gpu| gpu.uuid() == key.uuid) else {
+                return Ok(None);
+            };
+            let peer = Context::new(&theirs);
+            let enabled = peer.and_then(|peer| self.opened.context.enable_peer_access(&peer));
+            enabled.map_err(|error| driver("peer access to a GPU", &error))?;
+        }
+        Ok(Some(found))
+    }
+
+    /// Maps a peer's extent beside those of the same heap: by its descriptor where one came, else as a
+    /// fabric handle, else by legacy IPC, which maps its heap as a whole.
     fn map(&self, pe: Pe, key: &Key, descriptor: Option<OwnedFd>) -> Result<(DevicePtr, Keep)> {
-        let Some(descriptor) = descriptor else {
+        let bytes = (descriptor.as_ref().map(|fd| Import::Fd(fd.as_fd()))).or(key
+            .names
+            .fabric
+            .as_ref()
+            .map(Import::Fabric));
+        if let (None, Some(_)) = (bytes, key.names.ipc)
+            && let Some(found) = self.beside(key)?
+        {
+            return Ok(found);
+        }
+        let Some(import) = bytes.or(key.names.ipc.as_ref().map(Import::Ipc)) else {
             return Err(Error::BadPeerData {
                 transport: NAME,
                 what: "a region's descriptor",
                 pe,
-                why: "it did not come".into(),
+                why:
+                    "it did not come, and its GPU has neither fabric handles nor legacy IPC for it"
+                        .into(),
             });
         };
         let mut heaps = self.heaps.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,11 +192,21 @@ impl NvlinkDomain {
         };
         let mut place = heap.lock().unwrap_or_else(PoisonError::into_inner);
         let (offset, len) = (size(key.offset), size(key.len));
-        if place.address(offset, len).is_some() {
-            // Imported by a call that then failed elsewhere: what was taken back is other memory.
-            place.truncate(offset);
-        }
-        let start = place.add(offset, len, Import::Fd(descriptor.as_fd()));
+        let mapped = place.address(offset, len);
+        let start = match (import, mapped) {
+            (Import::Ipc(_), Some(start)) => Ok(start),
+            (Import::Ipc(_), None) => {
+                let whole = place.add(0, size(key.limit), import);
+                whole.map(|base| base.add(offset))
+            }
+            (_, mapped) => {
+                if mapped.is_some() {
+                    // By a call that then failed elsewhere: what was taken back is other memory.
+                    place.truncate(offset);
+                }
+                place.add(offset, len, import)
+            }
+        };
         let start = start
             .map_err(|error| driver(&format!("mapping {len} bytes of PE {pe}'s GPU"), &error))?;
         drop(place);
@@ -197,8 +233,11 @@ impl Domain for NvlinkDomain {
     }
 
     fn address(&self) -> Vec<u8> {
-        let uuid = self.device().uuid();
-        Address { uuid }.to_bytes()
+        let address = Address {
+            uuid: self.device().uuid(),
+            descriptors: self.device().has_posix_fd(),
+        };
+        address.to_bytes()
     }
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
@@ -221,33 +260,45 @@ impl Domain for NvlinkDomain {
     }
 
     fn wants_descriptor(&self, peer: &Peer, kind: MemoryKind) -> bool {
-        self.reach(peer, kind) == Reach::Wire
+        let address = peer.address.as_deref().and_then(Address::from_bytes);
+        // Those whose GPUs give none would be waited for.
+        self.device().has_posix_fd()
+            && address.is_some_and(|address| address.descriptors)
+            && self.reach(peer, kind) == Reach::Wire
     }
 
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
         if memory.kind() != MemoryKind::Cuda {
             return Err(Self::refuse(memory.kind(), "only GPU memory is carried"));
         }
-        let Some(descriptor) = memory.descriptor() else {
-            let why = "it has no descriptor to pass to peers; make it a heap/cuda Segment";
-            return Err(Self::refuse(memory.kind(), why));
+        let named = memory
+            .names()
+            .map_or(Some(Names::default()), Names::from_bytes);
+        let Some(names) = named else {
+            return Err(Self::refuse(memory.kind(), "its names are not heap/cuda's"));
         };
+        if memory.descriptor().is_none() && names.is_empty() {
+            let why = "nothing names it to peers; make it a heap/cuda Segment";
+            return Err(Self::refuse(memory.kind(), why));
+        }
         let (offset, limit) = memory.part();
+        let registered = Registered::new(memory);
         let key = Key {
             uuid: self.device().uuid(),
             heap: (memory.base().addr().get() - offset) as u64,
             limit: limit as u64,
             offset: offset as u64,
             len: memory.len() as u64,
+            process: Process::this(),
+            number: registered.number(),
+            names,
         };
         let number = self.numbers.take(NAME, id, memory)?;
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.insert(id, memory.clone());
         Ok(Box::new(NvlinkRegion {
             number,
             key: key.to_bytes(),
-            descriptor: Arc::clone(descriptor),
-            own: Arc::clone(&self.own),
+            descriptor: memory.descriptor().cloned(),
+            _registered: registered,
         }))
     }
 
@@ -272,7 +323,7 @@ impl Domain for NvlinkDomain {
         }
         let (start, keep) = match peer.pe == self.opened.job.me {
             true => self
-                .own(region, &key)
+                .find(&key)
                 .ok_or_else(|| bad("it is of no region here".into()))?,
             false => self.map(peer.pe, &key, descriptor)?,
         };
@@ -313,16 +364,8 @@ impl Domain for NvlinkDomain {
 struct NvlinkRegion {
     number: RegionNumber,
     key: Vec<u8>,
-    descriptor: Arc<OwnedFd>,
-    own: Own,
-}
-
-impl Drop for NvlinkRegion {
-    fn drop(&mut self) {
-        // Before its number is free again.
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.remove(&self.number.id());
-    }
+    descriptor: Option<Arc<OwnedFd>>,
+    _registered: Registered,
 }
 
 impl Region for NvlinkRegion {
@@ -340,7 +383,9 @@ impl Region for NvlinkRegion {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.descriptor.as_fd())
+        self.descriptor
+            .as_ref()
+            .map(|descriptor| descriptor.as_fd())
     }
 }
 

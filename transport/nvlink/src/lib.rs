@@ -30,6 +30,8 @@ mod lane;
 #[cfg(feature = "cuda")]
 mod pool;
 #[cfg(feature = "cuda")]
+mod process;
+#[cfg(feature = "cuda")]
 mod shared;
 #[cfg(feature = "cuda")]
 mod transport;

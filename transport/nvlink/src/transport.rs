@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use oxshmem_cuda::Context;
+use oxshmem_cuda::{Context, Driver, Feature};
 use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
 use crate::NAME;
@@ -45,7 +45,8 @@ unsafe impl Transport for Nvlink {
     }
 
     fn probe(&self) -> Result<Vec<Device>> {
-        let usable = |device: &oxshmem_cuda::Device| device.has_vmm() && device.has_posix_fd();
+        let ipc = Driver::get().is_ok_and(|driver| driver.has(Feature::Ipc));
+        let usable = |gpu: &oxshmem_cuda::Device| gpu.has_posix_fd() || gpu.has_fabric() || ipc;
         let all = match &self.context {
             Some(context) => vec![context.device().clone()],
             None => oxshmem_cuda::devices().map_err(|error| unavailable(&error))?,
@@ -55,7 +56,8 @@ unsafe impl Transport for Nvlink {
             return Err(Error::Unavailable {
                 transport: NAME,
                 why:
-                    "no GPU here can pass its memory on as descriptors (virtual memory management)"
+                    "no GPU here can pass its memory on: as descriptors or fabric handles (virtual \
+                      memory management), or by legacy IPC"
                         .into(),
             });
         }

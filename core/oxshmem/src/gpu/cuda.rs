@@ -1,9 +1,10 @@
 //! A GPU heap of CUDA memory, and which GPU a PE takes.
 
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oxshmem_cuda::{Context, Device, Segment, devices};
+use oxshmem_cuda::{Context, Device, Handles, Names, Segment, SegmentKind, devices};
 use oxshmem_transport::{Memory, MemoryKind};
 
 use super::GpuMemory;
@@ -45,17 +46,24 @@ impl GpuMemory for CudaHeap {
     fn commit(&mut self, start: usize, len: usize) -> Result<Memory, String> {
         let mut segment = self.lock();
         let new = segment.grow_to(start + len).map_err(|e| e.to_string())?;
-        let Some(extent) = segment.extents().get(new.start) else {
+        // A legacy segment is one extent, which is shown piece by piece, each named as the whole.
+        let (extent, offset) = match segment.kind() {
+            SegmentKind::Vmm => {
+                let extent = segment.extents().get(new.start);
+                (extent, extent.map_or(start, |extent| extent.offset))
+            }
+            SegmentKind::Legacy => (segment.extents().first(), start),
+        };
+        let Some(extent) = extent else {
             return Err(format!("{} bytes are committed already", start + len));
         };
-        let (offset, len) = (extent.offset, extent.len);
-        let passed = match (&extent.handles.fd, &extent.handles.refused) {
-            (Some(fd), _) => fd.try_clone().map_err(|error| error.to_string()),
-            (None, Some(why)) => Err(why.clone()),
-            (None, None) => Err("its memory cannot be passed as a descriptor".into()),
+        let len = match segment.kind() {
+            SegmentKind::Vmm => extent.len,
+            SegmentKind::Legacy => len.min(extent.len.saturating_sub(start)),
         };
-        let fd = match passed {
-            Ok(fd) => fd,
+        let passed = passed(&extent.handles);
+        let (descriptor, names) = match passed {
+            Ok(passed) => passed,
             Err(why) => {
                 segment.truncate(new.start);
                 return Err(why);
@@ -67,8 +75,8 @@ impl GpuMemory for CudaHeap {
         let owner = Arc::clone(&self.segment) as _;
         // SAFETY: the segment keeps the extent at its address while the heap names it, and the CPU
         // cannot touch it at all.
-        let memory = unsafe { Memory::new(base, len, MemoryKind::Cuda, Some(Arc::new(fd)), owner) };
-        Ok(memory.part_of(offset, self.limit))
+        let memory = unsafe { Memory::new(base, len, MemoryKind::Cuda, descriptor, owner) };
+        Ok(memory.named(names.to_bytes()).part_of(offset, self.limit))
     }
 
     fn uncommit(&mut self, start: usize) {
@@ -77,6 +85,19 @@ impl GpuMemory for CudaHeap {
             .extents()
             .partition_point(|extent| extent.offset < start);
         segment.truncate(keep);
+    }
+}
+
+/// What names an extent to other processes.
+fn passed(handles: &Handles) -> Result<(Option<Arc<OwnedFd>>, Names), String> {
+    let names = Names::of(handles);
+    let descriptor = handles.fd.as_ref().map(OwnedFd::try_clone).transpose();
+    let descriptor = descriptor.map_err(|error| error.to_string())?;
+    match (&descriptor, &handles.refused) {
+        (None, refused) if names.is_empty() => Err(refused
+            .clone()
+            .unwrap_or_else(|| "its memory cannot be passed to other processes".into())),
+        _ => Ok((descriptor.map(Arc::new), names)),
     }
 }
 

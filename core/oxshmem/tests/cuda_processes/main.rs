@@ -96,6 +96,45 @@ fn processes_on_two_gpus_do_as_on_one() {
     }
 }
 
+#[test]
+fn legacy_gpu_memory_is_reached_as_any_other() {
+    for without in ["vmm", "posix-fd"] {
+        for gpus in ["1", "2"] {
+            if let Some(job) = software_job(3, "everything") {
+                let job = job.with("SOFTCUDA_WITHOUT", without);
+                end_well(job.with("SOFTCUDA_DEVICES", gpus).start());
+            }
+        }
+    }
+}
+
+#[test]
+fn gpu_memory_that_nothing_can_pass_on_is_told_to_all() {
+    let Some(job) = software_job(2, "join") else {
+        return;
+    };
+    let job = job.with("SOFTCUDA_WITHOUT", "posix-fd,ipc");
+    for (pe, said) in complaints(job.start()).iter().enumerate() {
+        assert!(said.contains("legacy CUDA IPC"), "PE {pe}: {said}");
+    }
+}
+
+#[test]
+fn m13_a_process_whose_gpu_has_no_room_for_a_legacy_heap_ends_the_start_of_all() {
+    if let Some(job) = software_job(3, "join") {
+        let memory = (40 << 20).to_string();
+        let job = job.with("SOFTCUDA_WITHOUT", "vmm");
+        let said = complaints(start_with(&job, 1, &[("SOFTCUDA_MEMORY", &memory)]));
+        for (pe, said) in said.iter().enumerate() {
+            assert!(
+                said.contains("no memory for 67108864 bytes"),
+                "PE {pe}: {said}"
+            );
+            assert!(pe == 1 || said.contains("PE 1"), "PE {pe}: {said}");
+        }
+    }
+}
+
 /// Kills the last PE of several once all are ready; the others must see it, say so, and end well.
 fn kill_one(program: &'static str) {
     for n in [2, 3] {

@@ -4,7 +4,7 @@ use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use oxshmem_cuda::{Context, DevicePtr, Result, Segment, Stream, StreamOptions};
+use oxshmem_cuda::{Context, DevicePtr, Names, Result, Segment, Stream, StreamOptions};
 use oxshmem_transport::conformance::Contents;
 use oxshmem_transport::{Memory, MemoryKind};
 
@@ -16,8 +16,9 @@ pub fn zeroed(context: &Context, len: usize) -> Result<Memory> {
     let mut segment = Segment::new(context, len)?;
     segment.grow_to(len)?;
     let (base, len) = (segment.base(), segment.committed());
-    let descriptor = segment.extents()[0].handles.fd.as_ref().unwrap();
-    let descriptor = Arc::new(descriptor.try_clone().unwrap());
+    let handles = &segment.extents()[0].handles;
+    let descriptor = handles.fd.as_ref().map(|fd| fd.try_clone().unwrap());
+    let names = Names::of(handles).to_bytes();
     let stream = Stream::new(context, &StreamOptions::default())?;
     // SAFETY: the segment keeps the bytes, which nobody else knows yet.
     unsafe { stream.fill(base, 0, len) }?;
@@ -25,7 +26,9 @@ pub fn zeroed(context: &Context, len: usize) -> Result<Memory> {
     let base = NonNull::new(with_exposed_provenance_mut(base.as_raw() as usize)).unwrap();
     let owner = Arc::new(segment);
     // SAFETY: the segment keeps the memory where it is, and the CPU doesn't touch it.
-    Ok(unsafe { Memory::new(base, len, MemoryKind::Cuda, Some(descriptor), owner) })
+    let memory =
+        unsafe { Memory::new(base, len, MemoryKind::Cuda, descriptor.map(Arc::new), owner) };
+    Ok(memory.named(names))
 }
 
 /// Looks into memory by a stream's copies.
