@@ -364,31 +364,22 @@ impl World {
         if stride.block == 0 {
             return Ok(());
         }
-        let span = self.peers.span(src, pe);
-        for (i, block) in destination
+        let blocks = destination
             .chunks_mut(stride.near)
             .take(stride.blocks)
-            .enumerate()
-        {
+            .enumerate();
+        let blocks = blocks.filter_map(|(i, block)| {
             let room = block.len().min(stride.block);
-            let Some(block) = block.get_mut(..room) else {
-                continue;
-            };
-            match span {
-                Some(span) => {
-                    let at = i * stride.far * size_of::<T>();
-                    span.part(at, size_of_val(block))
-                        .copy_to(bytemuck::cast_slice_mut(block));
-                }
-                None => {
-                    let at = i * stride.far;
-                    self.get_slow(call, block, src.range(at..at + room)?, pe)?;
-                }
-            }
+            Some((i * stride.far, block.get_mut(..room)?))
+        });
+        let Some(span) = self.peers.span(src, pe) else {
+            return self.get_blocks_slow(call, blocks, src, pe);
+        };
+        for (at, block) in blocks {
+            span.part(at * size_of::<T>(), size_of_val(block))
+                .copy_to(bytemuck::cast_slice_mut(block));
         }
-        if let Some(span) = span {
-            self.order_read(span);
-        }
+        self.order_read(span);
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 
 mod active;
 mod atomic;
+mod blocks;
 mod extents;
 mod lanes;
 mod transfer;
@@ -526,7 +527,7 @@ impl World {
     /// After a failure other than that of the way to the peer (whose operations were given up),
     /// operations may be outstanding on memory that is about to be reused: drop the lane, which
     /// waits for them.
-    fn settle(&self, via: &Opened, pe: usize, result: Result<()>) -> Result<()> {
+    pub(crate) fn settle(&self, via: &Opened, pe: usize, result: Result<()>) -> Result<()> {
         match &result {
             Ok(()) => {}
             Err(Error::PeerLost { pe: lost, .. }) if *lost == pe => {}

@@ -164,3 +164,61 @@ fn m13_a_gpu_without_room_fails_the_allocation_on_all_pes() {
         world.free(x)
     });
 }
+
+#[test]
+fn strided_and_long_transfers_move_what_they_name_and_no_more() {
+    run(2, |world| {
+        let (me, there) = (world.my_pe(), 1 - world.my_pe());
+        let x = world.alloc_on::<u64>(CUDA, 20 * MIB / 8)?;
+        // Longer than the pool of a lane, over several pieces, and off any boundary.
+        let long = pattern(me, 10 * MIB / 8 + 77);
+        let part = x.range(13..13 + long.len())?;
+        world.put(part, &long, there)?;
+        world.barrier_all()?;
+        let mut seen = vec![0; long.len()];
+        world.get(&mut seen, part, me)?;
+        assert!(seen == pattern(there, long.len()));
+        seen.fill(0);
+        world.get(&mut seen, part, there)?;
+        assert!(seen == long);
+        world.barrier_all()?;
+
+        // Across the end of the first piece, more elements than a lane holds.
+        let (count, far, near) = (1500, 3, 2);
+        let from = 4 * MIB / 8 - x.offset() as usize / 8 - count;
+        let part = x.range(from..from + count * far)?;
+        world.put(part, &vec![9; count * far], me)?;
+        world.barrier_all()?;
+        let source = pattern(me, count * near);
+        world.iput(part, &source, far, near, count, there)?;
+        world.barrier_all()?;
+        let mut seen = vec![0; count * far];
+        world.get(&mut seen, part, me)?;
+        let sent = pattern(there, count * near);
+        for (at, word) in seen.iter().enumerate() {
+            let want = match at % far {
+                0 => sent[at / far * near],
+                _ => 9,
+            };
+            assert_eq!(*word, want, "at {at}");
+        }
+        let mut seen = vec![5; count * near];
+        world.iget(&mut seen, part, near, far, count, there)?;
+        for (at, word) in seen.iter().enumerate() {
+            let want = match at % near {
+                0 => source[at],
+                _ => 5,
+            };
+            assert_eq!(*word, want, "at {at}");
+        }
+        // Blocks, back from this PE itself.
+        let mut seen = vec![0; 40];
+        world.ibget(&mut seen, part, 4, far, 2, 10, me)?;
+        for block in 0..10 {
+            assert_eq!(seen[4 * block], sent[block * near], "block {block}");
+            assert_eq!(seen[4 * block + 1..4 * block + 4], [9, 0, 0]);
+        }
+        world.barrier_all()?;
+        world.free(x)
+    });
+}

@@ -23,6 +23,7 @@ const LIMITS: Limits = Limits {
     align: 1,
     unregistered: MAX,
     inline: MAX,
+    copied: MAX,
 };
 
 static CAPABILITIES: Capabilities = Capabilities {

@@ -25,6 +25,7 @@ const LIMITS: Limits = Limits {
     unregistered: UNREGISTERED as u64,
     // A source in GPU memory is read where it is, whatever its length.
     inline: 0,
+    copied: 0,
 };
 
 /// A stream's order, and nothing between streams.
@@ -78,7 +79,11 @@ impl NvlinkDomain {
                 job,
             }),
             capabilities: Capabilities {
-                put: LIMITS,
+                // What the host sends goes by way of the pool.
+                put: Limits {
+                    copied: UNREGISTERED as u64,
+                    ..LIMITS
+                },
                 get: LIMITS,
                 put_signal: SignalSupport::Native(AtomicLevel::Cpu),
                 atomics: AtomicTable::uniform(AtomicLevel::Cpu),

@@ -173,12 +173,14 @@ fn limits(limits: &Limits) -> String {
         align,
         unregistered,
         inline,
+        copied: _,
     } = *limits;
     format!(
-        "{}, alignment {align}; from unregistered memory: {}; reusable at once: {}",
+        "{}, alignment {align}; from unregistered memory: {}; reusable at once: {} ({} of unregistered)",
         size(max),
         size(unregistered),
-        size(inline)
+        size(inline),
+        size(limits.reusable(false))
     )
 }
 

@@ -65,6 +65,8 @@ impl World {
     ) -> Result<()> {
         let limits = via.caps.put;
         let whole = self.for_call(via, source.cast_mut(), len, false, limits);
+        // Pieces are posted one behind the other. Whether some may still read the source:
+        let mut reading = false;
         let mut done = 0;
         while done < len {
             let at = source.wrapping_add(done).cast_mut();
@@ -80,13 +82,23 @@ impl World {
                 from: piece.local,
                 to,
             };
-            let until = self.until_reusable(&piece.local, limits);
+            done += piece.local.len;
+            let reads = reading || !self.is_reusable(&piece.local, limits);
+            let until = match reads && (piece.bounce.is_some() || done == len) {
+                // With it all before it have completed.
+                true => Until::Completed,
+                false => Until::Posted,
+            };
             self.inner.wire.gpu_due(via, far);
             let leaves = Leaves::Update(Classes::of(Class::Put, far.kind));
-            // SAFETY: up to the inline limit the bytes are copied at once, beyond it we wait for
-            // completion before returning or reusing the bounce buffer.
-            unsafe { self.post(call, via, far.pe, op, until, leaves)? };
-            done += piece.local.len;
+            // SAFETY: up to the limit the bytes are copied at once, beyond it we wait for completion
+            // before returning or reusing the bounce buffer; after a failure the lane is dropped.
+            let posted = unsafe { self.post(call, via, far.pe, op, until, leaves) };
+            match reading {
+                true => self.settle(via, far.pe, posted)?,
+                false => posted?,
+            }
+            reading = reads && until == Until::Posted;
         }
         Ok(())
     }
@@ -118,6 +130,8 @@ impl World {
             return self.see_got(destination);
         }
         let whole = self.for_call(via, destination, len, true, limits);
+        // Whether pieces may still write to the destination.
+        let mut writing = false;
         let mut done = 0;
         while done < len {
             let at = destination.wrapping_add(done);
@@ -127,28 +141,35 @@ impl World {
                 into: piece.local,
                 from,
             };
-            // SAFETY: we wait for completion while the memory is valid.
-            unsafe {
-                self.post(call, via, far.pe, op, Until::Completed, Leaves::Nothing)?;
+            done += piece.local.len;
+            let until = match piece.bounce.is_some() || done == len {
+                // With it all before it have completed.
+                true => Until::Completed,
+                false => Until::Posted,
+            };
+            // SAFETY: we wait for the last one's completion while the memory is valid; after a failure
+            // the lane is dropped.
+            let posted = unsafe { self.post(call, via, far.pe, op, until, Leaves::Nothing) };
+            match writing {
+                true => self.settle(via, far.pe, posted)?,
+                false => posted?,
             }
+            writing = until == Until::Posted;
             if let Some((bounce, _)) = &piece.bounce {
                 // SAFETY: as many bytes from `at` lie in the caller's destination, which is lent to
                 // this call and is not symmetric: that has a key of its own.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(at, piece.local.len) };
                 bounce.copy_to(bytes);
             }
-            done += piece.local.len;
         }
         self.see_got(destination)
     }
 
-    /// Until when a put's source is read: what its lane copies is at once. It copies nothing that lies on
-    /// a GPU.
-    fn until_reusable(&self, from: &Local, limits: Limits) -> Until {
-        match from.len as u64 <= limits.inline && !self.is_on_gpu(from.addr) {
-            true => Until::Posted,
-            false => Until::Completed,
-        }
+    /// Whether a put's source may be reused when it is posted: what its lane copies. It copies nothing that
+    /// lies on a GPU.
+    fn is_reusable(&self, from: &Local, limits: Limits) -> bool {
+        let copied = limits.reusable(from.key.is_some());
+        from.len as u64 <= copied && !self.is_on_gpu(from.addr)
     }
 
     /// Whether an address is one of this PE's GPU heap.
@@ -299,7 +320,10 @@ impl World {
                 op: signal.op,
                 value: signal.value,
             };
-            let until = self.until_reusable(&from, caps.put);
+            let until = match self.is_reusable(&from, caps.put) {
+                true => Until::Posted,
+                false => Until::Completed,
+            };
             self.inner.wire.gpu_due(via, far);
             self.inner.wire.gpu_due(via, word);
             let mut updates = Classes::of(Class::Put, far.kind);
@@ -408,7 +432,13 @@ impl World {
     }
 
     /// The near side of a transfer that goes as one operation without the bounce buffer, if it can.
-    fn near_whole(&self, via: &Opened, addr: *mut u8, len: usize, limits: Limits) -> Option<Local> {
+    pub(super) fn near_whole(
+        &self,
+        via: &Opened,
+        addr: *mut u8,
+        len: usize,
+        limits: Limits,
+    ) -> Option<Local> {
         let key = match self.key_of(via, addr, len) {
             Some((key, rest)) => (len <= rest).then_some(Some(key))?,
             None => (len as u64 <= limits.unregistered).then_some(None)?,
