@@ -1,7 +1,10 @@
 //! The nvlink transport: GPU memory of PEs on one host, reached by copy engines and kernels over
 //! NVLink or PCIe peer access, or within one GPU that several PEs share.
 //!
-//! Each PE's GPU maps the peers' extents (virtual memory management, passed as descriptors). A lane is
+//! Each PE's GPU maps the peers' extents: by a descriptor where one came, else by a fabric handle, else
+//! by legacy CUDA IPC, which maps a whole heap (and of which PEs that are threads have no need). A peer's
+//! memory stays mapped when the peer dies, but for legacy memory, which the driver takes away with its
+//! process: what is under way towards it then may end this PE's context, too. A lane is
 //! a stream of its own that never waits for others': puts and gets are copies on it, atomics and
 //! signals are kernels of one thread.
 //!
@@ -17,7 +20,8 @@
 //! # Local memory
 //!
 //! Memory of the PE's own GPU heap is used as it is. Other host memory, up to [`UNREGISTERED`] bytes,
-//! is copied through a page-locked pool.
+//! is copied through a page-locked pool: what is sent when it is posted, what is fetched when it is
+//! counted. A lane's pool has 16 pieces of that size; a lane whose pieces are all lent is full.
 
 #[cfg(feature = "cuda")]
 mod domain;

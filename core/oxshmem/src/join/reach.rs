@@ -465,10 +465,10 @@ fn share_descriptors(
             if among.len() < 2 {
                 continue;
             }
-            let pieces = transport.pieces(heap.kind);
-            pieces.shared_with.borrow_mut().clone_from(&among);
             match bootstrap.share_descriptors(&among, &[descriptor], DESCRIPTOR_DEADLINE) {
                 Ok(shared) => {
+                    let pieces = transport.pieces(heap.kind);
+                    pieces.shared_with.borrow_mut().clone_from(&among);
                     for (&pe, mut fds) in among.iter().zip(shared) {
                         all.held.extend(fds.pop().map(|fd| Descriptor {
                             pe: pe as usize,
