@@ -9,9 +9,9 @@
 //!
 //! What is on one stream is performed and visible at its target in the stream's order, before what comes later
 //! on that stream: on a stream a fence is nothing, and [`quiet_on_stream`](World::quiet_on_stream) has nothing
-//! to wait for (M17, M19, M24). Two streams are ordered by events, a stream and the host by
-//! [`synchronize`](World::synchronize); [`quiet`](World::quiet) and the other calls without a stream know
-//! nothing of streams. A wait on a stream acquires: what comes later on the stream sees what the writer
+//! to wait for (M17, M19, M24). Two streams are ordered by events. What a stream does comes before what
+//! the host does after [`synchronize`](World::synchronize), and what the host has put before what it then queues
+//! once it has called [`quiet`](World::quiet), which knows nothing of streams otherwise. A wait on a stream acquires: what comes later on the stream sees what the writer
 //! ordered before the word (M23). Aligned words of up to 8 bytes arrive whole; atomics, signals and waits on
 //! a word are exclusive against each other, as the calls without a stream are, for the GPU performs both
 //! (M28, M29).
@@ -92,6 +92,7 @@ impl World {
                 ),
             });
         }
+        side.note_used();
         Ok(side)
     }
 

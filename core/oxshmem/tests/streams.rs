@@ -250,6 +250,7 @@ fn broadcast_fcollect_and_alltoall_on_streams_give_everyone_their_parts() {
                 world.put(one, &pattern(me + round, each), me)?;
                 world.put(all, &pattern(10 * me + round, each * pes), me)?;
                 // No barrier between: each call begins with one on the streams.
+                world.quiet()?;
                 world.fcollect_on_stream(to, one, &stream)?;
                 world.synchronize(&stream)?;
                 let expected: Vec<u64> =
@@ -298,6 +299,7 @@ fn reduced<T: GpuNumber + PartialEq + Debug>(
         world.alloc_on::<T>(CUDA, expected.len())?,
     );
     world.put(src, &values(me), me)?;
+    world.quiet()?;
     world.reduce_on_stream(dst, src, fold, stream)?;
     world.reduce_on_stream(src, src, fold, stream)?;
     world.synchronize(stream)?;

@@ -105,8 +105,8 @@ pub(crate) struct GpuSide {
     heaps: Vec<Option<OnGpu>>,
     /// Why collective calls cannot go on streams, if they cannot: the same on every PE.
     pub collective: Result<(), String>,
-    /// Nothing uses it any more.
-    ended: Cell<bool>,
+    /// Streams may have work that uses it.
+    used: Cell<bool>,
 }
 
 impl GpuSide {
@@ -136,7 +136,7 @@ impl GpuSide {
             me,
             heaps,
             collective: Ok(()),
-            ended: Cell::new(false),
+            used: Cell::new(false),
         };
         side.write_own()?;
         Ok(side)
@@ -198,17 +198,24 @@ impl GpuSide {
     /// PE has come to: nothing waits for a PE any more.
     pub(crate) fn end(&self) {
         self.ending.end();
-        if let Err(error) = self.context.synchronize() {
+        if self.used.get()
+            && let Err(error) = self.context.synchronize()
+        {
             tracing::debug!(%error, "streams at the world's end");
         }
-        self.ended.set(true);
+        self.used.set(false);
+    }
+
+    /// A stream is given work.
+    pub(crate) fn note_used(&self) {
+        self.used.set(true);
     }
 }
 
 impl Drop for GpuSide {
     /// A world that is given up may have work on streams yet: what that uses stays, until the process ends.
     fn drop(&mut self) {
-        if !self.ended.get() {
+        if self.used.get() {
             self.ending.end();
             std::mem::forget((Arc::clone(&self.ending), std::mem::take(&mut self.heaps)));
         }
