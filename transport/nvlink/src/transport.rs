@@ -32,8 +32,9 @@ impl Nvlink {
 
 fn described(device: &oxshmem_cuda::Device) -> Device {
     Device {
-        name: format!("cuda{}", device.ordinal()),
-        description: format!("{}, {}", device.name(), device.uuid()),
+        // As topologies know it, so that the nearest NIC is found.
+        name: device.uuid().to_string(),
+        description: format!("CUDA's number {}, {}", device.ordinal(), device.name()),
     }
 }
 
@@ -68,16 +69,13 @@ unsafe impl Transport for Nvlink {
         let context = match &self.context {
             Some(context) => context.clone(),
             None => {
-                let ordinal = device
-                    .name
-                    .strip_prefix("cuda")
-                    .and_then(|n| n.parse().ok());
-                let ordinal = ordinal.ok_or_else(|| Error::Unavailable {
+                let all = oxshmem_cuda::devices().map_err(|error| unavailable(&error))?;
+                let named = |gpu: &oxshmem_cuda::Device| gpu.uuid().to_string() == device.name;
+                let device = all.into_iter().find(named);
+                let device = device.ok_or_else(|| Error::Unavailable {
                     transport: NAME,
-                    why: format!("{} names no GPU; names are cuda0, cuda1, ...", device.name),
+                    why: "no GPU of that name is here any more".into(),
                 })?;
-                let device = oxshmem_cuda::Device::new(ordinal);
-                let device = device.map_err(|error| unavailable(&error))?;
                 Context::new(&device).map_err(|error| driver("a GPU's context", &error))?
             }
         };
