@@ -17,7 +17,6 @@ const LIMITS: Limits = Limits {
     align: 1,
     unregistered: 1024,
     inline: 0,
-    copied: 0,
 };
 const CPU: AtomicLevel = AtomicLevel::Cpu;
 const NIC: AtomicLevel = AtomicLevel::Nic;

@@ -12,19 +12,6 @@ pub struct Limits {
     /// Up to this size the local bytes may be reused as soon as `post` returns, if they lie in host
     /// memory.
     pub inline: u64,
-    /// The same of local bytes that are not registered, where more of those are copied.
-    pub copied: u64,
-}
-
-impl Limits {
-    /// Up to this size local bytes may be reused as soon as `post` returns.
-    #[must_use]
-    pub const fn reusable(&self, registered: bool) -> u64 {
-        match registered || self.copied < self.inline {
-            true => self.inline,
-            false => self.copied,
-        }
-    }
 }
 
 /// How an atomic is carried out, which decides with what else it may share a word (M28, M29).

@@ -23,7 +23,6 @@ const LIMITS: Limits = Limits {
     align: 1,
     unregistered: MAX,
     inline: MAX,
-    copied: MAX,
 };
 
 static CAPABILITIES: Capabilities = Capabilities {

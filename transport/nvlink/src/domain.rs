@@ -23,9 +23,7 @@ const LIMITS: Limits = Limits {
     max: 1 << 40,
     align: 1,
     unregistered: UNREGISTERED as u64,
-    // A source in GPU memory is read where it is, whatever its length.
     inline: 0,
-    copied: 0,
 };
 
 /// A stream's order, and nothing between streams.
@@ -81,7 +79,7 @@ impl NvlinkDomain {
             capabilities: Capabilities {
                 // What the host sends goes by way of the pool.
                 put: Limits {
-                    copied: UNREGISTERED as u64,
+                    inline: UNREGISTERED as u64,
                     ..LIMITS
                 },
                 get: LIMITS,

@@ -201,7 +201,6 @@ fn capabilities(port: &Port, settings: &Settings, gpu: bool) -> Capabilities {
         align: 1,
         unregistered: UNREGISTERED as u64,
         inline,
-        copied: inline,
     };
     Capabilities {
         put: limits(UNREGISTERED as u64),

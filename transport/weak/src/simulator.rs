@@ -93,7 +93,6 @@ impl Simulator {
             align: 1,
             unregistered: 1 << 30,
             inline: 0,
-            copied: 0,
         };
         let capabilities = Capabilities {
             put: limits,

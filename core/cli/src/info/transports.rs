@@ -173,14 +173,12 @@ fn limits(limits: &Limits) -> String {
         align,
         unregistered,
         inline,
-        copied: _,
     } = *limits;
     format!(
-        "{}, alignment {align}; from unregistered memory: {}; reusable at once: {} ({} of unregistered)",
+        "{}, alignment {align}; from unregistered memory: {}; reusable at once: {}",
         size(max),
         size(unregistered),
-        size(inline),
-        size(limits.reusable(false))
+        size(inline)
     )
 }
 

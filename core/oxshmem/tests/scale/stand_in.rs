@@ -63,7 +63,6 @@ unsafe impl Transport for StandIn {
             align: 1,
             unregistered: 0,
             inline: 0,
-            copied: 0,
         };
         let atomics = match self.kind {
             Kind::Nvlink => AtomicLevel::None,

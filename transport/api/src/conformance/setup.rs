@@ -19,7 +19,6 @@ pub(super) fn declarations(harness: &dyn Harness) -> Found {
             align,
             unregistered,
             inline,
-            copied,
         } = limits;
         if max == 0 {
             return Err(format!("{what}: no size at all (max is 0)"));
@@ -27,7 +26,7 @@ pub(super) fn declarations(harness: &dyn Harness) -> Found {
         if !align.is_power_of_two() {
             return Err(format!("{what}: alignment {align} is not a power of two"));
         }
-        if unregistered > max || inline > max || copied > unregistered {
+        if unregistered > max || inline > max {
             return Err(format!(
                 "{what}: a limit exceeds the largest size: {limits:?}"
             ));

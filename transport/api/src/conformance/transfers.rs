@@ -210,24 +210,24 @@ pub(super) fn unregistered(harness: &dyn Harness) -> Found {
 pub(super) fn inline(harness: &dyn Harness) -> Found {
     let world = world_of(harness)?;
     let limits = world.capabilities.put;
-    if limits.reusable(false) == 0 {
+    if limits.inline == 0 {
         return Ok(Done::Free("no inline limit"));
     }
     let mut lanes = world.lanes()?;
     let far = &world.member(PE1).target;
-    for size in [1, 8, limits.inline, limits.copied] {
-        let size = size.min(harness.largest());
-        let sources = [
-            (&world.member(PE0).near, limits.inline),
-            (
-                &world.member(PE0).loose,
-                limits.reusable(false).min(limits.unregistered),
-            ),
-        ];
-        for (source, most) in sources {
-            if size > most {
-                continue;
-            }
+    for size in [1, 8, limits.inline.min(harness.largest())] {
+        if size > limits.inline {
+            continue;
+        }
+        let mut sources = Vec::new();
+        // What lies on a GPU is read there.
+        if world.member(PE0).near.is_the_cpus() {
+            sources.push(&world.member(PE0).near);
+        }
+        if size <= limits.unregistered {
+            sources.push(&world.member(PE0).loose);
+        }
+        for source in sources {
             source.fill(0, size, 7);
             lanes.post_all(PE0, PE1, &[put_op(source.local(0, size), to(0))])?;
             source.set(0, size, QUIET);

@@ -84,12 +84,10 @@ impl WeakDomain {
         let capabilities = Capabilities {
             put: Limits {
                 inline: settings.inline,
-                copied: 0,
                 ..of.put
             },
             get: Limits {
                 inline: 0,
-                copied: 0,
                 ..of.get
             },
             put_signal,
