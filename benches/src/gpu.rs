@@ -1,0 +1,288 @@
+//! Operations on streams against NVSHMEM's: what both sides agree on, and the table made of it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::statistics::Summary;
+
+/// Batches measured per row (`nvshmem/peer.cu` has the same numbers); the median counts.
+pub const BATCHES: usize = 7;
+/// Barriers in a batch.
+pub const BARRIERS: u64 = 20;
+/// Calls timed at a time: they fit into a stream's queue.
+pub const CALLS: u64 = 64;
+/// The exit status of a side that finds no GPU.
+pub const NO_GPU: u8 = 3;
+/// From how many bytes on a put is held against the copy's speed, and not against NVSHMEM's time.
+pub const LARGE: usize = 1 << 20;
+/// The least part of the copy's speed at large sizes.
+const OF_THE_COPY: f64 = 0.97;
+/// The most that a call takes beyond the driver's own, in nanoseconds.
+const BEYOND_THE_DRIVER: f64 = 2000.0;
+
+/// The sizes measured, in bytes: 8 times the powers of 8 up to a largest.
+pub fn sizes(largest: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(8_usize), |size| size.checked_mul(8))
+        .take_while(move |size| *size <= largest)
+}
+
+/// Whose figure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// `gpu_peer`, the driver's own copies among it.
+    Oxshmem,
+    /// `nvshmem/peer.cu`.
+    Nvshmem,
+}
+
+/// All figures, in nanoseconds: for each side and row one per round, a failed round's missing.
+#[derive(Clone, Debug, Default)]
+pub struct Samples(BTreeMap<(Side, String), BTreeMap<usize, f64>>);
+
+impl Samples {
+    /// Adds a figure.
+    pub fn add(&mut self, side: Side, row: &str, round: usize, value: f64) {
+        let rounds = self.0.entry((side, row.into())).or_default();
+        rounds.insert(round, value);
+    }
+
+    /// Every figure: side, then row, then round.
+    #[must_use]
+    pub fn all(&self) -> BTreeMap<Side, BTreeMap<&str, &BTreeMap<usize, f64>>> {
+        let mut all: BTreeMap<Side, BTreeMap<&str, _>> = BTreeMap::new();
+        for ((side, row), rounds) in &self.0 {
+            all.entry(*side).or_default().insert(row, rounds);
+        }
+        all
+    }
+
+    fn of(&self, side: Side, row: &str) -> Option<&BTreeMap<usize, f64>> {
+        self.0.get(&(side, row.into()))
+    }
+
+    fn summary(&self, side: Side, row: &str) -> Option<Summary> {
+        let values: Vec<f64> = self.of(side, row)?.values().copied().collect();
+        Summary::of(&values)
+    }
+
+    /// What comes of two figures of each round that has both.
+    fn within_rounds(
+        &self,
+        (side, row): (Side, &str),
+        (other_side, other_row): (Side, &str),
+        combine: impl Fn(f64, f64) -> f64,
+    ) -> Option<Summary> {
+        let (these, others) = (self.of(side, row)?, self.of(other_side, other_row)?);
+        let both = these.iter().filter_map(|(round, value)| {
+            let other = others.get(round)?;
+            Some(combine(*value, *other))
+        });
+        Summary::of(&both.collect::<Vec<_>>())
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// The row's name: `put_4096`, `barrier`.
+    pub row: String,
+    /// Our time, in nanoseconds.
+    pub ours: Option<Summary>,
+    /// NVSHMEM's.
+    pub theirs: Option<Summary>,
+    /// Our time divided by theirs, within rounds.
+    pub ratio: Option<Summary>,
+    /// The time of the driver's copy of as many bytes divided by ours: which part of its speed ours is.
+    pub of_copy: Option<Summary>,
+    /// Our time less that of the driver's own call, in nanoseconds, where the row is a call.
+    pub beyond: Option<Summary>,
+    /// What was to be reached; none where the line is only told.
+    pub target: Option<&'static str>,
+    /// Whether it was.
+    pub met: Option<bool>,
+}
+
+/// The lines, of the sizes up to a largest.
+#[must_use]
+pub fn table(samples: &Samples, largest: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for kind in ["put", "put_signal", "put_latency", "put_signal_latency"] {
+        for size in sizes(largest) {
+            let copy = if kind.ends_with("latency") {
+                "copy_latency"
+            } else {
+                "copy"
+            };
+            let mut line = line(samples, format!("{kind}_{size}"));
+            line.of_copy = samples.within_rounds(
+                (Side::Oxshmem, &format!("{copy}_{size}")),
+                (Side::Oxshmem, &line.row),
+                |copy, ours| copy / ours,
+            );
+            if size >= LARGE {
+                line.target = Some("0.97 of the copy's speed");
+                line.met = Some(line.of_copy.is_some_and(|part| part.median >= OF_THE_COPY));
+            } else {
+                line.target = Some("ahead");
+                line.met = ahead(&line);
+            }
+            lines.push(line);
+        }
+    }
+    let mut barrier = line(samples, "barrier".into());
+    barrier.target = Some("ahead");
+    barrier.met = ahead(&barrier);
+    lines.push(barrier);
+    for row in ["put_call", "put_signal_call"] {
+        let mut line = line(samples, row.into());
+        let call = (Side::Oxshmem, "copy_call");
+        line.beyond = samples.within_rounds((Side::Oxshmem, row), call, |ours, copy| ours - copy);
+        if row == "put_call" {
+            line.target = Some("2 us beyond the driver's call");
+            line.met = Some(line.beyond.is_some_and(|ns| ns.median < BEYOND_THE_DRIVER));
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+fn line(samples: &Samples, row: String) -> Line {
+    Line {
+        ours: samples.summary(Side::Oxshmem, &row),
+        theirs: samples.summary(Side::Nvshmem, &row),
+        ratio: samples.within_rounds(
+            (Side::Oxshmem, &row),
+            (Side::Nvshmem, &row),
+            |ours, theirs| ours / theirs,
+        ),
+        of_copy: None,
+        beyond: None,
+        target: None,
+        met: None,
+        row,
+    }
+}
+
+/// Whether we take less time; unknown where NVSHMEM was not measured.
+fn ahead(line: &Line) -> Option<bool> {
+    Some(line.ratio?.median < 1.0)
+}
+
+impl Line {
+    /// The line's cells: row, times, ratios, verdict.
+    #[must_use]
+    pub fn cells(&self) -> [String; 7] {
+        let time = |of: Option<Summary>| of.map_or_else(String::new, |ns| microseconds(ns.median));
+        let ratio = |of: Option<Summary>| {
+            of.map_or_else(String::new, |ratio| {
+                format!(
+                    "{:.3} ({:.3} to {:.3})",
+                    ratio.median, ratio.low, ratio.high
+                )
+            })
+        };
+        let beyond = self.beyond.map_or_else(String::new, |ns| {
+            format!("{:.0} ns ({:.0} to {:.0})", ns.median, ns.low, ns.high)
+        });
+        let verdict = match (self.target, self.met) {
+            (Some(target), Some(true)) => format!("{target}: met"),
+            (Some(target), Some(false)) => format!("{target}: missed"),
+            (Some(target), None) => format!("{target}: not measured"),
+            (None, _) => String::new(),
+        };
+        [
+            self.row.clone(),
+            time(self.ours),
+            time(self.theirs),
+            ratio(self.ratio),
+            ratio(self.of_copy),
+            beyond,
+            verdict,
+        ]
+    }
+
+    /// What the cells are.
+    pub const HEADINGS: [&'static str; 7] = [
+        "row",
+        "ours, us",
+        "NVSHMEM, us",
+        "ours / NVSHMEM",
+        "of the copy's speed",
+        "beyond the call",
+        "target",
+    ];
+}
+
+fn microseconds(ns: f64) -> String {
+    format!("{:.3}", ns / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(rows: &[(Side, &str, &[f64])]) -> Samples {
+        let mut samples = Samples::default();
+        for (side, row, values) in rows {
+            for (round, value) in values.iter().enumerate() {
+                samples.add(*side, row, round, *value);
+            }
+        }
+        samples
+    }
+
+    fn line_of(samples: &Samples, row: &str) -> Line {
+        let lines = table(samples, 1 << 30);
+        lines.into_iter().find(|line| line.row == row).unwrap()
+    }
+
+    #[test]
+    fn sizes_go_from_eight_bytes_to_the_largest() {
+        assert_eq!(sizes(1 << 30).last(), Some(1 << 30));
+        assert_eq!(sizes(600).collect::<Vec<_>>(), [8, 64, 512]);
+    }
+
+    #[test]
+    fn a_small_put_is_judged_against_nvshmem_within_rounds() {
+        let samples = samples(&[
+            (Side::Oxshmem, "put_8", &[1.0, 4.0, 3.0]),
+            (Side::Nvshmem, "put_8", &[2.0, 8.0, 6.0]),
+        ]);
+        let line = line_of(&samples, "put_8");
+        let half = line.ratio.unwrap();
+        assert_eq!((half.low, half.median, half.high), (0.5, 0.5, 0.5));
+        assert_eq!(line.met, Some(true));
+    }
+
+    #[test]
+    fn a_large_put_is_judged_against_the_copy() {
+        let slow = [
+            (Side::Oxshmem, "put_16777216", &[100.0][..]),
+            (Side::Oxshmem, "copy_16777216", &[96.0]),
+            (Side::Nvshmem, "put_16777216", &[200.0]),
+        ];
+        assert_eq!(line_of(&samples(&slow), "put_16777216").met, Some(false));
+        let fast = [(Side::Oxshmem, "put_16777216", &[98.0][..]), slow[1]];
+        assert_eq!(line_of(&samples(&fast), "put_16777216").met, Some(true));
+    }
+
+    #[test]
+    fn a_call_is_judged_by_what_it_takes_beyond_the_drivers() {
+        let rows = [
+            (Side::Oxshmem, "put_call", &[3500.0][..]),
+            (Side::Oxshmem, "copy_call", &[1600.0]),
+        ];
+        let line = line_of(&samples(&rows), "put_call");
+        assert_eq!(line.beyond.map(|ns| ns.median), Some(1900.0));
+        assert_eq!(line.met, Some(true));
+    }
+
+    #[test]
+    fn what_nvshmem_was_not_measured_for_is_not_said_to_be_met() {
+        let line = line_of(&samples(&[(Side::Oxshmem, "barrier", &[1.0])]), "barrier");
+        assert_eq!(line.met, None);
+        assert!(line.cells()[6].ends_with("not measured"));
+    }
+}
