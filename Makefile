@@ -3,7 +3,7 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(TARGET)/release
 
-.PHONY: help demo test lint doc bench setup clean
+.PHONY: help demo test lint doc bench gpu setup clean
 
 help:
 	@echo "make demo   build, PageRank on a real graph with 4 PEs against 1, a short perf"
@@ -11,6 +11,7 @@ help:
 	@echo "make lint   rustfmt, clippy, documentation, licences"
 	@echo "make doc    API documentation in $(TARGET)/doc"
 	@echo "make bench  measure against Open MPI's OpenSHMEM and the machine's limits"
+	@echo "make gpu    tests and benchmarks on this machine's GPU (ci/gpu --help: without Rust there)"
 	@echo "make setup  install the Debian packages that are missing"
 	@echo "make clean  remove what was built"
 
@@ -34,6 +35,9 @@ doc: setup
 
 bench: setup
 	benches/peers
+
+gpu:
+	@ci/gpu
 
 clean:
 	cargo clean
