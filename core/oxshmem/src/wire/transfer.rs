@@ -168,8 +168,7 @@ impl World {
     /// Whether a put's source may be reused when it is posted: what its lane copies. It copies nothing that
     /// lies on a GPU.
     fn is_reusable(&self, from: &Local, limits: Limits) -> bool {
-        let copied = limits.reusable(from.key.is_some());
-        from.len as u64 <= copied && !self.is_on_gpu(from.addr)
+        from.len as u64 <= limits.inline && !self.is_on_gpu(from.addr)
     }
 
     /// Whether an address is one of this PE's GPU heap.
