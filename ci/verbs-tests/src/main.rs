@@ -3,12 +3,14 @@
 //! - `exclusive [ROUNDS]`: every PE hits one word at once, by every operation of both widths.
 //! - `depend CALL [broken]`: some PEs are lost, or what they made is broken, while the others are in a
 //!   call that needs them.
+//! - `staged [ROUNDS]`: GPU memory, by way of host memory between hosts.
 //! - `witness ADDRESS:PORT`: no PE of a job; see [`witness`].
 //!
 //! Exit status 0 if all held; 1 with the reason on stderr.
 
 mod depend;
 mod exclusive;
+mod staged;
 mod witness;
 
 use std::error::Error;
@@ -35,12 +37,18 @@ fn main() -> ExitCode {
             Ok(rounds) => exclusive::main(rounds),
             Err(error) => Err(format!("{rounds} rounds: {error}").into()),
         },
+        ["staged"] => staged::main(3),
+        ["staged", rounds] => match rounds.parse() {
+            Ok(rounds) => staged::main(rounds),
+            Err(error) => Err(format!("{rounds} rounds: {error}").into()),
+        },
         ["depend", call] => depend::main(call, false),
         ["depend", call, "broken"] => depend::main(call, true),
         ["witness", at] => witness::main(at),
         _ => {
             eprintln!(
-                "usage: verbs-tests exclusive [ROUNDS] | depend CALL [broken] | witness ADDRESS:PORT"
+                "usage: verbs-tests exclusive [ROUNDS] | staged [ROUNDS] | depend CALL [broken] \
+                 | witness ADDRESS:PORT"
             );
             return ExitCode::from(2);
         }

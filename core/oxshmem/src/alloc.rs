@@ -192,6 +192,11 @@ impl Heap {
         Self::with(backing, limit, "OXSHMEM_CUDA_SYMMETRIC_SIZE")
     }
 
+    /// The most bytes that it can have.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// How it is cut into pieces by all transports alike, if it is a GPU's.
     pub(crate) fn cut(&self) -> Option<Extents> {
         match &self.backing {
@@ -562,6 +567,14 @@ impl World {
             // Together they are well only if each is.
             (Ok(()), None) => Err(no_room(bytes.unwrap_or(u64::MAX), "not placed".into())),
         }
+    }
+
+    /// Host memory of the library's own, allocated after the PEs share their heaps, for as long as the
+    /// world lives. Collective.
+    pub(crate) fn allocate_own(&self, call: &'static str, bytes: usize) -> Result<Sym<u8>> {
+        let block = self.allocate::<u8>(HOST, call, bytes, ALIGN as usize, Hints::NONE, false)?;
+        self.heap(HOST).blocks.remove(&block.offset());
+        Ok(Sym::new(self.tag, OWN, block.offset(), bytes))
     }
 
     /// Frees a block on every PE. Collective; begins with a barrier, and then releases (M10). An

@@ -278,6 +278,7 @@ impl World {
             Path::Lane(via, far) => {
                 self.wire_atomic(call, via, far, T::WIDTH, op, operands, !under_way)
             }
+            Path::Staged(far) => self.staged_atomic(call, far, (op, T::WIDTH), operands),
         }
     }
 }

@@ -292,6 +292,7 @@ impl World {
             Path::Lane(via, far) => {
                 self.wire_atomic(CALL, via, far, Width::W64, op, operands, true)
             }
+            Path::Staged(far) => self.staged_atomic(CALL, far, (op, Width::W64), operands),
         }
     }
 

@@ -7,6 +7,7 @@ use bytemuck::Pod;
 
 use crate::mapped::Bytes;
 use crate::order::Class;
+use crate::rma::on_gpu;
 use crate::sync::Digest;
 use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
@@ -182,10 +183,11 @@ impl World {
                 Ok(())
             }
             Path::Lane(via, far) => {
-                let into = self.near_address(call, via, dst)?;
+                let into = self.near_address(dst);
                 // SAFETY: it names symmetric memory of this PE, which the CPU can write.
                 unsafe { self.wire_get(call, via, far, into, src.bytes()) }
             }
+            Path::Staged(_) => Err(on_gpu(call, src)),
         }
     }
 

@@ -4,6 +4,7 @@
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod memory;
+pub(crate) mod stage;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +12,9 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use oxshmem_transport::{Domain, GpuFlush, MemoryKind};
 
-pub use self::memory::GpuMemory;
+pub use self::memory::{GpuAccess, GpuMemory};
+pub(crate) use self::stage::Request;
+use self::stage::{SLOTS, Slots};
 use crate::messages::Question;
 use crate::order::Inserted;
 use crate::{Result, Sym, World};
@@ -66,7 +69,7 @@ impl World {
     /// Bytes of each PE's GPU heap; 0 if there is none.
     #[must_use]
     pub fn gpu_heap_limit(&self) -> usize {
-        self.inner.gpu.map_or(0, |(_, limit)| limit)
+        self.heap(MemoryKind::Cuda).limit()
     }
 
     /// [`alloc`](Self::alloc) in memory of another kind (M2): on the GPU, from the heap that
@@ -79,6 +82,17 @@ impl World {
     #[doc(alias = "nvshmem_malloc")]
     pub fn alloc_on<T: Pod>(&self, kind: MemoryKind, len: usize) -> Result<Sym<T>> {
         self.allocate_on(kind, "alloc_on", len)
+    }
+
+    /// Makes what other PEs reach this PE's GPU by through host memory. Collective.
+    pub(crate) fn open_stage(&self) -> Result<()> {
+        let bytes = Slots::size(self.heap_limit());
+        let all = self.allocate_own("init", bytes * SLOTS)?;
+        self.inner.stage.open(Slots {
+            start: all.offset(),
+            bytes,
+        });
+        Ok(())
     }
 
     /// Brings this PE's GPU's view up to date with what NICs have placed in its memory, where a

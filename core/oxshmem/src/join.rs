@@ -35,6 +35,7 @@ use crate::alloc::{Heap, OWN, STATIC};
 use crate::check::{SLOTS, Shadow};
 use crate::config::{self, Atomics, Config};
 use crate::gpu::GpuFlushes;
+use crate::gpu::stage::Stage;
 #[cfg(feature = "cuda")]
 use crate::gpu::{self, GpuMemory};
 use crate::growth::Growth;
@@ -84,6 +85,7 @@ pub(crate) struct Parts {
     pub gpu_flushes: GpuFlushes,
     #[cfg(feature = "cuda")]
     pub gpu_side: Option<GpuSide>,
+    pub stage: Arc<Stage>,
     pub simulation: Option<Simulation>,
     pub schedule: Option<Arc<dyn Schedule>>,
     pub omitted: Option<Inserted>,
@@ -157,13 +159,21 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let chosen = registry::select(available, config.transports.as_deref(), config.seed)?;
     let found = Found::look(&chosen, &job, &config.nics, config.topology.as_deref())?;
 
+    let mut gpu = gpu;
     let gpu_limit = match &gpu {
         Ok(gpu) => Ok(gpu.as_ref().map_or(0, |gpu| gpu.limit() as u64)),
         Err(why) => Err(why.clone()),
     };
+    let (gpu_limit, gpu_access) = match &mut gpu {
+        Ok(Some(gpu)) => match gpu.access() {
+            Ok(access) => (gpu_limit, access),
+            Err(why) => (Err(why), None),
+        },
+        _ => (gpu_limit, None),
+    };
     let mut cards = show_cards(
         bootstrap.as_ref(),
-        &my_card(&config, host, &found, gpu_limit),
+        &my_card(&config, host, &found, (gpu_limit, gpu_access.is_some())),
     )?;
     let gpu_limit = agree_on_gpu_limit(&cards)?;
     let has_gpu = gpu_limit > 0;
@@ -316,7 +326,8 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
             ending.iter().for_each(|ending| ending.end());
         }
     };
-    let listening = (&gpu_flushes, &questions);
+    let stage = Arc::new(Stage::new(gpu_access, &own, &gpu_flushes, &bootstrap));
+    let listening = (&gpu_flushes, &stage, &questions);
     let lose = hear_of_others(&bootstrap, &peers, &wire, listening, end_streams)?;
     let used = lanes.iter().filter_map(|&index| wire.transports.get(index));
     let pinned = used.into_iter().any(Opened::pins);
@@ -351,7 +362,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let mut hosts: Vec<String> = cards.into_iter().map(|c| c.host).collect();
     // The names took the place of the cards, which were larger.
     hosts.shrink_to_fit();
-    Ok(World::assemble(Parts {
+    let world = World::assemble(Parts {
         tag,
         spin,
         config,
@@ -384,10 +395,15 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         gpu_flushes,
         #[cfg(feature = "cuda")]
         gpu_side,
+        stage,
         simulation,
         schedule,
         omitted,
-    }))
+    });
+    if agreed.staged {
+        world.open_stage()?;
+    }
+    Ok(world)
 }
 
 /// The environment describes one PE, so a process can be that PE once.
@@ -486,7 +502,12 @@ fn agree_on_gpus<R>(bootstrap: &dyn Bootstrap, mine: Result<R>) -> Result<R> {
     }
 }
 
-fn my_card(config: &Config, host: String, found: &Found, gpu: Result<u64, String>) -> Card {
+fn my_card(
+    config: &Config,
+    host: String,
+    found: &Found,
+    (gpu, stages): (Result<u64, String>, bool),
+) -> Card {
     let memory = oxshmem_heap::available::Available::now().map_or(UNKNOWN_MEMORY, |a| a.total);
     let cpus = oxshmem_topo::usable_cpus().ok();
     Card {
@@ -496,6 +517,7 @@ fn my_card(config: &Config, host: String, found: &Found, gpu: Result<u64, String
         cpus: cpus.map(|c| c.allowed.to_string()).unwrap_or_default(),
         limit: config.heap_limit,
         gpu,
+        stages,
         memory,
         model: config.model,
         check: config.check,
@@ -574,7 +596,7 @@ fn hear_of_others(
     bootstrap: &Arc<dyn Bootstrap>,
     peers: &Peers,
     wire: &Wire,
-    (gpu, questions): (&GpuFlushes, &Questions),
+    (gpu, stage, questions): (&GpuFlushes, &Arc<Stage>, &Questions),
     end_streams: impl Fn() + Send + Sync + 'static,
 ) -> Result<Lose> {
     let domains: Vec<_> = wire
@@ -582,12 +604,13 @@ fn hear_of_others(
         .iter()
         .map(|t| Arc::clone(&t.domain))
         .collect();
-    let lose = peers.loser();
+    let (lose, lent) = (peers.loser(), Arc::clone(stage));
     let lose = Arc::new(move |pe: u32, loss: Loss| {
         // The domains first: who sees the loss may rely on its operations being given up.
         for domain in &domains {
             domain.peer_lost(Pe(pe));
         }
+        lent.lost(pe);
         lose(pe as usize, loss);
         // The loss first: whose wait on a stream ends looks for it.
         end_streams();
@@ -600,34 +623,38 @@ fn hear_of_others(
         let _ = tell_by.upgrade().map(|b| b.send(pe, &told));
     });
     let (gave_up, gpu, questions) = (Arc::clone(&lose), gpu.clone(), questions.clone());
+    let stage = Arc::clone(stage);
     let named: Vec<_> = wire
         .transports
         .iter()
         .map(|t| (t.name, Arc::clone(&t.domain)))
         .collect();
-    let answer = move |from: u32, question: Question| match question {
-        Question::FlushGpu => gpu.asked(),
-        Question::Connect {
-            transport,
-            endpoint,
-        } => match named.iter().find(|(name, _)| *name == transport) {
-            Some((_, domain)) => {
-                let answer = domain.accept(Pe(from), &endpoint);
-                answer.map_err(|error| error.to_string())
-            }
-            None => Err(format!("it has no transport {transport}")),
-        },
-    };
     // Weak: the bootstrap holds the handler.
     let answer_by = Arc::downgrade(bootstrap);
+    let asked = move |from: u32, number: u64, question: Question| {
+        let answer = match question {
+            Question::FlushGpu => gpu.asked(),
+            Question::Connect {
+                transport,
+                endpoint,
+            } => match named.iter().find(|(name, _)| *name == transport) {
+                Some((_, domain)) => {
+                    let answer = domain.accept(Pe(from), &endpoint);
+                    answer.map_err(|error| error.to_string())
+                }
+                None => Err(format!("it has no transport {transport}")),
+            },
+            // It answers itself, maybe later.
+            Question::Stage(request) => return stage.serve(from, number, request),
+        };
+        let answer = Message::Answer(number, answer).to_bytes();
+        // Who is gone needs no answer.
+        let _ = answer_by.upgrade().map(|b| b.send(from, &answer));
+    };
     bootstrap.on_message(Box::new(move |from, bytes| {
         match Message::of_bytes(bytes) {
             Some(Message::GaveUp) => gave_up(from, Loss::Cut),
-            Some(Message::Ask(number, question)) => {
-                let answer = Message::Answer(number, answer(from, question)).to_bytes();
-                // Who is gone needs no answer.
-                let _ = answer_by.upgrade().map(|b| b.send(from, &answer));
-            }
+            Some(Message::Ask(number, question)) => asked(from, number, question),
             Some(Message::Answer(number, answer)) => {
                 questions.answered(from as usize, number, answer);
             }

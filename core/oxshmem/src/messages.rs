@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::gpu::Request;
 use crate::wait::WARN_EVERY;
 use crate::{Error, Result, World, report};
 
@@ -33,6 +34,8 @@ pub(crate) enum Question {
         transport: String,
         endpoint: Vec<u8>,
     },
+    /// Do your part of a transfer by way of your host memory, or of an atomic on your GPU's.
+    Stage(Request),
 }
 
 impl Message {
@@ -55,6 +58,9 @@ impl Message {
             ) => {
                 let len = (transport.len() as u32).to_le_bytes();
                 with(2, *number, &[&len, transport.as_bytes(), endpoint])
+            }
+            Message::Ask(number, Question::Stage(request)) => {
+                with(5, *number, &[&request.to_bytes()])
             }
             Message::Answer(number, Ok(answer)) => with(3, *number, &[answer]),
             Message::Answer(number, Err(why)) => with(4, *number, &[why.as_bytes()]),
@@ -82,6 +88,10 @@ impl Message {
             4 => {
                 let why = String::from_utf8_lossy(rest).into_owned();
                 Some(Message::Answer(number, Err(why)))
+            }
+            5 => {
+                let request = Request::of_bytes(rest)?;
+                Some(Message::Ask(number, Question::Stage(request)))
             }
             _ => None,
         }
@@ -131,6 +141,20 @@ impl Questions {
     }
 }
 
+/// A question that was asked. Dropped, it is given up.
+#[must_use]
+pub(crate) struct Pending<'w> {
+    questions: &'w Questions,
+    pe: usize,
+    number: u64,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.questions.open().questions.remove(&self.number);
+    }
+}
+
 /// The bootstrap's error, in a call that needs a PE which is gone.
 pub(crate) fn of_bootstrap(call: &'static str, error: oxshmem_bootstrap::Error) -> Error {
     match error {
@@ -158,6 +182,17 @@ impl World {
         question: Question,
         what: &str,
     ) -> Result<Vec<u8>> {
+        let asked = self.ask_for_later(call, pe, question)?;
+        self.answer_to(call, asked, what)
+    }
+
+    /// Asks a PE, whose answer [`answer_to`](Self::answer_to) then waits for.
+    pub(crate) fn ask_for_later(
+        &self,
+        call: &'static str,
+        pe: usize,
+        question: Question,
+    ) -> Result<Pending<'_>> {
         let questions = &self.inner.questions;
         let number = {
             let mut open = questions.open();
@@ -166,10 +201,23 @@ impl World {
             open.questions.insert(number, (pe, None));
             number
         };
-        let sent = self.send(call, pe, &Message::Ask(number, question));
-        let answer = sent.and_then(|()| self.await_answer(call, pe, number, what));
-        questions.open().questions.remove(&number);
-        answer
+        let asked = Pending {
+            questions,
+            pe,
+            number,
+        };
+        self.send(call, pe, &Message::Ask(number, question))?;
+        Ok(asked)
+    }
+
+    /// Waits for the answer to what was asked.
+    pub(crate) fn answer_to(
+        &self,
+        call: &'static str,
+        asked: Pending<'_>,
+        what: &str,
+    ) -> Result<Vec<u8>> {
+        self.await_answer(call, asked.pe, asked.number, what)
     }
 
     fn await_answer(
@@ -232,6 +280,7 @@ mod tests {
             Message::GaveUp,
             Message::Ask(u64::MAX, Question::FlushGpu),
             Message::Ask(9, connect),
+            Message::Ask(10, Question::Stage(Request::Done)),
             Message::Answer(7, Ok(vec![1, 2])),
             Message::Answer(8, Err("no GPU".into())),
         ] {

@@ -136,6 +136,9 @@ impl World {
             Path::Lane(via, far) => unsafe {
                 self.wire_put_nbi(CALL, via, far, source.cast(), bytes)
             },
+            // Blocking is allowed.
+            // SAFETY: the caller's promise.
+            Path::Staged(far) => unsafe { self.staged_put(CALL, far, source.cast(), bytes) },
         }
     }
 
@@ -174,6 +177,8 @@ impl World {
             Path::Lane(via, far) => unsafe {
                 self.wire_get_nbi(CALL, via, far, destination.cast(), bytes)
             },
+            // SAFETY: the caller's promise.
+            Path::Staged(far) => unsafe { self.staged_get(CALL, far, destination.cast(), bytes) },
         }
     }
 
@@ -214,6 +219,12 @@ impl World {
             Path::Lane(via, far) => unsafe {
                 self.wire_atomic_nbi(call, via, far, T::WIDTH, op, operands, result.cast())
             },
+            Path::Staged(far) => {
+                let old = self.staged_atomic(call, far, (op, T::WIDTH), operands)?;
+                // SAFETY: the caller promises it to be writable.
+                unsafe { result.write(T::of_bits(old)) };
+                Ok(())
+            }
         }
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! A mapped peer is stored to and loaded from right here, inlined; the rest is [`crate::wire`]'s.
 
-use std::ptr::null_mut;
-
 use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
@@ -11,7 +9,7 @@ use crate::check::Access;
 use crate::mapped::{Bytes, Span};
 use crate::order::{Class, Inserted};
 use crate::simulated::Place;
-use crate::wire::{Opened, Path};
+use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
 
 /// Where the blocks of a strided transfer lie, in elements.
@@ -180,54 +178,6 @@ impl World {
     #[inline]
     pub fn read<T: Pod>(&self, destination: &mut [T], src: Sym<T>) -> Result<()> {
         self.get_as("read", destination, src, self.my_pe())
-    }
-
-    /// Copies the symmetric object `src` of this PE to `dst` of PE `pe`: a put whose source is in
-    /// the symmetric heap, for which a NIC needs no bounce buffer. Both have the same
-    /// length; they are the same object or do not overlap.
-    pub fn put_from<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
-        const CALL: &str = "put_from";
-        self.check_pair(CALL, dst, src)?;
-        self.check(CALL, src, src.len(), self.my_pe())?;
-        self.check(CALL, dst, dst.len(), pe)?;
-        self.guard(CALL, Access::Put, dst, dst.len(), pe, true)?;
-        match self.path(CALL, Class::Put, dst, pe)? {
-            Path::Near(place) => {
-                place.copy_from_place(self.own_in_host_memory(CALL, src)?, src.bytes());
-                self.peers.note(pe);
-                Ok(())
-            }
-            Path::Lane(via, far) => {
-                let from = self.near_address(CALL, via, src)?;
-                // SAFETY: it names symmetric memory of this PE, which the transport knows or the
-                // CPU can read.
-                unsafe { self.wire_put(CALL, via, far, from, src.bytes()) }
-            }
-        }
-    }
-
-    /// Copies the symmetric object `src` of PE `pe` to `dst` of this PE. Both have the same length.
-    pub fn get_into<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
-        const CALL: &str = "get_into";
-        self.check_pair(CALL, dst, src)?;
-        self.check(CALL, dst, dst.len(), self.my_pe())?;
-        self.check(CALL, src, src.len(), pe)?;
-        self.guard(CALL, Access::Get, src, src.len(), pe, false)?;
-        match self.path(CALL, Class::Put, src, pe)? {
-            Path::Near(place) => {
-                let own = self.own_in_host_memory(CALL, dst)?;
-                own.copy_from_place(place, src.bytes());
-                self.peers.note(self.my_pe());
-                self.order_read_slow(place);
-                Ok(())
-            }
-            Path::Lane(via, far) => {
-                let into = self.near_address(CALL, via, dst)?;
-                // SAFETY: it names symmetric memory of this PE, which the transport knows or the
-                // CPU can write.
-                unsafe { self.wire_get(CALL, via, far, into, src.bytes()) }
-            }
-        }
     }
 
     /// Puts `count` elements, every `src_stride`-th of `source`, to every `dst_stride`-th of `dst`.
@@ -415,17 +365,29 @@ impl World {
     ) -> Result<()> {
         self.check(call, dst, source.len(), pe)?;
         self.guard(call, Access::Put, dst, source.len(), pe, true)?;
-        let bytes: &[u8] = bytemuck::cast_slice(source);
+        self.put_by_path(call, dst, bytemuck::cast_slice(source), pe)
+    }
+
+    /// Puts bytes; the caller has checked all.
+    pub(crate) fn put_by_path<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        bytes: &[u8],
+        pe: usize,
+    ) -> Result<()> {
         match self.path(call, Class::Put, dst, pe)? {
             Path::Near(place) => {
                 place.copy_from(bytes);
                 self.peers.note(pe);
                 Ok(())
             }
-            // SAFETY: `source` is borrowed for the call.
+            // SAFETY: `bytes` is borrowed for the call.
             Path::Lane(via, far) => unsafe {
                 self.wire_put(call, via, far, bytes.as_ptr(), bytes.len())
             },
+            // SAFETY: as above.
+            Path::Staged(far) => unsafe { self.staged_put(call, far, bytes.as_ptr(), bytes.len()) },
         }
     }
 
@@ -439,16 +401,30 @@ impl World {
     ) -> Result<()> {
         self.check(call, src, destination.len(), pe)?;
         self.guard(call, Access::Get, src, destination.len(), pe, false)?;
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(destination);
+        self.get_by_path(call, bytemuck::cast_slice_mut(destination), src, pe)
+    }
+
+    /// Gets bytes; the caller has checked all.
+    pub(crate) fn get_by_path<T: Pod>(
+        &self,
+        call: &'static str,
+        bytes: &mut [u8],
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
         match self.path(call, Class::Put, src, pe)? {
             Path::Near(place) => {
                 place.copy_to(bytes);
                 self.order_read_slow(place);
                 Ok(())
             }
-            // SAFETY: `destination` is borrowed for the call.
+            // SAFETY: `bytes` is borrowed for the call.
             Path::Lane(via, far) => unsafe {
                 self.wire_get(call, via, far, bytes.as_mut_ptr(), bytes.len())
+            },
+            // SAFETY: as above.
+            Path::Staged(far) => unsafe {
+                self.staged_get(call, far, bytes.as_mut_ptr(), bytes.len())
             },
         }
     }
@@ -548,31 +524,31 @@ impl World {
     ) -> Result<Place<'_>> {
         match self.kind_of(sym) {
             Some(MemoryKind::Host) => Ok(self.own(sym)),
-            Some(_) => Err(Error::GpuMemory {
-                call,
-                offset: sym.offset(),
-            }),
+            Some(_) => Err(on_gpu(call, sym)),
             None => Err(Error::Foreign { call }),
         }
     }
 
-    /// The address by which a transport knows this PE's own copy, together with its region's key.
-    /// GPU memory that it does not carry is refused: the CPU cannot take its place.
-    pub(crate) fn near_address<T: Pod>(
-        &self,
-        call: &'static str,
-        via: &Opened,
-        sym: Sym<T>,
-    ) -> Result<*mut u8> {
+    pub(crate) fn is_on_host<T: Pod>(&self, sym: Sym<T>) -> bool {
+        self.kind_of(sym) == Some(MemoryKind::Host)
+    }
+
+    /// The address by which transports know this PE's own copy, together with its region's key. In GPU
+    /// memory it is nothing to the CPU, and to transports that do not carry such memory.
+    pub(crate) fn near_address<T: Pod>(&self, sym: Sym<T>) -> *mut u8 {
         let base = match &self.inner.gpu {
-            Some((base, _)) if sym.tag() != self.tag => {
-                if via.gpu.regions().is_empty() {
-                    return self.own_in_host_memory(call, sym).map(|_| null_mut());
-                }
-                *base
-            }
+            Some((base, _)) if sym.tag() != self.tag => *base,
             _ => self.own_base(),
         };
-        Ok(base.as_ptr().wrapping_add(sym.offset() as usize))
+        base.as_ptr().wrapping_add(sym.offset() as usize)
+    }
+}
+
+/// The refusal of an object in GPU memory where the CPU has to load or store it (M4).
+#[cold]
+pub(crate) fn on_gpu<T: Pod>(call: &'static str, sym: Sym<T>) -> Error {
+    Error::GpuMemory {
+        call,
+        offset: sym.offset(),
     }
 }

@@ -23,7 +23,8 @@ use crate::{Error, Result, World};
 /// How one kind of operation reaches one kind of memory of one PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The transport; none if no transport reaches the PE's memory.
+    /// The transport, or how else: `self` for a PE's own host memory, `staged` for GPU memory that no
+    /// transport carries. None if nothing reaches the PE's memory.
     pub transport: Option<&'static str>,
     /// The device on which this PE opened it, such as `mlx5_0:1`.
     pub device: Option<String>,
@@ -33,6 +34,9 @@ pub struct Route {
     pub mapped: bool,
     /// Whether it takes active messages, which the PE's CPU serves: atomics only.
     pub messages: bool,
+    /// Whether it is GPU memory that no transport carries between the two: data go through host memory at
+    /// the PE, whose process copies them, and atomics are done by that process on its GPU.
+    pub staged: bool,
     /// What every transport that was considered said, best first, the chosen one last.
     pub considered: Vec<Considered>,
 }
@@ -129,12 +133,14 @@ impl Routes {
         Route {
             transport: match way {
                 Way::Mapped(Way::OWN) => Some("self"),
+                Way::Staged => Some("staged"),
                 _ => named.map(|n| n.name),
             },
             device: named.map(|n| n.device.to_string()),
             device_choice: named.and_then(|n| Some(n.choice.as_ref()?.to_string())),
             mapped: way.is_mapped(),
             messages: matches!(way, Way::Message(_)),
+            staged: way == Way::Staged,
             considered: self.reasons.list(why),
         }
     }

@@ -76,6 +76,12 @@ impl World {
                 let (from, len) = (bytes.as_ptr(), bytes.len());
                 self.wire_put_signal(via, far, from, len, signal, nonblocking)
             },
+            // Placed when it returns.
+            // SAFETY: `source` is borrowed for the call.
+            Path::Staged(far) => unsafe {
+                self.staged_put(CALL, far, bytes.as_ptr(), bytes.len())?;
+                self.signal(CALL, signal, pe)
+            },
         }
     }
 

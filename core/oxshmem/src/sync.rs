@@ -23,6 +23,7 @@ use crate::mapped::Bytes;
 use crate::messages::{Message, of_bootstrap};
 use crate::order::{Class, Inserted};
 use crate::park::{self, Bell};
+use crate::rma::on_gpu;
 use crate::wait::{Needs, Reason};
 use crate::wire::{Path, SLOTS, WORDS};
 use crate::{Error, Result, Sym, World};
@@ -378,6 +379,7 @@ impl World {
                 // SAFETY: `word` outlives the call.
                 unsafe { self.wire_put(call, via, far, word.as_ptr(), word.len()) }
             }
+            Path::Staged(_) => Err(on_gpu(call, slot)),
         }
     }
 

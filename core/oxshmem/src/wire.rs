@@ -8,6 +8,7 @@ mod atomic;
 mod blocks;
 mod extents;
 mod lanes;
+mod staged;
 mod transfer;
 
 use std::cell::{Cell, RefCell};
@@ -131,6 +132,8 @@ pub(crate) enum Path<'w> {
     Near(Place<'w>),
     /// By a lane of this transport.
     Lane(&'w Opened, Far),
+    /// By way of host memory, and the process of the PE: GPU memory only.
+    Staged(Far),
 }
 
 impl Wire {
@@ -302,6 +305,9 @@ impl World {
                 _ => Performs::Lane,
             },
         };
+        if way == Way::Staged {
+            return Ok(Path::Staged(far));
+        }
         let transport = way.transport();
         match transport.and_then(|index| self.inner.wire.transports.get(index)) {
             Some(via) => Ok(Path::Lane(via, far)),
@@ -440,12 +446,19 @@ impl World {
     /// may be about to read or to overtake, and what a fence left on other lanes.
     fn before_posting(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
         self.cpu_fence(Inserted::Doorbell);
+        self.flush_fenced(call, pe, Some(via))
+    }
+
+    /// Flushes the lanes that a fence left something on towards a PE, but the one that keeps the order
+    /// itself.
+    fn flush_fenced(&self, call: &'static str, pe: usize, but: Option<&Opened>) -> Result<()> {
         if !self.inner.wire.fenced.get() {
             return Ok(());
         }
         let context = self.inner.wire.context();
         for other in &self.inner.wire.transports {
-            if !std::ptr::eq(other, via) && other.is_fenced(context, pe) {
+            let itself = but.is_some_and(|via| std::ptr::eq(other, via));
+            if !itself && other.is_fenced(context, pe) {
                 self.flush(call, other, pe)?;
             }
         }

@@ -14,6 +14,7 @@ use oxshmem_transport::{Memory, MemoryKind, Schedule, Transport};
 use crate::alloc::Heap;
 use crate::check::Shadow;
 use crate::config::{Atomics, Config, MemoryModel};
+use crate::gpu::stage::Stage;
 use crate::gpu::{GpuFlushes, GpuMemory};
 use crate::growth::Growth;
 use crate::join;
@@ -80,13 +81,15 @@ pub(crate) struct Inner {
     pub nic_atomics: NicAtomics,
     pub internal: Internal,
     pub heap: Mutex<Heap>,
-    /// Where this PE's GPU heap begins, if it has one, and its limit in bytes.
+    /// Where this PE's GPU heap begins, if transports carry it, and its limit in bytes.
     pub gpu: Option<(NonNull<u8>, usize)>,
     pub gpu_heap: Mutex<Heap>,
     pub gpu_flushes: GpuFlushes,
     /// What streams use, where there is a CUDA heap.
     #[cfg(feature = "cuda")]
     pub gpu_side: Option<GpuSide>,
+    /// By what others reach this PE's GPU memory where no transport carries it.
+    pub stage: Arc<Stage>,
     /// Where a transport simulates the mappings.
     pub simulation: Option<Simulation>,
     /// Where a transport schedules this PE's thread.
@@ -220,13 +223,15 @@ impl Builder {
     }
 
     /// This PE's GPU heap: GPU memory from which [`World::alloc_on`](crate::World::alloc_on)
-    /// allocates. All PEs give as many bytes, or none gives any; some transport must carry it.
+    /// allocates. All PEs give as many bytes, or none gives any; some transport must carry it, since nothing
+    /// tells whether this process could copy it.
     pub fn gpu_heap(self, memory: Memory) -> Self {
         self.gpu_memory(move |_| Ok(Box::new(memory.clone())))
     }
 
     /// As [`gpu_heap`](Self::gpu_heap), of memory that is committed as the heap grows. `make` is called
-    /// on each PE with its rank; an error in words ends the joining on every PE.
+    /// on each PE with its rank; an error in words ends the joining on every PE. With an
+    /// [access](GpuMemory::access) every PE's memory can be reached, by whichever transports there are.
     pub fn gpu_memory(
         mut self,
         make: impl Fn(usize) -> Result<Box<dyn GpuMemory>, String> + Send + Sync + 'static,
@@ -337,6 +342,7 @@ impl World {
                 gpu_flushes: parts.gpu_flushes,
                 #[cfg(feature = "cuda")]
                 gpu_side: parts.gpu_side,
+                stage: parts.stage,
                 simulation: parts.simulation,
                 schedule: parts.schedule,
                 omitted: parts.omitted,

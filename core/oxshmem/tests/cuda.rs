@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem::testing::spmd_with;
-use oxshmem::{Builder, Cmp, Error, MemoryKind, Result, SignalOp, World};
+use oxshmem::{Builder, Cmp, MemoryKind, Result, SignalOp, Sym, World};
 use oxshmem_bootstrap::{Bootstrap, ExitHandler, InProcess, MessageHandler};
-use oxshmem_cuda::{Context, Device};
+use oxshmem_cuda::{Context, Device, devices};
 
 const CUDA: MemoryKind = MemoryKind::Cuda;
 const MIB: usize = 1 << 20;
@@ -49,6 +49,62 @@ fn run(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
     if let Some(builder) = builder() {
         spmd_with(builder, pes, case).unwrap();
     }
+}
+
+/// Runs every test that any routes will do for again, in a process with this setting.
+fn again_with(name: &str, value: &str) {
+    const AGAIN: &str = "OXSHMEM_TEST_CUDA_AGAIN";
+    if std::env::var_os(AGAIN).is_some() || context().is_none() {
+        return;
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.env(name, value).env(AGAIN, "1");
+    let skipped = ["again", "where_no_descriptor"];
+    command.args(skipped.iter().flat_map(|name| ["--skip", name]));
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{name}={value}: {told}");
+    assert!(!told.contains(" 0 passed"), "{told}");
+}
+
+#[test]
+fn again_where_no_transport_joins_gpus() {
+    again_with("OXSHMEM_TRANSPORT", "loopback");
+}
+
+#[test]
+fn again_where_one_pes_gpu_is_not_joined_with_the_others() {
+    again_with("OXSHMEM_ROUTE", "1=^nvlink");
+}
+
+#[test]
+fn again_where_the_way_by_the_host_keeps_no_order() {
+    again_with("OXSHMEM_TRANSPORT", "weak(loopback)");
+}
+
+/// Thread PEs that each have the next of the GPUs there are.
+fn run_on_all_gpus(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
+    if context().is_none() {
+        return;
+    }
+    let gpus = devices().unwrap();
+    let contexts: Vec<_> = gpus.iter().map(|gpu| Context::new(gpu).unwrap()).collect();
+    std::thread::scope(|threads| {
+        let group = InProcess::group(pes as u32);
+        for (bootstrap, context) in group.into_iter().zip(contexts.iter().cycle()) {
+            let builder = World::builder().gpu(context.clone(), 64 * MIB);
+            let builder = builder
+                .heap_limit(16 * MIB)
+                .timeout(Duration::from_secs(60));
+            let builder = builder.bootstrap(bootstrap as Arc<_>);
+            let case = &case;
+            threads.spawn(move || {
+                let world = builder.join().unwrap();
+                case(&world).unwrap();
+                world.finalize().unwrap();
+            });
+        }
+    });
 }
 
 fn pattern(seed: usize, len: usize) -> Vec<u64> {
@@ -305,7 +361,7 @@ impl Bootstrap for NoDescriptors {
 }
 
 #[test]
-fn where_no_descriptor_can_be_passed_a_peers_gpu_is_out_of_reach_and_told_why() {
+fn where_no_descriptor_can_be_passed_a_peers_gpu_is_reached_by_the_host_and_told_why() {
     let Some(builder) = builder() else { return };
     if !context().is_some_and(|context| context.device().has_posix_fd()) {
         println!("its memory is not passed as descriptors: not run");
@@ -321,14 +377,14 @@ fn where_no_descriptor_can_be_passed_a_peers_gpu_is_out_of_reach_and_told_why() 
         for block in [x, y] {
             world.p(block.at(7)?, 7, me)?;
             assert_eq!(world.g(block.at(7)?, me)?, 7);
-            match world.p(block.at(7)?, 8, there) {
-                Err(error @ Error::Unreachable { .. }) => {
-                    let told = error.to_string();
-                    assert!(told.contains("descriptor"), "{told}");
-                }
-                other => panic!("{other:?}"),
-            }
+            world.barrier_all()?;
+            world.p(block.at(7)?, 8, there)?;
+            assert_eq!(world.g(block.at(7)?, there)?, 8);
         }
+        let route = world.explain(there)?.gpu.unwrap();
+        assert!(route.staged, "{route:?}");
+        let told = |answer: &str| route.considered.iter().any(|c| c.answer.contains(answer));
+        assert!(told("descriptor"), "{route:?}");
         world.barrier_all()?;
         world.free(y)?;
         world.free(x)?;
@@ -342,5 +398,57 @@ fn where_no_descriptor_can_be_passed_a_peers_gpu_is_out_of_reach_and_told_why() 
         for pe in pes {
             pe.join().unwrap().unwrap();
         }
+    });
+}
+
+#[test]
+fn objects_are_copied_between_host_and_gpu_memory_of_any_pes() {
+    run_on_all_gpus(3, |world| {
+        const LEN: usize = 150_000;
+        let (me, right) = (world.my_pe(), (world.my_pe() + 1) % 3);
+        let left = (me + 2) % 3;
+        let on_gpus = world.alloc_on::<u64>(CUDA, 2 * LEN)?;
+        let on_hosts = world.alloc::<u64>(2 * LEN)?;
+        type Halves = Result<(Sym<u64>, Sym<u64>)>;
+        let halves = |all: Sym<u64>| -> Halves { Ok((all.range(..LEN)?, all.range(LEN..)?)) };
+        let ((host, host_too), (gpu, gpu_too)) = (halves(on_hosts)?, halves(on_gpus)?);
+        let pairs = [(host, gpu), (gpu, host), (gpu, gpu_too), (host, host_too)];
+        for (round, (from, to)) in pairs.into_iter().enumerate() {
+            for pe in [right, me] {
+                let writer = if pe == me { me } else { left };
+                world.put(from, &pattern(me + round, LEN), me)?;
+                world.barrier_all()?;
+                world.put_from(to, from, pe)?;
+                world.barrier_all()?;
+                let mut seen = vec![0; LEN];
+                world.get(&mut seen, to, me)?;
+                assert!(seen == pattern(writer + round, LEN), "put: {round}");
+                world.put(to, &vec![0; LEN], me)?;
+                world.barrier_all()?;
+                world.get_into(to, from, pe)?;
+                world.get(&mut seen, to, me)?;
+                assert!(seen == pattern(pe + round, LEN), "get: {round}");
+                world.barrier_all()?;
+            }
+        }
+        world.free(on_hosts)?;
+        world.free(on_gpus)
+    });
+}
+
+#[test]
+fn routes_tell_how_gpus_are_reached() {
+    run_on_all_gpus(3, |world| {
+        let setting = |name| std::env::var(name).unwrap_or_default();
+        let joined = setting("OXSHMEM_TRANSPORT").is_empty();
+        let rule = !setting("OXSHMEM_ROUTE").is_empty();
+        for pe in 0..3 {
+            let route = world.explain(pe)?.gpu.unwrap();
+            assert!(route.transport.is_some(), "{route:?}");
+            if !joined || (rule && (pe == 1 || world.my_pe() == 1)) {
+                assert!(route.staged, "{route:?}");
+            }
+        }
+        Ok(())
     });
 }

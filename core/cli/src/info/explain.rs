@@ -28,6 +28,7 @@ struct Way {
     device_choice: Option<String>,
     mapped: bool,
     messages: bool,
+    staged: bool,
     considered: Vec<(String, String)>,
 }
 
@@ -122,6 +123,7 @@ fn ways(explanation: &Explanation) -> Vec<Way> {
             device_choice: route.device_choice.clone(),
             mapped: route.mapped,
             messages: route.messages,
+            staged: route.staged,
             considered: considered
                 .map(|c| (c.transport.clone(), c.answer.clone()))
                 .collect(),
@@ -137,6 +139,9 @@ impl fmt::Display for Group {
             write!(f, "  {}, {}: ", way.memory, way.operations)?;
             match (&way.transport, way.mapped) {
                 (None, _) => writeln!(f, "by no transport")?,
+                (Some(_), _) if way.staged => {
+                    writeln!(f, "staged: by its own process, through host memory")?;
+                }
                 (Some(name), true) => writeln!(f, "{name}, loaded and stored directly")?,
                 (Some(name), false) if way.messages => {
                     writeln!(f, "{name}, by active messages to its CPU")?;
@@ -167,6 +172,7 @@ mod tests {
             device_choice: Some("the nearest of 8 to gpu2".into()),
             mapped: false,
             messages: false,
+            staged: false,
             considered: vec![("loopback".into(), "another host".into())],
         }]
     }

@@ -1,5 +1,7 @@
 //! A GPU heap of CUDA memory, and which GPU a PE takes.
 
+mod access;
+
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use oxshmem_cuda::{Context, Device, Handles, Names, Segment, SegmentKind, devices};
 use oxshmem_transport::{Memory, MemoryKind};
 
-use super::GpuMemory;
+use self::access::CudaAccess;
+use super::{GpuAccess, GpuMemory};
 
 /// A segment's memory, committed as the heap grows. Memory that was taken back may still be named by
 /// who has it (a peer that mapped it keeps it), but is used by nobody.
@@ -85,6 +88,11 @@ impl GpuMemory for CudaHeap {
             .extents()
             .partition_point(|extent| extent.offset < start);
         segment.truncate(keep);
+    }
+
+    fn access(&mut self) -> Result<Option<Arc<dyn GpuAccess>>, String> {
+        let access = CudaAccess::new(&self.segment)?;
+        Ok(Some(Arc::new(access)))
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a GPU heap is made of.
 
 use std::fmt;
+use std::sync::Arc;
 
-use oxshmem_transport::Memory;
+use oxshmem_transport::{AtomicOp, Memory, Width};
 
 /// GPU memory of one PE, reserved as a whole and committed from its start, piece by piece, as the heap
 /// grows. Its pieces lie one behind the other in its GPU's addresses.
@@ -22,6 +23,46 @@ pub trait GpuMemory: Send + fmt::Debug {
 
     /// Takes back the pieces from `start` on, which nobody has used.
     fn uncommit(&mut self, start: usize);
+
+    /// How this process gets at it, asked for once, before anything is committed. None if it cannot: then
+    /// it is reached by transports that carry it, and by nothing else.
+    fn access(&mut self) -> Result<Option<Arc<dyn GpuAccess>>, String> {
+        Ok(None)
+    }
+}
+
+/// A PE's own GPU memory, as its process gets at it: what transfers that go by way of host memory, and
+/// atomics between PEs that no transport joins, are made of.
+///
+/// Any thread may call. Each call is done when it returns: written bytes are in place, for the GPU too.
+/// Places are in bytes from the heap's start; one that is not committed is refused with an error in
+/// words. A call takes as long as a copy or a kernel of one thread, whatever else the GPU does: who waits
+/// for it may be another PE.
+pub trait GpuAccess: Send + Sync + fmt::Debug {
+    /// Copies bytes into GPU memory, each aligned word whole.
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable for `len` bytes. Others may be writing there: what arrives then is unspecified.
+    unsafe fn write(&self, offset: u64, source: *const u8, len: usize) -> Result<(), String>;
+
+    /// Copies bytes out of GPU memory.
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable for `len` bytes, and lies behind no reference but the caller's.
+    unsafe fn read(&self, offset: u64, destination: *mut u8, len: usize) -> Result<(), String>;
+
+    /// Performs an atomic on a word, aligned to its width, exclusive against those that the GPU and
+    /// transports perform on it (M28). Gives the old value; of [`AtomicOp::Set`] any. `operands` are operand
+    /// and compare.
+    fn atomic(
+        &self,
+        offset: u64,
+        op: AtomicOp,
+        width: Width,
+        operands: (u64, u64),
+    ) -> Result<u64, String>;
 }
 
 /// Memory that is there.

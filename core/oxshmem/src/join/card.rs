@@ -23,6 +23,8 @@ pub(super) struct Card {
     pub limit: Option<u64>,
     /// That of its GPU heap, 0 without one; or why there is none where there was to be one.
     pub gpu: Result<u64, String>,
+    /// Whether its process can copy to and from its GPU's memory.
+    pub stages: bool,
     /// What the PE may use of its host's memory, in bytes.
     pub memory: u64,
     pub model: MemoryModel,

@@ -111,6 +111,11 @@ pub(super) fn reach(
                     imported => Ok(imported),
                 }
             });
+            if heap.kind != MemoryKind::Host {
+                for chosen in [&mut copies, &mut atomics] {
+                    chosen.or_staged(card.stages, pe == me);
+                }
+            }
             if let Some(own) = own {
                 cpu.reach_own(own, &mut copies, &mut atomics);
             }
@@ -496,16 +501,20 @@ pub(super) struct Agreed {
     pub messages: bool,
     /// Whether some PE's operations go by a transport that pins what it registers.
     pub pinned: bool,
+    /// Whether some PE's data go to another's GPU by way of its host memory.
+    pub staged: bool,
 }
 
 /// What a PE tells of its routes: whether all are mapped, the first PE that it does not reach and
 /// why, the first whose NIC it does not reach or not by the transport of all others, that transport's
-/// name, whether it sends active messages, and whether anything goes by a transport that pins.
+/// name, whether it sends active messages, whether anything goes by a transport that pins, and whether
+/// data to another's GPU go by way of host memory.
 type Told = (
     bool,
     Option<(usize, String)>,
     Option<usize>,
     Option<String>,
+    bool,
     bool,
     bool,
 );
@@ -517,6 +526,10 @@ pub(super) fn agree_on_routes(
     routes: &Routes,
     pinned: bool,
 ) -> Result<Agreed> {
+    let others = (0..)
+        .zip(&routes.ways)
+        .filter(|(pe, _)| *pe != bootstrap.rank());
+    let staged = others.into_iter().any(|(_, ways)| ways.gpu == Way::Staged);
     // One device at each PE performs them all (M29): that of one transport.
     let nic = routes.ways.first().map_or(Way::None, |ways| ways.nic);
     let other = |ways: &Ways| ways.nic == Way::None || ways.nic != nic;
@@ -531,6 +544,7 @@ pub(super) fn agree_on_routes(
         nic,
         routes.ways.iter().any(messages),
         pinned,
+        staged,
     );
     let all: Vec<Told> = exchange(bootstrap, &mine)?;
     let mut agreed = Agreed {
@@ -539,10 +553,11 @@ pub(super) fn agree_on_routes(
         no_nics: String::new(),
         messages: false,
         pinned: false,
+        staged: false,
     };
     let first_nic = all.first().and_then(|told| told.3.clone());
     for (from, told) in all.into_iter().enumerate() {
-        let (mapped, unreachable, no_nic, nic, messages, pinned) = told;
+        let (mapped, unreachable, no_nic, nic, messages, pinned, staged) = told;
         let no_nic = no_nic.or((nic != first_nic).then_some(0));
         if let Some((pe, why)) = unreachable {
             return Err(Error::Unreachable {
@@ -563,6 +578,7 @@ pub(super) fn agree_on_routes(
         }
         agreed.messages |= messages;
         agreed.pinned |= pinned;
+        agreed.staged |= staged;
     }
     Ok(agreed)
 }

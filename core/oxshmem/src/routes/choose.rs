@@ -54,6 +54,25 @@ pub(crate) struct Chosen<'a> {
     pub answers: Vec<(&'static str, Cow<'a, str>)>,
 }
 
+impl Chosen<'_> {
+    /// Where no transport was chosen, and the PE's process copies to and from its GPU's memory for
+    /// others, that is the way; `own` if it is this one.
+    pub(crate) fn or_staged(&mut self, stages: bool, own: bool) {
+        if self.way != Way::None {
+            return;
+        }
+        let how = match (stages, own) {
+            (false, _) => CANNOT_STAGE,
+            (true, true) => "chosen: by this process on its own GPU",
+            (true, false) => "chosen: through host memory, by the PE's process",
+        };
+        if stages {
+            self.way = Way::Staged;
+        }
+        self.answers.push(("staged", Cow::Borrowed(how)));
+    }
+}
+
 /// How a transport's lanes do atomics on memory of a kind as a CPU does. What is not among them can
 /// be made of a compare-swap of the CPU's level; narrower words are asked about with each operation.
 pub(crate) fn cpu_atomics(capabilities: &Capabilities, kind: MemoryKind) -> ByLane {
@@ -132,5 +151,6 @@ pub(crate) fn choose<'a>(
     (first(false), first(true))
 }
 
+const CANNOT_STAGE: &str = "the PE's GPU memory was given without a way for its process to copy it";
 const NO_CPU_ATOMICS: &str =
     "its atomics are not exclusive against those of CPUs on the same word (M29)";

@@ -15,6 +15,9 @@ pub(crate) enum Way {
     Lane(u8),
     /// By messages on this transport's lane, which the CPU of the PE serves: atomics only.
     Message(u8),
+    /// By way of the PE's host memory and its own process, which is at its GPU's: GPU memory only. One's
+    /// own needs no host memory.
+    Staged,
 }
 
 impl Way {
@@ -25,7 +28,7 @@ impl Way {
     #[inline]
     pub(crate) fn transport(self) -> Option<usize> {
         match self {
-            Way::None | Way::Mapped(Self::OWN) => None,
+            Way::None | Way::Staged | Way::Mapped(Self::OWN) => None,
             Way::Mapped(index) | Way::Lane(index) | Way::Message(index) => Some(index.into()),
         }
     }

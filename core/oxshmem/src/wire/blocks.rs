@@ -67,6 +67,10 @@ impl World {
                 *under_way = posted.then_some(via).or(*under_way);
                 Ok(())
             }
+            // SAFETY: the bytes are borrowed for the call.
+            Path::Staged(far) => unsafe {
+                self.staged_get(call, far, bytes.as_mut_ptr(), bytes.len())
+            },
         }
     }
 

@@ -758,6 +758,11 @@ impl Opened {
             .all(|kind| self.guarantees(kind).completion == Completion::Placed)
     }
 
+    /// Whether it knows this PE's GPU heap.
+    pub(crate) fn carries_gpu(&self) -> bool {
+        !self.gpu.regions().is_empty()
+    }
+
     /// Whether what it places in memory of a kind needs a flush by the target's GPU (M27).
     pub(super) fn needs_gpu_flush(&self, kind: MemoryKind) -> bool {
         self.guarantees(kind).gpu_flush == GpuFlush::Target

@@ -372,6 +372,11 @@ impl World {
                 self.wire_atomic(call, via, word, Width::W64, op, operands, false)
                     .map(drop)
             }
+            Path::Staged(word) => {
+                let operands = (signal.value, 0);
+                self.staged_atomic(call, word, (op, Width::W64), operands)
+                    .map(drop)
+            }
         }
     }
 

@@ -5,9 +5,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use oxshmem::{Builder, Error, GpuMemory, Memory, MemoryKind, Result, World};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use oxshmem::{Builder, Error, GpuAccess, GpuMemory, Memory, MemoryKind, Result, World};
 use oxshmem_example_tiny_transport::{Step, Tiny};
-use oxshmem_transport::{Pe, RegionId};
+use oxshmem_transport::{AtomicOp, Pe, RegionId, Width};
 
 use crate::setting::{DEADLINE, on_each, patterns};
 
@@ -35,7 +37,7 @@ impl Drop for Bytes {
 }
 
 #[derive(Debug)]
-struct Growing {
+pub struct Growing {
     bytes: Arc<Bytes>,
     /// One past the last byte committed.
     committed: Arc<AtomicUsize>,
@@ -44,7 +46,7 @@ struct Growing {
 }
 
 impl Growing {
-    fn new(limit: usize, room: usize) -> Growing {
+    pub fn new(limit: usize, room: usize) -> Growing {
         let layout = Layout::from_size_align(limit, 4096).unwrap();
         // SAFETY: of more than no bytes.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
@@ -74,6 +76,81 @@ impl GpuMemory for Growing {
 
     fn uncommit(&mut self, start: usize) {
         assert!(start < self.committed.swap(start, Ordering::Relaxed));
+    }
+
+    fn access(&mut self) -> Result<Option<Arc<dyn GpuAccess>>, String> {
+        Ok(Some(Arc::new(Access {
+            bytes: Arc::clone(&self.bytes),
+            committed: Arc::clone(&self.committed),
+        })))
+    }
+}
+
+/// This PE's own way to it.
+#[derive(Debug)]
+struct Access {
+    bytes: Arc<Bytes>,
+    committed: Arc<AtomicUsize>,
+}
+
+impl Access {
+    fn find(&self, offset: u64, len: usize) -> Result<*mut u8, String> {
+        let committed = self.committed.load(Ordering::Relaxed);
+        let end = (offset as usize).checked_add(len);
+        match end.filter(|end| *end <= committed) {
+            Some(_) => Ok(self.bytes.0.as_ptr().wrapping_add(offset as usize)),
+            None => Err(format!("{len} bytes at {offset} are not there")),
+        }
+    }
+}
+
+impl GpuAccess for Access {
+    unsafe fn write(&self, offset: u64, source: *const u8, len: usize) -> Result<(), String> {
+        let to = self.find(offset, len)?;
+        // SAFETY: within the allocation; the source is the caller's promise.
+        unsafe { oxshmem_heap::copy::copy(to, source, len) };
+        Ok(())
+    }
+
+    unsafe fn read(&self, offset: u64, destination: *mut u8, len: usize) -> Result<(), String> {
+        let from = self.find(offset, len)?;
+        // SAFETY: within the allocation; the destination is the caller's promise.
+        unsafe { oxshmem_heap::copy::copy(destination, from, len) };
+        Ok(())
+    }
+
+    fn atomic(
+        &self,
+        offset: u64,
+        op: AtomicOp,
+        width: Width,
+        (operand, compare): (u64, u64),
+    ) -> Result<u64, String> {
+        let word = self.find(offset, width.bytes())?;
+        macro_rules! update {
+            ($atomic:ident, $t:ty) => {{
+                // SAFETY: within the allocation, aligned as the library has checked, and accessed
+                // atomically or at machine level only.
+                let word = unsafe { $atomic::from_ptr(word.cast()) };
+                let (operand, order) = (operand as $t, Ordering::SeqCst);
+                u64::from(match op {
+                    AtomicOp::Fetch => word.load(order),
+                    AtomicOp::Set | AtomicOp::Swap => word.swap(operand, order),
+                    AtomicOp::Add => word.fetch_add(operand, order),
+                    AtomicOp::And => word.fetch_and(operand, order),
+                    AtomicOp::Or => word.fetch_or(operand, order),
+                    AtomicOp::Xor => word.fetch_xor(operand, order),
+                    AtomicOp::CompareSwap => {
+                        let swapped = word.compare_exchange(compare as $t, operand, order, order);
+                        swapped.unwrap_or_else(|old| old)
+                    }
+                })
+            }};
+        }
+        Ok(match width {
+            Width::W32 => update!(AtomicU32, u32),
+            Width::W64 => update!(AtomicU64, u64),
+        })
     }
 }
 
@@ -199,7 +276,7 @@ fn m13_a_piece_that_cannot_be_registered_or_imported_by_one_pe_is_taken_back_by_
 }
 
 /// What joining tells each PE.
-fn refusals(builders: Vec<Builder>) -> Vec<String> {
+pub fn refusals(builders: Vec<Builder>) -> Vec<String> {
     let told = Mutex::new(Vec::new());
     let group = oxshmem_bootstrap::InProcess::group(builders.len() as u32);
     std::thread::scope(|threads| {

@@ -14,6 +14,8 @@ mod collectives;
 mod connecting;
 mod errors;
 mod gpu;
+mod gpu_staged;
+mod gpu_staged_losses;
 mod growth;
 mod heap;
 mod job;

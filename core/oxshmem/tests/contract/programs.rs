@@ -27,6 +27,8 @@ fn pe() {
         "limit" => limit(),
         "join-twice" => join_twice(),
         "cannot-commit" => cannot_commit(),
+        "staged-puts" => crate::gpu_staged_losses::put_without_end(),
+        "staged-lost" => crate::gpu_staged_losses::put_until_lost(),
         lose => survive(lose),
     };
     result.unwrap_or_else(|error| {

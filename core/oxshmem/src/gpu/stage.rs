@@ -1,0 +1,346 @@
+//! The far side of transfers by way of host memory: what a PE does for others, in its bootstrap's
+//! service, while its program computes.
+//!
+//! Some slots of its host heap are lent, one or two to a PE at a time, in the order in which PEs ask. The
+//! PE that has one puts data there, or gets data from there, by its ordinary route to host memory, and asks
+//! for the copy between slot and GPU. All requests are bytes from outside: a slot that the PE does not
+//! have, or a place outside the heap, is refused in words.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use oxshmem_bootstrap::Bootstrap;
+use oxshmem_heap::Mapping;
+use oxshmem_transport::{AtomicOp, Width};
+
+use super::{GpuAccess, GpuFlushes};
+use crate::messages::Message;
+
+/// How many slots a PE has.
+pub(crate) const SLOTS: usize = 8;
+/// The most that one PE is lent: one is filled while the other is copied.
+pub(crate) const MOST_LENT: usize = 2;
+/// Bytes of a slot, and the part of the host heap that all slots may take where that is small.
+const LARGEST: usize = 256 << 10;
+const SMALLEST: usize = 4096;
+const SHARE: usize = 8;
+
+/// What one PE asks of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Lend me so many slots at most; the answer, a byte for each, comes when there is one at least.
+    Take(u8),
+    /// Copy from the slot into GPU memory.
+    In(Piece),
+    /// Copy from GPU memory into the slot.
+    Out(Piece),
+    /// I need no slots any more, and wait for none. Not answered.
+    Done,
+    /// Do this on a word of GPU memory; the answer is what it held.
+    Atomic {
+        op: AtomicOp,
+        width: Width,
+        offset: u64,
+        operand: u64,
+        compare: u64,
+    },
+}
+
+/// What is copied between a slot's beginning and GPU memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub slot: u8,
+    pub len: u32,
+    /// In bytes from the start of the GPU heap.
+    pub offset: u64,
+}
+
+impl Piece {
+    fn to_bytes(self, kind: u8) -> Vec<u8> {
+        let mut bytes = vec![kind, self.slot];
+        bytes.extend_from_slice(&self.len.to_le_bytes());
+        bytes.extend_from_slice(&self.offset.to_le_bytes());
+        bytes
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Option<Piece> {
+        let (slot, rest) = bytes.split_first()?;
+        let (len, rest) = rest.split_first_chunk()?;
+        Some(Piece {
+            slot: *slot,
+            len: u32::from_le_bytes(*len),
+            offset: u64::from_le_bytes(rest.try_into().ok()?),
+        })
+    }
+}
+
+impl Request {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        match self {
+            Request::Take(most) => vec![0, most],
+            Request::In(piece) => piece.to_bytes(1),
+            Request::Out(piece) => piece.to_bytes(2),
+            Request::Done => vec![3],
+            Request::Atomic {
+                op,
+                width,
+                offset,
+                operand,
+                compare,
+            } => {
+                let mut bytes = vec![4, op as u8, width as u8];
+                for word in [offset, operand, compare] {
+                    bytes.extend_from_slice(&word.to_le_bytes());
+                }
+                bytes
+            }
+        }
+    }
+
+    /// None for what no PE of this version sends.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Request> {
+        let (kind, rest) = bytes.split_first()?;
+        match (kind, rest) {
+            (0, [most]) => Some(Request::Take(*most)),
+            (1, rest) => Piece::of_bytes(rest).map(Request::In),
+            (2, rest) => Piece::of_bytes(rest).map(Request::Out),
+            (3, []) => Some(Request::Done),
+            (4, [op, width, words @ ..]) => {
+                let ([offset, operand, compare], []) = words.as_chunks::<8>() else {
+                    return None;
+                };
+                Some(Request::Atomic {
+                    op: *AtomicOp::ALL.get(usize::from(*op))?,
+                    width: *Width::ALL.get(usize::from(*width))?,
+                    offset: u64::from_le_bytes(*offset),
+                    operand: u64::from_le_bytes(*operand),
+                    compare: u64::from_le_bytes(*compare),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where the slots lie, in the host heap of every PE alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slots {
+    /// In bytes from the heap's start.
+    pub start: u64,
+    /// Bytes of each.
+    pub bytes: usize,
+}
+
+impl Slots {
+    /// Bytes of a slot in a heap of this limit: of whole words, and a power of two.
+    pub(crate) fn size(limit: usize) -> usize {
+        let share = (limit / SHARE / SLOTS).max(1);
+        (1 << share.ilog2()).clamp(SMALLEST, LARGEST)
+    }
+
+    pub(crate) fn at(self, slot: u8) -> u64 {
+        self.start + u64::from(slot) * self.bytes as u64
+    }
+}
+
+/// A PE that waits for slots, and the number of its question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Waiting {
+    pe: u32,
+    number: u64,
+    most: u8,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// None before all PEs have made theirs.
+    slots: Option<Slots>,
+    /// Who has each.
+    lent: [Option<u32>; SLOTS],
+    waiting: VecDeque<Waiting>,
+}
+
+impl State {
+    /// Lends what there is to those that wait, in their order.
+    fn lend(&mut self) -> Vec<(Waiting, Vec<u8>)> {
+        let mut all = Vec::new();
+        while self.slots.is_some()
+            && self.lent.contains(&None)
+            && let Some(next) = self.waiting.pop_front()
+        {
+            let most = usize::from(next.most).clamp(1, MOST_LENT);
+            let free = (0..).zip(&mut self.lent).filter(|(_, who)| who.is_none());
+            let given = free.take(most).map(|(slot, who)| {
+                *who = Some(next.pe);
+                slot
+            });
+            all.push((next, given.collect()));
+        }
+        all
+    }
+
+    /// Takes back what a PE has and asks for.
+    fn take_back(&mut self, pe: u32) {
+        self.waiting.retain(|waiting| waiting.pe != pe);
+        let theirs = self.lent.iter_mut().filter(|who| **who == Some(pe));
+        theirs.for_each(|who| *who = None);
+    }
+
+    /// Where a PE's slot lies, if it has it and the piece fits.
+    fn find(&self, pe: u32, piece: Piece) -> Result<u64, String> {
+        let who = self.lent.get(usize::from(piece.slot)).copied().flatten();
+        match self.slots {
+            Some(slots) if who == Some(pe) && piece.len as usize <= slots.bytes => {
+                Ok(slots.at(piece.slot))
+            }
+            _ => Err(format!(
+                "PE {pe} was not lent {} bytes of slot {}",
+                piece.len, piece.slot
+            )),
+        }
+    }
+}
+
+/// What a PE has for others to reach its GPU by.
+pub(crate) struct Stage {
+    access: Option<Arc<dyn GpuAccess>>,
+    own: Arc<Mapping>,
+    flushes: GpuFlushes,
+    /// Weak: the bootstrap holds the handler, which holds this.
+    bootstrap: Weak<dyn Bootstrap>,
+    state: Mutex<State>,
+}
+
+impl fmt::Debug for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stage")
+            .field("access", &self.access)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Stage {
+    pub(crate) fn new(
+        access: Option<Arc<dyn GpuAccess>>,
+        own: &Arc<Mapping>,
+        flushes: &GpuFlushes,
+        bootstrap: &Arc<dyn Bootstrap>,
+    ) -> Self {
+        Stage {
+            access,
+            own: Arc::clone(own),
+            flushes: flushes.clone(),
+            bootstrap: Arc::downgrade(bootstrap),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From here on there are slots. They lie within the host heap.
+    pub(crate) fn open(&self, slots: Slots) {
+        self.state().slots = Some(slots);
+        self.lend();
+    }
+
+    pub(crate) fn slots(&self) -> Option<Slots> {
+        self.state().slots
+    }
+
+    /// This PE's own GPU memory.
+    pub(crate) fn access(&self) -> Result<&dyn GpuAccess, String> {
+        let access = self.access.as_deref();
+        access.ok_or_else(|| "it has no GPU memory that its process can copy".into())
+    }
+
+    /// Does what a PE asks, and answers when it is done.
+    pub(crate) fn serve(&self, from: u32, number: u64, request: Request) {
+        match request {
+            Request::Take(most) => {
+                {
+                    let mut state = self.state();
+                    // A PE is in one transfer at a time: what it had before it has given up.
+                    state.take_back(from);
+                    state.waiting.push_back(Waiting {
+                        pe: from,
+                        number,
+                        most,
+                    });
+                }
+                self.lend();
+            }
+            Request::Done => self.lost(from),
+            request => self.answer(from, number, self.perform(from, request)),
+        }
+    }
+
+    /// Takes back what a PE has that is done, or gone: whatever it was in the middle of has ended.
+    pub(crate) fn lost(&self, pe: u32) {
+        self.state().take_back(pe);
+        self.lend();
+    }
+
+    fn lend(&self) {
+        // The lock is not held while answers are sent.
+        let lent = self.state().lend();
+        for (waiting, slots) in lent {
+            self.answer(waiting.pe, waiting.number, Ok(slots));
+        }
+    }
+
+    fn answer(&self, to: u32, number: u64, answer: Result<Vec<u8>, String>) {
+        let answer = Message::Answer(number, answer).to_bytes();
+        // Who is gone needs no answer, and its loss takes back what it has.
+        let _ = self.bootstrap.upgrade().map(|b| b.send(to, &answer));
+    }
+
+    fn perform(&self, from: u32, request: Request) -> Result<Vec<u8>, String> {
+        let access = self.access()?;
+        match request {
+            Request::In(piece) => {
+                let slot = self.slot(from, piece)?;
+                // What came before the request comes before the copy.
+                fence(Ordering::Acquire);
+                // SAFETY: the slot lies in the heap, which `own` keeps mapped.
+                unsafe { access.write(piece.offset, slot, piece.len as usize)? };
+                Ok(Vec::new())
+            }
+            Request::Out(piece) => {
+                let slot = self.slot(from, piece)?;
+                self.flushes.asked()?;
+                // SAFETY: the slot lies in the heap, which `own` keeps mapped, and is behind no reference.
+                unsafe { access.read(piece.offset, slot, piece.len as usize)? };
+                // The answer says that it is there.
+                fence(Ordering::SeqCst);
+                Ok(Vec::new())
+            }
+            Request::Atomic {
+                op,
+                width,
+                offset,
+                operand,
+                compare,
+            } => {
+                if !offset.is_multiple_of(width.bytes() as u64) {
+                    return Err(format!("no word of {width} bits is at byte {offset}"));
+                }
+                self.flushes.asked()?;
+                let old = access.atomic(offset, op, width, (operand, compare))?;
+                Ok(old.to_le_bytes().to_vec())
+            }
+            Request::Take(_) | Request::Done => Ok(Vec::new()),
+        }
+    }
+
+    fn slot(&self, from: u32, piece: Piece) -> Result<*mut u8, String> {
+        let at = self.state().find(from, piece)? as usize;
+        Ok(self.own.base().as_ptr().wrapping_add(at))
+    }
+}
+
+#[cfg(test)]
+mod tests;

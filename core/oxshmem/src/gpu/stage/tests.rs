@@ -1,0 +1,311 @@
+use std::sync::mpsc;
+use std::time::Duration;
+
+use oxshmem_bootstrap::InProcess;
+use oxshmem_heap::{Segment, SegmentOptions};
+use proptest::prelude::*;
+
+use super::*;
+
+const SLOTS_AT: Slots = Slots {
+    start: 4096,
+    bytes: 4096,
+};
+const HEAP: usize = 64 << 10;
+const GPU: usize = 1000;
+
+/// What stands for a GPU's memory.
+#[derive(Debug)]
+struct Bytes(Mutex<Vec<u8>>);
+
+impl Bytes {
+    fn part<R>(
+        &self,
+        offset: u64,
+        len: usize,
+        run: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R, String> {
+        let mut bytes = self.0.lock().unwrap();
+        let end = (offset as usize).checked_add(len);
+        let part = end.and_then(|end| bytes.get_mut(offset as usize..end));
+        part.map(run).ok_or_else(|| "outside".into())
+    }
+}
+
+impl GpuAccess for Bytes {
+    unsafe fn write(&self, offset: u64, source: *const u8, len: usize) -> Result<(), String> {
+        // SAFETY: the caller's promise.
+        self.part(offset, len, |part| unsafe {
+            oxshmem_heap::copy::copy(part.as_mut_ptr(), source, len);
+        })
+    }
+
+    unsafe fn read(&self, offset: u64, destination: *mut u8, len: usize) -> Result<(), String> {
+        // SAFETY: the caller's promise.
+        self.part(offset, len, |part| unsafe {
+            oxshmem_heap::copy::copy(destination, part.as_ptr(), len);
+        })
+    }
+
+    fn atomic(
+        &self,
+        offset: u64,
+        _: AtomicOp,
+        width: Width,
+        (operand, _): (u64, u64),
+    ) -> Result<u64, String> {
+        self.part(offset, width.bytes(), |part| {
+            let old = part[0];
+            part[0] += operand as u8;
+            old.into()
+        })
+    }
+}
+
+/// A stage of PE 0, the others' ears, and the stage's host memory.
+struct Rig {
+    stage: Stage,
+    mapping: Arc<Mapping>,
+    heard: Vec<mpsc::Receiver<Message>>,
+    _group: Vec<Arc<dyn Bootstrap>>,
+}
+
+impl Rig {
+    fn new(pes: u32) -> Rig {
+        let group = InProcess::group(pes);
+        let group: Vec<Arc<dyn Bootstrap>> = group.into_iter().map(|b| b as Arc<_>).collect();
+        let heard = group[1..].iter().map(|bootstrap| {
+            let (say, heard) = mpsc::channel();
+            let hear = move |_, bytes: &[u8]| {
+                let _ = say.send(Message::of_bytes(bytes).unwrap());
+            };
+            bootstrap.on_message(Box::new(hear)).unwrap();
+            heard
+        });
+        let heard = heard.collect();
+        let mut segment = Segment::create(HEAP, &SegmentOptions::default()).unwrap();
+        segment.commit(HEAP).unwrap();
+        let mapping = Arc::clone(segment.mapping());
+        let access = Some(Arc::new(Bytes(Mutex::new(vec![0; GPU]))) as Arc<dyn GpuAccess>);
+        let stage = Stage::new(access, &mapping, &GpuFlushes::default(), &group[0]);
+        Rig {
+            stage,
+            mapping,
+            heard,
+            _group: group,
+        }
+    }
+
+    fn opened(pes: u32) -> Rig {
+        let rig = Rig::new(pes);
+        rig.stage.open(SLOTS_AT);
+        rig
+    }
+
+    fn slot(&self, slot: u8) -> *mut u8 {
+        let at = SLOTS_AT.at(slot) as usize;
+        self.mapping.base().as_ptr().wrapping_add(at)
+    }
+
+    /// What a PE is told; an error where it is told nothing.
+    fn told(&self, pe: u32) -> Result<Message, mpsc::RecvTimeoutError> {
+        self.heard[pe as usize - 1].recv_timeout(Duration::from_secs(10))
+    }
+
+    /// The slots that a PE has been lent, by the answer to this question.
+    fn lent(&self, pe: u32, number: u64) -> Vec<u8> {
+        match self.told(pe).unwrap() {
+            Message::Answer(to, Ok(slots)) if to == number => slots,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn hears_nothing(&self, pe: u32) -> bool {
+        self.heard[pe as usize - 1].try_recv().is_err()
+    }
+}
+
+fn piece(slot: u8, offset: u64, len: u32) -> Piece {
+    Piece { slot, len, offset }
+}
+
+fn all_requests() -> Vec<Request> {
+    let mut all = vec![
+        Request::Take(2),
+        Request::In(piece(1, 1 << 40, 77)),
+        Request::Out(piece(255, u64::MAX, u32::MAX)),
+        Request::Done,
+    ];
+    for op in AtomicOp::ALL {
+        all.extend(Width::ALL.map(|width| Request::Atomic {
+            op,
+            width,
+            offset: 8,
+            operand: u64::MAX,
+            compare: 3,
+        }));
+    }
+    all
+}
+
+#[test]
+fn requests_come_back_as_they_were_sent_and_cut_off_are_none() {
+    for request in all_requests() {
+        let bytes = request.to_bytes();
+        assert_eq!(Request::of_bytes(&bytes), Some(request));
+        for cut in 0..bytes.len() {
+            assert_eq!(Request::of_bytes(&bytes[..cut]), None, "{request:?}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_request_or_none(bytes in proptest::collection::vec(0_u8..9, 0..32)) {
+        if let Some(request) = Request::of_bytes(&bytes) {
+            prop_assert_eq!(request.to_bytes(), bytes);
+        }
+    }
+}
+
+#[test]
+fn slots_take_a_small_part_of_a_heap_and_hold_whole_words() {
+    assert_eq!(Slots::size(1 << 40), LARGEST);
+    assert_eq!(Slots::size(16 << 20), 256 << 10);
+    assert_eq!(Slots::size(4 << 20), 64 << 10);
+    assert_eq!(Slots::size(1), SMALLEST);
+    for limit in (0..1 << 24).step_by(99_991) {
+        let bytes = Slots::size(limit);
+        assert!(bytes.is_power_of_two() && (SMALLEST..=LARGEST).contains(&bytes));
+    }
+}
+
+#[test]
+fn slots_are_lent_in_the_order_asked_and_again_when_given_back() {
+    let rig = Rig::opened(7);
+    for pe in 1..=4 {
+        rig.stage.serve(pe, u64::from(pe), Request::Take(2));
+        let first = 2 * (pe as u8 - 1);
+        assert_eq!(rig.lent(pe, pe.into()), [first, first + 1]);
+    }
+    // All are lent.
+    rig.stage.serve(5, 50, Request::Take(2));
+    rig.stage.serve(6, 60, Request::Take(1));
+    assert!(rig.hears_nothing(5) && rig.hears_nothing(6));
+    rig.stage.serve(2, 0, Request::Done);
+    assert_eq!(rig.lent(5, 50), [2, 3]);
+    assert!(rig.hears_nothing(6));
+    // One that is lost gives back what it has.
+    rig.stage.lost(1);
+    assert_eq!(rig.lent(6, 60), [0]);
+    assert!(rig.hears_nothing(2), "who gives back is told nothing");
+}
+
+#[test]
+fn who_waits_no_more_is_lent_nothing() {
+    let rig = Rig::opened(8);
+    for pe in 1..=4 {
+        rig.stage.serve(pe, 1, Request::Take(2));
+        rig.lent(pe, 1);
+    }
+    for pe in 5..=7 {
+        rig.stage.serve(pe, 2, Request::Take(2));
+    }
+    // One gives up, the next dies.
+    rig.stage.serve(5, 0, Request::Done);
+    rig.stage.lost(6);
+    rig.stage.serve(1, 0, Request::Done);
+    assert_eq!(rig.lent(7, 2), [0, 1]);
+    assert!(rig.hears_nothing(5) && rig.hears_nothing(6));
+}
+
+#[test]
+fn who_asks_before_there_are_slots_waits_for_them() {
+    let rig = Rig::new(2);
+    rig.stage.serve(1, 9, Request::Take(1));
+    assert!(rig.hears_nothing(1));
+    rig.stage.open(SLOTS_AT);
+    assert_eq!(rig.lent(1, 9), [0]);
+}
+
+#[test]
+fn data_go_between_slot_and_gpu_both_ways() {
+    let rig = Rig::opened(2);
+    rig.stage.serve(1, 1, Request::Take(2));
+    assert_eq!(rig.lent(1, 1), [0, 1]);
+    let data: Vec<u8> = (0..100).collect();
+    // SAFETY: the slot is mapped, and as long.
+    unsafe { oxshmem_heap::copy::copy(rig.slot(0), data.as_ptr(), data.len()) };
+    rig.stage.serve(1, 2, Request::In(piece(0, 900, 100)));
+    assert_eq!(rig.told(1), Ok(Message::Answer(2, Ok(Vec::new()))));
+    rig.stage.serve(1, 3, Request::Out(piece(1, 950, 50)));
+    assert_eq!(rig.told(1), Ok(Message::Answer(3, Ok(Vec::new()))));
+    let mut seen = vec![0; 50];
+    // SAFETY: as above.
+    unsafe { oxshmem_heap::copy::copy(seen.as_mut_ptr(), rig.slot(1), seen.len()) };
+    assert_eq!(seen, data[50..]);
+}
+
+#[test]
+fn m35_what_was_not_lent_or_leaves_the_heap_is_refused_and_touches_nothing() {
+    let rig = Rig::opened(3);
+    let refused = |from, request| rig.stage.perform(from, request).unwrap_err();
+    for pe in 1..=2 {
+        rig.stage.serve(pe, 1, Request::Take(1));
+        assert_eq!(rig.lent(pe, 1), [pe as u8 - 1]);
+    }
+    // SAFETY: the slot is mapped.
+    unsafe { oxshmem_heap::copy::store(rig.slot(1), 7_u8) };
+    for make in [Request::In, Request::Out] {
+        // Another's, nobody's, one that there is not; too long.
+        for (slot, len) in [(1, 1), (2, 1), (8, 1), (255, 1), (0, 4097)] {
+            let why = refused(1, make(piece(slot, 0, len)));
+            assert!(why.contains("was not lent"), "{why}");
+        }
+        assert_eq!(refused(1, make(piece(0, 990, 11))), "outside");
+        assert_eq!(refused(1, make(piece(0, u64::MAX, 2))), "outside");
+    }
+    let held = rig.stage.access.as_ref().unwrap();
+    let mut first = [1_u8];
+    // SAFETY: one writable byte.
+    unsafe { held.read(0, first.as_mut_ptr(), 1).unwrap() };
+    assert_eq!(first, [0]);
+    // SAFETY: the slot is mapped.
+    assert_eq!(unsafe { oxshmem_heap::copy::load(rig.slot(1)) }, 7_u8);
+    // Given back, it is nobody's.
+    rig.stage.serve(1, 0, Request::Done);
+    assert!(refused(1, Request::In(piece(0, 0, 1))).contains("was not lent"));
+}
+
+#[test]
+fn m38_an_atomic_on_no_aligned_word_is_refused() {
+    let rig = Rig::opened(2);
+    let atomic = |width, offset| Request::Atomic {
+        op: AtomicOp::Add,
+        width,
+        offset,
+        operand: 5,
+        compare: 0,
+    };
+    for (width, offset) in [
+        (Width::W32, 2),
+        (Width::W64, 4),
+        (Width::W64, 1000),
+        (Width::W32, u64::MAX - 3),
+    ] {
+        assert!(rig.stage.perform(1, atomic(width, offset)).is_err());
+    }
+    for old in [0_u64, 5, 10] {
+        let told = rig.stage.perform(1, atomic(Width::W64, 992)).unwrap();
+        assert_eq!(told, old.to_le_bytes());
+    }
+}
+
+#[test]
+fn without_gpu_memory_everything_is_refused_in_words() {
+    let rig = Rig::opened(2);
+    let bootstrap = &rig._group[0];
+    let none = Stage::new(None, &rig.mapping, &GpuFlushes::default(), bootstrap);
+    let why = none.perform(1, Request::In(piece(0, 0, 1))).unwrap_err();
+    assert!(why.contains("no GPU memory"), "{why}");
+}
