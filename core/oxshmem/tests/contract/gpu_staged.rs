@@ -197,6 +197,11 @@ fn follow(world: &World, steps: &[Step]) -> Result<()> {
     world.barrier_all()?;
     for (round, step) in steps.iter().enumerate() {
         let pe = (me + round) % n;
+        // What goes by a network is ordered by fences, and is here for the PE itself after a quiet.
+        match step {
+            Step::GpuToGpu(..) => world.quiet()?,
+            _ => world.fence()?,
+        }
         let data = |len| -> Vec<u8> {
             let words = patterns(round * 7 + me, len / 8 + 1);
             let bytes = words.iter().flat_map(|word| word.to_le_bytes());
