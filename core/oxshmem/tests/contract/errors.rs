@@ -97,7 +97,7 @@ pub fn m35_a_range_that_leaves_its_object_is_refused_and_moves_nothing(pe: &Pe<'
 }
 
 /// Each PE makes its own call; all get an error that names who called what, and may go on.
-fn mismatch(pe: &Pe<'_>, call: impl Fn() -> Result<()>, words: &[(usize, &str)]) -> Result<()> {
+pub fn mismatch(pe: &Pe<'_>, call: impl Fn() -> Result<()>, words: &[(usize, &str)]) -> Result<()> {
     match call() {
         Err(Error::CollectiveMismatch { detail, .. }) => {
             for (at, what) in words {

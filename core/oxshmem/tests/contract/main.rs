@@ -3,7 +3,7 @@
 //! A case is a function that every PE of a world runs; its name begins with the rule it proves. One
 //! table lists the cases, one matrix the settings: numbers of PEs; threads by load and store, in
 //! checked mode (lanes over the loopback transport), over the example transport, plain and with NICs'
-//! atomics, over lanes that do the worst (weak), on a simulated machine; processes; both memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
+//! atomics, over lanes that do the worst (weak), on a simulated machine, in GPU memory; processes; both memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
 //! runs what it says. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
 //! and `launched_kills`; what needs lanes of a certain kind in `mixture`, `growth` and `connecting`.
 
@@ -14,6 +14,8 @@ mod collectives;
 mod connecting;
 mod errors;
 mod gpu;
+#[cfg(feature = "cuda")]
+mod gpu_objects;
 mod gpu_staged;
 mod gpu_staged_losses;
 mod growth;
@@ -22,6 +24,7 @@ mod job;
 mod kills;
 mod launched_kills;
 mod loss;
+mod memory;
 mod mixture;
 mod nbi;
 mod objects;
@@ -39,7 +42,8 @@ use oxshmem::MemoryModel::{Ordered as ORDERED, Relaxed as RELAXED};
 use processes::Start;
 use setting::{Case, Path, Setting};
 
-/// Gives the table of cases to another macro, after its own arguments.
+/// Gives the table of cases to another macro, after its own arguments. Behind the bar: those of calls
+/// that load or store an object by the CPU, and so of host memory alone.
 macro_rules! with_cases {
     ($then:ident $arguments:tt) => {
         $then! { $arguments
@@ -55,24 +59,28 @@ macro_rules! with_cases {
                 m7_a_cast_keeps_alignment_and_size
                 m8_ptr_gives_a_peers_object_where_it_is_mapped
                 m8b_accessible_is_an_answer_and_never_an_error
-                the_routes_say_how_each_pe_is_reached;
+                the_routes_say_how_each_pe_is_reached
+                |;
             heap:
                 m9_blocks_lie_alike_and_apart_after_any_sequence
                 m10_a_block_is_usable_at_every_pe_on_return
                 m10_allocation_ends_with_a_barrier_that_quiets
                 m10_free_begins_with_a_barrier_that_quiets
-                m10_realloc_keeps_contents_and_makes_old_handles_stale
                 m11_empty_calls_do_nothing_and_wait_for_no_one
                 m12_a_block_is_aligned_as_asked
-                m12_an_alignment_that_makes_no_sense_is_refused_everywhere
-                m12_zeroed_memory_is_zero_though_it_was_used
                 m12_an_overflowing_size_is_a_failed_allocation
                 m13_failed_alloc_leaves_heap_unchanged
                 m13_a_full_heap_fails_on_all_and_can_be_used_again
-                m13_a_failed_realloc_leaves_the_block_as_it_was
                 m14_the_limit_is_the_one_that_was_set
                 m35_each_block_is_freed_once_and_whole
-                m35_a_bad_handle_on_one_pe_fails_free_on_all;
+                m35_a_bad_handle_on_one_pe_fails_free_on_all
+                |
+                m10_realloc_keeps_contents_and_makes_old_handles_stale
+                m12_an_alignment_that_makes_no_sense_is_refused_everywhere
+                m12_zeroed_memory_is_zero_though_it_was_used
+                m13_a_failed_realloc_leaves_the_block_as_it_was
+                m12_an_overflowing_realloc_fails
+                m35_realloc_takes_a_block_of_its_own_world_and_whole;
             order:
                 m15_a_put_returns_when_its_source_may_be_reused
                 m16_a_get_returns_with_the_data
@@ -85,9 +93,10 @@ macro_rules! with_cases {
                 m20_fetched_values_come_in_order
                 m20_m21_set_quiet_set_is_seen_in_order_by_fetches
                 m20_m21_put_quiet_put_is_seen_in_order_by_gets
-                m23_waits_and_tests_acquire_what_the_flag_announces
                 m24_what_is_completed_is_visible_to_a_third_pe
-                m26_visibility_is_a_value_computed_from_the_routes;
+                m26_visibility_is_a_value_computed_from_the_routes
+                |
+                m23_waits_and_tests_acquire_what_the_flag_announces;
             atomics:
                 m16_nonblocking_fetches_have_arrived_at_the_end_of_their_scope
                 m28_no_contended_update_is_lost
@@ -97,15 +106,18 @@ macro_rules! with_cases {
                 m29_an_atomic_touches_its_own_word_only
                 m30_fetch_set_and_swap_take_all_types
                 m30_arithmetic_takes_the_standard_types_and_wraps
-                m30_bitwise_takes_unsigned_and_fixed_signed;
+                m30_bitwise_takes_unsigned_and_fixed_signed
+                |;
             signals:
                 m22_the_signal_comes_after_its_data
                 m22_no_small_message_is_overtaken_by_its_signal
                 m22_signals_of_all_pes_add_up
                 m22_a_signal_wait_gives_the_value_that_satisfied_it
                 m22_nonblocking_put_signals_are_complete_after_their_scope
-                m19_long_put_signals_from_registered_memory_are_complete_after_their_scope;
+                m19_long_put_signals_from_registered_memory_are_complete_after_their_scope
+                |;
             waits:
+                |
                 comparisons_follow_the_type_and_its_sign
                 a_set_without_words_is_satisfied_at_once
                 tests_look_at_the_words_that_are_not_skipped
@@ -116,6 +128,7 @@ macro_rules! with_cases {
             collectives:
                 no_pe_leaves_a_barrier_before_all_have_entered
                 sync_makes_own_stores_visible
+                |
                 broadcast_gives_every_pe_the_roots_data
                 collectives_may_follow_each_other_at_once
                 sums_of_integers_equal_a_serial_reference_and_wrap
@@ -128,15 +141,18 @@ macro_rules! with_cases {
                 m19_quiet_and_barrier_complete_raw_nonblocking_operations
                 m19_a_scope_that_fails_still_completes_what_it_issued
                 m37_a_scope_that_panics_gives_its_buffers_back_complete
-                a_scope_gives_its_closures_value_and_may_be_empty;
+                a_scope_gives_its_closures_value_and_may_be_empty
+                |;
             strided:
                 strided_transfers_equal_a_reference
                 block_strided_transfers_equal_a_reference
-                m35_strides_that_make_no_sense_or_leave_an_object_are_refused;
+                m35_strides_that_make_no_sense_or_leave_an_object_are_refused
+                |;
             errors:
                 a_pe_outside_the_job_is_refused_by_every_call
                 m35_a_range_that_leaves_its_object_is_refused_and_moves_nothing
                 m35_checked_mode_refuses_freed_blocks
+                |
                 m36_different_collectives_are_an_error_on_all
                 m36_different_arguments_are_an_error_on_all
                 m36_a_failure_of_one_pe_is_told_to_all
@@ -147,22 +163,28 @@ macro_rules! with_cases {
 }
 
 macro_rules! table {
-    (() $($module:ident: $($case:ident)*;)*) => {
+    (() $($module:ident: $($case:ident)* | $($in_host_memory:ident)*;)*) => {
         /// Every case, by name.
         const CASES: &[(&str, Case)] = &[$($(
             (concat!(stringify!($module), "::", stringify!($case)), $module::$case),
+        )* $(
+            (concat!(stringify!($module), "::", stringify!($in_host_memory)), $module::$in_host_memory),
         )*)*];
     };
 }
 with_cases!(table());
 
 macro_rules! tests {
-    (($setting:expr, $n:expr) $($module:ident: $($case:ident)*;)*) => {$(
+    (($setting:expr, $n:expr) $($module:ident: $($case:ident)* | $($in_host_memory:ident)*;)*) => {$(
         mod $module {
             use super::super::*;
             $(#[test]
             fn $case() {
                 setting::run($setting, $n, crate::$module::$case);
+            })*
+            $(#[test]
+            fn $in_host_memory() {
+                setting::run($setting, $n, crate::$module::$in_host_memory);
             })*
         }
     )*};
@@ -210,13 +232,50 @@ matrix! {
     simulator_relaxed_2: Setting::relaxed(Path::Simulator), 2;
 }
 
+/// The cases of any memory, in GPU memory.
+#[cfg(feature = "cuda")]
+macro_rules! gpu_tests {
+    (($setting:expr, $n:expr) $($module:ident: $($case:ident)* | $($in_host_memory:ident)*;)*) => {$(
+        #[allow(unused_imports, reason = "of some all cases are of host memory")]
+        mod $module {
+            use super::super::*;
+            $(#[test]
+            fn $case() {
+                setting::run($setting, $n, crate::$module::$case);
+            })*
+        }
+    )*};
+}
+
+#[cfg(feature = "cuda")]
+macro_rules! gpu_matrix {
+    ($($name:ident: $setting:expr, $n:expr;)*) => {$(
+        mod $name {
+            with_cases!(gpu_tests ($setting, $n));
+        }
+    )*};
+}
+
+#[cfg(feature = "cuda")]
+gpu_matrix! {
+    gpu_1: Setting::new(Path::Gpu), 1;
+    gpu_2: Setting::new(Path::Gpu), 2;
+    gpu_3: Setting::new(Path::Gpu), 3;
+    gpu_relaxed_3: Setting::relaxed(Path::Gpu), 3;
+}
+
 macro_rules! process_tests {
-    (($start:expr, $n:expr) $($module:ident: $($case:ident)*;)*) => {$(
+    (($start:expr, $n:expr) $($module:ident: $($case:ident)* | $($in_host_memory:ident)*;)*) => {$(
         mod $module {
             use super::super::*;
             $(#[test]
             fn $case() {
                 let case = concat!(stringify!($module), "::", stringify!($case));
+                processes::look_up($start, $n, case);
+            })*
+            $(#[test]
+            fn $in_host_memory() {
+                let case = concat!(stringify!($module), "::", stringify!($in_host_memory));
                 processes::look_up($start, $n, case);
             })*
         }

@@ -326,7 +326,8 @@ pub fn the_routes_say_how_each_pe_is_reached(pe: &Pe<'_>) -> Result<()> {
     for (to, route) in pe.routes().into_iter().enumerate() {
         let (name, by_lanes) = match pe.setting.path {
             Path::Tiny => ("tiny", true),
-            Path::Mapped | Path::Checked => ("loopback", false),
+            // Host memory, beside the GPUs'.
+            Path::Mapped | Path::Checked | Path::Gpu => ("loopback", false),
             Path::Weak | Path::Named => ("weak(loopback)", true),
             Path::Simulator => ("simulator", false),
             Path::Hosts if pe.is_a_near_one(to) => ("loopback", false),

@@ -43,6 +43,10 @@ pub enum Path {
     Named,
     /// By loads and stores of a simulated machine, which may do as a weak processor does.
     Simulator,
+    /// By the transport between GPUs: the objects lie in their memory. The GPUs are those of the driver
+    /// that is found, shared by turns; without one nothing is run.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code))]
+    Gpu,
     /// By what this build has, as the environment chooses: PEs of one host by loads and stores, others
     /// by a network's lanes.
     Hosts,
@@ -98,7 +102,7 @@ impl Setting {
         let loopback = || Arc::new(Loopback::new());
         let transports: Vec<Arc<dyn Transport>> = match self.path {
             Path::Tiny => vec![self.tiny()],
-            Path::Mapped | Path::Checked | Path::Named => vec![loopback()],
+            Path::Mapped | Path::Checked | Path::Named | Path::Gpu => vec![loopback()],
             Path::Weak => vec![Arc::new(Weak::over(loopback(), Settings::worst(SEED)))],
             Path::Simulator => {
                 let machine = Machine::new(MOST, Arc::new(Seeded::new(SEED)));
@@ -134,6 +138,12 @@ impl Setting {
 /// Runs a case on `n` thread PEs.
 pub fn run(setting: Setting, n: usize, case: Case) {
     let case = |world: &World| case(&Pe { world, setting });
+    if setting.path == Path::Gpu {
+        if let Some(builders) = gpus::builders(setting, n) {
+            on_each(builders, case);
+        }
+        return;
+    }
     if setting.apart() {
         let builder = setting.builder();
         let hosts = (0..n).map(|pe| builder.clone().host_id(format!("host-{pe}")));
@@ -142,6 +152,39 @@ pub fn run(setting: Setting, n: usize, case: Case) {
     let done = spmd_with(setting.builder(), n, case);
     if let Err(error) = done {
         panic!("{n} PEs, {setting:?}: {error}");
+    }
+}
+
+/// Worlds with GPU memory.
+mod gpus {
+    use oxshmem::Builder;
+
+    use super::Setting;
+
+    /// Each PE's way to join: a GPU each, as far as there are enough. None where there is no driver.
+    #[cfg(feature = "cuda")]
+    pub fn builders(setting: Setting, n: usize) -> Option<Vec<Builder>> {
+        use oxshmem::cuda::{Context, devices};
+
+        let devices = match devices() {
+            Ok(devices) => devices,
+            Err(error) => {
+                let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
+                assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
+                println!("no CUDA driver: not run");
+                return None;
+            }
+        };
+        let contexts = devices.iter().map(Context::new);
+        let contexts: Vec<Context> = contexts.collect::<Result<_, _>>().unwrap();
+        let contexts = contexts.iter().cycle().take(n).cloned();
+        let builder = |context| setting.builder().gpu(context, super::HEAP);
+        Some(contexts.map(builder).collect())
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    pub fn builders(_: Setting, _: usize) -> Option<Vec<Builder>> {
+        None
     }
 }
 
@@ -212,7 +255,8 @@ impl Pe<'_> {
 
     /// Whether that PE's memory has addresses here.
     pub fn has_address_of(&self, pe: usize) -> bool {
-        self.has_addresses() || pe == self.me() || self.is_a_near_one(pe)
+        let own = pe == self.me() && !self.is_on_gpu();
+        self.has_addresses() || own || self.is_a_near_one(pe)
     }
 
     /// Whether hosts are told apart, that PE is on this one, and PEs of one host share memory.
@@ -236,6 +280,7 @@ impl Pe<'_> {
             Path::Tiny if self.setting.table != Table::Plain => 24,
             Path::Tiny => 2,
             Path::Checked | Path::Weak | Path::Named => 24,
+            Path::Gpu => 50,
             Path::Hosts => 100,
             Path::Simulator => 250,
         };
