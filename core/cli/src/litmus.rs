@@ -1,5 +1,6 @@
 //! `oxshmem litmus`.
 
+mod memory;
 mod over;
 mod programs;
 mod replay;
@@ -15,6 +16,7 @@ use oxshmem_litmus::{MemoryModel, Program, model};
 
 use crate::info::shown_by_another;
 use crate::output;
+use memory::Memory;
 use over::Over;
 use replay::Replay;
 use table::Table;
@@ -34,11 +36,15 @@ pub struct Args {
     /// Over what to run. [default: weak; in a job, what the job's PEs reach each other by]
     #[arg(long, value_name = "T")]
     transport: Option<Over>,
+    /// Where the programs' words lie. In GPU memory the PEs wait for them by fetching. Without a job
+    /// threads share the GPUs there are; a job's PEs have GPU heaps by OXSHMEM_CUDA_SYMMETRIC_SIZE.
+    #[arg(long, value_name = "KIND", default_value = "host")]
+    memory: Memory,
     /// In this memory model only. [default: each that a program is for; in a job, the job's]
     #[arg(long, value_name = "MODEL")]
     model: Option<Model>,
     /// Runs of each program. Over weak and simulator at most so many on each machine, and a tenth
-    /// once every allowed outcome was seen. [default: 3000; in a job and over loopback 1000]
+    /// once every allowed outcome was seen. [default: 3000; in a job, over loopback and in GPU memory 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// The first run's seed; each run has the next.
@@ -76,6 +82,7 @@ Examples:
   oxshmem litmus -v mp mp+fence             a missing fence, and one that is there
   oxshmem litmus --model relaxed my.litmus  a program of your own
   oxshmem litmus --transport loopback       threads on this machine's real memory
+  oxshmem litmus --memory cuda              threads with their words in GPU memory
   oxshmem run -n 4 oxshmem litmus           processes, as any job's
   OXSHMEM_TRANSPORT='weak(loopback)' oxshmem run -n 4 oxshmem litmus
 

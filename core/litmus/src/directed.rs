@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 
 use oxshmem::testing::spmd_with;
-use oxshmem::{Builder, Error, Result, World};
+use oxshmem::{Builder, Error, MemoryKind, Result, World};
 use oxshmem_weak::{Choices, Plan, Scheduler, Trace, shrink};
 
 use crate::outcome::{Outcome, Outcomes};
@@ -183,7 +183,7 @@ fn runs(
     let together = Barrier::new(program.pes());
     let one_pe = |world: &World| -> Result<()> {
         let me = world.my_pe();
-        let prepared = Prepared::new(world, program)?;
+        let prepared = Prepared::new(world, program, MemoryKind::Host)?;
         loop {
             if me == 0 {
                 let ended = held(&run).ended.take();

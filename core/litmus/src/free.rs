@@ -2,31 +2,41 @@
 
 use std::hint::spin_loop;
 
-use oxshmem::{Error, Result, World};
+use oxshmem::{Error, MemoryKind, Result, World};
 
 use crate::outcome::{Outcome, Outcomes};
 use crate::program::Program;
 use crate::report::Report;
 use crate::run::{Prepared, order};
 
-/// Runs a program `runs` times on the PEs of a job, threads or processes; collective. PE 0 gets the
-/// report. `seed` varies by how much the PEs start apart.
+/// How to run a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs {
+    /// How often.
+    pub count: u64,
+    /// Varies by how much the PEs start apart.
+    pub seed: u64,
+    /// Where the program's words lie.
+    pub memory: MemoryKind,
+}
+
+/// Runs a program again and again on the PEs of a job, threads or processes; collective. PE 0 gets the
+/// report.
 ///
 /// # Errors
 ///
-/// [`Error::Argument`] if the job has too few PEs for the program, and whatever a call of the program
-/// fails with.
+/// As [`Prepared::new`], and whatever a call of the program fails with.
 pub fn run(
     world: &World,
     program: &Program,
     outcomes: &Outcomes,
-    runs: u64,
-    seed: u64,
+    runs: Runs,
 ) -> Result<Option<Report>> {
-    let prepared = Prepared::new(world, program)?;
+    let prepared = Prepared::new(world, program, runs.memory)?;
     let mut report = Report::new(program, outcomes);
-    let mut random = Random(seed ^ (world.my_pe() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    for _ in 0..runs {
+    let mut random =
+        Random(runs.seed ^ (world.my_pe() as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    for _ in 0..runs.count {
         prepared.clear()?;
         world.barrier_all()?;
         let choose = |n| random.below(n);

@@ -1,6 +1,8 @@
 //! Programs run on real worlds: the same calls that a user's program makes.
 
-use oxshmem::{Context, Error, MemoryModel as Model, Result, Scope, Sym, World};
+use std::time::{Duration, Instant};
+
+use oxshmem::{Context, Error, MemoryKind, MemoryModel as Model, Result, Scope, Sym, World};
 
 use crate::program::{
     Cmp, Fetching, MemoryModel, Place, Program, SignalOp, Statement, Update, Words,
@@ -15,6 +17,20 @@ impl From<MemoryModel> for Model {
     }
 }
 
+/// Why a program cannot run with its variables in memory of this kind, if it cannot: collectives without
+/// a stream are the CPUs', which do not load GPU memory.
+#[must_use]
+pub fn unfit(program: &Program, memory: MemoryKind) -> Option<String> {
+    let mut all = (0..program.pes()).flat_map(|pe| program.statements(pe));
+    let broadcasts = all.any(|statement| matches!(statement, Statement::Broadcast { .. }));
+    (broadcasts && memory != MemoryKind::Host).then(|| {
+        format!(
+            "program {} calls broadcast, which takes objects in host memory alone",
+            program.name()
+        )
+    })
+}
+
 /// A program's variables in one world, ready to be run again and again. Every call is collective
 /// over the world's PEs, of which there are at least as many as the program's.
 #[derive(Debug)]
@@ -22,6 +38,8 @@ pub struct Prepared<'w, 'p> {
     world: &'w World,
     program: &'p Program,
     variables: Vec<Sym<u64>>,
+    /// Where they lie.
+    memory: MemoryKind,
     /// On PE 0, each run's registers and observed words.
     results: Sym<u64>,
     contexts: Vec<Context<'w>>,
@@ -57,12 +75,16 @@ pub fn order(
 }
 
 impl<'w, 'p> Prepared<'w, 'p> {
-    /// Allocates the program's variables.
+    /// Allocates the program's variables, in memory of a kind.
+    ///
+    /// A PE waits for words in GPU memory, and tests them, by fetching them, for its CPU cannot load
+    /// them (M4); a fence after a wait makes it acquire in the relaxed model, too (M21, M23).
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] if the world has too few PEs for the program.
-    pub fn new(world: &'w World, program: &'p Program) -> Result<Self> {
+    /// [`Error::Argument`] if the world has too few PEs for the program, or what it calls does not go
+    /// with that memory.
+    pub fn new(world: &'w World, program: &'p Program, memory: MemoryKind) -> Result<Self> {
         if world.n_pes() < program.pes() {
             return Err(Error::Argument {
                 call: "litmus",
@@ -74,10 +96,15 @@ impl<'w, 'p> Prepared<'w, 'p> {
                 ),
             });
         }
+        if let Some(what) = unfit(program, memory) {
+            let call = "litmus";
+            return Err(Error::Argument { call, what });
+        }
         let variables = program
             .variables()
             .iter()
-            .map(|variable| world.alloc_zeroed(variable.words))
+            // They are cleared before each run.
+            .map(|variable| world.alloc_on(memory, variable.words))
             .collect::<Result<_>>()?;
         let contexts = (1..program.contexts())
             .map(|_| world.create_context())
@@ -87,6 +114,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
             world,
             program,
             variables,
+            memory,
             results: world.alloc_zeroed(results)?,
             contexts,
         })
@@ -291,24 +319,41 @@ impl<'w, 'p> Prepared<'w, 'p> {
             Statement::Write { to, values } => world.write(self.words(*to)?, values),
             Statement::Read { from, .. } => world.read(into, self.words(*from)?),
             Statement::WaitUntil { word, cmp, value } => {
-                world.wait_until(self.words(*word)?, compare(*cmp), *value)
+                let word = self.words(*word)?;
+                match self.memory {
+                    MemoryKind::Host => world.wait_until(word, compare(*cmp), *value),
+                    _ => self.fetch_until(word, compare(*cmp), *value).map(drop),
+                }
             }
             Statement::SignalWaitUntil {
                 word, cmp, value, ..
             } => {
-                let seen = world.signal_wait_until(self.words(*word)?, compare(*cmp), *value)?;
+                let word = self.words(*word)?;
+                let seen = match self.memory {
+                    MemoryKind::Host => world.signal_wait_until(word, compare(*cmp), *value)?,
+                    _ => self.fetch_until(word, compare(*cmp), *value)?,
+                };
                 set(into, seen);
                 Ok(())
             }
             Statement::Test {
                 word, cmp, value, ..
             } => {
-                let holds = world.test(self.words(*word)?, compare(*cmp), *value)?;
+                let (word, cmp) = (self.words(*word)?, compare(*cmp));
+                let holds = match self.memory {
+                    MemoryKind::Host => world.test(word, cmp, *value)?,
+                    _ => cmp.holds(world.fetch(word, world.my_pe())?, *value),
+                };
                 set(into, holds.into());
                 Ok(())
             }
             Statement::SignalFetch { word, .. } => {
-                set(into, world.signal_fetch(self.words(*word)?)?);
+                let word = self.words(*word)?;
+                let seen = match self.memory {
+                    MemoryKind::Host => world.signal_fetch(word)?,
+                    _ => world.fetch(word, world.my_pe())?,
+                };
+                set(into, seen);
                 Ok(())
             }
             Statement::Fence { context } => self.on(*context, World::fence),
@@ -321,7 +366,36 @@ impl<'w, 'p> Prepared<'w, 'p> {
             }
         }
     }
+
+    /// Waits for an own word that the CPU cannot load, and acquires what it announces.
+    fn fetch_until(&self, word: Sym<u64>, cmp: oxshmem::Cmp, value: u64) -> Result<u64> {
+        let world = self.world;
+        let since = Instant::now();
+        loop {
+            let seen = world.fetch(word, world.my_pe())?;
+            if cmp.holds(seen, value) {
+                if world.model() == Model::Relaxed {
+                    world.fence()?;
+                }
+                return Ok(seen);
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(Error::Timeout {
+                    call: "litmus",
+                    me: world.my_pe(),
+                    whom: "a PE of the program".into(),
+                    what: format!("a word in GPU memory, which is {seen}"),
+                    waited: since.elapsed(),
+                    limit: PATIENCE,
+                });
+            }
+            std::thread::yield_now();
+        }
+    }
 }
+
+/// How long a wait that polls may take: a program ends, or its PEs are lost.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn set(into: &mut [u64], value: u64) {
     if let Some(into) = into.first_mut() {

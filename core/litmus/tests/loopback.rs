@@ -1,8 +1,17 @@
 //! Every program of the library over real loopback, PEs as threads: nothing that the model forbids.
 
-use oxshmem::World;
 use oxshmem::testing::spmd_with;
+use oxshmem::{MemoryKind, World};
+use oxshmem_litmus::free::Runs;
 use oxshmem_litmus::{Outcome, Program, free, library, model};
+
+fn runs(count: u64) -> Runs {
+    Runs {
+        count,
+        seed: 7,
+        memory: MemoryKind::Host,
+    }
+}
 
 #[test]
 fn nothing_forbidden_happens_between_threads() {
@@ -15,7 +24,7 @@ fn nothing_forbidden_happens_between_threads() {
             }
             let builder = World::builder().model(model.into()).heap_limit(1 << 20);
             let reports = spmd_with(builder, program.pes(), |world| {
-                free::run(world, &program, &outcomes, 100, 7)
+                free::run(world, &program, &outcomes, runs(100))
             });
             let report = reports.unwrap().into_iter().flatten().next().unwrap();
             assert!(report.is_clean(), "{name}: {report}");
@@ -38,7 +47,7 @@ fn pes_that_a_program_does_not_have_take_part_in_its_collectives() {
         let outcomes = model::outcomes(&program, model).unwrap();
         let builder = World::builder().model(model.into()).heap_limit(1 << 20);
         let reports = spmd_with(builder, program.pes() + 2, |world| {
-            free::run(world, &program, &outcomes, 20, 7)
+            free::run(world, &program, &outcomes, runs(20))
         });
         let report = reports.unwrap().into_iter().flatten().next().unwrap();
         assert!(report.is_clean(), "{report}");

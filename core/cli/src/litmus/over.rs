@@ -8,8 +8,10 @@ use clap::ValueEnum;
 use oxshmem::testing::spmd_with;
 use oxshmem::{Builder, Inserted, World, registry};
 use oxshmem_litmus::directed::{Machine, Search, search};
-use oxshmem_litmus::{MemoryModel, Outcome, Outcomes, Program, Report, free, machines};
+use oxshmem_litmus::free::{self, Runs};
+use oxshmem_litmus::{MemoryModel, Outcome, Outcomes, Program, Report, machines, run::unfit};
 
+use super::memory::{self, Memory};
 use super::{Args, Refused, outcomes};
 
 /// What programs run over.
@@ -51,6 +53,7 @@ pub fn choose(args: &Args) -> Result<Over, Refused> {
     let job = in_job();
     let over = match (args.transport, job) {
         (None, true) => Over::Job,
+        (None, false) if args.memory == Memory::Cuda => Over::Loopback,
         (None, false) => Over::Weak,
         (Some(over), _) => over,
     };
@@ -60,6 +63,11 @@ pub fn choose(args: &Args) -> Result<Over, Refused> {
              a job's lanes do the worst, set OXSHMEM_TRANSPORT='weak(loopback)' and give no \
              --transport.)"
                 .into(),
+        ));
+    }
+    if args.memory == Memory::Cuda && over.is_simulated() {
+        return Err(Refused(
+            "--memory cuda: simulated machines have no GPU memory; leave out --transport".into(),
         ));
     }
     if args.omit.is_some() && !over.is_simulated() {
@@ -191,13 +199,17 @@ fn threads(
 ) -> anyhow::Result<()> {
     for &(program, model) in wanted {
         let outcomes = outcomes(program, model)?;
-        if outcomes.allows(&Outcome::Deadlock) {
-            tell(&outcomes, program, Ran::No(ENDLESS.into()))?;
+        if let Some(why) = cannot_run(args, program, &outcomes) {
+            tell(&outcomes, program, Ran::No(why))?;
             continue;
         }
         let builder = World::builder().model(model.into()).heap_limit(HEAP);
-        let reports = spmd_with(loopback(builder), program.pes(), |world| {
-            free::run(world, program, &outcomes, runs(args), args.seed)
+        let builder = match args.memory {
+            Memory::Host => loopback(builder),
+            Memory::Cuda => memory::with_gpu(loopback(builder))?,
+        };
+        let reports = spmd_with(builder, program.pes(), |world| {
+            free::run(world, program, &outcomes, runs(args))
         })?;
         for report in reports.into_iter().flatten() {
             tell(&outcomes, program, Ran::Yes(report))?;
@@ -221,21 +233,25 @@ fn processes(
         builder = loopback(builder);
     }
     let world = builder.join()?;
+    if args.memory == Memory::Cuda && world.gpu_heap_limit() == 0 {
+        world.finalize()?;
+        return Err(Refused(
+            "--memory cuda: this job's PEs have no GPU memory; set OXSHMEM_CUDA_SYMMETRIC_SIZE=2M, \
+             and have a GPU"
+                .into(),
+        )
+        .into());
+    }
     let shows = world.my_pe() == 0;
     // A process joins its job once, and so by one model.
     for &(program, model) in wanted.iter().filter(|(_, m)| world.model() == (*m).into()) {
         let outcomes = outcomes(program, model)?;
         let (needs, has) = (program.pes(), world.n_pes());
-        let refusal = if outcomes.allows(&Outcome::Deadlock) {
-            Some(ENDLESS.into())
-        } else if needs > has {
-            Some(format!("it needs {needs} PEs, this job has {has}"))
-        } else {
-            None
-        };
+        let few = || (needs > has).then(|| format!("it needs {needs} PEs, this job has {has}"));
+        let refusal = cannot_run(args, program, &outcomes).or_else(few);
         let ran = match refusal {
             Some(why) => Some(Ran::No(why)),
-            None => free::run(&world, program, &outcomes, runs(args), args.seed)?.map(Ran::Yes),
+            None => free::run(&world, program, &outcomes, runs(args))?.map(Ran::Yes),
         };
         if let Some(ran) = ran.filter(|_| shows) {
             tell(&outcomes, program, ran)?;
@@ -245,8 +261,20 @@ fn processes(
     Ok(shows)
 }
 
-fn runs(args: &Args) -> u64 {
-    args.runs.unwrap_or(MOST_FREE)
+fn runs(args: &Args) -> Runs {
+    Runs {
+        count: args.runs.unwrap_or(MOST_FREE),
+        seed: args.seed,
+        memory: args.memory.into(),
+    }
+}
+
+/// Why a program cannot run freely, with its words in this memory.
+fn cannot_run(args: &Args, program: &Program, outcomes: &Outcomes<'_>) -> Option<String> {
+    if outcomes.allows(&Outcome::Deadlock) {
+        return Some(ENDLESS.into());
+    }
+    unfit(program, args.memory.into())
 }
 
 fn loopback(builder: Builder) -> Builder {

@@ -1,0 +1,45 @@
+//! Where programs' words lie.
+
+use clap::ValueEnum;
+use oxshmem::{Builder, MemoryKind};
+
+use super::Refused;
+
+/// A kind of memory, as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Memory {
+    /// The hosts'.
+    Host,
+    /// GPUs', by CUDA.
+    Cuda,
+}
+
+impl From<Memory> for MemoryKind {
+    fn from(memory: Memory) -> Self {
+        match memory {
+            Memory::Host => MemoryKind::Host,
+            Memory::Cuda => MemoryKind::Cuda,
+        }
+    }
+}
+
+/// Bytes of each thread's GPU heap: one granule.
+#[cfg(feature = "cuda")]
+const HEAP: usize = 2 << 20;
+
+/// Gives each thread a heap on the first GPU, which they share.
+#[cfg(feature = "cuda")]
+pub fn with_gpu(builder: Builder) -> Result<Builder, Refused> {
+    use oxshmem::cuda::{Context, Device};
+
+    let context = Device::new(0).and_then(|device| Context::new(&device));
+    let context = context.map_err(|error| Refused(format!("--memory cuda: {error}")))?;
+    Ok(builder.gpu(context, HEAP))
+}
+
+/// Refuses: this build has no GPU memory.
+#[cfg(not(feature = "cuda"))]
+pub fn with_gpu(_: Builder) -> Result<Builder, Refused> {
+    let why = "--memory cuda: this build is without GPU memory; build it with the feature cuda";
+    Err(Refused(why.into()))
+}
