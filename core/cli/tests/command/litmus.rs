@@ -236,6 +236,7 @@ fn litmus_refuses_bad_input_with_a_remedy() {
             &["--replay", "9:1", "--model", "ordered", "mp"],
             "machines are 0 to",
         ),
+        (&["--memory", "cuda", "--transport", "weak"], "no GPU memory"),
         (&["--omit", "Everything", "mp"], "FenceLane"),
         (
             &["--omit", "FenceLane", "--transport", "loopback", "mp"],
@@ -253,6 +254,14 @@ fn litmus_refuses_bad_input_with_a_remedy() {
     let (status, _, stderr) = run(&["run", "-n", "2", BINARY, "litmus", "--transport", "weak"]);
     assert_eq!(status, Some(2), "{stderr}");
     assert!(stderr.contains("leave out oxshmem run"), "{stderr}");
+    let (status, _, stderr) = run(&["run", "-n", "2", BINARY, "litmus", "--memory", "cuda"]);
+    assert_eq!(status, Some(2), "{stderr}");
+    let remedy = "set OXSHMEM_CUDA_SYMMETRIC_SIZE";
+    assert!(stderr.contains(remedy), "{stderr}");
+    let mut without = command(&["litmus", "--memory", "cuda", "mp"]);
+    let (status, _, stderr) = outcome(without.env("OXSHMEM_CUDA_LIBRARY", "/none"));
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(stderr.contains("/none could not be loaded"), "{stderr}");
 }
 
 #[test]
