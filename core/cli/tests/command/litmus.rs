@@ -236,7 +236,10 @@ fn litmus_refuses_bad_input_with_a_remedy() {
             &["--replay", "9:1", "--model", "ordered", "mp"],
             "machines are 0 to",
         ),
-        (&["--memory", "cuda", "--transport", "weak"], "no GPU memory"),
+        (
+            &["--memory", "cuda", "--transport", "weak"],
+            "no GPU memory",
+        ),
         (&["--omit", "Everything", "mp"], "FenceLane"),
         (
             &["--omit", "FenceLane", "--transport", "loopback", "mp"],
