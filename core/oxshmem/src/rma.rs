@@ -168,10 +168,15 @@ impl World {
         Ok(value)
     }
 
-    /// Writes this PE's own copy: a put to itself.
+    /// Writes this PE's own copy: a store, or in GPU memory a put to itself that is complete when the call
+    /// returns.
     #[inline]
     pub fn write<T: Pod>(&self, dst: Sym<T>, source: &[T]) -> Result<()> {
-        self.put_as("write", dst, source, self.my_pe())
+        self.put_as("write", dst, source, self.my_pe())?;
+        if dst.tag() == self.tag {
+            return Ok(());
+        }
+        self.quiet_slow("write", Some(&[self.my_pe()]))
     }
 
     /// Reads this PE's own copy: a get from itself.
