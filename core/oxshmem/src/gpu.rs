@@ -46,6 +46,12 @@ impl GpuFlushes {
         }
     }
 
+    /// Whether any does.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn are_needed(&self) -> bool {
+        !self.domains.is_empty()
+    }
+
     fn flush(&self) -> Result<(), oxshmem_transport::Error> {
         self.domains
             .iter()

@@ -17,7 +17,7 @@ mod tests;
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::{Mapping, Segment, SegmentOptions};
@@ -611,9 +611,14 @@ fn hear_of_others(
             domain.peer_lost(Pe(pe));
         }
         lent.lost(pe);
+        let left = matches!(loss, Loss::Left);
         lose(pe as usize, loss);
-        // The loss first: whose wait on a stream ends looks for it.
-        end_streams();
+        // Who leaves in order has come to the end, as all have: their streams run out. Else the loss is told
+        // first: whose wait on a stream ends looks for it.
+        if !left {
+            fence(Ordering::SeqCst);
+            end_streams();
+        }
     });
     // That PE, too, must not wait for this one, though both live.
     let (by_lane, tell_by) = (Arc::clone(&lose), Arc::downgrade(bootstrap));

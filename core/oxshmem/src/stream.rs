@@ -20,7 +20,7 @@
 //!
 //! All of them but [`synchronize`](World::synchronize) may be captured into a CUDA graph and replayed, the
 //! collective ones included, by as many PEs as often. A graph must not be launched any more once its world
-//! has ended.
+//! has ended, and one with a barrier or a collective call not after a PE was lost.
 //!
 //! # Failure
 //!
@@ -36,7 +36,7 @@ pub(crate) mod side;
 use std::time::Duration;
 
 use bytemuck::Pod;
-use oxshmem_cuda::{Context, DevicePtr, Stream};
+use oxshmem_cuda::{Compare, Context, DevicePtr, Stream};
 use oxshmem_transport::{MemoryKind, SignalOp};
 
 pub use self::collectives::{GpuInteger, GpuNumber};
@@ -93,6 +93,14 @@ impl World {
             });
         }
         side.note_used();
+        Ok(side)
+    }
+
+    /// [`side`](Self::side), for a call that queues something: not after a loss, when waits before it may
+    /// have been ended.
+    fn queueing_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuSide> {
+        let side = self.side(call, stream)?;
+        self.refuse_after_loss(call)?;
         Ok(side)
     }
 
@@ -167,7 +175,7 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "put_on_stream";
-        let side = self.side(CALL, stream)?;
+        let side = self.queueing_side(CALL, stream)?;
         let to = self.on_stream(CALL, side, dst, pe)?;
         let src = src.into();
         let from = self.near_on_stream(CALL, side, dst, src.near(), stream)?;
@@ -186,12 +194,16 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "get_on_stream";
-        let side = self.side(CALL, stream)?;
+        let side = self.queueing_side(CALL, stream)?;
         let from = self.on_stream(CALL, side, src, pe)?;
-        let dst = dst.into();
-        let to = self.near_on_stream(CALL, side, src, dst.near(), stream)?;
+        let mut dst = dst.into();
+        let home = dst.home();
+        let Some(near) = dst.near(home.as_ref()) else {
+            return Ok(());
+        };
+        let to = self.near_on_stream(CALL, side, src, &near, stream)?;
         self.copy_on_stream(CALL, to, from, src.bytes(), stream)?;
-        self.done_on_stream(CALL, dst.near(), stream)
+        self.done_on_stream(CALL, &near, stream)
     }
 
     /// Puts `src` to `dst` on PE `pe`, then updates the signal word there: who sees its new value sees the
@@ -209,7 +221,7 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "put_signal_on_stream";
-        let side = self.side(CALL, stream)?;
+        let side = self.queueing_side(CALL, stream)?;
         let to = self.on_stream(CALL, side, dst, pe)?;
         let word = self.word_on_stream(CALL, side, signal, pe)?;
         let src = src.into();
@@ -241,7 +253,7 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "signal_on_stream";
-        let side = self.side(CALL, stream)?;
+        let side = self.queueing_side(CALL, stream)?;
         let word = self.word_on_stream(CALL, side, signal, pe)?;
         // SAFETY: the word lies in a heap that is mapped for the GPU while the world lives.
         let queued = unsafe { side.kernels.signal(stream, word, value, op) };
@@ -260,9 +272,8 @@ impl World {
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "wait_until_on_stream";
-        let side = self.side(CALL, stream)?;
+        let side = self.queueing_side(CALL, stream)?;
         let at = self.word_on_stream(CALL, side, word, self.my_pe())?;
-        self.refuse_after_loss(CALL)?;
         let compare = match cmp {
             Cmp::Eq => 0,
             Cmp::Ne => 1,
@@ -279,7 +290,28 @@ impl World {
             side.kernels
                 .wait(stream, at, T::WIDTH, comparison, side.stop())
         };
-        queued.map_err(|error| failed(CALL, &error))
+        queued.map_err(|error| failed(CALL, &error))?;
+        self.see_gpu_data_on_stream(CALL, side, stream)
+    }
+
+    /// Behind a wait: what NICs have placed before is visible to what follows, where that needs a flush
+    /// (M27).
+    fn see_gpu_data_on_stream(
+        &self,
+        call: &'static str,
+        side: &GpuSide,
+        stream: &Stream,
+    ) -> Result<()> {
+        if !self.inner.gpu_flushes.are_needed() {
+            return Ok(());
+        }
+        let Some((_, epoch)) = side.barrier_words() else {
+            return Ok(());
+        };
+        // SAFETY: a word of the library's in this PE's heap, which is mapped while the world lives. A
+        // count is never below 0, so that the wait ends at once, and flushes.
+        let queued = unsafe { stream.wait_value64(epoch, Compare::Geq, 0, true) };
+        queued.map_err(|error| failed(call, &error))
     }
 
     /// Completes what this PE has put on this stream, before what follows on it (M19). Stream order does
@@ -299,8 +331,9 @@ impl World {
     /// [`Error::Gpu`] for what earlier work has done wrong.
     pub fn synchronize(&self, stream: &Stream) -> Result<()> {
         const CALL: &str = "synchronize";
-        self.side(CALL, stream)?;
-        let look = || match stream.is_idle() {
+        let side = self.side(CALL, stream)?;
+        let idle = || side.context.beside_captures(|| stream.is_idle());
+        let look = || match idle() {
             Ok(true) => Some(Ok(())),
             Ok(false) => None,
             Err(error) => Some(Err(failed(CALL, &error))),

@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ptr::NonNull;
+#[cfg(feature = "cuda")]
+use std::sync::atomic::fence;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -419,6 +421,11 @@ impl World {
         #[cfg(feature = "cuda")]
         if let Some(side) = &self.inner.gpu_side {
             side.ending.resume();
+            // One that was lost meanwhile had its waits ended before.
+            fence(Ordering::SeqCst);
+            if self.peers.first_lost().is_some() {
+                side.ending.end();
+            }
         }
         lost
     }
@@ -440,9 +447,12 @@ impl World {
         const DIGEST: Digest = Digest::of("finalize");
         self.last_together(DIGEST, self.quiet())?;
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.inner.gpu_side {
-            side.end();
-        }
+        let streams = match &self.inner.gpu_side {
+            Some(side) => side.end(),
+            None => Ok(()),
+        };
+        #[cfg(not(feature = "cuda"))]
+        let streams = Ok(());
         // The words of that arrival itself may be on their way still.
         let drained = match self.inner.wire.is_idle() {
             true => Ok(()),
@@ -461,7 +471,7 @@ impl World {
         }
         self.inner.bootstrap.leave();
         self.inner.linger = false;
-        drained
+        drained.and(streams)
     }
 }
 

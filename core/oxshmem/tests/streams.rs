@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use cudarc::driver::CudaContext;
+use oxshmem::cuda::cudarc::driver::CudaContext;
 use oxshmem::cuda::{Context, Device, Graph, Stream, StreamOptions, devices, interop};
 use oxshmem::testing::spmd_with;
 use oxshmem::{
@@ -149,6 +149,23 @@ fn waits_compare_as_their_type_does() {
         ] {
             world.set(word, value, 0)?;
             world.wait_until_on_stream(word, cmp, with, &stream)?;
+            world.synchronize(&stream)?;
+        }
+        // What does not hold is waited for, until it does.
+        for (before, cmp, with, after) in [
+            (0, Cmp::Lt, 0, -1),
+            (1, Cmp::Le, 0, 0),
+            (-1, Cmp::Gt, -1, 0),
+            (-2, Cmp::Ge, -1, -1),
+            (6, Cmp::Ne, 6, 0),
+            (6, Cmp::Eq, 5, 5),
+        ] {
+            world.set(word, before, 0)?;
+            world.quiet()?;
+            world.wait_until_on_stream(word, cmp, with, &stream)?;
+            std::thread::sleep(Duration::from_millis(2));
+            assert!(!stream.is_idle().unwrap(), "{before} is not {cmp:?} {with}");
+            world.set(word, after, 0)?;
             world.synchronize(&stream)?;
         }
         // Unsigned: the largest is above 1.
@@ -421,12 +438,48 @@ fn a_lost_pe_ends_the_waits_of_the_others_streams() {
         world.wait_until_on_stream(word, Cmp::Eq, 3, &stream)?;
         world.synchronize(&stream)?;
         lost(world.put_on_stream(word, word, 2, &stream));
+        // A collective call would wait for the lost one for ever.
+        lost(world.barrier_all_on_stream(&stream));
+        lost(world.reduce_on_stream(word, word, Fold::Sum, &stream));
+        world.synchronize(&stream)?;
         told.fetch_add(1, Ordering::Relaxed);
         left.wait();
         Ok(())
     });
     assert!(ended.is_err());
     assert_eq!(told.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn what_is_queued_at_the_end_is_done() {
+    use oxshmem::cuda::{DevicePtr, Pinned, PinnedOptions};
+    if !present() {
+        return;
+    }
+    let context = Context::new(&Device::new(0).unwrap()).unwrap();
+    let seen = Pinned::new(&context, 8, &PinnedOptions::default()).unwrap();
+    run(2, |world| {
+        let (data, signal) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 1)?);
+        let (seven, gate) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 1)?);
+        world.put(seven, &[7], world.my_pe())?;
+        world.quiet()?;
+        let stream = stream(world);
+        if world.my_pe() == 0 {
+            // Many small steps, so that the other PE is at the end long before.
+            for _ in 0..200 {
+                world.put_on_stream(gate, seven, 0, &stream)?;
+            }
+            world.put_signal_on_stream(data, seven, signal, 1, SignalOp::Set, 1, &stream)?;
+        } else {
+            world.wait_until_on_stream(signal, Cmp::Eq, 1, &stream)?;
+            let from: DevicePtr = world.gpu_ptr(data, 1).unwrap();
+            // SAFETY: the word is this PE's; the page-locked one outlives the world.
+            unsafe { stream.copy(seen.device_ptr(), from, 8) }.unwrap();
+        }
+        Ok(())
+    });
+    // SAFETY: a word of page-locked memory, which nobody writes any more.
+    assert_eq!(unsafe { seen.as_ptr().cast::<u64>().read_volatile() }, 7);
 }
 
 #[test]
@@ -487,6 +540,7 @@ fn a_slice_of_cudarcs_is_put_got_and_freed_in_order() {
     run(2, |world| {
         let (me, there) = (world.my_pe(), 1 - world.my_pe());
         let home = cudarc_context().new_stream().unwrap();
+        let other = home.context().new_stream().unwrap();
         let stream = stream(world);
         let x = zeroed::<u64>(world, 4096)?;
         for round in 0..10 {
@@ -498,8 +552,8 @@ fn a_slice_of_cudarcs_is_put_got_and_freed_in_order() {
             world.barrier_all_on_stream(&stream)?;
             let mut got = home.alloc_zeros::<u64>(4096).unwrap();
             world.get_on_stream(&mut got, x, there, &stream)?;
-            // Ordered behind the get, though on cudarc's stream.
-            assert_eq!(home.clone_dtoh(&got).unwrap(), data);
+            // Ordered behind the get, though on another stream of cudarc's than the slice's.
+            assert_eq!(other.clone_dtoh(&got).unwrap(), data);
             world.barrier_all_on_stream(&stream)?;
             world.synchronize(&stream)?;
             assert_eq!(read(world, x)?, pattern(there + round, 4096));

@@ -59,6 +59,9 @@ mod table;
 #[cfg(feature = "cuda")]
 mod vmm;
 
+/// The version of cudarc whose types [`interop`] takes.
+#[cfg(feature = "cuda")]
+pub use cudarc;
 pub use probe::{Probe, probe};
 #[cfg(feature = "cuda")]
 pub use {

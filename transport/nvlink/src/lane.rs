@@ -322,14 +322,25 @@ impl NvlinkLane {
         })
     }
 
-    /// Puts an event behind what was queued.
-    fn record(&mut self, slots: usize) -> Result<()> {
-        let event = match self.spare.pop() {
-            Some(event) => event,
-            None => Event::new(&self.opened.context)
-                .map_err(|error| driver("a lane's event", &error))?,
-        };
+    /// An event for the operations about to be queued: had before, so that those that are queued can be
+    /// told of.
+    fn event(&mut self) -> Result<Event> {
+        match self.spare.pop() {
+            Some(event) => Ok(event),
+            None => {
+                Event::new(&self.opened.context).map_err(|error| driver("a lane's event", &error))
+            }
+        }
+    }
+
+    /// Puts an event behind what was queued. If that fails, nothing is ever known of those operations:
+    /// they touch local memory no more, and the lane ends.
+    fn record(&mut self, event: Event, slots: usize) -> Result<()> {
         if let Err(error) = self.stream.record(&event) {
+            let queued = self.slots.len().saturating_sub(slots);
+            for slot in self.slots.iter_mut().skip(queued) {
+                (slot.given_up, slot.deliver) = (true, None);
+            }
             return Err(self.broke("an event on a lane's stream", &error));
         }
         self.batches.push_back(Batch { event, slots });
@@ -370,6 +381,31 @@ impl Lane for NvlinkLane {
         if let Err(error) = self.check(pe) {
             return Posted::refused(0, error);
         }
+        let context = self.opened.context.clone();
+        // SAFETY: the caller's promise.
+        context.beside_captures(|| unsafe { self.post_beside(pe, ops) })
+    }
+
+    fn progress(&mut self) -> Result<()> {
+        let context = self.opened.context.clone();
+        context.beside_captures(|| self.progress_beside())
+    }
+
+    fn counters(&self, pe: Pe) -> Counters {
+        self.counters.get(pe.index()).copied().unwrap_or_default()
+    }
+}
+
+/// What posting and progress do while no thread's capture is in the way.
+impl NvlinkLane {
+    /// # Safety
+    ///
+    /// As [`Lane::post`].
+    unsafe fn post_beside(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        let event = match self.event() {
+            Ok(event) => event,
+            Err(error) => return Posted::refused(0, error),
+        };
         let mut accepted = 0;
         let mut stop = None;
         for op in ops {
@@ -387,8 +423,10 @@ impl Lane for NvlinkLane {
             }
             accepted += 1;
         }
-        if accepted > 0 {
-            if let Err(error) = self.record(accepted) {
+        if accepted == 0 {
+            self.spare.push(event);
+        } else {
+            if let Err(error) = self.record(event, accepted) {
                 return Posted::refused(0, error);
             }
             if let Some(counters) = self.counters.get_mut(pe.index()) {
@@ -402,7 +440,16 @@ impl Lane for NvlinkLane {
         }
     }
 
-    fn progress(&mut self) -> Result<()> {
+    fn progress_beside(&mut self) -> Result<()> {
+        if let Some(why) = &self.broken {
+            return Err(driver(
+                "a lane's stream",
+                &oxshmem_cuda::Error::Invalid {
+                    what: "an earlier failure",
+                    why: why.clone(),
+                },
+            ));
+        }
         self.look();
         if self.state.closed {
             return Err(Error::Closed { transport: NAME });
@@ -423,17 +470,15 @@ impl Lane for NvlinkLane {
         }
         Ok(())
     }
-
-    fn counters(&self, pe: Pe) -> Counters {
-        self.counters.get(pe.index()).copied().unwrap_or_default()
-    }
 }
 
 impl Drop for NvlinkLane {
     fn drop(&mut self) {
         // Nothing under way touches local memory after this: what has not ended by then is a GPU that
         // hangs, whose work uses the pool and GPU memory alone.
-        if let Err(error) = self.stream.synchronize_within(FAREWELL) {
+        let context = &self.opened.context;
+        let ended = context.beside_captures(|| self.stream.synchronize_within(FAREWELL));
+        if let Err(error) = ended {
             tracing::error!(%error, "a lane ends with work under way");
         }
     }

@@ -7,6 +7,7 @@ use oxshmem_cuda::{DevicePtr, Stream};
 use oxshmem_device::Fold;
 
 use super::side::{GpuSide, failed};
+use crate::wait::Needs;
 use crate::{Error, Result, Sym, World};
 
 mod sealed {
@@ -186,7 +187,10 @@ impl World {
                 why: format!("{why}; use the calls without a stream"),
             });
         }
-        self.refuse_after_loss(call)?;
+        // Acknowledged or not: it would be waited for.
+        if let Some(pe) = self.lost_among(Needs::Everyone) {
+            return Err(Error::PeerLost { call, pe });
+        }
         Ok(side)
     }
 

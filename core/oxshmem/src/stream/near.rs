@@ -6,8 +6,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use cudarc::driver::sys::CUdeviceptr;
-use cudarc::driver::{
+use oxshmem_cuda::cudarc::driver;
+use oxshmem_cuda::cudarc::driver::sys::CUdeviceptr;
+use oxshmem_cuda::cudarc::driver::{
     CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtrMut, DeviceSlice, LaunchArgs,
     PushKernelArg, SyncOnDrop,
 };
@@ -26,8 +27,44 @@ use crate::{Error, Result, Sym, World};
 pub struct GpuSource<'a, T>(Near<'a, T>);
 
 /// What a get on a stream writes; as [`GpuSource`].
-#[derive(Debug)]
-pub struct GpuTarget<'a, T>(Near<'a, T>);
+pub struct GpuTarget<'a, T>(Target<'a, T>);
+
+enum Target<'a, T> {
+    Symmetric(Sym<T>),
+    Slice(&'a mut (dyn Writable<T> + 'a)),
+}
+
+impl<T> fmt::Debug for GpuTarget<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Target::Symmetric(sym) => sym.fmt(f),
+            Target::Slice(slice) => write!(f, "{} bytes of a slice", slice.bytes()),
+        }
+    }
+}
+
+/// A slice or view of cudarc's that may be written.
+trait Writable<T> {
+    fn bytes(&self) -> usize;
+    fn home(&self) -> Arc<CudaStream>;
+    /// Its address; its own stream waits for who reads or writes it, and they for that stream from the
+    /// guard's end on.
+    fn lend<'x>(&'x mut self, home: &'x CudaStream) -> (CUdeviceptr, SyncOnDrop<'x>);
+}
+
+impl<T, S: DevicePtrMut<T>> Writable<T> for S {
+    fn bytes(&self) -> usize {
+        self.num_bytes()
+    }
+
+    fn home(&self) -> Arc<CudaStream> {
+        Arc::clone(self.stream())
+    }
+
+    fn lend<'x>(&'x mut self, home: &'x CudaStream) -> (CUdeviceptr, SyncOnDrop<'x>) {
+        self.device_ptr_mut(home)
+    }
+}
 
 pub(super) enum Near<'a, T> {
     Symmetric(Sym<T>),
@@ -58,8 +95,30 @@ impl<T> GpuSource<'_, T> {
 }
 
 impl<T> GpuTarget<'_, T> {
-    pub(super) fn near(&self) -> &Near<'_, T> {
-        &self.0
+    /// The stream of a slice's own, if it is one.
+    pub(super) fn home(&self) -> Option<Arc<CudaStream>> {
+        match &self.0 {
+            Target::Symmetric(_) => None,
+            Target::Slice(slice) => Some(slice.home()),
+        }
+    }
+
+    /// What is written, where `home` is what [`home`](Self::home) gave.
+    pub(super) fn near<'x>(&'x mut self, home: Option<&'x Arc<CudaStream>>) -> Option<Near<'x, T>> {
+        match (&mut self.0, home) {
+            (Target::Symmetric(sym), _) => Some(Near::Symmetric(*sym)),
+            (Target::Slice(slice), Some(home)) => {
+                let bytes = slice.bytes();
+                let (at, used) = slice.lend(home);
+                Some(Near::Borrowed(Borrowed {
+                    at: DevicePtr::from_raw(at),
+                    bytes,
+                    home,
+                    _used: used,
+                }))
+            }
+            (Target::Slice(_), None) => None,
+        }
     }
 }
 
@@ -71,11 +130,11 @@ impl<T> From<Sym<T>> for GpuSource<'_, T> {
 
 impl<T> From<Sym<T>> for GpuTarget<'_, T> {
     fn from(sym: Sym<T>) -> Self {
-        GpuTarget(Near::Symmetric(sym))
+        GpuTarget(Target::Symmetric(sym))
     }
 }
 
-fn read<'a, T, S: cudarc::driver::DevicePtr<T>>(slice: &'a S) -> Near<'a, T> {
+fn read<'a, T, S: driver::DevicePtr<T>>(slice: &'a S) -> Near<'a, T> {
     let home = slice.stream();
     let (at, used) = slice.device_ptr(home);
     Near::Borrowed(Borrowed {
@@ -100,13 +159,13 @@ impl<'a, T> From<&'a CudaView<'_, T>> for GpuSource<'a, T> {
 
 impl<'a, T> From<&'a mut CudaSlice<T>> for GpuTarget<'a, T> {
     fn from(slice: &'a mut CudaSlice<T>) -> Self {
-        GpuTarget(read(slice))
+        GpuTarget(Target::Slice(slice))
     }
 }
 
-impl<'a, T> From<&'a mut CudaViewMut<'_, T>> for GpuTarget<'a, T> {
-    fn from(view: &'a mut CudaViewMut<'_, T>) -> Self {
-        GpuTarget(read(view))
+impl<'a, T> From<&'a mut CudaViewMut<'a, T>> for GpuTarget<'a, T> {
+    fn from(view: &'a mut CudaViewMut<'a, T>) -> Self {
+        GpuTarget(Target::Slice(view))
     }
 }
 
@@ -238,7 +297,7 @@ impl<T> DeviceSlice<T> for GpuView<'_, T> {
     }
 }
 
-impl<T> cudarc::driver::DevicePtr<T> for GpuView<'_, T> {
+impl<T> driver::DevicePtr<T> for GpuView<'_, T> {
     fn device_ptr<'a>(&'a self, _stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         (self.at, SyncOnDrop::Record(None))
     }

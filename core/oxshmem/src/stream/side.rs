@@ -14,6 +14,8 @@ use crate::{Error, Result, Sym};
 
 /// How long the first writes to this PE's own words may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long work on streams may take after all PEs have come to the world's end.
+const LAST: Duration = Duration::from_secs(60);
 const WORD: usize = size_of::<u64>();
 
 /// Words that end what waits on this world's streams, in page-locked memory.
@@ -96,8 +98,8 @@ impl Own {
 #[derive(Debug)]
 pub(crate) struct GpuSide {
     pub context: Context,
-    pub kernels: Kernels,
-    pub reductions: Reductions,
+    pub kernels: Arc<Kernels>,
+    pub reductions: Arc<Reductions>,
     pub ending: Arc<Ending>,
     own: Own,
     me: usize,
@@ -128,8 +130,8 @@ impl GpuSide {
         heaps: Vec<Option<OnGpu>>,
     ) -> oxshmem_cuda::Result<GpuSide> {
         let side = GpuSide {
-            kernels: Kernels::load(&context)?,
-            reductions: Reductions::load(&context)?,
+            kernels: Arc::new(Kernels::load(&context)?),
+            reductions: Arc::new(Reductions::load(&context)?),
             ending: Arc::new(Ending::new(&context)?),
             context,
             own,
@@ -194,16 +196,48 @@ impl GpuSide {
         self.address(self.me, self.own.heaps())
     }
 
-    /// Ends what waits on streams and waits for all that is queued. For the end of the world, which every
-    /// PE has come to: nothing waits for a PE any more.
-    pub(crate) fn end(&self) {
-        self.ending.end();
-        if self.used.get()
-            && let Err(error) = self.context.synchronize()
-        {
-            tracing::debug!(%error, "streams at the world's end");
+    /// Waits for all that is queued, and ends what waits on streams if that takes too long. For the end of
+    /// the world, which every PE has come to.
+    pub(crate) fn end(&self) -> Result<()> {
+        const CALL: &str = "finalize";
+        if !self.used.get() {
+            return Ok(());
         }
-        self.used.set(false);
+        if self.runs_out()? {
+            self.used.set(false);
+            return Ok(());
+        }
+        self.ending.end();
+        let ended = self.runs_out()?;
+        self.used.set(!ended);
+        Err(Error::Gpu {
+            call: CALL,
+            why: format!(
+                "work on this PE's streams was not done within {LAST:?} after all PEs had come to the \
+                 end: its waits were ended; call World::synchronize on every stream before"
+            ),
+        })
+    }
+
+    /// Waits until the context's streams are done, for a while at most.
+    fn runs_out(&self) -> Result<bool> {
+        let (told, heard) = std::sync::mpsc::channel();
+        let context = self.context.clone();
+        // The driver's call has no deadline; a thread that it keeps is left behind.
+        let waiting = std::thread::Builder::new().spawn(move || {
+            let done = context.beside_captures(|| context.synchronize());
+            let _ = told.send(done);
+        });
+        waiting.map_err(|error| Error::Gpu {
+            call: "finalize",
+            why: format!("no thread to wait for the GPU: {error}"),
+        })?;
+        match heard.recv_timeout(LAST) {
+            Ok(done) => done
+                .map(|()| true)
+                .map_err(|error| failed("finalize", &error)),
+            Err(_) => Ok(false),
+        }
     }
 
     /// A stream is given work.
@@ -217,7 +251,9 @@ impl Drop for GpuSide {
     fn drop(&mut self) {
         if self.used.get() {
             self.ending.end();
-            std::mem::forget((Arc::clone(&self.ending), std::mem::take(&mut self.heaps)));
+            let heaps = std::mem::take(&mut self.heaps);
+            let kernels = (Arc::clone(&self.kernels), Arc::clone(&self.reductions));
+            std::mem::forget((Arc::clone(&self.ending), heaps, kernels));
         }
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! Addresses are as a GPU has them: its own memory, a peer's that is mapped for it, or pinned host
 //! memory. README.md says what each entry does.
+//!
+//! Without the feature `cuda` there is nothing here.
+#![cfg(feature = "cuda")]
 
 mod reduce;
 

@@ -1,10 +1,9 @@
-//! The reductions of `reduce.ptx`, each loaded when it is first wanted.
+//! The reductions of `reduce.ptx`.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use oxshmem_cuda::{Args, Context, DevicePtr, Function, Module, Result, Stream};
+use oxshmem_cuda::{Args, Context, DevicePtr, Error, Function, Module, Result, Stream};
 
 use super::spread;
 
@@ -30,48 +29,44 @@ pub enum Fold {
 }
 
 impl Fold {
-    fn name(self) -> &'static str {
-        match self {
-            Fold::Sum => "sum",
-            Fold::Prod => "prod",
-            Fold::Min => "min",
-            Fold::Max => "max",
-            Fold::And => "and",
-            Fold::Or => "or",
-            Fold::Xor => "xor",
-        }
+    const ALL: [(Fold, &'static str); 7] = [
+        (Fold::Sum, "sum"),
+        (Fold::Prod, "prod"),
+        (Fold::Min, "min"),
+        (Fold::Max, "max"),
+        (Fold::And, "and"),
+        (Fold::Or, "or"),
+        (Fold::Xor, "xor"),
+    ];
+
+    /// Whether it is of integers alone.
+    fn is_bitwise(self) -> bool {
+        matches!(self, Fold::And | Fold::Or | Fold::Xor)
     }
 }
+
+const INTEGERS: [&str; 8] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
+const FLOATS: [&str; 4] = ["f16", "bf16", "f32", "f64"];
 
 /// The reductions, loaded.
 #[derive(Debug)]
-pub struct Reductions {
-    module: Module,
-    found: Mutex<BTreeMap<(Fold, &'static str), Arc<Function>>>,
-}
+pub struct Reductions(BTreeMap<(Fold, &'static str), Function>);
 
 impl Reductions {
-    /// Loads their module. Before any kernel of the process can be waiting: loading may wait for running
+    /// Loads all of them. Before any kernel of the process can be waiting: loading may wait for running
     /// ones.
     pub fn load(context: &Context) -> Result<Reductions> {
-        Ok(Reductions {
-            module: Module::from_ptx(context, PTX)?,
-            found: Mutex::default(),
-        })
-    }
-
-    fn function(&self, fold: Fold, of: &'static str) -> Result<Arc<Function>> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(function) = found.get(&(fold, of)) {
-            return Ok(Arc::clone(function));
+        let module = Module::from_ptx(context, PTX)?;
+        let mut functions = BTreeMap::new();
+        for (fold, word) in Fold::ALL {
+            let floats = FLOATS.iter().filter(|_| !fold.is_bitwise());
+            for of in INTEGERS.iter().chain(floats) {
+                let name = CString::new(format!("oxshmem_reduce_{word}_{of}"));
+                let function = module.function(&name.unwrap_or_default())?;
+                functions.insert((fold, *of), function);
+            }
         }
-        let name = format!("oxshmem_reduce_{}_{of}", fold.name());
-        let function = self
-            .module
-            .function(&CString::new(name).unwrap_or_default())?;
-        let function = Arc::new(function);
-        found.insert((fold, of), Arc::clone(&function));
-        Ok(function)
+        Ok(Reductions(functions))
     }
 
     /// Queues `out[i] = bases[0][offset..][i] fold bases[1][offset..][i] …` for `elements` of the type
@@ -91,7 +86,12 @@ impl Reductions {
     ) -> Result<()> {
         let args = Args::new().with(out).with(bases).with(sources);
         let args = args.with(offset).with(elements);
-        let function = self.function(fold, of)?;
+        let Some(function) = self.0.get(&(fold, of)) else {
+            return Err(Error::Invalid {
+                what: "a reduction on a stream",
+                why: format!("there is no {fold:?} of {of}"),
+            });
+        };
         // SAFETY: the arguments are the kernel's (reduce.cu); the memory is the caller's promise.
         unsafe { function.launch(stream, &spread(elements.div_ceil(4)), &args) }
     }
