@@ -153,12 +153,26 @@ struct Waiting {
     most: u8,
 }
 
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// Who has it.
+    who: Option<u32>,
+    /// Copies under way to it and from it. Who has it may be lost meanwhile, which is found on other
+    /// threads than the one that copies.
+    copies: u32,
+}
+
+impl Slot {
+    fn is_free(&self) -> bool {
+        self.who.is_none() && self.copies == 0
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     /// None before all PEs have made theirs.
     slots: Option<Slots>,
-    /// Who has each.
-    lent: [Option<u32>; SLOTS],
+    lent: [Slot; SLOTS],
     waiting: VecDeque<Waiting>,
 }
 
@@ -167,32 +181,36 @@ impl State {
     fn lend(&mut self) -> Vec<(Waiting, Vec<u8>)> {
         let mut all = Vec::new();
         while self.slots.is_some()
-            && self.lent.contains(&None)
+            && self.lent.iter().any(Slot::is_free)
             && let Some(next) = self.waiting.pop_front()
         {
             let most = usize::from(next.most).clamp(1, MOST_LENT);
-            let free = (0..).zip(&mut self.lent).filter(|(_, who)| who.is_none());
-            let given = free.take(most).map(|(slot, who)| {
-                *who = Some(next.pe);
-                slot
+            let free = (0..).zip(&mut self.lent).filter(|(_, slot)| slot.is_free());
+            let given = free.take(most).map(|(index, slot)| {
+                slot.who = Some(next.pe);
+                index
             });
             all.push((next, given.collect()));
         }
         all
     }
 
-    /// Takes back what a PE has and asks for.
+    /// Takes back what a PE has and asks for. A slot that is copied is free when that is done.
     fn take_back(&mut self, pe: u32) {
         self.waiting.retain(|waiting| waiting.pe != pe);
-        let theirs = self.lent.iter_mut().filter(|who| **who == Some(pe));
-        theirs.for_each(|who| *who = None);
+        let theirs = self.lent.iter_mut().filter(|slot| slot.who == Some(pe));
+        theirs.for_each(|slot| slot.who = None);
     }
 
-    /// Where a PE's slot lies, if it has it and the piece fits.
-    fn find(&self, pe: u32, piece: Piece) -> Result<u64, String> {
-        let who = self.lent.get(usize::from(piece.slot)).copied().flatten();
-        match self.slots {
-            Some(slots) if who == Some(pe) && piece.len as usize <= slots.bytes => {
+    /// Where a PE's slot lies, if it has it and the piece fits. It is lent to nobody else before
+    /// [`State::copied`].
+    fn copying(&mut self, pe: u32, piece: Piece) -> Result<u64, String> {
+        let slot = self.lent.get_mut(usize::from(piece.slot));
+        match (self.slots, slot) {
+            (Some(slots), Some(slot))
+                if slot.who == Some(pe) && piece.len as usize <= slots.bytes =>
+            {
+                slot.copies += 1;
                 Ok(slots.at(piece.slot))
             }
             _ => Err(format!(
@@ -200,6 +218,28 @@ impl State {
                 piece.len, piece.slot
             )),
         }
+    }
+
+    /// Ends a copy that [`State::copying`] began.
+    fn copied(&mut self, slot: u8) {
+        if let Some(slot) = self.lent.get_mut(usize::from(slot)) {
+            slot.copies -= 1;
+        }
+    }
+}
+
+/// A slot that is copied, until this is dropped.
+struct Copying<'a> {
+    stage: &'a Stage,
+    slot: u8,
+    at: *mut u8,
+}
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        self.stage.state().copied(self.slot);
+        // Who had it may be lost, and others wait.
+        self.stage.lend();
     }
 }
 
@@ -278,7 +318,8 @@ impl Stage {
         }
     }
 
-    /// Takes back what a PE has that is done, or gone: whatever it was in the middle of has ended.
+    /// Takes back what a PE has that is done, or gone. What is being copied for it, on another thread, is
+    /// lent again only when that has ended.
     pub(crate) fn lost(&self, pe: u32) {
         self.state().take_back(pe);
         self.lend();
@@ -302,18 +343,19 @@ impl Stage {
         let access = self.access()?;
         match request {
             Request::In(piece) => {
-                let slot = self.slot(from, piece)?;
+                let slot = self.copying(from, piece)?;
                 // What came before the request comes before the copy.
                 fence(Ordering::Acquire);
-                // SAFETY: the slot lies in the heap, which `own` keeps mapped.
-                unsafe { access.write(piece.offset, slot, piece.len as usize)? };
+                // SAFETY: the slot lies in the heap, which `own` keeps mapped, and stays this PE's.
+                unsafe { access.write(piece.offset, slot.at, piece.len as usize)? };
                 Ok(Vec::new())
             }
             Request::Out(piece) => {
-                let slot = self.slot(from, piece)?;
+                let slot = self.copying(from, piece)?;
                 self.flushes.asked()?;
-                // SAFETY: the slot lies in the heap, which `own` keeps mapped, and is behind no reference.
-                unsafe { access.read(piece.offset, slot, piece.len as usize)? };
+                // SAFETY: the slot lies in the heap, which `own` keeps mapped, stays this PE's, and is
+                // behind no reference.
+                unsafe { access.read(piece.offset, slot.at, piece.len as usize)? };
                 // The answer says that it is there.
                 fence(Ordering::SeqCst);
                 Ok(Vec::new())
@@ -336,9 +378,13 @@ impl Stage {
         }
     }
 
-    fn slot(&self, from: u32, piece: Piece) -> Result<*mut u8, String> {
-        let at = self.state().find(from, piece)? as usize;
-        Ok(self.own.base().as_ptr().wrapping_add(at))
+    fn copying(&self, from: u32, piece: Piece) -> Result<Copying<'_>, String> {
+        let at = self.state().copying(from, piece)? as usize;
+        Ok(Copying {
+            stage: self,
+            slot: piece.slot,
+            at: self.own.base().as_ptr().wrapping_add(at),
+        })
     }
 }
 

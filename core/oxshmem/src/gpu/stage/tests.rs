@@ -14,18 +14,28 @@ const SLOTS_AT: Slots = Slots {
 const HEAP: usize = 64 << 10;
 const GPU: usize = 1000;
 
-/// What stands for a GPU's memory.
+/// What stands for a GPU's memory. A test that locks the gate holds up its copies once they have begun,
+/// of which it hears.
 #[derive(Debug)]
-struct Bytes(Mutex<Vec<u8>>);
+struct Bytes {
+    bytes: Mutex<Vec<u8>>,
+    begun: mpsc::Sender<()>,
+    gate: Arc<Mutex<()>>,
+}
 
 impl Bytes {
+    fn pass(&self) {
+        let _ = self.begun.send(());
+        drop(self.gate.lock().unwrap());
+    }
+
     fn part<R>(
         &self,
         offset: u64,
         len: usize,
         run: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R, String> {
-        let mut bytes = self.0.lock().unwrap();
+        let mut bytes = self.bytes.lock().unwrap();
         let end = (offset as usize).checked_add(len);
         let part = end.and_then(|end| bytes.get_mut(offset as usize..end));
         part.map(run).ok_or_else(|| "outside".into())
@@ -34,6 +44,7 @@ impl Bytes {
 
 impl GpuAccess for Bytes {
     unsafe fn write(&self, offset: u64, source: *const u8, len: usize) -> Result<(), String> {
+        self.pass();
         // SAFETY: the caller's promise.
         self.part(offset, len, |part| unsafe {
             oxshmem_heap::copy::copy(part.as_mut_ptr(), source, len);
@@ -41,6 +52,7 @@ impl GpuAccess for Bytes {
     }
 
     unsafe fn read(&self, offset: u64, destination: *mut u8, len: usize) -> Result<(), String> {
+        self.pass();
         // SAFETY: the caller's promise.
         self.part(offset, len, |part| unsafe {
             oxshmem_heap::copy::copy(destination, part.as_ptr(), len);
@@ -67,6 +79,8 @@ struct Rig {
     stage: Stage,
     mapping: Arc<Mapping>,
     heard: Vec<mpsc::Receiver<Message>>,
+    begun: mpsc::Receiver<()>,
+    gate: Arc<Mutex<()>>,
     _group: Vec<Arc<dyn Bootstrap>>,
 }
 
@@ -86,12 +100,21 @@ impl Rig {
         let mut segment = Segment::create(HEAP, &SegmentOptions::default()).unwrap();
         segment.commit(HEAP).unwrap();
         let mapping = Arc::clone(segment.mapping());
-        let access = Some(Arc::new(Bytes(Mutex::new(vec![0; GPU]))) as Arc<dyn GpuAccess>);
+        let (begin, begun) = mpsc::channel();
+        let gate = Arc::default();
+        let access = Bytes {
+            bytes: Mutex::new(vec![0; GPU]),
+            begun: begin,
+            gate: Arc::clone(&gate),
+        };
+        let access = Some(Arc::new(access) as Arc<dyn GpuAccess>);
         let stage = Stage::new(access, &mapping, &GpuFlushes::default(), &group[0]);
         Rig {
             stage,
             mapping,
             heard,
+            begun,
+            gate,
             _group: group,
         }
     }
@@ -244,6 +267,30 @@ fn data_go_between_slot_and_gpu_both_ways() {
     // SAFETY: as above.
     unsafe { oxshmem_heap::copy::copy(seen.as_mut_ptr(), rig.slot(1), seen.len()) };
     assert_eq!(seen, data[50..]);
+}
+
+#[test]
+fn a_slot_is_lent_again_only_when_what_was_copied_for_a_lost_pe_has_ended() {
+    for make in [Request::In, Request::Out] {
+        let rig = Rig::opened(7);
+        rig.stage.serve(1, 1, Request::Take(2));
+        assert_eq!(rig.lent(1, 1), [0, 1]);
+        std::thread::scope(|threads| {
+            let held = rig.gate.lock().unwrap();
+            threads.spawn(|| rig.stage.serve(1, 2, make(piece(0, 0, 100))));
+            rig.begun.recv_timeout(Duration::from_secs(10)).unwrap();
+            // Found by a lane, on another thread.
+            rig.stage.lost(1);
+            for (pe, slots) in [(2, &[1, 2][..]), (3, &[3, 4]), (4, &[5, 6]), (5, &[7])] {
+                rig.stage.serve(pe, 3, Request::Take(2));
+                assert_eq!(rig.lent(pe, 3), slots);
+            }
+            rig.stage.serve(6, 4, Request::Take(2));
+            assert!(rig.hears_nothing(6), "the copy is under way");
+            drop(held);
+            assert_eq!(rig.lent(6, 4), [0]);
+        });
+    }
 }
 
 #[test]
