@@ -14,7 +14,8 @@ use crate::GpuAccess;
 /// Bytes of each half of the page-locked memory: one is filled while the other is copied.
 const HALF: usize = 256 << 10;
 /// How long a copy or an atomic may take: much longer than any does, but where the GPU has failed or is
-/// held by kernels that fill it.
+/// held by kernels that fill it. Then the call fails, and so do those after it until the stream is idle
+/// again: what was given up may still be done till then.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A GPU heap's memory, as its process gets at it.
@@ -32,8 +33,10 @@ struct Engine {
     kernels: Kernels,
     /// Both halves; atomics' results are at its start.
     pinned: Pinned,
-    /// Why it does no more: work may be under way that nobody waits for.
-    broken: Option<String>,
+    /// How long it waits for its work.
+    patience: Duration,
+    /// Why work may be under way that nobody waits for: it has the memory until the stream is idle.
+    behind: Option<String>,
 }
 
 /// The addresses of bytes of the heap.
@@ -49,11 +52,29 @@ fn words(error: oxshmem_cuda::Error) -> String {
 impl Engine {
     /// Waits for what is queued.
     fn settle(&mut self, queued: oxshmem_cuda::Result<()>) -> Result<(), String> {
-        let done = queued.and_then(|()| self.stream.synchronize_within(PATIENCE));
+        let done = queued.and_then(|()| self.stream.synchronize_within(self.patience));
         done.map_err(|error| {
-            let why = format!("its GPU's own copies have ended: {error}");
-            self.broken.get_or_insert(why).clone()
+            let why = error.to_string();
+            self.behind.insert(why).clone()
         })
+    }
+
+    /// Refuses while work that was given up is under way. A GPU that has failed stays so.
+    fn catch_up(&mut self) -> Result<(), String> {
+        let Some(why) = &self.behind else {
+            return Ok(());
+        };
+        match self.stream.is_idle() {
+            Ok(true) => {
+                self.behind = None;
+                Ok(())
+            }
+            Ok(false) => Err(format!(
+                "its GPU has not done yet what an earlier call gave up ({why}); try again when the \
+                 kernels that fill that GPU have ended"
+            )),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// The host's and the GPU's addresses of a half.
@@ -80,7 +101,8 @@ impl CudaAccess {
             stream: Stream::new(&context, &StreamOptions::default()).map_err(words)?,
             kernels: Kernels::load(&context).map_err(words)?,
             pinned: Pinned::new(&context, 2 * HALF, &PinnedOptions::default()).map_err(words)?,
-            broken: None,
+            patience: PATIENCE,
+            behind: None,
         };
         Ok(CudaAccess {
             segment: Arc::clone(segment),
@@ -114,13 +136,13 @@ impl CudaAccess {
     ) -> Result<R, String> {
         let engine = self.engine.lock();
         let mut engine = engine.unwrap_or_else(PoisonError::into_inner);
-        if let Some(why) = &engine.broken {
-            return Err(why.clone());
-        }
         let committed = self.committed(offset, len)?;
         let context = engine.stream.context().clone();
         // The program's other threads may be capturing.
-        context.beside_captures(|| work(&mut engine, committed.start))
+        context.beside_captures(|| {
+            engine.catch_up()?;
+            work(&mut engine, committed.start)
+        })
     }
 }
 
@@ -191,3 +213,6 @@ impl GpuAccess for CudaAccess {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
