@@ -38,8 +38,18 @@ fn run_tests(args: &[String]) {
         ssh::TESTS,
     ]
     .concat();
-    let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
-    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|part| name.contains(*part));
+    let (mut filters, mut skipped) = (Vec::new(), Vec::new());
+    let mut rest = args.iter().map(String::as_str);
+    while let Some(arg) = rest.next() {
+        match arg {
+            "--skip" => skipped.extend(rest.next()),
+            option if option.starts_with('-') => {}
+            filter => filters.push(filter),
+        }
+    }
+    let named = |parts: &[&str], name: &str| parts.iter().any(|part| name.contains(part));
+    let wanted =
+        |name: &str| (filters.is_empty() || named(&filters, name)) && !named(&skipped, name);
     if args.iter().any(|arg| arg == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
         return;
