@@ -234,7 +234,8 @@ impl World {
         }
     }
 
-    fn bell(&self, pe: usize) -> Option<Bell<'_>> {
+    /// Where a PE sleeps, if it is mapped here.
+    pub(crate) fn bell(&self, pe: usize) -> Option<Bell<'_>> {
         let span = self.peers.span(self.inner.internal.bell, pe)?;
         Some(Bell {
             rings: span.part(0, 4).atomic_u32(),

@@ -151,6 +151,37 @@ fn what_a_pe_did_before_it_ended_counts() {
     }
 }
 
+/// Who waits for a lock hears of its holder's end; so does who asks later.
+#[test]
+fn the_end_of_a_locks_holder_ends_the_others_waits_for_it() {
+    for path in [Path::Mapped, Path::Checked, Path::Weak] {
+        let (ready, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let result = spmd_with(Setting::new(path).builder(), 3, |world| {
+            let lock = world.alloc_zeroed::<u64>(1)?;
+            let victim = world.n_pes() - 1;
+            if world.my_pe() == victim {
+                world.set_lock(lock)?;
+            }
+            ready.fetch_add(1, Ordering::Relaxed);
+            poll(|| Ok(ready.load(Ordering::Relaxed) == 3))?;
+            if world.my_pe() == victim {
+                return Err(Error::Argument {
+                    call: "test",
+                    what: "the end".into(),
+                });
+            }
+            is_lost(world.set_lock(lock), victim);
+            ended.fetch_add(1, Ordering::Relaxed);
+            poll(|| Ok(ended.load(Ordering::Relaxed) == victim))
+        });
+        assert!(
+            result.is_err_and(|e| e.to_string().contains("the end")),
+            "{path:?}"
+        );
+        assert_eq!(ended.load(Ordering::Relaxed), 2, "{path:?}");
+    }
+}
+
 const SOON: Duration = Duration::from_millis(300);
 
 #[test]

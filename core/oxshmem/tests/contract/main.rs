@@ -12,6 +12,7 @@
 mod atomics;
 mod collectives;
 mod connecting;
+mod counters;
 mod errors;
 mod gpu;
 #[cfg(feature = "cuda")]
@@ -23,6 +24,7 @@ mod heap;
 mod job;
 mod kills;
 mod launched_kills;
+mod locks;
 mod loss;
 mod memory;
 mod mixture;
@@ -135,6 +137,17 @@ macro_rules! with_cases {
                 sums_of_the_other_types_equal_a_serial_reference
                 sums_of_floats_have_the_same_bits_on_every_pe
                 late_pes_do_not_disturb_a_collective;
+            counters:
+                |
+                m22_the_data_of_every_counted_put_is_there
+                a_wait_takes_what_it_waited_for_and_no_more;
+            locks:
+                |
+                a_lock_is_held_by_one_pe_at_a_time
+                a_lock_goes_to_whoever_asked_first
+                a_test_of_a_lock_does_not_wait
+                what_a_holder_wrote_is_there_for_the_next
+                locks_that_a_pe_cannot_set_or_clear_are_refused;
             nbi:
                 m19_a_scope_completes_all_that_was_issued_in_it
                 m19_long_nonblocking_transfers_are_complete
