@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use oxshmem::{Context, Error, MemoryKind, MemoryModel as Model, Result, Scope, Sym, World};
+use oxshmem::{
+    Context, ContextOptions, Error, MemoryKind, MemoryModel as Model, Result, Scope, Sym, World,
+};
 
 use crate::program::{
     Cmp, Fetching, MemoryModel, Place, Program, SignalOp, Statement, Update, Words,
@@ -107,7 +109,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
             .map(|variable| world.alloc_on(memory, variable.words))
             .collect::<Result<_>>()?;
         let contexts = (1..program.contexts())
-            .map(|_| world.create_context())
+            .map(|_| world.create_context(ContextOptions::NONE))
             .collect::<Result<_>>()?;
         let results = program.registers().len() + program.observed().len();
         Ok(Prepared {
@@ -140,13 +142,13 @@ impl<'w, 'p> Prepared<'w, 'p> {
             .map(|s| vec![0; s.registers().len()])
             .collect();
         let mut slots: Vec<Option<&mut Vec<u64>>> = into.iter_mut().map(Some).collect();
-        self.world.scope(|scope| {
+        in_scopes(&self.all_contexts(), &[], &mut |scopes| {
             for &index in order {
                 if let (Some(statement), Some(into)) = (
                     statements.get(index),
                     slots.get_mut(index).and_then(Option::take),
                 ) {
-                    self.call(scope, statement, into)?;
+                    self.call(scopes, statement, into)?;
                     note(self.program.statement_text(statement));
                 }
             }
@@ -217,17 +219,21 @@ impl<'w, 'p> Prepared<'w, 'p> {
         Ok((self.words(place.words)?, place.pe))
     }
 
-    /// Runs `f` on a context.
-    fn on<R>(&self, context: crate::Context, f: impl FnOnce(&World) -> Result<R>) -> Result<R> {
-        match context.0.checked_sub(1).and_then(|i| self.contexts.get(i)) {
-            Some(context) => context.call(f),
-            None => f(self.world),
-        }
+    /// Every context, the default one first.
+    fn all_contexts(&self) -> Vec<&Context<'_>> {
+        let world: &Context<'_> = self.world;
+        std::iter::once(world).chain(&self.contexts).collect()
     }
 
-    fn call<'s, 'e>(
+    /// A context of the program's.
+    fn on(&self, context: crate::Context) -> &Context<'_> {
+        let made = context.0.checked_sub(1).and_then(|i| self.contexts.get(i));
+        made.unwrap_or(self.world)
+    }
+
+    fn call<'e>(
         &self,
-        scope: &'s Scope<'s, 'e>,
+        scopes: &[&dyn Issue<'e>],
         statement: &'e Statement,
         into: &'e mut [u64],
     ) -> Result<()> {
@@ -240,23 +246,21 @@ impl<'w, 'p> Prepared<'w, 'p> {
                 context,
             } => {
                 let (to, pe) = self.place(*to)?;
-                self.on(*context, |world| match (nbi, values.as_slice()) {
-                    (true, values) => scope.put_nbi(to, values, pe),
-                    (false, [value]) => world.p(to, *value, pe),
-                    (false, values) => world.put(to, values, pe),
-                })
+                match (nbi, values.as_slice()) {
+                    (true, values) => scope_of(scopes, *context)?.put_nbi(to, values, pe),
+                    (false, [value]) => self.on(*context).p(to, *value, pe),
+                    (false, values) => self.on(*context).put(to, values, pe),
+                }
             }
             Statement::Get {
                 from, nbi, context, ..
             } => {
                 let (from, pe) = self.place(*from)?;
-                self.on(*context, |world| {
-                    if *nbi {
-                        scope.get_nbi(into, from, pe)
-                    } else {
-                        world.get(into, from, pe)
-                    }
-                })
+                if *nbi {
+                    scope_of(scopes, *context)?.get_nbi(into, from, pe)
+                } else {
+                    self.on(*context).get(into, from, pe)
+                }
             }
             Statement::Update {
                 update,
@@ -265,13 +269,14 @@ impl<'w, 'p> Prepared<'w, 'p> {
                 context,
             } => {
                 let (at, pe) = self.place(*at)?;
-                self.on(*context, |world| match update {
-                    Update::Set => world.set(at, *value, pe),
-                    Update::Add => world.add(at, *value, pe),
-                    Update::And => world.and(at, *value, pe),
-                    Update::Or => world.or(at, *value, pe),
-                    Update::Xor => world.xor(at, *value, pe),
-                })
+                let on = self.on(*context);
+                match update {
+                    Update::Set => on.set(at, *value, pe),
+                    Update::Add => on.add(at, *value, pe),
+                    Update::And => on.and(at, *value, pe),
+                    Update::Or => on.or(at, *value, pe),
+                    Update::Xor => on.xor(at, *value, pe),
+                }
             }
             Statement::Fetch {
                 fetching,
@@ -284,14 +289,12 @@ impl<'w, 'p> Prepared<'w, 'p> {
                 let Some(into) = into.first_mut() else {
                     return Ok(());
                 };
-                self.on(*context, |world| {
-                    if *nbi {
-                        fetch_nbi(scope, *fetching, into, at, pe)
-                    } else {
-                        *into = fetch(world, *fetching, at, pe)?;
-                        Ok(())
-                    }
-                })
+                if *nbi {
+                    scope_of(scopes, *context)?.fetch_nbi(*fetching, into, at, pe)
+                } else {
+                    *into = fetch(self.on(*context), *fetching, at, pe)?;
+                    Ok(())
+                }
             }
             Statement::PutSignal {
                 to,
@@ -308,13 +311,13 @@ impl<'w, 'p> Prepared<'w, 'p> {
                     SignalOp::Set => oxshmem::SignalOp::Set,
                     SignalOp::Add => oxshmem::SignalOp::Add,
                 };
-                self.on(*context, |world| {
-                    if *nbi {
-                        scope.put_signal_nbi(to, values, signal, *value, op, pe)
-                    } else {
-                        world.put_signal(to, values, signal, *value, op, pe)
-                    }
-                })
+                if *nbi {
+                    let scope = scope_of(scopes, *context)?;
+                    scope.put_signal_nbi(to, values, signal, (*value, op), pe)
+                } else {
+                    let on = self.on(*context);
+                    on.put_signal(to, values, signal, *value, op, pe)
+                }
             }
             Statement::Write { to, values } => world.write(self.words(*to)?, values),
             Statement::Read { from, .. } => world.read(into, self.words(*from)?),
@@ -356,9 +359,9 @@ impl<'w, 'p> Prepared<'w, 'p> {
                 set(into, seen);
                 Ok(())
             }
-            Statement::Fence { context } => self.on(*context, World::fence),
-            Statement::Quiet { context } => self.on(*context, World::quiet),
-            Statement::PeQuiet { pes, context } => self.on(*context, |world| world.pe_quiet(pes)),
+            Statement::Fence { context } => self.on(*context).fence(),
+            Statement::Quiet { context } => self.on(*context).quiet(),
+            Statement::PeQuiet { pes, context } => self.on(*context).pe_quiet(pes),
             Statement::BarrierAll => world.barrier_all(),
             Statement::SyncAll => world.sync_all(),
             Statement::Broadcast { to, from, root } => {
@@ -414,7 +417,7 @@ fn compare(cmp: Cmp) -> oxshmem::Cmp {
     }
 }
 
-fn fetch(world: &World, fetching: Fetching, at: Sym<u64>, pe: usize) -> Result<u64> {
+fn fetch(world: &Context<'_>, fetching: Fetching, at: Sym<u64>, pe: usize) -> Result<u64> {
     match fetching {
         Fetching::Fetch => world.fetch(at, pe),
         Fetching::Update(Update::Set, value) => world.swap(at, value, pe),
@@ -426,22 +429,95 @@ fn fetch(world: &World, fetching: Fetching, at: Sym<u64>, pe: usize) -> Result<u
     }
 }
 
-fn fetch_nbi<'s, 'e>(
-    scope: &'s Scope<'s, 'e>,
-    fetching: Fetching,
-    into: &'e mut u64,
-    at: Sym<u64>,
-    pe: usize,
-) -> Result<()> {
-    match fetching {
-        Fetching::Fetch => scope.fetch_nbi(into, at, pe),
-        Fetching::Update(Update::Set, value) => scope.swap_nbi(into, at, value, pe),
-        Fetching::Update(Update::Add, value) => scope.fetch_add_nbi(into, at, value, pe),
-        Fetching::Update(Update::And, value) => scope.fetch_and_nbi(into, at, value, pe),
-        Fetching::Update(Update::Or, value) => scope.fetch_or_nbi(into, at, value, pe),
-        Fetching::Update(Update::Xor, value) => scope.fetch_xor_nbi(into, at, value, pe),
-        Fetching::CompareSwap { expected, value } => {
-            scope.compare_swap_nbi(into, at, expected, value, pe)
+/// Issues nonblocking operations on one context, until its scope ends.
+trait Issue<'e> {
+    fn put_nbi(&self, to: Sym<u64>, values: &'e [u64], pe: usize) -> Result<()>;
+    fn get_nbi(&self, into: &'e mut [u64], from: Sym<u64>, pe: usize) -> Result<()>;
+    fn put_signal_nbi(
+        &self,
+        to: Sym<u64>,
+        values: &'e [u64],
+        signal: Sym<u64>,
+        update: (u64, oxshmem::SignalOp),
+        pe: usize,
+    ) -> Result<()>;
+    fn fetch_nbi(
+        &self,
+        fetching: Fetching,
+        into: &'e mut u64,
+        at: Sym<u64>,
+        pe: usize,
+    ) -> Result<()>;
+}
+
+impl<'s, 'e> Issue<'e> for &'s Scope<'s, 'e> {
+    fn put_nbi(&self, to: Sym<u64>, values: &'e [u64], pe: usize) -> Result<()> {
+        (*self).put_nbi(to, values, pe)
+    }
+
+    fn get_nbi(&self, into: &'e mut [u64], from: Sym<u64>, pe: usize) -> Result<()> {
+        (*self).get_nbi(into, from, pe)
+    }
+
+    fn put_signal_nbi(
+        &self,
+        to: Sym<u64>,
+        values: &'e [u64],
+        signal: Sym<u64>,
+        (value, op): (u64, oxshmem::SignalOp),
+        pe: usize,
+    ) -> Result<()> {
+        (*self).put_signal_nbi(to, values, signal, value, op, pe)
+    }
+
+    fn fetch_nbi(
+        &self,
+        fetching: Fetching,
+        into: &'e mut u64,
+        at: Sym<u64>,
+        pe: usize,
+    ) -> Result<()> {
+        let scope: &'s Scope<'s, 'e> = self;
+        match fetching {
+            Fetching::Fetch => scope.fetch_nbi(into, at, pe),
+            Fetching::Update(Update::Set, value) => scope.swap_nbi(into, at, value, pe),
+            Fetching::Update(Update::Add, value) => scope.fetch_add_nbi(into, at, value, pe),
+            Fetching::Update(Update::And, value) => scope.fetch_and_nbi(into, at, value, pe),
+            Fetching::Update(Update::Or, value) => scope.fetch_or_nbi(into, at, value, pe),
+            Fetching::Update(Update::Xor, value) => scope.fetch_xor_nbi(into, at, value, pe),
+            Fetching::CompareSwap { expected, value } => {
+                scope.compare_swap_nbi(into, at, expected, value, pe)
+            }
         }
     }
+}
+
+/// Runs `f` with a scope of each context, in their order, behind those that are open.
+fn in_scopes<'e>(
+    contexts: &[&Context<'_>],
+    open: &[&dyn Issue<'e>],
+    f: &mut dyn FnMut(&[&dyn Issue<'e>]) -> Result<()>,
+) -> Result<()> {
+    let Some((first, rest)) = contexts.split_first() else {
+        return f(open);
+    };
+    first.scope(|scope| {
+        let mut all = open.to_vec();
+        all.push(&scope);
+        in_scopes(rest, &all, f)
+    })
+}
+
+/// The scope of a context.
+fn scope_of<'a, 'e>(
+    scopes: &[&'a dyn Issue<'e>],
+    context: crate::Context,
+) -> Result<&'a dyn Issue<'e>> {
+    scopes
+        .get(context.0)
+        .copied()
+        .ok_or_else(|| Error::Argument {
+            call: "litmus",
+            what: "a context that the program does not declare".into(),
+        })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oxshmem::testing::spmd_with;
-use oxshmem::{Builder, Cmp, Result, World};
+use oxshmem::{Builder, Cmp, ContextOptions, Result, World};
 use oxshmem_bootstrap::{Bootstrap, InProcess};
 use oxshmem_loopback::Loopback;
 use oxshmem_weak::{Settings, Weak};
@@ -18,15 +18,17 @@ fn weak(seed: u64) -> Builder {
 }
 
 #[test]
-fn m10_a_barrier_called_within_a_context_completes_the_default_one() {
+fn m10_a_barrier_completes_the_default_context_beside_another() {
     for seed in 0..100 {
         let seen = spmd_with(weak(seed), 2, |world| {
             let x = world.alloc_zeroed::<u64>(1)?;
-            let context = world.create_context()?;
+            let y = world.alloc_zeroed::<u64>(1)?;
+            let context = world.create_context(ContextOptions::NONE)?;
             if world.my_pe() == 0 {
                 world.put(x, &[7], 1)?;
+                context.put(y, &[8], 1)?;
             }
-            context.call(World::barrier_all)?;
+            world.barrier_all()?;
             let seen = world.g(x, world.my_pe())?;
             world.barrier_all()?;
             context.destroy()?;
@@ -41,8 +43,8 @@ fn contexts_are_made_and_dropped_without_end() {
     spmd_with(weak(1), 2, |world| {
         let x = world.alloc_zeroed::<u64>(1)?;
         for i in 0..300 {
-            let context = world.create_context()?;
-            context.call(|world| world.p(x, i, 1 - world.my_pe()))?;
+            let context = world.create_context(ContextOptions::NONE)?;
+            context.p(x, i, 1 - world.my_pe())?;
             if i % 2 == 0 {
                 context.destroy()?;
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::BitOr;
 use std::ptr::NonNull;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use bytemuck::Pod;
 use oxshmem_heap::{Allocator, Segment};
@@ -15,7 +15,7 @@ use crate::sym::NIC;
 use crate::sync::Digest;
 use crate::wire::{Extents, Opened};
 use crate::world::NicAtomics;
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym, World};
 
 /// What a block will be used for. Hints change no meaning (OpenSHMEM `shmem_malloc_with_hints`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -277,7 +277,7 @@ impl Heap {
 
     /// Registers with the transports what the heap reaches into and is not registered yet. If one
     /// fails, the caller undoes it by [`unregister`](Self::unregister).
-    pub(crate) fn register(&mut self, transports: &[Opened]) -> Result<()> {
+    pub(crate) fn register(&mut self, transports: &[Arc<Opened>]) -> Result<()> {
         let kind = self.backing.kind();
         if self.limit == 0 {
             return Ok(());
@@ -309,7 +309,7 @@ impl Heap {
     }
 
     /// Ends all registrations with transports that pin, for good.
-    pub(crate) fn let_go(&mut self, transports: &[Opened]) {
+    pub(crate) fn let_go(&mut self, transports: &[Arc<Opened>]) {
         for via in transports.iter().filter(|via| via.pins()) {
             via.retire();
         }
@@ -318,7 +318,7 @@ impl Heap {
     }
 
     /// Ends the registration of all pieces but the first, by transport.
-    fn unregister(&mut self, transports: &[Opened], keep: &[usize]) {
+    fn unregister(&mut self, transports: &[Arc<Opened>], keep: &[usize]) {
         self.pinned = 0;
         let kind = self.backing.kind();
         for (via, &keep) in transports.iter().zip(keep) {
@@ -385,30 +385,9 @@ impl Heap {
     }
 }
 
-impl World {
+impl Context<'_> {
     pub(crate) fn heap(&self, kind: MemoryKind) -> MutexGuard<'_, Heap> {
-        let heap = match kind {
-            MemoryKind::Host => &self.inner.heap,
-            _ => &self.inner.gpu_heap,
-        };
-        heap.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes back what an allocation that failed has registered.
-    fn unregister_growth(&self, kind: MemoryKind, keep: &[usize]) {
-        if self.inner.growth(kind).cut.is_some() {
-            let transports = &self.inner.wire.transports;
-            self.heap(kind).unregister(transports, keep);
-        }
-    }
-
-    /// Whether 64-bit atomics on a block with these hints are its NIC's (M29).
-    fn in_nic_domain(&self, hints: Hints) -> bool {
-        match self.inner.nic_atomics {
-            NicAtomics::Never => false,
-            NicAtomics::IfHinted => hints.0 & Hints::ATOMICS_REMOTE.0 != 0,
-            NicAtomics::Always => true,
-        }
+        self.shared.heap(kind)
     }
 
     /// Refuses handles of other worlds and of freed blocks.
@@ -423,6 +402,25 @@ impl World {
                 call,
                 offset: sym.offset(),
             })
+        }
+    }
+}
+
+impl World {
+    /// Takes back what an allocation that failed has registered.
+    fn unregister_growth(&self, kind: MemoryKind, keep: &[usize]) {
+        if self.inner.growth(kind).cut.is_some() {
+            let transports = &self.shared.transports;
+            self.heap(kind).unregister(transports, keep);
+        }
+    }
+
+    /// Whether 64-bit atomics on a block with these hints are its NIC's (M29).
+    fn in_nic_domain(&self, hints: Hints) -> bool {
+        match self.inner.nic_atomics {
+            NicAtomics::Never => false,
+            NicAtomics::IfHinted => hints.0 & Hints::ATOMICS_REMOTE.0 != 0,
+            NicAtomics::Always => true,
         }
     }
 

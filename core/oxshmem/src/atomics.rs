@@ -12,7 +12,7 @@ use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::wire::Path;
-use crate::{Result, Sym, World};
+use crate::{Context, Result, Sym};
 
 mod sealed {
     pub trait Word: bytemuck::Pod {
@@ -24,7 +24,7 @@ mod sealed {
 }
 pub(crate) use sealed::Word;
 
-/// A type that [`World::fetch`], [`World::set`] and [`World::swap`] take (M30's extended set).
+/// A type that [`Context::fetch`], [`Context::set`] and [`Context::swap`] take (M30's extended set).
 pub trait AtomicValue: Pod + sealed::Word {}
 /// A type that all arithmetic atomics take (M30's standard set).
 pub trait AtomicInt: AtomicValue {}
@@ -75,7 +75,7 @@ mark! {
 /// A locked instruction of this processor is a full fence in itself, so it leaves nothing for quiet.
 const RMW_IS_FENCE: bool = cfg!(target_arch = "x86_64");
 
-impl World {
+impl Context<'_> {
     /// Reads a word atomically.
     #[doc(alias = "shmem_atomic_fetch")]
     #[inline]
@@ -261,7 +261,7 @@ impl World {
         pe: usize,
         under_way: bool,
     ) -> Result<u64> {
-        self.check(call, on, 1, pe)?;
+        let pe = self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, under_way)?;
         let operands = (operand, compare);
         match self.path(call, Class::Atomic, on, pe)? {
@@ -272,7 +272,7 @@ impl World {
                     false => Inserted::Nothing,
                 };
                 let old = word.update(T::WIDTH, op, operands, inserted);
-                self.peers.note(pe);
+                self.peers.note_slow();
                 Ok(old)
             }
             Path::Lane(via, far) => {

@@ -13,9 +13,6 @@
 //! M33 needs no check here (checked mode hands out no pointers), M34 and M37 are excluded by types
 //! and borrows, M35, M36 and M38 are checked in every mode; checked mode adds the age of handles.
 
-use std::cell::RefCell;
-use std::fmt;
-
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, MemoryKind, Width};
 
@@ -23,7 +20,7 @@ use crate::alloc::OWN;
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::wire::Path;
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
 /// Words a PE's table has room for.
 pub(crate) const SLOTS: usize = 1 << 14;
@@ -121,32 +118,10 @@ impl Entry {
     }
 }
 
-/// This PE's part of checked mode.
-pub(crate) struct Shadow {
-    /// The table, on every PE.
-    table: Sym<u64>,
-    /// Entries of this PE's own operations under way: PE, slot, word.
-    entered: RefCell<Vec<(usize, usize, u64)>>,
-}
+/// Entries of a context's own operations under way: PE, slot, word.
+pub(crate) type Entered = Vec<(usize, usize, u64)>;
 
-impl fmt::Debug for Shadow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shadow")
-            .field("entered", &self.entered.borrow().len())
-            .finish()
-    }
-}
-
-impl Shadow {
-    pub(crate) fn new(table: Sym<u64>) -> Self {
-        Shadow {
-            table,
-            entered: RefCell::default(),
-        }
-    }
-}
-
-impl World {
+impl Context<'_> {
     /// Refuses an access that conflicts with one under way; enters it if `under_way` says that it
     /// outlasts its call. Nothing outside checked mode.
     pub(crate) fn guard<T: Pod>(
@@ -158,7 +133,7 @@ impl World {
         pe: usize,
         under_way: bool,
     ) -> Result<()> {
-        let Some(shadow) = &self.inner.shadow else {
+        let Some(table) = self.shared.shadow else {
             return Ok(());
         };
         let (start, bytes) = (sym.offset(), (elements * size_of::<T>()) as u64);
@@ -172,14 +147,14 @@ impl World {
         };
         let (first, last) = (start / WORD + apart, (start + bytes - 1) / WORD + apart);
         for word in first..=last.min(first + LONGEST - 1) {
-            self.guard_word(shadow, call, access, word, pe, under_way)?;
+            self.guard_word(table, call, access, word, pe, under_way)?;
         }
         Ok(())
     }
 
     fn guard_word(
         &self,
-        shadow: &Shadow,
+        table: Sym<u64>,
         call: &'static str,
         access: Access,
         word: u64,
@@ -189,13 +164,13 @@ impl World {
         if word >= Entry::WORDS {
             return Ok(());
         }
-        let (me, number) = (self.my_pe(), access.number());
+        let (me, number) = (self.shared.me, access.number());
         let first = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         'again: loop {
             let mut vacant = None;
             for probe in 0..PROBES {
                 let slot = ((first + probe) % SLOTS as u64) as usize;
-                let entry = Entry(self.slot(shadow, AtomicOp::Fetch, slot, pe, 0, 0)?);
+                let entry = Entry(self.slot(table, AtomicOp::Fetch, slot, pe, 0, 0)?);
                 if entry.count() == 0 {
                     vacant = vacant.or(Some(slot));
                     continue;
@@ -207,7 +182,7 @@ impl World {
                 let together = entry.access() == number
                     || (plain(entry.access()) && plain(number))
                     || entry.origin() == Entry::origin_bits(me)
-                    || self.inner_lost(entry.origin());
+                    || self.is_gone(entry.origin());
                 if !together {
                     return Err(self.conflict(call, access, entry, pe));
                 }
@@ -217,8 +192,8 @@ impl World {
                 let Some(next) = entry.one_more(me) else {
                     return Ok(());
                 };
-                if self.swap_slot(shadow, slot, pe, entry, next)? {
-                    shadow.entered.borrow_mut().push((pe, slot, word));
+                if self.swap_slot(table, slot, pe, entry, next)? {
+                    self.state.entered.borrow_mut().push((pe, slot, word));
                     return Ok(());
                 }
                 continue 'again;
@@ -226,25 +201,25 @@ impl World {
             let Some(slot) = vacant.filter(|_| under_way) else {
                 return Ok(());
             };
-            if self.swap_slot(shadow, slot, pe, Entry(0), Entry::new(word, number, me))? {
-                shadow.entered.borrow_mut().push((pe, slot, word));
+            if self.swap_slot(table, slot, pe, Entry(0), Entry::new(word, number, me))? {
+                self.state.entered.borrow_mut().push((pe, slot, word));
                 return Ok(());
             }
         }
     }
 
-    fn inner_lost(&self, origin: u64) -> bool {
-        origin != Entry::MANY && self.peers.is_lost(origin as usize)
+    fn is_gone(&self, origin: u64) -> bool {
+        origin != Entry::MANY && self.shared.losses.is_lost(origin as usize)
     }
 
-    /// Ends what this PE has under way: from here on it is ordered.
+    /// Ends what this context has under way: from here on it is ordered.
     pub(crate) fn end_under_way(&self) -> Result<()> {
-        let Some(shadow) = &self.inner.shadow else {
+        let Some(table) = self.shared.shadow else {
             return Ok(());
         };
-        let entered = shadow.entered.take();
+        let entered = self.state.entered.take();
         for (pe, slot, word) in entered {
-            match self.end_entry(shadow, pe, slot, word) {
+            match self.end_entry(table, pe, slot, word) {
                 // Whose table is gone needs no clearing.
                 Err(Error::PeerLost { .. }) => {}
                 other => other?,
@@ -253,12 +228,12 @@ impl World {
         Ok(())
     }
 
-    fn end_entry(&self, shadow: &Shadow, pe: usize, slot: usize, word: u64) -> Result<()> {
+    fn end_entry(&self, table: Sym<u64>, pe: usize, slot: usize, word: u64) -> Result<()> {
         loop {
-            let entry = Entry(self.slot(shadow, AtomicOp::Fetch, slot, pe, 0, 0)?);
+            let entry = Entry(self.slot(table, AtomicOp::Fetch, slot, pe, 0, 0)?);
             if entry.word() != word
                 || entry.count() == 0
-                || self.swap_slot(shadow, slot, pe, entry, entry.one_less())?
+                || self.swap_slot(table, slot, pe, entry, entry.one_less())?
             {
                 return Ok(());
             }
@@ -267,18 +242,18 @@ impl World {
 
     fn swap_slot(
         &self,
-        shadow: &Shadow,
+        table: Sym<u64>,
         slot: usize,
         pe: usize,
         from: Entry,
         to: Entry,
     ) -> Result<bool> {
-        Ok(self.slot(shadow, AtomicOp::CompareSwap, slot, pe, to.0, from.0)? == from.0)
+        Ok(self.slot(table, AtomicOp::CompareSwap, slot, pe, to.0, from.0)? == from.0)
     }
 
     fn slot(
         &self,
-        shadow: &Shadow,
+        table: Sym<u64>,
         op: AtomicOp,
         slot: usize,
         pe: usize,
@@ -287,7 +262,7 @@ impl World {
     ) -> Result<u64> {
         const CALL: &str = "checked mode";
         let operands = (operand, compare);
-        match self.path(CALL, Class::Atomic, shadow.table.at(slot)?, pe)? {
+        match self.path(CALL, Class::Atomic, table.at(slot)?, pe)? {
             Path::Near(word) => Ok(word.update(Width::W64, op, operands, Inserted::Read)),
             Path::Lane(via, far) => {
                 self.wire_atomic(CALL, via, far, Width::W64, op, operands, true)
@@ -308,7 +283,7 @@ impl World {
                 "{} of PE {} on the 4 bytes at offset {} of PE {pe} meets {} by {by}, which no \
                  fence, quiet or barrier has ordered yet; separate them, or use one kind of access",
                 Access::name(access.number()),
-                self.my_pe(),
+                self.shared.me,
                 entry.word() * WORD,
                 Access::name(entry.access()),
             ),

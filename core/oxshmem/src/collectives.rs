@@ -76,11 +76,11 @@ impl World {
             fence(Ordering::SeqCst);
             self.peers.take_notes();
         }
-        let mine = if self.inner.wire.is_idle() {
+        let mine = if self.is_idle() {
             mine
         } else {
             // First quiet, whatever `mine` is: arriving means that all is complete.
-            let quieted = self.inner.wire.within(0, || self.quiet_slow(call, None));
+            let quieted = self.quiet_slow(call, None);
             mine.and(quieted)
         };
         self.together(call, digest, mine, words)

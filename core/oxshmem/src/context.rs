@@ -1,78 +1,249 @@
 //! Contexts: streams of operations that are ordered and completed apart from each other.
 
-use crate::{Result, World, report};
+mod options;
+mod threads;
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+pub use self::options::ContextOptions;
+pub use self::threads::{LockedContext, SharedContext};
+use crate::check::Entered;
+use crate::config::MemoryModel;
+use crate::peers::Peers;
+use crate::shared::Shared;
+use crate::wire::Wire;
+use crate::{Error, Result, World, report};
 
 /// A stream of operations with a fence and quiet of its own (M17, M19): neither orders or completes
-/// what other contexts have issued. Made by [`World::create_context`]; the world itself is the
-/// default context.
+/// what other contexts have issued. Made by [`World::create_context`]; a [`World`] is the default
+/// context of its PE, too, and so has all of these calls.
+///
+/// A context is used by one thread at a time and owns its lanes without a lock: it is `Send`, not `Sync`. Threads
+/// that each have one do not disturb each other; [`share`](Self::share) makes one for many.
 ///
 /// ```
 /// # oxshmem::testing::spmd(2, |world| {
-/// # let (x, y) = (world.alloc::<u64>(1)?, world.alloc::<u64>(1)?);
-/// let context = world.create_context()?;
-/// context.call(|world| world.p(x, 1, 1))?;
-/// context.call(|world| world.fence())?; // orders what this context issued, nothing else
-/// context.call(|world| world.p(y, 1, 1))?;
-/// context.destroy()?;
+/// # use oxshmem::ContextOptions;
+/// let sums = world.alloc_zeroed::<u64>(4)?;
+/// let contexts = (0..4).map(|_| world.create_context(ContextOptions::NONE));
+/// let contexts: Vec<_> = contexts.collect::<oxshmem::Result<_>>()?;
+/// std::thread::scope(|threads| {
+///     for (i, context) in contexts.into_iter().enumerate() {
+///         threads.spawn(move || -> oxshmem::Result<()> {
+///             let peer = 1 - context.my_pe();
+///             (0..100).try_for_each(|_| context.inc(sums.at(i)?, peer))?;
+///             context.destroy() // completes what it has issued
+///         });
+///     }
+/// });
+/// world.barrier_all()?;
+/// assert_eq!(world.g(sums.at(3)?, world.my_pe())?, 100);
 /// # Ok(()) })?;
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 ///
-/// Towards mapped peers all contexts share one stream, which orders and completes more than it must.
-/// On lanes each has its own, connected with a PE at the first operation towards it; one that ends leaves
-/// its lane, with its connections, to the next.
-#[derive(Debug)]
+/// Lanes are connected with a PE at the first operation towards it; a context that ends leaves its lanes, with
+/// their connections, to the next.
+///
+/// Two threads cannot use one at the same time:
+///
+/// ```compile_fail
+/// # oxshmem::testing::spmd(1, |world| {
+/// let context = world.create_context(oxshmem::ContextOptions::NONE)?;
+/// std::thread::scope(|threads| {
+///     threads.spawn(|| context.quiet()); // `&Context` is not `Send`: does not compile
+/// });
+/// # Ok(()) });
+/// ```
+///
+/// nor does a world end before its contexts:
+///
+/// ```compile_fail
+/// # fn main() -> oxshmem::Result<()> {
+/// let world = oxshmem::World::init()?;
+/// let context = world.create_context(oxshmem::ContextOptions::NONE)?;
+/// world.finalize()?; // `world` is borrowed: does not compile
+/// context.destroy()
+/// # }
+/// ```
 pub struct Context<'w> {
-    world: &'w World,
-    index: usize,
+    // No interior mutability outside boxes: so a loop's compiler may keep these in registers.
+    pub(crate) peers: Peers,
+    pub(crate) tag: u32,
+    pub(crate) ordered: bool,
+    me: usize,
+    /// Whether plain stores may be outstanding that no call has noted.
+    pub(crate) sticky: Arc<AtomicBool>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Box<State>,
+    /// The PEs by their numbers in the world, where they have others here.
+    members: Option<Arc<[u32]>>,
+    world: PhantomData<&'w ()>,
+}
+
+/// What the inlined operations on mapped peers do not read. Apart from what other threads write.
+#[repr(align(128))]
+pub(crate) struct State {
+    /// Of all contexts of this PE; 0 is the default one's.
+    pub number: u64,
+    pub wire: Wire,
+    /// What checked mode has entered of this context's operations.
+    pub entered: RefCell<Entered>,
+    /// State of the context's random sequence; never 0.
+    pub random: Cell<u64>,
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("number", &self.state.number)
+            .field("pe", &self.me)
+            .field("pes", &self.peers.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl World {
-    /// Makes a context (OpenSHMEM `shmem_ctx_create`, without options). Not collective.
+    /// Makes a context for operations towards all PEs. Not collective, and its end neither: contexts may
+    /// differ in number from PE to PE.
+    ///
+    /// # Errors
+    ///
+    /// What a transport says that has no lane left.
     #[doc(alias = "shmem_ctx_create")]
-    pub fn create_context(&self) -> Result<Context<'_>> {
-        let free = self.inner.free_contexts.borrow().last().copied();
-        let index = free.unwrap_or(self.inner.contexts.get() + 1);
-        for transport in &self.inner.wire.transports {
-            transport.open_context(index)?;
-        }
-        self.inner.free_contexts.borrow_mut().pop();
-        self.inner
-            .contexts
-            .set(self.inner.contexts.get().max(index));
-        Ok(Context { world: self, index })
+    pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
+        self.context_of(None, options)
+    }
+
+    /// [`create_context`](Self::create_context) for operations towards `members`, given by their numbers in
+    /// the world and numbered from 0 in the context's calls. This PE is one of them.
+    pub(crate) fn context_of(
+        &self,
+        members: Option<&Arc<[u32]>>,
+        options: ContextOptions,
+    ) -> Result<Context<'_>> {
+        let shared = Arc::clone(&self.shared);
+        let me = match members {
+            None => shared.me,
+            Some(members) => {
+                let mine = members.iter().position(|&pe| pe as usize == shared.me);
+                mine.ok_or_else(|| Error::Argument {
+                    call: "create_context",
+                    what: "this PE is no member of the team; only members make its contexts".into(),
+                })?
+            }
+        };
+        let peers = self.peers.of_context(members);
+        Context::with(shared, peers, (me, members.cloned()), options)
     }
 }
 
-impl Context<'_> {
-    /// Runs `f`, whose operations, fences and quiets belong to this context. Barriers and other
-    /// collective calls within still concern the default context.
-    pub fn call<R>(&self, f: impl FnOnce(&World) -> Result<R>) -> Result<R> {
-        self.world.inner.wire.within(self.index, || f(self.world))
+impl<'w> Context<'w> {
+    /// The default one.
+    pub(crate) fn default(shared: Arc<Shared>, peers: Peers) -> Result<Self> {
+        let me = shared.me;
+        Self::with(shared, peers, (me, None), ContextOptions::NONE)
     }
 
-    /// Completes what the context has issued, as [`quiet`](World::quiet), and ends it. One that is
+    fn with(
+        shared: Arc<Shared>,
+        peers: Peers,
+        (me, members): (usize, Option<Arc<[u32]>>),
+        options: ContextOptions,
+    ) -> Result<Self> {
+        let wire = Wire::open(&shared.transports, shared.n_pes(), shared.always)?;
+        let number = shared.contexts.fetch_add(1, Ordering::Relaxed);
+        let seed = shared.config.seed ^ number.wrapping_mul(0x5851_f42d_4c95_7f2d);
+        Ok(Context {
+            tag: peers.tag(),
+            peers,
+            ordered: shared.config.model == MemoryModel::Ordered,
+            me,
+            sticky: match options.has(ContextOptions::NOSTORE) {
+                true => Arc::default(),
+                false => Arc::clone(&shared.sticky),
+            },
+            state: Box::new(State {
+                number,
+                wire,
+                entered: RefCell::default(),
+                random: Cell::new(random_start(seed, shared.me as u32)),
+            }),
+            shared,
+            members,
+            world: PhantomData,
+        })
+    }
+
+    /// This PE's number, from 0: in the job, or in the team that the context was made for.
+    #[doc(alias = "shmem_my_pe")]
+    #[inline]
+    #[must_use]
+    pub fn my_pe(&self) -> usize {
+        self.me
+    }
+
+    /// Number of PEs in the job, or in the team that the context was made for.
+    #[doc(alias = "shmem_n_pes")]
+    #[inline]
+    #[must_use]
+    pub fn n_pes(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// The number in the world of a PE of this context's.
+    pub(crate) fn in_world(&self, pe: usize) -> Option<usize> {
+        match &self.members {
+            None => (pe < self.n_pes()).then_some(pe),
+            Some(members) => members.get(pe).map(|&pe| pe as usize),
+        }
+    }
+
+    pub(crate) fn own_base(&self) -> NonNull<u8> {
+        self.shared.own.base()
+    }
+
+    /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14).
+    #[must_use]
+    pub fn heap_limit(&self) -> usize {
+        self.shared.own.len()
+    }
+
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.shared.timeout()
+    }
+
+    /// Completes what the context has issued, as [`quiet`](Self::quiet), and ends it. One that is
     /// merely dropped is completed, too; its errors are reported and lost.
     #[doc(alias = "shmem_ctx_destroy")]
     pub fn destroy(self) -> Result<()> {
-        self.call(World::quiet)
+        self.quiet()
     }
 }
 
 impl Drop for Context<'_> {
     fn drop(&mut self) {
+        if self.state.number == 0 {
+            // A world that was not finalized waits for nobody.
+            self.state.wire.retire();
+            return;
+        }
         // After `destroy` there is nothing left to complete.
-        let quieted = self.call(World::quiet);
-        let inner = &self.world.inner;
-        let transports = &inner.wire.transports;
-        let completed = quieted.is_ok();
-        transports
-            .iter()
-            .for_each(|t| t.close_context(self.index, completed));
-        match quieted {
-            Ok(()) => inner.free_contexts.borrow_mut().push(self.index),
-            // Its number stays taken: what it has outstanding is noted under it.
-            Err(error) => report::warn(&format!("a context was not completed: {error}")),
+        let quieted = self.quiet();
+        self.state.wire.close(quieted.is_ok());
+        if let Err(error) = quieted {
+            report::warn(&format!("a context was not completed: {error}"));
         }
     }
+}
+
+/// Where a random sequence starts: the same in each run. Never 0.
+fn random_start(seed: u64, rank: u32) -> u64 {
+    (seed ^ u64::from(rank + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
 }

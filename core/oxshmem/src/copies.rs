@@ -6,12 +6,12 @@ use oxshmem_transport::MemoryKind;
 use crate::check::Access;
 use crate::order::Class;
 use crate::wire::Path;
-use crate::{Result, Sym, World};
+use crate::{Context, Result, Sym};
 
 /// Bytes of a copy's pieces where a private buffer is between its two sides.
 const BY_HOST: usize = 1 << 20;
 
-impl World {
+impl Context<'_> {
     /// Copies the symmetric object `src` of this PE to `dst` of PE `pe`: a put whose source is in
     /// the symmetric heap, for which a NIC needs no bounce buffer. Both have the same
     /// length; they are the same object or do not overlap. Each may lie in host or in GPU memory: what no
@@ -20,14 +20,14 @@ impl World {
         const CALL: &str = "put_from";
         self.check_pair(CALL, dst, src)?;
         self.check(CALL, src, src.len(), self.my_pe())?;
-        self.check(CALL, dst, dst.len(), pe)?;
+        let pe = self.check(CALL, dst, dst.len(), pe)?;
         self.guard(CALL, Access::Put, dst, dst.len(), pe, true)?;
         let on_host = self.is_on_host(src);
         let from = self.near_address(src);
         match self.path(CALL, Class::Put, dst, pe)? {
             Path::Near(place) if on_host => {
                 place.copy_from_place(self.own(src), src.bytes());
-                self.peers.note(pe);
+                self.peers.note_slow();
                 Ok(())
             }
             // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
@@ -39,7 +39,7 @@ impl World {
             Path::Staged(far) if on_host => unsafe {
                 self.staged_put(CALL, far, from, src.bytes())
             },
-            _ => self.copy_by_host(CALL, (dst, pe), (src, self.my_pe())),
+            _ => self.copy_by_host(CALL, (dst, pe), (src, self.shared.me)),
         }
     }
 
@@ -49,14 +49,14 @@ impl World {
         const CALL: &str = "get_into";
         self.check_pair(CALL, dst, src)?;
         self.check(CALL, dst, dst.len(), self.my_pe())?;
-        self.check(CALL, src, src.len(), pe)?;
+        let pe = self.check(CALL, src, src.len(), pe)?;
         self.guard(CALL, Access::Get, src, src.len(), pe, false)?;
         let on_host = self.is_on_host(dst);
         let into = self.near_address(dst);
         match self.path(CALL, Class::Put, src, pe)? {
             Path::Near(place) if on_host => {
                 self.own(dst).copy_from_place(place, src.bytes());
-                self.peers.note(self.my_pe());
+                self.peers.note_slow();
                 self.order_read_slow(place);
                 Ok(())
             }
@@ -69,7 +69,7 @@ impl World {
             Path::Staged(far) if on_host => unsafe {
                 self.staged_get(CALL, far, into, src.bytes())
             },
-            _ => self.copy_by_host(CALL, (dst, self.my_pe()), (src, pe)),
+            _ => self.copy_by_host(CALL, (dst, self.shared.me), (src, pe)),
         }
     }
 
@@ -95,7 +95,7 @@ impl World {
             done = end;
         }
         // What was got is there (M16), though a lane brought it to this PE's own GPU.
-        if to == self.my_pe() && self.kind_of(dst) == Some(MemoryKind::Cuda) {
+        if to == self.shared.me && self.kind_of(dst) == Some(MemoryKind::Cuda) {
             self.quiet_slow(call, Some(&[to]))?;
         }
         Ok(())

@@ -17,7 +17,8 @@ pub(crate) use self::stage::Request;
 use self::stage::{SLOTS, Slots};
 use crate::messages::Question;
 use crate::order::Inserted;
-use crate::{Result, Sym, World};
+use crate::shared::Shared;
+use crate::{Context, Result, Sym, World};
 
 /// Where this PE's GPU's view of its memory is brought up to date.
 #[derive(Clone, Default)]
@@ -66,12 +67,6 @@ impl GpuFlushes {
 }
 
 impl World {
-    /// The tag of handles that name GPU memory. Worlds' own tags are even.
-    #[inline(always)]
-    pub(crate) fn gpu_tag(&self) -> u32 {
-        self.tag | 1
-    }
-
     /// Bytes of each PE's GPU heap; 0 if there is none.
     #[must_use]
     pub fn gpu_heap_limit(&self) -> usize {
@@ -94,32 +89,47 @@ impl World {
     pub(crate) fn open_stage(&self) -> Result<()> {
         let bytes = Slots::size(self.heap_limit());
         let all = self.allocate_own("init", bytes * SLOTS)?;
-        self.inner.stage.open(Slots {
+        self.shared.stage.open(Slots {
             start: all.offset(),
             bytes,
         });
         Ok(())
     }
+}
 
-    /// Brings this PE's GPU's view up to date with what NICs have placed in its memory, where a
-    /// transport needs that (M27). Run by waits, tests and barriers.
+impl Context<'_> {
+    /// The tag of handles that name GPU memory. Worlds' own tags are even.
+    #[inline(always)]
+    pub(crate) fn gpu_tag(&self) -> u32 {
+        self.tag | 1
+    }
+
     #[inline(always)]
     pub(crate) fn see_gpu_data(&self) -> Result<()> {
-        let flushes = &self.inner.gpu_flushes;
-        if flushes.domains.is_empty() || !self.inserts(Inserted::WaitGpu) {
-            return Ok(());
-        }
-        Ok(flushes.flush()?)
+        self.shared.see_gpu_data()
     }
 
     /// Has a PE bring its GPU's view up to date, and waits until it has (M27). It needs make no call
     /// for it: the bootstrap's service answers, so that nothing simulated takes part in this wait.
     pub(crate) fn ask_gpu_flush(&self, call: &'static str, pe: usize) -> Result<()> {
-        let flushes = &self.inner.gpu_flushes;
-        if pe == self.my_pe() {
+        let flushes = &self.shared.gpu_flushes;
+        if pe == self.shared.me {
             return Ok(flushes.flush()?);
         }
         let asked = self.ask(call, pe, Question::FlushGpu, "its GPU's flush");
         asked.map(drop)
+    }
+}
+
+impl Shared {
+    /// Brings this PE's GPU's view up to date with what NICs have placed in its memory, where a
+    /// transport needs that (M27). Run by waits, tests and barriers.
+    #[inline(always)]
+    pub(crate) fn see_gpu_data(&self) -> Result<()> {
+        let flushes = &self.gpu_flushes;
+        if flushes.domains.is_empty() || !self.inserts(Inserted::WaitGpu) {
+            return Ok(());
+        }
+        Ok(flushes.flush()?)
     }
 }

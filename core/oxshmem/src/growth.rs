@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use oxshmem_transport::{MemoryKind, RegionId};
 
@@ -33,8 +34,12 @@ fn grows(via: &Opened, kind: MemoryKind) -> bool {
 }
 
 /// The pieces of this PE's heap from the number `first` on, by the names of transports.
-fn pieces_from(transports: &[Opened], kind: MemoryKind, first: usize) -> Vec<(String, Vec<Piece>)> {
-    let told = |via: &Opened| {
+fn pieces_from(
+    transports: &[Arc<Opened>],
+    kind: MemoryKind,
+    first: usize,
+) -> Vec<(String, Vec<Piece>)> {
+    let told = |via: &Arc<Opened>| {
         let heap = via.pieces(kind).regions();
         let new = heap.iter().skip(first);
         let pieces = new.map(|region| (region.id().0, Bytes(region.key().to_vec())));
@@ -47,13 +52,13 @@ fn pieces_from(transports: &[Opened], kind: MemoryKind, first: usize) -> Vec<(St
 impl World {
     /// How many pieces of a heap are registered, by transport.
     pub(crate) fn pieces(&self, kind: MemoryKind) -> Vec<usize> {
-        let all = self.inner.wire.transports.iter();
+        let all = self.shared.transports.iter();
         all.map(|via| via.pieces(kind).regions().len()).collect()
     }
 
     /// Registers what a heap has grown into; who fails takes it back with the others.
     pub(crate) fn register_growth(&self, kind: MemoryKind) -> Result<()> {
-        self.heap(kind).register(&self.inner.wire.transports)
+        self.heap(kind).register(&self.shared.transports)
     }
 
     /// Exchanges the keys of what every PE has registered. Collective, and nothing where the heap has
@@ -81,12 +86,12 @@ impl World {
     }
 
     fn exchange_pieces(&self, kind: MemoryKind, first: usize) -> Result<()> {
-        let transports = &self.inner.wire.transports;
+        let transports = &self.shared.transports;
         let mine = pieces_from(transports, kind, first);
-        let all: Vec<Vec<(String, Vec<Piece>)>> = exchange(&*self.inner.bootstrap, &mine)?;
+        let all: Vec<Vec<(String, Vec<Piece>)>> = exchange(&*self.shared.bootstrap, &mine)?;
         for via in transports.iter().filter(|via| grows(via, kind)) {
             let mut descriptors = self.share_pieces(via, kind, first)?;
-            for peer in via.pieces(kind).imported.borrow().iter() {
+            for peer in via.pieces(kind).imported().iter() {
                 let told = all.get(peer.pe.index()).map_or(&[][..], Vec::as_slice);
                 let named = told.iter().find(|(name, _)| *name == via.name);
                 let pieces = named
@@ -120,14 +125,14 @@ impl World {
         first: usize,
     ) -> Result<Vec<(u32, Vec<OwnedFd>)>> {
         let pieces = via.pieces(kind);
-        let among = pieces.shared_with.borrow();
+        let among = pieces.shared_with();
         if among.len() < 2 {
             return Ok(Vec::new());
         }
         let regions = pieces.regions();
         let new = regions.iter().skip(first);
         let mine: Vec<BorrowedFd<'_>> = new.filter_map(|region| region.descriptor()).collect();
-        let bootstrap = &self.inner.bootstrap;
+        let bootstrap = &self.shared.bootstrap;
         let shared = bootstrap.share_descriptors(&among, &mine, DESCRIPTOR_DEADLINE)?;
         Ok(among.iter().copied().zip(shared).collect())
     }

@@ -27,12 +27,12 @@ pub(crate) use self::card::{Bytes, exchange};
 use self::card::{Card, agree_on_gpu_limit, show_cards};
 use self::devices::{Doors, Found};
 use self::hosts::Hosts;
-use self::lanes::{lanes_used, open_lanes};
+use self::lanes::lanes_used;
 pub(crate) use self::reach::DESCRIPTOR_DEADLINE;
 use self::reach::{Agreed, Means, Reached, Shared, agree_on_routes, reach};
 
 use crate::alloc::{Heap, OWN, STATIC};
-use crate::check::{SLOTS, Shadow};
+use crate::check::SLOTS;
 use crate::config::{self, Atomics, Config};
 use crate::gpu::GpuFlushes;
 use crate::gpu::stage::Stage;
@@ -43,7 +43,7 @@ use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
 #[cfg(feature = "cuda")]
 use crate::peers::OnGpu;
-use crate::peers::{Loss, MappedHeap, Peers};
+use crate::peers::{Loss, Losses, MappedHeap, Peers};
 use crate::registry::{self, Spec};
 use crate::routes::choose::Preference;
 use crate::routes::{Routes, Rules, Way, Ways};
@@ -52,13 +52,12 @@ use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
 use crate::stream::side::{GpuSide, Own};
 use crate::sync::Internal;
-use crate::wire::{Extents, Opened, Wire};
+use crate::wire::{Active, Bounces, Extents, Opened};
 use crate::world::{Given, NicAtomics};
 use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
 
 /// What a world is made of.
 pub(crate) struct Parts {
-    pub tag: u32,
     pub spin: u32,
     pub config: Config,
     pub bootstrap: Arc<dyn Bootstrap>,
@@ -66,10 +65,13 @@ pub(crate) struct Parts {
     pub own: Arc<Mapping>,
     pub heap: Heap,
     pub internal: Internal,
-    pub shadow: Option<Shadow>,
+    pub shadow: Option<Sym<u64>>,
+    pub active: Active,
+    pub bounces: Bounces,
     pub statics: Vec<Sym<u8>>,
     pub peers: Peers,
-    pub wire: Wire,
+    pub transports: Vec<Arc<Opened>>,
+    pub always: bool,
     pub routes: Routes,
     pub visibility: Visibility,
     pub nic_atomics: NicAtomics,
@@ -204,12 +206,13 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let internal = Internal::new(size as usize, anywhere, |bytes| {
         heap.place_permanent(tag, OWN, bytes, 1)
     })?;
+    let bounces = heap.place_permanent(tag, OWN, Bounces::size(limit as usize), 1)?;
+    let bounces = Bounces::new(bounces)?;
+    let active = Active::new(heap.place_permanent(tag, OWN, Active::BYTES, 1)?.cast()?);
     let shadow = match config.check {
         true => {
             let bytes = SLOTS * size_of::<u64>();
-            Some(Shadow::new(
-                heap.place_permanent(tag, OWN, bytes, 1)?.cast()?,
-            ))
+            Some(heap.place_permanent(tag, OWN, bytes, 1)?.cast()?)
         }
         false => None,
     };
@@ -222,6 +225,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         };
         transport.gpu.extents = gpu_heap.cut().unwrap_or(Extents::whole(0));
     }
+    let opened: Vec<_> = opened.into_iter().map(Arc::new).collect();
     #[cfg(feature = "cuda")]
     let mut own_on_gpu = None;
     if has_gpu {
@@ -305,18 +309,18 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     // SAFETY: each heap was mapped whole by its transport (`reach` compared the length with the
     // agreed limit, the bound of every Sym), and PEs access it through Span alone.
     let peers = unsafe { Peers::new(tag, visible) };
-    open_lanes(&opened, &lanes)?;
+    // The default context opens one of each.
+    let used = lanes.iter().filter_map(|&index| opened.get(index));
+    used.clone().for_each(|via| via.use_lanes());
+    let pinned = used.into_iter().any(|via| via.pins());
     let domains = || opened.iter().map(|t| &t.domain);
     let gpu_flushes = GpuFlushes::of(domains());
     let schedule = domains().find_map(|domain| domain.schedule());
     // On real memory and lanes nothing is ever left out.
     let omitted = given.omitted.filter(|_| schedule.is_some());
     let simulation = Simulation::of(accessors, omitted);
-    let wire = Wire::new(me as usize, opened, routes.ways.to_vec());
     // Checked mode ends what it has entered at each fence and quiet.
-    if simulation.is_some() || has_gpu || config.check {
-        wire.never_idle();
-    }
+    let always = simulation.is_some() || has_gpu || config.check;
     let questions = Questions::default();
     let end_streams = {
         #[cfg(feature = "cuda")]
@@ -328,14 +332,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     };
     let stage = Arc::new(Stage::new(gpu_access, &own, &gpu_flushes, &bootstrap));
     let listening = (&gpu_flushes, &stage, &questions);
-    let lose = hear_of_others(&bootstrap, &peers, &wire, listening, end_streams)?;
-    let used = lanes.iter().filter_map(|&index| wire.transports.get(index));
-    let pinned = used.into_iter().any(Opened::pins);
+    let lose = hear_of_others(&bootstrap, peers.losses(), &opened, listening, end_streams)?;
     let agreed = agree_on_routes(bootstrap.as_ref(), &routes, pinned)?;
     // What no PE of the job uses need not pin memory: one host's PEs on a machine with a NIC.
     let grows = grows.filter(|_| agreed.pinned);
     if grows.is_none() {
-        heap.let_go(&wire.transports);
+        heap.let_go(&opened);
     }
     let nic_atomics = domain_of_atomics(config.atomics, &agreed, &on_hosts)?;
     let statics = match nic_atomics {
@@ -343,7 +345,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         _ => statics,
     };
     let services = match agreed.messages {
-        true => start_services(&wire, &own, &lose)?,
+        true => start_services(&opened, &routes.ways, &own, &lose)?,
         false => Vec::new(),
     };
     let spin = match config.spin {
@@ -363,7 +365,6 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     // The names took the place of the cards, which were larger.
     hosts.shrink_to_fit();
     let world = World::assemble(Parts {
-        tag,
         spin,
         config,
         bootstrap,
@@ -372,9 +373,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         heap,
         internal,
         shadow,
+        active,
+        bounces,
         statics,
         peers,
-        wire,
+        transports: opened,
+        always,
         routes,
         visibility: agreed.visibility,
         nic_atomics,
@@ -399,7 +403,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         simulation,
         schedule,
         omitted,
-    });
+    })?;
     if agreed.staged {
         world.open_stage()?;
     }
@@ -573,13 +577,18 @@ fn domain_of_atomics(wanted: Atomics, agreed: &Agreed, hosts: &Hosts) -> Result<
 }
 
 /// A progress thread for each transport that takes messages to this PE.
-fn start_services(wire: &Wire, own: &Arc<Mapping>, lose: &Lose) -> Result<Vec<Service>> {
-    let takes = wire.transports.iter();
+fn start_services(
+    transports: &[Arc<Opened>],
+    ways: &[Ways],
+    own: &Arc<Mapping>,
+    lose: &Lose,
+) -> Result<Vec<Service>> {
+    let takes = transports.iter();
     let takes = takes.filter(|via| via.caps.message > 0 && !via.is_retired());
     // Those that this PE sends messages to send it messages, too.
     let by_message =
         |(pe, ways): (u32, &Ways)| matches!(ways.host_atomics, Way::Message(_)).then_some(pe);
-    let senders: Vec<u32> = (0..).zip(&wire.ways).filter_map(by_message).collect();
+    let senders: Vec<u32> = (0..).zip(ways).filter_map(by_message).collect();
     takes
         .map(|via| {
             let (lose, senders) = (Arc::clone(lose), senders.clone());
@@ -594,17 +603,13 @@ fn start_services(wire: &Wire, own: &Arc<Mapping>, lose: &Lose) -> Result<Vec<Se
 /// what makes lanes' findings reach it too.
 fn hear_of_others(
     bootstrap: &Arc<dyn Bootstrap>,
-    peers: &Peers,
-    wire: &Wire,
+    losses: &Arc<Losses>,
+    transports: &[Arc<Opened>],
     (gpu, stage, questions): (&GpuFlushes, &Arc<Stage>, &Questions),
     end_streams: impl Fn() + Send + Sync + 'static,
 ) -> Result<Lose> {
-    let domains: Vec<_> = wire
-        .transports
-        .iter()
-        .map(|t| Arc::clone(&t.domain))
-        .collect();
-    let (lose, lent) = (peers.loser(), Arc::clone(stage));
+    let domains: Vec<_> = transports.iter().map(|t| Arc::clone(&t.domain)).collect();
+    let (losses, lent) = (Arc::clone(losses), Arc::clone(stage));
     let lose = Arc::new(move |pe: u32, loss: Loss| {
         // The domains first: who sees the loss may rely on its operations being given up.
         for domain in &domains {
@@ -612,7 +617,7 @@ fn hear_of_others(
         }
         lent.lost(pe);
         let left = matches!(loss, Loss::Left);
-        lose(pe as usize, loss);
+        losses.lose(pe as usize, loss);
         // Who leaves in order has come to the end, as all have: their streams run out. Else the loss is told
         // first: whose wait on a stream ends looks for it.
         if !left {
@@ -629,8 +634,7 @@ fn hear_of_others(
     });
     let (gave_up, gpu, questions) = (Arc::clone(&lose), gpu.clone(), questions.clone());
     let stage = Arc::clone(stage);
-    let named: Vec<_> = wire
-        .transports
+    let named: Vec<_> = transports
         .iter()
         .map(|t| (t.name, Arc::clone(&t.domain)))
         .collect();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::gpu::Request;
 use crate::wait::WARN_EVERY;
-use crate::{Error, Result, World, report};
+use crate::{Context, Error, Result, report};
 
 /// How long a look for an answer sleeps.
 const SLICE: Duration = Duration::from_millis(20);
@@ -166,10 +166,10 @@ pub(crate) fn of_bootstrap(call: &'static str, error: oxshmem_bootstrap::Error) 
     }
 }
 
-impl World {
+impl Context<'_> {
     /// Sends a message to a PE.
     pub(crate) fn send(&self, call: &'static str, to: usize, message: &Message) -> Result<()> {
-        let sent = self.inner.bootstrap.send(to as u32, &message.to_bytes());
+        let sent = self.shared.bootstrap.send(to as u32, &message.to_bytes());
         sent.map_err(|error| of_bootstrap(call, error))
     }
 
@@ -193,7 +193,7 @@ impl World {
         pe: usize,
         question: Question,
     ) -> Result<Pending<'_>> {
-        let questions = &self.inner.questions;
+        let questions = &self.shared.questions;
         let number = {
             let mut open = questions.open();
             open.last += 1;
@@ -227,7 +227,7 @@ impl World {
         number: u64,
         what: &str,
     ) -> Result<Vec<u8>> {
-        let questions = &self.inner.questions;
+        let questions = &self.shared.questions;
         let since = Instant::now();
         let mut warn_at = WARN_EVERY;
         let mut open = questions.open();
@@ -236,14 +236,14 @@ impl World {
             if let Some(answer) = slot.and_then(|(_, answer)| answer.take()) {
                 return answer.map_err(|why| Error::FailedElsewhere { call, pe, why });
             }
-            if self.peers.is_lost(pe) {
+            if self.shared.losses.is_lost(pe) {
                 return Err(Error::PeerLost { call, pe });
             }
             let waited = since.elapsed();
             if let Some(limit) = self.timeout().filter(|limit| waited >= *limit) {
                 return Err(Error::Timeout {
                     call,
-                    me: self.my_pe(),
+                    me: self.shared.me,
                     whom: format!("PE {pe}"),
                     what: what.into(),
                     waited,
@@ -254,7 +254,7 @@ impl World {
                 warn_at += WARN_EVERY;
                 report::warn(&format!(
                     "PE {} has waited {} s in {call} for PE {pe}: {what}",
-                    self.my_pe(),
+                    self.shared.me,
                     waited.as_secs()
                 ));
             }

@@ -1,6 +1,6 @@
 //! Nonblocking operations, within a scope that completes them.
 //!
-//! As `std::thread::scope` does for threads, [`World::scope`] lends out buffers until the end of
+//! As `std::thread::scope` does for threads, [`Context::scope`] lends out buffers until the end of
 //! the scope, where a quiet returns them: no source can change and no destination be read before
 //! (M37), which the borrow checker sees to.
 //!
@@ -26,19 +26,19 @@ use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::wire::{Path, Signal};
-use crate::{AtomicBits, AtomicInt, AtomicValue, Result, SignalOp, Sym, World};
+use crate::{AtomicBits, AtomicInt, AtomicValue, Context, Result, SignalOp, Sym};
 
-/// Nonblocking operations issued within one [`World::scope`].
+/// Nonblocking operations issued within one [`Context::scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    world: &'scope World,
+    context: &'scope Context<'scope>,
     /// Invariant in both, as `std::thread::Scope`.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 /// Completes what a scope issued, also when it unwinds.
-struct Completion<'w>(&'w World);
+struct Completion<'w>(&'w Context<'w>);
 
 impl Drop for Completion<'_> {
     fn drop(&mut self) {
@@ -49,7 +49,7 @@ impl Drop for Completion<'_> {
     }
 }
 
-impl World {
+impl Context<'_> {
     /// Runs `f`, in which nonblocking operations may borrow buffers, then completes them all: when
     /// it returns they have been performed (M19) and the buffers may be used again.
     ///
@@ -74,7 +74,7 @@ impl World {
     ) -> Result<R> {
         let completion = Completion(self);
         let done = f(&Scope {
-            world: self,
+            context: self,
             scope: PhantomData,
             env: PhantomData,
         });
@@ -83,21 +83,8 @@ impl World {
         done
     }
 
-    /// Completes every context, since operations of any of them may have borrowed.
     fn complete_scope(&self) -> Result<()> {
-        let wire = &self.inner.wire;
-        let mut first = self.quiet();
-        for context in 0..=self.inner.contexts.get() {
-            if context != wire.context() && !wire.is_idle() {
-                let quieted = wire.within(context, || self.quiet());
-                first = first.and(quieted);
-            }
-        }
-        first.inspect_err(|error| {
-            for context in 0..=self.inner.contexts.get() {
-                wire.within(context, || self.wire_abandon(error));
-            }
-        })
+        self.quiet().inspect_err(|error| self.wire_abandon(error))
     }
 
     /// Puts `len` elements without waiting for anything; completed by the next
@@ -115,8 +102,8 @@ impl World {
         pe: usize,
     ) -> Result<()> {
         const CALL: &str = "put_nbi";
-        self.check(CALL, dst, len, pe)?;
-        self.guard(CALL, Access::Put, dst, len, pe, true)?;
+        let to = self.check(CALL, dst, len, pe)?;
+        self.guard(CALL, Access::Put, dst, len, to, true)?;
         let bytes = len * size_of::<T>();
         if let Some(span) = self.peers.span(dst, pe) {
             // SAFETY: the caller promises `len` readable elements.
@@ -124,12 +111,12 @@ impl World {
             self.peers.note(pe);
             return Ok(());
         }
-        match self.path(CALL, Class::Put, dst, pe)? {
+        match self.path(CALL, Class::Put, dst, to)? {
             Path::Near(_) if bytes == 0 => Ok(()),
             Path::Near(place) => {
                 // SAFETY: the caller promises `len` readable elements.
                 unsafe { place.copy_from_raw(source.cast(), bytes) };
-                self.peers.note(pe);
+                self.peers.note_slow();
                 Ok(())
             }
             // SAFETY: the caller's promise.
@@ -158,15 +145,15 @@ impl World {
         pe: usize,
     ) -> Result<()> {
         const CALL: &str = "get_nbi";
-        self.check(CALL, src, len, pe)?;
-        self.guard(CALL, Access::Get, src, len, pe, true)?;
+        let from = self.check(CALL, src, len, pe)?;
+        self.guard(CALL, Access::Get, src, len, from, true)?;
         let bytes = len * size_of::<T>();
         if let Some(span) = self.peers.span(src, pe) {
             // SAFETY: the caller promises `len` writable elements.
             unsafe { span.copy_to_raw(destination.cast(), bytes) };
             return Ok(());
         }
-        match self.path(CALL, Class::Put, src, pe)? {
+        match self.path(CALL, Class::Put, src, from)? {
             Path::Near(_) if bytes == 0 => Ok(()),
             Path::Near(place) => {
                 // SAFETY: the caller promises `len` writable elements; any bytes are a `T: Pod`.
@@ -204,12 +191,12 @@ impl World {
             unsafe { result.write(T::of_bits(old)) };
             return Ok(());
         }
-        self.check(call, on, 1, pe)?;
+        let pe = self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
         match self.path(call, Class::Atomic, on, pe)? {
             Path::Near(word) => {
                 let old = word.update(T::WIDTH, op, operands, Inserted::Nothing);
-                self.peers.note(pe);
+                self.peers.note_slow();
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())
@@ -234,7 +221,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     #[doc(alias = "shmem_putmem_nbi")]
     pub fn put_nbi<T: Pod>(&'scope self, dst: Sym<T>, source: &'env [T], pe: usize) -> Result<()> {
         // SAFETY: 'env outlives the scope, whose quiet completes the put or closes its lane.
-        unsafe { self.world.put_nbi(dst, source.as_ptr(), source.len(), pe) }
+        unsafe { self.context.put_nbi(dst, source.as_ptr(), source.len(), pe) }
     }
 
     /// Gets the start of `src` on PE `pe` into `destination`, by the end of the scope.
@@ -248,12 +235,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // SAFETY: 'env outlives the scope, whose quiet completes the get or closes its lane, and
         // the exclusive borrow keeps everyone else away.
         unsafe {
-            self.world
+            self.context
                 .get_nbi(destination.as_mut_ptr(), src, destination.len(), pe)
         }
     }
 
-    /// [`World::put_signal`], complete by the end of the scope.
+    /// [`Context::put_signal`], complete by the end of the scope.
     #[doc(alias = "shmem_putmem_signal_nbi")]
     pub fn put_signal_nbi<T: Pod>(
         &'scope self,
@@ -264,16 +251,16 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         op: SignalOp,
         pe: usize,
     ) -> Result<()> {
-        let mapped = self.world.peers.span(dst, pe).is_some();
-        if mapped && self.world.peers.word(signal, pe).is_some() {
-            return self.world.put_signal(dst, source, signal, value, op, pe);
+        let mapped = self.context.peers.span(dst, pe).is_some();
+        if mapped && self.context.peers.word(signal, pe).is_some() {
+            return self.context.put_signal(dst, source, signal, value, op, pe);
         }
         let word = signal;
         let signal = Signal { word, op, value };
-        self.world.put_signal_slow(dst, source, signal, pe, true)
+        self.context.put_signal_slow(dst, source, signal, pe, true)
     }
 
-    /// [`World::fetch`] whose value is in `result` by the end of the scope.
+    /// [`Context::fetch`] whose value is in `result` by the end of the scope.
     #[doc(alias = "shmem_atomic_fetch_nbi")]
     pub fn fetch_nbi<T: AtomicValue>(
         &'scope self,
@@ -284,7 +271,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.rmw_nbi("fetch_nbi", AtomicOp::Fetch, result, src, (0, 0), pe)
     }
 
-    /// [`World::swap`] whose value is in `result` by the end of the scope.
+    /// [`Context::swap`] whose value is in `result` by the end of the scope.
     #[doc(alias = "shmem_atomic_swap_nbi")]
     pub fn swap_nbi<T: AtomicValue>(
         &'scope self,
@@ -303,7 +290,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         )
     }
 
-    /// [`World::compare_swap`] whose value is in `result` by the end of the scope.
+    /// [`Context::compare_swap`] whose value is in `result` by the end of the scope.
     #[doc(alias = "shmem_atomic_compare_swap_nbi")]
     pub fn compare_swap_nbi<T: AtomicInt>(
         &'scope self,
@@ -324,7 +311,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         )
     }
 
-    /// [`World::fetch_add`] whose value is in `result` by the end of the scope.
+    /// [`Context::fetch_add`] whose value is in `result` by the end of the scope.
     #[doc(alias = "shmem_atomic_fetch_add_nbi")]
     pub fn fetch_add_nbi<T: AtomicInt>(
         &'scope self,
@@ -343,7 +330,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         )
     }
 
-    /// [`World::fetch_inc`] whose value is in `result` by the end of the scope.
+    /// [`Context::fetch_inc`] whose value is in `result` by the end of the scope.
     #[doc(alias = "shmem_atomic_fetch_inc_nbi")]
     pub fn fetch_inc_nbi<T: AtomicInt>(
         &'scope self,
@@ -354,7 +341,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.rmw_nbi("fetch_inc_nbi", AtomicOp::Add, result, dst, (1, 0), pe)
     }
 
-    /// [`World::fetch_and`] whose value is in `result` by the end of the scope.
+    /// [`Context::fetch_and`] whose value is in `result` by the end of the scope.
     #[doc(alias = "shmem_atomic_fetch_and_nbi")]
     pub fn fetch_and_nbi<T: AtomicBits>(
         &'scope self,
@@ -373,7 +360,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         )
     }
 
-    /// [`World::fetch_or`] whose value is in `result` by the end of the scope.
+    /// [`Context::fetch_or`] whose value is in `result` by the end of the scope.
     #[doc(alias = "shmem_atomic_fetch_or_nbi")]
     pub fn fetch_or_nbi<T: AtomicBits>(
         &'scope self,
@@ -392,7 +379,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         )
     }
 
-    /// [`World::fetch_xor`] whose value is in `result` by the end of the scope.
+    /// [`Context::fetch_xor`] whose value is in `result` by the end of the scope.
     #[doc(alias = "shmem_atomic_fetch_xor_nbi")]
     pub fn fetch_xor_nbi<T: AtomicBits>(
         &'scope self,
@@ -422,6 +409,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<()> {
         // SAFETY: 'env outlives the scope, whose quiet completes the operation or closes its lane,
         // and the exclusive borrow keeps everyone else away.
-        unsafe { self.world.rmw_nbi(call, op, result, on, operands, pe) }
+        unsafe { self.context.rmw_nbi(call, op, result, on, operands, pe) }
     }
 }

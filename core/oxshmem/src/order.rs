@@ -10,7 +10,8 @@ use std::sync::atomic::{Ordering, fence};
 
 pub(crate) use self::classes::{Class, Classes, keeps};
 pub use self::inserted::Inserted;
-use crate::{Error, Result, World};
+use crate::shared::Shared;
+use crate::{Context, Error, Result};
 
 /// How far an update reaches when `barrier`, `quiet`, `wait_until*` or `test*` return (M26).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +23,12 @@ pub enum Visibility {
     Local,
 }
 
-impl World {
+impl Context<'_> {
     /// Whether no mapped store can be outstanding: none was noted, and no raw pointer was handed
     /// out through which one could be made unseen.
     #[inline(always)]
     fn is_clean(&self) -> bool {
-        self.peers.is_clean() && !self.inner.sticky.get()
+        self.peers.is_clean() && !self.sticky.load(Ordering::Relaxed)
     }
 
     /// Orders this PE's earlier puts, puts-with-signal, atomics and stores to symmetric memory
@@ -41,7 +42,7 @@ impl World {
         // Release orders mapped stores; Acquire orders mapped loads for M21. On x86 neither costs
         // an instruction.
         fence(Ordering::AcqRel);
-        if self.inner.wire.is_idle() {
+        if self.is_idle() {
             Ok(())
         } else {
             self.fence_slow()
@@ -51,7 +52,7 @@ impl World {
     #[cold]
     fn fence_slow(&self) -> Result<()> {
         self.point();
-        if let Some(simulation) = &self.inner.simulation {
+        if let Some(simulation) = &self.shared.simulation {
             simulation.fence(Inserted::FenceStores);
             // In the ordered model reads are ordered already (M20).
             if !self.ordered {
@@ -74,7 +75,7 @@ impl World {
             fence(Ordering::SeqCst);
             self.peers.take_notes();
         }
-        if self.inner.wire.is_idle() {
+        if self.is_idle() {
             Ok(())
         } else {
             self.quiet_slow("quiet", None)
@@ -84,7 +85,7 @@ impl World {
     #[cold]
     pub(crate) fn quiet_slow(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
         self.point();
-        if let Some(simulation) = &self.inner.simulation {
+        if let Some(simulation) = &self.shared.simulation {
             simulation.fence(Inserted::QuietStores);
         }
         self.wire_quiet(call, only)
@@ -108,10 +109,11 @@ impl World {
         if !self.is_clean() {
             fence(Ordering::SeqCst);
         }
-        if self.inner.wire.is_idle() {
+        if self.is_idle() {
             Ok(())
         } else {
-            self.quiet_slow("pe_quiet", Some(pes))
+            let all: Vec<usize> = pes.iter().filter_map(|&pe| self.in_world(pe)).collect();
+            self.quiet_slow("pe_quiet", Some(&all))
         }
     }
 
@@ -119,26 +121,32 @@ impl World {
     /// memory (M24), else local (M25). The same on every PE.
     #[must_use]
     pub fn visibility(&self) -> Visibility {
-        self.inner.visibility
+        self.shared.visibility
     }
 
     /// A fence of this PE's CPU, real or simulated.
     pub(crate) fn cpu_fence(&self, inserted: Inserted) {
         fence(inserted.order());
-        if let Some(simulation) = &self.inner.simulation {
+        if let Some(simulation) = &self.shared.simulation {
             simulation.fence(inserted);
         }
     }
 
-    /// Whether this order is inserted: always, but in a mutation check.
     pub(crate) fn inserts(&self, inserted: Inserted) -> bool {
-        self.inner.omitted != Some(inserted)
+        self.shared.inserts(inserted)
     }
 
     /// A place where a simulated machine may let others run.
     pub(crate) fn point(&self) {
-        if let Some(schedule) = &self.inner.schedule {
+        if let Some(schedule) = &self.shared.schedule {
             schedule.point();
         }
+    }
+}
+
+impl Shared {
+    /// Whether this order is inserted: always, but in a mutation check.
+    pub(crate) fn inserts(&self, inserted: Inserted) -> bool {
+        self.omitted != Some(inserted)
     }
 }

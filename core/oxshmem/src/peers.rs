@@ -1,14 +1,19 @@
 //! The table that the fast path reads: for each PE, where its heap is mapped here, if it is.
+//!
+//! Each context has its own: it notes its own stores there, and may number the PEs in its own way.
+
+mod losses;
 
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use bytemuck::Pod;
 
+pub(crate) use self::losses::{Loss, Losses};
 use crate::Sym;
 use crate::mapped::Span;
 
@@ -22,21 +27,23 @@ struct Peer {
     gate: AtomicPtr<u8>,
 }
 
-/// All PEs, and which of them this PE has stored to.
+/// The PEs as one context has them, in its own numbering, and which of them it has stored to.
 pub(crate) struct Peers {
     /// The world's; a handle with another is foreign.
     tag: u32,
+    /// A few more than there are, without memory: what follows in the allocator's memory is not on the
+    /// cache lines to which gates are written.
     peers: Arc<[Peer]>,
     /// For each PE its base, if atomics on its memory are this CPU's instructions, else null.
     words: Arc<[AtomicPtr<u8>]>,
+    count: usize,
     losses: Arc<Losses>,
-    /// What keeps each `base` mapped.
-    _keep: Arc<[Arc<dyn Any + Send + Sync>]>,
     open: Box<Open>,
 }
 
-/// The PEs whose gates are open. Cells, so that one thread at a time uses a world: with several,
-/// one's quiet would close a gate on another's store.
+/// The PEs whose gates are open. Cells, so that one thread at a time uses a context: with several,
+/// one's quiet would close a gate on another's store. Apart from what other threads write.
+#[repr(align(128))]
 struct Open {
     /// The first; [`NOBODY`] if none is. Apart from the rest, because few programs store to a second
     /// PE between two quiets, and each store here is one more for the quiet's fence to wait for.
@@ -47,10 +54,25 @@ struct Open {
 }
 
 const NOBODY: u32 = u32::MAX;
+/// A PE whose gate is closed.
+const SOMEBODY: u32 = NOBODY - 1;
+/// So many more entries a table has than PEs: two cache lines.
+const APART: usize = 8;
 
-struct Losses {
-    state: Box<[AtomicU32]>,
-    any: AtomicBool,
+/// A context's bases and gates, its bases for atomics, and the number of its PEs.
+type Table = (Arc<[Peer]>, Arc<[AtomicPtr<u8>]>, usize);
+
+/// A table of these bases, for copies and for atomics.
+fn table(bases: Vec<(*mut u8, *mut u8)>) -> Table {
+    let count = bases.len();
+    let (bases, words): (Vec<_>, Vec<_>) = bases.into_iter().unzip();
+    let bases = bases.into_iter().chain([null_mut(); APART]);
+    let peers = bases.map(|base| Peer {
+        base: AtomicPtr::new(base),
+        gate: AtomicPtr::new(null_mut()),
+    });
+    let words = words.into_iter().map(AtomicPtr::new);
+    (peers.collect(), words.collect(), count)
 }
 
 impl fmt::Debug for Peers {
@@ -97,42 +119,15 @@ impl MappedHeap {
     }
 }
 
-// What is known of a PE's end, as bits; none of them while it lives.
-/// The bootstrap told that it died: every PE hears so.
-const DIED: u32 = 1;
-/// It left in order: it was through with finalize, so every PE had arrived there.
-const LEFT: u32 = 2;
-/// This PE alone found that it cannot be reached, or was told so by that PE.
-const CUT: u32 = 4;
-/// The program knows.
-const ACKNOWLEDGED: u32 = 8;
-/// Any of these is a loss.
-const LOST: u32 = DIED | LEFT | CUT;
-
-/// How a PE was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// The bootstrap told that it died.
-    Died,
-    /// The bootstrap told that it left in order.
-    Left,
-    /// It does not answer this PE, or gave up; others may not know.
-    Cut,
-}
-
 impl Peers {
+    /// The default context's, with what all contexts share.
+    ///
     /// # Safety
     ///
     /// Each mapping is readable and writable for the heap's whole limit (the bound of every
     /// `Sym` with this tag) while its `keep` lives, and is accessed by others atomically or at
     /// machine level only.
     pub(crate) unsafe fn new(tag: u32, heaps: Vec<MappedHeap>) -> Self {
-        let state = heaps.iter().map(|_| AtomicU32::new(0)).collect();
-        let open = Open {
-            first: Cell::new(NOBODY),
-            rest: heaps.iter().map(|_| Cell::new(NOBODY)).collect(),
-            count: Cell::new(0),
-        };
         let mut keep = Vec::new();
         let mut hold = |mapped: Option<Mapped>| match mapped {
             Some(Mapped { base, keep: kept }) => {
@@ -141,35 +136,64 @@ impl Peers {
             }
             None => null_mut(),
         };
-        let mut words = Vec::new();
-        let peers = heaps
+        let bases = heaps
             .into_iter()
-            .map(|heap| {
-                let (base, word) = (hold(heap.copies), hold(heap.words));
-                words.push(AtomicPtr::new(word));
-                Peer {
-                    base: AtomicPtr::new(base),
-                    gate: AtomicPtr::new(null_mut()),
-                }
-            })
+            .map(|heap| (hold(heap.copies), hold(heap.words)))
             .collect();
-        let losses = Arc::new(Losses {
-            state,
-            any: AtomicBool::new(false),
-        });
+        let (peers, words, count) = table(bases);
+        let losses = Losses::new((Arc::clone(&peers), Arc::clone(&words)), count, keep);
+        Self::with(tag, (peers, words, count), Arc::new(losses))
+    }
+
+    /// Another context's, of all PEs or of these `members`, which it numbers from 0.
+    pub(crate) fn of_context(&self, members: Option<&Arc<[u32]>>) -> Self {
+        let made = self.losses.table_of(members);
+        Self::with(self.tag, made, Arc::clone(&self.losses))
+    }
+
+    fn with(tag: u32, (peers, words, count): Table, losses: Arc<Losses>) -> Self {
+        let open = Open {
+            first: Cell::new(NOBODY),
+            rest: (0..count).map(|_| Cell::new(NOBODY)).collect(),
+            count: Cell::new(0),
+        };
         Peers {
             tag,
             peers,
-            words: words.into(),
+            words,
+            count,
             losses,
-            _keep: keep.into(),
             open: Box::new(open),
         }
     }
 
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.peers.len()
+        self.count
+    }
+
+    pub(crate) fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    pub(crate) fn losses(&self) -> &Arc<Losses> {
+        &self.losses
+    }
+
+    /// [`span`](Self::span), by the PE's number in the world.
+    pub(crate) fn span_of<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
+        if sym.tag() != self.tag {
+            return None;
+        }
+        self.at(sym, self.losses.base(pe)?)
+    }
+
+    /// [`word`](Self::word), by the PE's number in the world.
+    pub(crate) fn word_of<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
+        if sym.tag() != self.tag || (size_of::<T>() == size_of::<u64>() && sym.is_nic()) {
+            return None;
+        }
+        self.at(sym, self.losses.word(pe)?)
     }
 
     /// The object's bytes at `pe`, if `pe` exists, is mapped and alive, and the object is this
@@ -197,7 +221,7 @@ impl Peers {
     fn at<T: Pod>(&self, sym: Sym<T>, base: &AtomicPtr<u8>) -> Option<Span<'_>> {
         let base = NonNull::new(base.load(Ordering::Relaxed))?;
         // SAFETY: the tags are equal, so by Sym's invariant the range lies within the heap's limit,
-        // which `new`'s caller promised to be mapped here for as long as `self` (which keeps it).
+        // which `new`'s caller promised to be mapped here for as long as `self` (whose losses keep it).
         Some(unsafe { Span::new(base.add(sym.offset() as usize), sym.bytes()) })
     }
 
@@ -217,6 +241,14 @@ impl Peers {
             && peer.gate.load(Ordering::Relaxed).is_null()
         {
             self.open_gate(pe);
+        }
+    }
+
+    /// Notes a store by the slow branch, whose gate stays closed.
+    pub(crate) fn note_slow(&self) {
+        let first = &self.open.first;
+        if first.get() == NOBODY {
+            first.set(SOMEBODY);
         }
     }
 
@@ -273,81 +305,10 @@ impl Peers {
             peer.gate.store(null_mut(), Ordering::Relaxed);
         }
     }
-
-    /// What another thread needs to record that a PE is lost.
-    pub(crate) fn loser(&self) -> impl Fn(usize, Loss) + Send + Sync + Clone + use<> {
-        let (peers, words) = (Arc::clone(&self.peers), Arc::clone(&self.words));
-        let losses = Arc::clone(&self.losses);
-        move |pe, loss| {
-            if let Some(state) = losses.state.get(pe) {
-                let bit = match loss {
-                    Loss::Died => DIED,
-                    Loss::Left => LEFT,
-                    Loss::Cut => CUT,
-                };
-                // First the reason, then its effect: who finds no base finds why.
-                state.fetch_or(bit, Ordering::Release);
-                losses.any.store(true, Ordering::Release);
-                cut(&peers, &words, pe);
-            }
-        }
-    }
-
-    fn state(&self, pe: usize) -> u32 {
-        let state = self.losses.state.get(pe);
-        state.map_or(0, |state| state.load(Ordering::Acquire))
-    }
-
-    pub(crate) fn is_lost(&self, pe: usize) -> bool {
-        let lost = self.state(pe) & LOST != 0;
-        if lost {
-            // Who has once heard of it meets no mapping afterwards (the loser may not be that far).
-            cut(&self.peers, &self.words, pe);
-        }
-        lost
-    }
-
-    /// Whether every PE hears of its end, not this one alone.
-    pub(crate) fn is_told_lost(&self, pe: usize) -> bool {
-        self.state(pe) & (DIED | LEFT) != 0
-    }
-
-    /// Whether the PE is gone without having finalized.
-    pub(crate) fn has_died(&self, pe: usize) -> bool {
-        let state = self.state(pe);
-        state & LOST != 0 && state & LEFT == 0
-    }
-
-    /// A PE whose loss the program has not acknowledged.
-    pub(crate) fn first_lost(&self) -> Option<usize> {
-        if !self.losses.any.load(Ordering::Acquire) {
-            return None;
-        }
-        let unknown = |pe: &usize| {
-            let state = self.state(*pe);
-            state & LOST != 0 && state & ACKNOWLEDGED == 0
-        };
-        (0..self.losses.state.len()).find(unknown)
-    }
-
-    /// Acknowledges every loss so far; gives all the lost.
-    pub(crate) fn acknowledge(&self) -> Vec<usize> {
-        let mut all = Vec::new();
-        for (pe, state) in self.losses.state.iter().enumerate() {
-            if state.load(Ordering::Acquire) & LOST != 0 {
-                state.fetch_or(ACKNOWLEDGED, Ordering::Release);
-                all.push(pe);
-            }
-        }
-        all
-    }
 }
 
-/// Ends the mapping of a PE that was lost.
-fn cut(peers: &[Peer], words: &[AtomicPtr<u8>], pe: usize) {
-    if let (Some(peer), Some(word)) = (peers.get(pe), words.get(pe)) {
-        peer.base.store(null_mut(), Ordering::Release);
-        peer.gate.store(null_mut(), Ordering::Release);
-        word.store(null_mut(), Ordering::Release);
+impl Drop for Peers {
+    fn drop(&mut self) {
+        self.losses.forget(&self.peers);
     }
 }

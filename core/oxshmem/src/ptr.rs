@@ -1,11 +1,12 @@
 //! Direct access to a mapped peer's memory (M8).
 
 use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
 
 use crate::mapped::Span;
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
 /// A symmetric object of a peer that this process can load and store (M8). It is no symmetric
 /// address: no call takes it as one (M34). It lives as long as the world it came from.
@@ -42,8 +43,8 @@ impl<T: Pod> PeerPtr<'_, T> {
         Ok(self.element("PeerPtr::load", index)?.load())
     }
 
-    /// Stores an element; in one access if it has 1, 2, 4 or 8 bytes. [`World::fence`] orders it
-    /// with later puts and stores (M17), [`World::quiet`] completes it (M19).
+    /// Stores an element; in one access if it has 1, 2, 4 or 8 bytes. [`Context::fence`] orders it
+    /// with later puts and stores (M17), [`Context::quiet`] completes it (M19).
     #[inline]
     pub fn store(&self, index: usize, value: T) -> Result<()> {
         self.element("PeerPtr::store", index)?.store(value);
@@ -65,7 +66,7 @@ impl<T: Pod> PeerPtr<'_, T> {
     }
 }
 
-impl World {
+impl Context<'_> {
     /// PE `pe`'s copy of an object for direct loads and stores, if this process can reach it so:
     /// none across a network, for a lost or unknown PE, for a foreign handle, and in checked mode.
     ///
@@ -74,7 +75,7 @@ impl World {
     #[must_use]
     pub fn ptr<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<PeerPtr<'_, T>> {
         let span = self.peers.span(sym, pe)?;
-        self.inner.sticky.set(true);
+        self.shared.sticky.store(true, Ordering::Relaxed);
         Some(PeerPtr {
             span,
             len: sym.len(),
@@ -86,11 +87,11 @@ impl World {
     #[doc(alias = "shmem_pe_accessible")]
     #[must_use]
     pub fn pe_accessible(&self, pe: usize) -> bool {
-        self.inner
-            .routes
-            .get(pe)
-            .is_some_and(|r| r.transport.is_some())
-            && !self.peers.is_lost(pe)
+        let Some(pe) = self.in_world(pe) else {
+            return false;
+        };
+        let route = self.shared.routes.get(pe);
+        route.is_some_and(|route| route.transport.is_some()) && !self.shared.losses.is_lost(pe)
     }
 
     /// Whether the object is a live one of this world, reachable at `pe` (M8b).

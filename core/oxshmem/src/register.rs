@@ -3,15 +3,18 @@
 use std::fmt;
 use std::mem::take;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 use bytemuck::Pod;
 use oxshmem_transport::{LocalKey, LocalRegion};
 
+use crate::shared::Shared;
 use crate::wire::Opened;
-use crate::{Result, World};
+use crate::{Context, Result};
 
 /// A private buffer, registered with every transport that goes by lanes: transfers from and to it
-/// need no copy and no registration of their own. Made by [`World::register`]; ends when dropped. It owns
+/// need no copy and no registration of their own. Made by [`Context::register`]; ends when dropped. It owns
 /// the buffer, so that no forgotten registration outlives the memory.
 ///
 /// It is not symmetric (M1): it can be no PE's target. Use it through its slice:
@@ -28,13 +31,42 @@ use crate::{Result, World};
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 pub struct Registered<'w, T> {
-    world: &'w World,
+    shared: &'w Shared,
     /// Never moved or resized.
     buffer: Vec<T>,
 }
 
+/// The buffers that a PE has registered, for all its contexts.
+#[derive(Default)]
+pub(crate) struct Registrations {
+    /// Whether there are any: most programs have none, and are not to take the lock.
+    any: AtomicBool,
+    known: RwLock<Vec<Known>>,
+}
+
+impl Registrations {
+    fn change<R>(&self, change: impl FnOnce(&mut Vec<Known>) -> R) -> R {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&mut known);
+        // Who is told of a buffer hears of this, too.
+        self.any.store(!known.is_empty(), Ordering::Relaxed);
+        changed
+    }
+
+    /// The key of one transport, if all the bytes lie in a buffer.
+    #[inline]
+    pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<LocalKey> {
+        if !self.any.load(Ordering::Relaxed) {
+            return None;
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = known.iter().filter_map(|k| k.key(transport, memory, len));
+        keys.next()
+    }
+}
+
 /// The bytes of a buffer, as the transports know them.
-pub(crate) struct Known {
+struct Known {
     start: usize,
     len: usize,
     /// By the index of the transport; none where it needs no key.
@@ -43,7 +75,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// The key of one transport, if all the bytes lie in the buffer.
-    pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<LocalKey> {
+    fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<LocalKey> {
         let at = memory.addr().checked_sub(self.start)?;
         let inside = at.checked_add(len)? <= self.len;
         let region = self.keys.get(transport)?.as_ref()?;
@@ -57,7 +89,7 @@ impl fmt::Debug for Known {
     }
 }
 
-impl World {
+impl Context<'_> {
     /// Registers a private buffer for many transfers. Without it, transports that need registered
     /// memory copy up to some 100 KiB and register more than that for each call.
     ///
@@ -68,10 +100,10 @@ impl World {
     pub fn register<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
         let len = size_of_val(buffer.as_slice());
         let start = buffer.as_mut_ptr();
-        let needs = |via: &&Opened| via.pins() && !via.is_retired();
+        let needs = |via: &Opened| via.pins() && !via.is_retired();
         let mut keys = Vec::new();
-        for via in &self.inner.wire.transports {
-            if len == 0 || !needs(&via) {
+        for via in &self.shared.transports {
+            if len == 0 || !needs(via) {
                 keys.push(None);
                 continue;
             }
@@ -82,13 +114,12 @@ impl World {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.inner.wire.known.borrow_mut().push(Known {
-            start: start.addr(),
-            len,
-            keys,
-        });
+        let start = start.addr();
+        self.shared
+            .registered
+            .change(|known| known.push(Known { start, len, keys }));
         Ok(Registered {
-            world: self,
+            shared: &self.shared,
             buffer,
         })
     }
@@ -105,10 +136,12 @@ impl<T> Registered<'_, T> {
     fn end(&self) {
         let start = self.buffer.as_ptr().addr();
         let len = size_of_val(self.buffer.as_slice());
-        let mut known = self.world.inner.wire.known.borrow_mut();
-        if let Some(at) = known.iter().position(|k| (k.start, k.len) == (start, len)) {
-            known.swap_remove(at);
-        }
+        let ended = self.shared.registered.change(|known| {
+            let at = known.iter().position(|k| (k.start, k.len) == (start, len));
+            at.map(|at| known.swap_remove(at))
+        });
+        // Its registrations end without the lock.
+        drop(ended);
     }
 }
 

@@ -2,15 +2,18 @@
 //!
 //! A mapped peer is stored to and loaded from right here, inlined; the rest is [`crate::wire`]'s.
 
+use std::sync::atomic::Ordering;
+
 use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
 use crate::check::Access;
 use crate::mapped::{Bytes, Span};
 use crate::order::{Class, Inserted};
+use crate::shared::Shared;
 use crate::simulated::Place;
 use crate::wire::Path;
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
 /// Where the blocks of a strided transfer lie, in elements.
 #[derive(Clone, Copy)]
@@ -68,7 +71,7 @@ impl Stride {
     }
 }
 
-impl World {
+impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe`. Returns when `source` may be reused; the data
     /// may still be on the way (M15).
     ///
@@ -176,7 +179,7 @@ impl World {
         if dst.tag() == self.tag {
             return Ok(());
         }
-        self.quiet_slow("write", Some(&[self.my_pe()]))
+        self.quiet_slow("write", Some(&[self.shared.me]))
     }
 
     /// Reads this PE's own copy: a get from itself.
@@ -368,12 +371,12 @@ impl World {
         source: &[T],
         pe: usize,
     ) -> Result<()> {
-        self.check(call, dst, source.len(), pe)?;
+        let pe = self.check(call, dst, source.len(), pe)?;
         self.guard(call, Access::Put, dst, source.len(), pe, true)?;
         self.put_by_path(call, dst, bytemuck::cast_slice(source), pe)
     }
 
-    /// Puts bytes; the caller has checked all.
+    /// Puts bytes to a PE, by its number in the world; the caller has checked all.
     pub(crate) fn put_by_path<T: Pod>(
         &self,
         call: &'static str,
@@ -384,7 +387,7 @@ impl World {
         match self.path(call, Class::Put, dst, pe)? {
             Path::Near(place) => {
                 place.copy_from(bytes);
-                self.peers.note(pe);
+                self.peers.note_slow();
                 Ok(())
             }
             // SAFETY: `bytes` is borrowed for the call.
@@ -404,12 +407,12 @@ impl World {
         src: Sym<T>,
         pe: usize,
     ) -> Result<()> {
-        self.check(call, src, destination.len(), pe)?;
+        let pe = self.check(call, src, destination.len(), pe)?;
         self.guard(call, Access::Get, src, destination.len(), pe, false)?;
         self.get_by_path(call, bytemuck::cast_slice_mut(destination), src, pe)
     }
 
-    /// Gets bytes; the caller has checked all.
+    /// Gets bytes from a PE, by its number in the world; the caller has checked all.
     pub(crate) fn get_by_path<T: Pod>(
         &self,
         call: &'static str,
@@ -434,24 +437,25 @@ impl World {
         }
     }
 
-    /// Refuses foreign handles, PEs that do not exist and ranges that leave the object.
+    /// Refuses foreign handles, PEs that do not exist and ranges that leave the object. Gives the PE's
+    /// number in the world, by which the slow branch names it.
     pub(crate) fn check<T: Pod>(
         &self,
         call: &'static str,
         sym: Sym<T>,
         elements: usize,
         pe: usize,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         if self.kind_of(sym).is_none() {
             return Err(Error::Foreign { call });
         }
-        if pe >= self.n_pes() {
+        let Some(in_world) = self.in_world(pe) else {
             return Err(Error::NoSuchPe {
                 call,
                 pe,
                 size: self.n_pes(),
             });
-        }
+        };
         if elements > sym.len() {
             return Err(Error::OutOfRange {
                 call,
@@ -460,11 +464,11 @@ impl World {
                 len: sym.len(),
             });
         }
-        if self.inner.config.check {
+        if self.shared.config.check {
             self.check_live(call, sym)?;
         }
         self.point();
-        Ok(())
+        Ok(in_world)
     }
 
     /// [`check`](Self::check) of an object of this PE that its CPU has to load or store: one in GPU
@@ -510,15 +514,7 @@ impl World {
     #[inline(always)]
     pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Place<'_> {
         debug_assert_eq!(sym.tag(), self.tag);
-        let simulation = self.inner.simulation.as_ref();
-        let (me, offset, bytes) = (self.my_pe(), sym.offset(), sym.bytes());
-        if let Some(place) = simulation.and_then(|s| s.at(Class::Put, me, offset, bytes)) {
-            return Place::Simulated(place);
-        }
-        // SAFETY: by Sym's invariant the range lies within this PE's own heap, which the world keeps
-        // mapped whole.
-        let span = unsafe { Span::new(self.own_base().add(sym.offset() as usize), sym.bytes()) };
-        Place::Real(span)
+        self.shared.own(sym)
     }
 
     /// [`own`](Self::own), refused in GPU memory, which the host cannot load (M4).
@@ -541,11 +537,26 @@ impl World {
     /// The address by which transports know this PE's own copy, together with its region's key. In GPU
     /// memory it is nothing to the CPU, and to transports that do not carry such memory.
     pub(crate) fn near_address<T: Pod>(&self, sym: Sym<T>) -> *mut u8 {
-        let base = match &self.inner.gpu {
-            Some((base, _)) if sym.tag() != self.tag => *base,
-            _ => self.own_base(),
+        let base = match &self.shared.gpu {
+            Some((base, _)) if sym.tag() != self.tag => base.load(Ordering::Relaxed),
+            _ => self.own_base().as_ptr(),
         };
-        base.as_ptr().wrapping_add(sym.offset() as usize)
+        base.wrapping_add(sym.offset() as usize)
+    }
+}
+
+impl Shared {
+    /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
+    #[inline(always)]
+    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Place<'_> {
+        let simulation = self.simulation.as_ref();
+        let (offset, bytes) = (sym.offset(), sym.bytes());
+        if let Some(place) = simulation.and_then(|s| s.at(Class::Put, self.me, offset, bytes)) {
+            return Place::Simulated(place);
+        }
+        // SAFETY: by Sym's invariant the range lies within this PE's own heap, which is kept mapped whole.
+        let span = unsafe { Span::new(self.own.base().add(sym.offset() as usize), sym.bytes()) };
+        Place::Real(span)
     }
 }
 

@@ -180,7 +180,7 @@ impl World {
     /// keeps it.
     #[must_use]
     pub fn routes(&self) -> Vec<Route> {
-        let routes = &self.inner.routes;
+        let routes = &self.shared.routes;
         (0..self.n_pes()).filter_map(|pe| routes.get(pe)).collect()
     }
 
@@ -191,7 +191,7 @@ impl World {
     ///
     /// [`Error::NoSuchPe`].
     pub fn explain(&self, pe: usize) -> Result<Explanation> {
-        self.inner.routes.explain(pe).ok_or(Error::NoSuchPe {
+        self.shared.routes.explain(pe).ok_or(Error::NoSuchPe {
             call: "explain",
             pe,
             size: self.n_pes(),

@@ -10,9 +10,9 @@ use crate::check::Access;
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::wire::{Path, Signal};
-use crate::{Cmp, Result, Sym, World};
+use crate::{Context, Result, Sym};
 
-impl World {
+impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe`, then updates the signal word there: whoever
     /// sees its new value (by [`signal_fetch`](Self::signal_fetch), a wait or a test) sees the data
     /// of this call (M22). Earlier puts need a fence of their own. An empty `source` only signals.
@@ -59,15 +59,15 @@ impl World {
         nonblocking: bool,
     ) -> Result<()> {
         const CALL: &str = "put_signal";
-        self.check(CALL, dst, source.len(), pe)?;
         self.check(CALL, signal.word, 1, pe)?;
+        let pe = self.check(CALL, dst, source.len(), pe)?;
         // Not under way afterwards: the signal orders it.
         self.guard(CALL, Access::Put, dst, source.len(), pe, false)?;
         let bytes: &[u8] = bytemuck::cast_slice(source);
         match self.path(CALL, Class::Put, dst, pe)? {
             Path::Near(place) => {
                 place.copy_from(bytes);
-                self.peers.note(pe);
+                self.peers.note_slow();
                 self.signal(CALL, signal, pe)
             }
             // SAFETY: `source` is borrowed for the call; of a nonblocking one beyond the inline
@@ -107,12 +107,5 @@ impl World {
     #[inline]
     pub fn signal_add(&self, signal: Sym<u64>, value: u64, pe: usize) -> Result<()> {
         self.post_rmw("signal_add", AtomicOp::Add, signal, value, 0, pe)
-    }
-
-    /// Waits until this PE's own signal word compares as asked; gives the value that did (M23).
-    #[doc(alias = "shmem_signal_wait_until")]
-    #[inline]
-    pub fn signal_wait_until(&self, signal: Sym<u64>, cmp: Cmp, value: u64) -> Result<u64> {
-        self.wait_word("signal_wait_until", signal, cmp, value)
     }
 }

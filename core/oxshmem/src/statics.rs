@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use linkme::distributed_slice;
 
 use crate::sync::Digest;
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
 /// Every template of the program.
 #[doc(hidden)]
@@ -81,12 +81,12 @@ impl<T: Pod> Static<T> {
     ///
     /// The declaring code was loaded after the world was made (a plug-in): only the main program's
     /// statics are symmetric (M2).
-    pub fn get(&self, world: &World) -> Result<Sym<T>> {
+    pub fn get(&self, world: &Context<'_>) -> Result<Sym<T>> {
         let at = std::ptr::from_ref(self.template).addr();
         let first = TEMPLATES.as_ptr().addr();
         let place = at
             .checked_sub(first)
-            .and_then(|distance| world.inner.statics.get(distance / size_of::<Template>()));
+            .and_then(|distance| world.shared.statics.get(distance / size_of::<Template>()));
         match place {
             Some(place) => place.cast(),
             None => Err(Error::Argument {

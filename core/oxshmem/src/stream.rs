@@ -121,7 +121,7 @@ impl World {
                     .into(),
             });
         }
-        if self.peers.is_lost(pe) {
+        if self.shared.losses.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });
         }
         match side.address(pe, sym.offset() as usize) {
@@ -132,7 +132,7 @@ impl World {
 
     #[cold]
     fn not_mapped(&self, call: &'static str, pe: usize) -> Error {
-        let route = self.inner.routes.explain(pe).and_then(|told| told.gpu);
+        let route = self.shared.routes.explain(pe).and_then(|told| told.gpu);
         let why = route.map(|route| route.refusals()).unwrap_or_default();
         Error::Unreachable {
             call,
@@ -302,7 +302,7 @@ impl World {
         side: &GpuSide,
         stream: &Stream,
     ) -> Result<()> {
-        if !self.inner.gpu_flushes.are_needed() {
+        if !self.shared.gpu_flushes.are_needed() {
             return Ok(());
         }
         let Some((_, epoch)) = side.barrier_words() else {

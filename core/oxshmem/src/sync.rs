@@ -9,11 +9,9 @@
 //!
 //! Words of odd and even epochs are apart: a PE can be one epoch ahead of another, never two.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use oxshmem_transport::Width;
 
@@ -25,7 +23,7 @@ use crate::order::{Class, Inserted};
 use crate::park::{self, Bell};
 use crate::rma::on_gpu;
 use crate::wait::{Needs, Reason};
-use crate::wire::{Path, SLOTS, WORDS};
+use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
 
 /// Each PE's part of the library's own symmetric memory.
@@ -37,11 +35,6 @@ pub(crate) struct Internal {
     slots: Sym<u64>,
     pub radix: usize,
     pub rounds: usize,
-    /// Registered memory for sources and destinations that a NIC cannot take as they are.
-    pub bounce: Sym<u8>,
-    pub bounce_lock: RefCell<()>,
-    /// Where the answers to active messages come.
-    pub answers: Sym<u64>,
     state: Mutex<Collective>,
 }
 
@@ -58,10 +51,7 @@ struct Collective {
     broken: Option<String>,
 }
 
-/// How much later than a transport the bootstrap may hear of a PE's death.
-const HEARSAY: Duration = Duration::from_secs(1);
 const LINE: usize = 64 / size_of::<u64>();
-const BOUNCE: usize = 64 << 10;
 const RECENT: usize = 6;
 
 /// A collective call and its arguments, as a number that all PEs must agree on.
@@ -126,9 +116,6 @@ impl Internal {
             slots: place((slots * size_of::<u64>()).max(64))?.cast()?,
             radix,
             rounds,
-            bounce: place(BOUNCE)?,
-            bounce_lock: RefCell::new(()),
-            answers: place(SLOTS * WORDS * size_of::<u64>())?.cast()?,
             state: Mutex::default(),
         })
     }
@@ -175,7 +162,8 @@ impl Post for Words<'_> {
         match self.world.tell(self.call, slot, word, to) {
             // Who has left in order has heard what it had to: the completion comes too late.
             Err(Error::PeerLost { pe, .. })
-                if matches!(self.needs, Needs::Finalizing) && !self.world.peers.has_died(pe) =>
+                if matches!(self.needs, Needs::Finalizing)
+                    && !self.world.shared.losses.has_died(pe) =>
             {
                 Ok(())
             }
@@ -186,7 +174,7 @@ impl Post for Words<'_> {
     #[inline]
     fn fenced(&self) {
         self.world.peers.take_notes();
-        if let Some(simulation) = &self.world.inner.simulation {
+        if let Some(simulation) = &self.world.shared.simulation {
             simulation.fence(Inserted::QuietStores);
         }
     }
@@ -287,7 +275,7 @@ impl World {
             .err()
             .map(ToString::to_string)
             .unwrap_or_default();
-        let all = self.inner.bootstrap.allgather(why.as_bytes());
+        let all = self.shared.bootstrap.allgather(why.as_bytes());
         let all = all.map_err(|error| of_bootstrap(call, error))?;
         mine?;
         match all.iter().position(|said| !said.is_empty()) {
@@ -384,16 +372,6 @@ impl World {
         }
     }
 
-    /// Whether the bootstrap tells of the PE's end, too, not only a transport; it may take a moment.
-    #[cold]
-    pub(crate) fn hears_of_end(&self, pe: usize) -> bool {
-        let until = Instant::now() + HEARSAY;
-        while !self.peers.is_told_lost(pe) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        self.peers.is_told_lost(pe)
-    }
-
     /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.
     #[cold]
     fn give_up(&self, epoch: u32) {
@@ -431,7 +409,7 @@ impl World {
         if !told.last().is_some_and(|last| last.ends_with(words)) {
             told.push(words);
         }
-        let all = match self.inner.bootstrap.allgather(told.join(", ").as_bytes()) {
+        let all = match self.shared.bootstrap.allgather(told.join(", ").as_bytes()) {
             Ok(all) => all,
             Err(error) => return of_bootstrap(call, error),
         };

@@ -83,7 +83,7 @@ impl World {
     /// The device of each transport that this PE has open, whether or not a route takes it.
     #[must_use]
     pub fn devices(&self) -> Vec<OpenDevice> {
-        let opened = self.inner.routes.opened.iter();
+        let opened = self.shared.routes.opened.iter();
         opened
             .map(|named| OpenDevice {
                 transport: named.name,

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use crate::futex::Kernel;
 use crate::park::{self, Bell};
 use crate::report;
-use crate::{Error, Result, World};
+use crate::shared::Shared;
+use crate::wait_until::Waiter;
+use crate::{Context, Error, Result};
 
 /// Yields before the first sleep.
 const YIELDS: u32 = 24;
@@ -52,142 +54,160 @@ pub(crate) struct Reason<'a> {
     pub tell: &'a dyn Fn() -> (String, String),
 }
 
-impl World {
+impl Context<'_> {
     /// Waits until `ready` gives something.
     #[inline]
     pub(crate) fn wait<R>(
         &self,
         reason: &Reason<'_>,
         bell: Option<Bell<'_>>,
-        mut ready: impl FnMut() -> Option<R>,
+        ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        // No pause instruction: it takes 140 cycles on some CPUs, a cache-line transfer takes less.
-        for _ in 0..=self.spin {
-            if let Some(value) = ready() {
-                return Ok(value);
-            }
-        }
-        self.wait_longer(reason, bell, &mut ready)
-    }
-
-    #[cold]
-    fn wait_longer<R>(
-        &self,
-        reason: &Reason<'_>,
-        bell: Option<Bell<'_>>,
-        ready: &mut dyn FnMut() -> Option<R>,
-    ) -> Result<R> {
-        let since = Instant::now();
-        let mut warn_at = WARN_EVERY;
-        let mut nap = SHORT_SLEEP;
-        let mut round = 0_u32;
-        let mut lost = None;
-        let looks = match reason.needs {
-            Needs::Lane(_) => {
-                let looks = self.inner.lane_spin.saturating_mul(LANE_FACTOR);
-                looks.min(MOST_LOOKS)
-            }
-            _ => self.inner.lane_spin,
-        };
-        loop {
-            self.progress();
-            if let Some(value) = ready() {
-                return Ok(value);
-            }
-            // What lanes bring comes by progress alone: while no other PE wants this CPU, it is looked for
-            // at once, and what else could end the wait now and then.
-            if lost.is_none() && round < looks && self.inner.schedule.is_none() {
-                round += 1;
-                if !round.is_multiple_of(GLANCE) {
-                    continue;
-                }
-            }
-            // What a PE did before it died counts: look once more after hearing of its death.
-            if let Some(pe) = lost {
-                return Err(Error::PeerLost {
-                    call: reason.call,
-                    pe,
-                });
-            }
-            lost = self.lost_among(reason.needs);
-            if lost.is_some() {
-                continue;
-            }
-            if let Some(schedule) = &self.inner.schedule {
-                if !schedule.idle() {
-                    let (whom, what) = (reason.tell)();
-                    return Err(Error::Deadlock {
-                        call: reason.call,
-                        me: self.my_pe(),
-                        whom,
-                        what,
-                    });
-                }
-                continue;
-            }
-            if round < looks {
-                continue;
-            }
-            round = round.saturating_add(1);
-            if round - looks <= YIELDS {
-                std::thread::yield_now();
-                continue;
-            }
-            let waited = since.elapsed();
-            if let Some(limit) = self.timeout().filter(|limit| waited >= *limit) {
-                let (whom, what) = (reason.tell)();
-                return Err(Error::Timeout {
-                    call: reason.call,
-                    me: self.my_pe(),
-                    whom,
-                    what,
-                    waited,
-                    limit,
-                });
-            }
-            if waited >= warn_at {
-                warn_at += WARN_EVERY;
-                let (whom, what) = (reason.tell)();
-                report::warn(&format!(
-                    "PE {} has waited {} s in {} for {whom}: {what}",
-                    self.my_pe(),
-                    waited.as_secs(),
-                    reason.call
-                ));
-            }
-            match bell {
-                Some(bell) => {
-                    let mut found = None;
-                    park::sleep(bell, &Kernel, BELL_SLEEP, &mut || {
-                        found = ready();
-                        found.is_some()
-                    });
-                    if let Some(value) = found {
-                        return Ok(value);
-                    }
-                }
-                None => {
-                    std::thread::sleep(nap);
-                    // What one PE's lane brings after long will not come in a moment: a large transfer.
-                    let longest = match reason.needs {
-                        Needs::Pe(_) | Needs::Lane(_) => {
-                            (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP)
-                        }
-                        _ => LONG_SLEEP,
-                    };
-                    nap = (nap * 2).min(longest);
-                }
-            }
-        }
+        wait(self, reason, bell, ready)
     }
 
     /// A PE whose loss ends a wait that needs `needs`.
     pub(crate) fn lost_among(&self, needs: Needs) -> Option<usize> {
+        self.shared.lost_among(needs)
+    }
+}
+
+/// Waits until `ready` gives something.
+#[inline]
+pub(crate) fn wait<R>(
+    of: &impl Waiter,
+    reason: &Reason<'_>,
+    bell: Option<Bell<'_>>,
+    mut ready: impl FnMut() -> Option<R>,
+) -> Result<R> {
+    // No pause instruction: it takes 140 cycles on some CPUs, a cache-line transfer takes less.
+    for _ in 0..=of.shared().spin {
+        if let Some(value) = ready() {
+            return Ok(value);
+        }
+    }
+    let drive = || of.progress();
+    wait_longer(of.shared(), &drive, reason, bell, &mut ready)
+}
+
+#[cold]
+fn wait_longer<R>(
+    shared: &Shared,
+    drive: &dyn Fn(),
+    reason: &Reason<'_>,
+    bell: Option<Bell<'_>>,
+    ready: &mut dyn FnMut() -> Option<R>,
+) -> Result<R> {
+    let since = Instant::now();
+    let mut warn_at = WARN_EVERY;
+    let mut nap = SHORT_SLEEP;
+    let mut round = 0_u32;
+    let mut lost = None;
+    let looks = match reason.needs {
+        Needs::Lane(_) => {
+            let looks = shared.lane_spin.saturating_mul(LANE_FACTOR);
+            looks.min(MOST_LOOKS)
+        }
+        _ => shared.lane_spin,
+    };
+    loop {
+        drive();
+        if let Some(value) = ready() {
+            return Ok(value);
+        }
+        // What lanes bring comes by progress alone: while no other PE wants this CPU, it is looked for
+        // at once, and what else could end the wait now and then.
+        if lost.is_none() && round < looks && shared.schedule.is_none() {
+            round += 1;
+            if !round.is_multiple_of(GLANCE) {
+                continue;
+            }
+        }
+        // What a PE did before it died counts: look once more after hearing of its death.
+        if let Some(pe) = lost {
+            return Err(Error::PeerLost {
+                call: reason.call,
+                pe,
+            });
+        }
+        lost = shared.lost_among(reason.needs);
+        if lost.is_some() {
+            continue;
+        }
+        if let Some(schedule) = &shared.schedule {
+            if !schedule.idle() {
+                let (whom, what) = (reason.tell)();
+                return Err(Error::Deadlock {
+                    call: reason.call,
+                    me: shared.me,
+                    whom,
+                    what,
+                });
+            }
+            continue;
+        }
+        if round < looks {
+            continue;
+        }
+        round = round.saturating_add(1);
+        if round - looks <= YIELDS {
+            std::thread::yield_now();
+            continue;
+        }
+        let waited = since.elapsed();
+        if let Some(limit) = shared.timeout().filter(|limit| waited >= *limit) {
+            let (whom, what) = (reason.tell)();
+            return Err(Error::Timeout {
+                call: reason.call,
+                me: shared.me,
+                whom,
+                what,
+                waited,
+                limit,
+            });
+        }
+        if waited >= warn_at {
+            warn_at += WARN_EVERY;
+            let (whom, what) = (reason.tell)();
+            report::warn(&format!(
+                "PE {} has waited {} s in {} for {whom}: {what}",
+                shared.me,
+                waited.as_secs(),
+                reason.call
+            ));
+        }
+        match bell {
+            Some(bell) => {
+                let mut found = None;
+                park::sleep(bell, &Kernel, BELL_SLEEP, &mut || {
+                    found = ready();
+                    found.is_some()
+                });
+                if let Some(value) = found {
+                    return Ok(value);
+                }
+            }
+            None => {
+                std::thread::sleep(nap);
+                // What one PE's lane brings after long will not come in a moment: a large transfer.
+                let longest = match reason.needs {
+                    Needs::Pe(_) | Needs::Lane(_) => (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP),
+                    _ => LONG_SLEEP,
+                };
+                nap = (nap * 2).min(longest);
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// A PE whose loss ends a wait that needs `needs`.
+    pub(crate) fn lost_among(&self, needs: Needs) -> Option<usize> {
         match needs {
-            Needs::Everyone => (0..self.n_pes()).find(|&pe| self.peers.is_lost(pe)),
-            Needs::Finalizing => (0..self.n_pes()).find(|&pe| self.peers.has_died(pe)),
-            Needs::Pe(pe) | Needs::Lane(pe) => self.peers.is_lost(pe).then_some(pe),
-            Needs::AnyLiving => self.peers.first_lost(),
+            Needs::Everyone => (0..self.n_pes()).find(|&pe| self.losses.is_lost(pe)),
+            Needs::Finalizing => (0..self.n_pes()).find(|&pe| self.losses.has_died(pe)),
+            Needs::Pe(pe) | Needs::Lane(pe) => self.losses.is_lost(pe).then_some(pe),
+            Needs::AnyLiving => self.losses.first_lost(),
         }
     }
 }

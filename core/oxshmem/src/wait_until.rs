@@ -3,11 +3,16 @@
 //! Comparisons are typed. A call that returns with success has acquired: later reads see what the
 //! writer ordered before the word. All of them drive progress.
 
+use std::cell::Cell;
+
+use bytemuck::Pod;
+
 use crate::atomics::{AtomicInt, Word};
 use crate::mapped::Bytes;
 use crate::order::Inserted;
-use crate::wait::{Needs, Reason};
-use crate::{Error, Result, Sym, World};
+use crate::shared::Shared;
+use crate::wait::{Needs, Reason, wait};
+use crate::{Context, Error, Result, SharedContext, Sym};
 
 /// How the word is compared with the value: `word CMP value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +51,48 @@ impl Cmp {
 pub trait Waitable: AtomicInt + PartialOrd + std::fmt::Debug {}
 impl<T: AtomicInt + PartialOrd + std::fmt::Debug> Waitable for T {}
 
+/// Who waits: a context, or one that threads share, whose lock is not held meanwhile.
+pub(crate) trait Waiter {
+    fn shared(&self) -> &Shared;
+    /// Refuses what is no object of this PE that its CPU can load, or has too few elements.
+    fn check_word<T: Pod>(&self, call: &'static str, word: Sym<T>, elements: usize) -> Result<()>;
+    /// Drives the context's lanes.
+    fn progress(&self);
+    /// A number, another each time.
+    fn random(&self) -> u64;
+}
+
+impl Waiter for Context<'_> {
+    #[inline(always)]
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    #[inline]
+    fn check_word<T: Pod>(&self, call: &'static str, word: Sym<T>, elements: usize) -> Result<()> {
+        self.check_own(call, word, elements)
+    }
+
+    #[inline]
+    fn progress(&self) {
+        self.progress();
+    }
+
+    /// Of a simple sequence (xorshift).
+    fn random(&self) -> u64 {
+        self.state.random.set(next_random(self.state.random.get()));
+        self.state.random.get() >> 32
+    }
+}
+
+/// The next state of a simple random sequence (xorshift), of which none is 0.
+fn next_random(mut x: u64) -> u64 {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    x
+}
+
 /// Values to compare with: one for all words, or one for each.
 #[derive(Clone, Copy)]
 enum Values<'a, T> {
@@ -70,6 +117,8 @@ struct Set<'a, T> {
     skip: Option<&'a [bool]>,
     cmp: Cmp,
     values: Values<'a, T>,
+    /// Where the next look for any begins; never 0.
+    start: Cell<u64>,
 }
 
 impl<T: Waitable> Set<'_, T> {
@@ -79,15 +128,15 @@ impl<T: Waitable> Set<'_, T> {
         (0..self.words.len()).filter(move |&i| !skip(i))
     }
 
-    fn holds(&self, world: &World, index: usize) -> bool {
+    fn holds(&self, at: &Shared, index: usize) -> bool {
         match (self.words.at(index), self.values.of(index)) {
-            (Ok(word), Some(value)) => self.cmp.holds(world.look(word), value),
+            (Ok(word), Some(value)) => self.cmp.holds(look(at, word), value),
             _ => false,
         }
     }
 
-    fn all(&self, world: &World) -> bool {
-        self.members().all(|i| self.holds(world, i))
+    fn all(&self, at: &Shared) -> bool {
+        self.members().all(|i| self.holds(at, i))
     }
 
     fn is_empty(&self) -> bool {
@@ -95,9 +144,10 @@ impl<T: Waitable> Set<'_, T> {
     }
 
     /// One that holds; begins to look anywhere, so that none starves.
-    fn any(&self, world: &World) -> Option<usize> {
-        let start = world.random() as usize % self.words.len().max(1);
-        let holds = |i: &usize| self.holds(world, *i);
+    fn any(&self, at: &Shared) -> Option<usize> {
+        self.start.set(next_random(self.start.get()));
+        let start = (self.start.get() >> 32) as usize % self.words.len().max(1);
+        let holds = |i: &usize| self.holds(at, *i);
         self.members()
             .filter(|i| *i >= start)
             .find(holds)
@@ -105,8 +155,8 @@ impl<T: Waitable> Set<'_, T> {
     }
 
     /// Every one that holds.
-    fn some(&self, world: &World) -> Vec<usize> {
-        self.members().filter(|&i| self.holds(world, i)).collect()
+    fn some(&self, at: &Shared) -> Vec<usize> {
+        self.members().filter(|&i| self.holds(at, i)).collect()
     }
 
     fn reason_words(&self) -> (String, String) {
@@ -127,9 +177,9 @@ macro_rules! families {
         pub fn $wait<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, value: T,
         ) -> Result<$wait_out> {
-            let set = self.word_set(stringify!($wait), words, skip, cmp, Values::One(value))?;
+            let set = word_set(self, stringify!($wait), words, skip, cmp, Values::One(value))?;
             if set.is_empty() { return Ok($empty) }
-            self.wait_set(&set, $look)
+            wait_set(self, &set, $look)
         }
 
         $(#[$doc])*
@@ -138,9 +188,9 @@ macro_rules! families {
         pub fn $wait_vector<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, values: &[T],
         ) -> Result<$wait_out> {
-            let set = self.word_set(stringify!($wait_vector), words, skip, cmp, Values::Each(values))?;
+            let set = word_set(self, stringify!($wait_vector), words, skip, cmp, Values::Each(values))?;
             if set.is_empty() { return Ok($empty) }
-            self.wait_set(&set, $look)
+            wait_set(self, &set, $look)
         }
 
         $(#[$doc])*
@@ -149,8 +199,8 @@ macro_rules! families {
         pub fn $test<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, value: T,
         ) -> Result<$test_out> {
-            let set = self.word_set(stringify!($test), words, skip, cmp, Values::One(value))?;
-            self.test_set(&set, $test_of)
+            let set = word_set(self, stringify!($test), words, skip, cmp, Values::One(value))?;
+            test_set(self, &set, $test_of)
         }
 
         $(#[$doc])*
@@ -159,170 +209,179 @@ macro_rules! families {
         pub fn $test_vector<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, values: &[T],
         ) -> Result<$test_out> {
-            let set = self.word_set(stringify!($test_vector), words, skip, cmp, Values::Each(values))?;
-            self.test_set(&set, $test_of)
+            let set = word_set(self, stringify!($test_vector), words, skip, cmp, Values::Each(values))?;
+            test_set(self, &set, $test_of)
         }
     )*};
 }
 
-impl World {
-    /// Waits until the first word of `word`, in this PE's own memory, compares as asked (M23).
-    ///
-    /// ```
-    /// use oxshmem::{Cmp, testing::spmd};
-    /// spmd(2, |world| {
-    ///     let flag = world.alloc_zeroed::<u64>(1)?;
-    ///     let data = world.alloc::<u64>(8)?;
-    ///     if world.my_pe() == 0 {
-    ///         world.put(data, &[7; 8], 1)?;
-    ///         world.fence()?;
-    ///         world.set(flag, 1, 1)?;
-    ///     } else {
-    ///         world.wait_until(flag, Cmp::Eq, 1)?;
-    ///         assert_eq!(world.g(data.at(7)?, 1)?, 7);
-    ///     }
-    ///     Ok(())
-    /// })?;
-    /// # Ok::<(), oxshmem::Error>(())
-    /// ```
-    #[doc(alias = "shmem_wait_until")]
-    #[inline]
-    pub fn wait_until<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<()> {
-        self.wait_word("wait_until", word, cmp, value).map(drop)
-    }
-
-    /// Whether the first word of `word`, in this PE's own memory, compares as asked (M23).
-    #[doc(alias = "shmem_test")]
-    #[inline]
-    pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
-        self.check_own("test", word, 1)?;
-        self.progress();
-        let holds = cmp.holds(self.look(word), value);
-        self.see_gpu_data()?;
-        Ok(holds)
-    }
-
-    families! {
-        /// All of the words compare as asked; so do none at all.
-        #[doc(alias = "shmem_wait_until_all")]
-        wait_until_all wait_until_all_vector test_all test_all_vector
-            -> (), bool,
-            |set, world| set.all(world).then_some(()), (),
-            |set: &Set<'_, T>, world: &World| set.all(world);
-        /// The index of a word that compares as asked, picked at random; none for no words (or, when
-        /// testing, where none does).
-        #[doc(alias = "shmem_wait_until_any")]
-        wait_until_any wait_until_any_vector test_any test_any_vector
-            -> Option<usize>, Option<usize>,
-            |set, world| set.any(world).map(Some), None,
-            |set: &Set<'_, T>, world: &World| set.any(world);
-        /// The indices of the words that compare as asked, at least one when waiting; empty for no
-        /// words.
-        #[doc(alias = "shmem_wait_until_some")]
-        wait_until_some wait_until_some_vector test_some test_some_vector
-            -> Vec<usize>, Vec<usize>,
-            |set, world| Some(set.some(world)).filter(|s| !s.is_empty()), Vec::new(),
-            |set: &Set<'_, T>, world: &World| set.some(world);
-    }
-
-    /// A number of a simple random sequence (xorshift).
-    fn random(&self) -> u64 {
-        let mut x = self.inner.random.get();
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        self.inner.random.set(x);
-        x >> 32
-    }
-
-    fn word_set<'a, T: Waitable>(
-        &self,
-        call: &'static str,
-        words: Sym<T>,
-        skip: Option<&'a [bool]>,
-        cmp: Cmp,
-        values: Values<'a, T>,
-    ) -> Result<Set<'a, T>> {
-        self.check_own(call, words, 0)?;
-        let short = |len| Error::BufferTooSmall {
-            call,
-            len,
-            needed: words.len(),
-        };
-        match (skip, values) {
-            (Some(skip), _) if skip.len() < words.len() => Err(short(skip.len())),
-            (_, Values::Each(values)) if values.len() < words.len() => Err(short(values.len())),
-            _ => Ok(Set {
-                call,
-                words,
-                skip,
-                cmp,
-                values,
-            }),
+/// The calls of everyone who waits.
+macro_rules! calls {
+    () => {
+        /// Waits until the first word of `word`, in this PE's own memory, compares as asked (M23).
+        ///
+        /// ```
+        /// use oxshmem::{Cmp, testing::spmd};
+        /// spmd(2, |world| {
+        ///     let flag = world.alloc_zeroed::<u64>(1)?;
+        ///     let data = world.alloc::<u64>(8)?;
+        ///     if world.my_pe() == 0 {
+        ///         world.put(data, &[7; 8], 1)?;
+        ///         world.fence()?;
+        ///         world.set(flag, 1, 1)?;
+        ///     } else {
+        ///         world.wait_until(flag, Cmp::Eq, 1)?;
+        ///         assert_eq!(world.g(data.at(7)?, 1)?, 7);
+        ///     }
+        ///     Ok(())
+        /// })?;
+        /// # Ok::<(), oxshmem::Error>(())
+        /// ```
+        #[doc(alias = "shmem_wait_until")]
+        #[inline]
+        pub fn wait_until<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<()> {
+            wait_word(self, "wait_until", word, cmp, value).map(drop)
         }
-    }
 
-    fn wait_set<T: Waitable, R>(
-        &self,
-        set: &Set<'_, T>,
-        look: impl Fn(&Set<'_, T>, &World) -> Option<R>,
-    ) -> Result<R> {
-        let tell = || set.reason_words();
-        let reason = Reason {
-            call: set.call,
-            needs: Needs::AnyLiving,
-            tell: &tell,
-        };
-        let found = self.wait(&reason, None, || look(set, self))?;
-        self.see_gpu_data()?;
-        Ok(found)
-    }
+        /// Whether the first word of `word`, in this PE's own memory, compares as asked (M23).
+        #[doc(alias = "shmem_test")]
+        #[inline]
+        pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
+            self.check_word("test", word, 1)?;
+            Waiter::progress(self);
+            let holds = cmp.holds(look(self.shared(), word), value);
+            self.shared().see_gpu_data()?;
+            Ok(holds)
+        }
 
-    fn test_set<T: Waitable, R>(
-        &self,
-        set: &Set<'_, T>,
-        test: impl Fn(&Set<'_, T>, &World) -> R,
-    ) -> Result<R> {
-        self.progress();
-        let found = test(set, self);
-        self.see_gpu_data()?;
-        Ok(found)
-    }
+        /// Waits until this PE's own signal word compares as asked; gives the value that did (M23).
+        #[doc(alias = "shmem_signal_wait_until")]
+        #[inline]
+        pub fn signal_wait_until(&self, signal: Sym<u64>, cmp: Cmp, value: u64) -> Result<u64> {
+            wait_word(self, "signal_wait_until", signal, cmp, value)
+        }
 
-    /// Waits for one word; gives the value that satisfied the comparison.
-    #[inline]
-    pub(crate) fn wait_word<T: Waitable>(
-        &self,
-        call: &'static str,
-        word: Sym<T>,
-        cmp: Cmp,
-        value: T,
-    ) -> Result<T> {
-        self.check_own(call, word, 1)?;
-        let tell = || {
-            let now = self.look(word);
-            let at = word.offset();
-            (
-                "some PE".into(),
-                format!("the word at offset {at} ({now:?}) to be {cmp:?} {value:?}"),
-            )
-        };
-        let reason = Reason {
+        families! {
+            /// All of the words compare as asked; so do none at all.
+            #[doc(alias = "shmem_wait_until_all")]
+            wait_until_all wait_until_all_vector test_all test_all_vector
+                -> (), bool,
+                |set, at| set.all(at).then_some(()), (),
+                |set: &Set<'_, T>, at: &Shared| set.all(at);
+            /// The index of a word that compares as asked, picked at random; none for no words (or, when
+            /// testing, where none does).
+            #[doc(alias = "shmem_wait_until_any")]
+            wait_until_any wait_until_any_vector test_any test_any_vector
+                -> Option<usize>, Option<usize>,
+                |set, at| set.any(at).map(Some), None,
+                |set: &Set<'_, T>, at: &Shared| set.any(at);
+            /// The indices of the words that compare as asked, at least one when waiting; empty for no
+            /// words.
+            #[doc(alias = "shmem_wait_until_some")]
+            wait_until_some wait_until_some_vector test_some test_some_vector
+                -> Vec<usize>, Vec<usize>,
+                |set, at| Some(set.some(at)).filter(|s| !s.is_empty()), Vec::new(),
+                |set: &Set<'_, T>, at: &Shared| set.some(at);
+        }
+    };
+}
+
+impl Context<'_> {
+    calls!();
+}
+
+impl SharedContext<'_> {
+    calls!();
+}
+
+fn word_set<'a, T: Waitable>(
+    of: &impl Waiter,
+    call: &'static str,
+    words: Sym<T>,
+    skip: Option<&'a [bool]>,
+    cmp: Cmp,
+    values: Values<'a, T>,
+) -> Result<Set<'a, T>> {
+    of.check_word(call, words, 0)?;
+    let short = |len| Error::BufferTooSmall {
+        call,
+        len,
+        needed: words.len(),
+    };
+    match (skip, values) {
+        (Some(skip), _) if skip.len() < words.len() => Err(short(skip.len())),
+        (_, Values::Each(values)) if values.len() < words.len() => Err(short(values.len())),
+        _ => Ok(Set {
             call,
-            needs: Needs::AnyLiving,
-            tell: &tell,
-        };
-        let found = self.wait(&reason, None, || {
-            let now = self.look(word);
-            cmp.holds(now, value).then_some(now)
-        })?;
-        self.see_gpu_data()?;
-        Ok(found)
+            words,
+            skip,
+            cmp,
+            values,
+            start: Cell::new(of.random() | 1),
+        }),
     }
+}
 
-    /// This PE's own word, acquired. The caller has checked that the object is this world's.
-    #[inline(always)]
-    fn look<T: Word>(&self, word: Sym<T>) -> T {
-        T::of_bits(self.own(word).look(T::WIDTH, Inserted::Wait))
-    }
+fn wait_set<T: Waitable, R>(
+    of: &impl Waiter,
+    set: &Set<'_, T>,
+    look: impl Fn(&Set<'_, T>, &Shared) -> Option<R>,
+) -> Result<R> {
+    let tell = || set.reason_words();
+    let reason = Reason {
+        call: set.call,
+        needs: Needs::AnyLiving,
+        tell: &tell,
+    };
+    let found = wait(of, &reason, None, || look(set, of.shared()))?;
+    of.shared().see_gpu_data()?;
+    Ok(found)
+}
+
+fn test_set<T: Waitable, R>(
+    of: &impl Waiter,
+    set: &Set<'_, T>,
+    test: impl Fn(&Set<'_, T>, &Shared) -> R,
+) -> Result<R> {
+    of.progress();
+    let found = test(set, of.shared());
+    of.shared().see_gpu_data()?;
+    Ok(found)
+}
+
+/// Waits for one word; gives the value that satisfied the comparison.
+#[inline]
+fn wait_word<T: Waitable>(
+    of: &impl Waiter,
+    call: &'static str,
+    word: Sym<T>,
+    cmp: Cmp,
+    value: T,
+) -> Result<T> {
+    of.check_word(call, word, 1)?;
+    let tell = || {
+        let now = look(of.shared(), word);
+        let at = word.offset();
+        (
+            "some PE".into(),
+            format!("the word at offset {at} ({now:?}) to be {cmp:?} {value:?}"),
+        )
+    };
+    let reason = Reason {
+        call,
+        needs: Needs::AnyLiving,
+        tell: &tell,
+    };
+    let found = wait(of, &reason, None, || {
+        let now = look(of.shared(), word);
+        cmp.holds(now, value).then_some(now)
+    })?;
+    of.shared().see_gpu_data()?;
+    Ok(found)
+}
+
+/// This PE's own word, acquired. The caller has checked that the object is this world's.
+#[inline(always)]
+fn look<T: Word>(at: &Shared, word: Sym<T>) -> T {
+    T::of_bits(at.own(word).look(T::WIDTH, Inserted::Wait))
 }

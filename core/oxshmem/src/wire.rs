@@ -1,72 +1,74 @@
 //! The slow branch: operations towards PEs that are not mapped, on their transports' lanes.
 //!
-//! One lane per transport and [context](crate::Context). Posting never blocks: a full lane is
-//! progressed and tried again under the waiting rules of [`crate::wait`].
+//! One lane per transport and [context](crate::Context), which its thread alone uses. Posting never blocks: a
+//! full lane is progressed and tried again under the waiting rules of [`crate::wait`].
 
 mod active;
 mod atomic;
 mod blocks;
+mod bounce;
+mod channel;
 mod extents;
-mod lanes;
+mod opened;
+mod outstanding;
 mod staged;
 mod transfer;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use oxshmem_transport::{MemoryKind, Op, Pe, Remote, Status};
 
-pub(crate) use self::active::{Active, SLOTS, WORDS};
+pub(crate) use self::active::Active;
+pub(crate) use self::bounce::Bounces;
+pub(crate) use self::channel::Channel;
+use self::channel::Looked;
 pub(crate) use self::extents::Extents;
-use self::lanes::Looked;
-pub(crate) use self::lanes::Opened;
+pub(crate) use self::opened::Opened;
 pub(crate) use self::transfer::Signal;
 use crate::messages::Question;
 use crate::order::{Class, Classes, Inserted};
-use crate::register::Known;
 use crate::routes::{Way, Ways};
+use crate::shared::Shared;
 use crate::simulated::Place;
 use crate::wait::{Needs, Reason};
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
-/// All lanes of a world.
+/// All lanes of a context.
 pub(crate) struct Wire {
-    pub transports: Vec<Opened>,
-    pub ways: Vec<Ways>,
+    /// By transport.
+    channels: Box<[Channel]>,
     /// Whether an operation may be outstanding on some lane, or fences and quiets have more to do
     /// than a mapped world's for another reason ([`Wire::always`]).
     busy: Cell<bool>,
     /// Memory is simulated, or there is GPU memory: every fence and quiet comes to the slow branch.
-    always: Cell<bool>,
-    /// The context whose call is running.
-    context: Cell<usize>,
+    always: bool,
     /// Some lane has operations that a fence put before what other lanes are given later.
     fenced: Cell<bool>,
-    /// By context, the PEs whose GPUs have to be told before a quiet ends (M27): a flush of the lane
-    /// does not do that.
-    gpus_due: RefCell<BTreeSet<(usize, usize)>>,
+    /// The PEs whose GPUs have to be told before a quiet ends (M27): a flush of the lane does not do
+    /// that.
+    gpus_due: RefCell<BTreeSet<usize>>,
     /// Whether nonblocking gets into this PE's own GPU memory are under way that need a flush here.
     got_to_gpu: Cell<bool>,
-    /// Active messages under way.
-    pub active: Active,
-    /// Private buffers that the program has registered.
-    pub known: RefCell<Vec<Known>>,
-    me: usize,
+    /// How often the program had acknowledged losses when this context last forgot the lost.
+    acknowledgements: Cell<u32>,
 }
 
 impl fmt::Debug for Wire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.transports.iter().map(|t| t.name))
-            .finish()
+        f.debug_list().entries(&self.channels).finish()
     }
 }
 
 /// Looks at one lane for its completions, where PEs have CPUs enough, before a wait looks at all else.
 const LOOKS: u32 = 256;
+/// How much later than a transport the bootstrap may hear of a PE's death.
+const HEARSAY: Duration = Duration::from_secs(1);
 /// Up to this many bytes nonblocking transfers are posted together.
 const TOGETHER: usize = 4096;
 
@@ -116,12 +118,12 @@ impl Far {
     /// The byte that is `further` on, as a transport names it, and how many bytes its region has from
     /// there: every PE registers the same heaps in the same pieces, under the same numbers.
     #[inline]
-    fn locate(self, via: &Opened, further: usize) -> (Remote, usize) {
+    fn locate(self, via: &Channel, further: usize) -> (Remote, usize) {
         via.pieces(self.kind).locate(self.offset + further as u64)
     }
 
     /// [`locate`](Self::locate) of what lies in one region surely: a word, which is aligned.
-    fn word(self, via: &Opened) -> Remote {
+    fn word(self, via: &Channel) -> Remote {
         self.locate(via, 0).0
     }
 }
@@ -131,71 +133,55 @@ pub(crate) enum Path<'w> {
     /// By this PE's CPU.
     Near(Place<'w>),
     /// By a lane of this transport.
-    Lane(&'w Opened, Far),
+    Lane(&'w Channel, Far),
     /// By way of host memory, and the process of the PE: GPU memory only.
     Staged(Far),
 }
 
 impl Wire {
-    pub(crate) fn new(me: usize, transports: Vec<Opened>, ways: Vec<Ways>) -> Self {
-        Wire {
-            me,
+    /// A context's lanes of these transports, in a job of `pes` PEs.
+    pub(crate) fn open(transports: &[Arc<Opened>], pes: usize, always: bool) -> Result<Self> {
+        let open = |(index, via)| Channel::open(via, index, pes);
+        let channels = transports.iter().enumerate().map(open);
+        Ok(Wire {
+            channels: channels.collect::<Result<_>>()?,
+            busy: Cell::new(always),
+            always,
+            fenced: Cell::new(false),
             gpus_due: RefCell::default(),
             got_to_gpu: Cell::new(false),
-            active: Active::new(),
-            known: RefCell::default(),
-            transports,
-            ways,
-            busy: Cell::new(false),
-            always: Cell::new(false),
-            context: Cell::new(0),
-            fenced: Cell::new(false),
+            acknowledgements: Cell::new(0),
+        })
+    }
+
+    /// The context ends; `completed` says whether all that it has issued has.
+    pub(crate) fn close(&mut self, completed: bool) {
+        for channel in &mut self.channels {
+            channel.close(completed);
         }
     }
 
-    /// From here on every fence and quiet has more to do than processor's fences.
-    pub(crate) fn never_idle(&self) {
-        self.always.set(true);
-        self.busy.set(true);
+    /// The world ends.
+    pub(crate) fn retire(&mut self) {
+        self.channels.iter_mut().for_each(Channel::retire_lane);
     }
 
     /// Something in a GPU's memory is updated: its PE has to be asked where the transport needs it.
-    fn gpu_due(&self, via: &Opened, far: Far) {
+    fn gpu_due(&self, via: &Channel, far: Far) {
         if far.kind != MemoryKind::Host && via.needs_gpu_flush(far.kind) {
-            self.gpus_due.borrow_mut().insert((self.context(), far.pe));
+            self.gpus_due.borrow_mut().insert(far.pe);
         }
-    }
-
-    /// Whether nothing is outstanding on any lane: no operation since the last quiet but those that were
-    /// complete when their call returned.
-    #[inline(always)]
-    pub(crate) fn is_idle(&self) -> bool {
-        !self.busy.get()
     }
 
     fn rest(&self) {
-        self.busy.set(self.always.get());
+        self.busy.set(self.always);
     }
+}
 
-    pub(crate) fn context(&self) -> usize {
-        self.context.get()
-    }
-
-    /// Runs `f` with another context's lanes.
-    pub(crate) fn within<R>(&self, context: usize, f: impl FnOnce() -> R) -> R {
-        struct Back<'a>(&'a Cell<usize>, usize);
-        impl Drop for Back<'_> {
-            fn drop(&mut self) {
-                self.0.set(self.1);
-            }
-        }
-        let _back = Back(&self.context, self.context.replace(context));
-        f()
-    }
-
+impl Shared {
     #[inline]
     fn ways(&self, pe: usize) -> &Ways {
-        self.ways.get(pe).unwrap_or(&Ways::NONE)
+        self.routes.ways.get(pe).unwrap_or(&Ways::NONE)
     }
 
     /// What later operations towards a PE may go down this transport's lane.
@@ -235,7 +221,14 @@ impl Wire {
     }
 }
 
-impl World {
+impl Context<'_> {
+    /// Whether nothing is outstanding on any lane: no operation since the last quiet but those that were
+    /// complete when their call returned.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.state.wire.busy.get()
+    }
+
     /// The kind of memory that a handle of this world names, if it is one.
     #[inline]
     pub(crate) fn kind_of<T: Pod>(&self, sym: Sym<T>) -> Option<MemoryKind> {
@@ -246,7 +239,8 @@ impl World {
         }
     }
 
-    /// How an object at a PE is reached by the slow branch. The caller has checked the object.
+    /// How an object is reached by the slow branch at a PE, by its number in the world. The caller has
+    /// checked both.
     pub(crate) fn path<T: Pod>(
         &self,
         call: &'static str,
@@ -254,38 +248,31 @@ impl World {
         sym: Sym<T>,
         pe: usize,
     ) -> Result<Path<'_>> {
-        if pe >= self.n_pes() {
-            return Err(Error::NoSuchPe {
-                call,
-                pe,
-                size: self.n_pes(),
-            });
-        }
         // Who came here because it found no base finds why (Peers::loser).
         fence(Ordering::Acquire);
-        if self.peers.is_lost(pe) {
+        if self.shared.losses.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });
         }
         let Some(kind) = self.kind_of(sym) else {
             return Err(Error::Foreign { call });
         };
-        let ways = self.inner.wire.ways(pe);
+        let ways = self.shared.ways(pe);
         let nic = class == Class::Atomic && sym.is_nic() && size_of::<T>() == size_of::<u64>();
         let way = match class {
             Class::Put => ways.copies(kind),
             _ if nic => ways.nic,
             _ => ways.atomics(kind),
         };
-        let own = pe == self.my_pe() && way != Way::None;
+        let own = pe == self.shared.me && way != Way::None;
         if kind == MemoryKind::Host && !nic && (own || way.is_mapped()) {
-            let simulation = self.inner.simulation.as_ref();
+            let simulation = self.shared.simulation.as_ref();
             let (offset, bytes) = (sym.offset(), sym.bytes());
             if let Some(place) = simulation.and_then(|s| s.at(class, pe, offset, bytes)) {
                 return Ok(Path::Near(Place::Simulated(place)));
             }
             let span = match class {
-                Class::Put => self.peers.span(sym, pe),
-                _ => self.peers.word(sym, pe),
+                Class::Put => self.peers.span_of(sym, pe),
+                _ => self.peers.word_of(sym, pe),
             };
             if let Some(span) = span {
                 return Ok(Path::Near(Place::Real(span)));
@@ -309,7 +296,7 @@ impl World {
             return Ok(Path::Staged(far));
         }
         let transport = way.transport();
-        match transport.and_then(|index| self.inner.wire.transports.get(index)) {
+        match transport.and_then(|index| self.state.wire.channels.get(index)) {
             Some(via) => Ok(Path::Lane(via, far)),
             None => Err(self.no_way(call, class, kind, pe)),
         }
@@ -319,15 +306,15 @@ impl World {
     fn no_way(&self, call: &'static str, class: Class, kind: MemoryKind, pe: usize) -> Error {
         Error::Unreachable {
             call,
-            from: self.my_pe(),
+            from: self.shared.me,
             pe,
             why: match (kind, class) {
                 (MemoryKind::Host, Class::Put) => {
-                    let route = self.inner.routes.get(pe);
+                    let route = self.shared.routes.get(pe);
                     route.map(|r| r.refusals()).unwrap_or_default()
                 }
                 (kind, Class::Put) => {
-                    let route = self.inner.routes.explain(pe).and_then(|told| told.gpu);
+                    let route = self.shared.routes.explain(pe).and_then(|told| told.gpu);
                     let why = route.map(|route| route.refusals()).unwrap_or_default();
                     format!("no transport here carries {kind} memory to it: {why}")
                 }
@@ -347,7 +334,7 @@ impl World {
     unsafe fn post(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         pe: usize,
         op: Op,
         until: Until,
@@ -355,7 +342,6 @@ impl World {
     ) -> Result<()> {
         self.before_posting(call, via, pe)?;
         let to = Pe(pe as u32);
-        let context = self.inner.wire.context();
         let updates = match leaves {
             Leaves::Nothing => false,
             Leaves::Update(classes) | Leaves::Nonblocking(classes) => !classes.is_empty(),
@@ -363,10 +349,10 @@ impl World {
         let rounds = self.lane_rounds();
         if until == Until::Completed && rounds > 0 {
             // SAFETY: the caller's promise.
-            let performed = unsafe { via.perform(context, to, &op, (updates, rounds)) };
+            let performed = unsafe { via.perform(to, &op, (updates, rounds)) };
             if let Some((target, looked)) = performed {
                 if updates || looked != Looked::Completed {
-                    self.inner.wire.busy.set(true);
+                    self.state.wire.busy.set(true);
                 }
                 self.leave(via, pe, leaves);
                 return match looked {
@@ -379,7 +365,7 @@ impl World {
                 };
             }
         }
-        if via.needs_connection(context, pe) {
+        if via.needs_connection(pe) {
             self.connect(call, via, pe)?;
         }
         let mut target = 0;
@@ -391,9 +377,9 @@ impl World {
         };
         let posted = self.wait(&full, None, || {
             // SAFETY: the caller's promise.
-            let posted = unsafe { via.post(context, to, op) };
+            let posted = unsafe { via.post(to, op) };
             // A full lane has others to be driven for.
-            self.inner.wire.busy.set(true);
+            self.state.wire.busy.set(true);
             match posted {
                 Err(why) => Some(Err(via.failed(call, why))),
                 Ok((Status::All, posted)) => {
@@ -416,7 +402,7 @@ impl World {
             Until::Completed => {
                 // What only reads is told of without.
                 if updates {
-                    via.awaited(context, to);
+                    via.awaited(to);
                 }
                 let completed = self.await_completions(call, via, pe, target);
                 self.settle(via, pe, completed)
@@ -426,10 +412,9 @@ impl World {
 
     /// Connects a lane with a PE, which answers by its bootstrap's service.
     #[cold]
-    fn connect(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
-        let context = self.inner.wire.context();
-        let endpoint = via.endpoint(call, context, pe)?;
-        let answer = if pe == self.my_pe() {
+    fn connect(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
+        let endpoint = via.endpoint(call, pe)?;
+        let answer = if pe == self.shared.me {
             via.domain.accept(Pe(pe as u32), &endpoint)?
         } else {
             let question = Question::Connect {
@@ -439,26 +424,25 @@ impl World {
             let what = format!("its answer to a {} lane", via.name);
             self.ask(call, pe, question, &what)?
         };
-        via.connect(call, context, pe, &answer)
+        via.connect(call, pe, &answer)
     }
 
     /// What must have happened before an operation is posted: this PE's own stores, which the NIC
     /// may be about to read or to overtake, and what a fence left on other lanes.
-    fn before_posting(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
+    fn before_posting(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
         self.cpu_fence(Inserted::Doorbell);
         self.flush_fenced(call, pe, Some(via))
     }
 
     /// Flushes the lanes that a fence left something on towards a PE, but the one that keeps the order
     /// itself.
-    fn flush_fenced(&self, call: &'static str, pe: usize, but: Option<&Opened>) -> Result<()> {
-        if !self.inner.wire.fenced.get() {
+    fn flush_fenced(&self, call: &'static str, pe: usize, but: Option<&Channel>) -> Result<()> {
+        if !self.state.wire.fenced.get() {
             return Ok(());
         }
-        let context = self.inner.wire.context();
-        for other in &self.inner.wire.transports {
+        for other in &self.state.wire.channels {
             let itself = but.is_some_and(|via| std::ptr::eq(other, via));
-            if !itself && other.is_fenced(context, pe) {
+            if !itself && other.is_fenced(pe) {
                 self.flush(call, other, pe)?;
             }
         }
@@ -466,25 +450,24 @@ impl World {
     }
 
     /// Posts what was put off towards a PE, before something is waited for; tells if it was refused.
-    fn post_waiting(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
-        let context = self.inner.wire.context();
+    fn post_waiting(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
         let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
         let full = Reason {
             call,
             needs: Needs::Lane(pe),
             tell: &tell,
         };
-        let posted = self.wait(&full, None, || match via.post_waiting(context, pe) {
+        let posted = self.wait(&full, None, || match via.post_waiting(pe) {
             true => Some(Ok(())),
             false => self.cut(call, via, pe).map(Err),
         });
         posted.and_then(|posted| posted)?;
-        let Some(refusal) = via.take_refusal(context, pe) else {
+        let Some(refusal) = via.take_refusal(pe) else {
             return Ok(());
         };
-        if via.cut(context, pe).is_some() {
+        if via.cut(pe).is_some() {
             // Told once: what was outstanding is lost with the way.
-            via.clean(context, pe);
+            via.clean(pe);
         }
         match refusal {
             oxshmem_transport::Error::PeerLost { .. } => {
@@ -503,18 +486,17 @@ impl World {
     unsafe fn post_nbi(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         pe: usize,
         op: Op,
         (len, update): (usize, Classes),
     ) -> Result<()> {
-        let context = self.inner.wire.context();
         let leaves = Leaves::Nonblocking(update);
-        if len <= TOGETHER && !via.needs_connection(context, pe) {
+        if len <= TOGETHER && !via.needs_connection(pe) {
             self.before_posting(call, via, pe)?;
             // SAFETY: the caller's promise.
-            if unsafe { via.put_off(context, pe, op) } {
-                self.inner.wire.busy.set(true);
+            if unsafe { via.put_off(pe, op) } {
+                self.state.wire.busy.set(true);
                 self.leave(via, pe, leaves);
                 return Ok(());
             }
@@ -524,15 +506,14 @@ impl World {
     }
 
     /// Notes what an operation leaves for a later fence or quiet.
-    fn leave(&self, via: &Opened, pe: usize, leaves: Leaves) {
-        let context = self.inner.wire.context();
+    fn leave(&self, via: &Channel, pe: usize, leaves: Leaves) {
         match leaves {
             Leaves::Nothing => {}
-            Leaves::Update(update) => via.note(context, pe, update, update),
+            Leaves::Update(update) => via.note(pe, update, update),
             Leaves::Nonblocking(update) => {
                 // Only the ordered model's fence orders what is nonblocking (M18).
                 let ordered = if self.ordered { update } else { Classes::NONE };
-                via.note(context, pe, update, ordered);
+                via.note(pe, update, ordered);
             }
         }
     }
@@ -540,13 +521,13 @@ impl World {
     /// After a failure other than that of the way to the peer (whose operations were given up),
     /// operations may be outstanding on memory that is about to be reused: drop the lane, which
     /// waits for them.
-    pub(crate) fn settle(&self, via: &Opened, pe: usize, result: Result<()>) -> Result<()> {
+    pub(crate) fn settle(&self, via: &Channel, pe: usize, result: Result<()>) -> Result<()> {
         match &result {
             Ok(()) => {}
             Err(Error::PeerLost { pe: lost, .. }) if *lost == pe => {}
             // The transport has ended that way, and with it what was outstanding there.
-            Err(_) if via.cut(self.inner.wire.context(), pe).is_some() => {}
-            Err(error) => via.fail(self.inner.wire.context(), error),
+            Err(_) if via.cut(pe).is_some() => {}
+            Err(error) => via.fail(error),
         }
         result
     }
@@ -554,8 +535,8 @@ impl World {
     /// How often a lane is looked at before all else is: not where PEs share CPUs or are scheduled.
     #[inline]
     fn lane_rounds(&self) -> u32 {
-        match self.inner.schedule {
-            None => self.inner.lane_spin.min(LOOKS),
+        match self.shared.schedule {
+            None => self.shared.lane_spin.min(LOOKS),
             Some(_) => 0,
         }
     }
@@ -569,14 +550,13 @@ impl World {
     fn await_completions(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         pe: usize,
         target: u64,
     ) -> Result<()> {
         let rounds = self.lane_rounds();
         if rounds > 0 {
-            let context = self.inner.wire.context();
-            let looked = via.look_for(context, Pe(pe as u32), target, rounds);
+            let looked = via.look_for(Pe(pe as u32), target, rounds);
             if looked == Looked::Completed {
                 return Ok(());
             }
@@ -593,21 +573,18 @@ impl World {
             needs: Needs::Lane(pe),
             tell: &tell,
         };
-        let context = self.inner.wire.context();
-        self.wait(&reason, None, || {
-            match via.counters(context, Pe(pe as u32)) {
-                Ok(counters) if counters.completed >= target => Some(Ok(())),
-                Ok(_) => self.cut(call, via, pe).map(Err),
-                Err(why) => Some(Err(via.failed(call, why))),
-            }
+        self.wait(&reason, None, || match via.counters(Pe(pe as u32)) {
+            Ok(counters) if counters.completed >= target => Some(Ok(())),
+            Ok(_) => self.cut(call, via, pe).map(Err),
+            Err(why) => Some(Err(via.failed(call, why))),
         })?
     }
 
     /// Drives every lane a step. One that fails as a whole is closed, and who waits for it finds it so.
     pub(crate) fn progress(&self) {
-        if !self.inner.wire.is_idle() {
-            for via in &self.inner.wire.transports {
-                for pe in via.progress() {
+        if !self.is_idle() {
+            for via in &self.state.wire.channels {
+                if let Some(pe) = via.progress() {
                     self.lost_by_lane(pe.index());
                 }
             }
@@ -619,45 +596,55 @@ impl World {
     /// and a collective call, which needs them all, ends for all.
     #[cold]
     fn lost_by_lane(&self, pe: usize) {
-        if !self.peers.is_lost(pe) && !self.hears_of_end(pe) {
-            (self.inner.lose)(pe as u32);
+        if !self.shared.losses.is_lost(pe) && !self.hears_of_end(pe) {
+            (self.shared.lose)(pe as u32);
         }
     }
 
+    /// Whether the bootstrap tells of the PE's end, too, not only a transport; it may take a moment.
+    #[cold]
+    pub(crate) fn hears_of_end(&self, pe: usize) -> bool {
+        let losses = &self.shared.losses;
+        let until = Instant::now() + HEARSAY;
+        while !losses.is_told_lost(pe) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        losses.is_told_lost(pe)
+    }
+
     /// The error of a way to a PE that has failed although the PE lives.
-    fn cut(&self, call: &'static str, via: &Opened, pe: usize) -> Option<Error> {
-        let why = via.cut(self.inner.wire.context(), pe)?;
+    fn cut(&self, call: &'static str, via: &Channel, pe: usize) -> Option<Error> {
+        let why = via.cut(pe)?;
         Some(via.failed(call, why))
     }
 
     /// Waits until all that was posted to `pe` in this context is placed (M27).
-    fn flush(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
-        let context = self.inner.wire.context();
+    fn flush(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
         self.post_waiting(call, via, pe)?;
-        let Some(target) = via.outstanding(context, Pe(pe as u32)) else {
+        let Some(target) = via.outstanding(Pe(pe as u32)) else {
             return Ok(());
         };
         let target = target.map_err(|why| via.failed(call, why))?;
         if let Some(error) = self.cut(call, via, pe) {
             // Told once: what was outstanding is lost with the way.
-            via.clean(context, pe);
+            via.clean(pe);
             return Err(error);
         }
-        let dirt = via.dirt(context, pe);
+        let dirt = via.updates(pe);
         if dirt.has(Class::Message, MemoryKind::Host) {
             self.await_answers(call, pe)?;
         }
-        if via.only_messages(context, pe) {
+        if via.only_messages(pe) {
             // What was answered is done.
         } else if via.places(dirt) {
-            via.awaited(context, Pe(pe as u32));
+            via.awaited(Pe(pe as u32));
             let result = self.await_completions(call, via, pe, target);
             self.settle(via, pe, result)?;
         } else {
             // SAFETY: a flush has no local memory.
             unsafe { self.post(call, via, pe, Op::Flush, Until::Completed, Leaves::Nothing)? };
         }
-        via.clean(context, pe);
+        via.clean(pe);
         Ok(())
     }
 
@@ -665,26 +652,27 @@ impl World {
     /// nothing; what it keeps before its own later operations only is flushed now if this PE's CPU
     /// may store to the same PE, and when another lane is next used for it otherwise.
     pub(crate) fn wire_fence(&self, call: &'static str) -> Result<()> {
-        let wire = &self.inner.wire;
-        let mapped = self.inner.simulation.is_some() || !self.inner.config.check;
-        for (index, via) in wire.transports.iter().enumerate() {
-            for pe in via.dirty(wire.context()) {
-                let classes = via.to_order(wire.context(), pe);
+        self.forget_lost();
+        let wire = &self.state.wire;
+        let mapped = self.shared.simulation.is_some() || !self.shared.config.check;
+        for (index, via) in wire.channels.iter().enumerate() {
+            for pe in via.dirty() {
+                let classes = via.to_order(pe);
                 if classes.is_empty() {
                     continue;
                 }
-                if !via.keeps(classes, wire.may_follow(index, pe)) {
+                if !via.keeps(classes, self.shared.may_follow(index, pe)) {
                     if self.inserts(Inserted::FenceLane) {
                         self.flush(call, via, pe)?;
                     }
                     continue;
                 }
-                match wire.other_ways(index, pe, mapped) {
+                match self.shared.other_ways(index, pe, mapped) {
                     (false, _) => {}
                     _ if !self.inserts(Inserted::FenceOtherWay) => {}
                     (true, true) => self.flush(call, via, pe)?,
                     (true, false) => {
-                        via.fence(wire.context(), pe);
+                        via.fence(pe);
                         wire.fenced.set(true);
                     }
                 }
@@ -695,10 +683,11 @@ impl World {
 
     /// Quiet for lanes, towards `only` or all.
     pub(crate) fn wire_quiet(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
-        let wire = &self.inner.wire;
+        self.forget_lost();
+        let wire = &self.state.wire;
         let mut first = Ok(());
-        for via in &wire.transports {
-            for pe in via.dirty(wire.context()) {
+        for via in &wire.channels {
+            for pe in via.dirty() {
                 if only.is_some_and(|list| !list.contains(&pe)) {
                     continue;
                 }
@@ -720,7 +709,7 @@ impl World {
         }
         let ended = self.end_under_way();
         first.and(ended)?;
-        if wire.transports.iter().all(Opened::is_clean) {
+        if wire.channels.iter().all(Channel::is_clean) {
             wire.rest();
             wire.fenced.set(false);
             wire.got_to_gpu.set(false);
@@ -730,19 +719,17 @@ impl World {
 
     /// Has the GPUs that are due see what was placed in their memory (M27).
     fn settle_gpus(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
-        let wire = &self.inner.wire;
-        let context = wire.context();
+        let wire = &self.state.wire;
         let wanted = |pe: &usize| only.is_none_or(|list| list.contains(pe));
         let due: Vec<usize> = {
             let due = wire.gpus_due.borrow();
-            let due = due.range((context, 0)..=(context, usize::MAX));
-            due.map(|(_, pe)| *pe).filter(wanted).collect()
+            due.iter().copied().filter(wanted).collect()
         };
         let mut first = Ok(());
         for pe in due {
             match self.ask_gpu_flush(call, pe) {
                 Ok(()) => {
-                    wire.gpus_due.borrow_mut().remove(&(context, pe));
+                    wire.gpus_due.borrow_mut().remove(&pe);
                 }
                 Err(error) => first = first.and(Err(error)),
             }
@@ -752,31 +739,28 @@ impl World {
 
     /// What is left of a quiet without its flush, in a mutation check: completions are waited for, so
     /// that nothing touches local memory afterwards.
-    fn leave_unflushed(&self, call: &'static str, via: &Opened, pe: usize) -> Result<()> {
-        let context = self.inner.wire.context();
+    fn leave_unflushed(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
         self.post_waiting(call, via, pe)?;
-        if let Some(target) = via.outstanding(context, Pe(pe as u32)) {
+        if let Some(target) = via.outstanding(Pe(pe as u32)) {
             let target = target.map_err(|why| via.failed(call, why))?;
-            via.awaited(context, Pe(pe as u32));
+            via.awaited(Pe(pe as u32));
             self.await_completions(call, via, pe, target)?;
-            via.clean(context, pe);
+            via.clean(pe);
         }
         Ok(())
     }
 
-    /// Completes what is outstanding towards PEs that have not left, in every context.
+    /// Completes what is outstanding towards PEs that have not left.
     pub(crate) fn wire_drain(&self, call: &'static str) -> Result<()> {
-        let wire = &self.inner.wire;
+        let losses = &self.shared.losses;
         let mut first = Ok(());
-        for via in &wire.transports {
-            for context in 0..via.contexts() {
-                for pe in via.dirty(context) {
-                    let flushed = wire.within(context, || self.flush(call, via, pe));
-                    // Who has left in order has heard what it had to.
-                    let left = || self.hears_of_end(pe) && !self.peers.has_died(pe);
-                    if flushed.is_err() && !left() {
-                        first = first.and(flushed);
-                    }
+        for via in &self.state.wire.channels {
+            for pe in via.dirty() {
+                let flushed = self.flush(call, via, pe);
+                // Who has left in order has heard what it had to.
+                let left = || self.hears_of_end(pe) && !losses.has_died(pe);
+                if flushed.is_err() && !left() {
+                    first = first.and(flushed);
                 }
             }
         }
@@ -785,23 +769,27 @@ impl World {
 
     /// Drops every lane of this context, so that nothing outstanding touches local memory any more.
     pub(crate) fn wire_abandon(&self, why: &Error) {
-        let context = self.inner.wire.context();
-        for via in &self.inner.wire.transports {
+        for via in &self.state.wire.channels {
             // Operations to a lost PE, or on a way that has failed, were given up by the transport.
-            let ended = |pe: usize| self.peers.is_lost(pe) || via.cut(context, pe).is_some();
-            if via.dirty(context).any(|pe| !ended(pe)) {
-                via.fail(context, why);
+            let ended = |pe: usize| self.shared.losses.is_lost(pe) || via.cut(pe).is_some();
+            if via.dirty().any(|pe| !ended(pe)) {
+                via.fail(why);
                 // The caller gets `why`.
-                via.clean_all(context);
+                via.clean_all();
             }
         }
     }
 
-    /// Forgets what was outstanding towards a PE whose loss was acknowledged.
-    pub(crate) fn wire_forget(&self, pe: usize) {
-        let transports = &self.inner.wire.transports;
-        transports.iter().for_each(|via| via.forget(pe));
-        let mut due = self.inner.wire.gpus_due.borrow_mut();
-        due.retain(|(_, whom)| *whom != pe);
+    /// Forgets what was outstanding towards PEs whose loss was acknowledged since it last did so.
+    pub(crate) fn forget_lost(&self) {
+        let (wire, losses) = (&self.state.wire, &self.shared.losses);
+        let now = losses.acknowledgements();
+        if wire.acknowledgements.replace(now) == now {
+            return;
+        }
+        for pe in (0..self.shared.n_pes()).filter(|&pe| losses.is_acknowledged(pe)) {
+            wire.channels.iter().for_each(|via| via.forget(pe));
+            wire.gpus_due.borrow_mut().remove(&pe);
+        }
     }
 }

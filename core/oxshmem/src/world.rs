@@ -1,53 +1,51 @@
 //! A PE's membership of a job.
 
-use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::ptr::NonNull;
+use std::ops::Deref;
 #[cfg(feature = "cuda")]
 use std::sync::atomic::fence;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
-use oxshmem_heap::Mapping;
-use oxshmem_transport::{Memory, MemoryKind, Schedule, Transport};
+use oxshmem_transport::{Memory, MemoryKind, Transport};
 
-use crate::alloc::Heap;
-use crate::check::Shadow;
 use crate::config::{Atomics, Config, MemoryModel};
-use crate::gpu::stage::Stage;
-use crate::gpu::{GpuFlushes, GpuMemory};
+use crate::gpu::GpuMemory;
 use crate::growth::Growth;
 use crate::join;
-use crate::messages::Questions;
 use crate::order::Inserted;
-use crate::peers::Peers;
-use crate::routes::Routes;
+use crate::register::Registrations;
 use crate::service::Service;
-use crate::simulated::Simulation;
+use crate::shared::Shared;
 #[cfg(feature = "cuda")]
 use crate::stream::side::GpuSide;
 use crate::sync::{Digest, Internal};
-use crate::wire::Wire;
-use crate::{Error, Result, Sym, Visibility, report};
+use crate::{Context, Error, Result, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
 ///
-/// A `World` may move between threads and is used by one at a time (it is `Send`, not `Sync`).
+/// It is the PE's default [`Context`], too, and so has the calls of one: puts, gets, atomics, signals, waits, fence and
+/// quiet. What it has itself is collective, or concerns the PE.
+///
+/// A `World` may move between threads and is used by one at a time (it is `Send`, not `Sync`); threads have
+/// [contexts](Self::create_context).
 /// Collective calls come in the same order on every PE. End it with [`finalize`](Self::finalize): a world that is merely dropped
 /// is, to its peers, a PE that was lost.
 pub struct World {
-    // No interior mutability outside `inner`: so a loop's compiler may keep these in registers.
-    pub(crate) peers: Peers,
-    pub(crate) tag: u32,
-    /// Iterations a wait spins, less one.
-    pub(crate) spin: u32,
-    pub(crate) ordered: bool,
-    me: usize,
-    /// This PE's own heap, mapped here.
-    own: Arc<Mapping>,
+    /// Ended before what they serve.
+    _services: Vec<Service>,
+    context: Context<'static>,
     pub(crate) inner: Box<Inner>,
+}
+
+impl Deref for World {
+    type Target = Context<'static>;
+    #[inline(always)]
+    fn deref(&self) -> &Context<'static> {
+        &self.context
+    }
 }
 
 /// Which 64-bit words of host memory have atomics that their PE's NIC performs, for all PEs alike
@@ -62,64 +60,25 @@ pub(crate) enum NicAtomics {
     Always,
 }
 
-/// What the inlined operations on mapped peers do not read.
+/// What collective calls alone use.
 pub(crate) struct Inner {
-    /// A raw pointer was handed out: from then on every quiet is a full fence.
-    pub sticky: Cell<bool>,
-    /// Ended before what they serve.
-    pub _services: Vec<Service>,
-    /// Closed before lanes are: what those wait for on a shared GPU may wait for this PE's end.
-    pub bootstrap: Arc<dyn Bootstrap>,
-    pub wire: Wire,
-    /// What takes a PE as lost.
-    pub lose: join::Lose,
-    /// Rounds of progress that a wait makes before it yields.
-    pub lane_spin: u32,
-    /// What other PEs were asked.
-    pub questions: Questions,
+    pub internal: Internal,
     /// How heaps grow, the GPU's second.
     growths: [Growth; 2],
     /// Which words' atomics are NICs'.
     pub nic_atomics: NicAtomics,
-    pub internal: Internal,
-    pub heap: Mutex<Heap>,
-    /// Where this PE's GPU heap begins, if transports carry it, and its limit in bytes.
-    pub gpu: Option<(NonNull<u8>, usize)>,
-    pub gpu_heap: Mutex<Heap>,
-    pub gpu_flushes: GpuFlushes,
-    /// What streams use, where there is a CUDA heap.
+    /// What streams use, where there is a CUDA heap. Dropped after the default context's lanes.
     #[cfg(feature = "cuda")]
     pub gpu_side: Option<GpuSide>,
-    /// By what others reach this PE's GPU memory where no transport carries it.
-    pub stage: Arc<Stage>,
-    /// Where a transport simulates the mappings.
-    pub simulation: Option<Simulation>,
-    /// Where a transport schedules this PE's thread.
-    pub schedule: Option<Arc<dyn Schedule>>,
-    /// What a mutation check leaves out.
-    pub omitted: Option<Inserted>,
-    /// The last context's number; the default one is 0.
-    pub contexts: Cell<usize>,
-    /// Numbers of contexts that have ended.
-    pub free_contexts: RefCell<Vec<usize>>,
-    /// In checked mode.
-    pub shadow: Option<Shadow>,
-    pub statics: Vec<Sym<u8>>,
-    pub routes: Routes,
-    pub visibility: Visibility,
-    /// State of [`World::random`]; never 0.
-    pub random: Cell<u64>,
     /// Whether a world that is dropped without `finalize` keeps its connection for a moment.
-    pub linger: bool,
-    pub config: Config,
-    pub hosts: Vec<String>,
+    linger: bool,
 }
 
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World")
-            .field("pe", &self.me)
-            .field("pes", &self.peers.len())
+            .field("pe", &self.my_pe())
+            .field("pes", &self.n_pes())
             .field("heap_limit", &self.heap_limit())
             .finish_non_exhaustive()
     }
@@ -320,110 +279,85 @@ impl World {
         Builder::default()
     }
 
-    pub(crate) fn assemble(parts: join::Parts) -> World {
-        World {
-            peers: parts.peers,
-            tag: parts.tag,
-            spin: parts.spin,
-            ordered: parts.config.model == MemoryModel::Ordered,
+    pub(crate) fn assemble(parts: join::Parts) -> Result<World> {
+        let shared = Shared {
             me: parts.bootstrap.rank() as usize,
+            bootstrap: parts.bootstrap,
+            transports: parts.transports,
             own: parts.own,
+            contexts: AtomicU64::new(0),
+            losses: Arc::clone(parts.peers.losses()),
+            lose: parts.lose,
+            spin: parts.spin,
+            lane_spin: parts.lane_spin,
+            always: parts.always,
+            questions: parts.questions,
+            active: parts.active,
+            bounces: parts.bounces,
+            registered: Registrations::default(),
+            heap: Mutex::new(parts.heap),
+            gpu: parts
+                .gpu_heap
+                .on_gpu_at()
+                .map(|(base, limit)| (AtomicPtr::new(base.as_ptr()), limit)),
+            gpu_heap: Mutex::new(parts.gpu_heap),
+            gpu_flushes: parts.gpu_flushes,
+            stage: parts.stage,
+            staging: Mutex::new(()),
+            simulation: parts.simulation,
+            schedule: parts.schedule,
+            omitted: parts.omitted,
+            sticky: Arc::default(),
+            shadow: parts.shadow,
+            statics: parts.statics,
+            routes: parts.routes,
+            visibility: parts.visibility,
+            config: parts.config,
+            hosts: parts.hosts,
+        };
+        Ok(World {
+            _services: parts.services,
+            context: Context::default(Arc::new(shared), parts.peers)?,
             inner: Box::new(Inner {
-                sticky: Cell::new(false),
-                _services: parts.services,
-                wire: parts.wire,
-                lose: parts.lose,
-                lane_spin: parts.lane_spin,
-                questions: parts.questions,
+                internal: parts.internal,
                 growths: [parts.growth, parts.gpu_growth],
                 nic_atomics: parts.nic_atomics,
-                internal: parts.internal,
-                heap: Mutex::new(parts.heap),
-                gpu: parts.gpu_heap.on_gpu_at(),
-                gpu_heap: Mutex::new(parts.gpu_heap),
-                gpu_flushes: parts.gpu_flushes,
                 #[cfg(feature = "cuda")]
                 gpu_side: parts.gpu_side,
-                stage: parts.stage,
-                simulation: parts.simulation,
-                schedule: parts.schedule,
-                omitted: parts.omitted,
-                contexts: Cell::new(0),
-                free_contexts: RefCell::default(),
-                shadow: parts.shadow,
-                statics: parts.statics,
-                routes: parts.routes,
-                visibility: parts.visibility,
-                random: Cell::new(random_start(parts.config.seed, parts.bootstrap.rank())),
-                bootstrap: parts.bootstrap,
                 linger: parts.linger,
-                config: parts.config,
-                hosts: parts.hosts,
             }),
-        }
-    }
-
-    /// This PE's number, from 0.
-    #[doc(alias = "shmem_my_pe")]
-    #[inline]
-    #[must_use]
-    pub fn my_pe(&self) -> usize {
-        self.me
-    }
-
-    /// Number of PEs in the job.
-    #[doc(alias = "shmem_n_pes")]
-    #[inline]
-    #[must_use]
-    pub fn n_pes(&self) -> usize {
-        self.peers.len()
+        })
     }
 
     /// The memory model that this world keeps.
     #[must_use]
     pub fn model(&self) -> MemoryModel {
-        self.inner.config.model
-    }
-
-    /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14).
-    #[must_use]
-    pub fn heap_limit(&self) -> usize {
-        self.own.len()
+        self.shared.config.model
     }
 
     /// Which host each PE says it is on.
     #[must_use]
     pub fn hosts(&self) -> &[String] {
-        &self.inner.hosts
+        &self.shared.hosts
     }
 
     /// How the PEs found each other, in words.
     #[must_use]
     pub fn bootstrap(&self) -> String {
-        self.inner.bootstrap.describe()
-    }
-
-    pub(crate) fn own_base(&self) -> NonNull<u8> {
-        self.own.base()
-    }
-
-    pub(crate) fn timeout(&self) -> Option<Duration> {
-        self.inner.config.timeout
+        self.shared.bootstrap.describe()
     }
 
     /// Acknowledges every PE lost so far and gives their numbers: from here on waits no longer fail
     /// because of them. Calls that need them, collectives among them, still do.
     pub fn acknowledge_lost(&self) -> Vec<usize> {
-        let lost = self.peers.acknowledge();
-        for &pe in &lost {
-            self.wire_forget(pe);
-        }
+        let lost = self.shared.losses.acknowledge();
+        self.forget_lost();
         #[cfg(feature = "cuda")]
         if let Some(side) = &self.inner.gpu_side {
             side.ending.resume();
             // One that was lost meanwhile had its waits ended before.
             fence(Ordering::SeqCst);
-            if self.peers.first_lost().is_some() {
+            if self.shared.losses.first_lost().is_some() {
                 side.ending.end();
             }
         }
@@ -434,9 +368,9 @@ impl World {
     /// launcher ends the processes; with threads as PEs, every call of every PE fails from here on.
     #[doc(alias = "shmem_global_exit")]
     pub fn global_exit(&self, status: i32) {
-        self.inner.bootstrap.abort(
+        self.shared.bootstrap.abort(
             status,
-            &format!("PE {} called global_exit({status})", self.me),
+            &format!("PE {} called global_exit({status})", self.my_pe()),
         );
     }
 
@@ -454,30 +388,25 @@ impl World {
         #[cfg(not(feature = "cuda"))]
         let streams = Ok(());
         // The words of that arrival itself may be on their way still.
-        let drained = match self.inner.wire.is_idle() {
+        let drained = match self.is_idle() {
             true => Ok(()),
             false => self.wire_drain("finalize"),
         };
         let host = self.heap(MemoryKind::Host).leaks();
         let gpu = self.heap(MemoryKind::Cuda).leaks();
         let (blocks, bytes) = (host.0 + gpu.0, host.1 + gpu.1);
-        if blocks > 0 && self.me == 0 {
+        if blocks > 0 && self.my_pe() == 0 {
             let told = format!("{blocks} symmetric blocks ({bytes} bytes a PE) were not freed");
-            if self.inner.config.check {
+            if self.shared.config.check {
                 report::warn(&told)
             } else {
                 report::info(&told)
             }
         }
-        self.inner.bootstrap.leave();
+        self.shared.bootstrap.leave();
         self.inner.linger = false;
         drained.and(streams)
     }
-}
-
-/// Where a PE's random sequence starts: the same in each run. Never 0.
-fn random_start(seed: u64, rank: u32) -> u64 {
-    (seed ^ u64::from(rank + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
 }
 
 /// How long the connection of a world that was dropped, not finalized, stays open.
@@ -490,14 +419,14 @@ impl Drop for World {
         if let Some(side) = &self.inner.gpu_side {
             side.ending.end();
         }
-        for opened in &self.inner.wire.transports {
+        for opened in &self.shared.transports {
             opened.domain.shutdown();
         }
         // A `main` that returns an error drops its world before the error is printed. Were the
         // others told of the loss at once, one of them could fail, and the launcher end the job,
         // before this PE, whose failure it is, has said a word.
         if self.inner.linger {
-            let bootstrap = Arc::clone(&self.inner.bootstrap);
+            let bootstrap = Arc::clone(&self.shared.bootstrap);
             // Where no thread can be had, the connection closes now.
             let _ = std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(LINGER);

@@ -147,7 +147,8 @@ fn completed(setup: &Setup, done: fn(&World) -> Result<()>, runs: u64) -> Found 
 
 #[test]
 fn m27_in_the_ordered_model_quiet_alone_makes_the_targets_gpu_see_the_data() {
-    for done in [World::quiet as fn(&World) -> _, |w| w.pe_quiet(&[1])] {
+    let both: [fn(&World) -> _; 2] = [|w| w.quiet(), |w| w.pe_quiet(&[1])];
+    for done in both {
         let mut setup = Setup::new(2, &[Way::Copy, Way::Put]);
         let found = completed(&setup, done, 200);
         assert!(found.broken.is_none() && found.held > 20, "{found:?}");

@@ -263,7 +263,7 @@ impl State {
     ) -> Self {
         match transport.open(device, job) {
             Ok(domain) => State::Open(
-                Box::new(Opened::new(transport.name(), domain, job.size as usize)),
+                Box::new(Opened::new(transport.name(), domain)),
                 Named {
                     name: transport.name(),
                     device: device.name.as_str().into(),

@@ -1,10 +1,8 @@
-//! Opening the lanes that operations will take. They are connected when first used.
+//! Whose lanes operations will take. They are connected when first used.
 
 use std::collections::BTreeSet;
 
-use crate::Result;
 use crate::routes::{Way, Ways};
-use crate::wire::Opened;
 
 /// The transports on whose lanes something may go. A PE that is `hidden`, though a transport maps or
 /// simulates its memory, is reached by that transport's lane too.
@@ -18,10 +16,4 @@ pub(super) fn lanes_used(ways: &[Ways], hidden: impl Fn(usize) -> bool) -> BTree
         ways.each().into_iter().filter_map(lane)
     };
     ways.iter().enumerate().flat_map(used).collect()
-}
-
-/// Opens those lanes.
-pub(super) fn open_lanes(transports: &[Opened], used: &BTreeSet<usize>) -> Result<()> {
-    let used = used.iter().filter_map(|&index| transports.get(index));
-    used.into_iter().try_for_each(Opened::open_lane)
 }

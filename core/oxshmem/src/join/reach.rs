@@ -53,7 +53,7 @@ pub(super) struct Reached {
 
 /// What this PE has to reach others with.
 pub(super) struct Means<'a> {
-    pub opened: &'a [Opened],
+    pub opened: &'a [Arc<Opened>],
     pub unavailable: &'a [Unavailable],
     pub preference: Preference,
     pub rules: &'a Rules,
@@ -381,7 +381,7 @@ impl Cpu {
     }
 }
 
-fn my_keys(opened: &[Opened], heaps: &[Shared<'_>]) -> Vec<Key> {
+fn my_keys(opened: &[Arc<Opened>], heaps: &[Shared<'_>]) -> Vec<Key> {
     let mut keys = Vec::new();
     for heap in heaps {
         for (transport, regions) in opened.iter().zip(&heap.regions) {
@@ -448,7 +448,7 @@ impl Descriptors {
 fn share_descriptors(
     bootstrap: &dyn Bootstrap,
     cards: &[Card],
-    opened: &[Opened],
+    opened: &[Arc<Opened>],
     heaps: &[Shared<'_>],
 ) -> Result<Descriptors> {
     let mut all = Descriptors::default();
@@ -473,7 +473,7 @@ fn share_descriptors(
             match bootstrap.share_descriptors(&among, &[descriptor], DESCRIPTOR_DEADLINE) {
                 Ok(shared) => {
                     let pieces = transport.pieces(heap.kind);
-                    pieces.shared_with.borrow_mut().clone_from(&among);
+                    pieces.shared_with().clone_from(&among);
                     for (&pe, mut fds) in among.iter().zip(shared) {
                         all.held.extend(fds.pop().map(|fd| Descriptor {
                             pe: pe as usize,

@@ -1,27 +1,31 @@
 //! Active messages: atomics that the target's CPU executes, where no lane performs them as a CPU does
 //! (M28, M29). Its [service](crate::service) answers into this PE's memory.
 
-use std::cell::RefCell;
 use std::sync::atomic::{Ordering, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{AtomicOp, Local, Op, Pe, Status, Width};
 
-use super::{Far, Leaves, Opened, Until};
+use super::{Channel, Far, Leaves, Until};
 use crate::mapped::Bytes;
 use crate::order::{Class, Classes, Inserted};
 use crate::service::Request;
+use crate::simulated::Place;
 use crate::wait::{Needs, Reason};
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
-/// How many messages may be unanswered at once.
-pub(crate) const SLOTS: usize = 256;
+/// How many messages of a PE may be unanswered at once.
+const SLOTS: usize = 256;
 /// The words of an answer: the value, and the number of the message.
-pub(crate) const WORDS: usize = 2;
+const WORDS: usize = 2;
 
-/// The messages that were sent and not answered yet, as far as this PE has looked.
+/// The messages that a PE's contexts have sent and that were not answered yet, as far as somebody has
+/// looked.
 pub(crate) struct Active {
-    slots: RefCell<Slots>,
+    /// Where the answers come.
+    answers: Sym<u64>,
+    slots: Mutex<Slots>,
 }
 
 struct Slots {
@@ -38,8 +42,15 @@ struct Sent {
     slot: usize,
     number: u64,
     pe: usize,
-    context: usize,
+    /// The number of its context.
+    context: u64,
+    /// The index of its transport.
     transport: usize,
+    /// Its answer can come no more, because the way or the PE was lost; but one might still be under way:
+    /// the slot is never used again.
+    dead: bool,
+    /// Its context is about to read the answer.
+    fetching: bool,
 }
 
 /// How often a PE that owes an answer is asked for a sign of life on the way that the message took: an
@@ -47,9 +58,14 @@ struct Sent {
 const PROBE: Duration = Duration::from_secs(1);
 
 impl Active {
-    pub(super) fn new() -> Self {
+    /// Bytes that the answers take.
+    pub(crate) const BYTES: usize = SLOTS * WORDS * size_of::<u64>();
+
+    /// Answers come into these words.
+    pub(crate) fn new(answers: Sym<u64>) -> Self {
         Active {
-            slots: RefCell::new(Slots {
+            answers,
+            slots: Mutex::new(Slots {
                 next: 0,
                 last: 0,
                 slots: vec![None; SLOTS],
@@ -57,9 +73,13 @@ impl Active {
         }
     }
 
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Those of a context towards a PE that are not known to be answered.
-    fn towards(&self, context: usize, pe: usize) -> Vec<Sent> {
-        let slots = self.slots.borrow();
+    fn towards(&self, context: u64, pe: usize) -> Vec<Sent> {
+        let slots = self.slots();
         let all = slots.slots.iter().flatten();
         all.filter(|sent| (sent.context, sent.pe) == (context, pe))
             .copied()
@@ -67,14 +87,26 @@ impl Active {
     }
 }
 
-impl World {
+/// Whether a context may send one more message.
+enum Room {
+    /// In this slot.
+    Free(Sent),
+    /// When this one of its own is answered.
+    After(Sent),
+    /// When one of any context is answered.
+    Full,
+    /// Never again.
+    Lost,
+}
+
+impl Context<'_> {
     /// Sends an atomic to the CPU of the PE that has the word; gives the old value if it is
     /// `fetching`, and is else under way until a fence or quiet.
     #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
     pub(super) fn message_atomic(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         width: Width,
         op: AtomicOp,
@@ -85,7 +117,7 @@ impl World {
         if !via.guarantees(far.kind).put_message && self.inserts(Inserted::ReadLane) {
             self.flush(call, via, far.pe)?;
         }
-        let ticket = self.take_slot(call, via, far.pe)?;
+        let ticket = self.take_slot(call, via, far.pe, fetching)?;
         let answer = self.answer_words(ticket.slot)?;
         let request = Request {
             op,
@@ -126,8 +158,7 @@ impl World {
 
     /// Waits until all messages of this context to a PE have been answered.
     pub(super) fn await_answers(&self, call: &'static str, pe: usize) -> Result<()> {
-        let active = &self.inner.wire.active;
-        for sent in active.towards(self.inner.wire.context(), pe) {
+        for sent in self.shared.active.towards(self.state.number, pe) {
             self.await_answer_of(call, sent)?;
             self.free_slot(sent);
         }
@@ -137,74 +168,142 @@ impl World {
     /// The words into which the answer to the message in a slot goes.
     fn answer_words(&self, slot: usize) -> Result<Sym<u64>> {
         let at = slot * WORDS;
-        self.inner.internal.answers.range(at..at + WORDS)
+        self.shared.active.answers.range(at..at + WORDS)
     }
 
     /// Whether a message was answered.
     fn is_answered(&self, sent: Sent) -> Result<bool> {
         let number = self.own(self.answer_words(sent.slot)?).part(8, 8);
-        Ok(number.look(Width::W64, Inserted::Fetch) == sent.number)
+        Ok(Self::answers(number, sent))
     }
 
-    /// A free slot for a message to a PE. Those whose answers can come no more because the way or the
-    /// PE was lost are never used again: one might still be under way.
-    fn take_slot(&self, call: &'static str, via: &Opened, pe: usize) -> Result<Sent> {
-        let active = &self.inner.wire.active;
-        for _ in 0..SLOTS {
-            let (slot, sent) = {
-                let mut slots = active.slots.borrow_mut();
-                let slot = slots.next;
-                slots.next = (slot + 1) % SLOTS;
-                (slot, slots.slots.get(slot).copied().flatten())
-            };
-            if let Some(sent) = sent
-                && !self.is_answered(sent)?
-            {
-                match self.await_answer_of(call, sent) {
-                    Ok(()) => {}
-                    Err(Error::PeerLost { .. } | Error::LaneFailed { .. }) => continue,
+    /// Whether this word, which holds the number of the last answer in a slot, says that a message was
+    /// answered: another context may have taken the slot for a later one since.
+    fn answers(number: Place<'_>, sent: Sent) -> bool {
+        number.look(Width::W64, Inserted::Fetch) >= sent.number
+    }
+
+    /// A free slot for a message to a PE.
+    fn take_slot(
+        &self,
+        call: &'static str,
+        via: &Channel,
+        pe: usize,
+        fetching: bool,
+    ) -> Result<Sent> {
+        loop {
+            match self.look_for_slot(via, pe, fetching)? {
+                Room::Free(sent) => return Ok(sent),
+                Room::After(sent) => match self.await_answer_of(call, sent) {
+                    Ok(()) => self.free_slot(sent),
+                    Err(Error::PeerLost { .. } | Error::LaneFailed { .. }) => {
+                        self.give_slot_up(sent)
+                    }
                     Err(error) => return Err(error),
+                },
+                Room::Full => {
+                    let tell = || {
+                        let what = "an answer to one of the messages of its other contexts";
+                        ("this PE".into(), what.into())
+                    };
+                    let reason = Reason {
+                        call,
+                        needs: Needs::Pe(pe),
+                        tell: &tell,
+                    };
+                    let room = || match self.look_for_slot(via, pe, fetching) {
+                        Ok(Room::Full) => None,
+                        room => Some(room),
+                    };
+                    match self.wait(&reason, None, room)?? {
+                        Room::Free(sent) => return Ok(sent),
+                        _ => continue,
+                    }
+                }
+                Room::Lost => {
+                    return Err(Error::LaneFailed {
+                        call,
+                        transport: via.name,
+                        why: format!(
+                            "all {SLOTS} messages that may be unanswered at once are owed by PEs that \
+                             were lost"
+                        ),
+                    });
                 }
             }
-            let wire = &self.inner.wire;
-            let transport = wire.transports.iter().position(|t| std::ptr::eq(t, via));
-            let mut slots = active.slots.borrow_mut();
-            slots.last += 1;
-            let sent = Sent {
-                slot,
-                number: slots.last,
-                pe,
-                context: wire.context(),
-                transport: transport.unwrap_or(0),
-            };
-            if let Some(free) = slots.slots.get_mut(slot) {
-                *free = Some(sent);
-            }
-            return Ok(sent);
         }
-        Err(Error::LaneFailed {
-            call,
-            transport: via.name,
-            why: format!(
-                "all {SLOTS} messages that may be unanswered at once are owed by PEs that were lost"
-            ),
-        })
     }
 
+    /// Takes a slot that is free, or whose message was answered, whichever context's it was.
+    fn look_for_slot(&self, via: &Channel, pe: usize, fetching: bool) -> Result<Room> {
+        let context = self.state.number;
+        let mut slots = self.shared.active.slots();
+        let next = slots.next;
+        let (mut oldest, mut alive, mut free) = (None::<Sent>, false, None);
+        for slot in (next..SLOTS).chain(0..next) {
+            let Some(taken) = slots.slots.get(slot).copied().flatten() else {
+                free = Some(slot);
+                break;
+            };
+            if taken.dead {
+                continue;
+            }
+            let mine = taken.context == context;
+            if (mine || !taken.fetching) && self.is_answered(taken)? {
+                free = Some(slot);
+                break;
+            }
+            alive = true;
+            if mine {
+                oldest = oldest.filter(|o| o.number < taken.number).or(Some(taken));
+            }
+        }
+        match (free, oldest) {
+            (Some(slot), _) => {
+                slots.next = (slot + 1) % SLOTS;
+                slots.last += 1;
+                let sent = Sent {
+                    slot,
+                    number: slots.last,
+                    pe,
+                    context,
+                    transport: via.index,
+                    dead: false,
+                    fetching,
+                };
+                if let Some(place) = slots.slots.get_mut(slot) {
+                    *place = Some(sent);
+                }
+                Ok(Room::Free(sent))
+            }
+            (None, Some(oldest)) => Ok(Room::After(oldest)),
+            (None, None) if alive => Ok(Room::Full),
+            (None, None) => Ok(Room::Lost),
+        }
+    }
+
+    /// A message was answered, or never sent.
     fn free_slot(&self, sent: Sent) {
-        let mut slots = self.inner.wire.active.slots.borrow_mut();
-        if let Some(slot) = slots.slots.get_mut(sent.slot) {
-            *slot = None;
+        self.change_slot(sent, None);
+    }
+
+    /// No answer will come.
+    fn give_slot_up(&self, sent: Sent) {
+        self.change_slot(sent, Some(Sent { dead: true, ..sent }));
+    }
+
+    fn change_slot(&self, sent: Sent, to: Option<Sent>) {
+        let mut slots = self.shared.active.slots();
+        // Answered, it may have been taken by another context meanwhile.
+        if let Some(slot) = slots.slots.get_mut(sent.slot)
+            && slot.is_some_and(|now| now.number == sent.number)
+        {
+            *slot = to;
         }
     }
 
     fn await_answer_of(&self, call: &'static str, sent: Sent) -> Result<()> {
-        let Sent {
-            number,
-            pe,
-            context,
-            ..
-        } = sent;
+        let Sent { number, pe, .. } = sent;
         let tell = || {
             let what = format!("its answer to active message {number}");
             (format!("PE {pe}"), what)
@@ -214,21 +313,21 @@ impl World {
             needs: Needs::Pe(pe),
             tell: &tell,
         };
-        let wire = &self.inner.wire;
-        let Some(via) = wire.transports.get(sent.transport) else {
+        let wire = &self.state.wire;
+        let Some(via) = wire.channels.get(sent.transport) else {
             return Ok(());
         };
         let answered = self.own(self.answer_words(sent.slot)?).part(8, 8);
         let mut probe_at = None;
         self.wait(&reason, None, || {
-            if answered.look(Width::W64, Inserted::Fetch) == number {
+            if Self::answers(answered, sent) {
                 return Some(Ok(()));
             }
             let now = Instant::now();
             if *probe_at.get_or_insert(now + PROBE) <= now {
                 probe_at = Some(now + PROBE);
                 // SAFETY: a flush has no local memory. Whether it fails shows in what follows.
-                let probed = unsafe { via.post(context, Pe(pe as u32), Op::Flush) };
+                let probed = unsafe { via.post(Pe(pe as u32), Op::Flush) };
                 wire.busy.set(true);
                 match probed {
                     Ok((Status::Refused(oxshmem_transport::Error::PeerLost { .. }), _)) => {
@@ -240,7 +339,7 @@ impl World {
                     Ok(_) | Err(_) => {}
                 }
             }
-            let why = via.gone(context).or_else(|| via.cut(context, pe))?;
+            let why = via.gone().or_else(|| via.cut(pe))?;
             Some(Err(via.failed(call, why)))
         })??;
         // Later accesses come after what the target's CPU did.

@@ -4,18 +4,18 @@ use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Local, Op, Width};
 
-use super::{Far, Leaves, Opened, Performs, Until};
+use super::{Channel, Far, Leaves, Performs, Until};
 use crate::order::{Class, Classes, Inserted};
-use crate::{Error, Result, World};
+use crate::{Context, Error, Result};
 
-impl World {
+impl Context<'_> {
     /// An atomic; gives the old value if it is `fetching`, and is else under way until a fence or
     /// quiet. What the transport lacks is made of compare-swap, if that is of the same level (M29).
     #[expect(clippy::too_many_arguments, reason = "an atomic has that many parts")]
     pub(crate) fn wire_atomic(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         width: Width,
         op: AtomicOp,
@@ -95,7 +95,7 @@ impl World {
     fn fetch_atomic(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         width: Width,
         op: AtomicOp,
@@ -127,7 +127,7 @@ impl World {
     unsafe fn post_atomic(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         width: Width,
         op: AtomicOp,
@@ -157,7 +157,7 @@ impl World {
             Some((_, Until::Posted)) => (Until::Posted, Leaves::Nonblocking(update)),
         };
         if op != AtomicOp::Fetch {
-            self.inner.wire.gpu_due(via, far);
+            self.state.wire.gpu_due(via, far);
         }
         // SAFETY: the caller's promise.
         unsafe { self.post(call, via, far.pe, posted, until, leaves) }
@@ -173,7 +173,7 @@ impl World {
     pub(crate) unsafe fn wire_atomic_nbi(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         width: Width,
         op: AtomicOp,

@@ -3,13 +3,13 @@
 use bytemuck::Pod;
 use oxshmem_transport::Op;
 
-use super::{Far, Leaves, Opened, Path, Until};
+use super::{Channel, Far, Leaves, Path, Until};
 use crate::check::Access;
 use crate::mapped::Bytes;
 use crate::order::Class;
-use crate::{Result, Sym, World};
+use crate::{Context, Result, Sym};
 
-impl World {
+impl Context<'_> {
     /// Gets blocks of `src`, each from an element on. Returns when they are there (M16).
     #[cold]
     pub(crate) fn get_blocks_slow<'d, T: Pod>(
@@ -19,6 +19,7 @@ impl World {
         src: Sym<T>,
         pe: usize,
     ) -> Result<()> {
+        let pe = self.check(call, src, 0, pe)?;
         let mut blocks = blocks.peekable();
         let mut under_way = None;
         let mut result = Ok(());
@@ -43,10 +44,10 @@ impl World {
         src: Sym<T>,
         pe: usize,
         last: bool,
-        under_way: &mut Option<&'w Opened>,
+        under_way: &mut Option<&'w Channel>,
     ) -> Result<()> {
         let from = src.range(at..at + block.len())?;
-        self.check(call, from, block.len(), pe)?;
+        self.point();
         self.guard(call, Access::Get, from, block.len(), pe, false)?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(block);
         match self.path(call, Class::Put, from, pe)? {
@@ -82,7 +83,7 @@ impl World {
     unsafe fn start_get(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         bytes: &mut [u8],
     ) -> Result<bool> {

@@ -10,6 +10,7 @@
 //! nothing. What a fence put before it is performed first (M17).
 
 use std::sync::atomic::{Ordering, fence};
+use std::sync::{MutexGuard, TryLockError};
 
 use oxshmem_transport::{AtomicOp, Width};
 
@@ -18,22 +19,25 @@ use crate::gpu::Request;
 use crate::gpu::stage::{MOST_LENT, Piece, Slots};
 use crate::messages::{Message, Pending, Question};
 use crate::order::{Class, Inserted};
-use crate::{Error, Result, Sym, World};
+use crate::wait::{Needs, Reason};
+use crate::{Context, Error, Result, Sym};
 
 /// Slots of a PE's that this one has for a transfer; given back when it ends.
 struct Lease<'w> {
-    world: &'w World,
+    context: &'w Context<'w>,
     call: &'static str,
     pe: usize,
     slots: Slots,
     lent: Vec<u8>,
+    /// A PE has all its slots back at once: one transfer at a time has some.
+    _turn: MutexGuard<'w, ()>,
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         // No answer comes to this number. A PE that it does not reach is lost, and takes all back.
         let done = Message::Ask(0, Question::Stage(Request::Done));
-        let _ = self.world.send(self.call, self.pe, &done);
+        let _ = self.context.send(self.call, self.pe, &done);
     }
 }
 
@@ -61,7 +65,7 @@ impl Lease<'_> {
 
     /// A part's slot at the PE.
     fn place(&self, part: Part) -> Result<Sym<u8>> {
-        let tag = self.world.tag;
+        let tag = self.context.tag;
         Sym::new(
             tag,
             crate::alloc::OWN,
@@ -79,19 +83,19 @@ impl Lease<'_> {
             offset: far.offset + part.at as u64,
         };
         let question = Question::Stage(request(piece));
-        self.world.ask_for_later(self.call, self.pe, question)
+        self.context.ask_for_later(self.call, self.pe, question)
     }
 
     fn answer(&self, asked: Option<Pending<'_>>) -> Result<()> {
         let copied = |asked| {
-            self.world
+            self.context
                 .answer_to(self.call, asked, "its copy to or from its GPU")
         };
         asked.map_or(Ok(()), |asked| copied(asked).map(drop))
     }
 }
 
-impl World {
+impl Context<'_> {
     /// Puts `len` bytes; they are placed when it returns.
     ///
     /// # Safety
@@ -105,7 +109,7 @@ impl World {
         len: usize,
     ) -> Result<()> {
         self.before_staging(call, far.pe)?;
-        if far.pe == self.my_pe() {
+        if far.pe == self.shared.me {
             return self.on_own_gpu(call, |gpu| {
                 // SAFETY: the caller's promise.
                 unsafe { gpu.write(far.offset, source, len) }
@@ -150,7 +154,7 @@ impl World {
         len: usize,
     ) -> Result<()> {
         self.before_staging(call, far.pe)?;
-        if far.pe == self.my_pe() {
+        if far.pe == self.shared.me {
             return self.on_own_gpu(call, |gpu| {
                 // SAFETY: the caller's promise.
                 unsafe { gpu.read(far.offset, destination, len) }
@@ -194,14 +198,14 @@ impl World {
         (op, width): (AtomicOp, Width),
         (operand, compare): (u64, u64),
     ) -> Result<u64> {
-        let wire = &self.inner.wire;
+        let wire = &self.state.wire;
         self.before_staging(call, far.pe)?;
         // It sees this PE's own puts, though those may go by a lane.
-        let copies = wire.ways(far.pe).copies(far.kind).transport();
-        if let Some(via) = copies.and_then(|index| wire.transports.get(index)) {
+        let copies = self.shared.ways(far.pe).copies(far.kind).transport();
+        if let Some(via) = copies.and_then(|index| wire.channels.get(index)) {
             self.flush(call, via, far.pe)?;
         }
-        if far.pe == self.my_pe() {
+        if far.pe == self.shared.me {
             return self.on_own_gpu(call, |gpu| {
                 gpu.atomic(far.offset, op, width, (operand, compare))
             });
@@ -232,26 +236,39 @@ impl World {
         call: &'static str,
         run: impl FnOnce(&dyn crate::GpuAccess) -> Result<R, String>,
     ) -> Result<R> {
-        let done = self.inner.stage.access().and_then(run);
+        let done = self.shared.stage.access().and_then(run);
         done.map_err(|why| Error::FailedElsewhere {
             call,
-            pe: self.my_pe(),
+            pe: self.shared.me,
             why,
         })
     }
 
     /// Slots of a PE's for a transfer of so many bytes; waits for the first.
     fn lease(&self, call: &'static str, pe: usize, len: usize) -> Result<Lease<'_>> {
-        let Some(slots) = self.inner.stage.slots() else {
+        let Some(slots) = self.shared.stage.slots() else {
             return Err(strange(call, pe));
         };
+        let tell = || ("this PE".into(), "the transfers of other threads".into());
+        let reason = Reason {
+            call,
+            needs: Needs::Pe(pe),
+            tell: &tell,
+        };
+        let turn = || match self.shared.staging.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        let turn = self.wait(&reason, None, turn)?;
         // Before it is asked: however the wait ends, nothing stays lent.
         let mut lease = Lease {
-            world: self,
+            context: self,
             call,
             pe,
             slots,
             lent: Vec::new(),
+            _turn: turn,
         };
         let most = lease.count(len).clamp(1, MOST_LENT);
         let question = Question::Stage(Request::Take(most as u8));

@@ -1,6 +1,5 @@
 //! Puts, gets and puts-with-signal on lanes.
 
-use std::cell::RefMut;
 use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{
@@ -8,11 +7,11 @@ use oxshmem_transport::{
     SignalSupport, Width,
 };
 
-use super::{Far, Leaves, Opened, Path, Performs, Until};
+use super::bounce::Bounce;
+use super::{Channel, Far, Leaves, Path, Performs, Until};
 use crate::mapped::Bytes;
 use crate::order::{Class, Classes, Inserted};
-use crate::simulated::Place;
-use crate::{Result, Sym, World};
+use crate::{Context, Result, Sym};
 
 /// How a put-with-signal changes its word.
 #[derive(Clone, Copy)]
@@ -46,10 +45,10 @@ fn native_signal(caps: &Capabilities, word: Far, op: SignalOp) -> bool {
 struct Piece<'w> {
     local: Local,
     /// The bounce buffer, if the bytes go through it.
-    bounce: Option<(Place<'w>, RefMut<'w, ()>)>,
+    bounce: Option<Bounce<'w>>,
 }
 
-impl World {
+impl Context<'_> {
     /// Puts `len` bytes. Returns when the source may be reused (M15).
     ///
     /// # Safety
@@ -58,7 +57,7 @@ impl World {
     pub(crate) unsafe fn wire_put(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         source: *const u8,
         len: usize,
@@ -71,12 +70,19 @@ impl World {
         while done < len {
             let at = source.wrapping_add(done).cast_mut();
             let (to, rest) = far.locate(via, done);
-            let piece = self.near(via, at, rest.min(len - done), limits, whole.as_deref());
-            if let Some((bounce, _)) = &piece.bounce {
+            let len_here = rest.min(len - done);
+            let piece = match self.near(call, (via, far.pe), at, len_here, limits, whole.as_deref())
+            {
+                Err(error) if reading => return self.settle(via, far.pe, Err(error)),
+                piece => piece?,
+            };
+            if let Some(bounce) = &piece.bounce {
                 // SAFETY: `piece.local.len` bytes from `at` lie in the caller's source, and are
                 // not symmetric: those have a key of their own.
                 let bytes = unsafe { std::slice::from_raw_parts(at, piece.local.len) };
-                bounce.copy_from(bytes);
+                self.own(bounce.buffer)
+                    .part(0, bytes.len())
+                    .copy_from(bytes);
             }
             let op = Op::Put {
                 from: piece.local,
@@ -89,7 +95,7 @@ impl World {
                 true => Until::Completed,
                 false => Until::Posted,
             };
-            self.inner.wire.gpu_due(via, far);
+            self.state.wire.gpu_due(via, far);
             let leaves = Leaves::Update(Classes::of(Class::Put, far.kind));
             // SAFETY: up to the limit the bytes are copied at once, beyond it we wait for completion
             // before returning or reusing the bounce buffer; after a failure the lane is dropped.
@@ -112,7 +118,7 @@ impl World {
     pub(crate) unsafe fn wire_get(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         destination: *mut u8,
         len: usize,
@@ -136,7 +142,12 @@ impl World {
         while done < len {
             let at = destination.wrapping_add(done);
             let (from, rest) = far.locate(via, done);
-            let piece = self.near(via, at, rest.min(len - done), limits, whole.as_deref());
+            let len_here = rest.min(len - done);
+            let piece = match self.near(call, (via, far.pe), at, len_here, limits, whole.as_deref())
+            {
+                Err(error) if writing => return self.settle(via, far.pe, Err(error)),
+                piece => piece?,
+            };
             let op = Op::Get {
                 into: piece.local,
                 from,
@@ -155,11 +166,11 @@ impl World {
                 false => posted?,
             }
             writing = until == Until::Posted;
-            if let Some((bounce, _)) = &piece.bounce {
+            if let Some(bounce) = &piece.bounce {
                 // SAFETY: as many bytes from `at` lie in the caller's destination, which is lent to
                 // this call and is not symmetric: that has a key of its own.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(at, piece.local.len) };
-                bounce.copy_to(bytes);
+                self.own(bounce.buffer).part(0, bytes.len()).copy_to(bytes);
             }
         }
         self.see_got(destination)
@@ -173,9 +184,11 @@ impl World {
 
     /// Whether an address is one of this PE's GPU heap.
     fn is_on_gpu(&self, memory: *const u8) -> bool {
-        self.inner.gpu.is_some_and(|(base, limit)| {
-            let offset = memory.addr().checked_sub(base.addr().get());
-            offset.is_some_and(|offset| offset < limit)
+        self.shared.gpu.as_ref().is_some_and(|(base, limit)| {
+            let offset = memory
+                .addr()
+                .checked_sub(base.load(Ordering::Relaxed).addr());
+            offset.is_some_and(|offset| offset < *limit)
         })
     }
 
@@ -189,24 +202,27 @@ impl World {
         }
     }
 
-    /// The near side of the next piece of a transfer: the memory itself where the transport takes
-    /// it, else the bounce buffer.
+    /// The near side of the next piece of a transfer with a PE: the memory itself where the transport takes
+    /// it, else a bounce buffer.
     fn near(
         &self,
-        via: &Opened,
+        call: &'static str,
+        (via, pe): (&Channel, usize),
         memory: *mut u8,
         len: usize,
         limits: Limits,
         whole: Option<&dyn LocalRegion>,
-    ) -> Piece<'_> {
+    ) -> Result<Piece<'_>> {
         let max = usize::try_from(limits.max).unwrap_or(usize::MAX).max(1);
-        let as_it_is = |len, key| Piece {
-            local: Local {
-                addr: memory,
-                len,
-                key,
-            },
-            bounce: None,
+        let as_it_is = |len, key| {
+            Ok(Piece {
+                local: Local {
+                    addr: memory,
+                    len,
+                    key,
+                },
+                bounce: None,
+            })
         };
         if let Some(whole) = whole {
             return as_it_is(len.min(max), Some(whole.key()));
@@ -219,28 +235,26 @@ impl World {
             return as_it_is(len.min(max).min(unregistered), None);
         }
         // The transport takes little that is not registered: by a buffer in the heap.
-        let internal = &self.inner.internal;
-        let Some((key, rest)) = via.host.local_key(internal.bounce.offset()) else {
+        let bounce = self.take_bounce(call, pe)?;
+        let at = bounce.buffer.offset();
+        let Some((key, rest)) = via.host.local_key(at) else {
             return as_it_is(len.min(max).min(unregistered.max(1)), None);
         };
-        let guard = internal.bounce_lock.borrow_mut();
-        let piece = len.min(max).min(internal.bounce.len()).min(rest);
-        Piece {
+        let len = len.min(max).min(bounce.buffer.len()).min(rest);
+        let addr = self.own_base().as_ptr().wrapping_add(at as usize);
+        Ok(Piece {
             local: Local {
-                addr: self
-                    .own_base()
-                    .as_ptr()
-                    .wrapping_add(internal.bounce.offset() as usize),
-                len: piece,
+                addr,
+                len,
                 key: Some(key),
             },
-            bounce: Some((self.own(internal.bounce).part(0, piece), guard)),
-        }
+            bounce: Some(bounce),
+        })
     }
 
     /// The key of this PE's heap, or GPU heap, if all the bytes lie in it; and how far that reaches.
     #[inline]
-    fn key_of(&self, via: &Opened, memory: *const u8, len: usize) -> Option<(LocalKey, usize)> {
+    fn key_of(&self, via: &Channel, memory: *const u8, len: usize) -> Option<(LocalKey, usize)> {
         let inside = |base: usize, size: usize| {
             let offset = memory.addr().checked_sub(base)?;
             (offset.checked_add(len)? <= size).then_some(offset as u64)
@@ -248,26 +262,20 @@ impl World {
         if let Some(offset) = inside(self.own_base().addr().get(), self.heap_limit()) {
             return via.host.local_key(offset);
         }
-        if let Some((base, limit)) = self.inner.gpu
-            && let Some(offset) = inside(base.addr().get(), limit)
+        if let Some((base, limit)) = &self.shared.gpu
+            && let Some(offset) = inside(base.load(Ordering::Relaxed).addr(), *limit)
         {
             return via.gpu.local_key(offset);
         }
-        let wire = &self.inner.wire;
-        let known = wire.known.borrow();
-        if known.is_empty() {
-            return None;
-        }
-        let index = wire.transports.iter().position(|t| std::ptr::eq(t, via));
-        let mut keys = known.iter().filter_map(|k| k.key(index?, memory, len));
-        keys.next().map(|key| (key, usize::MAX))
+        let key = self.shared.registered.key(via.index, memory, len)?;
+        Some((key, usize::MAX))
     }
 
     /// Registers a private buffer for one call, if that costs less than copying it. Where it cannot
     /// be, for want of memory that may be locked, it is copied.
     fn for_call(
         &self,
-        via: &Opened,
+        via: &Channel,
         memory: *mut u8,
         len: usize,
         written: bool,
@@ -291,7 +299,7 @@ impl World {
     /// `source` is readable for `len` bytes during the call.
     pub(crate) unsafe fn wire_put_signal(
         &self,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         source: *const u8,
         len: usize,
@@ -323,8 +331,8 @@ impl World {
                 true => Until::Posted,
                 false => Until::Completed,
             };
-            self.inner.wire.gpu_due(via, far);
-            self.inner.wire.gpu_due(via, word);
+            self.state.wire.gpu_due(via, far);
+            self.state.wire.gpu_due(via, word);
             let mut updates = Classes::of(Class::Put, far.kind);
             // One that a NIC sets is written, as data are.
             let written = caps.put_signal == SignalSupport::Native(AtomicLevel::Nic)
@@ -364,7 +372,7 @@ impl World {
                         word.update(Width::W64, op, operands, Inserted::Signal);
                     }
                 }
-                self.peers.note(pe);
+                self.peers.note_slow();
                 Ok(())
             }
             Path::Lane(via, word) => {
@@ -388,7 +396,7 @@ impl World {
     pub(crate) unsafe fn wire_put_nbi(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         source: *const u8,
         len: usize,
@@ -401,7 +409,7 @@ impl World {
             return unsafe { self.wire_put(call, via, far, source, len) };
         };
         let (to, _) = far.locate(via, 0);
-        self.inner.wire.gpu_due(via, far);
+        self.state.wire.gpu_due(via, far);
         let update = Classes::of(Class::Put, far.kind);
         // SAFETY: the caller's promise.
         unsafe { self.post_nbi(call, via, far.pe, Op::Put { from, to }, (len, update)) }
@@ -415,7 +423,7 @@ impl World {
     pub(crate) unsafe fn wire_get_nbi(
         &self,
         call: &'static str,
-        via: &Opened,
+        via: &Channel,
         far: Far,
         destination: *mut u8,
         len: usize,
@@ -428,7 +436,7 @@ impl World {
         };
         let (from, _) = far.locate(via, 0);
         if self.is_on_gpu(destination) {
-            self.inner.wire.got_to_gpu.set(true);
+            self.state.wire.got_to_gpu.set(true);
         }
         let update = Classes::NONE;
         // SAFETY: the caller's promise.
@@ -438,7 +446,7 @@ impl World {
     /// The near side of a transfer that goes as one operation without the bounce buffer, if it can.
     pub(super) fn near_whole(
         &self,
-        via: &Opened,
+        via: &Channel,
         addr: *mut u8,
         len: usize,
         limits: Limits,

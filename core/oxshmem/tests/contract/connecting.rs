@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 
-use oxshmem::{Atomics, Result, World};
+use oxshmem::{Atomics, ContextOptions, Result, World};
 use oxshmem_example_tiny_transport::Tiny;
 
 use crate::setting::{DEADLINE, HEAP, on_each, patterns};
@@ -94,13 +94,13 @@ fn nothing_is_connected_before_it_is_used_and_contexts_leave_their_lanes_to_the_
             // One lane with one PE: an endpoint on either side.
             assert_eq!(tiny.endpoints(), 2);
             for round in 1..=10_u64 {
-                let context = world.create_context()?;
-                context.call(|world| world.p(long, [round; 200], 2))?;
-                context.call(World::quiet)?;
+                let context = world.create_context(ContextOptions::NONE)?;
+                context.p(long, [round; 200], 2)?;
+                context.quiet()?;
                 assert_eq!(tiny.endpoints(), 4);
-                let second = (round == 10).then(|| world.create_context()).transpose()?;
-                if let Some(second) = second {
-                    second.call(|world| world.p(long, [round; 200], 2))?;
+                if round == 10 {
+                    let second = world.create_context(ContextOptions::NONE)?;
+                    second.p(long, [round; 200], 2)?;
                     second.destroy()?;
                     assert_eq!(tiny.endpoints(), 6);
                 }
@@ -123,16 +123,14 @@ fn each_context_orders_and_completes_on_a_lane_of_its_own() {
         let there = 1 - world.my_pe();
         let x = world.alloc_zeroed::<u64>(16)?;
         for round in 1..=5 {
-            let contexts = (0..8).map(|_| world.create_context());
+            let contexts = (0..8).map(|_| world.create_context(ContextOptions::NONE));
             let contexts: Vec<_> = contexts.collect::<Result<_>>()?;
             all.wait();
             for (index, context) in contexts.iter().enumerate() {
-                context.call(|world| {
-                    world.p(x.at(index)?, round, there)?;
-                    world.fence()?;
-                    world.inc(x.at(8 + index)?, there)?;
-                    world.quiet()
-                })?;
+                context.p(x.at(index)?, round, there)?;
+                context.fence()?;
+                context.inc(x.at(8 + index)?, there)?;
+                context.quiet()?;
             }
             contexts
                 .into_iter()

@@ -1,0 +1,121 @@
+//! One context for many threads.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use bytemuck::Pod;
+
+use super::Context;
+use crate::shared::Shared;
+use crate::wait_until::Waiter;
+use crate::{Result, Sym};
+
+/// A context that any number of threads use at once (OpenSHMEM's contexts without options). Made by
+/// [`Context::share`].
+///
+/// [`lock`](Self::lock) gives a thread the context for as long as it keeps what it gets: for one call, or for
+/// some that belong together. A fence or quiet concerns what all threads have issued on it before. Waits and tests of
+/// this PE's own words are calls of this type itself: they do not hold the lock, so that who waits keeps no
+/// other thread from issuing what it waits for.
+///
+/// ```
+/// # oxshmem::testing::spmd(2, |world| {
+/// # use oxshmem::{Cmp, ContextOptions};
+/// let flags = world.alloc_zeroed::<u64>(4)?;
+/// let context = world.create_context(ContextOptions::NONE)?.share();
+/// std::thread::scope(|threads| {
+///     for i in 0..4 {
+///         let context = &context;
+///         threads.spawn(move || -> oxshmem::Result<()> {
+///             let flag = flags.at(i)?;
+///             let peer = 1 - context.lock().my_pe();
+///             context.lock().set(flag, 1, peer)?;
+///             context.wait_until(flag, Cmp::Eq, 1) // no lock is held
+///         });
+///     }
+/// });
+/// context.destroy()
+/// # })?;
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+pub struct SharedContext<'w> {
+    context: Mutex<Context<'w>>,
+    shared: Arc<Shared>,
+}
+
+/// A shared context, which one thread has until this is dropped.
+///
+/// Do not wait for other PEs' updates with it (`context.lock().wait_until(..)`): all other threads would wait for
+/// its lock meanwhile. [`SharedContext`] has those calls.
+pub struct LockedContext<'a, 'w>(MutexGuard<'a, Context<'w>>);
+
+impl fmt::Debug for SharedContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedContext").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for LockedContext<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LockedContext").field(&*self.0).finish()
+    }
+}
+
+impl<'w> Deref for LockedContext<'_, 'w> {
+    type Target = Context<'w>;
+    #[inline]
+    fn deref(&self) -> &Context<'w> {
+        &self.0
+    }
+}
+
+impl<'w> Context<'w> {
+    /// The same context, for many threads.
+    #[must_use]
+    pub fn share(self) -> SharedContext<'w> {
+        SharedContext {
+            shared: Arc::clone(&self.shared),
+            context: Mutex::new(self),
+        }
+    }
+}
+
+impl<'w> SharedContext<'w> {
+    /// The context, when no other thread has it. A thread does not ask for it twice.
+    #[inline]
+    #[must_use]
+    pub fn lock(&self) -> LockedContext<'_, 'w> {
+        // A call leaves the context whole, whatever panics in a thread that has it.
+        LockedContext(self.context.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// [`Context::destroy`], when no thread uses it any more.
+    pub fn destroy(self) -> Result<()> {
+        let context = self.context.into_inner();
+        context.unwrap_or_else(PoisonError::into_inner).destroy()
+    }
+}
+
+impl Waiter for SharedContext<'_> {
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn check_word<T: Pod>(&self, call: &'static str, word: Sym<T>, elements: usize) -> Result<()> {
+        self.lock().check_own(call, word, elements)
+    }
+
+    fn progress(&self) {
+        match self.context.try_lock() {
+            Ok(context) => context.progress(),
+            Err(TryLockError::Poisoned(context)) => context.into_inner().progress(),
+            // Who has it drives its lanes.
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    fn random(&self) -> u64 {
+        self.lock().random()
+    }
+}

@@ -1,0 +1,94 @@
+//! What all contexts of a PE share: its membership of the job, as any thread may use it.
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use oxshmem_bootstrap::Bootstrap;
+use oxshmem_heap::Mapping;
+use oxshmem_transport::{MemoryKind, Schedule};
+
+use crate::alloc::Heap;
+use crate::config::Config;
+use crate::gpu::GpuFlushes;
+use crate::gpu::stage::Stage;
+use crate::join::Lose;
+use crate::messages::Questions;
+use crate::order::Inserted;
+use crate::peers::Losses;
+use crate::register::Registrations;
+use crate::routes::Routes;
+use crate::simulated::Simulation;
+use crate::wire::{Active, Bounces, Opened};
+use crate::{Sym, Visibility};
+
+/// One PE of a job, without what belongs to one stream of operations.
+pub(crate) struct Shared {
+    /// Closed before lanes are: what those wait for on a shared GPU may wait for this PE's end.
+    pub bootstrap: Arc<dyn Bootstrap>,
+    pub transports: Vec<Arc<Opened>>,
+    pub me: usize,
+    /// This PE's own heap, mapped here.
+    pub own: Arc<Mapping>,
+    /// How many contexts were made.
+    pub contexts: AtomicU64,
+    pub losses: Arc<Losses>,
+    /// What takes a PE as lost.
+    pub lose: Lose,
+    /// Iterations a wait spins, less one.
+    pub spin: u32,
+    /// Rounds of progress that a wait makes before it yields.
+    pub lane_spin: u32,
+    /// Every fence and quiet has more to do than a mapped world's.
+    pub always: bool,
+    /// What other PEs were asked.
+    pub questions: Questions,
+    /// Active messages under way.
+    pub active: Active,
+    pub bounces: Bounces,
+    /// Private buffers that the program has registered.
+    pub registered: Registrations,
+    pub heap: Mutex<Heap>,
+    /// Where this PE's GPU heap begins, if transports carry it, and its limit in bytes.
+    pub gpu: Option<(AtomicPtr<u8>, usize)>,
+    pub gpu_heap: Mutex<Heap>,
+    pub gpu_flushes: GpuFlushes,
+    /// By what others reach this PE's GPU memory where no transport carries it.
+    pub stage: Arc<Stage>,
+    /// Who may use what other PEs have for that.
+    pub staging: Mutex<()>,
+    /// Where a transport simulates the mappings.
+    pub simulation: Option<Simulation>,
+    /// Where a transport schedules this PE's thread.
+    pub schedule: Option<Arc<dyn Schedule>>,
+    /// What a mutation check leaves out.
+    pub omitted: Option<Inserted>,
+    /// A raw pointer was handed out: from then on every quiet is a full fence.
+    pub sticky: Arc<AtomicBool>,
+    /// Checked mode's table, on every PE.
+    pub shadow: Option<Sym<u64>>,
+    pub statics: Vec<Sym<u8>>,
+    pub routes: Routes,
+    pub visibility: Visibility,
+    pub config: Config,
+    pub hosts: Vec<String>,
+}
+
+impl Shared {
+    /// Number of PEs in the job.
+    pub(crate) fn n_pes(&self) -> usize {
+        self.routes.ways.len()
+    }
+
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.config.timeout
+    }
+
+    pub(crate) fn heap(&self, kind: MemoryKind) -> MutexGuard<'_, Heap> {
+        let heap = match kind {
+            MemoryKind::Host => &self.heap,
+            _ => &self.gpu_heap,
+        };
+        heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,485 @@
+//! One context's lane of one transport, and what is outstanding on it. One owner at a time uses it: the
+//! context's thread.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use oxshmem_transport::{Counters, Lane, Op, Pe, Status};
+
+use super::opened::{Opened, Vacant};
+use super::outstanding::{Dirty, Outstanding};
+use crate::order::{Classes, keeps};
+use crate::{Error, Result};
+
+/// One context's lane of one transport.
+pub(crate) struct Channel {
+    via: Arc<Opened>,
+    /// Which of the transports it is.
+    pub(super) index: usize,
+    /// Number of PEs in the world.
+    pes: usize,
+    // Dropped before the registrations that its operations use.
+    lane: RefCell<LaneState>,
+    outstanding: RefCell<Outstanding>,
+}
+
+struct LaneState {
+    lane: Option<Box<dyn Lane>>,
+    /// By PE, whether it is connected; empty where none need be.
+    connected: Vec<bool>,
+    /// Why there is no lane any more.
+    failure: String,
+    /// Operations that are to be posted together.
+    waiting: Waiting,
+    /// Why some of those were refused, by the PE they went to.
+    refused: Vec<(usize, oxshmem_transport::Error)>,
+    /// The PEs to which the way has failed although they live, and why.
+    cut: Vec<(usize, String)>,
+}
+
+impl Deref for Channel {
+    type Target = Opened;
+    fn deref(&self) -> &Opened {
+        &self.via
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What looking at a lane alone has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// What was looked for has completed.
+    Completed,
+    /// The way to this PE has failed.
+    Failed(Pe),
+    NotYet,
+}
+
+/// Operations towards one PE that a lane has yet to be given: before any other, and before anything
+/// is waited for.
+#[derive(Default)]
+struct Waiting {
+    pe: usize,
+    ops: Vec<Op>,
+}
+
+// SAFETY: the operations' near sides are the poster's, who promised their validity until they have
+// completed, wherever the lane, and what waits for it, is moved to.
+unsafe impl Send for Waiting {}
+
+impl LaneState {
+    /// Notes a way that has failed although the PE lives. The others' go on.
+    fn note_cut(&mut self, error: &oxshmem_transport::Error) {
+        if let oxshmem_transport::Error::Connection { pe, .. } = error
+            && !self.cut.iter().any(|(known, _)| *known == pe.index())
+        {
+            self.cut.push((pe.index(), error.to_string()));
+        }
+    }
+
+    /// Drives the lane a step. Gives the PE to which a way has failed just now.
+    #[inline]
+    fn step(&mut self) -> Option<Pe> {
+        match self.lane.as_mut()?.progress() {
+            Ok(()) => None,
+            Err(oxshmem_transport::Error::PeerLost { pe, .. }) => Some(pe),
+            Err(error @ oxshmem_transport::Error::Connection { .. }) => {
+                self.note_cut(&error);
+                None
+            }
+            Err(error) => {
+                self.lane = None;
+                self.failure = error.to_string();
+                None
+            }
+        }
+    }
+
+    /// Drives the lane until so many operations towards a PE have completed, for some rounds at most.
+    #[inline]
+    fn look_for(&mut self, pe: Pe, target: u64, rounds: u32) -> Looked {
+        for _ in 0..rounds {
+            if let Some(failed) = self.step() {
+                return Looked::Failed(failed);
+            }
+            match &self.lane {
+                Some(lane) if lane.counters(pe).completed >= target => return Looked::Completed,
+                Some(_) if self.cut.is_empty() => {}
+                _ => break,
+            }
+        }
+        Looked::NotYet
+    }
+
+    /// Posts what waits, as far as there is room. Gives whether nothing waits any more.
+    fn post_waiting(&mut self) -> bool {
+        let pe = self.waiting.pe;
+        while !self.waiting.ops.is_empty() {
+            let ops = &mut self.waiting.ops;
+            let Some(lane) = &mut self.lane else {
+                ops.clear();
+                break;
+            };
+            // SAFETY: whoever put them off promised what `Lane::post` needs.
+            let posted = unsafe { lane.post(Pe(pe as u32), ops) };
+            let taken = posted.accepted.min(ops.len());
+            match posted.status {
+                Status::All => ops.clear(),
+                Status::Full => {
+                    ops.drain(..taken);
+                    return false;
+                }
+                // That one can never be taken; those behind it may.
+                Status::Refused(error) => {
+                    ops.drain(..(taken + 1).min(ops.len()));
+                    self.note_cut(&error);
+                    self.refused.push((pe, error));
+                }
+            }
+        }
+        true
+    }
+
+    /// The lane, and whether all that waited for it has been posted.
+    fn ready(&mut self) -> Result<(&mut dyn Lane, bool), String> {
+        let posted = self.post_waiting();
+        Ok((self.lane()?, posted))
+    }
+
+    #[inline]
+    fn lane(&mut self) -> Result<&mut dyn Lane, String> {
+        match &mut self.lane {
+            Some(lane) => Ok(lane.as_mut()),
+            None => Err(self.failure.clone()),
+        }
+    }
+
+    /// Whether the next context may have it: nothing is left of this one's.
+    fn is_sound(&self) -> bool {
+        self.cut.is_empty() && self.refused.is_empty() && self.waiting.ops.is_empty()
+    }
+}
+
+impl Channel {
+    /// A context's, in a job of `pes` PEs.
+    pub(super) fn open(via: &Arc<Opened>, index: usize, pes: usize) -> Result<Self> {
+        let (lane, connected) = match via.take_lane()? {
+            Some(Vacant { lane, connected }) => (Some(lane), connected),
+            None => (None, Vec::new()),
+        };
+        Ok(Channel {
+            via: Arc::clone(via),
+            index,
+            pes,
+            lane: RefCell::new(LaneState {
+                lane,
+                connected,
+                failure: "not opened".into(),
+                waiting: Waiting::default(),
+                refused: Vec::new(),
+                cut: Vec::new(),
+            }),
+            outstanding: RefCell::default(),
+        })
+    }
+
+    /// Its context ends. If all it issued has completed, the next one may have the lane; else that is
+    /// dropped, which waits until nothing outstanding touches local memory.
+    pub(super) fn close(&mut self, completed: bool) {
+        let state = self.lane.get_mut();
+        let Some(lane) = state.lane.take() else {
+            return;
+        };
+        if completed && state.is_sound() {
+            let connected = std::mem::take(&mut state.connected);
+            self.via.leave_lane(Vacant { lane, connected });
+        }
+    }
+
+    /// The world ends: the lane is left to be dropped after its bootstrap, with its transport.
+    pub(super) fn retire_lane(&mut self) {
+        let state = self.lane.get_mut();
+        if let Some(lane) = state.lane.take() {
+            let connected = Vec::new();
+            self.via.leave_lane(Vacant { lane, connected });
+        }
+    }
+
+    /// Whether the lane has yet to be connected with a PE.
+    #[inline]
+    pub(super) fn needs_connection(&self, pe: usize) -> bool {
+        self.is_wired() && self.lane.borrow().connected.get(pe) != Some(&true)
+    }
+
+    /// This side's endpoint of the lane towards `pe`.
+    pub(super) fn endpoint(&self, call: &'static str, pe: usize) -> Result<Vec<u8>> {
+        let mut state = self.lane.borrow_mut();
+        let lane = state.lane().map_err(|why| self.failed(call, why))?;
+        Ok(lane.endpoint(Pe(pe as u32))?)
+    }
+
+    /// Connects the lane with `pe`, which answered.
+    pub(super) fn connect(&self, call: &'static str, pe: usize, answer: &[u8]) -> Result<()> {
+        let mut state = self.lane.borrow_mut();
+        let lane = state.lane().map_err(|why| self.failed(call, why))?;
+        lane.connect(Pe(pe as u32), answer)?;
+        state.connected.resize(self.pes, false);
+        if let Some(connected) = state.connected.get_mut(pe) {
+            *connected = true;
+        }
+        Ok(())
+    }
+
+    /// The error of a lane that is gone.
+    pub(super) fn failed(&self, call: &'static str, why: String) -> Error {
+        Error::LaneFailed {
+            call,
+            transport: self.name,
+            why,
+        }
+    }
+
+    /// Posts one operation; gives how many the lane has then taken towards the PE.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lane::post`].
+    pub(super) unsafe fn post(&self, to: Pe, op: Op) -> Result<(Status, u64), String> {
+        let mut state = self.lane.borrow_mut();
+        let (lane, ready) = state.ready()?;
+        if !ready {
+            return Ok((Status::Full, 0));
+        }
+        // SAFETY: the caller's promise.
+        let posted = unsafe { lane.post(to, &[op]) };
+        let count = lane.counters(to).posted;
+        if let Status::Refused(error) = &posted.status {
+            state.note_cut(error);
+        }
+        Ok((posted.status, count))
+    }
+
+    /// Takes an operation to post together with others, if the transport gains by that and there is
+    /// room.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lane::post`], from now on.
+    pub(super) unsafe fn put_off(&self, pe: usize, op: Op) -> bool {
+        let most = self.caps.batch as usize;
+        if most < 2 {
+            return false;
+        }
+        let state = &mut *self.lane.borrow_mut();
+        // Who was refused is to be told so.
+        if state.lane.is_none() || state.refused.iter().any(|(whom, _)| *whom == pe) {
+            return false;
+        }
+        let other = state.waiting.pe != pe;
+        if (other || state.waiting.ops.len() >= most) && !state.post_waiting() {
+            return false;
+        }
+        let waiting = &mut state.waiting;
+        waiting.ops.reserve(most);
+        waiting.pe = pe;
+        waiting.ops.push(op);
+        if waiting.ops.len() == most {
+            state.post_waiting();
+        }
+        true
+    }
+
+    /// Posts what was put off. Gives whether nothing of it waits that goes to `pe`.
+    pub(super) fn post_waiting(&self, pe: usize) -> bool {
+        let mut state = self.lane.borrow_mut();
+        state.post_waiting() || state.waiting.pe != pe
+    }
+
+    /// Why something that was put off was refused by `pe`, once.
+    pub(super) fn take_refusal(&self, pe: usize) -> Option<oxshmem_transport::Error> {
+        let refused = &mut self.lane.borrow_mut().refused;
+        let mut first = None;
+        // The others of that PE have the same cause.
+        for (whom, error) in std::mem::take(refused) {
+            match whom == pe {
+                true => first = first.or(Some(error)),
+                false => refused.push((whom, error)),
+            }
+        }
+        first
+    }
+
+    /// Whether the lane is gone, and why.
+    pub(super) fn gone(&self) -> Option<String> {
+        self.lane.borrow_mut().lane().err()
+    }
+
+    /// Forgets everything towards a PE.
+    pub(super) fn forget(&self, pe: usize) {
+        let state = &mut *self.lane.borrow_mut();
+        if state.waiting.pe == pe {
+            state.waiting.ops.clear();
+        }
+        state.refused.retain(|(whom, _)| *whom != pe);
+        self.clean(pe);
+    }
+
+    pub(super) fn counters(&self, to: Pe) -> Result<Counters, String> {
+        Ok(self.lane.borrow_mut().lane()?.counters(to))
+    }
+
+    /// Drives the lane a step. Gives the PE to which a way has failed just now.
+    pub(super) fn progress(&self) -> Option<Pe> {
+        let state = &mut *self.lane.borrow_mut();
+        state.post_waiting();
+        state.step()
+    }
+
+    /// Completions of what was posted to a PE are about to be waited for.
+    pub(super) fn awaited(&self, pe: Pe) {
+        if let Ok(lane) = self.lane.borrow_mut().lane() {
+            lane.awaited(pe);
+        }
+    }
+
+    /// Posts one operation and drives the lane alone until it has completed, for some rounds at most;
+    /// nothing, if the lane does not take it at once. Gives also how many it has then taken.
+    ///
+    /// # Safety
+    ///
+    /// As [`Lane::post`].
+    #[inline]
+    pub(super) unsafe fn perform(
+        &self,
+        to: Pe,
+        op: &Op,
+        (updates, rounds): (bool, u32),
+    ) -> Option<(u64, Looked)> {
+        let state = &mut *self.lane.borrow_mut();
+        let connected = !self.is_wired() || state.connected.get(to.index()) == Some(&true);
+        if !connected || !state.waiting.ops.is_empty() || !state.cut.is_empty() {
+            return None;
+        }
+        let lane = state.lane.as_mut()?;
+        // SAFETY: the caller's promise.
+        let posted = unsafe { lane.post(to, std::slice::from_ref(op)) };
+        // What is full now may not be soon; what is refused is so again.
+        let Status::All = posted.status else {
+            return None;
+        };
+        let target = lane.counters(to).posted;
+        if updates {
+            lane.awaited(to);
+        }
+        Some((target, state.look_for(to, target, rounds)))
+    }
+
+    /// Drives the lane alone until so many operations towards a PE have completed, for some rounds at
+    /// most.
+    pub(super) fn look_for(&self, pe: Pe, target: u64, rounds: u32) -> Looked {
+        self.lane.borrow_mut().look_for(pe, target, rounds)
+    }
+
+    /// Why the way to a PE has failed, if it has, although the PE lives.
+    pub(super) fn cut(&self, pe: usize) -> Option<String> {
+        let state = self.lane.borrow();
+        let cut = state.cut.iter().find(|(whom, _)| *whom == pe)?;
+        Some(cut.1.clone())
+    }
+
+    /// Drops the lane, which waits until nothing outstanding touches local memory. What it had not
+    /// completed stays noted, so that the next quiet says so.
+    pub(super) fn fail(&self, why: &Error) {
+        let state = &mut *self.lane.borrow_mut();
+        if state.lane.take().is_some() {
+            state.waiting = Waiting::default();
+            state.failure = why.to_string();
+        }
+    }
+
+    /// Notes something outstanding: `updates`, none of them if it only reads, of which a fence orders
+    /// `ordered`.
+    #[inline]
+    pub(super) fn note(&self, pe: usize, updates: Classes, ordered: Classes) {
+        let mut outstanding = self.outstanding.borrow_mut();
+        outstanding.note(self.pes, pe, updates, ordered);
+    }
+
+    /// How many operations towards a PE a flush must see completed; none if nothing is outstanding.
+    /// An error is told once: what the lane had not completed is lost with it.
+    pub(super) fn outstanding(&self, pe: Pe) -> Option<Result<u64, String>> {
+        let mut outstanding = self.outstanding.borrow_mut();
+        outstanding.dirt(pe.index())?;
+        let target = self.counters(pe).map(|counters| counters.posted);
+        if target.is_err() {
+            outstanding.clean_all();
+        }
+        Some(target)
+    }
+
+    /// What is outstanding towards a PE.
+    fn dirt(&self, pe: usize) -> Option<Dirty> {
+        self.outstanding.borrow().dirt(pe).copied()
+    }
+
+    /// All updates outstanding towards a PE.
+    pub(super) fn updates(&self, pe: usize) -> Classes {
+        self.dirt(pe).unwrap_or_default().all
+    }
+
+    /// Whether nothing but messages is outstanding towards a PE.
+    pub(super) fn only_messages(&self, pe: usize) -> bool {
+        let dirty = self.dirt(pe);
+        dirty.is_some_and(|dirty| !dirty.reads && dirty.all.only_messages())
+    }
+
+    /// Whether the lane itself performs all of `earlier` before any of `later`.
+    pub(super) fn keeps(&self, earlier: Classes, later: Classes) -> bool {
+        keeps(|kind| self.guarantees(kind), earlier, later)
+    }
+
+    /// The PEs with anything outstanding, in order.
+    pub(super) fn dirty(&self) -> impl Iterator<Item = usize> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let pe = self.outstanding.borrow().next(from)?;
+            from = pe + 1;
+            Some(pe)
+        })
+    }
+
+    /// What the next fence orders of what is outstanding towards a PE.
+    pub(super) fn to_order(&self, pe: usize) -> Classes {
+        self.dirt(pe).unwrap_or_default().classes
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.outstanding.borrow().is_clean()
+    }
+
+    pub(super) fn clean(&self, pe: usize) {
+        self.outstanding.borrow_mut().clean(pe);
+    }
+
+    pub(super) fn clean_all(&self) {
+        self.outstanding.borrow_mut().clean_all();
+    }
+
+    /// What is outstanding towards a PE comes before what other lanes are given later.
+    pub(super) fn fence(&self, pe: usize) {
+        self.outstanding.borrow_mut().fence(pe);
+    }
+
+    pub(super) fn is_fenced(&self, pe: usize) -> bool {
+        self.dirt(pe).is_some_and(|dirty| dirty.fenced)
+    }
+}
