@@ -3,9 +3,10 @@
 
 use bytemuck::Pod;
 
-use crate::{Cmp, Result, SignalOp, Sym, World};
+use crate::wait_until::wait_word;
+use crate::{Cmp, Context, Result, SignalOp, Sym};
 
-impl World {
+impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe` and counts it there: once the count has it, the
     /// data is there (M22). An empty `source` counts, too.
     ///
@@ -43,7 +44,7 @@ impl World {
     /// Waits until `n` puts have been counted here, and takes them off the count: what came beyond
     /// counts for the next wait. Their data is there (M22, M23). One thread of a PE waits at a time.
     pub fn wait_counted(&self, counter: Sym<u64>, n: u64) -> Result<()> {
-        self.wait_word("wait_counted", counter, Cmp::Ge, n)?;
+        wait_word(self, "wait_counted", counter, Cmp::Ge, n)?;
         self.take_counted(counter, n)
     }
 

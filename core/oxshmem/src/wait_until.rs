@@ -351,7 +351,7 @@ fn test_set<T: Waitable, R>(
 
 /// Waits for one word; gives the value that satisfied the comparison.
 #[inline]
-fn wait_word<T: Waitable>(
+pub(crate) fn wait_word<T: Waitable>(
     of: &impl Waiter,
     call: &'static str,
     word: Sym<T>,
