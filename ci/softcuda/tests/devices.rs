@@ -393,6 +393,12 @@ fn addresses_have_attributes() {
     );
     let (on_one, _) = mapped(1, UNIT);
     assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, on_one), Ok(1));
+    // The current context's kernels do not reach that.
+    assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER, on_one), invalid);
+    assert_eq!(
+        ask(A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER, plain),
+        Ok(plain)
+    );
     let local = 0u64;
     let pageable = &raw const local as u64;
     assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pageable), invalid);

@@ -76,6 +76,8 @@ pub struct Attributes {
     pub device: Option<usize>,
     /// The start and length in bytes of the allocation or mapping around it, where the driver tells.
     pub range: Option<(DevicePtr, usize)>,
+    /// Where the kernels of the context that asked have it, if they reach it at all.
+    pub reached: Option<DevicePtr>,
 }
 
 /// Asks the driver about an address. Any may be asked about.
@@ -105,6 +107,7 @@ pub fn attributes(context: &Context, address: DevicePtr) -> Result<Attributes> {
             memory,
             device: None,
             range: None,
+            reached: None,
         });
     }
     let wide = |attribute| Question { context, address }.number::<u64>(attribute).ok();
@@ -119,6 +122,7 @@ pub fn attributes(context: &Context, address: DevicePtr) -> Result<Attributes> {
             .filter(|ordinal| *ordinal <= i32::MAX as u32)
             .map(|ordinal| ordinal as usize),
         range: range.map(|(start, bytes)| (DevicePtr(start), bytes)),
+        reached: wide(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER).map(DevicePtr),
     })
 }
 

@@ -321,11 +321,12 @@ fn m8_the_driver_knows_whose_an_address_is() {
     let told = pointer::attributes(&context, segment.base().add(4096)).unwrap();
     assert_eq!(told.memory, pointer::Memory::Device);
     assert_eq!(told.device, Some(context.device().ordinal()));
+    assert_eq!(told.reached, Some(segment.base().add(4096)));
     let (start, len) = told.range.unwrap();
     assert!(start <= segment.base() && len > 4096, "{told:?}");
     let local = 5_u64;
     let of_host = oxshmem_cuda::DevicePtr::from_host(&raw const local);
     let told = pointer::attributes(&context, of_host).unwrap();
     assert_eq!(told.memory, pointer::Memory::Unregistered);
-    assert_eq!((told.device, told.range), (None, None));
+    assert_eq!((told.device, told.range, told.reached), (None, None, None));
 }

@@ -26,7 +26,8 @@
 //! # Reach
 //!
 //! - Data moves between memory of one kind, [`Harness::kind`]; of another advertised kind registration
-//!   alone is checked. Memory that was not registered is always host memory.
+//!   alone is checked. Memory that was not registered is always host memory; memory registered for the near
+//!   side alone is of both kinds.
 //! - A limit above [`Harness::largest`] is tried at that size instead, and one more than it not at
 //!   all: an operation that long would need memory that long.
 //! - Where a declaration leaves a transport free, the checks of it are reported as not applicable.
@@ -220,6 +221,10 @@ const CHECKS: &[(&str, Check)] = &[
     (
         "unregistered_memory_up_to_the_limit",
         transfers::unregistered,
+    ),
+    (
+        "memory_registered_for_the_near_side_alone",
+        transfers::registered,
     ),
     ("inline_sources_are_reusable_at_once", transfers::inline),
     ("sizes_above_the_limit_are_refused", transfers::too_long),

@@ -8,13 +8,14 @@ use oxshmem_cuda::{Context, Device, DevicePtr, Import, Imported, Names, devices}
 use oxshmem_device::Kernels;
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush, Guarantees, Job,
-    Lane, Limits, LocalKey, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId, RegionNumber,
-    RegionNumbers, RemoteRegion, Result, SignalSupport, WireUp,
+    Lane, Limits, LocalKey, LocalRegion, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId,
+    RegionNumber, RegionNumbers, RemoteRegion, Result, SignalSupport, WireUp,
 };
 
 use crate::fault::driver;
 use crate::key::{Address, Key};
 use crate::lane::{DEPTH, NvlinkLane};
+use crate::local::{Near, ON_GPU};
 use crate::process::{self, Process, Registered};
 use crate::shared::{Keep, Mapped, Shared};
 use crate::{NAME, UNREGISTERED};
@@ -305,6 +306,15 @@ impl Domain for NvlinkDomain {
         }))
     }
 
+    unsafe fn register_local(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        _written: bool,
+    ) -> Result<Box<dyn LocalRegion>> {
+        Ok(Box::new(Near::new(&self.opened.context, addr, len)?))
+    }
+
     fn import(
         &self,
         peer: &Peer,
@@ -380,9 +390,8 @@ impl Region for NvlinkRegion {
         &self.key
     }
 
-    /// GPU memory is named by its address alone.
     fn local_key(&self) -> LocalKey {
-        LocalKey(0)
+        ON_GPU
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -9,6 +9,7 @@ use oxshmem_transport::{AtomicOp, Counters, Error, Lane, Local, Op, Pe, Posted, 
 
 use crate::domain::Opened;
 use crate::fault::driver;
+use crate::local::PINNED;
 use crate::pool::{Block, Pool};
 use crate::shared::State;
 use crate::{NAME, UNREGISTERED};
@@ -173,13 +174,18 @@ impl NvlinkLane {
         driver(what, error)
     }
 
-    /// The near side of what is sent: GPU memory as it is, host memory copied.
+    /// The near side of what is sent: GPU memory and long page-locked memory as they are, else copied.
     ///
     /// # Safety
     ///
     /// The bytes are valid.
     unsafe fn source(&mut self, from: &Local) -> Result<(DevicePtr, Option<Block>), Stop> {
-        if from.key.is_some() {
+        let copied = match from.key {
+            None => true,
+            // What is short may be reused when it is posted.
+            Some(key) => key == PINNED && from.len <= UNREGISTERED,
+        };
+        if !copied {
             return Ok((DevicePtr::from_host(from.addr), None));
         }
         if from.len > UNREGISTERED {

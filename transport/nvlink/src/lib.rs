@@ -19,28 +19,26 @@
 //!
 //! # Local memory
 //!
-//! Memory of the PE's own GPU heap is used as it is. Other host memory, up to [`UNREGISTERED`] bytes,
+//! Memory of the PE's own GPU heap is used as it is, and so is what
+//! [`register_local`](oxshmem_transport::Domain::register_local) takes: memory of the same GPU and context
+//! (of another one where peer access to it was enabled), managed memory, and host memory that the program
+//! has page-locked. Other host memory, up to [`UNREGISTERED`] bytes,
 //! is copied through a page-locked pool: what is sent when it is posted, what is fetched when it is
 //! counted. A lane's pool has 16 pieces of that size; a lane whose pieces are all lent is full.
+//!
+//! Without the feature `cuda` there is nothing here.
+#![cfg(feature = "cuda")]
 
-#[cfg(feature = "cuda")]
 mod domain;
-#[cfg(feature = "cuda")]
 mod fault;
-#[cfg(feature = "cuda")]
 mod key;
-#[cfg(feature = "cuda")]
 mod lane;
-#[cfg(feature = "cuda")]
+mod local;
 mod pool;
-#[cfg(feature = "cuda")]
 mod process;
-#[cfg(feature = "cuda")]
 mod shared;
-#[cfg(feature = "cuda")]
 mod transport;
 
-#[cfg(feature = "cuda")]
 pub use self::transport::Nvlink;
 
 /// Its name, as users write it in `OXSHMEM_TRANSPORT`.

@@ -1,8 +1,9 @@
 //! What the driver says about an address.
 
-use super::{GRANULARITY, Memory, Origin, below};
+use super::{GRANULARITY, Memory, Origin, Want, below};
 use crate::call::{In, Out, Outcome};
 use crate::code::Code;
+use crate::context::current;
 use crate::driver::{driver, running};
 use crate::sync::{read, write};
 
@@ -10,6 +11,7 @@ use crate::sync::{read, write};
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;
 
+const DEVICE_POINTER: u32 = 3;
 const SYNC_MEMOPS: u32 = 6;
 
 /// The facts about an address that the driver knows.
@@ -88,6 +90,17 @@ impl Memory {
         })
     }
 
+    /// Whether kernels of the current context may read an address.
+    fn reached(&self, address: u64) -> Outcome {
+        let context = current()?;
+        let want = Want {
+            context: &context,
+            write: false,
+            direct: true,
+        };
+        self.find(address, 1, want).map(drop)
+    }
+
     /// Start and length of the device allocation at an address.
     pub(super) fn range_of(&self, address: u64) -> Option<(u64, u64)> {
         let facts = self.facts(address).filter(|facts| facts.kind == DEVICE)?;
@@ -100,7 +113,7 @@ fn answer(out: Out<u8>, attribute: u32, address: u64, facts: Facts) -> Outcome {
         // Memory mapped by cuMemMap belongs to no context, says the real driver too.
         1 => out.cast::<u64>().set(facts.context),
         2 => out.cast::<u32>().set(facts.kind),
-        3 => out.cast::<u64>().set(address),
+        DEVICE_POINTER => out.cast::<u64>().set(address),
         4 if facts.kind == HOST => out.cast::<u64>().set(facts.host_address),
         4 => Err(Code::INVALID_VALUE),
         SYNC_MEMOPS => out.cast::<u32>().set(u32::from(facts.sync_memops)),
@@ -124,7 +137,7 @@ fn answer(out: Out<u8>, attribute: u32, address: u64, facts: Facts) -> Outcome {
 /// What `cuPointerGetAttributes` answers for addresses that the driver does not know.
 fn answer_unknown(out: Out<u8>, attribute: u32) -> Outcome {
     match attribute {
-        1 | 3 | 4 | 7 | 11 | 14 | 17 | 19 => out.cast::<u64>().set(0),
+        1 | DEVICE_POINTER | 4 | 7 | 11 | 14 | 17 | 19 => out.cast::<u64>().set(0),
         12 | 18 => out.cast::<usize>().set(0),
         2 | SYNC_MEMOPS | 8 | 16 => out.cast::<u32>().set(0),
         9 => out.cast::<i32>().set(-2),
@@ -138,18 +151,26 @@ driver_calls! {
     fn cuPointerGetAttribute(out: Out<u8>, attribute: u32, address: u64) {
         let driver = driver()?;
         out.check()?;
-        let facts = read(&driver.memory).facts(address).ok_or(Code::INVALID_VALUE)?;
+        let memory = read(&driver.memory);
+        let facts = memory.facts(address).ok_or(Code::INVALID_VALUE)?;
+        if attribute == DEVICE_POINTER {
+            memory.reached(address)?;
+        }
         answer(out, attribute, address, facts)
     }
 
     /// Several attributes of an address; zeroes where the driver does not know it.
     fn cuPointerGetAttributes(count: u32, attributes: In<u32>, outs: In<Out<u8>>, address: u64) {
         let driver = driver()?;
-        let facts = read(&driver.memory).facts(address);
+        let memory = read(&driver.memory);
+        let facts = memory.facts(address);
         for index in 0..count as usize {
             let (attribute, out) = (attributes.at(index)?, outs.at(index)?);
             match facts {
                 Some(facts) if attribute == 4 && facts.kind == DEVICE => {
+                    out.cast::<u64>().set(0)?;
+                }
+                Some(_) if attribute == DEVICE_POINTER && memory.reached(address).is_err() => {
                     out.cast::<u64>().set(0)?;
                 }
                 Some(facts) => answer(out, attribute, address, facts)?,

@@ -1,8 +1,11 @@
+use super::area::Area;
 use super::lanes::{get as get_op, put as put_op};
 use super::order::watch;
 use super::world::{PE0, PE1, TARGET, World, to};
 use super::{Done, Found, Harness};
-use crate::{AtomicOp, Counters, Error, Limits, Local, Op, Pe, RegionId, Remote, Width};
+use crate::{
+    AtomicOp, Counters, Error, Limits, Local, MemoryKind, Op, Pe, RegionId, Remote, Width,
+};
 
 /// Sizes that transports tell apart: none, single words, odd ones, around pages and powers of two,
 /// around the limits, and the largest.
@@ -204,6 +207,55 @@ pub(super) fn unregistered(harness: &dyn Harness) -> Found {
         }
     }
     Ok(Done::Tried)
+}
+
+/// Memory registered for the near side alone, outside every region, is sent from and fetched into.
+pub(super) fn registered(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 2)?;
+    let domain = &world.member(PE0).domain;
+    let mut kinds = vec![MemoryKind::Host, harness.kind()];
+    kinds.dedup();
+    let mut tried = false;
+    for kind in kinds {
+        let memory = harness.memory(PE0, kind, 16 << 10)?;
+        // SAFETY: `near` below keeps the memory, and ends after the registration.
+        let local = unsafe { domain.register_local(memory.base().as_ptr(), memory.len(), true) };
+        let local = match local {
+            Ok(local) => local,
+            Err(Error::Unsupported { .. }) => continue,
+            Err(error) => return Err(format!("register_local of {kind} memory: {error}")),
+        };
+        tried = true;
+        let contents = match kind {
+            MemoryKind::Host => None,
+            MemoryKind::Cuda => Some(harness.contents(PE0, &memory)?),
+        };
+        let near = Area::new(memory, Some(local.key()), contents);
+        let mut lanes = world.lanes()?;
+        let far = &world.member(PE1).target;
+        for direction in Direction::BOTH {
+            let limits = direction.limits(&world);
+            for size in [8, 100, 8192].map(|size: u64| size.min(limits.max)) {
+                let (source, sink) = match direction {
+                    Direction::Put => (&near, far),
+                    Direction::Get => (far, &near),
+                };
+                let at = 4096_u64.next_multiple_of(limits.align);
+                source.fill(at, size, 11);
+                sink.set(at, size, QUIET);
+                lanes.perform(PE0, PE1, &[direction.op(near.local(at, size), to(at))])?;
+                sink.expect_filled(at, size, 11)
+                    .map_err(|e| format!("{direction:?} of {size} bytes of {kind} memory: {e}"))?;
+            }
+        }
+        drop(lanes);
+        drop(local);
+    }
+    Ok(if tried {
+        Done::Tried
+    } else {
+        Done::Free("no memory is registered for the near side alone")
+    })
 }
 
 /// A source up to the inline limit is overwritten at once, and the old content arrives.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use oxshmem_nvlink::Nvlink;
 use oxshmem_transport::{
-    Capabilities, Counters, Device, Domain, Error, Guarantees, Job, Lane, Local, Memory,
-    MemoryKind, Op, Pe, Peer, Posted, Reach, Region, RegionId, RemoteRegion, Result, Status,
-    Transport,
+    Capabilities, Counters, Device, Domain, Error, Guarantees, Job, Lane, Local, LocalRegion,
+    Memory, MemoryKind, Op, Pe, Peer, Posted, Reach, Region, RegionId, RemoteRegion, Result,
+    Status, Transport,
 };
 
 /// What is wrong.
@@ -80,6 +80,16 @@ impl Domain for BrokenDomain {
 
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
         self.right.register(id, memory)
+    }
+
+    unsafe fn register_local(
+        &self,
+        addr: *mut u8,
+        len: usize,
+        written: bool,
+    ) -> Result<Box<dyn LocalRegion>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.right.register_local(addr, len, written) }
     }
 
     fn import(

@@ -10,6 +10,7 @@
 )]
 
 mod broken;
+mod local_memory;
 mod memory;
 
 use std::sync::Arc;
@@ -99,6 +100,10 @@ fn gpu_memory_passes_the_conformance_suite() {
 fn the_suite_catches_a_lane_that_breaks_its_promises_on_gpu_memory() {
     for (fault, check) in [
         (Fault::DropsLastByte, "put_at_every_size_and_alignment"),
+        (
+            Fault::DropsLastByte,
+            "memory_registered_for_the_near_side_alone",
+        ),
         (
             Fault::SignalsFirst,
             "m22_signal_is_not_seen_before_its_data",
