@@ -7,7 +7,7 @@ use crate::call::{Out, Outcome};
 use crate::code::Code;
 use crate::context::{Context, current};
 use crate::driver::{driver, fresh};
-use crate::graph::{Forked, Membership};
+use crate::graph::{Forked, Membership, refuse_unsafe};
 use crate::stream::stream;
 use crate::sync::{doze, lock};
 
@@ -69,15 +69,19 @@ fn event(handle: u64) -> Outcome<Arc<Event>> {
 }
 
 impl Event {
-    /// The mark to ask or to wait for; none where the event was never recorded.
+    /// The mark to ask or to wait for; none where the event was never recorded. Of an event that a
+    /// capture took there is none to ask; of others a thread may not ask, by its mode, while there is a
+    /// capture.
     fn mark(&self) -> Outcome<Option<Arc<Mark>>> {
-        match &*lock(&self.last) {
-            Last::Never => Ok(None),
-            Last::Recorded(mark) => Ok(Some(mark.clone())),
-            Last::Captured(forked) => {
-                forked.capture.invalidate();
-                Err(Code::CAPTURED_EVENT)
-            }
+        let last = lock(&self.last).clone();
+        if let Last::Captured(forked) = last {
+            forked.capture.invalidate();
+            return Err(Code::CAPTURED_EVENT);
+        }
+        refuse_unsafe()?;
+        match last {
+            Last::Recorded(mark) => Ok(Some(mark)),
+            _ => Ok(None),
         }
     }
 

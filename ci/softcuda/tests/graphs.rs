@@ -97,8 +97,9 @@ fn calls_that_a_capture_forbids_spoil_it() {
     let _alone = start();
     let stream = stream();
     let at = device_words(1);
+    let pinned = pinned_words(1);
     let mut other = 0;
-    let forbidden: [&dyn Fn(&mut u64) -> CUresult; 6] = [
+    let forbidden: [&dyn Fn(&mut u64) -> CUresult; 7] = [
         // SAFETY: valid handles and places for answers.
         &|_| unsafe { cuStreamSynchronize(stream) },
         // SAFETY: as above.
@@ -109,6 +110,8 @@ fn calls_that_a_capture_forbids_spoil_it() {
         &|other| unsafe { cuMemAlloc_v2(other, 8) },
         // SAFETY: as above.
         &|_| unsafe { cuMemFree_v2(at) },
+        // SAFETY: as above.
+        &|_| unsafe { cuMemFreeHost(pinned.cast()) },
         // SAFETY: as above.
         &|_| unsafe { cuMemsetD8_v2(at, 0, 8) },
     ];
@@ -209,6 +212,42 @@ fn captured_events_and_foreign_ones_are_refused() {
         cuStreamWaitEvent(one, outside, 0)
     );
     end_invalid(one);
+}
+
+/// What a thread that watches events must guard against, on the real driver too.
+#[test]
+fn events_beside_a_capture_are_asked_by_relaxed_threads_only() {
+    let _alone = start();
+    let (one, other) = (stream(), stream());
+    let mut event = null_mut();
+    ok!(cuEventCreate(&mut event, 2));
+    ok!(cuEventRecord(event, other));
+    ok!(cuEventSynchronize(event));
+    for asked in [cuEventQuery, cuEventSynchronize] {
+        begin(one);
+        // SAFETY: a valid event.
+        let answer = unsafe { asked(event) };
+        assert_eq!(answer, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        end_invalid(one);
+    }
+    begin(one);
+    let mut mode = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    ok!(cuThreadExchangeStreamCaptureMode(&mut mode));
+    ok!(cuEventQuery(event));
+    ok!(cuEventSynchronize(event));
+    ok!(cuThreadExchangeStreamCaptureMode(&mut mode));
+    let mut graph = null_mut();
+    ok!(cuStreamEndCapture(one, &mut graph));
+    ok!(cuGraphDestroy(graph));
+
+    // Relaxed or not: an event that is in the capture has no answer, then or later.
+    ok!(cuThreadExchangeStreamCaptureMode(&mut mode));
+    begin(one);
+    ok!(cuEventRecord(event, one));
+    refused!(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(event));
+    end_invalid(one);
+    refused!(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(event));
+    ok!(cuThreadExchangeStreamCaptureMode(&mut mode));
 }
 
 #[test]

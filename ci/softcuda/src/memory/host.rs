@@ -126,6 +126,7 @@ driver_calls! {
         if !read(&driver.memory).host.get(&address).is_some_and(|range| range.allocated) {
             return Err(Code::INVALID_VALUE);
         }
+        crate::graph::refuse_unsafe()?;
         context.synchronize()?;
         write(&driver.memory).unlock_host(address)
     }
@@ -148,16 +149,18 @@ driver_calls! {
         memory.register(address, range(&context, bytes as u64, flags, false))
     }
 
-    /// Takes that back.
+    /// Takes that back; waits for all work of the context first.
     fn cuMemHostUnregister(address: u64) {
-        current()?;
+        let context = current()?;
         let driver = driver()?;
-        let mut memory = write(&driver.memory);
-        match memory.host.get(&address) {
-            Some(range) if !range.allocated => memory.unlock_host(address),
-            Some(_) => Err(Code::INVALID_VALUE),
-            None => Err(Code::HOST_MEMORY_NOT_REGISTERED),
+        match read(&driver.memory).host.get(&address) {
+            Some(range) if range.allocated => return Err(Code::INVALID_VALUE),
+            Some(_) => {}
+            None => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
         }
+        crate::graph::refuse_unsafe()?;
+        context.synchronize()?;
+        write(&driver.memory).unlock_host(address)
     }
 
     /// Where devices see page-locked memory.
