@@ -21,49 +21,31 @@
 //! fails: what the driver refuses then (its context may be dead) is told to `tracing` and leaked.
 //! Lengths and offsets are bytes throughout.
 //!
-//! Without the feature `cuda` only [`probe`] is here, and answers that.
+//! Without the feature `cuda` there is nothing here.
+#![cfg(feature = "cuda")]
 
-#[cfg(feature = "cuda")]
 mod context;
-#[cfg(feature = "cuda")]
 mod device;
-#[cfg(feature = "cuda")]
 pub mod dma_buf;
-#[cfg(feature = "cuda")]
 mod driver;
-#[cfg(feature = "cuda")]
 mod error;
-#[cfg(feature = "cuda")]
 mod event;
-#[cfg(feature = "cuda")]
 mod graph;
-#[cfg(feature = "cuda")]
 mod imported;
-#[cfg(feature = "cuda")]
 pub mod interop;
-#[cfg(feature = "cuda")]
 mod module;
-#[cfg(feature = "cuda")]
 mod names;
-#[cfg(feature = "cuda")]
 mod pinned;
-#[cfg(feature = "cuda")]
 pub mod pointer;
 mod probe;
-#[cfg(feature = "cuda")]
 mod segment;
-#[cfg(feature = "cuda")]
 mod stream;
-#[cfg(feature = "cuda")]
 mod table;
-#[cfg(feature = "cuda")]
 mod vmm;
 
 /// The version of cudarc whose types [`interop`] takes.
-#[cfg(feature = "cuda")]
 pub use cudarc;
 pub use probe::{Probe, probe};
-#[cfg(feature = "cuda")]
 pub use {
     context::{Context, Current, FlushScope, MemoryInfo},
     device::{Device, FlushOptions, PciAddress, Uuid, WritesOrdering, devices},
@@ -82,7 +64,6 @@ pub use {
 };
 
 /// Every type may go to any thread, and be used from several where it takes `&self`.
-#[cfg(feature = "cuda")]
 const _: () = {
     const fn any_thread<T: Send + Sync>() {}
     any_thread::<(Driver, Device, Context, Segment, Imported)>();

@@ -36,30 +36,15 @@ impl fmt::Display for Probe {
 /// Looks for the driver. Cheap after the first call in a process.
 #[must_use]
 pub fn probe() -> Probe {
-    #[cfg(feature = "cuda")]
-    {
-        let found = crate::Driver::get().and_then(|driver| Ok((driver, crate::devices()?.len())));
-        match found {
-            Ok((driver, devices)) => Probe::Ready {
-                library: driver.library().to_owned(),
-                version: driver.version().to_string(),
-                devices,
-            },
-            Err(error) => Probe::Unavailable {
-                why: error.to_string(),
-            },
-        }
-    }
-    #[cfg(not(feature = "cuda"))]
-    Probe::Unavailable {
-        why: "built without the feature cuda".to_owned(),
-    }
-}
-
-#[cfg(all(test, not(feature = "cuda")))]
-mod tests {
-    #[test]
-    fn without_the_feature_the_probe_says_so() {
-        assert_eq!(super::probe().to_string(), "built without the feature cuda");
+    let found = crate::Driver::get().and_then(|driver| Ok((driver, crate::devices()?.len())));
+    match found {
+        Ok((driver, devices)) => Probe::Ready {
+            library: driver.library().to_owned(),
+            version: driver.version().to_string(),
+            devices,
+        },
+        Err(error) => Probe::Unavailable {
+            why: error.to_string(),
+        },
     }
 }
