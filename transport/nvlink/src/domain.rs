@@ -16,6 +16,7 @@ use crate::fault::driver;
 use crate::key::{Address, Key};
 use crate::lane::{DEPTH, NvlinkLane};
 use crate::local::{Near, ON_GPU};
+use crate::pool::Memories;
 use crate::process::{self, Process, Registered};
 use crate::shared::{Keep, Mapped, Shared};
 use crate::{NAME, UNREGISTERED};
@@ -46,6 +47,7 @@ const GUARANTEES: Guarantees = Guarantees {
 pub(crate) struct Opened {
     pub context: Context,
     pub kernels: Kernels,
+    pub memories: Memories,
     pub shared: Shared,
     pub job: Job,
 }
@@ -74,6 +76,7 @@ impl NvlinkDomain {
             opened: Arc::new(Opened {
                 context,
                 kernels,
+                memories: Memories::default(),
                 shared: Shared::default(),
                 job,
             }),

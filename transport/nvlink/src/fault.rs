@@ -9,10 +9,16 @@ use crate::NAME;
 /// A call of the driver that failed, with what it was for.
 #[cold]
 pub(crate) fn driver(what: &str, error: &oxshmem_cuda::Error) -> Error {
+    told(what, error.to_string())
+}
+
+/// As [`driver`], of a failure that is known in words only.
+#[cold]
+pub(crate) fn told(what: &str, why: String) -> Error {
     Error::Os {
         transport: NAME,
         call: what.to_owned(),
-        source: io::Error::other(error.to_string()),
+        source: io::Error::other(why),
     }
 }
 

@@ -8,7 +8,7 @@ use oxshmem_cuda::{DevicePtr, Event, Stream, StreamOptions};
 use oxshmem_transport::{AtomicOp, Counters, Error, Lane, Local, Op, Pe, Posted, Result, Width};
 
 use crate::domain::Opened;
-use crate::fault::driver;
+use crate::fault::{driver, told};
 use crate::local::PINNED;
 use crate::pool::{Block, Pool};
 use crate::shared::State;
@@ -95,7 +95,8 @@ impl NvlinkLane {
         let context = &opened.context;
         let stream = Stream::new(context, &StreamOptions::default());
         let stream = stream.map_err(|error| driver("a lane's stream", &error))?;
-        let pool = Pool::new(context).map_err(|error| driver("a lane's pool", &error))?;
+        let pool = Pool::new(context, &opened.memories);
+        let pool = pool.map_err(|error| driver("a lane's pool", &error))?;
         let (generation, state) = opened.shared.copy();
         Ok(NvlinkLane {
             stream,
@@ -228,7 +229,7 @@ impl NvlinkLane {
                 // SAFETY: the far bytes are mapped while the table that the lane holds says so; the
                 // near ones are the caller's, or the block's.
                 let queued = unsafe { self.stream.copy(far, near, from.len) };
-                self.queued(queued, block)?;
+                self.queued(queued)?;
                 Ok(plain(block))
             }
             Op::Get { into, from } => {
@@ -236,7 +237,7 @@ impl NvlinkLane {
                 let (near, slot) = self.destination(pe, &into)?;
                 // SAFETY: as for put.
                 let queued = unsafe { self.stream.copy(near, far, into.len) };
-                self.queued(queued, slot.block)?;
+                self.queued(queued)?;
                 Ok(slot)
             }
             Op::PutSignal {
@@ -258,7 +259,7 @@ impl NvlinkLane {
                         kernels.signal(&self.stream, word, value, op)
                     })
                 };
-                self.queued(queued, block)?;
+                self.queued(queued)?;
                 Ok(plain(block))
             }
             Op::Atomic {
@@ -281,7 +282,7 @@ impl NvlinkLane {
                 // result is the caller's GPU memory or the block; both are aligned.
                 let queued =
                     unsafe { kernels.atomic(&self.stream, (op, width), word, operands, result) };
-                self.queued(queued, slot.block)?;
+                self.queued(queued)?;
                 Ok(slot)
             }
             // The stream is in order, and what has completed is placed.
@@ -315,17 +316,10 @@ impl NvlinkLane {
         self.destination(pe, into)
     }
 
-    /// What the driver said to an operation. Where part of it may have been queued, the lane ends.
-    fn queued(
-        &mut self,
-        queued: oxshmem_cuda::Result<()>,
-        block: Option<Block>,
-    ) -> Result<(), Stop> {
-        queued.map_err(|error| {
-            // The block is not given back: the stream may still use it.
-            let _ = block;
-            Stop::Refused(self.broke("an operation on a lane's stream", &error))
-        })
+    /// What the driver said to an operation. Where part of it may have been queued, the lane ends; its
+    /// block is not given back, since the stream may still use it.
+    fn queued(&mut self, queued: oxshmem_cuda::Result<()>) -> Result<(), Stop> {
+        queued.map_err(|error| Stop::Refused(self.broke("an operation on a lane's stream", &error)))
     }
 
     /// An event for the operations about to be queued: had before, so that those that are queued can be
@@ -448,13 +442,7 @@ impl NvlinkLane {
 
     fn progress_beside(&mut self) -> Result<()> {
         if let Some(why) = &self.broken {
-            return Err(driver(
-                "a lane's stream",
-                &oxshmem_cuda::Error::Invalid {
-                    what: "an earlier failure",
-                    why: why.clone(),
-                },
-            ));
+            return Err(told("a lane's stream, earlier", why.clone()));
         }
         self.look();
         if self.state.closed {
@@ -480,11 +468,12 @@ impl NvlinkLane {
 
 impl Drop for NvlinkLane {
     fn drop(&mut self) {
-        // Nothing under way touches local memory after this: what has not ended by then is a GPU that
-        // hangs, whose work uses the pool and GPU memory alone.
+        // Nothing under way touches local memory after this, but for a GPU that hangs: its work uses the pool,
+        // GPU memory, and memory that the program has page-locked, which the driver keeps until then.
         let context = &self.opened.context;
         let ended = context.beside_captures(|| self.stream.synchronize_within(FAREWELL));
         if let Err(error) = ended {
+            self.pool.lose();
             tracing::error!(%error, "a lane ends with work under way");
         }
     }

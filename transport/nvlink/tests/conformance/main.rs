@@ -10,8 +10,9 @@
 )]
 
 mod broken;
-mod local_memory;
+
 mod memory;
+mod one_pe;
 
 use std::sync::Arc;
 

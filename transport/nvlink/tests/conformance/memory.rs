@@ -9,7 +9,7 @@ use oxshmem_transport::conformance::Contents;
 use oxshmem_transport::{Memory, MemoryKind};
 
 /// As long as anything may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// At least `len` bytes on a GPU, all 0.
 pub fn zeroed(context: &Context, len: usize) -> Result<Memory> {
