@@ -1,7 +1,7 @@
-// Copies by the GPU's own loads and stores: contiguous, with a signal, strided.
+// Copies by the GPU's own loads and stores, with a signal behind them.
 //
-// A contiguous copy stores each aligned word of the destination, up to 8 bytes, whole and once,
-// whatever the source's alignment: a waiter may watch one. A strided copy does so for each element.
+// They store each aligned word of the destination, up to 8 bytes, whole and once, whatever the source's
+// alignment: a waiter may watch one.
 #pragma once
 
 #ifdef SOFTCUDA
@@ -115,33 +115,4 @@ extern "C" __global__ void oxshmem_copy_signal(char* to, const char* from, u64 b
     __syncthreads();
     // The block's barrier puts the other threads' stores before this one's release.
     if (threadIdx.x == 0) signal(word, value, op);
-}
-
-template <class Element>
-DEVICE void copy_elements(char* to, const char* from, i64 to_stride, i64 from_stride, u64 count) {
-    Element* out = (Element*)to;
-    const Element* in = (const Element*)from;
-    for (u64 i = grid_thread(); i < count; i += grid_threads())
-        out[(i64)i * to_stride] = in[(i64)i * from_stride];
-}
-
-// `count` elements of `size` bytes; strides are in elements and may be negative. Elements of 1, 2,
-// 4, 8 and 16 bytes at multiples of their size take one access each.
-extern "C" __global__ void oxshmem_copy_strided(char* to, const char* from, i64 to_stride,
-                                                i64 from_stride, u64 count, u64 size) {
-    const bool aligned = size > 0 && ((u64)to | (u64)from) % size == 0;
-    if (aligned && size == 1)
-        copy_elements<u8>(to, from, to_stride, from_stride, count);
-    else if (aligned && size == 2)
-        copy_elements<u16>(to, from, to_stride, from_stride, count);
-    else if (aligned && size == 4)
-        copy_elements<u32>(to, from, to_stride, from_stride, count);
-    else if (aligned && size == 8)
-        copy_elements<u64>(to, from, to_stride, from_stride, count);
-    else if (aligned && size == 16)
-        copy_elements<ulonglong2>(to, from, to_stride, from_stride, count);
-    else
-        for (u64 i = grid_thread(); i < count; i += grid_threads())
-            copy_few(to + (i64)i * to_stride * (i64)size, from + (i64)i * from_stride * (i64)size,
-                     size);
 }

@@ -26,7 +26,6 @@ pub struct Kernels {
     wait_32: Function,
     wait_64: Function,
     copy_signal: Function,
-    copy_strided: Function,
     barrier: Function,
 }
 
@@ -37,19 +36,6 @@ pub struct Stop {
     pub stop: DevicePtr,
     /// A word of 32 bits, zeroed before, that such a wait then stores `stop`'s value in.
     pub status: DevicePtr,
-}
-
-/// A strided copy, in elements of `size` bytes; strides may be negative.
-#[derive(Clone, Copy, Debug)]
-pub struct Strided {
-    /// From one element to the next at the destination.
-    pub to_stride: i64,
-    /// From one element to the next at the source.
-    pub from_stride: i64,
-    /// Number of elements.
-    pub count: u64,
-    /// Bytes of an element.
-    pub size: u64,
 }
 
 const ONE: Launch = Launch::linear(1, 1);
@@ -84,7 +70,6 @@ impl Kernels {
             wait_32: function(c"oxshmem_wait_32")?,
             wait_64: function(c"oxshmem_wait_64")?,
             copy_signal: function(c"oxshmem_copy_signal")?,
-            copy_strided: function(c"oxshmem_copy_strided")?,
             barrier: function(c"oxshmem_barrier")?,
         })
     }
@@ -181,29 +166,6 @@ impl Kernels {
         unsafe {
             self.copy_signal
                 .launch(stream, &Launch::linear(1, threads), &args)
-        }
-    }
-
-    /// Queues a strided copy.
-    ///
-    /// # Safety
-    ///
-    /// All elements of both sides, which do not overlap, are mapped for the GPU until the kernel is
-    /// done.
-    pub unsafe fn copy_strided(
-        &self,
-        stream: &Stream,
-        to: DevicePtr,
-        from: DevicePtr,
-        shape: &Strided,
-    ) -> Result<()> {
-        let args = Args::new().with(to).with(from);
-        let args = args.with(shape.to_stride).with(shape.from_stride);
-        let args = args.with(shape.count).with(shape.size);
-        // SAFETY: the arguments are the kernel's (copy.cuh); the memory is the caller's promise.
-        unsafe {
-            self.copy_strided
-                .launch(stream, &spread(shape.count), &args)
         }
     }
 
