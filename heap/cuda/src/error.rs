@@ -101,6 +101,18 @@ pub enum Error {
         /// What to do.
         mend: &'static str,
     },
+    /// Memory that no handle can name to other processes: see [`Handles::refused`](crate::Handles).
+    #[error(
+        "GPU {device}'s memory cannot be passed to other processes: {why}; start containers with \
+         --ipc=host and the same GPUs, install NVIDIA driver 525 or later, or do without a GPU heap \
+         (OXSHMEM_CUDA_SYMMETRIC_SIZE)"
+    )]
+    NotShared {
+        /// The GPU.
+        device: usize,
+        /// What was tried, and what the driver said.
+        why: String,
+    },
     /// An argument that can't be meant.
     #[error("{what}: {why}")]
     Invalid {

@@ -49,7 +49,7 @@ pub struct Handles {
     pub fabric: Option<[u8; HANDLE_BYTES]>,
     /// For another process of this host (not for this one), legacy IPC.
     pub ipc: Option<[u8; HANDLE_BYTES]>,
-    /// Why there is none of them, in words.
+    /// Why there is none of them, and what would mend it: an [`Error::NotShared`] in words.
     pub refused: Option<String>,
 }
 
@@ -237,7 +237,7 @@ impl Segment {
             } => {
                 let allocation = Allocation::create(&self.context, len, *types)?;
                 let piece = Mapped::new(reservation, committed, len, allocation)?;
-                let handles = export(piece.allocation(), *types)?;
+                let handles = export(&self.context, piece.allocation(), *types)?;
                 pieces.push(piece);
                 handles
             }
@@ -287,7 +287,7 @@ fn handle_types(context: &Context, fabric: bool) -> Result<HandleTypes> {
 }
 
 /// Every handle that an allocation was made for. That one is refused is no error, another may do.
-fn export(allocation: &Allocation, types: HandleTypes) -> Result<Handles> {
+fn export(context: &Context, allocation: &Allocation, types: HandleTypes) -> Result<Handles> {
     let mut handles = Handles::default();
     let mut refused = Vec::new();
     if types.has(HandleTypes::FD) {
@@ -305,11 +305,16 @@ fn export(allocation: &Allocation, types: HandleTypes) -> Result<Handles> {
     }
     if handles.fd.is_none() && handles.fabric.is_none() {
         if refused.is_empty() {
-            refused.push("this GPU's memory can't be passed to other processes".to_owned());
+            refused.push("it has neither descriptors nor fabric handles".to_owned());
         }
-        handles.refused = Some(refused.join("; "));
+        handles.refused = Some(not_shared(context, refused.join("; ")));
     }
     Ok(handles)
+}
+
+fn not_shared(context: &Context, why: String) -> String {
+    let device = context.ordinal();
+    Error::NotShared { device, why }.to_string()
 }
 
 /// Memory by cuMemAlloc.
@@ -344,7 +349,7 @@ impl Legacy {
                 ..Handles::default()
             }),
             Err(error) if error.is_unsupported() => Ok(Handles {
-                refused: Some(error.to_string()),
+                refused: Some(not_shared(&self.context, error.to_string())),
                 ..Handles::default()
             }),
             Err(error) => Err(error),
