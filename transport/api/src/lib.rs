@@ -29,6 +29,7 @@ mod inbox;
 mod memory;
 mod numbers;
 mod op;
+mod published;
 mod schedule;
 mod traits;
 
@@ -39,6 +40,7 @@ pub use inbox::{Answer, Inbox};
 pub use memory::{LocalKey, Memory, MemoryKind, RegionId};
 pub use numbers::{RegionNumber, RegionNumbers};
 pub use op::{AtomicOp, Local, Op, Remote, SignalOp, Width};
+pub use published::Published;
 pub use schedule::{Accessor, Schedule};
 pub use traits::{
     Counters, Device, Domain, HostId, Job, Lane, LocalRegion, Pe, Peer, Posted, Reach, Region,

@@ -8,8 +8,8 @@ use oxshmem_cuda::{Context, Device, DevicePtr, Import, Imported, Names, devices}
 use oxshmem_device::Kernels;
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Capabilities, Completion, Domain, Error, GpuFlush, Guarantees, Job,
-    Lane, Limits, LocalKey, LocalRegion, Memory, MemoryKind, Pe, Peer, Reach, Region, RegionId,
-    RegionNumber, RegionNumbers, RemoteRegion, Result, SignalSupport, WireUp,
+    Lane, Limits, LocalKey, LocalRegion, Memory, MemoryKind, Pe, Peer, Published, Reach, Region,
+    RegionId, RegionNumber, RegionNumbers, RemoteRegion, Result, SignalSupport, WireUp,
 };
 
 use crate::fault::driver;
@@ -18,7 +18,7 @@ use crate::lane::{DEPTH, NvlinkLane};
 use crate::local::{Near, ON_GPU};
 use crate::pool::Memories;
 use crate::process::{self, Process, Registered};
-use crate::shared::{Keep, Mapped, Shared};
+use crate::shared::{Keep, Mapped, State};
 use crate::{NAME, UNREGISTERED};
 
 const LIMITS: Limits = Limits {
@@ -48,7 +48,7 @@ pub(crate) struct Opened {
     pub context: Context,
     pub kernels: Kernels,
     pub memories: Memories,
-    pub shared: Shared,
+    pub shared: Published<State>,
     pub job: Job,
 }
 
@@ -77,7 +77,7 @@ impl NvlinkDomain {
                 context,
                 kernels,
                 memories: Memories::default(),
-                shared: Shared::default(),
+                shared: Published::default(),
                 job,
             }),
             capabilities: Capabilities {

@@ -1,10 +1,9 @@
 //! What a domain and its lanes share: the peers' memory as it is mapped here, who is lost, whether all
-//! is closed. Lanes work on private copies, and a number tells when those are old.
+//! is closed.
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use oxshmem_cuda::DevicePtr;
 use oxshmem_transport::{Error, Pe, RegionId, Remote};
@@ -31,36 +30,6 @@ pub(crate) struct State {
     pub table: Table,
     pub lost: Vec<Pe>,
     pub closed: bool,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    generation: AtomicU64,
-    state: Mutex<State>,
-}
-
-impl Shared {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // A state is whole whenever it is unlocked, so poison means nothing.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[inline]
-    pub(crate) fn generation(&self) -> u64 {
-        // Acquire: who sees a change's number finds the change when it looks.
-        self.generation.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn copy(&self) -> (u64, State) {
-        let state = self.lock();
-        (self.generation(), state.clone())
-    }
-
-    pub(crate) fn change(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.lock();
-        change(&mut state);
-        self.generation.fetch_add(1, Ordering::Release);
-    }
 }
 
 impl State {

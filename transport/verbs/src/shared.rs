@@ -1,13 +1,9 @@
 //! What a domain, its lanes and its inbox share: which regions were imported, who is lost, whether
 //! all is closed.
-//!
-//! Lanes work on private copies of the tables. A number that grows with each change tells them when
-//! their copy is old: one load on the path of an operation, no lock.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use oxshmem_transport::{Error, Job, Pe, RegionId, Remote, Result};
+use oxshmem_transport::{Error, Job, Pe, Published, RegionId, Remote, Result};
 
 use crate::NAME;
 
@@ -185,56 +181,39 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) job: Job,
-    generation: AtomicU64,
-    state: Mutex<State>,
+    state: Published<State>,
 }
 
 impl Shared {
     pub(crate) fn new(job: Job) -> Shared {
         Shared {
-            state: Mutex::new(State::new(job.size)),
-            generation: AtomicU64::new(0),
+            state: Published::new(State::new(job.size)),
             job,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A state is whole whenever it is unlocked, so poison means nothing.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How often the state has changed.
     #[inline]
     pub(crate) fn generation(&self) -> u64 {
-        // Acquire: who sees a change's number sees what happened before it, as the caller of
-        // `import` expects of the lanes that they use next.
-        self.generation.load(Ordering::Acquire)
+        self.state.generation()
     }
 
     /// The state, and its number.
     pub(crate) fn copy(&self) -> (u64, State) {
-        let state = self.lock();
-        (self.generation(), state.clone())
+        self.state.copy()
     }
 
     pub(crate) fn check(&self, pe: Pe) -> Result<()> {
-        self.lock().check(pe)
+        self.state.look(|state| state.check(pe))
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
-    }
-
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.lock();
-        change(&mut state);
-        // Release: pairs with the load in `generation`. The state itself is behind the lock.
-        self.generation.fetch_add(1, Ordering::Release);
+        self.state.look(|state| state.closed)
     }
 
     /// Makes a region known to all lanes. Its number is below [`MOST_REGIONS`], its PE in the job.
     pub(crate) fn import(&self, pe: Pe, region: RegionId, imported: Imported) {
-        self.change(|state| {
+        self.state.change(|state| {
             if let Some(regions) = state.imported.get_mut(pe.index()) {
                 let mut table = regions.to_vec();
                 let at = region.0 as usize;
@@ -248,7 +227,7 @@ impl Shared {
     }
 
     pub(crate) fn lose(&self, pe: Pe) {
-        self.change(|state| {
+        self.state.change(|state| {
             if let Some(lost) = state.lost.get_mut(pe.index()) {
                 *lost = true;
             }
@@ -257,13 +236,13 @@ impl Shared {
 
     /// The device does no more. The first reason counts.
     pub(crate) fn fail(&self, why: &str) {
-        self.change(|state| {
+        self.state.change(|state| {
             state.failed.get_or_insert_with(|| why.into());
         });
     }
 
     pub(crate) fn close(&self) {
-        self.change(|state| state.closed = true);
+        self.state.change(|state| state.closed = true);
     }
 }
 
