@@ -1,12 +1,8 @@
-// Copies by the GPU's own loads and stores, with a signal behind them.
+// A copy by the GPU's own loads and stores.
 //
-// They store each aligned word of the destination, up to 8 bytes, whole and once, whatever the source's
+// It stores each aligned word of the destination, up to 8 bytes, whole and once, whatever the source's
 // alignment: a waiter may watch one.
 #pragma once
-
-#ifdef SOFTCUDA
-#pragma softcuda uses_barriers oxshmem_copy_signal
-#endif
 
 template <class Word>
 DEVICE void copy_word(char* to, const char* from) {
@@ -102,17 +98,4 @@ DEVICE void copy(char* to, const char* from, u64 bytes, u64 thread, u64 threads)
         copy_vectors<Load8>(to, from, vectors, thread, threads);
     else
         copy_vectors<Load1>(to, from, vectors, thread, threads);
-}
-
-extern "C" __global__ void oxshmem_copy(char* to, const char* from, u64 bytes) {
-    copy(to, from, bytes, grid_thread(), grid_threads());
-}
-
-// A copy by one block, then the signal: one launch where a put-with-signal is small.
-extern "C" __global__ void oxshmem_copy_signal(char* to, const char* from, u64 bytes, u64* word,
-                                               u64 value, u32 op) {
-    copy(to, from, bytes, threadIdx.x, blockDim.x);
-    __syncthreads();
-    // The block's barrier puts the other threads' stores before this one's release.
-    if (threadIdx.x == 0) signal(word, value, op);
 }

@@ -9,5 +9,5 @@
 
 #include "atomic.cuh"
 #include "barrier.cuh"
-#include "copy.cuh"
+#include "put.cuh"
 #include "wait.cuh"
