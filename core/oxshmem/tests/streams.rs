@@ -8,6 +8,8 @@
     reason = "tests"
 )]
 
+mod on_gpu;
+
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
@@ -16,60 +18,9 @@ use std::time::Duration;
 use oxshmem::cuda::cudarc::driver::CudaContext;
 use oxshmem::cuda::{Context, Device, Graph, Stream, StreamOptions, devices, interop};
 use oxshmem::testing::spmd_with;
-use oxshmem::{
-    Builder, Cmp, Error, Fold, GpuNumber, MemoryKind, Pod, Result, SignalOp, Sym, World,
-};
+use oxshmem::{Cmp, Error, Fold, GpuNumber, Result, SignalOp, World};
 
-const CUDA: MemoryKind = MemoryKind::Cuda;
-const MIB: usize = 1 << 20;
-
-fn present() -> bool {
-    match Device::new(0) {
-        Ok(_) => true,
-        Err(error) => {
-            let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-            assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-            println!("no CUDA driver: not run");
-            false
-        }
-    }
-}
-
-fn builder(device: usize) -> Builder {
-    let context = Context::new(&Device::new(device).unwrap()).unwrap();
-    World::builder()
-        .gpu(context, 64 * MIB)
-        .heap_limit(16 * MIB)
-        .timeout(Duration::from_secs(60))
-}
-
-/// Thread PEs that share a GPU.
-fn run(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
-    if present() {
-        spmd_with(builder(0), pes, case).unwrap();
-    }
-}
-
-fn stream(world: &World) -> Stream {
-    Stream::new(world.gpu_context().unwrap(), &StreamOptions::default()).unwrap()
-}
-
-fn pattern(seed: usize, len: usize) -> Vec<u64> {
-    (0..len).map(|at| (seed * 1_000_003 + at) as u64).collect()
-}
-
-fn read<T: Pod>(world: &World, sym: Sym<T>) -> Result<Vec<T>> {
-    let mut values = vec![T::zeroed(); sym.len()];
-    world.get(&mut values, sym, world.my_pe())?;
-    Ok(values)
-}
-
-fn zeroed<T: Pod>(world: &World, len: usize) -> Result<Sym<T>> {
-    let sym = world.alloc_on::<T>(CUDA, len)?;
-    world.put(sym, &vec![T::zeroed(); len], world.my_pe())?;
-    world.barrier_all()?;
-    Ok(sym)
-}
+use on_gpu::{CUDA, MIB, context, on, pattern, read, run, stream, zeroed};
 
 #[test]
 fn m15_m16_a_put_and_a_get_on_a_stream_move_the_data_and_no_more() {
@@ -404,12 +355,10 @@ fn a_captured_step_is_replayed_by_all() {
 
 #[test]
 fn a_lost_pe_ends_the_waits_of_the_others_streams() {
-    if !present() {
-        return;
-    }
+    let Some(context) = context() else { return };
     // The two that are left end together, so that neither is lost to the other before.
     let (left, told) = (Barrier::new(2), AtomicU32::new(0));
-    let ended = spmd_with(builder(0), 3, |world| {
+    let ended = spmd_with(on(context), 3, |world| {
         let (word, queued) = (zeroed::<u64>(world, 1)?, world.alloc_zeroed::<u64>(1)?);
         if world.my_pe() == 2 {
             world.wait_until(queued, Cmp::Eq, 2)?;
@@ -453,10 +402,7 @@ fn a_lost_pe_ends_the_waits_of_the_others_streams() {
 #[test]
 fn what_is_queued_at_the_end_is_done() {
     use oxshmem::cuda::{DevicePtr, Pinned, PinnedOptions};
-    if !present() {
-        return;
-    }
-    let context = Context::new(&Device::new(0).unwrap()).unwrap();
+    let Some(context) = context() else { return };
     let seen = Pinned::new(&context, 8, &PinnedOptions::default()).unwrap();
     run(2, |world| {
         let (data, signal) = (zeroed::<u64>(world, 1)?, zeroed::<u64>(world, 1)?);
@@ -600,10 +546,7 @@ fn m4_cudarc_copies_to_and_from_symmetric_gpu_memory() {
 
 #[test]
 fn without_a_gpu_heap_streams_are_refused() {
-    if !present() {
-        return;
-    }
-    let context = Context::new(&Device::new(0).unwrap()).unwrap();
+    let Some(context) = context() else { return };
     let stream = Stream::new(&context, &StreamOptions::default()).unwrap();
     let world = World::builder().heap_limit(MIB).join().unwrap();
     let told = world

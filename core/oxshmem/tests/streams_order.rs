@@ -10,14 +10,16 @@
     reason = "tests"
 )]
 
+mod on_gpu;
+
 use std::cell::Cell;
-use std::time::Duration;
 
-use oxshmem::cuda::{Context, Device, Event, Stream, StreamOptions};
+use oxshmem::cuda::{Event, Stream};
 use oxshmem::testing::spmd_with;
-use oxshmem::{Cmp, MemoryKind, Result, SignalOp, Sym, World};
+use oxshmem::{Cmp, Result, SignalOp, Sym, World};
 
-const CUDA: MemoryKind = MemoryKind::Cuda;
+use on_gpu::{CUDA, MIB, context, on, stream};
+
 /// Runs of a program as it is.
 const RUNS: u64 = 200;
 /// Runs at most until the forbidden outcome is seen of one whose order was left out.
@@ -50,7 +52,6 @@ struct Pe<'w> {
 impl<'w> Pe<'w> {
     fn new(world: &'w World, whole: bool) -> Result<Self> {
         let context = world.gpu_context().unwrap();
-        let stream = || Stream::new(context, &StreamOptions::default()).unwrap();
         let datum = || world.alloc_on::<u64>(CUDA, WORDS);
         let ones = datum()?;
         world.put(ones, &[1; WORDS], world.my_pe())?;
@@ -64,7 +65,7 @@ impl<'w> Pe<'w> {
             scratch: datum()?,
             run: Cell::new(0),
             seen: [datum()?, datum()?],
-            streams: [stream(), stream()],
+            streams: [stream(world), stream(world)],
             event: Event::new(context).unwrap(),
         })
     }
@@ -171,19 +172,8 @@ type Forbidden = fn(&[[u64; 2]]) -> bool;
 
 /// Runs the program, whole: never forbidden. Runs it without what orders it: forbidden at some time.
 fn shows(pes: usize, program: Program, forbidden: Forbidden) {
-    let device = match Device::new(0) {
-        Ok(device) => device,
-        Err(error) => {
-            let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-            assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-            println!("no CUDA driver: not run");
-            return;
-        }
-    };
-    let builder = World::builder()
-        .gpu(Context::new(&device).unwrap(), 2 << 20)
-        .heap_limit(1 << 20)
-        .timeout(Duration::from_secs(60));
+    let Some(context) = context() else { return };
+    let builder = on(context).heap_limit(MIB);
     let found = spmd_with(builder, pes, |world| {
         let told = world.alloc_zeroed::<u64>(2 * pes)?;
         let ended = world.alloc_zeroed::<u64>(1)?;

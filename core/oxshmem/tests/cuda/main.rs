@@ -8,48 +8,13 @@
     reason = "tests"
 )]
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::time::Duration;
+mod descriptors;
+#[path = "../on_gpu/mod.rs"]
+mod on_gpu;
 
-use oxshmem::testing::spmd_with;
-use oxshmem::{Builder, Cmp, MemoryKind, Result, SignalOp, Sym, World};
-use oxshmem_bootstrap::{Bootstrap, ExitHandler, InProcess, MessageHandler};
-use oxshmem_cuda::{Context, Device, devices};
+use oxshmem::{Cmp, Result, SignalOp, Sym};
 
-const CUDA: MemoryKind = MemoryKind::Cuda;
-const MIB: usize = 1 << 20;
-
-/// The first GPU's context. None without a driver, said in one line; or a failure, where the environment
-/// says that there must be one.
-fn context() -> Option<Context> {
-    let device = match Device::new(0) {
-        Ok(device) => device,
-        Err(error) => {
-            let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-            assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-            println!("no CUDA driver: not run");
-            return None;
-        }
-    };
-    Some(Context::new(&device).unwrap())
-}
-
-fn builder() -> Option<Builder> {
-    let builder = World::builder().gpu(context()?, 64 * MIB);
-    Some(
-        builder
-            .heap_limit(16 * MIB)
-            .timeout(Duration::from_secs(60)),
-    )
-}
-
-/// Thread PEs that share the first GPU.
-fn run(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
-    if let Some(builder) = builder() {
-        spmd_with(builder, pes, case).unwrap();
-    }
-}
+use on_gpu::{CUDA, MIB, context, pattern, run, run_on_all_gpus};
 
 /// Runs every test that any routes will do for again, in a process with this setting.
 fn again_with(name: &str, value: &str) {
@@ -80,35 +45,6 @@ fn again_where_one_pes_gpu_is_not_joined_with_the_others() {
 #[test]
 fn again_where_the_way_by_the_host_keeps_no_order() {
     again_with("OXSHMEM_TRANSPORT", "weak(loopback)");
-}
-
-/// Thread PEs that each have the next of the GPUs there are.
-fn run_on_all_gpus(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
-    if context().is_none() {
-        return;
-    }
-    let gpus = devices().unwrap();
-    let contexts: Vec<_> = gpus.iter().map(|gpu| Context::new(gpu).unwrap()).collect();
-    std::thread::scope(|threads| {
-        let group = InProcess::group(pes as u32);
-        for (bootstrap, context) in group.into_iter().zip(contexts.iter().cycle()) {
-            let builder = World::builder().gpu(context.clone(), 64 * MIB);
-            let builder = builder
-                .heap_limit(16 * MIB)
-                .timeout(Duration::from_secs(60));
-            let builder = builder.bootstrap(bootstrap as Arc<_>);
-            let case = &case;
-            threads.spawn(move || {
-                let world = builder.join().unwrap();
-                case(&world).unwrap();
-                world.finalize().unwrap();
-            });
-        }
-    });
-}
-
-fn pattern(seed: usize, len: usize) -> Vec<u64> {
-    (0..len).map(|at| (seed * 1_000_003 + at) as u64).collect()
 }
 
 #[test]
@@ -293,111 +229,6 @@ fn strided_and_long_transfers_move_what_they_name_and_no_more() {
         }
         world.barrier_all()?;
         world.free(x)
-    });
-}
-
-/// A job whose PEs may pass each other no GPU's descriptors, as in containers that forbid it.
-#[derive(Debug)]
-struct NoDescriptors(Arc<InProcess>);
-
-impl Bootstrap for NoDescriptors {
-    fn rank(&self) -> u32 {
-        self.0.rank()
-    }
-
-    fn size(&self) -> u32 {
-        self.0.size()
-    }
-
-    fn describe(&self) -> String {
-        self.0.describe()
-    }
-
-    fn allgather(&self, mine: &[u8]) -> oxshmem_bootstrap::Result<Vec<Vec<u8>>> {
-        self.0.allgather(mine)
-    }
-
-    fn barrier(&self) -> oxshmem_bootstrap::Result<()> {
-        self.0.barrier()
-    }
-
-    fn send(&self, to: u32, message: &[u8]) -> oxshmem_bootstrap::Result<()> {
-        self.0.send(to, message)
-    }
-
-    fn on_message(&self, handler: MessageHandler) -> oxshmem_bootstrap::Result<()> {
-        self.0.on_message(handler)
-    }
-
-    fn on_exit(&self, handler: ExitHandler) -> oxshmem_bootstrap::Result<()> {
-        self.0.on_exit(handler)
-    }
-
-    fn share_descriptors(
-        &self,
-        among: &[u32],
-        mine: &[BorrowedFd<'_>],
-        deadline: Duration,
-    ) -> oxshmem_bootstrap::Result<Vec<Vec<OwnedFd>>> {
-        let name = |fd: &BorrowedFd<'_>| {
-            let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-            link.unwrap().display().to_string()
-        };
-        if mine.iter().all(|fd| name(fd).contains("oxshmem-heap")) {
-            return self.0.share_descriptors(among, mine, deadline);
-        }
-        Err(oxshmem_bootstrap::Error::Protocol {
-            what: "a descriptor that the kernel withheld".into(),
-        })
-    }
-
-    fn abort(&self, status: i32, why: &str) {
-        self.0.abort(status, why);
-    }
-
-    fn leave(&self) {
-        self.0.leave();
-    }
-}
-
-#[test]
-fn where_no_descriptor_can_be_passed_a_peers_gpu_is_reached_by_the_host_and_told_why() {
-    let Some(builder) = builder() else { return };
-    if !context().is_some_and(|context| context.device().has_posix_fd()) {
-        println!("its memory is not passed as descriptors: not run");
-        return;
-    }
-    let pe = |job: Arc<InProcess>| -> Result<()> {
-        let world = builder.clone().bootstrap(Arc::new(NoDescriptors(job)));
-        let world = world.join()?;
-        let (me, there) = (world.my_pe(), 1 - world.my_pe());
-        let x = world.alloc_on::<u64>(CUDA, MIB)?;
-        // A second piece, of which nobody waits for a descriptor.
-        let y = world.alloc_on::<u64>(CUDA, MIB)?;
-        for block in [x, y] {
-            world.p(block.at(7)?, 7, me)?;
-            assert_eq!(world.g(block.at(7)?, me)?, 7);
-            world.barrier_all()?;
-            world.p(block.at(7)?, 8, there)?;
-            assert_eq!(world.g(block.at(7)?, there)?, 8);
-        }
-        let route = world.explain(there)?.gpu.unwrap();
-        assert!(route.staged, "{route:?}");
-        let told = |answer: &str| route.considered.iter().any(|c| c.answer.contains(answer));
-        assert!(told("descriptor"), "{route:?}");
-        world.barrier_all()?;
-        world.free(y)?;
-        world.free(x)?;
-        world.finalize()
-    };
-    std::thread::scope(|threads| {
-        let pes: Vec<_> = InProcess::group(2)
-            .into_iter()
-            .map(|job| threads.spawn(|| pe(job)))
-            .collect();
-        for pe in pes {
-            pe.join().unwrap().unwrap();
-        }
     });
 }
 
