@@ -1,59 +1,112 @@
-//! Copies between symmetric objects, on the host or on a GPU, of this PE and another.
+//! Copies between this PE and another, of symmetric objects and slices on a GPU.
+
+mod near;
+#[cfg(feature = "cuda")]
+mod slice;
 
 use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
+pub(crate) use self::near::Near;
+pub use self::near::{CopySource, CopyTarget};
 use crate::check::Access;
 use crate::order::Class;
 use crate::wire::Path;
-use crate::{Context, Result, Sym};
+use crate::{Context, Result, Scope, Sym};
 
 /// Bytes of a copy's pieces where a private buffer is between its two sides.
 const BY_HOST: usize = 1 << 20;
 
 impl Context<'_> {
-    /// Copies the symmetric object `src` of this PE to `dst` of PE `pe`: a put whose source is in
-    /// the symmetric heap, for which a NIC needs no bounce buffer. Both have the same
-    /// length; they are the same object or do not overlap. Each may lie in host or in GPU memory: what no
-    /// transport joins goes through a private buffer.
-    pub fn put_from<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
-        const CALL: &str = "put_from";
-        self.check_pair(CALL, dst, src)?;
-        self.check(CALL, src, src.len(), self.my_pe())?;
-        let pe = self.check(CALL, dst, dst.len(), pe)?;
-        self.guard(CALL, Access::Put, dst, dst.len(), pe, true)?;
+    /// Copies `src` of this PE to `dst` of PE `pe`. It is a symmetric object, for which a NIC needs no bounce
+    /// buffer, or a slice of cudarc's, best [registered](Self::register_gpu) if it is used often. Both have
+    /// the same length; they are the same object or do not overlap. Each may lie in host or in GPU memory:
+    /// what no transport joins goes through a private buffer. Returns when `src` may be reused (M15).
+    pub fn put_from<'a, T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: impl Into<CopySource<'a, T>>,
+        pe: usize,
+    ) -> Result<()> {
+        self.copy_to("put_from", dst, src.into(), pe, false)
+    }
+
+    /// Copies `src` of PE `pe` to `dst` of this PE: a symmetric object, or a slice of cudarc's. Both have the
+    /// same length, and each may lie in host or in GPU memory. Returns when the data is there (M16).
+    pub fn get_into<'a, T: Pod>(
+        &self,
+        dst: impl Into<CopyTarget<'a, T>>,
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        self.copy_from("get_into", dst.into(), src, pe, false)
+    }
+
+    fn copy_to<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        CopySource(src): CopySource<'_, T>,
+        pe: usize,
+        nonblocking: bool,
+    ) -> Result<()> {
+        let src = match src {
+            Near::Symmetric(src) => src,
+            #[cfg(feature = "cuda")]
+            Near::Slice(slice) => return self.put_slice(call, dst, slice, pe, nonblocking),
+            #[cfg(not(feature = "cuda"))]
+            Near::Nothing(never, _) => match never {},
+        };
+        self.check_pair(call, dst, src)?;
+        self.check(call, src, src.len(), self.my_pe())?;
+        let pe = self.check(call, dst, dst.len(), pe)?;
+        self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
         let on_host = self.is_on_host(src);
         let from = self.near_address(src);
-        match self.path(CALL, Class::Put, dst, pe)? {
+        match self.path(call, Class::Put, dst, pe)? {
             Path::Near(place) if on_host => {
                 place.copy_from_place(self.own(src), src.bytes());
                 self.peers.note_slow();
                 Ok(())
             }
             // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
-            // read.
+            // read, and which stays mapped as long as the world.
             Path::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
-                self.wire_put(CALL, via, far, from, src.bytes())
+                match nonblocking {
+                    true => self.wire_put_nbi(call, via, far, from, src.bytes()),
+                    false => self.wire_put(call, via, far, from, src.bytes()),
+                }
             },
             // SAFETY: it names host memory of this PE's heap.
             Path::Staged(far) if on_host => unsafe {
-                self.staged_put(CALL, far, from, src.bytes())
+                self.staged_put(call, far, from, src.bytes())
             },
-            _ => self.copy_by_host(CALL, (dst, pe), (src, self.shared.me)),
+            _ => self.copy_by_host(call, (dst, pe), (src, self.shared.me)),
         }
     }
 
-    /// Copies the symmetric object `src` of PE `pe` to `dst` of this PE. Both have the same length, and each
-    /// may lie in host or in GPU memory.
-    pub fn get_into<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, pe: usize) -> Result<()> {
-        const CALL: &str = "get_into";
-        self.check_pair(CALL, dst, src)?;
-        self.check(CALL, dst, dst.len(), self.my_pe())?;
-        let pe = self.check(CALL, src, src.len(), pe)?;
-        self.guard(CALL, Access::Get, src, src.len(), pe, false)?;
+    fn copy_from<T: Pod>(
+        &self,
+        call: &'static str,
+        CopyTarget(dst): CopyTarget<'_, T>,
+        src: Sym<T>,
+        pe: usize,
+        nonblocking: bool,
+    ) -> Result<()> {
+        let dst = match dst {
+            Near::Symmetric(dst) => dst,
+            #[cfg(feature = "cuda")]
+            Near::Slice(slice) => return self.get_slice(call, slice, src, pe, nonblocking),
+            #[cfg(not(feature = "cuda"))]
+            Near::Nothing(never, _) => match never {},
+        };
+        self.check_pair(call, dst, src)?;
+        self.check(call, dst, dst.len(), self.my_pe())?;
+        let pe = self.check(call, src, src.len(), pe)?;
+        self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
         let on_host = self.is_on_host(dst);
         let into = self.near_address(dst);
-        match self.path(CALL, Class::Put, src, pe)? {
+        match self.path(call, Class::Put, src, pe)? {
             Path::Near(place) if on_host => {
                 self.own(dst).copy_from_place(place, src.bytes());
                 self.peers.note_slow();
@@ -61,20 +114,22 @@ impl Context<'_> {
                 Ok(())
             }
             // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
-            // write.
+            // write, and which stays mapped as long as the world.
             Path::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
-                self.wire_get(CALL, via, far, into, src.bytes())
+                match nonblocking {
+                    true => self.wire_get_nbi(call, via, far, into, src.bytes()),
+                    false => self.wire_get(call, via, far, into, src.bytes()),
+                }
             },
             // SAFETY: it names host memory of this PE's heap.
             Path::Staged(far) if on_host => unsafe {
-                self.staged_get(CALL, far, into, src.bytes())
+                self.staged_get(call, far, into, src.bytes())
             },
-            _ => self.copy_by_host(CALL, (dst, self.shared.me), (src, pe)),
+            _ => self.copy_by_host(call, (dst, self.shared.me), (src, pe)),
         }
     }
 
-    /// Copies between two objects of one length, one of them this PE's own, that no one operation joins:
-    /// piece by piece through a private buffer.
+    /// Copies between two objects of one length, one of them this PE's own, that no one operation joins.
     #[cold]
     fn copy_by_host<T: Pod>(
         &self,
@@ -83,21 +138,56 @@ impl Context<'_> {
         (src, from): (Sym<T>, usize),
     ) -> Result<()> {
         let (dst, src) = (dst.cast::<u8>()?, src.cast::<u8>()?);
-        let mut buffer = vec![0; src.len().min(BY_HOST)];
-        let mut done = 0;
-        while done < src.len() {
-            let end = src.len().min(done + BY_HOST);
-            let Some(part) = buffer.get_mut(..end - done) else {
-                break;
-            };
-            self.get_by_path(call, part, src.range(done..end)?, from)?;
-            self.put_by_path(call, dst.range(done..end)?, part, to)?;
-            done = end;
-        }
+        self.by_host(
+            src.len(),
+            |at, part| self.get_by_path(call, part, src.range(at..at + part.len())?, from),
+            |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, to),
+        )?;
         // What was got is there (M16), though a lane brought it to this PE's own GPU.
         if to == self.shared.me && self.kind_of(dst) == Some(MemoryKind::Cuda) {
             self.quiet_slow(call, Some(&[to]))?;
         }
         Ok(())
+    }
+
+    /// Copies piece by piece through a private buffer.
+    fn by_host(
+        &self,
+        len: usize,
+        mut fill: impl FnMut(usize, &mut [u8]) -> Result<()>,
+        mut drain: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut buffer = vec![0; len.min(BY_HOST)];
+        for at in (0..len).step_by(BY_HOST) {
+            let (part, _) = buffer.split_at_mut(BY_HOST.min(len - at));
+            fill(at, part)?;
+            drain(at, part)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// [`Context::put_from`], complete by the end of the scope (M19); until then `src` is not changed (M37).
+    pub fn put_from_nbi<T: Pod>(
+        &'scope self,
+        dst: Sym<T>,
+        src: impl Into<CopySource<'env, T>>,
+        pe: usize,
+    ) -> Result<()> {
+        let call = "put_from_nbi";
+        self.context().copy_to(call, dst, src.into(), pe, true)
+    }
+
+    /// [`Context::get_into`] whose data is there by the end of the scope (M19); until then `dst` is not used
+    /// (M37).
+    pub fn get_into_nbi<T: Pod>(
+        &'scope self,
+        dst: impl Into<CopyTarget<'env, T>>,
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        let call = "get_into_nbi";
+        self.context().copy_from(call, dst.into(), src, pe, true)
     }
 }

@@ -37,7 +37,7 @@ use crate::config::{self, Atomics, Config};
 use crate::gpu::GpuFlushes;
 use crate::gpu::stage::Stage;
 #[cfg(feature = "cuda")]
-use crate::gpu::{self, GpuMemory};
+use crate::gpu::{self, GpuMemory, cuda::Gpu};
 use crate::growth::Growth;
 use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
@@ -131,25 +131,25 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let built_in = given.transports.is_none();
     let available = given.transports.unwrap_or_else(registry::built_in);
     #[cfg(feature = "cuda")]
-    let (gpu, context, available) = {
-        let (mut available, mut context) = (available, None);
+    let (gpu, cuda, available) = {
+        let (mut available, mut cuda) = (available, None);
         let gpu = match given.gpu_heap {
             Some(make) => Some((make.0)(me as usize)),
             None => {
                 let made = cuda_heap(&config, given.gpu, me as usize, &mut available);
                 made.map(|made| {
                     made.map(|(of, heap)| {
-                        context = Some(of);
+                        cuda = Some(of);
                         heap
                     })
                 })
             }
         };
         #[cfg(feature = "verbs")]
-        if let Some(context) = context.as_ref().filter(|_| built_in) {
-            registry::give_to_nics(context, &mut available);
+        if let Some(cuda) = cuda.as_ref().filter(|_| built_in) {
+            registry::give_to_nics(&cuda.context, &mut available);
         }
-        (gpu.transpose(), context, available)
+        (gpu.transpose(), cuda, available)
     };
     #[cfg(not(feature = "cuda"))]
     let gpu = match given.gpu_heap {
@@ -290,7 +290,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     } = reach(bootstrap.as_ref(), &cards, &means, named, &heaps)?;
     #[cfg(feature = "cuda")]
     let gpu_side = match own_on_gpu {
-        Some(own) => gpu_side(bootstrap.as_ref(), context, own, on_gpu)?,
+        Some(own) => gpu_side(bootstrap.as_ref(), cuda, own, on_gpu)?,
         None => None,
     };
     #[cfg(not(feature = "cuda"))]
@@ -433,9 +433,9 @@ fn check_rules(rules: &Rules, transports: &[Arc<dyn Transport>], cards: &[Card])
     })
 }
 
-/// A GPU heap, and the context that it is of.
+/// A GPU heap, and the GPU that it is of.
 #[cfg(feature = "cuda")]
-type OnContext = (oxshmem_cuda::Context, Box<dyn GpuMemory>);
+type OnGpuOf = (Gpu, Box<dyn GpuMemory>);
 
 /// The GPU heap that the program or the environment asks for, and its transport in front of the
 /// others.
@@ -445,7 +445,7 @@ fn cuda_heap(
     given: Option<(oxshmem_cuda::Context, usize)>,
     me: usize,
     transports: &mut Vec<Arc<dyn Transport>>,
-) -> Option<Result<OnContext, String>> {
+) -> Option<Result<OnGpuOf, String>> {
     let chosen = match given {
         Some(chosen) => Ok(chosen),
         None if config.gpu_limit == 0 => return None,
@@ -457,9 +457,10 @@ fn cuda_heap(
         }
     };
     Some(chosen.and_then(|(context, limit)| {
-        let heap = gpu::cuda::CudaHeap::new(&context, limit)?;
-        transports.insert(0, registry::between_gpus(&context));
-        Ok((context, Box::new(heap) as Box<dyn GpuMemory>))
+        let gpu = Gpu::new(context)?;
+        let heap = gpu::cuda::CudaHeap::new(&gpu, limit)?;
+        transports.insert(0, registry::between_gpus(&gpu));
+        Ok((gpu, Box::new(heap) as Box<dyn GpuMemory>))
     }))
 }
 
@@ -468,12 +469,12 @@ fn cuda_heap(
 #[cfg(feature = "cuda")]
 fn gpu_side(
     bootstrap: &dyn Bootstrap,
-    context: Option<oxshmem_cuda::Context>,
+    gpu: Option<Gpu>,
     own: Own,
     heaps: Vec<Option<OnGpu>>,
 ) -> Result<Option<GpuSide>> {
     let me = bootstrap.rank() as usize;
-    let made = context.map(|context| GpuSide::new(context, own, me, heaps));
+    let made = gpu.map(|gpu| GpuSide::new(gpu, own, me, heaps));
     let made = made.transpose();
     let mut side = agree_on_gpus(bootstrap, made)?;
     let lacks = match &side {

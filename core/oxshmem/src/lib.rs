@@ -85,6 +85,7 @@ pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
 pub use collectives::Summable;
 pub use config::{Atomics, MemoryModel, Variable, variables};
 pub use context::{Context, ContextOptions, LockedContext, SharedContext};
+pub use copies::{CopySource, CopyTarget};
 pub use error::{Error, Result};
 pub use gpu::{GpuAccess, GpuMemory};
 pub use nbi::Scope;
@@ -92,11 +93,13 @@ pub use order::{Inserted, Visibility};
 pub use oxshmem_transport::{Memory, MemoryKind};
 pub use ptr::PeerPtr;
 pub use register::Registered;
+#[cfg(feature = "cuda")]
+pub use register::RegisteredGpu;
 pub use routes::{Considered, Explanation, Route};
 pub use signal::SignalOp;
 pub use statics::Static;
 #[cfg(feature = "cuda")]
-pub use stream::{GpuInteger, GpuNumber, GpuSource, GpuTarget, GpuView};
+pub use stream::{GpuNumber, GpuView};
 pub use sym::Sym;
 pub use topology::{OpenDevice, described_topology, usable_nics};
 pub use wait_until::{Cmp, Waitable};

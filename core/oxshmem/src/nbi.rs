@@ -217,6 +217,10 @@ impl Context<'_> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
+    pub(crate) fn context(&self) -> &'scope Context<'scope> {
+        self.context
+    }
+
     /// Puts `source` at the start of `dst` on PE `pe`, by the end of the scope.
     #[doc(alias = "shmem_putmem_nbi")]
     pub fn put_nbi<T: Pod>(&'scope self, dst: Sym<T>, source: &'env [T], pe: usize) -> Result<()> {

@@ -1,14 +1,18 @@
 //! Private buffers that NICs are told of once, for many transfers.
 
+#[cfg(feature = "cuda")]
+mod gpu;
+
 use std::fmt;
-use std::mem::take;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use bytemuck::Pod;
-use oxshmem_transport::{LocalKey, LocalRegion};
+use oxshmem_transport::{LocalKey, LocalRegion, MemoryKind};
 
+#[cfg(feature = "cuda")]
+pub use self::gpu::RegisteredGpu;
 use crate::shared::Shared;
 use crate::wire::Opened;
 use crate::{Context, Result};
@@ -31,7 +35,7 @@ use crate::{Context, Result};
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 pub struct Registered<'w, T> {
-    shared: &'w Shared,
+    registration: Registration<'w>,
     /// Never moved or resized.
     buffer: Vec<T>,
 }
@@ -63,10 +67,21 @@ impl Registrations {
         let mut keys = known.iter().filter_map(|k| k.key(transport, memory, len));
         keys.next()
     }
+
+    /// Whether an address is in a buffer on a GPU.
+    #[inline]
+    pub(crate) fn has_on_gpu(&self, memory: *const u8) -> bool {
+        if !self.any.load(Ordering::Relaxed) {
+            return false;
+        }
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().any(|known| known.has_on_gpu(memory))
+    }
 }
 
 /// The bytes of a buffer, as the transports know them.
 struct Known {
+    kind: MemoryKind,
     start: usize,
     len: usize,
     /// By the index of the transport; none where it needs no key.
@@ -80,6 +95,12 @@ impl Known {
         let inside = at.checked_add(len)? <= self.len;
         let region = self.keys.get(transport)?.as_ref()?;
         inside.then(|| region.key())
+    }
+
+    /// Whether an address is one of its bytes, and on a GPU.
+    fn has_on_gpu(&self, memory: *const u8) -> bool {
+        let at = memory.addr().checked_sub(self.start);
+        self.kind != MemoryKind::Host && at.is_some_and(|at| at < self.len)
     }
 }
 
@@ -99,49 +120,91 @@ impl Context<'_> {
     /// such memory at all copies from and to it.
     pub fn register<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
         let len = size_of_val(buffer.as_slice());
-        let start = buffer.as_mut_ptr();
+        let start = buffer.as_mut_ptr().cast();
         let needs = |via: &Opened| via.pins() && !via.is_retired();
+        // SAFETY: the guard owns the buffer, and ends the registration before it.
+        let registration = unsafe { self.make_known(MemoryKind::Host, start, len, needs) }?;
+        Ok(Registered {
+            registration,
+            buffer,
+        })
+    }
+
+    /// Registers bytes with the transports that need it. One that cannot register such memory has no key.
+    ///
+    /// # Safety
+    ///
+    /// The bytes stay mapped while the registration lives.
+    unsafe fn make_known(
+        &self,
+        kind: MemoryKind,
+        start: *mut u8,
+        len: usize,
+        needs: impl Fn(&Opened) -> bool,
+    ) -> Result<Registration<'_>> {
         let mut keys = Vec::new();
         for via in &self.shared.transports {
             if len == 0 || !needs(via) {
                 keys.push(None);
                 continue;
             }
-            // SAFETY: the guard owns the buffer, and ends the registration before it.
-            match unsafe { via.domain.register_local(start.cast(), len, true) } {
+            // SAFETY: the caller's promise.
+            match unsafe { via.domain.register_local(start, len, true) } {
                 Ok(region) => keys.push(Some(region)),
                 Err(oxshmem_transport::Error::Unsupported { .. }) => keys.push(None),
-                Err(error) => return Err(error.into()),
+                Err(error) if kind == MemoryKind::Host => return Err(error.into()),
+                // The GPU itself copies instead.
+                Err(error) => {
+                    tracing::debug!(%error, transport = via.name, "a slice is not registered");
+                    keys.push(None);
+                }
             }
         }
         let start = start.addr();
-        self.shared
-            .registered
-            .change(|known| known.push(Known { start, len, keys }));
-        Ok(Registered {
+        let known = Known {
+            kind,
+            start,
+            len,
+            keys,
+        };
+        self.shared.registered.change(|all| all.push(known));
+        Ok(Registration {
             shared: &self.shared,
-            buffer,
+            start,
+            len,
         })
+    }
+}
+
+/// That lanes know a private buffer.
+pub(crate) struct Registration<'w> {
+    shared: &'w Shared,
+    start: usize,
+    len: usize,
+}
+
+impl Drop for Registration<'_> {
+    fn drop(&mut self) {
+        let ended = self.shared.registered.change(|known| {
+            let this = |known: &Known| (known.start, known.len) == (self.start, self.len);
+            let at = known.iter().position(this);
+            at.map(|at| known.swap_remove(at))
+        });
+        // The transports' part ends without the lock.
+        drop(ended);
     }
 }
 
 impl<T> Registered<'_, T> {
     /// Ends the registration and gives the buffer back.
     #[must_use]
-    pub fn into_vec(mut self) -> Vec<T> {
-        self.end();
-        take(&mut self.buffer)
-    }
-
-    fn end(&self) {
-        let start = self.buffer.as_ptr().addr();
-        let len = size_of_val(self.buffer.as_slice());
-        let ended = self.shared.registered.change(|known| {
-            let at = known.iter().position(|k| (k.start, k.len) == (start, len));
-            at.map(|at| known.swap_remove(at))
-        });
-        // Its registrations end without the lock.
-        drop(ended);
+    pub fn into_vec(self) -> Vec<T> {
+        let Registered {
+            registration,
+            buffer,
+        } = self;
+        drop(registration);
+        buffer
     }
 }
 
@@ -163,11 +226,5 @@ impl<T> fmt::Debug for Registered<'_, T> {
         f.debug_struct("Registered")
             .field("len", &self.buffer.len())
             .finish_non_exhaustive()
-    }
-}
-
-impl<T> Drop for Registered<'_, T> {
-    fn drop(&mut self) {
-        self.end();
     }
 }

@@ -23,8 +23,9 @@ pub fn built_in() -> Vec<Arc<dyn Transport>> {
 
 /// The transport between GPUs, on the one whose memory is the PE's GPU heap.
 #[cfg(feature = "cuda")]
-pub(crate) fn between_gpus(context: &oxshmem_cuda::Context) -> Arc<dyn Transport> {
-    Arc::new(oxshmem_nvlink::Nvlink::on(context.clone()))
+pub(crate) fn between_gpus(gpu: &crate::gpu::cuda::Gpu) -> Arc<dyn Transport> {
+    let nvlink = oxshmem_nvlink::Nvlink::on(gpu.context.clone());
+    Arc::new(nvlink.with_kernels(&gpu.kernels))
 }
 
 /// Has the built-in transport of NICs reach a GPU's memory too, where it can.

@@ -19,6 +19,8 @@ use crate::peers::Losses;
 use crate::register::Registrations;
 use crate::routes::Routes;
 use crate::simulated::Simulation;
+#[cfg(feature = "cuda")]
+use crate::stream::side::GpuSide;
 use crate::wire::{Active, Bounces, Opened};
 use crate::{Sym, Visibility};
 
@@ -72,6 +74,9 @@ pub(crate) struct Shared {
     pub visibility: Visibility,
     pub config: Config,
     pub hosts: Vec<String>,
+    /// What streams use, and copies of slices, where there is a CUDA heap. Dropped after the contexts' lanes.
+    #[cfg(feature = "cuda")]
+    pub gpu_side: Option<GpuSide>,
 }
 
 impl Shared {

@@ -7,14 +7,18 @@
 //!
 //! # Order and visibility
 //!
-//! What is on one stream is performed and visible at its target in the stream's order, before what comes later
-//! on that stream: on a stream a fence is nothing, and [`quiet_on_stream`](World::quiet_on_stream) has nothing
-//! to wait for (M17, M19, M24). Two streams are ordered by events. What a stream does comes before what
-//! the host does after [`synchronize`](World::synchronize), and what the host has put before what it then queues
-//! once it has called [`quiet`](World::quiet), which knows nothing of streams otherwise. A wait on a stream acquires: what comes later on the stream sees what the writer
-//! ordered before the word (M23). Aligned words of up to 8 bytes arrive whole; atomics, signals and waits on
-//! a word are exclusive against each other, as the calls without a stream are, for the GPU performs both
-//! (M28, M29).
+//! What is on one stream is performed and visible at its target in the stream's order, before what comes
+//! later on that stream: on a stream a fence is nothing, and [`quiet_on_stream`](World::quiet_on_stream)
+//! has nothing to wait for (M17, M19, M24). Two streams are ordered by events. What a stream does comes
+//! before what the host does after [`synchronize`](World::synchronize), and what the host has put before
+//! what it then queues once it has called [`quiet`](World::quiet), which knows nothing of streams
+//! otherwise. A wait on a stream acquires: what comes later on the stream sees what the writer ordered
+//! before the word (M23).
+//!
+//! Atomics, signals and waits on a word are exclusive against each other, as the calls without a stream
+//! are, for the GPU performs both (M28, M29). Put-with-signal of up to 4 KiB, collective calls' folds and
+//! signals are kernels, which store each aligned word of up to 8 bytes whole; other data go by copy
+//! engines, of which CUDA does not promise it: set a flag that others look at by a signal.
 //!
 //! # Graphs
 //!
@@ -39,13 +43,13 @@ use bytemuck::Pod;
 use oxshmem_cuda::{Compare, Context, DevicePtr, Stream};
 use oxshmem_transport::{MemoryKind, SignalOp};
 
-pub use self::collectives::{GpuInteger, GpuNumber};
-pub use self::near::{GpuSource, GpuTarget, GpuView};
-use self::side::{GpuSide, failed};
+pub use self::collectives::GpuNumber;
+pub use self::near::GpuView;
+use self::side::{GpuSide, Told};
 use crate::atomics::Word;
 use crate::wait::{Needs, Reason};
 use crate::wait_until::Waitable;
-use crate::{Cmp, Error, Result, Sym, World};
+use crate::{Cmp, CopySource, CopyTarget, Error, Result, Sym, World};
 
 /// How long a stream whose waits were ended may take for the rest.
 const RUN_OUT: Duration = Duration::from_secs(30);
@@ -56,7 +60,7 @@ impl World {
     /// The context of this PE's GPU; none if it has no CUDA heap.
     #[must_use]
     pub fn gpu_context(&self) -> Option<&Context> {
-        self.inner.gpu_side.as_ref().map(|side| &side.context)
+        self.shared.gpu_side.as_ref().map(|side| &side.gpu.context)
     }
 
     /// Where this PE's GPU loads and stores an object of `pe` itself, for kernels (M8); none if it cannot.
@@ -67,28 +71,21 @@ impl World {
         if self.kind_of(sym) != Some(MemoryKind::Cuda) {
             return None;
         }
-        let side = self.inner.gpu_side.as_ref()?;
+        let side = self.shared.gpu_side.as_ref()?;
         side.address(pe, sym.offset() as usize)
     }
 
-    /// The GPU's side, if there is one and the stream is its.
+    /// The GPU's side, where the stream is its.
     fn side(&self, call: &'static str, stream: &Stream) -> Result<&GpuSide> {
-        let Some(side) = &self.inner.gpu_side else {
-            return Err(Error::Argument {
-                call,
-                what: "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join \
-                       with Builder::gpu"
-                    .into(),
-            });
-        };
-        if stream.context() != &side.context {
+        let side = self.gpu_side(call)?;
+        if stream.context() != &side.gpu.context {
             return Err(Error::Argument {
                 call,
                 what: format!(
                     "the stream is GPU {}'s, this PE's heap lies on GPU {}; make the stream with \
                      World::gpu_context",
                     stream.context().device().ordinal(),
-                    side.context.device().ordinal()
+                    side.gpu.context.device().ordinal()
                 ),
             });
         }
@@ -100,7 +97,7 @@ impl World {
     /// have been ended.
     fn queueing_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuSide> {
         let side = self.side(call, stream)?;
-        self.refuse_after_loss(call)?;
+        self.refuse_after_loss(call, Needs::AnyLiving)?;
         Ok(side)
     }
 
@@ -170,17 +167,17 @@ impl World {
     pub fn put_on_stream<'a, T: Pod>(
         &self,
         dst: Sym<T>,
-        src: impl Into<GpuSource<'a, T>>,
+        src: impl Into<CopySource<'a, T>>,
         pe: usize,
         stream: &Stream,
     ) -> Result<()> {
         const CALL: &str = "put_on_stream";
         let side = self.queueing_side(CALL, stream)?;
         let to = self.on_stream(CALL, side, dst, pe)?;
-        let src = src.into();
-        let from = self.near_on_stream(CALL, side, dst, src.near(), stream)?;
-        self.copy_on_stream(CALL, to, from, dst.bytes(), stream)?;
-        self.done_on_stream(CALL, src.near(), stream)
+        let CopySource(src) = src.into();
+        self.with_near(CALL, side, dst, src, stream, |from| {
+            self.copy_on_stream(CALL, to, from, dst.bytes(), stream)
+        })
     }
 
     /// Gets `src` of PE `pe` into `dst`, of this PE's GPU, when the stream comes to it (M16). `dst` is a
@@ -188,7 +185,7 @@ impl World {
     #[doc(alias = "nvshmemx_getmem_on_stream")]
     pub fn get_on_stream<'a, T: Pod>(
         &self,
-        dst: impl Into<GpuTarget<'a, T>>,
+        dst: impl Into<CopyTarget<'a, T>>,
         src: Sym<T>,
         pe: usize,
         stream: &Stream,
@@ -196,14 +193,10 @@ impl World {
         const CALL: &str = "get_on_stream";
         let side = self.queueing_side(CALL, stream)?;
         let from = self.on_stream(CALL, side, src, pe)?;
-        let mut dst = dst.into();
-        let home = dst.home();
-        let Some(near) = dst.near(home.as_ref()) else {
-            return Ok(());
-        };
-        let to = self.near_on_stream(CALL, side, src, &near, stream)?;
-        self.copy_on_stream(CALL, to, from, src.bytes(), stream)?;
-        self.done_on_stream(CALL, &near, stream)
+        let CopyTarget(dst) = dst.into();
+        self.with_near(CALL, side, src, dst, stream, |to| {
+            self.copy_on_stream(CALL, to, from, src.bytes(), stream)
+        })
     }
 
     /// Puts `src` to `dst` on PE `pe`, then updates the signal word there: who sees its new value sees the
@@ -213,7 +206,7 @@ impl World {
     pub fn put_signal_on_stream<'a, T: Pod>(
         &self,
         dst: Sym<T>,
-        src: impl Into<GpuSource<'a, T>>,
+        src: impl Into<CopySource<'a, T>>,
         signal: Sym<u64>,
         value: u64,
         op: SignalOp,
@@ -224,21 +217,24 @@ impl World {
         let side = self.queueing_side(CALL, stream)?;
         let to = self.on_stream(CALL, side, dst, pe)?;
         let word = self.word_on_stream(CALL, side, signal, pe)?;
-        let src = src.into();
-        let from = self.near_on_stream(CALL, side, dst, src.near(), stream)?;
-        let (bytes, gpu) = (dst.bytes(), |error| failed(CALL, &error));
-        if bytes > 0 && bytes <= ONE_LAUNCH && to != from {
+        let CopySource(src) = src.into();
+        let bytes = dst.bytes();
+        self.with_near(CALL, side, dst, src, stream, |from| {
+            if bytes == 0 || bytes > ONE_LAUNCH || to == from {
+                self.copy_on_stream(CALL, to, from, bytes, stream)?;
+                return side.signal(CALL, stream, word, value, op);
+            }
             let copy = (to, from, bytes);
-            // SAFETY: both ranges and the word lie in heaps that are mapped for the GPU while the world
-            // lives; what the program does to them meanwhile is as with any put.
-            let queued = unsafe { side.kernels.copy_signal(stream, copy, word, (value, op)) };
-            queued.map_err(gpu)?;
-        } else {
-            self.copy_on_stream(CALL, to, from, bytes, stream)?;
-            // SAFETY: the word lies in a heap that is mapped for the GPU while the world lives.
-            unsafe { side.kernels.signal(stream, word, value, op) }.map_err(gpu)?;
-        }
-        self.done_on_stream(CALL, src.near(), stream)
+            // SAFETY: both ranges and the word are mapped for the GPU while the world lives, or a slice's,
+            // which is freed in the order of its own stream; what the program does to them meanwhile is
+            // as with any put.
+            let queued = unsafe {
+                side.gpu
+                    .kernels
+                    .copy_signal(stream, copy, word, (value, op))
+            };
+            queued.told(CALL)
+        })
     }
 
     /// Updates the signal word at PE `pe` when the stream comes to it: who sees its new value sees what this
@@ -255,9 +251,7 @@ impl World {
         const CALL: &str = "signal_on_stream";
         let side = self.queueing_side(CALL, stream)?;
         let word = self.word_on_stream(CALL, side, signal, pe)?;
-        // SAFETY: the word lies in a heap that is mapped for the GPU while the world lives.
-        let queued = unsafe { side.kernels.signal(stream, word, value, op) };
-        queued.map_err(|error| failed(CALL, &error))
+        side.signal(CALL, stream, word, value, op)
     }
 
     /// Lets the stream go on when this PE's own word compares with `value` as wanted; a signal word, too.
@@ -287,10 +281,11 @@ impl World {
         // the world does, which waits for its streams before they are freed.
         let queued = unsafe {
             let comparison = (compare, value.bits(), signed);
-            side.kernels
+            side.gpu
+                .kernels
                 .wait(stream, at, T::WIDTH, comparison, side.stop())
         };
-        queued.map_err(|error| failed(CALL, &error))?;
+        queued.told(CALL)?;
         self.see_gpu_data_on_stream(CALL, side, stream)
     }
 
@@ -311,7 +306,7 @@ impl World {
         // SAFETY: a word of the library's in this PE's heap, which is mapped while the world lives. A
         // count is never below 0, so that the wait ends at once, and flushes.
         let queued = unsafe { stream.wait_value64(epoch, Compare::Geq, 0, true) };
-        queued.map_err(|error| failed(call, &error))
+        queued.told(call)
     }
 
     /// Completes what this PE has put on this stream, before what follows on it (M19). Stream order does
@@ -332,34 +327,7 @@ impl World {
     pub fn synchronize(&self, stream: &Stream) -> Result<()> {
         const CALL: &str = "synchronize";
         let side = self.side(CALL, stream)?;
-        let idle = || side.context.beside_captures(|| stream.is_idle());
-        let look = || match idle() {
-            Ok(true) => Some(Ok(())),
-            Ok(false) => None,
-            Err(error) => Some(Err(failed(CALL, &error))),
-        };
-        let tell = || ("some PE".into(), "the work on a stream".into());
-        let reason = Reason {
-            call: CALL,
-            needs: Needs::AnyLiving,
-            tell: &tell,
-        };
-        let waited = self.wait(&reason, None, look);
-        if let Err(Error::PeerLost { .. }) = &waited {
-            // Its waits have been ended: it runs out.
-            let idle = stream.synchronize_within(RUN_OUT);
-            idle.map_err(|error| failed(CALL, &error))?;
-        }
-        waited??;
-        // It had run out before this call looked.
-        self.refuse_after_loss(CALL)
-    }
-
-    fn refuse_after_loss(&self, call: &'static str) -> Result<()> {
-        match self.lost_among(Needs::AnyLiving) {
-            Some(pe) => Err(Error::PeerLost { call, pe }),
-            None => Ok(()),
-        }
+        self.run_out(CALL, side, stream)
     }
 
     /// Queues a copy between places of mapped heaps and buffers.
@@ -377,6 +345,55 @@ impl World {
         // SAFETY: both ranges lie in heaps that are mapped for the GPU while the world lives, or in a
         // buffer that is freed in the order of its own stream; ranges of one heap are the same or apart.
         let queued = unsafe { stream.copy(to, from, bytes) };
-        queued.map_err(|error| failed(call, &error))
+        queued.told(call)
+    }
+}
+
+impl crate::Context<'_> {
+    /// The GPU's side, if there is one.
+    pub(crate) fn gpu_side(&self, call: &'static str) -> Result<&GpuSide> {
+        self.shared.gpu_side.as_ref().ok_or_else(|| Error::Argument {
+            call,
+            what: "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join with Builder::gpu"
+                .into(),
+        })
+    }
+
+    /// Waits until all work on a stream is done.
+    pub(crate) fn run_out(
+        &self,
+        call: &'static str,
+        side: &GpuSide,
+        stream: &Stream,
+    ) -> Result<()> {
+        let look = || {
+            let idle = side.gpu.context.beside_captures(|| stream.is_idle());
+            match idle.told(call) {
+                Ok(false) => None,
+                done => Some(done.map(drop)),
+            }
+        };
+        let tell = || ("some PE".into(), "the work on a stream".into());
+        let reason = Reason {
+            call,
+            needs: Needs::AnyLiving,
+            tell: &tell,
+        };
+        let waited = self.wait(&reason, None, look);
+        if let Err(Error::PeerLost { .. }) = &waited {
+            // Its waits have been ended: it runs out.
+            stream.synchronize_within(RUN_OUT).told(call)?;
+        }
+        waited??;
+        // It had run out before this call looked.
+        self.refuse_after_loss(call, Needs::AnyLiving)
+    }
+
+    /// Refuses where a loss may have ended waits on streams, or would be waited for.
+    fn refuse_after_loss(&self, call: &'static str, needs: Needs) -> Result<()> {
+        match self.lost_among(needs) {
+            Some(pe) => Err(Error::PeerLost { call, pe }),
+            None => Ok(()),
+        }
     }
 }

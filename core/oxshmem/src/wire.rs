@@ -30,6 +30,8 @@ pub(crate) use self::channel::Channel;
 use self::channel::Looked;
 pub(crate) use self::extents::Extents;
 pub(crate) use self::opened::Opened;
+#[cfg(feature = "cuda")]
+pub(crate) use self::transfer::REGISTER;
 pub(crate) use self::transfer::Signal;
 use crate::messages::Question;
 use crate::order::{Class, Classes, Inserted};

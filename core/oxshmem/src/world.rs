@@ -19,8 +19,6 @@ use crate::order::Inserted;
 use crate::register::Registrations;
 use crate::service::Service;
 use crate::shared::Shared;
-#[cfg(feature = "cuda")]
-use crate::stream::side::GpuSide;
 use crate::sync::{Digest, Internal};
 use crate::{Context, Error, Result, report};
 
@@ -67,9 +65,6 @@ pub(crate) struct Inner {
     growths: [Growth; 2],
     /// Which words' atomics are NICs'.
     pub nic_atomics: NicAtomics,
-    /// What streams use, where there is a CUDA heap. Dropped after the default context's lanes.
-    #[cfg(feature = "cuda")]
-    pub gpu_side: Option<GpuSide>,
     /// Whether a world that is dropped without `finalize` keeps its connection for a moment.
     linger: bool,
 }
@@ -293,6 +288,8 @@ impl World {
             always: parts.always,
             questions: parts.questions,
             active: parts.active,
+            #[cfg(feature = "cuda")]
+            gpu_side: parts.gpu_side,
             bounces: parts.bounces,
             registered: Registrations::default(),
             heap: Mutex::new(parts.heap),
@@ -322,8 +319,6 @@ impl World {
                 internal: parts.internal,
                 growths: [parts.growth, parts.gpu_growth],
                 nic_atomics: parts.nic_atomics,
-                #[cfg(feature = "cuda")]
-                gpu_side: parts.gpu_side,
                 linger: parts.linger,
             }),
         })
@@ -353,7 +348,7 @@ impl World {
         let lost = self.shared.losses.acknowledge();
         self.forget_lost();
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.inner.gpu_side {
+        if let Some(side) = &self.shared.gpu_side {
             side.ending.resume();
             // One that was lost meanwhile had its waits ended before.
             fence(Ordering::SeqCst);
@@ -381,7 +376,7 @@ impl World {
         const DIGEST: Digest = Digest::of("finalize");
         self.last_together(DIGEST, self.quiet())?;
         #[cfg(feature = "cuda")]
-        let streams = match &self.inner.gpu_side {
+        let streams = match &self.shared.gpu_side {
             Some(side) => side.end(),
             None => Ok(()),
         };
@@ -416,7 +411,7 @@ impl Drop for World {
     fn drop(&mut self) {
         // First: what a lane has in page-locked memory is freed when this PE's streams are done.
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.inner.gpu_side {
+        if let Some(side) = &self.shared.gpu_side {
             side.ending.end();
         }
         for opened in &self.shared.transports {

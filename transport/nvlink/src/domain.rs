@@ -46,7 +46,7 @@ const GUARANTEES: Guarantees = Guarantees {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub context: Context,
-    pub kernels: Kernels,
+    pub kernels: Arc<Kernels>,
     pub memories: Memories,
     pub shared: Published<State>,
     pub job: Job,
@@ -69,10 +69,8 @@ fn size(bytes: u64) -> usize {
 type Heaps = BTreeMap<(Pe, u64), Arc<Mutex<Imported>>>;
 
 impl NvlinkDomain {
-    pub(crate) fn new(context: Context, job: Job) -> Result<NvlinkDomain> {
-        // Loaded now, since loading may wait for kernels that run.
-        let kernels = Kernels::load(&context).map_err(|error| driver("loading kernels", &error))?;
-        Ok(NvlinkDomain {
+    pub(crate) fn new(context: Context, kernels: Arc<Kernels>, job: Job) -> NvlinkDomain {
+        NvlinkDomain {
             opened: Arc::new(Opened {
                 context,
                 kernels,
@@ -99,7 +97,7 @@ impl NvlinkDomain {
             },
             numbers: RegionNumbers::default(),
             heaps: Mutex::default(),
-        })
+        }
     }
 
     fn device(&self) -> &Device {

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use oxshmem_cuda::{Context, Driver, Feature};
+use oxshmem_device::Kernels;
 use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
 use crate::NAME;
@@ -12,6 +13,7 @@ use crate::fault::{driver, unavailable};
 #[derive(Clone, Debug, Default)]
 pub struct Nvlink {
     context: Option<Context>,
+    kernels: Option<Arc<Kernels>>,
 }
 
 impl Nvlink {
@@ -26,7 +28,15 @@ impl Nvlink {
     pub fn on(context: Context) -> Self {
         Nvlink {
             context: Some(context),
+            kernels: None,
         }
+    }
+
+    /// With kernels that are loaded in that context already; else it loads its own.
+    #[must_use]
+    pub fn with_kernels(mut self, kernels: &Arc<Kernels>) -> Self {
+        self.kernels = Some(Arc::clone(kernels));
+        self
     }
 }
 
@@ -79,6 +89,14 @@ unsafe impl Transport for Nvlink {
                 Context::new(&device).map_err(|error| driver("a GPU's context", &error))?
             }
         };
-        Ok(Arc::new(NvlinkDomain::new(context, job.clone())?))
+        let kernels = match &self.kernels {
+            Some(kernels) => Arc::clone(kernels),
+            // Now, since loading may wait for kernels that run.
+            None => {
+                let loaded = Kernels::load(&context);
+                Arc::new(loaded.map_err(|error| driver("loading kernels", &error))?)
+            }
+        };
+        Ok(Arc::new(NvlinkDomain::new(context, kernels, job.clone())))
     }
 }

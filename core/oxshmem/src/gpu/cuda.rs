@@ -1,21 +1,54 @@
 //! A GPU heap of CUDA memory, and which GPU a PE takes.
 
 mod access;
+mod engine;
 
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_cuda::{Context, Device, Handles, Names, Segment, SegmentKind, devices};
+use oxshmem_device::Kernels;
 use oxshmem_transport::{Memory, MemoryKind};
 
 use self::access::CudaAccess;
+pub(crate) use self::engine::Engine;
 use super::{GpuAccess, GpuMemory};
+
+/// What a world uses its GPU by. Made once, when it joins: loading kernels and page-locking memory may
+/// wait for kernels that run, and later some of this process may be waiting for peers.
+#[derive(Clone, Debug)]
+pub(crate) struct Gpu {
+    pub context: Context,
+    pub kernels: Arc<Kernels>,
+    engine: Arc<Mutex<Engine>>,
+}
+
+impl Gpu {
+    pub(crate) fn new(context: Context) -> Result<Gpu, String> {
+        let make = || -> oxshmem_cuda::Result<Gpu> {
+            let kernels = Arc::new(Kernels::load(&context)?);
+            let engine = Engine::new(&context, &kernels)?;
+            Ok(Gpu {
+                engine: Arc::new(Mutex::new(engine)),
+                kernels,
+                context: context.clone(),
+            })
+        };
+        make().map_err(|error| error.to_string())
+    }
+
+    /// This process's copies to and from it, one call at a time.
+    pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A segment's memory, committed as the heap grows. Memory that was taken back may still be named by
 /// who has it (a peer that mapped it keeps it), but is used by nobody.
 #[derive(Debug)]
 pub(crate) struct CudaHeap {
+    gpu: Gpu,
     segment: Arc<Mutex<Segment>>,
     base: NonNull<u8>,
     limit: usize,
@@ -25,11 +58,12 @@ pub(crate) struct CudaHeap {
 unsafe impl Send for CudaHeap {}
 
 impl CudaHeap {
-    /// At most `limit` bytes on a context's GPU, rounded up to its granule.
-    pub(crate) fn new(context: &Context, limit: usize) -> Result<CudaHeap, String> {
-        let segment = Segment::new(context, limit).map_err(|error| error.to_string())?;
+    /// At most `limit` bytes on a GPU, rounded up to its granule.
+    pub(crate) fn new(gpu: &Gpu, limit: usize) -> Result<CudaHeap, String> {
+        let segment = Segment::new(&gpu.context, limit).map_err(|error| error.to_string())?;
         let base = std::ptr::with_exposed_provenance_mut(segment.base().as_raw() as usize);
         Ok(CudaHeap {
+            gpu: gpu.clone(),
             base: NonNull::new(base).ok_or("the driver reserved no addresses")?,
             limit: segment.limit(),
             segment: Arc::new(Mutex::new(segment)),
@@ -91,8 +125,7 @@ impl GpuMemory for CudaHeap {
     }
 
     fn access(&mut self) -> Result<Option<Arc<dyn GpuAccess>>, String> {
-        let access = CudaAccess::new(&self.segment)?;
-        Ok(Some(Arc::new(access)))
+        Ok(Some(Arc::new(CudaAccess::new(&self.segment, &self.gpu))))
     }
 }
 

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use oxshmem_cuda::{DevicePtr, Stream};
 use oxshmem_device::Fold;
 
-use super::side::{GpuSide, failed};
+use super::side::{GpuSide, Told};
 use crate::wait::Needs;
 use crate::{Error, Result, Sym, World};
 
@@ -17,10 +17,9 @@ mod sealed {
     }
 }
 
-/// A type that [`World::reduce_on_stream`] takes.
+/// A type that [`World::reduce_on_stream`] takes: integers of 8 to 64 bits, `half::f16` and `half::bf16`,
+/// `f32` and `f64`.
 pub trait GpuNumber: Pod + sealed::Named {}
-/// One that has bits to combine.
-pub trait GpuInteger: GpuNumber {}
 
 macro_rules! numbers {
     ($($type:ty: $name:literal, $integer:literal;)*) => {$(
@@ -36,28 +35,24 @@ numbers! {
     u8: "u8", true; u16: "u16", true; u32: "u32", true; u64: "u64", true;
     half::f16: "f16", false; half::bf16: "bf16", false; f32: "f32", false; f64: "f64", false;
 }
-macro_rules! integers {
-    ($($type:ty)*) => {$(impl GpuInteger for $type {})*};
-}
-integers!(i8 i16 i32 i64 u8 u16 u32 u64);
-
 impl World {
     /// Completes what this PE has put on this stream; what follows on it begins when all PEs' streams are
     /// here (M24).
     #[doc(alias = "nvshmemx_barrier_all_on_stream")]
     pub fn barrier_all_on_stream(&self, stream: &Stream) -> Result<()> {
-        const CALL: &str = "barrier_all_on_stream";
-        let side = self.collective_side(CALL, stream)?;
-        self.arrive_on_stream(CALL, side, stream)
+        self.barrier_on_stream("barrier_all_on_stream", stream)
     }
 
     /// As [`barrier_all_on_stream`](Self::barrier_all_on_stream): on one stream there is nothing that a
     /// barrier would have to complete beyond it.
     #[doc(alias = "nvshmemx_sync_all_on_stream")]
     pub fn sync_all_on_stream(&self, stream: &Stream) -> Result<()> {
-        const CALL: &str = "sync_all_on_stream";
-        let side = self.collective_side(CALL, stream)?;
-        self.arrive_on_stream(CALL, side, stream)
+        self.barrier_on_stream("sync_all_on_stream", stream)
+    }
+
+    fn barrier_on_stream(&self, call: &'static str, stream: &Stream) -> Result<()> {
+        let side = self.collective_side(call, stream)?;
+        self.arrive_on_stream(call, side, stream)
     }
 
     /// Copies `src` of PE `root` to `dst` of every PE, the root included. Both have the same length; they
@@ -76,9 +71,9 @@ impl World {
         // The root's number, too, is looked at on every PE.
         let from = self.on_stream(CALL, side, src, root)?;
         let to = self.on_stream(CALL, side, dst, self.my_pe())?;
-        self.arrive_on_stream(CALL, side, stream)?;
-        self.copy_on_stream(CALL, to, from, dst.bytes(), stream)?;
-        self.arrive_on_stream(CALL, side, stream)
+        self.between_arrivals(CALL, side, stream, || {
+            self.copy_on_stream(CALL, to, from, dst.bytes(), stream)
+        })
     }
 
     /// Puts every PE's `src`, one behind the other in the order of the PEs, into `dst` of every PE, which
@@ -93,11 +88,14 @@ impl World {
         const CALL: &str = "fcollect_on_stream";
         let side = self.collective_side(CALL, stream)?;
         let each = src.len();
-        self.check_blocks(CALL, dst, src, each)?;
+        self.check_blocks(CALL, dst, each)?;
+        self.check_apart(CALL, dst, src)?;
         let from = self.on_stream(CALL, side, src, self.my_pe())?;
         let mine = self.my_pe() * each;
         let place = dst.range(mine..mine + each)?;
-        self.spread_on_stream(CALL, side, stream, |_| Ok((place, from)))
+        self.between_arrivals(CALL, side, stream, || {
+            self.give_on_stream(CALL, side, stream, |_| Ok((place, from)))
+        })
     }
 
     /// Puts the `i`-th of as many equal parts of `src` as there are PEs to PE `i`, where it is the part of
@@ -111,18 +109,17 @@ impl World {
     ) -> Result<()> {
         const CALL: &str = "alltoall_on_stream";
         let side = self.collective_side(CALL, stream)?;
-        let each = src.len() / self.n_pes();
-        if src.len() != dst.len() {
-            // Says so.
-            self.check_pair(CALL, dst, src)?;
-        }
-        self.check_blocks(CALL, dst, src.range(..each)?, each)?;
+        self.check_pair(CALL, dst, src)?;
         self.check_apart(CALL, dst, src)?;
+        let each = src.len() / self.n_pes();
+        self.check_blocks(CALL, dst, each)?;
         let mine = self.my_pe() * each;
         let place = dst.range(mine..mine + each)?;
-        self.spread_on_stream(CALL, side, stream, |pe| {
-            let part = src.range(pe * each..(pe + 1) * each)?;
-            Ok((place, self.on_stream(CALL, side, part, self.my_pe())?))
+        self.between_arrivals(CALL, side, stream, || {
+            self.give_on_stream(CALL, side, stream, |pe| {
+                let part = src.range(pe * each..(pe + 1) * each)?;
+                Ok((place, self.on_stream(CALL, side, part, self.my_pe())?))
+            })
         })
     }
 
@@ -130,8 +127,8 @@ impl World {
     /// are the same object or do not overlap.
     ///
     /// Elements are folded in the order of the PEs, each by one PE, so every PE gets the same bits. Integers
-    /// wrap; `f16` and `bf16` are folded in `f32` and rounded once. `And`, `Or` and `Xor` are refused for
-    /// types without bits to combine ([`GpuInteger`] lists those with).
+    /// wrap; `f16` and `bf16` are folded in `f32` and rounded once. `And`, `Or` and `Xor` are of integers, and
+    /// refused for other types.
     #[doc(alias = "nvshmemx_int_sum_reduce_on_stream")]
     pub fn reduce_on_stream<T: GpuNumber>(
         &self,
@@ -160,20 +157,20 @@ impl World {
         let Some(heaps) = side.heaps_table() else {
             return Err(self.not_mapped(CALL, me));
         };
-        self.arrive_on_stream(CALL, side, stream)?;
-        if start < end {
-            let sources = (heaps, pes as u32, source.offset());
-            let elements = (end - start) as u64;
-            // SAFETY: the table and all heaps are mapped for the GPU while the world lives; the places are
-            // aligned for the type, and `out` is a source or apart, as was checked.
-            let queued = unsafe {
-                side.reductions
-                    .reduce(stream, (fold, T::NAME), out, sources, elements)
-            };
-            queued.map_err(|error| failed(CALL, &error))?;
-        }
-        self.give_on_stream(CALL, side, stream, |_| Ok((mine, out)))?;
-        self.arrive_on_stream(CALL, side, stream)
+        self.between_arrivals(CALL, side, stream, || {
+            if start < end {
+                let sources = (heaps, pes as u32, source.offset());
+                let elements = (end - start) as u64;
+                // SAFETY: the table and all heaps are mapped for the GPU while the world lives; the places
+                // are aligned for the type, and `out` is a source or apart, as was checked.
+                let queued = unsafe {
+                    side.reductions
+                        .reduce(stream, (fold, T::NAME), out, sources, elements)
+                };
+                queued.told(CALL)?;
+            }
+            self.give_on_stream(CALL, side, stream, |_| Ok((mine, out)))
+        })
     }
 
     /// The GPU's side, where all PEs' GPUs reach each other and all PEs live.
@@ -188,9 +185,7 @@ impl World {
             });
         }
         // Acknowledged or not: it would be waited for.
-        if let Some(pe) = self.lost_among(Needs::Everyone) {
-            return Err(Error::PeerLost { call, pe });
-        }
+        self.refuse_after_loss(call, Needs::Everyone)?;
         Ok(side)
     }
 
@@ -204,26 +199,28 @@ impl World {
         // mapped for the GPU while the world lives; the ending words live as long, and the world waits for
         // its streams before they are freed.
         let queued = unsafe {
-            side.kernels
+            side.gpu
+                .kernels
                 .barrier(stream, table, members, epoch, side.stop())
         };
-        queued.map_err(|error| failed(call, &error))
+        queued.told(call)
     }
 
-    /// Between two arrivals gives each PE what `part` says, from where it says.
-    fn spread_on_stream<T: Pod>(
+    /// Queues what follows when all have come, and goes before any goes on.
+    fn between_arrivals(
         &self,
         call: &'static str,
         side: &GpuSide,
         stream: &Stream,
-        part: impl Fn(usize) -> Result<(Sym<T>, DevicePtr)>,
+        queue: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.arrive_on_stream(call, side, stream)?;
-        self.give_on_stream(call, side, stream, part)?;
+        queue()?;
         self.arrive_on_stream(call, side, stream)
     }
 
-    /// Begins with the next PE, so that not all give to one at the same time.
+    /// Gives each PE what `part` says, from where it says.
+    /// It begins with the next PE, so that not all give to one at the same time.
     fn give_on_stream<T: Pod>(
         &self,
         call: &'static str,
@@ -240,25 +237,19 @@ impl World {
         Ok(())
     }
 
-    /// That `dst` has a block of `each` elements for each PE, and lies apart from `src`.
-    fn check_blocks<T: Pod>(
-        &self,
-        call: &'static str,
-        dst: Sym<T>,
-        src: Sym<T>,
-        each: usize,
-    ) -> Result<()> {
-        if each.checked_mul(self.n_pes()) != Some(dst.len()) {
-            return Err(Error::Argument {
+    /// That `dst` has a block of `each` elements for each PE.
+    fn check_blocks<T: Pod>(&self, call: &'static str, dst: Sym<T>, each: usize) -> Result<()> {
+        match each.checked_mul(self.n_pes()) == Some(dst.len()) {
+            true => Ok(()),
+            false => Err(Error::Argument {
                 call,
                 what: format!(
                     "the destination has {} elements; it takes {each} from each of {} PEs",
                     dst.len(),
                     self.n_pes()
                 ),
-            });
+            }),
         }
-        self.check_apart(call, dst, src)
     }
 
     fn check_apart<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {

@@ -1,14 +1,15 @@
 //! What a world has for its GPU: the context, the kernels, where every PE's heap is mapped for the GPU,
 //! and the library's own words in GPU memory.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use oxshmem_cuda::{Context, DevicePtr, Pinned, PinnedOptions, Stream, StreamOptions};
-use oxshmem_device::{Kernels, Reductions, Stop};
+use oxshmem_device::{Reductions, Stop};
+use oxshmem_transport::SignalOp;
 
+use crate::gpu::cuda::Gpu;
 use crate::peers::OnGpu;
 use crate::{Error, Result, Sym};
 
@@ -17,8 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long work on streams may take after all PEs have come to the world's end.
 const LAST: Duration = Duration::from_secs(60);
 const WORD: usize = size_of::<u64>();
+/// The call that ends a world.
+const END: &str = "finalize";
 
-/// Words that end what waits on this world's streams, in page-locked memory.
+/// The word that ends what waits on this world's streams, in page-locked memory.
 #[derive(Debug)]
 pub(crate) struct Ending {
     memory: Pinned,
@@ -26,32 +29,31 @@ pub(crate) struct Ending {
 
 impl Ending {
     fn new(context: &Context) -> oxshmem_cuda::Result<Ending> {
-        let memory = Pinned::new(context, 2 * size_of::<u32>(), &PinnedOptions::default())?;
+        let memory = Pinned::new(context, size_of::<u32>(), &PinnedOptions::default())?;
         Ok(Ending { memory })
     }
 
-    fn word(&self, index: usize) -> &AtomicU32 {
-        let at = self.memory.as_ptr().cast::<u32>().wrapping_add(index);
-        // SAFETY: two words lie in the memory, aligned to a page; CPU and GPU use them by atomics.
-        unsafe { AtomicU32::from_ptr(at) }
+    fn set(&self, value: u32) {
+        // SAFETY: the word is aligned to a page, and CPU and GPU use it by atomics.
+        let word = unsafe { AtomicU32::from_ptr(self.memory.as_ptr().cast()) };
+        word.store(value, Ordering::Release);
     }
 
     /// Ends all waits, now and from now on.
     pub(crate) fn end(&self) {
-        self.word(0).store(1, Ordering::Release);
+        self.set(1);
     }
 
     /// Lets waits wait again.
     pub(crate) fn resume(&self) {
-        self.word(0).store(0, Ordering::Release);
-        self.word(1).store(0, Ordering::Release);
+        self.set(0);
     }
 
     fn stop(&self) -> Stop {
-        let start = self.memory.device_ptr();
         Stop {
-            stop: start,
-            status: start.add(size_of::<u32>()),
+            stop: self.memory.device_ptr(),
+            // Whether a wait was ended is asked of nobody: all that follows a loss is refused.
+            status: DevicePtr::from_raw(0),
         }
     }
 }
@@ -97,8 +99,7 @@ impl Own {
 /// The GPU of a world.
 #[derive(Debug)]
 pub(crate) struct GpuSide {
-    pub context: Context,
-    pub kernels: Arc<Kernels>,
+    pub gpu: Gpu,
     pub reductions: Arc<Reductions>,
     pub ending: Arc<Ending>,
     own: Own,
@@ -108,37 +109,30 @@ pub(crate) struct GpuSide {
     /// Why collective calls cannot go on streams, if they cannot: the same on every PE.
     pub collective: Result<(), String>,
     /// Streams may have work that uses it.
-    used: Cell<bool>,
+    used: AtomicBool,
 }
 
 impl GpuSide {
     /// Writes this PE's own words. The caller sees to it that all PEs have done so before any goes on.
-    pub(crate) fn new(
-        context: Context,
-        own: Own,
-        me: usize,
-        heaps: Vec<Option<OnGpu>>,
-    ) -> Result<GpuSide> {
-        let made = Self::make(context, own, me, heaps);
-        made.map_err(|error| failed("init", &error))
+    pub(crate) fn new(gpu: Gpu, own: Own, me: usize, heaps: Vec<Option<OnGpu>>) -> Result<GpuSide> {
+        Self::make(gpu, own, me, heaps).told("init")
     }
 
     fn make(
-        context: Context,
+        gpu: Gpu,
         own: Own,
         me: usize,
         heaps: Vec<Option<OnGpu>>,
     ) -> oxshmem_cuda::Result<GpuSide> {
         let side = GpuSide {
-            kernels: Arc::new(Kernels::load(&context)?),
-            reductions: Arc::new(Reductions::load(&context)?),
-            ending: Arc::new(Ending::new(&context)?),
-            context,
+            reductions: Arc::new(Reductions::load(&gpu.context)?),
+            ending: Arc::new(Ending::new(&gpu.context)?),
+            gpu,
             own,
             me,
             heaps,
             collective: Ok(()),
-            used: Cell::new(false),
+            used: AtomicBool::new(false),
         };
         side.write_own()?;
         Ok(side)
@@ -156,7 +150,7 @@ impl GpuSide {
         words.extend(of_all(self.own.arrivals()));
         words.extend(of_all(0));
         let bytes = size_of_val(words.as_slice());
-        let stream = Stream::new(&self.context, &StreamOptions::default())?;
+        let stream = Stream::new(&self.gpu.context, &StreamOptions::default())?;
         // SAFETY: as many bytes of this PE's own heap are the library's, from `mine` on, and nobody uses
         // them yet; the words live until the copy is done.
         unsafe { stream.copy(mine, DevicePtr::from_host(words.as_ptr()), bytes)? };
@@ -184,6 +178,20 @@ impl GpuSide {
         self.ending.stop()
     }
 
+    /// Queues a signal's update of a word in a heap that is mapped for this GPU.
+    pub(crate) fn signal(
+        &self,
+        call: &'static str,
+        stream: &Stream,
+        word: DevicePtr,
+        value: u64,
+        op: SignalOp,
+    ) -> Result<()> {
+        // SAFETY: the word lies in a heap that is mapped for the GPU while the world lives.
+        let queued = unsafe { self.gpu.kernels.signal(stream, word, value, op) };
+        queued.told(call)
+    }
+
     /// The tables and words of the barrier: every PE's arrivals, and this PE's epoch. This PE's heap is
     /// mapped where collective calls are possible.
     pub(crate) fn barrier_words(&self) -> Option<(DevicePtr, DevicePtr)> {
@@ -199,19 +207,18 @@ impl GpuSide {
     /// Waits for all that is queued, and ends what waits on streams if that takes too long. For the end of
     /// the world, which every PE has come to.
     pub(crate) fn end(&self) -> Result<()> {
-        const CALL: &str = "finalize";
-        if !self.used.get() {
+        if !self.used.load(Ordering::Relaxed) {
             return Ok(());
         }
         if self.runs_out()? {
-            self.used.set(false);
+            self.used.store(false, Ordering::Relaxed);
             return Ok(());
         }
         self.ending.end();
         let ended = self.runs_out()?;
-        self.used.set(!ended);
+        self.used.store(!ended, Ordering::Relaxed);
         Err(Error::Gpu {
-            call: CALL,
+            call: END,
             why: format!(
                 "work on this PE's streams was not done within {LAST:?} after all PEs had come to the \
                  end: its waits were ended; call World::synchronize on every stream before"
@@ -222,47 +229,51 @@ impl GpuSide {
     /// Waits until the context's streams are done, for a while at most.
     fn runs_out(&self) -> Result<bool> {
         let (told, heard) = std::sync::mpsc::channel();
-        let context = self.context.clone();
+        let context = self.gpu.context.clone();
         // The driver's call has no deadline; a thread that it keeps is left behind.
         let waiting = std::thread::Builder::new().spawn(move || {
             let done = context.beside_captures(|| context.synchronize());
             let _ = told.send(done);
         });
         waiting.map_err(|error| Error::Gpu {
-            call: "finalize",
+            call: END,
             why: format!("no thread to wait for the GPU: {error}"),
         })?;
         match heard.recv_timeout(LAST) {
-            Ok(done) => done
-                .map(|()| true)
-                .map_err(|error| failed("finalize", &error)),
+            Ok(done) => done.map(|()| true).told(END),
             Err(_) => Ok(false),
         }
     }
 
     /// A stream is given work.
     pub(crate) fn note_used(&self) {
-        self.used.set(true);
+        self.used.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for GpuSide {
     /// A world that is given up may have work on streams yet: what that uses stays, until the process ends.
     fn drop(&mut self) {
-        if self.used.get() {
+        if self.used.load(Ordering::Relaxed) {
             self.ending.end();
             let heaps = std::mem::take(&mut self.heaps);
-            let kernels = (Arc::clone(&self.kernels), Arc::clone(&self.reductions));
+            let kernels = (self.gpu.clone(), Arc::clone(&self.reductions));
             std::mem::forget((Arc::clone(&self.ending), heaps, kernels));
         }
     }
 }
 
-/// The driver's error in a call.
-#[cold]
-pub(crate) fn failed(call: &'static str, error: &oxshmem_cuda::Error) -> Error {
-    Error::Gpu {
-        call,
-        why: error.to_string(),
+/// What the driver says, as a call tells it.
+pub(crate) trait Told<R> {
+    /// In the words of this call.
+    fn told(self, call: &'static str) -> Result<R>;
+}
+
+impl<R> Told<R> for oxshmem_cuda::Result<R> {
+    fn told(self, call: &'static str) -> Result<R> {
+        self.map_err(|error| Error::Gpu {
+            call,
+            why: error.to_string(),
+        })
     }
 }

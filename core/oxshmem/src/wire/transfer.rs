@@ -22,7 +22,7 @@ pub(crate) struct Signal {
 }
 
 /// From this size on a private buffer is registered for the call rather than copied, in bytes.
-const REGISTER: usize = 256 << 10;
+pub(crate) const REGISTER: usize = 256 << 10;
 
 /// A transport that takes as much as this unregistered gets it, in pieces.
 const PIECE: usize = 4096;
@@ -182,14 +182,14 @@ impl Context<'_> {
         from.len as u64 <= limits.inline && !self.is_on_gpu(from.addr)
     }
 
-    /// Whether an address is one of this PE's GPU heap.
+    /// Whether an address is one of this PE's GPU: of its heap, or of a slice that lanes know.
     fn is_on_gpu(&self, memory: *const u8) -> bool {
-        self.shared.gpu.as_ref().is_some_and(|(base, limit)| {
-            let offset = memory
-                .addr()
-                .checked_sub(base.load(Ordering::Relaxed).addr());
-            offset.is_some_and(|offset| offset < *limit)
-        })
+        let Some((base, limit)) = &self.shared.gpu else {
+            return false;
+        };
+        let base = base.load(Ordering::Relaxed).addr();
+        let offset = memory.addr().checked_sub(base);
+        offset.is_some_and(|offset| offset < *limit) || self.shared.registered.has_on_gpu(memory)
     }
 
     /// What was got is there: a NIC wrote it, so this PE's GPU may need a flush to see it (M16, M27).
@@ -254,7 +254,12 @@ impl Context<'_> {
 
     /// The key of this PE's heap, or GPU heap, if all the bytes lie in it; and how far that reaches.
     #[inline]
-    fn key_of(&self, via: &Channel, memory: *const u8, len: usize) -> Option<(LocalKey, usize)> {
+    pub(crate) fn key_of(
+        &self,
+        via: &Channel,
+        memory: *const u8,
+        len: usize,
+    ) -> Option<(LocalKey, usize)> {
         let inside = |base: usize, size: usize| {
             let offset = memory.addr().checked_sub(base)?;
             (offset.checked_add(len)? <= size).then_some(offset as u64)

@@ -34,7 +34,7 @@ pub struct Kernels {
 pub struct Stop {
     /// A word of 32 bits: anything but 0 ends every wait that looks at it.
     pub stop: DevicePtr,
-    /// A word of 32 bits, zeroed before, that such a wait then stores `stop`'s value in.
+    /// A word of 32 bits, zeroed before, that such a wait then stores `stop`'s value in; none if 0.
     pub status: DevicePtr,
 }
 

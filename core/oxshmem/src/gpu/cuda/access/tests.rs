@@ -3,9 +3,11 @@
 #![allow(clippy::print_stdout, reason = "tests")]
 
 use std::sync::mpsc;
+use std::time::Duration;
 
 use oxshmem_cuda::{Context, Device};
 
+use super::super::engine::{HALF, PATIENCE};
 use super::*;
 
 const LEN: usize = 2 * HALF + 100;
@@ -24,7 +26,8 @@ fn access() -> Option<CudaAccess> {
     let context = Context::new(&device).unwrap();
     let mut segment = Segment::new(&context, LEN).unwrap();
     segment.grow_to(LEN).unwrap();
-    Some(CudaAccess::new(&Arc::new(Mutex::new(segment))).unwrap())
+    let gpu = Gpu::new(context).unwrap();
+    Some(CudaAccess::new(&Arc::new(Mutex::new(segment)), &gpu))
 }
 
 fn write(access: &CudaAccess, data: &[u8]) -> Result<(), String> {
@@ -49,7 +52,7 @@ fn a_gpu_that_was_held_for_longer_than_a_call_waits_is_reached_again_when_it_is_
     write(&access, &data(0, LEN)).unwrap();
     let (release, held) = mpsc::channel::<()>();
     {
-        let mut engine = access.engine.lock().unwrap();
+        let mut engine = access.gpu.engine();
         let hold = move || assert!(held.recv().is_err(), "nothing is sent");
         engine.stream.host_func(hold).unwrap();
         engine.patience = Duration::from_millis(20);
@@ -67,7 +70,7 @@ fn a_gpu_that_was_held_for_longer_than_a_call_waits_is_reached_again_when_it_is_
     }
     drop(release);
     {
-        let mut engine = access.engine.lock().unwrap();
+        let mut engine = access.gpu.engine();
         engine.patience = PATIENCE;
         engine.stream.synchronize_within(PATIENCE).unwrap();
     }

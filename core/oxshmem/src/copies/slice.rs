@@ -1,0 +1,326 @@
+//! Slices of cudarc's as one side of a copy, and of copies that the host makes.
+//!
+//! Where a transport carries GPU memory to the other side, and takes the slice's, it moves the data itself;
+//! else they go through a private buffer, and this PE's own GPU copies.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use oxshmem_cuda::cudarc::driver::sys::CUdeviceptr;
+use oxshmem_cuda::cudarc::driver::{
+    self, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtrMut, DeviceSlice,
+};
+use oxshmem_cuda::{DevicePtr, Stream, interop};
+
+use super::near::Near;
+use super::{CopySource, CopyTarget};
+use crate::check::Access;
+use crate::gpu::cuda::Engine;
+use crate::order::Class;
+use crate::stream::side::{GpuSide, Told};
+use crate::wire::{Channel, Far, Path};
+use crate::{Context, Error, Result, Sym, report};
+
+/// A slice or view of cudarc's that one operation has.
+pub(crate) enum Slice<'a, T> {
+    Read(&'a CudaSlice<T>),
+    ReadView(&'a CudaView<'a, T>),
+    Written(&'a mut CudaSlice<T>),
+    WrittenView(&'a mut CudaViewMut<'a, T>),
+}
+
+impl<'a, T> From<&'a CudaSlice<T>> for CopySource<'a, T> {
+    fn from(slice: &'a CudaSlice<T>) -> Self {
+        CopySource(Near::Slice(Slice::Read(slice)))
+    }
+}
+
+impl<'a, T> From<&'a CudaView<'_, T>> for CopySource<'a, T> {
+    fn from(view: &'a CudaView<'_, T>) -> Self {
+        CopySource(Near::Slice(Slice::ReadView(view)))
+    }
+}
+
+impl<'a, T> From<&'a mut CudaSlice<T>> for CopyTarget<'a, T> {
+    fn from(slice: &'a mut CudaSlice<T>) -> Self {
+        CopyTarget(Near::Slice(Slice::Written(slice)))
+    }
+}
+
+impl<'a, T> From<&'a mut CudaViewMut<'a, T>> for CopyTarget<'a, T> {
+    fn from(view: &'a mut CudaViewMut<'a, T>) -> Self {
+        CopyTarget(Near::Slice(Slice::WrittenView(view)))
+    }
+}
+
+/// The address of what is read. Its own stream waits for who wrote it, and who writes it next, once `told`,
+/// for what that stream has been given.
+fn read<T, S: driver::DevicePtr<T>>(slice: &S, told: bool) -> CUdeviceptr {
+    let (at, used) = slice.device_ptr(slice.stream());
+    if !told {
+        std::mem::forget(used);
+    }
+    at
+}
+
+/// As [`read`], of what is written.
+fn written<T, S: DevicePtrMut<T>>(slice: &mut S, told: bool) -> CUdeviceptr {
+    let home = Arc::clone(slice.stream());
+    let (at, used) = slice.device_ptr_mut(&home);
+    if !told {
+        std::mem::forget(used);
+    }
+    at
+}
+
+impl<T> Slice<'_, T> {
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Slice::Read(slice) => slice.num_bytes(),
+            Slice::ReadView(view) => view.num_bytes(),
+            Slice::Written(slice) => slice.num_bytes(),
+            Slice::WrittenView(view) => view.num_bytes(),
+        }
+    }
+
+    /// Its own stream.
+    pub(crate) fn home(&self) -> &Arc<CudaStream> {
+        match self {
+            Slice::Read(slice) => slice.stream(),
+            Slice::ReadView(view) => view.stream(),
+            Slice::Written(slice) => slice.stream(),
+            Slice::WrittenView(view) => view.stream(),
+        }
+    }
+
+    fn at(&mut self, told: bool) -> CUdeviceptr {
+        match self {
+            Slice::Read(slice) => read(*slice, told),
+            Slice::ReadView(view) => read(*view, told),
+            Slice::Written(slice) => written(*slice, told),
+            Slice::WrittenView(view) => written(*view, told),
+        }
+    }
+
+    /// Has its own stream wait for what others of cudarc's did with it; gives its address.
+    pub(crate) fn begin(&mut self) -> DevicePtr {
+        DevicePtr::from_raw(self.at(false))
+    }
+
+    /// Has cudarc's others wait for what its own stream has been given by now.
+    pub(crate) fn end(&mut self) {
+        self.at(true);
+    }
+}
+
+/// A slice that the host copies from or to: nothing on the GPU uses it meanwhile.
+struct Settled<'w> {
+    call: &'static str,
+    side: &'w GpuSide,
+    /// The PE of the other side, as the world numbers it.
+    pe: usize,
+    at: DevicePtr,
+    bytes: usize,
+    home: Stream,
+}
+
+impl Settled<'_> {
+    /// As transports are given it: nothing to the CPU.
+    fn pointer(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.at.as_raw() as usize)
+    }
+
+    /// Has this PE's GPU copy part of it, from `at` on.
+    fn copy(
+        &self,
+        at: usize,
+        copy: impl FnOnce(&mut Engine, DevicePtr) -> Result<(), String>,
+    ) -> Result<()> {
+        let mut engine = self.side.gpu.engine();
+        copy(&mut engine, self.at.add(at)).map_err(|why| {
+            // What cudarc does with the slice next comes after what was given up.
+            if let Err(error) = engine.before(&self.home) {
+                report::warn(&format!(
+                    "a copy of a slice was given up, and cudarc's stream cannot wait for it: {error}"
+                ));
+            }
+            Error::Gpu {
+                call: self.call,
+                why,
+            }
+        })
+    }
+}
+
+impl Context<'_> {
+    /// That a slice is as long as the other side, and on this PE's GPU.
+    pub(crate) fn check_slice<T: Pod>(
+        &self,
+        call: &'static str,
+        side: &GpuSide,
+        far: Sym<T>,
+        slice: &Slice<'_, T>,
+    ) -> Result<()> {
+        if slice.bytes() != far.bytes() {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "the slice has {} bytes, the object {}; make them equal",
+                    slice.bytes(),
+                    far.bytes()
+                ),
+            });
+        }
+        self.check_home(call, side, slice.home())
+    }
+
+    /// That a slice with this stream is on this PE's GPU.
+    pub(crate) fn check_home(
+        &self,
+        call: &'static str,
+        side: &GpuSide,
+        home: &CudaStream,
+    ) -> Result<()> {
+        let context = home.context();
+        if context.cu_ctx() != interop::raw_context(&side.gpu.context) {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "the slice lies on cudarc's GPU {}, this PE's heap on GPU {} (or their contexts \
+                     differ); take World::gpu_context's GPU",
+                    context.ordinal(),
+                    side.gpu.context.device().ordinal()
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks both sides, and waits until what was queued on the slice is done.
+    fn settle_slice<T: Pod>(
+        &self,
+        call: &'static str,
+        (far, pe): (Sym<T>, usize),
+        mut slice: Slice<'_, T>,
+        (access, lasting): (Access, bool),
+    ) -> Result<Settled<'_>> {
+        let side = self.gpu_side(call)?;
+        self.check_slice(call, side, far, &slice)?;
+        let pe = self.check(call, far, far.len(), pe)?;
+        self.guard(call, access, far, far.len(), pe, lasting)?;
+        let home = interop::stream(slice.home()).told(call)?;
+        if home.is_capturing().told(call)? {
+            return Err(Error::Argument {
+                call,
+                what: "the slice's stream is being captured into a graph; use the calls on streams, or \
+                       end the capture first"
+                    .into(),
+            });
+        }
+        let at = slice.begin();
+        self.run_out(call, side, &home)?;
+        Ok(Settled {
+            call,
+            side,
+            pe,
+            at,
+            bytes: slice.bytes(),
+            home,
+        })
+    }
+
+    /// Puts a slice.
+    pub(super) fn put_slice<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        slice: Slice<'_, T>,
+        pe: usize,
+        nonblocking: bool,
+    ) -> Result<()> {
+        let near = self.settle_slice(call, (dst, pe), slice, (Access::Put, true))?;
+        let carried = self.carry_slice(dst, &near, |via, far, kept| {
+            let from = near.pointer();
+            // SAFETY: as many bytes of the program's, lent to this call; or to a scope, and registered as long.
+            unsafe {
+                match nonblocking && kept {
+                    true => self.wire_put_nbi(call, via, far, from, near.bytes),
+                    false => self.wire_put(call, via, far, from, near.bytes),
+                }
+            }
+        })?;
+        if carried {
+            return Ok(());
+        }
+        let dst = dst.cast::<u8>()?;
+        self.by_host(
+            near.bytes,
+            |at, part| {
+                // SAFETY: the part lies within the program's bytes, which are lent to this call.
+                near.copy(at, |engine, from| unsafe {
+                    engine.read(part.as_mut_ptr(), from, part.len())
+                })
+            },
+            |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, near.pe),
+        )
+    }
+
+    /// Gets into a slice.
+    pub(super) fn get_slice<T: Pod>(
+        &self,
+        call: &'static str,
+        slice: Slice<'_, T>,
+        src: Sym<T>,
+        pe: usize,
+        nonblocking: bool,
+    ) -> Result<()> {
+        let near = self.settle_slice(call, (src, pe), slice, (Access::Get, nonblocking))?;
+        let carried = self.carry_slice(src, &near, |via, far, kept| {
+            let into = near.pointer();
+            // SAFETY: as for put_slice; lent for writing.
+            unsafe {
+                match nonblocking && kept {
+                    true => self.wire_get_nbi(call, via, far, into, near.bytes),
+                    false => self.wire_get(call, via, far, into, near.bytes),
+                }
+            }
+        })?;
+        if carried {
+            return Ok(());
+        }
+        let src = src.cast::<u8>()?;
+        self.by_host(
+            near.bytes,
+            |at, part| self.get_by_path(call, part, src.range(at..at + part.len())?, near.pe),
+            |at, part| {
+                // SAFETY: the part lies within the program's bytes, which are lent to this call.
+                near.copy(at, |engine, to| unsafe {
+                    engine.write(to, part.as_ptr(), part.len())
+                })
+            },
+        )
+    }
+
+    /// Has the transport that reaches the object take the slice itself, if it does; tells it whether the
+    /// program has registered the slice, for longer than this call.
+    fn carry_slice<T: Pod>(
+        &self,
+        far: Sym<T>,
+        near: &Settled<'_>,
+        carry: impl FnOnce(&Channel, Far, bool) -> Result<()>,
+    ) -> Result<bool> {
+        let Path::Lane(via, far) = self.path(near.call, Class::Put, far, near.pe)? else {
+            return Ok(false);
+        };
+        let kept = self.key_of(via, near.pointer(), near.bytes).is_some();
+        if kept {
+            return carry(via, far, true).map(|()| true);
+        }
+        // SAFETY: the slice is lent to this call.
+        let for_call = unsafe { self.register_for_call(via, near.pointer(), near.bytes) };
+        match for_call {
+            Some(_until_done) => carry(via, far, false).map(|()| true),
+            None => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! How a process copies between host memory and its own GPU's: by a stream of its own, through
+//! page-locked memory, one call at a time.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxshmem_cuda::{Context, DevicePtr, Event, Pinned, PinnedOptions, Stream, StreamOptions};
+use oxshmem_device::Kernels;
+use oxshmem_transport::{AtomicOp, Width};
+
+/// Bytes of each half of the page-locked memory: one is filled while the other is copied.
+pub(super) const HALF: usize = 256 << 10;
+/// How long a copy or an atomic may take: much longer than any does, but where the GPU has failed or is
+/// held by kernels that fill it. Then the call fails, and so do those after it until the stream is idle
+/// again: what was given up may still be done till then.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A process's copies to and from one GPU.
+pub(crate) struct Engine {
+    /// Dropped before the memory that its work uses.
+    pub(super) stream: Stream,
+    kernels: Arc<Kernels>,
+    /// Both halves; atomics' results are at its start.
+    pinned: Pinned,
+    /// How long it waits for its work.
+    pub(super) patience: Duration,
+    /// Why work may be under way that nobody waits for: it has the memory until the stream is idle.
+    behind: Option<String>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("behind", &self.behind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The pieces of a copy: each one's place and length.
+fn pieces(len: usize) -> impl Iterator<Item = (usize, usize)> {
+    let starts = (0..len).step_by(HALF);
+    starts.map(move |at| (at, HALF.min(len - at)))
+}
+
+impl Engine {
+    pub(super) fn new(context: &Context, kernels: &Arc<Kernels>) -> oxshmem_cuda::Result<Engine> {
+        Ok(Engine {
+            stream: Stream::new(context, &StreamOptions::default())?,
+            kernels: Arc::clone(kernels),
+            pinned: Pinned::new(context, 2 * HALF, &PinnedOptions::default())?,
+            patience: PATIENCE,
+            behind: None,
+        })
+    }
+
+    /// Runs work, when none is under way that was given up. A GPU that has failed stays so.
+    fn run<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R, String>) -> Result<R, String> {
+        let context = self.stream.context().clone();
+        // The program's other threads may be capturing.
+        context.beside_captures(|| {
+            self.catch_up()?;
+            work(self)
+        })
+    }
+
+    fn catch_up(&mut self) -> Result<(), String> {
+        let Some(why) = &self.behind else {
+            return Ok(());
+        };
+        match self.stream.is_idle() {
+            Ok(true) => {
+                self.behind = None;
+                Ok(())
+            }
+            Ok(false) => Err(format!(
+                "its GPU has not done yet what an earlier call gave up ({why}); try again when the \
+                 kernels that fill that GPU have ended"
+            )),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Waits for what is queued.
+    fn settle(&mut self, queued: oxshmem_cuda::Result<()>) -> Result<(), String> {
+        let done = queued.and_then(|()| self.stream.synchronize_within(self.patience));
+        done.map_err(|error| {
+            let why = error.to_string();
+            self.behind.insert(why).clone()
+        })
+    }
+
+    /// The host's and the GPU's addresses of a half.
+    fn half(&self, index: usize) -> (*mut u8, DevicePtr) {
+        let at = (index % 2) * HALF;
+        let host = self.pinned.as_ptr().wrapping_add(at);
+        (host, self.pinned.device_ptr().add(at))
+    }
+
+    /// Copies bytes into GPU memory; they are in place when it returns.
+    ///
+    /// # Safety
+    ///
+    /// `from` is readable for `len` bytes, and `to` names as many of GPU memory, which stay the caller's
+    /// until this returns; if it fails, until the stream has [gone by](Self::before).
+    pub(crate) unsafe fn write(
+        &mut self,
+        to: DevicePtr,
+        from: *const u8,
+        len: usize,
+    ) -> Result<(), String> {
+        self.run(|engine| {
+            for (index, (at, piece)) in pieces(len).enumerate() {
+                let (host, device) = engine.half(index);
+                // Of the copies before, the last but one has this half.
+                if index >= 2 {
+                    engine.settle(Ok(()))?;
+                }
+                // SAFETY: the source is the caller's promise; the half is as long, and no copy uses it.
+                unsafe { oxshmem_heap::copy::copy(host, from.wrapping_add(at), piece) };
+                // SAFETY: the GPU's bytes are the caller's promise, and the half is filled again only
+                // when this is done.
+                let queued = unsafe { engine.stream.copy(to.add(at), device, piece) };
+                if queued.is_err() {
+                    engine.settle(queued)?;
+                }
+            }
+            engine.settle(Ok(()))
+        })
+    }
+
+    /// Copies bytes out of GPU memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`write`](Self::write), the other way: `to` is writable.
+    pub(crate) unsafe fn read(
+        &mut self,
+        to: *mut u8,
+        from: DevicePtr,
+        len: usize,
+    ) -> Result<(), String> {
+        self.run(|engine| {
+            for (at, piece) in pieces(len) {
+                let (host, device) = engine.half(0);
+                // SAFETY: the GPU's bytes are the caller's promise, and the half is read only when this
+                // is done.
+                let queued = unsafe { engine.stream.copy(device, from.add(at), piece) };
+                engine.settle(queued)?;
+                // SAFETY: the destination is the caller's promise; the half is as long.
+                unsafe { oxshmem_heap::copy::copy(to.wrapping_add(at), host, piece) };
+            }
+            Ok(())
+        })
+    }
+
+    /// Performs an atomic on a word, and gives its old value.
+    ///
+    /// # Safety
+    ///
+    /// `word` names a word of that width in GPU memory, aligned to it, which stays one as
+    /// [`write`](Self::write)'s bytes do.
+    pub(super) unsafe fn atomic(
+        &mut self,
+        word: DevicePtr,
+        (op, width): (AtomicOp, Width),
+        operands: (u64, u64),
+    ) -> Result<u64, String> {
+        self.run(|engine| {
+            let (host, device) = engine.half(0);
+            // SAFETY: the word is the caller's promise; the result's is aligned to a page, and read only
+            // when this is done.
+            let queued = unsafe {
+                let (kernels, stream) = (&engine.kernels, &engine.stream);
+                kernels.atomic(stream, (op, width), word, operands, device)
+            };
+            engine.settle(queued)?;
+            let host = NonNull::new(host).ok_or("page-locked memory at no address")?;
+            // SAFETY: page-locked memory is mapped, aligned, and nothing writes it any more.
+            Ok(unsafe {
+                match width {
+                    Width::W32 => oxshmem_heap::copy::load(host.as_ptr().cast::<u32>()).into(),
+                    Width::W64 => oxshmem_heap::copy::load(host.as_ptr().cast::<u64>()),
+                }
+            })
+        })
+    }
+
+    /// Lets a stream go on only after what this one was given, done or given up.
+    pub(crate) fn before(&self, stream: &Stream) -> oxshmem_cuda::Result<()> {
+        let event = Event::new(stream.context())?;
+        self.stream.record(&event)?;
+        stream.wait(&event)
+    }
+}

@@ -1,0 +1,128 @@
+//! Slices on a GPU that transports are told of once, for many transfers.
+
+use std::fmt;
+use std::ops::Deref;
+
+use bytemuck::Pod;
+use oxshmem_cuda::cudarc::driver::{self, CudaSlice, CudaViewMut};
+use oxshmem_transport::MemoryKind;
+
+use super::Registration;
+use crate::wire::{Channel, Opened, REGISTER};
+use crate::{Context, CopySource, CopyTarget, Result};
+
+/// A slice of cudarc's, registered with every transport that carries GPU memory: they move data from and to
+/// it directly, nonblocking too, without a registration for each call. Made by [`Context::register_gpu`]; ends
+/// when dropped. It owns the slice, so that no forgotten registration outlives the memory.
+///
+/// It is not symmetric (M1): it can be no PE's target. cudarc reads it as the slice that it is, and writes it
+/// by [`view_mut`](Self::view_mut).
+///
+/// ```no_run
+/// # use oxshmem::{MemoryKind, World, cuda::cudarc::driver::CudaContext};
+/// # let world = World::init()?;
+/// let stream = CudaContext::new(0)?.default_stream();
+/// let x = world.alloc_on::<u64>(MemoryKind::Cuda, 512)?;
+/// let mut slice = world.register_gpu(stream.alloc_zeros::<u64>(512)?)?;
+/// stream.memcpy_htod(&[1; 512], &mut slice.view_mut())?;
+/// world.put_from(x, &slice, 1)?;
+/// world.get_into(&mut slice, x, 1)?;
+/// let values = stream.clone_dtoh(&*slice)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RegisteredGpu<'w, T> {
+    /// Dropped before the memory.
+    registration: Registration<'w>,
+    slice: CudaSlice<T>,
+}
+
+impl Context<'_> {
+    /// Registers a slice of cudarc's on this PE's GPU for many transfers. Without it, calls register a slice
+    /// themselves each time, where that costs less than to copy it through host memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if the slice is on another GPU, or the world has no CUDA
+    /// heap. A transport that cannot register such memory (a NIC, memory of CUDA's pools) is none: what
+    /// would go by it goes through host memory.
+    pub fn register_gpu<T: Pod>(&self, slice: CudaSlice<T>) -> Result<RegisteredGpu<'_, T>> {
+        const CALL: &str = "register_gpu";
+        self.check_home(CALL, self.gpu_side(CALL)?, slice.stream())?;
+        let (start, _) = driver::DevicePtr::device_ptr(&slice, slice.stream());
+        let start = std::ptr::with_exposed_provenance_mut(start as usize);
+        let needs = |via: &Opened| via.carries_gpu() && !via.is_retired();
+        // SAFETY: the guard owns the slice, and ends the registration before it.
+        let registration =
+            unsafe { self.make_known(MemoryKind::Cuda, start, slice.num_bytes(), needs) }?;
+        Ok(RegisteredGpu {
+            registration,
+            slice,
+        })
+    }
+
+    /// Registers a slice with one transport for a call, if that costs less than to copy it through host
+    /// memory, and the transport takes it.
+    ///
+    /// # Safety
+    ///
+    /// The bytes stay mapped while the registration lives.
+    pub(crate) unsafe fn register_for_call(
+        &self,
+        via: &Channel,
+        start: *mut u8,
+        len: usize,
+    ) -> Option<Registration<'_>> {
+        if !via.carries_gpu() || via.is_retired() || (via.pins() && len < REGISTER) {
+            return None;
+        }
+        let needs = |other: &Opened| std::ptr::eq(&raw const **via, other);
+        // SAFETY: the caller's promise.
+        let made = unsafe { self.make_known(MemoryKind::Cuda, start, len, needs) };
+        made.ok().filter(|_| self.key_of(via, start, len).is_some())
+    }
+}
+
+impl<T> RegisteredGpu<'_, T> {
+    /// Ends the registration and gives the slice back.
+    #[must_use]
+    pub fn into_slice(self) -> CudaSlice<T> {
+        let RegisteredGpu {
+            registration,
+            slice,
+        } = self;
+        drop(registration);
+        slice
+    }
+
+    /// For what cudarc writes: its copies and kernels.
+    pub fn view_mut(&mut self) -> CudaViewMut<'_, T> {
+        self.slice.as_view_mut()
+    }
+}
+
+impl<'a, T> From<&'a RegisteredGpu<'_, T>> for CopySource<'a, T> {
+    fn from(registered: &'a RegisteredGpu<'_, T>) -> Self {
+        CopySource::from(&registered.slice)
+    }
+}
+
+impl<'a, T> From<&'a mut RegisteredGpu<'_, T>> for CopyTarget<'a, T> {
+    fn from(registered: &'a mut RegisteredGpu<'_, T>) -> Self {
+        CopyTarget::from(&mut registered.slice)
+    }
+}
+
+impl<T> Deref for RegisteredGpu<'_, T> {
+    type Target = CudaSlice<T>;
+    fn deref(&self) -> &CudaSlice<T> {
+        &self.slice
+    }
+}
+
+impl<T> fmt::Debug for RegisteredGpu<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegisteredGpu")
+            .field("len", &self.slice.len())
+            .finish_non_exhaustive()
+    }
+}
