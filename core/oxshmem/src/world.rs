@@ -94,6 +94,7 @@ pub struct Builder {
     bootstrap: Option<Arc<dyn Bootstrap>>,
     transports: Option<Vec<Arc<dyn Transport>>>,
     gpu_heap: Option<MakeGpuMemory>,
+    gpu_limit: Option<usize>,
     #[cfg(feature = "cuda")]
     gpu: Option<(oxshmem_cuda::Context, usize)>,
     omitted: Option<Inserted>,
@@ -196,8 +197,15 @@ impl Builder {
         self
     }
 
+    /// Limit of each PE's GPU heap in bytes, as `OXSHMEM_CUDA_SYMMETRIC_SIZE` sets it; the PEs agree on the
+    /// smallest (M14), and 0 is no GPU heap. `OXSHMEM_GPU`, or the PE's place on its host, chooses the GPU.
+    pub fn gpu_limit(mut self, bytes: usize) -> Self {
+        self.gpu_limit = Some(bytes);
+        self
+    }
+
     /// This PE's GPU heap, of at most `limit` bytes on this context's GPU, and the transport between
-    /// GPUs; what `OXSHMEM_CUDA_SYMMETRIC_SIZE` does with a GPU of its own choice.
+    /// GPUs: [`gpu_limit`](Self::gpu_limit) with a GPU of the program's choice.
     #[cfg(feature = "cuda")]
     pub fn gpu(mut self, context: oxshmem_cuda::Context, limit: usize) -> Self {
         self.gpu = Some((context, limit));
@@ -226,6 +234,9 @@ impl Builder {
         let (mut config, warnings) = Config::from_environment()?;
         if let Some(bytes) = self.heap_limit {
             config.heap_limit = Some(bytes as u64);
+        }
+        if let Some(bytes) = self.gpu_limit {
+            config.gpu_limit = bytes as u64;
         }
         config.model = self.model.unwrap_or(config.model);
         config.check = self.check.unwrap_or(config.check);

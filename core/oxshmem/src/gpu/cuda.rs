@@ -60,6 +60,7 @@ unsafe impl Send for CudaHeap {}
 impl CudaHeap {
     /// At most `limit` bytes on a GPU, rounded up to its granule.
     pub(crate) fn new(gpu: &Gpu, limit: usize) -> Result<CudaHeap, String> {
+        can_be_passed_on(&gpu.context)?;
         let segment = Segment::new(&gpu.context, limit).map_err(|error| error.to_string())?;
         let base = std::ptr::with_exposed_provenance_mut(segment.base().as_raw() as usize);
         Ok(CudaHeap {
@@ -127,6 +128,17 @@ impl GpuMemory for CudaHeap {
     fn access(&mut self) -> Result<Option<Arc<dyn GpuAccess>>, String> {
         Ok(Some(Arc::new(CudaAccess::new(&self.segment, &self.gpu))))
     }
+}
+
+/// That other processes can be given this GPU's memory, tried with a little of it: where they cannot, that is
+/// said before there is a heap, which would seem to lack room. Whether there is room the heap finds out.
+fn can_be_passed_on(context: &Context) -> Result<(), String> {
+    let Ok(mut tried) = Segment::new(context, 1) else {
+        return Ok(());
+    };
+    let _ = tried.grow_to(1);
+    let mut extents = tried.extents().iter();
+    extents.try_for_each(|extent| passed(&extent.handles).map(drop))
 }
 
 /// What names an extent to other processes.

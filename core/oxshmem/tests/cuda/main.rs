@@ -13,18 +13,30 @@ mod descriptors;
 mod on_gpu;
 mod slices;
 
-use oxshmem::{Cmp, Result, SignalOp, Sym};
+use std::process::Command;
 
-use on_gpu::{CUDA, MIB, context, pattern, run, run_on_all_gpus};
+use oxshmem::testing::spmd_with;
+use oxshmem::{Cmp, Result, SignalOp, Sym, World};
 
-/// Runs every test that any routes will do for again, in a process with this setting.
-fn again_with(name: &str, value: &str) {
-    const AGAIN: &str = "OXSHMEM_TEST_CUDA_AGAIN";
+use on_gpu::{CUDA, MIB, context, on, pattern, run, run_on_all_gpus};
+
+const AGAIN: &str = "OXSHMEM_TEST_CUDA_AGAIN";
+
+/// This program's tests, in a process with this setting; none in such a process.
+fn again(name: &str, value: &str) -> Option<Command> {
     if std::env::var_os(AGAIN).is_some() || context().is_none() {
-        return;
+        return None;
     }
-    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(name, value).env(AGAIN, "1");
+    Some(command)
+}
+
+/// Runs every test that any routes will do for again.
+fn again_with(name: &str, value: &str) {
+    let Some(mut command) = again(name, value) else {
+        return;
+    };
     let skipped = ["again", "where_no_descriptor", "without_a_gpu_heap"];
     command.args(skipped.iter().flat_map(|name| ["--skip", name]));
     let output = command.output().unwrap();
@@ -161,6 +173,58 @@ fn m4_the_host_is_refused_what_it_cannot_load() {
         world.barrier_all()?;
         world.free(x)
     });
+}
+
+#[test]
+fn m14_a_program_sets_the_gpu_heaps_limit() {
+    if context().is_none() {
+        return;
+    }
+    let builder = World::builder().heap_limit(MIB);
+    spmd_with(builder.clone().gpu_limit(8 * MIB), 2, |world| {
+        assert_eq!(world.gpu_heap_limit(), 8 * MIB);
+        let x = world.alloc_on::<u64>(CUDA, 1)?;
+        world.p(x, 7, world.my_pe())?;
+        assert_eq!(world.g(x, world.my_pe())?, 7);
+        world.free(x)
+    })
+    .unwrap();
+    // With the transports of no GPU heap, no rule can name the one between GPUs.
+    if std::env::var_os("OXSHMEM_ROUTE").is_none() {
+        let none = spmd_with(builder.gpu_limit(0), 1, |world| Ok(world.gpu_heap_limit()));
+        assert_eq!(none.unwrap(), [0]);
+    }
+}
+
+#[test]
+fn memory_that_cannot_be_passed_on_is_told_as_that_and_not_as_want_of_room() {
+    if let Some(mut command) = again("SOFTCUDA_WITHOUT", "posix-fd,ipc") {
+        let name = "refused_where_no_handle_names_the_memory";
+        let output = command.args(["--ignored", "--exact", name]).output();
+        let output = output.unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{told}");
+        assert!(told.contains(" 1 passed"), "{told}");
+    }
+}
+
+#[test]
+#[ignore = "run by the test above, which takes the handles away"]
+fn refused_where_no_handle_names_the_memory() {
+    let Some(context) = context() else { return };
+    let device = context.device();
+    if device.has_posix_fd() || device.has_fabric() {
+        println!("its memory can be passed on: not run");
+        return;
+    }
+    let told = spmd_with(on(context), 2, |_| Ok(()))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("cannot be passed to other processes"),
+        "{told}"
+    );
+    assert!(!told.contains("no room"), "{told}");
 }
 
 #[test]
