@@ -655,7 +655,7 @@ fn hear_of_others(
                 None => Err(format!("it has no transport {transport}")),
             },
             // It answers itself, maybe later.
-            Question::Stage(request) => return stage.serve(from, number, request),
+            Question::Stage(request) => return stage.asked(from, number, request),
         };
         let answer = Message::Answer(number, answer).to_bytes();
         // Who is gone needs no answer.

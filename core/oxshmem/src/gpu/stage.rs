@@ -1,5 +1,5 @@
-//! The far side of transfers by way of host memory: what a PE does for others, in its bootstrap's
-//! service, while its program computes.
+//! The far side of transfers by way of host memory: what a PE does for others while its program computes, on
+//! a thread of its own, so that a GPU that is busy holds up no other message.
 //!
 //! Some slots of its host heap are lent, one or two to a PE at a time, in the order in which PEs ask. The
 //! PE that has one puts data there, or gets data from there, by its ordinary route to host memory, and asks
@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 
 use oxshmem_bootstrap::Bootstrap;
 use oxshmem_heap::Mapping;
@@ -243,6 +243,9 @@ impl Drop for Copying<'_> {
     }
 }
 
+/// Who asks, the number of the question, and what it is.
+type Asked = (u32, u64, Request);
+
 /// What a PE has for others to reach its GPU by.
 pub(crate) struct Stage {
     access: Option<Arc<dyn GpuAccess>>,
@@ -251,6 +254,9 @@ pub(crate) struct Stage {
     /// Weak: the bootstrap holds the handler, which holds this.
     bootstrap: Weak<dyn Bootstrap>,
     state: Mutex<State>,
+    /// To the thread that serves, which the first question begins and the end of this ends; or why there is
+    /// none.
+    queue: OnceLock<Result<mpsc::Sender<Asked>, String>>,
 }
 
 impl fmt::Debug for Stage {
@@ -274,6 +280,7 @@ impl Stage {
             flushes: flushes.clone(),
             bootstrap: Arc::downgrade(bootstrap),
             state: Mutex::default(),
+            queue: OnceLock::new(),
         }
     }
 
@@ -297,8 +304,36 @@ impl Stage {
         access.ok_or_else(|| "it has no GPU memory that its process can copy".into())
     }
 
+    /// Has what a PE asks done behind what was asked before, and answered then.
+    pub(crate) fn asked(self: &Arc<Self>, from: u32, number: u64, request: Request) {
+        let queue = self.queue.get_or_init(|| self.start());
+        let queued = queue.as_ref().map_err(String::clone).and_then(|queue| {
+            let sent = queue.send((from, number, request));
+            sent.map_err(|_| "its thread for copies to and from its GPU has ended".into())
+        });
+        if let Err(why) = queued {
+            self.answer(from, number, Err(why));
+        }
+    }
+
+    fn start(self: &Arc<Self>) -> Result<mpsc::Sender<Asked>, String> {
+        let (queue, asked) = mpsc::channel::<Asked>();
+        // Weak: it ends with the stage, which has the queue's other end.
+        let stage = Arc::downgrade(self);
+        let serve = move || {
+            for (from, number, request) in asked {
+                let Some(stage) = stage.upgrade() else { return };
+                stage.serve(from, number, request);
+            }
+        };
+        let thread = std::thread::Builder::new().name("oxshmem-stage".into());
+        let started = thread.spawn(serve);
+        started.map_err(|error| format!("no thread for copies to and from its GPU: {error}"))?;
+        Ok(queue)
+    }
+
     /// Does what a PE asks, and answers when it is done.
-    pub(crate) fn serve(&self, from: u32, number: u64, request: Request) {
+    fn serve(&self, from: u32, number: u64, request: Request) {
         match request {
             Request::Take(most) => {
                 {

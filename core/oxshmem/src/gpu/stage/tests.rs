@@ -76,7 +76,7 @@ impl GpuAccess for Bytes {
 
 /// A stage of PE 0, the others' ears, and the stage's host memory.
 struct Rig {
-    stage: Stage,
+    stage: Arc<Stage>,
     mapping: Arc<Mapping>,
     heard: Vec<mpsc::Receiver<Message>>,
     begun: mpsc::Receiver<()>,
@@ -110,7 +110,7 @@ impl Rig {
         let access = Some(Arc::new(access) as Arc<dyn GpuAccess>);
         let stage = Stage::new(access, &mapping, &GpuFlushes::default(), &group[0]);
         Rig {
-            stage,
+            stage: Arc::new(stage),
             mapping,
             heard,
             begun,
@@ -291,6 +291,35 @@ fn a_slot_is_lent_again_only_when_what_was_copied_for_a_lost_pe_has_ended() {
             assert_eq!(rig.lent(6, 4), [0]);
         });
     }
+}
+
+#[test]
+fn a_gpu_that_is_held_holds_up_nobody_who_asks_and_what_was_asked_is_done_in_order() {
+    let rig = Rig::opened(3);
+    rig.stage.asked(1, 1, Request::Take(1));
+    assert_eq!(rig.lent(1, 1), [0]);
+    let held = rig.gate.lock().unwrap();
+    let (stage, (told, returned)) = (Arc::clone(&rig.stage), mpsc::channel());
+    std::thread::spawn(move || {
+        stage.asked(1, 2, Request::In(piece(0, 0, 100)));
+        // Behind the copy, which has the slot.
+        stage.asked(1, 0, Request::Done);
+        stage.asked(2, 3, Request::Take(2));
+        let _ = told.send(());
+    });
+    let patience = Duration::from_secs(10);
+    rig.begun.recv_timeout(patience).unwrap();
+    returned.recv_timeout(patience).unwrap();
+    assert!(
+        rig.hears_nothing(1) && rig.hears_nothing(2),
+        "the copy is under way"
+    );
+    drop(held);
+    match rig.told(1).unwrap() {
+        Message::Answer(2, Ok(none)) => assert!(none.is_empty()),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(rig.lent(2, 3), [0, 1]);
 }
 
 #[test]
