@@ -6,7 +6,7 @@ use std::time::Duration;
 use oxshmem::cuda::cudarc::driver::sys::CUstreamCaptureMode;
 use oxshmem::cuda::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use oxshmem::cuda::{devices, interop};
-use oxshmem::{RegisteredGpu, Result, Sym, World};
+use oxshmem::{ContextOptions, RegisteredGpu, Result, Sym, World};
 
 use crate::on_gpu::{CUDA, MIB, context, pattern, read, run, run_on_all_gpus};
 
@@ -160,6 +160,34 @@ fn m19_what_is_copied_without_waiting_is_there_when_the_scope_ends() {
             }
         }
         Ok(())
+    });
+}
+
+#[test]
+fn threads_with_contexts_of_their_own_copy_slices() {
+    run(2, |world| {
+        const LEN: usize = 40_000;
+        let (me, there) = (world.my_pe(), 1 - world.my_pe());
+        let x = world.alloc_on::<u64>(CUDA, 4 * LEN)?;
+        let contexts = (0..4).map(|_| world.create_context(ContextOptions::NONE));
+        let contexts: Vec<_> = contexts.collect::<Result<_>>()?;
+        let streams: Vec<_> = contexts.iter().map(|_| home(world)).collect();
+        std::thread::scope(|threads| {
+            for (at, (context, home)) in contexts.into_iter().zip(&streams).enumerate() {
+                threads.spawn(move || -> Result<()> {
+                    let slice = home.clone_htod(&pattern(me + 10 * at, LEN)).unwrap();
+                    let slice = context.register_gpu(slice)?;
+                    let part = x.range(at * LEN..(at + 1) * LEN)?;
+                    context.scope(|s| s.put_from_nbi(part, &slice, there))
+                });
+            }
+        });
+        world.barrier_all()?;
+        for (at, seen) in read(world, x)?.chunks(LEN).enumerate() {
+            assert!(seen == pattern(there + 10 * at, LEN), "thread {at}");
+        }
+        world.barrier_all()?;
+        world.free(x)
     });
 }
 
