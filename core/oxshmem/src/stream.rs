@@ -391,7 +391,7 @@ impl crate::Context<'_> {
 
     /// Refuses where a loss may have ended waits on streams, or would be waited for.
     fn refuse_after_loss(&self, call: &'static str, needs: Needs) -> Result<()> {
-        match self.lost_among(needs) {
+        match self.shared.lost_among(needs) {
             Some(pe) => Err(Error::PeerLost { call, pe }),
             None => Ok(()),
         }

@@ -65,11 +65,6 @@ impl Context<'_> {
     ) -> Result<R> {
         wait(self, reason, bell, ready)
     }
-
-    /// A PE whose loss ends a wait that needs `needs`.
-    pub(crate) fn lost_among(&self, needs: Needs) -> Option<usize> {
-        self.shared.lost_among(needs)
-    }
 }
 
 /// Waits until `ready` gives something.

@@ -45,7 +45,6 @@ pub enum Path {
     Simulator,
     /// By the transport between GPUs: the objects lie in their memory. The GPUs are those of the driver
     /// that is found, shared by turns; without one nothing is run.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code))]
     Gpu,
     /// By what this build has, as the environment chooses: PEs of one host by loads and stores, others
     /// by a network's lanes.
