@@ -3,36 +3,27 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::Context;
 use serde::Serialize;
 
-use super::Args;
-use super::measure::{Found, Latency};
-use super::op::Op;
+use super::args::Args;
+use super::compare::{Comparison, Earlier};
+use super::measure::{Found, Task};
+use super::metric::Metric;
+use super::parameters::Parameters;
 use super::report::Report;
-use super::table::{self, Parameters};
+use super::row::Row;
+use super::{csv, plot, table};
 
 /// What was measured, under what circumstances.
 #[derive(Serialize)]
 struct Results {
     parameters: Parameters,
     rows: Vec<Row>,
-}
-
-/// One row.
-#[derive(Serialize)]
-pub struct Row {
-    pub op: &'static str,
-    /// Bytes of one operation; 0 where it moves none.
-    pub bytes: usize,
-    /// Of one operation, over batches.
-    pub latency_ns: Latency,
-    /// Bytes per second at the median; none where that means nothing.
-    pub bandwidth: Option<f64>,
-    pub batches: usize,
-    /// Repetitions in a batch.
-    pub repetitions: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<Comparison>,
 }
 
 /// Where results go.
@@ -46,9 +37,11 @@ impl Out {
     /// For a measurement of so many `steps`. On PEs other than 0 nothing is shown.
     pub fn new(args: &Args, steps: usize) -> anyhow::Result<Self> {
         check_writable(args)?;
+        let to_stdout = |path: &Path| path.as_os_str() == "-";
+        let outputs = [args.json.as_deref(), args.csv.as_deref()];
         Ok(Out {
             report: Report::new(args.launcher, steps),
-            table: args.json.is_none() || json_file(args).is_some(),
+            table: !outputs.into_iter().flatten().any(to_stdout),
         })
     }
 
@@ -65,38 +58,58 @@ impl Out {
         self.report.progress(done, label);
     }
 
-    /// Writes the JSON, where that is asked for.
-    pub fn finish(mut self, args: &Args, results: &impl Serialize) -> anyhow::Result<()> {
+    /// All steps are done.
+    pub fn done(&self) {
         self.report.done();
-        let mut json = serde_json::to_string_pretty(results)?;
-        if !self.table {
-            return self.report.line(&json);
-        }
-        let Some(path) = json_file(args) else {
+    }
+
+    /// Writes JSON, where that is asked for.
+    pub fn json(&mut self, args: &Args, results: &impl Serialize) -> anyhow::Result<()> {
+        let Some(path) = &args.json else {
             return Ok(());
         };
+        let mut json = serde_json::to_string_pretty(results)?;
         json.push('\n');
-        let written = File::create(path).and_then(|mut file| file.write_all(json.as_bytes()));
+        self.write(path, &json)
+    }
+
+    /// Writes to a file or to stdout.
+    fn write(&mut self, path: &Path, text: &str) -> anyhow::Result<()> {
+        if path.as_os_str() == "-" {
+            return self.report.line(text.trim_end());
+        }
+        let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
 pub struct Leader {
     out: Out,
+    earlier: Option<Earlier>,
     results: Results,
+    /// Of the section of the table that is being shown.
+    metric: Option<Metric>,
 }
 
 impl Leader {
-    /// Shows the parameters, before `rows` rows.
-    pub fn new(args: &Args, parameters: Parameters, rows: usize) -> anyhow::Result<Self> {
-        let mut out = Out::new(args, rows)?;
-        out.line(&format!("{parameters}\n{}", table::header()))?;
+    /// Shows the parameters, before the rows of `plan`.
+    pub fn new(args: &Args, parameters: Parameters, plan: &[Task]) -> anyhow::Result<Self> {
+        let earlier = args
+            .compare
+            .as_deref()
+            .map(|path| Earlier::read(path, plan))
+            .transpose()?;
+        let mut out = Out::new(args, plan.len())?;
+        out.line(&parameters.to_string())?;
         Ok(Leader {
             out,
+            earlier,
             results: Results {
                 parameters,
                 rows: Vec::new(),
+                comparison: None,
             },
+            metric: None,
         })
     }
 
@@ -105,40 +118,75 @@ impl Leader {
         self.out.progress(done, label);
     }
 
-    pub fn row(&mut self, op: Op, bytes: usize, found: &Found) -> anyhow::Result<()> {
-        let row = Row {
-            op: op.name(),
-            bytes,
-            latency_ns: found.latency,
-            bandwidth: op
-                .moves_data()
-                .then(|| bytes as f64 / found.latency.median * 1e9),
-            batches: found.batches,
-            repetitions: found.repetitions,
-        };
-        self.out.line(&row.to_string())?;
+    pub fn row(&mut self, task: &Task, found: &Found) -> anyhow::Result<()> {
+        let mut row = Row::of(task, found);
+        if row.metric == Metric::Bandwidth {
+            row.of_memcpy = self
+                .memcpy(row.bytes)
+                .zip(row.bandwidth)
+                .map(|(limit, own)| own / limit);
+        }
+        if self.metric != Some(row.metric) {
+            let space = if self.metric.is_some() { "\n" } else { "" };
+            self.out
+                .line(&format!("{space}{}", table::header(row.metric)))?;
+            self.metric = Some(row.metric);
+        }
+        self.out.line(&table::row(&row))?;
         self.results.rows.push(row);
         Ok(())
     }
 
-    /// Writes the JSON, where that is asked for.
-    pub fn finish(self, args: &Args) -> anyhow::Result<()> {
-        self.out.finish(args, &self.results)
+    /// The bandwidth of memcpy at a size, if that was measured.
+    fn memcpy(&self, bytes: usize) -> Option<f64> {
+        let is_it = |row: &&Row| {
+            (row.metric, row.op, row.bytes) == (Metric::Bandwidth, super::ops::limit::MEMCPY, bytes)
+        };
+        self.results.rows.iter().find(is_it)?.bandwidth
+    }
+
+    /// Writes and draws what is asked for, and compares.
+    pub fn finish(mut self, args: &Args) -> anyhow::Result<ExitCode> {
+        self.out.done();
+        let rows = &self.results.rows;
+        let checks: u64 = rows.iter().map(|row| row.checks).sum();
+        self.out.line(&format!(
+            "\ndata right in all {} rows ({checks} checks)",
+            rows.len()
+        ))?;
+        let mut status = ExitCode::SUCCESS;
+        if let Some(earlier) = &self.earlier {
+            let parameters = serde_json::to_value(&self.results.parameters)?;
+            let comparison = Comparison::of(earlier, &parameters, rows);
+            self.out.line(&comparison.to_string())?;
+            if args
+                .fail_if_slower
+                .is_some_and(|percent| comparison.is_slower(percent))
+            {
+                status = ExitCode::FAILURE;
+            }
+            self.results.comparison = Some(comparison);
+        }
+        if let Some(path) = &args.csv {
+            self.out.write(path, &csv::text(&self.results.rows))?;
+        }
+        if let Some(path) = &args.plot {
+            let picture = plot::svg(&self.results.parameters.title(), &self.results.rows)?;
+            self.out.write(path, &picture)?;
+        }
+        self.out.json(args, &self.results)?;
+        Ok(status)
     }
 }
 
-/// The file for JSON, if that is not stdout.
-fn json_file(args: &Args) -> Option<&Path> {
-    args.json.as_deref().filter(|path| path.as_os_str() != "-")
-}
-
-/// Whether the file for JSON can be written is better known before measuring.
+/// Whether the files can be written is better known before measuring.
 pub fn check_writable(args: &Args) -> anyhow::Result<()> {
-    let Some(path) = json_file(args) else {
-        return Ok(());
-    };
-    let opened = File::options().create(true).append(true).open(path);
-    opened
-        .map(drop)
-        .with_context(|| format!("cannot write {}", path.display()))
+    let paths = [&args.json, &args.csv, &args.plot].into_iter().flatten();
+    for path in paths.filter(|path| path.as_os_str() != "-") {
+        let opened = File::options().create(true).append(true).open(path);
+        opened
+            .map(drop)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }

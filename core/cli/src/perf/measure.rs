@@ -1,177 +1,452 @@
 //! Timing one row. PE 0 times; before each batch it tells all PEs how long the batch is.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use oxshmem::Result;
 use serde::Serialize;
 
-use super::case::{self, Ground};
-use super::op::Op;
+use super::ground::{Ground, Seat};
+use super::metric::Metric;
+use super::op::{Op, Who, Work};
+use super::overlap;
 
-/// How much time a row gets.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Effort {
-    /// A batch takes at least this.
-    pub batch: Duration,
-    /// Batches are measured for this long.
-    pub row: Duration,
+/// What one row measures.
+#[derive(Clone, Copy)]
+pub struct Task {
+    pub op: &'static Op,
+    pub metric: Metric,
+    /// Bytes of one operation; 0 where it moves none.
+    pub bytes: usize,
+    /// Operations that are under way at once, where that is measured; else 1.
+    pub window: u64,
 }
 
-impl Effort {
-    pub const THOROUGH: Effort = Effort {
-        batch: Duration::from_micros(200),
-        row: Duration::from_millis(200),
-    };
-    pub const QUICK: Effort = Effort {
-        batch: Duration::from_micros(50),
-        row: Duration::from_millis(20),
-    };
+/// How much a row gets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effort {
+    /// A batch takes at least this, if there are operations enough.
+    pub batch: Duration,
+    pub row: Until,
+    /// Whether each batch's data is cleared before it and checked after it, not just a row's.
+    pub validate: bool,
+}
+
+/// When a row has enough batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    Time(Duration),
+    Operations(u64),
 }
 
 /// Batches that a row has however long they take, and at most.
 const BATCHES: std::ops::RangeInclusive<usize> = 7..=10_000;
-/// Operations of no batch exceed this, however fast they are.
+/// Repetitions of no batch exceed this, however fast they are.
 const MOST_REPETITIONS: u64 = 1 << 40;
+/// Operations that are timed one by one take so many times as long as reading the clock.
+const CLOCKS: f64 = 10.0;
+/// So many of them, at most.
+const MOST_SINGLES: usize = 100_000;
 
-/// Nanoseconds of one operation, over batches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Latency {
-    pub min: f64,
-    pub median: f64,
-    pub p99: f64,
+/// What PE 0 found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Nanoseconds of one operation, of each batch.
+    pub batches: Vec<f64>,
+    /// Nanoseconds of operations that were timed one by one.
+    pub singles: Vec<f64>,
+    /// How much of a transfer's time was left, in percent, of each batch.
+    pub overlaps: Vec<f64>,
+    /// Repetitions in a batch.
+    pub repetitions: u64,
+    /// How often the data was checked.
+    pub checks: u64,
 }
 
-impl Latency {
-    /// Of batches in any order; not a number if there are none.
-    fn of(mut batches: Vec<f64>) -> Self {
-        batches.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            let rank = (share * batches.len() as f64).ceil() as usize;
-            batches
-                .get(rank.saturating_sub(1))
-                .copied()
-                .unwrap_or(f64::NAN)
-        };
-        Latency {
-            min: at(0.0),
-            median: at(0.5),
-            p99: at(0.99),
+impl Task {
+    /// Operations in one repetition: there and back is two.
+    fn per_repetition(&self) -> u64 {
+        match (self.op.who, self.metric) {
+            (Who::Pair, _) => 2,
+            (_, Metric::Bidirectional) => 2 * self.window,
+            (_, metric) if metric.has_window() => self.window,
+            _ => 1,
+        }
+    }
+
+    fn seat(&self, ground: &Ground<'_>) -> Seat {
+        let (leads, answers) = (ground.leads(), ground.answers());
+        let both = leads || answers;
+        match (self.op.who, self.metric) {
+            (_, Metric::Bidirectional) | (Who::Pair, _) => Seat {
+                acts: both,
+                receives: both,
+            },
+            (Who::All, _) => Seat {
+                acts: true,
+                receives: true,
+            },
+            (Who::One | Who::OneCompleting | Who::Alone, _) => Seat {
+                acts: leads,
+                receives: answers,
+            },
         }
     }
 }
 
-/// What PE 0 found.
-#[derive(Debug)]
-pub struct Found {
-    pub latency: Latency,
-    pub batches: usize,
-    pub repetitions: u64,
+/// One PE in a row.
+struct Player<'g, 'w> {
+    ground: &'g Ground<'w>,
+    task: Task,
+    seat: Seat,
+    validate: bool,
+    work: Box<dyn Work>,
+    /// How often the operation has been done since it was made ready.
+    total: u64,
+    checks: u64,
+}
+
+impl<'g, 'w> Player<'g, 'w> {
+    /// Collective.
+    fn new(ground: &'g Ground<'w>, task: Task, validate: bool) -> Result<Self> {
+        let work = (task.op.prepare)(ground, task.bytes)?;
+        ground.world.barrier_all()?;
+        Ok(Player {
+            ground,
+            seat: task.seat(ground),
+            task,
+            validate,
+            work,
+            total: 0,
+            checks: 0,
+        })
+    }
+
+    /// This PE's part of a batch.
+    fn run(&mut self, repetitions: u64) -> Result<()> {
+        let world = self.ground.world;
+        if self.task.metric == Metric::Latency {
+            self.total += repetitions;
+            if !self.seat.acts {
+                return Ok(());
+            }
+            if self.task.op.who == Who::OneCompleting {
+                return (0..repetitions).try_for_each(|_| self.work.run(self.ground, 1));
+            }
+            self.work.run(self.ground, repetitions)?;
+            return match self.task.op.who {
+                Who::One => world.quiet(),
+                _ => Ok(()),
+            };
+        }
+        let window = self.task.window;
+        self.total += repetitions * window;
+        if self.seat.acts {
+            for _ in 0..repetitions {
+                self.work.run(self.ground, window)?;
+                if self.task.op.who == Who::One {
+                    world.quiet()?;
+                }
+            }
+        }
+        match self.task.metric {
+            // The slower of the two counts.
+            Metric::Bidirectional => world.sync_all(),
+            _ => Ok(()),
+        }
+    }
+
+    /// This PE's part of a batch whose operations are timed one by one, where it acts.
+    fn run_timed(&mut self, repetitions: u64, times: &mut Vec<f64>) -> Result<()> {
+        let mut last = Instant::now();
+        for _ in 0..repetitions {
+            self.work.run(self.ground, 1)?;
+            let now = Instant::now();
+            times.push((now - last).as_nanos() as f64 / self.task.per_repetition() as f64);
+            last = now;
+        }
+        self.total += repetitions;
+        match self.task.op.who {
+            Who::One => self.ground.world.quiet(),
+            _ => Ok(()),
+        }
+    }
+
+    /// After a batch. Collective.
+    fn batch_done(&mut self) -> anyhow::Result<()> {
+        if self.validate {
+            self.check()?;
+            self.work = (self.task.op.prepare)(self.ground, self.task.bytes)?;
+            self.ground.world.barrier_all()?;
+            self.total = 0;
+        }
+        Ok(())
+    }
+
+    /// No PE goes on before all have checked. Collective.
+    fn check(&mut self) -> anyhow::Result<()> {
+        self.ground.world.barrier_all()?;
+        self.work.check(self.ground, self.seat, self.total)?;
+        self.checks += 1;
+        Ok(self.ground.world.barrier_all()?)
+    }
+
+    /// All batches, as PE 0 tells them.
+    fn follow(&mut self) -> anyhow::Result<()> {
+        loop {
+            match self.ground.hear()? {
+                0 => return Ok(()),
+                repetitions => self.run(repetitions)?,
+            }
+            self.batch_done()?;
+        }
+    }
+
+    /// A batch that PE 0 tells; how long it took.
+    fn timed(&mut self, repetitions: u64) -> anyhow::Result<Duration> {
+        self.ground.tell(repetitions)?;
+        let start = Instant::now();
+        self.run(repetitions)?;
+        let took = start.elapsed();
+        self.batch_done()?;
+        Ok(took)
+    }
+
+    fn lead(&mut self, effort: Effort, clock: f64) -> anyhow::Result<Found> {
+        let per_repetition = self.task.per_repetition();
+        let mut found = time(&mut |n| self.timed(n), effort, per_repetition)?;
+        let one = super::statistics::median(&found.batches) * per_repetition as f64;
+        if self.task.metric == Metric::Latency && one >= CLOCKS * clock {
+            found.singles = self.singles(effort, found.repetitions)?;
+        }
+        Ok(found)
+    }
+
+    /// Operations timed one by one: half as many, or for half as long, as those in batches.
+    fn singles(&mut self, effort: Effort, repetitions: u64) -> anyhow::Result<Vec<f64>> {
+        let mut singles = Vec::new();
+        let start = Instant::now();
+        let each = self.task.per_repetition();
+        let enough = |done: usize| match effort.row {
+            _ if done >= MOST_SINGLES => true,
+            Until::Time(row) => start.elapsed() >= row / 2,
+            Until::Operations(operations) => done as u64 * each >= operations / 2,
+        };
+        let repetitions = repetitions.min(MOST_SINGLES as u64);
+        while singles.is_empty() || !enough(singles.len()) {
+            self.ground.tell(repetitions)?;
+            self.run_timed(repetitions, &mut singles)?;
+            self.batch_done()?;
+        }
+        Ok(singles)
+    }
 }
 
 /// Measures one row and checks its data. Collective; PE 0 gets the result.
 pub fn measure(
     ground: &Ground<'_>,
-    op: Op,
-    bytes: usize,
+    task: Task,
     effort: Effort,
+    clock: f64,
 ) -> anyhow::Result<Option<Found>> {
-    let mut case = case::prepare(ground, op, bytes)?;
-    let mut total = 0;
+    let mut player = Player::new(ground, task, effort.validate)?;
     let found = if ground.leads() {
-        let mut batch = |repetitions: u64| -> Result<Duration> {
-            ground.tell(repetitions)?;
-            let start = Instant::now();
-            case.run(ground, repetitions)?;
-            total += repetitions;
-            Ok(start.elapsed())
+        let found = match task.metric {
+            Metric::Overlap => {
+                let mut rounds = overlap::Rounds::new(ground, player.work.as_mut());
+                let found = rounds.measure(effort)?;
+                player.total += rounds.done();
+                found
+            }
+            _ => player.lead(effort, clock)?,
         };
-        let found = time(&mut batch, effort, op.per_repetition())?;
         ground.tell(0)?;
         Some(found)
     } else {
-        loop {
-            match ground.hear()? {
-                0 => break None,
-                repetitions => {
-                    case.run(ground, repetitions)?;
-                    total += repetitions;
-                }
-            }
-        }
+        player.follow()?;
+        None
     };
-    case.check(ground, total)?;
-    // No PE goes on, nor is a row shown, before all have checked.
-    ground.world.barrier_all()?;
-    Ok(found)
+    // What overlaps is done by PE 0 without telling; the others need to know how often.
+    if task.metric == Metric::Overlap {
+        player.total = match ground.leads() {
+            true => {
+                ground.tell(player.total)?;
+                player.total
+            }
+            false => ground.hear()?,
+        };
+    }
+    // Otherwise the last batch's data has been checked, and cleared.
+    if player.total > 0 {
+        player.check()?;
+    }
+    Ok(found.map(|found| Found {
+        checks: player.checks,
+        ..found
+    }))
+}
+
+/// Nanoseconds that reading the clock takes.
+pub fn clock() -> f64 {
+    const READS: u32 = 1000;
+    let start = Instant::now();
+    for _ in 0..READS {
+        black_box(Instant::now());
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(READS)
 }
 
 /// Finds how many repetitions make a batch, which warms up too, and measures batches.
-fn time(
-    batch: &mut dyn FnMut(u64) -> Result<Duration>,
+pub fn time<E>(
+    batch: &mut dyn FnMut(u64) -> std::result::Result<Duration, E>,
     effort: Effort,
-    per_repetition: f64,
-) -> Result<Found> {
+    per_repetition: u64,
+) -> std::result::Result<Found, E> {
+    // Of few operations, too, there are several batches.
+    let wanted = match effort.row {
+        Until::Time(_) => u64::MAX,
+        Until::Operations(operations) => operations.div_ceil(per_repetition),
+    };
+    let most = (wanted / *BATCHES.start() as u64).clamp(1, MOST_REPETITIONS);
     let mut repetitions = 1;
-    while batch(repetitions)? < effort.batch && repetitions < MOST_REPETITIONS {
-        repetitions *= 2;
+    while batch(repetitions)? < effort.batch && repetitions < most {
+        repetitions = (repetitions * 2).min(most);
     }
     let start = Instant::now();
     let mut batches = Vec::new();
-    while batches.len() < *BATCHES.start()
-        || (batches.len() < *BATCHES.end() && start.elapsed() < effort.row)
-    {
+    let enough = |done: usize| match effort.row {
+        Until::Time(row) => {
+            done >= *BATCHES.start() && (done >= *BATCHES.end() || start.elapsed() >= row)
+        }
+        Until::Operations(_) => done as u64 * repetitions >= wanted,
+    };
+    while batches.is_empty() || !enough(batches.len()) {
         let took = batch(repetitions)?.as_secs_f64() * 1e9;
-        batches.push(took / repetitions as f64 / per_repetition);
+        batches.push(took / repetitions as f64 / per_repetition as f64);
     }
     Ok(Found {
-        batches: batches.len(),
+        batches,
         repetitions,
-        latency: Latency::of(batches),
+        ..Found::default()
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::perf::ground::Room;
+    use crate::perf::sizes::Sizes;
+    use oxshmem::testing::spmd;
+
+    fn brief(validate: bool) -> Effort {
+        Effort {
+            batch: Duration::from_micros(1),
+            row: Until::Operations(8),
+            validate,
+        }
+    }
+
+    fn all(validate: bool, pes: usize) {
+        spmd(pes, |world| {
+            let sizes: Sizes = "250..1000".parse().unwrap();
+            let tasks = Op::all().flat_map(|op| {
+                let of = move |metric: &Metric| {
+                    let task = move |bytes| Task {
+                        op,
+                        metric: *metric,
+                        bytes,
+                        window: if metric.has_window() { 3 } else { 1 },
+                    };
+                    op.sizes(sizes).into_iter().map(task).collect::<Vec<_>>()
+                };
+                op.metrics.iter().flat_map(of).collect::<Vec<_>>()
+            });
+            let possible = |task: &Task| {
+                pes > 1 || !(task.op.needs_two() || task.metric == Metric::Bidirectional)
+            };
+            let tasks: Vec<Task> = tasks.filter(possible).collect();
+            let room = tasks.iter().map(|task| task.op.room(task.bytes, pes));
+            let ground = Ground::new(world, room.fold(Room::default(), Room::and))?;
+            for task in tasks {
+                // Not timed one by one, and timed so.
+                for clock in [f64::INFINITY, 0.0] {
+                    let found = measure(&ground, task, brief(validate), clock).unwrap();
+                    assert_eq!(found.is_some(), world.my_pe() == 0);
+                    let Some(found) = found else { continue };
+                    let singles = task.metric == Metric::Latency && clock == 0.0;
+                    assert_eq!(!found.singles.is_empty(), singles);
+                    assert!(!found.batches.is_empty());
+                    let overlaps = task.metric == Metric::Overlap;
+                    assert_eq!(!found.overlaps.is_empty(), overlaps);
+                    let often = validate && !overlaps;
+                    assert_eq!(found.checks > 1, often, "{}", task.op.name);
+                }
+            }
+            ground.free()
+        })
+        .unwrap();
+    }
 
     #[test]
-    fn quantiles_are_batches_that_were_measured() {
-        let batches: Vec<f64> = (1..=200).rev().map(f64::from).collect();
-        assert_eq!(
-            Latency::of(batches),
-            Latency {
-                min: 1.0,
-                median: 100.0,
-                p99: 198.0
+    fn every_operation_is_measured_for_every_metric_and_its_data_checked() {
+        for pes in [1, 3] {
+            all(false, pes);
+        }
+    }
+
+    #[test]
+    fn the_data_of_every_batch_is_checked_where_that_is_asked() {
+        all(true, 2);
+    }
+
+    #[test]
+    fn wrong_data_is_found() {
+        spmd(2, |world| {
+            let room = Room {
+                block: 128,
+                source: 64,
+            };
+            let ground = Ground::new(world, room)?;
+            let wrong = world.alloc_zeroed::<u64>(1)?;
+            for op in Op::all() {
+                let task = Task {
+                    op,
+                    metric: op.default_metric(),
+                    bytes: op.sizes("64".parse().unwrap())[0],
+                    window: 1,
+                };
+                // Nothing was run, so nothing can have arrived.
+                let player = Player::new(&ground, task, false)?;
+                let checked = player.work.check(&ground, player.seat, 5);
+                world.write(wrong, &[u64::from(checked.is_err())])?;
+                world.sum_reduce(wrong, wrong)?;
+                // What leaves nothing behind is done by its check.
+                let right = ["barrier", "sync", "lock", "lock-all"].contains(&op.name);
+                assert_eq!(world.g(wrong, world.my_pe())? > 0, !right, "{}", op.name);
             }
-        );
-        assert_eq!(
-            Latency::of(vec![7.0]),
-            Latency {
-                min: 7.0,
-                median: 7.0,
-                p99: 7.0
-            }
-        );
+            ground.free()
+        })
+        .unwrap();
     }
 
     #[test]
     fn batches_grow_until_they_are_long_enough() {
         // An operation of one microsecond.
-        let mut batch = |repetitions| Ok(Duration::from_micros(repetitions));
-        let effort = Effort {
+        let mut batch = |repetitions| Ok::<_, ()>(Duration::from_micros(repetitions));
+        let mut effort = Effort {
             batch: Duration::from_micros(100),
-            row: Duration::ZERO,
+            row: Until::Time(Duration::ZERO),
+            validate: false,
         };
-        let found = time(&mut batch, effort, 2.0).unwrap();
-        assert_eq!((found.repetitions, found.batches), (128, 7));
-        assert_eq!(
-            found.latency,
-            Latency {
-                min: 500.0,
-                median: 500.0,
-                p99: 500.0
-            }
-        );
+        let found = time(&mut batch, effort, 2).unwrap();
+        assert_eq!((found.repetitions, found.batches.len()), (128, 7));
+        assert!(found.batches.iter().all(|batch| *batch == 500.0));
+        effort.row = Until::Operations(70);
+        let found = time(&mut batch, effort, 2).unwrap();
+        assert_eq!((found.repetitions, found.batches.len()), (5, 7));
+        effort.row = Until::Operations(1);
+        let found = time(&mut batch, effort, 1).unwrap();
+        assert_eq!((found.repetitions, found.batches.len()), (1, 1));
     }
 }

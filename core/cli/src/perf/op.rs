@@ -1,95 +1,158 @@
-//! The operations that can be measured.
+//! The operations that can be measured. Each is one entry in the list of its family, in `ops`.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use oxshmem::Result;
+
+use super::ground::{Ground, Room, Seat};
+use super::metric::Metric;
+use super::ops;
 use super::sizes::Sizes;
 
 /// An operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Op {
-    Put,
-    Get,
-    P,
-    G,
-    FetchAdd,
-    Quiet,
-    PQuiet,
-    PingPong,
-    PutSignal,
-    Barrier,
+pub struct Op {
+    /// As users write it.
+    pub name: &'static str,
+    /// What is measured, for the help.
+    pub about: &'static str,
+    pub span: Span,
+    /// What can be asked about it; the first, if nothing is asked.
+    pub metrics: &'static [Metric],
+    pub who: Who,
+    /// Makes ready: clears this PE's memory, and fills what will be read. Collective, and a barrier
+    /// follows.
+    pub prepare: fn(&Ground<'_>, usize) -> Result<Box<dyn Work>>,
+}
+
+/// How much one operation moves.
+#[derive(Clone, Copy, Debug)]
+pub enum Span {
+    /// Nothing.
+    Nothing,
+    /// One value, of types of these sizes.
+    Values(&'static [usize]),
+    /// The sizes that are asked for.
+    Blocks {
+        /// Bytes of an element.
+        element: usize,
+        /// What a size takes of the ground, among so many PEs.
+        room: fn(usize, usize) -> Room,
+    },
+}
+
+/// Which PEs do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// PE 0, to its partner; a quiet completes it.
+    One,
+    /// PE 0, to its partner; each run completes what it began.
+    OneCompleting,
+    /// PE 0 and its partner by turns: there and back is two operations.
+    Pair,
+    /// All PEs.
+    All,
+    /// PE 0 by itself: what the machine can do.
+    Alone,
+}
+
+/// An operation made ready on one PE.
+pub trait Work {
+    /// Does it so many times, as the PE's seat demands.
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()>;
+
+    /// Does it once, and something else between its beginning and its completion.
+    fn run_beside(&mut self, ground: &Ground<'_>, meanwhile: &mut dyn FnMut()) -> Result<()> {
+        self.run(ground, 1)?;
+        meanwhile();
+        Ok(())
+    }
+
+    /// Checks what this PE got, after it was done `total` times and completed. Collective.
+    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()>;
 }
 
 impl Op {
-    /// In the order of the table.
-    pub const ALL: [Op; 10] = [
-        Op::P,
-        Op::G,
-        Op::FetchAdd,
-        Op::Quiet,
-        Op::PQuiet,
-        Op::PingPong,
-        Op::Barrier,
-        Op::Put,
-        Op::Get,
-        Op::PutSignal,
-    ];
-
-    /// As users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Op::Put => "put",
-            Op::Get => "get",
-            Op::P => "p",
-            Op::G => "g",
-            Op::FetchAdd => "fetch-add",
-            Op::Quiet => "quiet",
-            Op::PQuiet => "p-quiet",
-            Op::PingPong => "ping-pong",
-            Op::PutSignal => "put-signal",
-            Op::Barrier => "barrier",
-        }
+    /// All of them, in the order of the table.
+    pub fn all() -> impl Iterator<Item = &'static Op> {
+        ops::FAMILIES.iter().copied().flatten()
     }
 
-    /// The sizes it is measured at, in bytes, given those asked for. Of one value only its type's.
-    pub fn sizes(self, asked: Sizes) -> Vec<usize> {
-        match self {
-            Op::Put | Op::Get | Op::PutSignal => asked.all(),
-            Op::P | Op::G => vec![1, 2, 4, 8],
-            Op::FetchAdd => vec![4, 8],
-            Op::PQuiet | Op::PingPong => vec![8],
-            Op::Quiet | Op::Barrier => vec![0],
+    /// The sizes it is measured at, in bytes, given those asked for.
+    pub fn sizes(&self, asked: Sizes) -> Vec<usize> {
+        match self.span {
+            Span::Nothing => vec![0],
+            Span::Values(sizes) => sizes.to_vec(),
+            Span::Blocks { element, .. } => {
+                let whole = |bytes: usize| bytes.next_multiple_of(element);
+                let mut sizes: Vec<usize> = asked.all().into_iter().map(whole).collect();
+                sizes.dedup();
+                sizes
+            }
         }
     }
 
     /// Whether bytes per second say something.
-    pub fn moves_data(self) -> bool {
-        matches!(self, Op::Put | Op::Get | Op::PutSignal)
+    pub fn moves_blocks(&self) -> bool {
+        matches!(self.span, Span::Blocks { .. })
     }
 
-    /// Whether it takes an answer from another PE.
-    pub fn needs_two(self) -> bool {
-        matches!(self, Op::PingPong | Op::PutSignal | Op::Barrier)
-    }
-
-    /// Operations in one repetition: there and back is two.
-    pub fn per_repetition(self) -> f64 {
-        if matches!(self, Op::PingPong | Op::PutSignal) {
-            2.0
-        } else {
-            1.0
+    pub fn room(&self, bytes: usize, pes: usize) -> Room {
+        match self.span {
+            Span::Blocks { room, .. } => room(bytes, pes),
+            Span::Nothing | Span::Values(_) => Room::default(),
         }
     }
+
+    /// Whether it takes another PE.
+    pub fn needs_two(&self) -> bool {
+        matches!(self.who, Who::Pair | Who::All)
+    }
+
+    /// Whether it is no operation of oxshmem's, but what the machine itself can do.
+    pub fn is_limit(&self) -> bool {
+        ops::limit::OPS.iter().any(|limit| limit.name == self.name)
+    }
+
+    pub fn can(&self, metric: Metric) -> bool {
+        self.metrics.contains(&metric)
+    }
+
+    /// What is asked if nothing is.
+    pub fn default_metric(&self) -> Metric {
+        self.metrics.first().copied().unwrap_or(Metric::Latency)
+    }
+}
+
+/// Reads an operation's name.
+pub fn parser() -> impl TypedValueParser<Value = &'static Op> {
+    let names = Op::all().map(|op| PossibleValue::new(op.name).help(op.about));
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = Op::all().find(|op| op.name == name);
+        found.ok_or_else(|| format!("there is no operation {name:?}"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
 
     #[test]
-    fn every_operation_is_measured_once_under_the_name_that_users_write() {
-        assert_eq!(Op::ALL.len(), Op::value_variants().len());
-        for op in Op::value_variants() {
-            assert_eq!(Op::ALL.iter().filter(|other| *other == op).count(), 1);
-            assert_eq!(Op::from_str(op.name(), false), Ok(*op));
+    fn an_operation_has_a_name_of_its_own_and_something_to_measure() {
+        for op in Op::all() {
+            let named = Op::all().filter(|other| other.name == op.name).count();
+            assert_eq!(named, 1, "{}", op.name);
+            assert!(
+                !op.metrics.is_empty() && !op.about.is_empty(),
+                "{}",
+                op.name
+            );
         }
+    }
+
+    #[test]
+    fn sizes_are_whole_elements() {
+        let op = Op::all().find(|op| op.name == "iput").unwrap();
+        assert_eq!(op.sizes("1..100".parse().unwrap()), [8, 16, 64, 104]);
+        let op = Op::all().find(|op| op.name == "put").unwrap();
+        assert_eq!(op.sizes("1..100".parse().unwrap()), [1, 4, 16, 64, 100]);
     }
 }

@@ -2,12 +2,16 @@
 
 use std::str::FromStr;
 
-/// From the least to the greatest number of bytes, each four times the one before.
+/// From the least to the greatest number of bytes, each so many times the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     least: usize,
     greatest: usize,
+    factor: usize,
 }
+
+/// Of ranges that are asked for.
+const FACTOR: usize = 4;
 
 /// A single operation moves no more than this.
 const MOST: usize = 1 << 40;
@@ -16,16 +20,23 @@ impl Sizes {
     pub const DEFAULT: Sizes = Sizes {
         least: 8,
         greatest: 8 << 20,
+        factor: FACTOR,
     };
     pub const QUICK: Sizes = Sizes {
         least: 8,
         greatest: 128 << 10,
+        factor: 16,
+    };
+    pub const WORD: Sizes = Sizes {
+        least: 8,
+        greatest: 8,
+        factor: FACTOR,
     };
 
     /// All of them; both ends are among them.
     pub fn all(self) -> Vec<usize> {
         let below = |size: &usize| *size < self.greatest;
-        std::iter::successors(Some(self.least), |size| size.checked_mul(4))
+        std::iter::successors(Some(self.least), |size| size.checked_mul(self.factor))
             .take_while(below)
             .chain([self.greatest])
             .collect()
@@ -47,7 +58,11 @@ impl FromStr for Sizes {
         if least > greatest {
             return Err(format!("{least} is more than {greatest}; {hint}"));
         }
-        Ok(Sizes { least, greatest })
+        Ok(Sizes {
+            least,
+            greatest,
+            factor: FACTOR,
+        })
     }
 }
 
@@ -65,6 +80,8 @@ mod tests {
         assert_eq!(all("8..100"), [8, 32, 100]);
         assert_eq!(all("1K"), [1024]);
         assert_eq!(all("1K..1K"), [1024]);
+        assert_eq!(Sizes::QUICK.all(), [8, 128, 2 << 10, 32 << 10, 128 << 10]);
+        assert_eq!(Sizes::WORD.all(), [8]);
     }
 
     #[test]

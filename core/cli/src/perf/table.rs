@@ -1,270 +1,157 @@
-//! What people read: parameters and rows.
+//! The table: a section for each metric.
 
-use std::fmt;
+use super::measure::Task;
+use super::metric::Metric;
+use super::row::{Row, per_second};
+use super::statistics::Tail;
+use super::units::{Bytes, PerSecond, Time};
 
-use oxshmem::World;
-use oxshmem_topo::Policy;
-use serde::Serialize;
+/// Width of each column after the operation and the size.
+const WIDTH: usize = 12;
 
-use super::leader::Row;
-use super::measure::Effort;
-use super::op::Op;
-
-/// The circumstances of a measurement.
-#[derive(Serialize)]
-pub struct Parameters {
-    version: &'static str,
-    hostname: String,
-    cpu_model: String,
-    pes: usize,
-    /// None in a job that something else started.
-    bind: Option<&'static str>,
-    /// The CPUs that each PE may use.
-    cpus: Vec<String>,
-    /// From PE 0 to the PE that it measures against.
-    transport: Option<&'static str>,
-    mapped: bool,
-    /// Of each PE, in bytes.
-    heap_limit: usize,
-    memory_model: String,
-    visibility: String,
-    /// As set.
-    spin: String,
-    check: String,
-    /// None where operations are counted and not timed in batches.
-    batch_us: Option<f64>,
-    row_ms: Option<f64>,
-    /// The build's: without optimisation the numbers mean little.
-    optimised: bool,
-}
-
-impl Parameters {
-    pub fn of(
-        world: &World,
-        bind: Option<Policy>,
-        effort: Option<Effort>,
-        cpus: Vec<String>,
-    ) -> Self {
-        let target = usize::from(world.n_pes() > 1);
-        let routes = world.routes();
-        let route = routes.get(target);
-        let set = |name: &str, default: &str| std::env::var(name).unwrap_or(default.into());
-        Parameters {
-            version: env!("CARGO_PKG_VERSION"),
-            hostname: oxshmem_topo::hostname(),
-            cpu_model: cpu_model(),
-            pes: world.n_pes(),
-            bind: bind.map(Policy::name),
-            cpus,
-            transport: route.and_then(|route| route.transport),
-            mapped: route.is_some_and(|route| route.mapped),
-            heap_limit: world.heap_limit(),
-            memory_model: format!("{:?}", world.model()).to_lowercase(),
-            visibility: format!("{:?}", world.visibility()).to_lowercase(),
-            spin: set("OXSHMEM_SPIN", "auto"),
-            check: set("OXSHMEM_CHECK", "0"),
-            batch_us: effort.map(|effort| effort.batch.as_secs_f64() * 1e6),
-            row_ms: effort.map(|effort| effort.row.as_secs_f64() * 1e3),
-            optimised: !cfg!(debug_assertions),
-        }
+/// What the columns of a section are called.
+fn columns(metric: Metric) -> &'static [&'static str] {
+    match metric {
+        Metric::Latency => &["min", "median", "p99", "p99.9", "bandwidth"],
+        Metric::Rate => &["rate", "best", "worst 1 %", "time each"],
+        Metric::Bandwidth => &["bandwidth", "best", "worst 1 %", "rate", "of memcpy"],
+        Metric::Bidirectional => &["bandwidth", "best", "worst 1 %", "rate"],
+        Metric::Overlap => &["overlap", "transfer"],
     }
 }
 
-/// The CPUs that this process may use, as a list.
-pub fn allowed_cpus() -> String {
-    oxshmem_topo::usable_cpus().map_or("not known".into(), |usable| usable.allowed.to_string())
-}
-
-/// What the kernel calls the CPU.
-fn cpu_model() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let named = |line: &str| {
-        let (name, model) = line.split_once(':')?;
-        (name.trim() == "model name").then(|| model.trim().to_owned())
-    };
-    text.lines()
-        .find_map(named)
-        .unwrap_or_else(|| std::env::consts::ARCH.into())
-}
-
-impl fmt::Display for Parameters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "oxshmem perf {} on {}, {}",
-            self.version, self.hostname, self.cpu_model
-        )?;
-        let bind = self.bind.map_or("as the job has them".into(), |bind| {
-            format!("bound to {bind}")
-        });
-        writeln!(f, "PEs      {}, {bind}", self.pes)?;
-        let mut cpus: Vec<(&str, usize)> = Vec::new();
-        for list in &self.cpus {
-            match cpus.iter_mut().find(|(known, _)| known == list) {
-                Some((_, count)) => *count += 1,
-                None => cpus.push((list, 1)),
-            }
-        }
-        let cpus: Vec<String> = cpus
-            .iter()
-            .map(|(list, n)| format!("{n} on {list}"))
-            .collect();
-        writeln!(f, "CPUs     {}", cpus.join("; "))?;
-        let how = if self.mapped {
-            "loaded and stored directly"
-        } else {
-            "by lanes"
-        };
-        writeln!(f, "route    {}, {how}", self.transport.unwrap_or("none"))?;
-        writeln!(f, "heap     {} a PE", Rounded(self.heap_limit))?;
-        writeln!(
-            f,
-            "order    {}; visibility {}; spin {}; check {}",
-            self.memory_model, self.visibility, self.spin, self.check
-        )?;
-        if let (Some(batch), Some(row)) = (self.batch_us, self.row_ms) {
-            writeln!(f, "batches  of at least {batch} µs, {row} ms a row")?;
-        }
-        if !self.optimised {
-            writeln!(
-                f,
-                "warning  built without optimisation: the times say little"
-            )?;
-        }
-        Ok(())
-    }
-}
-
-/// The line above the rows, underlined.
-pub fn header() -> String {
-    let [op, size, min, median, p99, bandwidth] =
-        ["op", "size", "min", "median", "p99", "bandwidth"];
-    let names = format!("{op:<11}{size:>9}  {min:>10}  {median:>10}  {p99:>10}  {bandwidth:>12}");
+/// The lines above a section's rows, underlined.
+pub fn header(metric: Metric) -> String {
+    let columns: Vec<String> = columns(metric).iter().map(|&name| name.into()).collect();
+    let names = line(metric.name(), "size", &columns);
     let line = "-".repeat(names.len());
     format!("{names}\n{line}")
 }
 
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = if self.bytes == 0 {
-            "-".into()
-        } else {
-            Bytes(self.bytes).to_string()
-        };
-        let [min, median, p99] = [
-            self.latency_ns.min,
-            self.latency_ns.median,
-            self.latency_ns.p99,
-        ]
-        .map(Time);
-        write!(
-            f,
-            "{:<11}{size:>9}  {min:>10}  {median:>10}  {p99:>10}",
-            self.op
-        )?;
-        match self.bandwidth {
-            Some(bandwidth) => write!(f, "  {:>7.2} GB/s", bandwidth / 1e9),
-            None => write!(f, "  {:>12}", "-"),
+pub fn row(row: &Row) -> String {
+    let (times, bytes) = (&row.time_ns, row.bytes as f64);
+    let cells = match row.metric {
+        Metric::Latency => {
+            let mark = match times.tail {
+                Tail::Operations => "",
+                Tail::Batches => "~",
+            };
+            vec![
+                Time(times.min).to_string(),
+                Time(times.median).to_string(),
+                format!("{mark}{}", Time(times.p99)),
+                format!("{mark}{}", Time(times.p99_9)),
+                row.bandwidth.map_or("-".into(), |bandwidth| {
+                    PerSecond(bandwidth, "B/s").to_string()
+                }),
+            ]
         }
-    }
+        Metric::Rate => {
+            let rate = |time| PerSecond(per_second(1.0, time), "/s").to_string();
+            vec![
+                rate(times.median),
+                rate(times.min),
+                rate(times.p99),
+                Time(times.median).to_string(),
+            ]
+        }
+        Metric::Bandwidth | Metric::Bidirectional => {
+            let bandwidth = |time| PerSecond(per_second(bytes, time), "B/s").to_string();
+            let mut cells = vec![
+                bandwidth(times.median),
+                bandwidth(times.min),
+                bandwidth(times.p99),
+                PerSecond(row.rate, "/s").to_string(),
+            ];
+            if row.metric == Metric::Bandwidth {
+                let share = row.of_memcpy.map(|share| format!("{:.0} %", share * 100.0));
+                cells.push(share.unwrap_or("-".into()));
+            }
+            cells
+        }
+        Metric::Overlap => vec![
+            format!("{:.0} %", row.overlap.unwrap_or(f64::NAN)),
+            Time(times.median).to_string(),
+        ],
+    };
+    let size = match row.bytes {
+        0 => "-".into(),
+        bytes => Bytes(bytes).to_string(),
+    };
+    line(row.op, &size, &cells)
+}
+
+fn line(name: &str, size: &str, cells: &[String]) -> String {
+    let cells: String = cells.iter().map(|cell| format!("{cell:>WIDTH$}")).collect();
+    format!("{name:<15}{size:>9}{cells}")
 }
 
 /// A row's name.
-pub fn label(op: Op, bytes: usize) -> String {
+pub fn label(task: &Task) -> String {
+    name(task.metric, task.op.name, task.bytes)
+}
+
+pub fn name(metric: Metric, op: &str, bytes: usize) -> String {
+    let metric = metric.name();
     match bytes {
-        0 => op.name().into(),
-        bytes => format!("{} of {}", op.name(), Bytes(bytes)),
-    }
-}
-
-/// Nanoseconds, to three digits in the unit that fits.
-struct Time(f64);
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, unit) = match self.0 {
-            ns if ns < 999.5 => (ns, "ns"),
-            ns if ns < 999.5e3 => (ns / 1e3, "µs"),
-            ns if ns < 999.5e6 => (ns / 1e6, "ms"),
-            ns => (ns / 1e9, "s"),
-        };
-        let digits = match value {
-            v if v < 9.995 => 2,
-            v if v < 99.95 => 1,
-            _ => 0,
-        };
-        f.pad(&format!("{value:.digits$} {unit}"))
-    }
-}
-
-/// Bytes, in the largest unit of 1024 that divides them.
-struct Bytes(usize);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-        let unit = units
-            .into_iter()
-            .find(|(unit, _)| self.0 >= *unit && self.0.is_multiple_of(*unit));
-        let (unit, name) = unit.unwrap_or((1, "B"));
-        f.pad(&format!("{} {name}", self.0 / unit))
-    }
-}
-
-/// Bytes, in the unit that fits.
-pub struct Rounded(pub usize);
-
-impl fmt::Display for Rounded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-        match units.into_iter().find(|(unit, _)| self.0 >= *unit) {
-            Some((unit, name)) => write!(f, "{:.1} {name}", self.0 as f64 / unit as f64),
-            None => write!(f, "{} B", self.0),
-        }
+        0 => format!("{metric} of {op}"),
+        bytes => format!("{metric} of {op}, {}", Bytes(bytes)),
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
-    use crate::perf::measure::Latency;
+    use crate::perf::statistics::Times;
+    use clap::ValueEnum;
 
-    #[test]
-    fn numbers_are_shown_in_the_unit_that_fits() {
-        let times = [0.496, 9.99, 12.34, 999.4, 999.6, 123_456.0, 5e6, 2e9];
-        let shown: Vec<String> = times.map(|ns| Time(ns).to_string()).to_vec();
-        let expected = [
-            "0.50 ns", "9.99 ns", "12.3 ns", "999 ns", "1.00 µs", "123 µs", "5.00 ms", "2.00 s",
-        ];
-        assert_eq!(shown, expected);
-        let bytes = [1, 1000, 1024, 1536, 8 << 20, 3 << 30].map(|b| Bytes(b).to_string());
-        assert_eq!(
+    pub fn example(metric: Metric, op: &'static str, bytes: usize, median: f64) -> Row {
+        Row {
+            metric,
+            op,
             bytes,
-            ["1 B", "1000 B", "1 KiB", "1536 B", "8 MiB", "3 GiB"]
-        );
+            window: 64,
+            time_ns: Times {
+                min: median / 2.0,
+                median,
+                p99: 99_999.0,
+                p99_9: 123_456.0,
+                tail: Tail::Batches,
+            },
+            bandwidth: (bytes > 0).then(|| per_second(bytes as f64, median)),
+            of_memcpy: Some(0.98),
+            rate: per_second(1.0, median),
+            overlap: (metric == Metric::Overlap).then_some(42.0),
+            batches: 7,
+            repetitions: 1,
+            checks: 1,
+            samples: vec![median; 7],
+        }
     }
 
     #[test]
-    fn rows_line_up_with_the_header() {
-        let row = |bytes, bandwidth| Row {
-            op: "put-signal",
-            bytes,
-            latency_ns: Latency {
-                min: 1.0,
-                median: 123.0,
-                p99: 99_999.0,
-            },
-            bandwidth,
-            batches: 7,
-            repetitions: 1,
-        };
-        for row in [
-            row(0, None),
-            row(1 << 20, Some(1.5e9)),
-            row(1023 << 10, Some(1e12)),
-        ] {
-            let width = row.to_string().chars().count();
-            assert!(header().lines().all(|line| line.len() == width), "{row}");
+    fn rows_line_up_with_their_headers() {
+        for metric in Metric::value_variants() {
+            for bytes in [0, 1 << 20, 1023 << 10] {
+                let row = row(&example(*metric, "bare-ping-pong", bytes, 123.0));
+                let width = row.chars().count();
+                let header = header(*metric);
+                assert!(
+                    header.lines().all(|line| line.len() == width),
+                    "{header}\n{row}"
+                );
+            }
         }
+    }
+
+    #[test]
+    fn a_row_shows_what_its_metric_asks() {
+        let text = |metric| row(&example(metric, "put", 1000, 500.0));
+        assert!(text(Metric::Latency).contains("500 ns     ~100 µs"));
+        assert!(text(Metric::Latency).ends_with("2.00 GB/s"));
+        assert!(text(Metric::Rate).contains("2.00 M/s"));
+        assert!(text(Metric::Bandwidth).ends_with("98 %"));
+        assert!(text(Metric::Bidirectional).contains("2.00 GB/s   4.00 GB/s"));
+        assert!(text(Metric::Overlap).contains("42 %"));
     }
 }

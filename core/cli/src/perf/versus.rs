@@ -18,7 +18,7 @@ use oxshmem_verbs::{Statistics, Verbs};
 use serde::Serialize;
 
 use crate::gather::gather;
-use crate::perf::table::Parameters;
+use crate::perf::parameters::Parameters;
 use ours::Ground;
 use perftest::Meeting;
 use row::{Bound, ROWS, Row};

@@ -9,6 +9,7 @@
 mod info;
 mod litmus;
 mod perf;
+mod perf_files;
 mod process;
 mod run;
 

@@ -1,27 +1,35 @@
-//! `oxshmem perf`.
+//! `oxshmem perf`: what it measures, between whom, and what it refuses.
 
 use serde_json::Value;
 
-use crate::process::{BINARY, json_of, run, stdout_of};
+use crate::process::{BINARY, command, json_of, outcome, program, run, stdout_of};
 
-/// All rows of a JSON result have sensible numbers; gives (operation, bytes) of each.
-fn checked_rows(results: &Value) -> Vec<(String, u64)> {
+/// All rows of a JSON result have sensible numbers; gives metric, operation and bytes of each.
+pub fn checked_rows(results: &Value) -> Vec<(String, String, u64)> {
     let rows = results["rows"].as_array().unwrap();
     for row in rows {
-        let latency = ["min", "median", "p99"].map(|name| row["latency_ns"][name].as_f64());
-        let [min, median, p99] = latency.map(|number| number.unwrap_or(f64::NAN));
+        let of = |name: &str| row["time_ns"][name].as_f64().unwrap_or(f64::NAN);
         assert!(
-            0.0 < min && min <= median && median <= p99 && p99.is_finite(),
+            0.0 < of("min") && of("min") <= of("median") && of("median").is_finite(),
             "{row}"
         );
-        assert!(row["batches"].as_u64().unwrap() > 0, "{row}");
-        assert!(row["repetitions"].as_u64().unwrap() > 0, "{row}");
+        assert!(
+            0.0 < of("p99") && of("p99") <= of("p99_9") && of("p99_9").is_finite(),
+            "{row}"
+        );
+        for name in ["batches", "repetitions", "checks", "window"] {
+            assert!(row[name].as_u64().unwrap() > 0, "{row}");
+        }
+        assert!(row["rate"].as_f64().unwrap() > 0.0, "{row}");
         if let Some(bandwidth) = row["bandwidth"].as_f64() {
             assert!(bandwidth > 0.0 && bandwidth.is_finite(), "{row}");
         }
+        let samples = row["samples"].as_array().unwrap().len();
+        assert!((1..=64).contains(&samples), "{row}");
     }
     let named = |row: &Value| {
         (
+            row["metric"].as_str().unwrap().into(),
             row["op"].as_str().unwrap().into(),
             row["bytes"].as_u64().unwrap(),
         )
@@ -29,28 +37,102 @@ fn checked_rows(results: &Value) -> Vec<(String, u64)> {
     rows.iter().map(named).collect()
 }
 
+/// Those of one metric, without it.
+fn of_metric(rows: &[(String, String, u64)], metric: &str) -> Vec<(String, u64)> {
+    let of = rows.iter().filter(|row| row.0 == metric);
+    of.map(|(_, op, bytes)| (op.clone(), *bytes)).collect()
+}
+
+/// The operations, each at these sizes.
+fn each<'a>(ops: &[&'a str], sizes: &[u64]) -> Vec<(&'a str, u64)> {
+    let at = |op: &&'a str| {
+        let op = *op;
+        sizes
+            .iter()
+            .map(move |size| (op, *size))
+            .collect::<Vec<_>>()
+    };
+    ops.iter().flat_map(at).collect()
+}
+
+fn sorted(rows: Vec<(&str, u64)>) -> Vec<(String, u64)> {
+    let mut rows: Vec<_> = rows
+        .into_iter()
+        .map(|(op, bytes)| (op.to_owned(), bytes))
+        .collect();
+    rows.sort();
+    rows
+}
+
 #[test]
 fn perf_measures_every_operation_between_two_pes() {
-    let results = json_of(&["perf", "--quick", "--sizes", "8..200", "--json", "-"]);
-    let mut rows = checked_rows(&results);
-    rows.sort();
-    let mut expected: Vec<(String, u64)> = Vec::new();
-    for (op, sizes) in [
-        ("p", &[1, 2, 4, 8][..]),
-        ("g", &[1, 2, 4, 8]),
-        ("fetch-add", &[4, 8]),
-        ("quiet", &[0]),
-        ("p-quiet", &[8]),
-        ("ping-pong", &[8]),
-        ("barrier", &[0]),
-        ("put", &[8, 32, 128, 200]),
-        ("get", &[8, 32, 128, 200]),
-        ("put-signal", &[8, 32, 128, 200]),
-    ] {
-        expected.extend(sizes.iter().map(|&bytes| (op.to_owned(), bytes)));
-    }
-    expected.sort();
-    assert_eq!(rows, expected);
+    let results = json_of(&[
+        "perf",
+        "--iterations",
+        "5",
+        "--sizes",
+        "8..200",
+        "--json",
+        "-",
+    ]);
+    let rows = checked_rows(&results);
+    let mut latency = of_metric(&rows, "latency");
+    latency.sort();
+    let atomics = [
+        "add",
+        "inc",
+        "set",
+        "and",
+        "or",
+        "xor",
+        "fetch",
+        "fetch-add",
+        "fetch-inc",
+        "fetch-and",
+        "fetch-or",
+        "fetch-xor",
+        "swap",
+        "compare-swap",
+    ];
+    let words = [
+        "p-fence",
+        "p-quiet",
+        "wait-until",
+        "test",
+        "signal-fetch",
+        "ping-pong",
+        "signal-set",
+        "signal-add",
+        "bare-ping-pong",
+    ];
+    let expected = [
+        each(&["p", "g"], &[1, 2, 4, 8]),
+        each(&atomics, &[4, 8]),
+        each(
+            &["fence", "quiet", "barrier", "sync", "lock", "lock-all"],
+            &[0],
+        ),
+        each(&words, &[8]),
+        each(
+            &[
+                "put",
+                "get",
+                "iput",
+                "iget",
+                "put-signal",
+                "put-counted",
+                "broadcast",
+                "sum-reduce",
+            ],
+            &[8, 32, 128, 200],
+        ),
+    ];
+    assert_eq!(latency, sorted(expected.concat()));
+    let mut bandwidth = of_metric(&rows, "bandwidth");
+    bandwidth.sort();
+    let expected = each(&["put-nbi", "get-nbi", "memcpy"], &[8, 32, 128, 200]);
+    assert_eq!(bandwidth, sorted(expected));
+    assert_eq!(rows.len(), latency.len() + bandwidth.len());
     let parameters = &results["parameters"];
     assert_eq!(
         (&parameters["pes"], &parameters["bind"]),
@@ -58,6 +140,50 @@ fn perf_measures_every_operation_between_two_pes() {
     );
     assert_eq!(parameters["cpus"].as_array().unwrap().len(), 2);
     assert_eq!(parameters["transport"], "loopback");
+}
+
+#[test]
+fn perf_answers_each_metric_for_the_operations_that_have_it() {
+    let results = json_of(&[
+        "perf",
+        "--metric",
+        "bandwidth,bidirectional,rate,overlap",
+        "--sizes",
+        "256K..1M",
+        "--window",
+        "100",
+        "--iterations",
+        "100",
+        "--json",
+        "-",
+        "put",
+        "get-nbi",
+    ]);
+    let rows = checked_rows(&results);
+    let sizes = [256 << 10, 1 << 20];
+    for metric in ["bidirectional", "rate", "overlap"] {
+        let mut found = of_metric(&rows, metric);
+        found.sort();
+        assert_eq!(found, sorted(each(&["put", "get-nbi"], &sizes)), "{metric}");
+    }
+    let bandwidth = of_metric(&rows, "bandwidth");
+    assert_eq!(bandwidth.len(), 3 * sizes.len(), "memcpy is measured, too");
+    for row in results["rows"].as_array().unwrap() {
+        let is = |metric| row["metric"] == metric;
+        let memcpy = row["of_memcpy"].as_f64();
+        let beside = is("bandwidth") && row["op"] != "memcpy";
+        assert_eq!(memcpy.is_some_and(|share| share > 0.0), beside, "{row}");
+        let overlap = row["overlap"].as_f64();
+        let sensible = overlap.is_some_and(|percent| (0.0..=100.0).contains(&percent));
+        assert_eq!(sensible, is("overlap"), "{row}");
+        // Fewer of large ones.
+        let window = match row["bytes"].as_u64().unwrap() {
+            _ if is("overlap") => 1,
+            0x0010_0000 => 64,
+            _ => 100,
+        };
+        assert_eq!(row["window"], window, "{row}");
+    }
 }
 
 #[test]
@@ -69,28 +195,108 @@ fn perf_prints_a_table_and_writes_json_to_a_file() {
     ]);
     let results = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let rows = checked_rows(&results);
-    assert_eq!(rows, [("barrier".into(), 0), ("quiet".into(), 0)]);
+    let rows = of_metric(&checked_rows(&results), "latency");
+    // In the order of the table.
+    assert_eq!(rows, [("quiet".into(), 0), ("barrier".into(), 0)]);
     let table: Vec<&str> = text
         .lines()
         .skip_while(|line| !line.starts_with("---"))
         .collect();
-    assert_eq!(table.len(), 3, "{text}");
+    assert_eq!(table.len(), 5, "{text}");
     assert!(
-        table[1].starts_with("barrier") && table[2].starts_with("quiet"),
+        table[1].starts_with("quiet") && table[2].starts_with("barrier"),
         "{text}"
     );
-    assert!(text.contains("PEs      3"), "{text}");
+    assert_eq!(table[4], "data right in all 2 rows (2 checks)");
+    // Parameters come before results.
+    let parameters = text.split("---").next().unwrap();
+    for parameter in ["PEs      3", "20ms a row", "data of each row is checked"] {
+        assert!(parameters.contains(parameter), "{text}");
+    }
+}
+
+#[test]
+fn perf_checks_the_data_of_every_batch_where_that_is_asked() {
+    let args = [
+        "--validate",
+        "--iterations",
+        "50",
+        "--json",
+        "-",
+        "add",
+        "put",
+        "--sizes",
+        "64",
+    ];
+    let results = json_of(&[&["perf"], &args[..]].concat());
+    assert_eq!(results["parameters"]["effort"]["validate"], true);
+    assert_eq!(checked_rows(&results).len(), 3);
+    for row in results["rows"].as_array().unwrap() {
+        assert!(row["checks"].as_u64() > row["batches"].as_u64(), "{row}");
+    }
+}
+
+#[test]
+fn perf_measures_as_many_operations_as_are_asked_for() {
+    for wanted in [1_u64, 1000] {
+        let given = wanted.to_string();
+        let args = ["perf", "--iterations", &given, "--json", "-", "barrier"];
+        let results = json_of(&args);
+        let row = &results["rows"][0];
+        let done = row["batches"].as_u64().unwrap() * row["repetitions"].as_u64().unwrap();
+        assert!((wanted..2 * wanted).contains(&done), "{row}");
+    }
 }
 
 #[test]
 fn perf_uses_the_job_it_is_in() {
     let results = json_of(&[
-        "run", "-n", "3", BINARY, "perf", "--quick", "--json", "-", "p",
+        "run",
+        "-n",
+        "3",
+        BINARY,
+        "perf",
+        "--seconds",
+        "10ms",
+        "--json",
+        "-",
+        "p",
     ]);
     assert_eq!(results["parameters"]["pes"], 3);
     assert_eq!(results["parameters"]["bind"], Value::Null);
     assert_eq!(checked_rows(&results).len(), 4);
+}
+
+#[test]
+fn perf_measures_a_job_of_any_launcher() {
+    let launchers = [
+        ("mpirun", &["--allow-run-as-root", "--oversubscribe"][..]),
+        ("mpiexec.hydra", &[]),
+    ];
+    for (launcher, options) in launchers {
+        if program(launcher, &["--version"]).output().is_err() {
+            eprintln!("SKIPPED: {launcher} is not installed");
+            continue;
+        }
+        let perf = [
+            "-n",
+            "2",
+            BINARY,
+            "perf",
+            "--iterations",
+            "20",
+            "--json",
+            "-",
+            "p",
+        ];
+        let args = [options, &perf].concat();
+        let (status, stdout, stderr) = outcome(&mut program(launcher, &args));
+        assert_eq!(status, Some(0), "{launcher}: {stdout}{stderr}");
+        // PE 0 alone writes.
+        let results: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!(results["parameters"]["pes"], 2);
+        assert_eq!(checked_rows(&results).len(), 4);
+    }
 }
 
 #[test]
@@ -106,9 +312,49 @@ fn perf_alone_measures_what_needs_no_second_pe() {
     let results = json_of(&[
         "perf", "--pes", "1", "--quick", "--sizes", "64", "--json", "-",
     ]);
-    let rows = checked_rows(&results);
+    let rows = of_metric(&checked_rows(&results), "latency");
     assert!(rows.contains(&("put".into(), 64)), "{rows:?}");
-    assert!(!rows.iter().any(|(op, _)| op == "ping-pong"), "{rows:?}");
+    for op in ["ping-pong", "bare-ping-pong", "barrier"] {
+        assert!(!rows.iter().any(|row| row.0 == op), "{rows:?}");
+    }
+}
+
+#[test]
+fn perf_measures_by_lanes_where_no_pe_is_mapped() {
+    let picture = std::env::temp_dir().join(format!("oxshmem-perf-{}.svg", std::process::id()));
+    let plot = ["--plot", picture.to_str().unwrap()];
+    let args = [
+        "perf",
+        "--iterations",
+        "10",
+        "--validate",
+        "--sizes",
+        "64..256",
+        "--json",
+        "-",
+    ];
+    let ops = ["put", "get-nbi", "p", "fetch-add", "ping-pong", "barrier"];
+    let checked = &mut command(&[&args[..], &plot, &ops].concat());
+    let (status, stdout, stderr) = outcome(checked.env("OXSHMEM_CHECK", "1"));
+    assert_eq!(status, Some(0), "{stderr}");
+    std::fs::remove_file(&picture).unwrap();
+    let results: Value = serde_json::from_str(&stdout).unwrap();
+    let rows = of_metric(&checked_rows(&results), "latency");
+    assert!(rows.contains(&("put".into(), 64)), "{rows:?}");
+    // A limit that there is not.
+    assert!(
+        !rows.iter().any(|row| row.0 == "bare-ping-pong"),
+        "{rows:?}"
+    );
+    let asked = command(&["perf", "bare-ping-pong"])
+        .env("OXSHMEM_CHECK", "1")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&asked.stderr);
+    assert!(
+        !asked.status.success() && stderr.contains("is not mapped"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -120,12 +366,37 @@ fn perf_refuses_what_it_cannot_measure_with_a_remedy() {
         (&["perf", "scatter"], "possible values"),
         (&["perf", "--pes", "1", "barrier"], "--pes"),
         (
+            &["perf", "--pes", "1", "--metric", "bidirectional"],
+            "--pes",
+        ),
+        (
             &["perf", "--json", "/no/such/folder/x.json", "p"],
             "/no/such/folder/x.json",
         ),
-        (&["perf", "--sizes", "1G", "put"], "--sizes"),
+        (&["perf", "--csv", "/no/such/x.csv", "p"], "/no/such/x.csv"),
+        (
+            &["perf", "--plot", "/no/such/x.svg", "put"],
+            "/no/such/x.svg",
+        ),
+        (&["perf", "--plot", "/tmp/x.svg", "barrier"], "--sizes"),
+        (&["perf", "--json", "-", "--csv", "-"], "the same file"),
+        (&["perf", "--sizes", "1G", "put"], "OXSHMEM_SYMMETRIC_SIZE"),
         (&["perf", "--transport", "pigeon", "p"], "this build has"),
         (&["perf", "--rounds", "0"], "1..=1000"),
+        (&["perf", "--metric", "speed"], "possible values"),
+        (&["perf", "--metric", "rate", "quiet"], "quiet has no rate"),
+        (&["perf", "--window", "0"], "1..=65536"),
+        (&["perf", "--iterations", "0"], "1..="),
+        (&["perf", "--seconds", "0"], "such as 90s"),
+        (
+            &["perf", "--seconds", "1", "--iterations", "1"],
+            "cannot be used with",
+        ),
+        (&["perf", "--fail-if-slower", "5"], "--compare"),
+        (
+            &["perf", "--compare", "x", "--fail-if-slower=-5"],
+            "percent",
+        ),
     ] {
         let (status, stdout, stderr) = run(args);
         assert!(

@@ -11,7 +11,12 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_oxshmem");
 const DEADLINE: Duration = Duration::from_secs(120);
 
 pub fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
+    program(BINARY, args)
+}
+
+/// Any program, which may start this one.
+pub fn program(name: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(name);
     // Settings of whoever runs the tests are none of theirs.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();

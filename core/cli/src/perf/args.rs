@@ -1,0 +1,238 @@
+//! The options, and what of them makes no sense.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::ensure;
+use oxshmem_topo::Policy;
+
+use super::measure::{Effort, Until};
+use super::metric::Metric;
+use super::op::{self, Op};
+use super::sizes::Sizes;
+use crate::run;
+
+/// Measure every operation between PEs: latency, rate, bandwidth, overlap.
+///
+/// PE 0 measures, towards PE 1 (towards itself, if it is alone). It starts the PEs itself, unless
+/// it is in a job already. Each row repeats its operation in batches long enough that reading the
+/// clock does not matter: min and median are over batches, for one operation; p99 and p99.9 are of
+/// single operations, each timed by itself, or of batches (marked ~) where an operation is too short
+/// for that. Each row's data is checked.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Number of PEs to start. In a job, its PEs are used and this has no effect.
+    #[arg(short = 'n', long, value_name = "N", default_value = "2", value_parser = run::pes)]
+    pub pes: u32,
+    /// What each PE that it starts is bound to: none, core or numa.
+    #[arg(long, value_name = "POLICY", default_value = "core", value_parser = run::policy)]
+    pub bind: Policy,
+    /// Fewer sizes, and less time for each row.
+    #[arg(long)]
+    pub quick: bool,
+    /// What to ask about each operation; several are separated by commas. [default: bandwidth of
+    /// put-nbi, get-nbi and memcpy, latency of the others]
+    #[arg(
+        long = "metric",
+        value_enum,
+        value_name = "METRIC",
+        value_delimiter = ','
+    )]
+    pub metrics: Vec<Metric>,
+    /// Sizes of blocks: each four times the one before. K, M and G are powers of 1024.
+    /// [default: 8..8M, or some of 8..128K with --quick; 8 for the rate]
+    #[arg(long, value_name = "A..B")]
+    pub sizes: Option<Sizes>,
+    /// Operations under way at once for rate and bandwidth; fewer of those whose window would
+    /// exceed 64 MiB.
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub window: u32,
+    /// Measure each row for so long: seconds, or a number with ms, s, m or h. [default: 150ms, or
+    /// 20ms with --quick]
+    #[arg(long, value_name = "TIME", value_parser = run::duration)]
+    pub seconds: Option<Duration>,
+    /// Measure so many operations in each row, however long they take.
+    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    pub iterations: Option<u64>,
+    /// Clear the data before each batch and check it after each, not just once a row.
+    #[arg(long)]
+    pub validate: bool,
+    /// Write parameters and rows as JSON to a file; - is stdout, in place of the table.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the rows as comma-separated values to a file; - is stdout, in place of the table.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Draw a curve over the sizes for each operation, with the machine's limits, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Compare with an earlier run, from its --json file, and say what changed significantly.
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<PathBuf>,
+    /// End with status 1 if an operation has become significantly slower by more than so many
+    /// percent.
+    #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
+    pub fail_if_slower: Option<f64>,
+    /// Measure over this transport alone, such as loopback or verbs. PEs of one host take it, too:
+    /// verbs then goes through the host's own NIC.
+    #[arg(long, value_name = "NAME")]
+    pub transport: Option<String>,
+    /// Rounds of a comparison with perftest: `--transport verbs` without OPS and --metric.
+    #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub rounds: u16,
+    /// What to measure. [default: all; with --transport verbs what perftest measures, too, beside it]
+    #[arg(value_parser = op::parser(), value_name = "OPS")]
+    pub ops: Vec<&'static Op>,
+    /// The process that started the PEs for this, on whose terminal the progress bar is drawn.
+    #[arg(long, hide = true, value_name = "PID")]
+    pub launcher: Option<u32>,
+}
+
+const EXAMPLES: &str = "\
+The exit status is 0 if all was measured, however it came out; 1 if it was not, its data was wrong,
+or --fail-if-slower says so; 2 if options make no sense, or the results of --compare cannot be
+compared with.
+
+With --transport verbs and no OPS, oxshmem and perftest (ib_write_lat and its like, which must be
+installed) are measured by turns, between the same two hosts and devices: the latency of put, get
+and fetch-add, the bandwidth and rate of puts, and what an operation costs in system calls (by
+strace), work requests, doorbells and completions. The exit status tells whether it was measured,
+not how it came out.
+
+Examples:
+  oxshmem perf                            everything, 2 PEs on a core each
+  oxshmem perf --quick put get            two operations, soon done
+  oxshmem perf --pes 8 barrier            a barrier of 8 PEs
+  oxshmem perf --sizes 1K..64M put
+  oxshmem perf --metric rate --window 256 put-nbi p add
+  oxshmem perf --metric overlap           what of a transfer's time is left for computing
+  oxshmem perf --plot curves.svg --json before.json
+  oxshmem perf --compare before.json --fail-if-slower 10
+  oxshmem perf --transport verbs          against perftest, through this host's NIC
+  oxshmem run --hosts a:1,b:1 oxshmem perf --transport verbs  between two hosts
+  oxshmem run -n 2 --bind numa oxshmem perf  in a job started otherwise
+  mpirun -n 2 oxshmem perf                likewise; srun and mpiexec, too";
+
+impl Args {
+    pub fn effort(&self) -> Effort {
+        let (batch, row) = match self.quick {
+            true => (50, 20),
+            false => (200, 150),
+        };
+        let row = self.seconds.unwrap_or(Duration::from_millis(row));
+        Effort {
+            batch: Duration::from_micros(batch),
+            row: self.iterations.map_or(Until::Time(row), Until::Operations),
+            validate: self.validate,
+        }
+    }
+
+    /// Whether oxshmem is measured beside perftest, if over verbs.
+    pub fn beside_perftest(&self) -> bool {
+        self.ops.is_empty() && self.metrics.is_empty()
+    }
+
+    /// Refuses options that contradict each other.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let outputs = [
+            ("--json", &self.json),
+            ("--csv", &self.csv),
+            ("--plot", &self.plot),
+        ];
+        for (at, (name, path)) in outputs.iter().enumerate() {
+            let same = |(_, other): &&(&str, &Option<PathBuf>)| path.is_some() && other == path;
+            if let Some((other, _)) = outputs.iter().skip(at + 1).find(same) {
+                anyhow::bail!(
+                    "{name} and {other} would write to the same file; give one another name"
+                );
+            }
+        }
+        ensure!(
+            self.plot.as_deref() != Some(Path::new("-")),
+            "--plot writes to a file; give its name, such as curves.svg"
+        );
+        let verbs = self.transport.as_deref() == Some("verbs") && self.beside_perftest();
+        let rows = [
+            ("--csv", self.csv.is_some()),
+            ("--plot", self.plot.is_some()),
+            ("--compare", self.compare.is_some()),
+            ("--validate", self.validate),
+            ("--sizes", self.sizes.is_some()),
+            ("--seconds", self.seconds.is_some()),
+            ("--iterations", self.iterations.is_some()),
+        ];
+        if let Some((name, _)) = rows.iter().find(|(_, given)| verbs && *given) {
+            anyhow::bail!(
+                "{name} has no meaning in a comparison with perftest; name operations, or a --metric"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse() {
+        Ok(percent) if (0.0..1e6).contains(&percent) => Ok(percent),
+        _ => Err("give percent, such as 10".into()),
+    }
+}
+
+/// Arguments as if from the command line.
+#[cfg(test)]
+pub fn parsed(args: &[&str]) -> Args {
+    #[derive(clap::Parser)]
+    struct Perf {
+        #[command(flatten)]
+        args: Args,
+    }
+    let named = ["perf"].iter().chain(args);
+    let perf: Perf = clap::Parser::try_parse_from(named).unwrap();
+    perf.args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_that_would_mix_are_refused() {
+        let refused = |args: &[&str]| parsed(args).check().unwrap_err().to_string();
+        let text = refused(&["--json", "-", "--csv", "-"]);
+        assert!(text.contains("--json and --csv"), "{text}");
+        let text = refused(&["--csv", "x", "--plot", "x"]);
+        assert!(text.contains("--csv and --plot"), "{text}");
+        assert!(refused(&["--plot", "-"]).contains("curves.svg"));
+        parsed(&["--json", "x", "--csv", "y", "--plot", "z"])
+            .check()
+            .unwrap();
+    }
+
+    #[test]
+    fn what_perftest_does_not_measure_is_refused_beside_it() {
+        let args = ["--transport", "verbs", "--plot", "x.svg"];
+        let text = parsed(&args).check().unwrap_err().to_string();
+        assert!(
+            text.contains("--plot") && text.contains("name operations"),
+            "{text}"
+        );
+        parsed(&[&args[..], &["put"]].concat()).check().unwrap();
+    }
+
+    #[test]
+    fn efforts_are_as_asked() {
+        let row = |args: &[&str]| parsed(args).effort().row;
+        assert_eq!(row(&[]), Until::Time(Duration::from_millis(150)));
+        assert_eq!(row(&["--quick"]), Until::Time(Duration::from_millis(20)));
+        assert_eq!(
+            row(&["--seconds", "2"]),
+            Until::Time(Duration::from_secs(2))
+        );
+        assert_eq!(row(&["--iterations", "9"]), Until::Operations(9));
+        assert_eq!(
+            parsed(&["--compare", "x", "--fail-if-slower", "5%"]).fail_if_slower,
+            Some(5.0)
+        );
+        assert!(percent("-1").is_err() && percent("nan").is_err() && percent("").is_err());
+    }
+}

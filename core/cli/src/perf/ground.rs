@@ -1,0 +1,152 @@
+//! Where all rows are measured, and who does what.
+
+use anyhow::{Context, ensure};
+use oxshmem::{Pod, Result, Sym, World};
+
+/// Symmetric memory for all rows.
+pub struct Ground<'w> {
+    pub world: &'w World,
+    /// Repetitions of the next batch; 0 ends the row.
+    order: Sym<u64>,
+    /// What operations on one value work on.
+    pub word: Sym<u64>,
+    pub signal: Sym<u64>,
+    /// What operations on blocks work on.
+    pub block: Sym<u8>,
+    /// The source of collectives.
+    pub source: Sym<u8>,
+}
+
+/// Bytes that an operation needs of the ground's two blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    pub block: usize,
+    pub source: usize,
+}
+
+impl Room {
+    /// Enough for both.
+    pub fn and(self, other: Room) -> Room {
+        Room {
+            block: self.block.max(other.block),
+            source: self.source.max(other.source),
+        }
+    }
+}
+
+impl<'w> Ground<'w> {
+    /// Collective.
+    pub fn new(world: &'w World, room: Room) -> Result<Self> {
+        // In elements of the widest type, which blocks are cut into.
+        let bytes = |bytes: usize| bytes.max(1).next_multiple_of(size_of::<u64>());
+        Ok(Ground {
+            world,
+            order: world.alloc_zeroed(1)?,
+            word: world.alloc_zeroed(1)?,
+            signal: world.alloc_zeroed(1)?,
+            block: world.alloc_zeroed(bytes(room.block))?,
+            source: world.alloc_zeroed(bytes(room.source))?,
+        })
+    }
+
+    /// Gives the memory back. Collective.
+    pub fn free(self) -> Result<()> {
+        self.world.free(self.source)?;
+        self.world.free(self.block)?;
+        self.world.free(self.signal)?;
+        self.world.free(self.word)?;
+        self.world.free(self.order)
+    }
+
+    /// Whether this PE measures.
+    pub fn leads(&self) -> bool {
+        self.world.my_pe() == 0
+    }
+
+    /// Tells all PEs the next batch. Collective, with [`hear`](Self::hear) on the others.
+    pub fn tell(&self, repetitions: u64) -> Result<()> {
+        self.world.write(self.order, &[repetitions])?;
+        self.world.broadcast(self.order, self.order, 0)
+    }
+
+    pub fn hear(&self) -> Result<u64> {
+        self.world.broadcast(self.order, self.order, 0)?;
+        self.world.g(self.order, self.world.my_pe())
+    }
+
+    /// PE 0's partner: itself, if it is alone.
+    fn partner(&self) -> usize {
+        usize::from(self.world.n_pes() > 1)
+    }
+
+    /// The PE that this one's operations go to.
+    pub fn peer(&self) -> usize {
+        if self.leads() { self.partner() } else { 0 }
+    }
+
+    /// Whether this PE is PE 0's partner.
+    pub fn answers(&self) -> bool {
+        self.world.my_pe() == self.partner()
+    }
+}
+
+/// This PE's place in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat {
+    /// Whether it does the operation.
+    pub acts: bool,
+    /// Whether the operation's target is here.
+    pub receives: bool,
+}
+
+/// What operations write, in as many bytes as they have.
+pub const VALUE: u64 = 0xf00d_cafe_5eed_a5a5;
+
+/// So many bytes, as elements, that no other row, nor a shifted copy, would leave.
+pub fn pattern<T: Pod>(op: &str, bytes: usize) -> Vec<T> {
+    let name = op.bytes().fold(0_usize, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(byte.into())
+    });
+    let seed = name.wrapping_add(bytes) % 251;
+    let bytes: Vec<u8> = (0..bytes)
+        .map(|i| ((i * 7 + i / 251 + seed) % 255 + 1) as u8)
+        .collect();
+    let elements = bytes.chunks_exact(size_of::<T>());
+    elements.map(bytemuck::pod_read_unaligned).collect()
+}
+
+/// The bytes of a word that a smaller type at its start has, the rest zero.
+pub fn low(value: u64, bytes: usize) -> u64 {
+    let mut kept = [0; 8];
+    let keep = bytes.min(kept.len());
+    // PEs have one byte order: a job is of one architecture.
+    let all = if cfg!(target_endian = "little") {
+        value
+    } else {
+        value << (64 - 8 * keep as u32)
+    };
+    for (kept, byte) in kept.iter_mut().zip(all.to_ne_bytes()).take(keep) {
+        *kept = byte;
+    }
+    u64::from_ne_bytes(kept)
+}
+
+pub fn same_word(found: u64, expected: u64) -> anyhow::Result<()> {
+    ensure!(
+        found == expected,
+        "the word has the value {found:#x}, and should have {expected:#x}"
+    );
+    Ok(())
+}
+
+pub fn same_bytes(found: &[u8], expected: &[u8]) -> anyhow::Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let at = found
+        .iter()
+        .zip(expected)
+        .position(|(found, expected)| found != expected);
+    let at = at.context("the data has another length than it should")?;
+    anyhow::bail!("the data is wrong at byte {at} of {}", expected.len())
+}

@@ -1,0 +1,26 @@
+//! The operations, by family. To add one, add an entry to its family's list.
+
+pub mod atomic;
+pub mod collective;
+pub mod limit;
+pub mod lock;
+pub mod order;
+pub mod pair;
+pub mod transfer;
+pub mod wait;
+pub mod word;
+
+use super::op::Op;
+
+/// In the order of the table.
+pub const FAMILIES: [&[Op]; 9] = [
+    word::OPS,
+    atomic::OPS,
+    order::OPS,
+    wait::OPS,
+    lock::OPS,
+    pair::OPS,
+    collective::OPS,
+    transfer::OPS,
+    limit::OPS,
+];

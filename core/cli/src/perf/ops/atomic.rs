@@ -1,0 +1,186 @@
+//! Atomics of PE 0 on a word of its partner's.
+
+use std::hint::black_box;
+use std::marker::PhantomData;
+
+use oxshmem::{AtomicBits, Result, Sym, World};
+
+use crate::perf::ground::{Ground, Seat, VALUE, same_word};
+use crate::perf::metric::Metric;
+use crate::perf::op::{Op, Span, Who, Work};
+
+/// A word's type.
+trait Value: AtomicBits {
+    const ONE: Self;
+
+    /// The low bits.
+    fn of(value: u64) -> Self;
+
+    fn wide(self) -> u64;
+}
+
+impl Value for u32 {
+    const ONE: u32 = 1;
+
+    fn of(value: u64) -> u32 {
+        value as u32
+    }
+
+    fn wide(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Value for u64 {
+    const ONE: u64 = 1;
+
+    fn of(value: u64) -> u64 {
+        value
+    }
+
+    fn wide(self) -> u64 {
+        self
+    }
+}
+
+/// An atomic operation.
+trait Call<T> {
+    /// Whether it gives what the word held.
+    const FETCHES: bool;
+
+    /// What the word holds after so many; at first, after none.
+    fn after(count: u64) -> u64;
+
+    /// Does it, `done` times having been done.
+    fn call(world: &World, word: Sym<T>, done: T, pe: usize) -> Result<T>;
+}
+
+macro_rules! calls {
+    ($($name:literal $call:ident $fetches:literal $about:literal:
+        |$world:ident, $word:ident, $done:ident, $pe:ident| $do:expr, |$count:ident| $after:expr;)*) => {
+        $(struct $call;
+
+        impl<T: Value> Call<T> for $call {
+            const FETCHES: bool = $fetches;
+
+            #[inline(always)]
+            fn after($count: u64) -> u64 {
+                $after
+            }
+
+            #[inline(always)]
+            fn call($world: &World, $word: Sym<T>, $done: T, $pe: usize) -> Result<T> {
+                $do
+            }
+        })*
+
+        pub const OPS: &[Op] = &[$(Op {
+            name: $name,
+            about: $about,
+            span: Span::Values(&[4, 8]),
+            metrics: &[Metric::Latency, Metric::Rate],
+            who: Who::One,
+            prepare: |ground, bytes| match bytes {
+                4 => Atomic::<u32, $call>::boxed(ground),
+                _ => Atomic::<u64, $call>::boxed(ground),
+            },
+        }),*];
+    };
+}
+
+/// What an operation without a result gives.
+fn nothing<T: Value>(done: Result<()>) -> Result<T> {
+    done.map(|()| T::of(0))
+}
+
+/// What a value is before and after the first time.
+fn once(count: u64, before: u64, after: u64) -> u64 {
+    if count == 0 { before } else { after }
+}
+
+calls! {
+    "add" Add false "atomic, back to back; a batch ends with a quiet":
+        |world, word, _done, pe| nothing(world.add(word, T::ONE, pe)), |count| count;
+    "inc" Inc false "likewise":
+        |world, word, _done, pe| nothing(world.inc(word, pe)), |count| count;
+    "set" Set false "likewise":
+        |world, word, _done, pe| nothing(world.set(word, T::of(VALUE), pe)),
+        |count| once(count, 0, VALUE);
+    "and" And false "likewise":
+        |world, word, _done, pe| nothing(world.and(word, T::of(VALUE), pe)),
+        |count| once(count, u64::MAX, VALUE);
+    "or" Or false "likewise":
+        |world, word, _done, pe| nothing(world.or(word, T::of(VALUE), pe)),
+        |count| once(count, 0, VALUE);
+    "xor" Xor false "likewise":
+        |world, word, _done, pe| nothing(world.xor(word, T::of(VALUE), pe)),
+        |count| once(count % 2, 0, VALUE);
+    "fetch" Fetch true "atomic, back to back, each waiting for its result":
+        |world, word, _done, pe| world.fetch(word, pe), |_count| VALUE;
+    "fetch-add" FetchAdd true "likewise":
+        |world, word, _done, pe| world.fetch_add(word, T::ONE, pe), |count| count;
+    "fetch-inc" FetchInc true "likewise":
+        |world, word, _done, pe| world.fetch_inc(word, pe), |count| count;
+    "fetch-and" FetchAnd true "likewise":
+        |world, word, _done, pe| world.fetch_and(word, T::of(VALUE), pe),
+        |count| once(count, u64::MAX, VALUE);
+    "fetch-or" FetchOr true "likewise":
+        |world, word, _done, pe| world.fetch_or(word, T::of(VALUE), pe),
+        |count| once(count, 0, VALUE);
+    "fetch-xor" FetchXor true "likewise":
+        |world, word, _done, pe| world.fetch_xor(word, T::of(VALUE), pe),
+        |count| once(count % 2, 0, VALUE);
+    "swap" Swap true "likewise":
+        |world, word, _done, pe| world.swap(word, T::of(VALUE), pe),
+        |count| once(count, 0, VALUE);
+    "compare-swap" CompareSwap true "likewise; each swaps":
+        |world, word, done, pe| world.compare_swap(word, done, T::of(done.wide() + 1), pe),
+        |count| count;
+}
+
+/// An operation made ready.
+struct Atomic<T, C> {
+    /// How often it was done.
+    done: u64,
+    /// What the last gave.
+    last: T,
+    call: PhantomData<C>,
+}
+
+impl<T: Value + 'static, C: Call<T> + 'static> Atomic<T, C> {
+    fn boxed(ground: &Ground<'_>) -> Result<Box<dyn Work>> {
+        ground.world.write(ground.word, &[0])?;
+        ground
+            .world
+            .write(ground.word.cast::<T>()?, &[T::of(C::after(0))])?;
+        Ok(Box::new(Atomic::<T, C> {
+            done: 0,
+            last: T::of(0),
+            call: PhantomData,
+        }))
+    }
+}
+
+impl<T: Value, C: Call<T>> Work for Atomic<T, C> {
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        let (word, to) = (ground.word.cast::<T>()?, ground.peer());
+        for done in self.done..self.done + count {
+            self.last = black_box(C::call(ground.world, word, T::of(done), to)?);
+        }
+        self.done += count;
+        Ok(())
+    }
+
+    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+        let after = |count| T::of(C::after(count)).wide();
+        if seat.receives {
+            let word = ground.word.cast::<T>()?;
+            let found = ground.world.g(word, ground.world.my_pe())?;
+            same_word(found.wide(), after(total))?;
+        }
+        if seat.acts && C::FETCHES && total > 0 {
+            same_word(self.last.wide(), after(total - 1))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! There and back: PE 0 and its partner by turns, each waiting for the other. Signals, too.
+
+use oxshmem::{Cmp, Result, SignalOp};
+
+use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes, same_word};
+use crate::perf::metric::Metric;
+use crate::perf::op::{Op, Span, Who, Work};
+
+const METRICS: &[Metric] = &[Metric::Latency];
+
+pub const OPS: &[Op] = &[
+    Op {
+        name: "ping-pong",
+        about: "p, and wait_until at the other end: half of a round trip",
+        span: Span::Values(&[8]),
+        metrics: METRICS,
+        who: Who::Pair,
+        prepare: |ground, _| {
+            let send = |ground: &Ground<'_>, _: &[u8], value| {
+                ground.world.p(ground.word, value, ground.peer())
+            };
+            Turns::boxed(ground, Vec::new(), send, await_word)
+        },
+    },
+    Op {
+        name: "signal-set",
+        about: "signal_set, and signal_wait_until at the other end: half of a round trip",
+        span: Span::Values(&[8]),
+        metrics: METRICS,
+        who: Who::Pair,
+        prepare: |ground, _| {
+            let send = |ground: &Ground<'_>, _: &[u8], value| {
+                let (world, to) = (ground.world, ground.peer());
+                world.signal_set(ground.signal, value, to)
+            };
+            Turns::boxed(ground, Vec::new(), send, await_signal)
+        },
+    },
+    Op {
+        name: "signal-add",
+        about: "likewise",
+        span: Span::Values(&[8]),
+        metrics: METRICS,
+        who: Who::Pair,
+        prepare: |ground, _| {
+            let send = |ground: &Ground<'_>, _: &[u8], _| {
+                let (world, to) = (ground.world, ground.peer());
+                world.signal_add(ground.signal, 1, to)
+            };
+            Turns::boxed(ground, Vec::new(), send, await_signal)
+        },
+    },
+    Op {
+        name: "put-signal",
+        about: "put_signal, and signal_wait_until at the other end: half of a round trip",
+        span: BLOCKS,
+        metrics: METRICS,
+        who: Who::Pair,
+        prepare: |ground, bytes| {
+            let send = |ground: &Ground<'_>, near: &[u8], value| {
+                let (world, to) = (ground.world, ground.peer());
+                let (block, signal) = (ground.block, ground.signal);
+                world.put_signal(block, near, signal, value, SignalOp::Set, to)
+            };
+            ground.world.write(ground.block, &vec![0; bytes])?;
+            Turns::boxed(ground, pattern("put-signal", bytes), send, await_signal)
+        },
+    },
+    Op {
+        name: "put-counted",
+        about: "put_counted, and wait_counted at the other end: half of a round trip",
+        span: BLOCKS,
+        metrics: METRICS,
+        who: Who::Pair,
+        prepare: |ground, bytes| {
+            let send = |ground: &Ground<'_>, near: &[u8], _| {
+                let (world, to) = (ground.world, ground.peer());
+                world.put_counted(ground.block, near, ground.signal, to)
+            };
+            let wait = |ground: &Ground<'_>, _| ground.world.wait_counted(ground.signal, 1);
+            ground.world.write(ground.block, &vec![0; bytes])?;
+            Turns::taking(ground, pattern("put-counted", bytes), send, wait)
+        },
+    },
+];
+
+const BLOCKS: Span = Span::Blocks {
+    element: 1,
+    room: |bytes, _| Room {
+        block: bytes,
+        source: 0,
+    },
+};
+
+fn await_word(ground: &Ground<'_>, value: u64) -> Result<()> {
+    ground.world.wait_until(ground.word, Cmp::Eq, value)
+}
+
+fn await_signal(ground: &Ground<'_>, value: u64) -> Result<()> {
+    let held = ground
+        .world
+        .signal_wait_until(ground.signal, Cmp::Eq, value);
+    held.map(drop)
+}
+
+/// One end.
+pub struct Turns<S, A> {
+    /// How often it went there and back.
+    trips: u64,
+    /// Private memory, sent each time.
+    near: Vec<u8>,
+    send: S,
+    await_it: A,
+    /// Whether a wait takes what it waited for away.
+    takes: bool,
+}
+
+impl<S, A> Turns<S, A>
+where
+    S: Fn(&Ground<'_>, &[u8], u64) -> Result<()> + 'static,
+    A: Fn(&Ground<'_>, u64) -> Result<()> + 'static,
+{
+    /// `send` sends a number to the peer, and `await_it` waits for one.
+    pub fn boxed(
+        ground: &Ground<'_>,
+        near: Vec<u8>,
+        send: S,
+        await_it: A,
+    ) -> Result<Box<dyn Work>> {
+        Ok(Box::new(Turns::new(ground, near, send, await_it)?))
+    }
+
+    /// `send` counts at the peer, and `await_it` takes one off the count.
+    fn taking(ground: &Ground<'_>, near: Vec<u8>, send: S, await_it: A) -> Result<Box<dyn Work>> {
+        let turns = Turns::new(ground, near, send, await_it)?;
+        let takes = true;
+        Ok(Box::new(Turns { takes, ..turns }))
+    }
+
+    fn new(ground: &Ground<'_>, near: Vec<u8>, send: S, await_it: A) -> Result<Self> {
+        ground.world.write(ground.word, &[0])?;
+        ground.world.write(ground.signal, &[0])?;
+        Ok(Turns {
+            trips: 0,
+            near,
+            send,
+            await_it,
+            takes: false,
+        })
+    }
+}
+
+impl<S, A> Work for Turns<S, A>
+where
+    S: Fn(&Ground<'_>, &[u8], u64) -> Result<()>,
+    A: Fn(&Ground<'_>, u64) -> Result<()>,
+{
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        let begins = ground.leads();
+        for trip in self.trips + 1..=self.trips + count {
+            if begins {
+                (self.send)(ground, &self.near, trip)?;
+                (self.await_it)(ground, trip)?;
+            } else {
+                (self.await_it)(ground, trip)?;
+                (self.send)(ground, &self.near, trip)?;
+            }
+        }
+        self.trips += count;
+        Ok(())
+    }
+
+    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+        if !seat.acts {
+            return Ok(());
+        }
+        let (world, me) = (ground.world, ground.world.my_pe());
+        // Each kind counts in one of the two, and leaves the other alone.
+        same_word(
+            world.g(ground.word, me)? + world.signal_fetch(ground.signal)?,
+            if self.takes { 0 } else { total },
+        )?;
+        let mut block = vec![0; self.near.len()];
+        world.read(&mut block, ground.block)?;
+        same_bytes(&block, &self.near)
+    }
+}

@@ -1,0 +1,95 @@
+//! Single values that PE 0 puts and gets.
+
+use std::hint::black_box;
+
+use oxshmem::{Pod, Result};
+
+use crate::perf::ground::{Ground, Seat, VALUE, low, same_word};
+use crate::perf::metric::Metric;
+use crate::perf::op::{Op, Span, Who, Work};
+
+const SIZES: Span = Span::Values(&[1, 2, 4, 8]);
+const METRICS: &[Metric] = &[Metric::Latency, Metric::Rate];
+
+pub const OPS: &[Op] = &[
+    Op {
+        name: "p",
+        about: "puts one value, back to back; a batch ends with a quiet",
+        span: SIZES,
+        metrics: METRICS,
+        who: Who::One,
+        prepare: |ground, bytes| {
+            ground.world.write(ground.word, &[0])?;
+            Ok(match bytes {
+                1 => Box::new(P(VALUE as u8)),
+                2 => Box::new(P(VALUE as u16)),
+                4 => Box::new(P(VALUE as u32)),
+                _ => Box::new(P(VALUE)),
+            })
+        },
+    },
+    Op {
+        name: "g",
+        about: "gets one value, back to back",
+        span: SIZES,
+        metrics: METRICS,
+        who: Who::One,
+        prepare: |ground, bytes| {
+            ground.world.write(ground.word, &[VALUE])?;
+            Ok(match bytes {
+                1 => Box::new(G(0_u8)),
+                2 => Box::new(G(0_u16)),
+                4 => Box::new(G(0_u32)),
+                _ => Box::new(G(0_u64)),
+            })
+        },
+    },
+];
+
+/// Puts of a value.
+struct P<T>(T);
+
+impl<T: Pod> Work for P<T> {
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        let (word, to) = (ground.word.cast::<T>()?, ground.peer());
+        for _ in 0..count {
+            ground.world.p(word, black_box(self.0), to)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
+        if !seat.receives {
+            return Ok(());
+        }
+        let found = ground.world.g(ground.word, ground.world.my_pe())?;
+        same_word(found, low(VALUE, size_of::<T>()))
+    }
+}
+
+/// Gets of a value, and the last that came.
+struct G<T>(T);
+
+impl<T: Pod + Into<u64>> Work for G<T> {
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        let (word, from) = (ground.word.cast::<T>()?, ground.peer());
+        for _ in 0..count {
+            self.0 = black_box(ground.world.g(word, from)?);
+        }
+        Ok(())
+    }
+
+    fn check(&self, _: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
+        if !seat.acts {
+            return Ok(());
+        }
+        let got: T = self.0;
+        let mut first = [0; 8];
+        let bytes = bytemuck::bytes_of(&got);
+        first
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(first, byte)| *first = *byte);
+        same_word(u64::from_ne_bytes(first), low(VALUE, size_of::<T>()))
+    }
+}

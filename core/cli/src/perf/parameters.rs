@@ -1,0 +1,156 @@
+//! The circumstances of a measurement, which are told before its results.
+
+use std::fmt;
+
+use oxshmem::World;
+use oxshmem_topo::Policy;
+use serde::Serialize;
+
+use super::measure::{Effort, Until};
+use super::units::Rounded;
+
+/// The circumstances of a measurement.
+#[derive(Serialize)]
+pub struct Parameters {
+    version: &'static str,
+    hostname: String,
+    cpu_model: String,
+    pes: usize,
+    /// None in a job that something else started.
+    bind: Option<&'static str>,
+    /// The CPUs that each PE may use.
+    cpus: Vec<String>,
+    /// From PE 0 to the PE that it measures against.
+    transport: Option<&'static str>,
+    mapped: bool,
+    /// Of each PE, in bytes.
+    heap_limit: usize,
+    memory_model: String,
+    visibility: String,
+    /// As set.
+    spin: String,
+    check: String,
+    /// None where operations are counted and not timed in batches.
+    effort: Option<Effort>,
+    /// The build's: without optimisation the numbers mean little.
+    optimised: bool,
+}
+
+impl Parameters {
+    pub fn of(
+        world: &World,
+        bind: Option<Policy>,
+        effort: Option<Effort>,
+        cpus: Vec<String>,
+    ) -> Self {
+        let target = usize::from(world.n_pes() > 1);
+        let routes = world.routes();
+        let route = routes.get(target);
+        let set = |name: &str, default: &str| std::env::var(name).unwrap_or(default.into());
+        Parameters {
+            version: env!("CARGO_PKG_VERSION"),
+            hostname: oxshmem_topo::hostname(),
+            cpu_model: cpu_model(),
+            pes: world.n_pes(),
+            bind: bind.map(Policy::name),
+            cpus,
+            transport: route.and_then(|route| route.transport),
+            mapped: route.is_some_and(|route| route.mapped),
+            heap_limit: world.heap_limit(),
+            memory_model: format!("{:?}", world.model()).to_lowercase(),
+            visibility: format!("{:?}", world.visibility()).to_lowercase(),
+            spin: set("OXSHMEM_SPIN", "auto"),
+            check: set("OXSHMEM_CHECK", "0"),
+            effort,
+            optimised: !cfg!(debug_assertions),
+        }
+    }
+}
+
+impl Parameters {
+    /// In a line.
+    pub fn title(&self) -> String {
+        format!(
+            "oxshmem perf {}: {} PEs by {} on {}, {}",
+            self.version,
+            self.pes,
+            self.transport.unwrap_or("no transport"),
+            self.hostname,
+            self.cpu_model
+        )
+    }
+}
+
+/// The CPUs that this process may use, as a list.
+pub fn allowed_cpus() -> String {
+    oxshmem_topo::usable_cpus().map_or("not known".into(), |usable| usable.allowed.to_string())
+}
+
+/// What the kernel calls the CPU.
+fn cpu_model() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = |line: &str| {
+        let (name, model) = line.split_once(':')?;
+        (name.trim() == "model name").then(|| model.trim().to_owned())
+    };
+    text.lines()
+        .find_map(named)
+        .unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "oxshmem perf {} on {}, {}",
+            self.version, self.hostname, self.cpu_model
+        )?;
+        let bind = self.bind.map_or("as the job has them".into(), |bind| {
+            format!("bound to {bind}")
+        });
+        writeln!(f, "PEs      {}, {bind}", self.pes)?;
+        let mut cpus: Vec<(&str, usize)> = Vec::new();
+        for list in &self.cpus {
+            match cpus.iter_mut().find(|(known, _)| known == list) {
+                Some((_, count)) => *count += 1,
+                None => cpus.push((list, 1)),
+            }
+        }
+        let cpus: Vec<String> = cpus
+            .iter()
+            .map(|(list, n)| format!("{n} on {list}"))
+            .collect();
+        writeln!(f, "CPUs     {}", cpus.join("; "))?;
+        let how = if self.mapped {
+            "loaded and stored directly"
+        } else {
+            "by lanes"
+        };
+        writeln!(f, "route    {}, {how}", self.transport.unwrap_or("none"))?;
+        writeln!(f, "heap     {} a PE", Rounded(self.heap_limit))?;
+        writeln!(
+            f,
+            "order    {}; visibility {}; spin {}; check {}",
+            self.memory_model, self.visibility, self.spin, self.check
+        )?;
+        if let Some(effort) = self.effort {
+            let batch = effort.batch.as_micros();
+            let row = match effort.row {
+                Until::Time(row) => format!("{row:?} a row"),
+                Until::Operations(operations) => format!("{operations} operations a row"),
+            };
+            let checked = if effort.validate { "batch" } else { "row" };
+            writeln!(
+                f,
+                "batches  of {batch} µs or more, {row}; the data of each {checked} is checked"
+            )?;
+        }
+        if !self.optimised {
+            writeln!(
+                f,
+                "warning  built without optimisation: the times say little"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! What is measured, in order.
+
+use anyhow::ensure;
+
+use super::args::Args;
+use super::measure::Task;
+use super::metric::Metric;
+use super::op::Op;
+use super::ops::limit;
+use super::sizes::Sizes;
+
+/// A window's operations move no more than this together, in bytes: there are fewer of large ones.
+const WINDOW_BYTES: usize = 64 << 20;
+
+/// All rows, grouped by metric. The limits that the asked-for are compared with come along.
+pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
+    let mut tasks = Vec::new();
+    for (op, metric) in asked(args, pes)? {
+        let sizes = op.sizes(sizes(args, metric)).into_iter();
+        tasks.extend(sizes.map(|bytes| Task {
+            op,
+            metric,
+            bytes,
+            window: window(args, metric, bytes),
+        }));
+    }
+    // Stable: otherwise in the order of the table.
+    tasks.sort_by_key(|task| {
+        let name = task.op.name;
+        // After a direct access every quiet is a full fence, so that comes last of all.
+        let direct = name == limit::BARE_PING_PONG;
+        (direct, task.metric, name != limit::MEMCPY)
+    });
+    Ok(tasks)
+}
+
+/// Operations and what is asked about each.
+fn asked(args: &Args, pes: usize) -> anyhow::Result<Vec<(&'static Op, Metric)>> {
+    let possible =
+        |op: &Op, metric: Metric| pes > 1 || !(op.needs_two() || metric == Metric::Bidirectional);
+    let mut asked = Vec::new();
+    if args.ops.is_empty() {
+        for op in Op::all() {
+            match &args.metrics[..] {
+                [] => asked.push((op, op.default_metric())),
+                metrics => {
+                    let can = metrics.iter().filter(|metric| op.can(**metric));
+                    asked.extend(can.map(|metric| (op, *metric)));
+                }
+            }
+        }
+        asked.retain(|(op, metric)| possible(op, *metric));
+        ensure!(
+            !asked.is_empty(),
+            "that needs 2 PEs, and this job has one; see --pes"
+        );
+    }
+    for op in &args.ops {
+        let default = [op.default_metric()];
+        let metrics = match &args.metrics[..] {
+            [] => &default,
+            metrics => metrics,
+        };
+        for metric in metrics {
+            let names: Vec<&str> = op.metrics.iter().map(|metric| metric.name()).collect();
+            ensure!(
+                op.can(*metric),
+                "{} has no {}; --metric may be {}",
+                op.name,
+                metric.name(),
+                names.join(", ")
+            );
+            ensure!(
+                possible(op, *metric),
+                "{} needs 2 PEs, and this job has one; see --pes",
+                op.name
+            );
+            asked.push((*op, *metric));
+        }
+    }
+    for op in limit::OPS {
+        // A bandwidth is shown beside memcpy's, a plot beside both.
+        let beside = |metric: &Metric| match metric {
+            Metric::Bandwidth => true,
+            Metric::Latency | Metric::Rate => args.plot.is_some(),
+            Metric::Bidirectional | Metric::Overlap => false,
+        };
+        let metrics: Vec<Metric> = asked.iter().map(|(_, metric)| *metric).collect();
+        let along = op
+            .metrics
+            .iter()
+            .filter(|metric| metrics.contains(metric) && beside(metric) && possible(op, **metric));
+        asked.extend(along.map(|metric| (op, *metric)));
+    }
+    asked.sort_by_key(|(op, metric)| {
+        let at = Op::all().position(|other| other.name == op.name);
+        (at, *metric)
+    });
+    asked.dedup_by_key(|(op, metric)| (op.name, *metric));
+    Ok(asked)
+}
+
+fn sizes(args: &Args, metric: Metric) -> Sizes {
+    match (args.sizes, metric) {
+        (Some(sizes), _) => sizes,
+        (None, Metric::Rate) => Sizes::WORD,
+        (None, _) if args.quick => Sizes::QUICK,
+        (None, _) => Sizes::DEFAULT,
+    }
+}
+
+fn window(args: &Args, metric: Metric, bytes: usize) -> u64 {
+    if metric.has_window() {
+        let room = WINDOW_BYTES / bytes.max(1);
+        u64::from(args.window).min(room.max(1) as u64)
+    } else {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::args::parsed;
+
+    fn rows(args: &[&str], pes: usize) -> Vec<(Metric, &'static str, usize, u64)> {
+        let tasks = plan(&parsed(args), pes).unwrap();
+        tasks
+            .iter()
+            .map(|task| (task.metric, task.op.name, task.bytes, task.window))
+            .collect()
+    }
+
+    #[test]
+    fn limits_come_along_where_they_are_shown() {
+        let put = rows(&["put", "--sizes", "8"], 2);
+        assert_eq!(put, [(Metric::Latency, "put", 8, 1)]);
+        let bandwidth = rows(&["put", "--sizes", "8", "--metric", "bandwidth"], 2);
+        let rows_of = |name| (Metric::Bandwidth, name, 8, 64);
+        assert_eq!(bandwidth, [rows_of("memcpy"), rows_of("put")]);
+        let plot = rows(&["put", "--sizes", "8", "--plot", "x.svg"], 2);
+        let latency = |name| (Metric::Latency, name, 8, 1);
+        assert_eq!(
+            plot,
+            [latency("memcpy"), latency("put"), latency("bare-ping-pong")]
+        );
+        // Once, though it is asked for too.
+        assert_eq!(rows(&["memcpy", "--sizes", "8"], 2).len(), 1);
+    }
+
+    #[test]
+    fn without_operations_all_that_can_are_measured() {
+        let all: Vec<&str> = rows(&["--sizes", "8"], 2).iter().map(|row| row.1).collect();
+        assert!(Op::all().all(|op| all.contains(&op.name)), "{all:?}");
+        let overlap = rows(&["--metric", "overlap", "--sizes", "8"], 2);
+        assert_eq!(overlap.len(), 6, "{overlap:?}");
+        let both = rows(&["--metric", "rate,bidirectional", "--sizes", "8"], 2);
+        let first = both.iter().position(|row| row.0 == Metric::Bidirectional);
+        assert!(
+            both.iter()
+                .skip(first.unwrap())
+                .all(|row| row.0 == Metric::Bidirectional)
+        );
+        let alone = rows(&["--sizes", "8"], 1);
+        assert!(!alone.iter().any(|row| row.1 == "barrier"), "{alone:?}");
+    }
+
+    #[test]
+    fn windows_of_large_operations_are_smaller() {
+        let rows = rows(&["put-nbi", "--window", "100", "--sizes", "1M..256M"], 2);
+        let windows: Vec<u64> = rows
+            .iter()
+            .filter(|row| row.1 == "put-nbi")
+            .map(|row| row.3)
+            .collect();
+        assert_eq!(windows, [64, 16, 4, 1, 1]);
+    }
+
+    #[test]
+    fn a_metric_that_an_operation_lacks_is_refused_with_those_that_it_has() {
+        let refused = |args: &[&str], pes| plan(&parsed(args), pes).err().unwrap().to_string();
+        let text = refused(&["barrier", "--metric", "overlap"], 2);
+        assert!(
+            text.contains("barrier has no overlap") && text.contains("latency"),
+            "{text}"
+        );
+        let text = refused(&["put", "--metric", "bidirectional"], 1);
+        assert!(text.contains("--pes"), "{text}");
+    }
+}

@@ -1,0 +1,125 @@
+//! Of many times, the few that are told.
+
+use serde::Serialize;
+
+/// Nanoseconds of one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Times {
+    pub min: f64,
+    pub median: f64,
+    pub p99: f64,
+    pub p99_9: f64,
+    /// What p99 and p99.9 are of.
+    pub tail: Tail,
+}
+
+/// What a quantile is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tail {
+    /// Single operations, each timed by itself.
+    Operations,
+    /// Means of batches: operations are too short to time each.
+    Batches,
+}
+
+impl Times {
+    /// Of batches, and of single operations if any were timed.
+    pub fn of(batches: &[f64], singles: &[f64]) -> Self {
+        let batches = Sorted::of(batches);
+        let (tail, of) = match singles {
+            [] => (&batches, Tail::Batches),
+            singles => (&Sorted::of(singles), Tail::Operations),
+        };
+        Times {
+            min: batches.at(0.0),
+            median: batches.at(0.5),
+            p99: tail.at(0.99),
+            p99_9: tail.at(0.999),
+            tail: of,
+        }
+    }
+}
+
+/// Samples in order.
+pub struct Sorted(Vec<f64>);
+
+impl Sorted {
+    pub fn of(samples: &[f64]) -> Self {
+        let mut samples = samples.to_vec();
+        samples.sort_by(f64::total_cmp);
+        Sorted(samples)
+    }
+
+    /// The sample that this share of all does not exceed; not a number if there are none.
+    pub fn at(&self, share: f64) -> f64 {
+        let rank = (share * self.0.len() as f64).ceil() as usize;
+        let sample = self.0.get(rank.saturating_sub(1));
+        sample.copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// The middle one; of an even number, the mean of two.
+pub fn median(samples: &[f64]) -> f64 {
+    let Sorted(sorted) = Sorted::of(samples);
+    let middle = sorted.len() / 2;
+    let other = sorted.len().saturating_sub(1) / 2;
+    match (sorted.get(other), sorted.get(middle)) {
+        (Some(low), Some(high)) => f64::midpoint(*low, *high),
+        _ => f64::NAN,
+    }
+}
+
+/// Samples that are kept for a later comparison, at most.
+const KEPT: usize = 64;
+
+/// Few samples that stand for many: medians of neighbours, which depend on each other less than
+/// single ones do.
+pub fn thinned(samples: &[f64]) -> Vec<f64> {
+    let group = samples.len().div_ceil(KEPT).max(1);
+    samples.chunks(group).map(median).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_samples_that_were_measured() {
+        let batches: Vec<f64> = (1..=2000).rev().map(f64::from).collect();
+        let times = |p99, p99_9, tail| Times {
+            min: 1.0,
+            median: 1000.0,
+            p99,
+            p99_9,
+            tail,
+        };
+        assert_eq!(
+            Times::of(&batches, &[]),
+            times(1980.0, 1998.0, Tail::Batches)
+        );
+        assert_eq!(
+            Times::of(&batches, &[7.0]),
+            times(7.0, 7.0, Tail::Operations)
+        );
+        assert!(Times::of(&[], &[]).median.is_nan());
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_two() {
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert!(median(&[]).is_nan());
+    }
+
+    #[test]
+    fn thinned_samples_are_few_in_order_and_none_is_lost() {
+        let few: Vec<f64> = (0..7).map(f64::from).collect();
+        assert_eq!(thinned(&few), few);
+        let many: Vec<f64> = (0..10_000).map(f64::from).collect();
+        let kept = thinned(&many);
+        assert_eq!(kept.len(), 64);
+        assert_eq!((kept[0], kept[1]), (78.0, 235.0));
+        assert_eq!(thinned(&[]), Vec::<f64>::new());
+    }
+}

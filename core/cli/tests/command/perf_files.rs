@@ -1,0 +1,188 @@
+//! What `oxshmem perf` writes, and compares with.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::perf::checked_rows;
+use crate::process::{run, stdout_of};
+
+/// A folder of one test's own, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let name = format!("oxshmem-perf-{test}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().into()
+    }
+
+    fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.text(name)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const PUTS: [&str; 7] = [
+    "perf",
+    "--iterations",
+    "200",
+    "--sizes",
+    "8..512",
+    "put",
+    "quiet",
+];
+
+#[test]
+fn perf_writes_the_same_rows_as_json_csv_and_curves() {
+    let folder = Folder::new("files");
+    let [json, csv, svg] = ["all.json", "all.csv", "all.svg"].map(|name| folder.file(name));
+    let outputs = ["--json", &json, "--csv", &csv, "--plot", &svg];
+    let table = stdout_of(&[&PUTS[..], &outputs].concat());
+    assert!(table.contains("put"), "{table}");
+    let results = folder.json("all.json");
+    let rows = checked_rows(&results);
+    // put and memcpy at 4 sizes, quiet, and the bare ping-pong.
+    assert_eq!(rows.len(), 10, "{rows:?}");
+    let csv = folder.text("all.csv");
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines[0][..3], ["metric", "op", "bytes"]);
+    for ((metric, op, bytes), line) in rows.iter().zip(&lines[1..]) {
+        assert_eq!(line[..3], [metric, op, bytes.to_string().as_str()]);
+        assert_eq!(line.len(), lines[0].len());
+    }
+    assert_eq!(lines.len(), rows.len() + 1);
+    let svg = folder.text("all.svg");
+    let picture = roxmltree::Document::parse(&svg).unwrap();
+    let texts: Vec<&str> = picture
+        .descendants()
+        .filter(|node| node.has_tag_name("text"))
+        .filter_map(|node| node.text().map(str::trim))
+        .collect();
+    for curve in ["put", "memcpy", "bare-ping-pong"] {
+        assert!(texts.contains(&curve), "{texts:?}");
+    }
+    assert!(!texts.contains(&"quiet"), "{texts:?}");
+}
+
+#[test]
+fn perf_writes_csv_to_stdout_in_place_of_the_table() {
+    let text = stdout_of(&["perf", "--iterations", "10", "--csv", "-", "quiet"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[1].starts_with("latency,quiet,0,1,"), "{text}");
+}
+
+/// Times every sample and figure of a run.
+fn made_slower(results: &mut Value, op: &str, factor: f64) {
+    for row in results["rows"].as_array_mut().unwrap() {
+        if row["op"] == op {
+            // Many alike: there is no doubt about them.
+            let median = row["time_ns"]["median"].as_f64().unwrap();
+            row["samples"] = vec![median * factor; 64].into();
+        }
+    }
+}
+
+#[test]
+fn perf_says_what_changed_since_an_earlier_run() {
+    let folder = Folder::new("compare");
+    let [old, new] = ["old.json", "new.json"].map(|name| folder.file(name));
+    let measure = [
+        "perf",
+        "--seconds",
+        "20ms",
+        "--sizes",
+        "64",
+        "put",
+        "get",
+        "quiet",
+    ];
+    stdout_of(&[&measure[..], &["--json", &old]].concat());
+    // As if the machine had been a thousand times faster at put then, and as much slower at get.
+    let mut earlier = folder.json("old.json");
+    made_slower(&mut earlier, "put", 1e-3);
+    made_slower(&mut earlier, "get", 1e3);
+    earlier["parameters"]["hostname"] = "elsewhere".into();
+    std::fs::write(&old, earlier.to_string()).unwrap();
+
+    let compare = [&measure[..], &["--compare", &old, "--json", &new]].concat();
+    let text = stdout_of(&compare);
+    let line = |op: &str| {
+        let found = text
+            .lines()
+            .find(|line| line.contains(&format!("latency of {op}, 64 B")));
+        found.unwrap_or_else(|| panic!("{text}"))
+    };
+    assert!(line("put").contains("slower"), "{text}");
+    assert!(line("get").contains("faster"), "{text}");
+    assert!(text.contains("was \"elsewhere\""), "{text}");
+    assert!(text.contains("of 3 rows changed significantly"), "{text}");
+    let changes = folder.json("new.json")["comparison"]["changes"].clone();
+    let verdict = |op: &str| {
+        let changes = changes.as_array().unwrap().iter();
+        changes.clone().find(|change| change["op"] == op).unwrap()["verdict"].clone()
+    };
+    assert_eq!(
+        (verdict("put"), verdict("get")),
+        ("worse".into(), "better".into())
+    );
+
+    // Only with a bound does that count.
+    let (status, stdout, _) = run(&[&compare[..], &["--fail-if-slower", "50"]].concat());
+    assert_eq!(status, Some(1), "{stdout}");
+    let fewer = [
+        "perf",
+        "--seconds",
+        "20ms",
+        "--sizes",
+        "64",
+        "get",
+        "--compare",
+        &old,
+    ];
+    let (status, stdout, stderr) = run(&[&fewer[..], &["--fail-if-slower", "50"]].concat());
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(
+        stdout.contains("2 were measured only then, 0 only now"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn perf_refuses_to_compare_with_what_it_cannot_and_measures_nothing() {
+    let folder = Folder::new("unable");
+    let old = folder.file("old.json");
+    let measure = ["perf", "--iterations", "10", "quiet"];
+    stdout_of(&[&measure[..], &["--json", &old]].concat());
+    let broken = folder.file("broken.json");
+    std::fs::write(&broken, "no results").unwrap();
+    let none = folder.file("none.json");
+    for (file, op, reason) in [
+        (&old, "fence", "give the same operations"),
+        (&broken, "quiet", "is not what oxshmem perf --json writes"),
+        (&none, "quiet", "none.json"),
+    ] {
+        for launcher in [&[][..], &["run", "-n", "2", crate::process::BINARY]] {
+            let perf = ["perf", "--iterations", "10", op, "--compare", file];
+            let (status, stdout, stderr) = run(&[launcher, &perf].concat());
+            assert_eq!(status, Some(2), "{stderr}");
+            assert!(stderr.contains(reason), "{stderr}");
+            assert!(!stdout.contains("ns"), "{stdout}");
+        }
+    }
+}
