@@ -19,6 +19,7 @@ mod row;
 mod sizes;
 mod statistics;
 mod table;
+mod threads;
 mod transport;
 mod units;
 #[cfg(feature = "verbs")]
@@ -62,7 +63,7 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
         // What cannot be measured or written is better refused once, here.
         check(args, args.pes as usize)?;
         leader::check_writable(args)?;
-        return launch::launch(args.pes, args.bind);
+        return launch::launch(args.pes, args.bind());
     }
     let world = transports.join()?;
     match as_pe(args, &world, &transports) {
@@ -116,7 +117,7 @@ fn against_perftest(
     verbs: &std::sync::Arc<oxshmem_verbs::Verbs>,
 ) -> anyhow::Result<Option<Finish>> {
     let cpus = gather(world, &allowed_cpus())?;
-    let bind = args.launcher.and(Some(args.bind));
+    let bind = args.launcher.and(Some(args.bind()));
     let parameters = || Parameters::of(world, bind, None, cpus);
     let rounds = usize::from(args.rounds);
     let mut out = match world.my_pe() {
@@ -147,17 +148,18 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Leader>> {
     let room = |task: &Task| task.op.room(task.bytes, world.n_pes());
     let room = plan.iter().map(room).fold(Room::default(), Room::and);
     let cpus = gather(world, &allowed_cpus())?;
-    let bind = args.launcher.and(Some(args.bind));
-    let parameters = || Parameters::of(world, bind, Some(args.effort()), cpus);
+    let bind = args.launcher.and(Some(args.bind()));
+    let parameters = || Parameters::of(world, bind, Some(args), cpus);
     let leader = match world.my_pe() {
         0 => Some(Leader::new(args, parameters(), &plan)?),
         _ => None,
     };
-    let ground = Ground::new(world, room).with_context(|| {
+    let threads = args.threads as usize;
+    let ground = Ground::new(world, room, threads).with_context(|| {
         format!(
             "operations of the greatest size need {} of each PE's heap (see --sizes, and \
              OXSHMEM_SYMMETRIC_SIZE)",
-            Rounded(room.block + room.source)
+            Rounded(room.block * threads + room.source)
         )
     })?;
     let leader = measure_all(&ground, &plan, args, leader)?;

@@ -25,9 +25,10 @@ pub struct Args {
     /// Number of PEs to start. In a job, its PEs are used and this has no effect.
     #[arg(short = 'n', long, value_name = "N", default_value = "2", value_parser = run::pes)]
     pub pes: u32,
-    /// What each PE that it starts is bound to: none, core or numa.
-    #[arg(long, value_name = "POLICY", default_value = "core", value_parser = run::policy)]
-    pub bind: Policy,
+    /// What each PE that it starts is bound to: none, core or numa. [default: core, or none with
+    /// several --threads]
+    #[arg(long, value_name = "POLICY", value_parser = run::policy)]
+    pub bind: Option<Policy>,
     /// Fewer sizes, and less time for each row.
     #[arg(long)]
     pub quick: bool,
@@ -48,6 +49,10 @@ pub struct Args {
     /// exceed 64 MiB.
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub window: u32,
+    /// Threads of a PE at once, each with a window and a context of its own: for rate and bandwidth
+    /// of one-sided operations.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
     /// Measure each row for so long: seconds, or a number with ms, s, m or h. [default: 150ms, or
     /// 20ms with --quick]
     #[arg(long, value_name = "TIME", value_parser = run::duration)]
@@ -106,6 +111,7 @@ Examples:
   oxshmem perf --pes 8 barrier            a barrier of 8 PEs
   oxshmem perf --sizes 1K..64M put
   oxshmem perf --metric rate --window 256 put-nbi p add
+  oxshmem perf --metric rate --threads 4 put p  four threads at once, a context each
   oxshmem perf --metric overlap           what of a transfer's time is left for computing
   oxshmem perf --plot curves.svg --json before.json
   oxshmem perf --compare before.json --fail-if-slower 10
@@ -126,6 +132,14 @@ impl Args {
             row: self.iterations.map_or(Until::Time(row), Until::Operations),
             validate: self.validate,
         }
+    }
+
+    /// What PEs that it starts are bound to.
+    pub fn bind(&self) -> Policy {
+        self.bind.unwrap_or(match self.threads {
+            1 => Policy::Core,
+            _ => Policy::None,
+        })
     }
 
     /// Whether oxshmem is measured beside perftest, if over verbs.
@@ -161,6 +175,7 @@ impl Args {
             ("--sizes", self.sizes.is_some()),
             ("--seconds", self.seconds.is_some()),
             ("--iterations", self.iterations.is_some()),
+            ("--threads", self.threads > 1),
         ];
         if let Some((name, _)) = rows.iter().find(|(_, given)| verbs && *given) {
             anyhow::bail!(

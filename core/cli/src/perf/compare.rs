@@ -46,6 +46,7 @@ struct EarlierRow {
     op: String,
     bytes: usize,
     window: u64,
+    threads: u32,
     samples: Vec<f64>,
 }
 
@@ -61,12 +62,17 @@ impl Earlier {
             .with_context(named)
             .map_err(Unable)?;
         let known = |task: &Task| {
-            let key = (task.metric, task.op.name, task.bytes, task.window);
+            let key = (
+                task.metric,
+                task.op.name,
+                task.bytes,
+                (task.window, task.threads),
+            );
             earlier.rows.iter().any(|row| row.key() == key)
         };
         if !plan.iter().any(known) {
             let what = "it has none of the rows that are measured now; give the same operations, \
-                        --metric, --sizes and --window";
+                        --metric, --sizes, --window and --threads";
             return Err(Unable(anyhow!(what).context(named())));
         }
         Ok(earlier)
@@ -74,8 +80,13 @@ impl Earlier {
 }
 
 impl EarlierRow {
-    fn key(&self) -> (Metric, &str, usize, u64) {
-        (self.metric, &self.op, self.bytes, self.window)
+    fn key(&self) -> (Metric, &str, usize, (u64, u32)) {
+        (
+            self.metric,
+            &self.op,
+            self.bytes,
+            (self.window, self.threads),
+        )
     }
 }
 
@@ -124,7 +135,7 @@ impl Comparison {
         let pairs: Vec<(&EarlierRow, &Row)> = rows
             .iter()
             .filter_map(|new| {
-                let key = (new.metric, new.op, new.bytes, new.window);
+                let key = (new.metric, new.op, new.bytes, (new.window, new.threads));
                 let old = earlier.rows.iter().find(|row| row.key() == key)?;
                 Some((old, new))
             })

@@ -3,11 +3,12 @@
 use super::row::Row;
 use super::statistics::Tail;
 
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 17] = [
     "metric",
     "op",
     "bytes",
     "window",
+    "threads",
     "min_ns",
     "median_ns",
     "p99_ns",
@@ -44,6 +45,7 @@ fn cells(row: &Row) -> [String; COLUMNS.len()] {
         row.op.into(),
         row.bytes.to_string(),
         row.window.to_string(),
+        row.threads.to_string(),
         row.time_ns.min.to_string(),
         row.time_ns.median.to_string(),
         row.time_ns.p99.to_string(),
@@ -77,11 +79,11 @@ mod tests {
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() == COLUMNS.len()));
         assert_eq!(
-            lines[1][..6],
-            ["latency", "put", "1000", "64", "250", "500"]
+            lines[1][..7],
+            ["latency", "put", "1000", "64", "1", "250", "500"]
         );
-        assert_eq!(lines[1][9..13], ["2000000000", "0.98", "2000000", ""]);
-        assert_eq!(lines[2][9..13], ["", "0.98", "250000000", "42"]);
+        assert_eq!(lines[1][10..14], ["2000000000", "0.98", "2000000", ""]);
+        assert_eq!(lines[2][10..14], ["", "0.98", "250000000", "42"]);
     }
 
     #[test]

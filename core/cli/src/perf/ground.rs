@@ -1,11 +1,15 @@
 //! Where all rows are measured, and who does what.
 
 use anyhow::{Context, ensure};
-use oxshmem::{Pod, Result, Sym, World};
+use oxshmem::{Context as Stream, Pod, Result, Sym, World};
 
 /// Symmetric memory for all rows.
+#[derive(Clone, Copy)]
 pub struct Ground<'w> {
     pub world: &'w World,
+    /// What every thread has a word of, and a block.
+    words: Sym<u64>,
+    blocks: Sym<u8>,
     /// Repetitions of the next batch; 0 ends the row.
     order: Sym<u64>,
     /// What operations on one value work on.
@@ -16,6 +20,17 @@ pub struct Ground<'w> {
     /// The source of collectives.
     pub source: Sym<u8>,
 }
+
+/// Where one-sided operations go, of one thread by its context.
+pub struct Target<'t, 'c> {
+    pub context: &'t Stream<'c>,
+    pub word: Sym<u64>,
+    pub block: Sym<u8>,
+    pub pe: usize,
+}
+
+/// From one thread's word or block to the next is a multiple of so many bytes: two cache lines.
+const APART: usize = 128;
 
 /// Bytes that an operation needs of the ground's two blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,27 +50,50 @@ impl Room {
 }
 
 impl<'w> Ground<'w> {
-    /// Collective.
-    pub fn new(world: &'w World, room: Room) -> Result<Self> {
-        // In elements of the widest type, which blocks are cut into.
-        let bytes = |bytes: usize| bytes.max(1).next_multiple_of(size_of::<u64>());
+    /// For so many threads. Collective.
+    pub fn new(world: &'w World, room: Room, threads: usize) -> Result<Self> {
+        let bytes = |bytes: usize| bytes.max(1).next_multiple_of(APART);
+        let words = world.alloc_zeroed(threads * APART / size_of::<u64>())?;
+        let blocks = world.alloc_zeroed(threads * bytes(room.block))?;
         Ok(Ground {
             world,
+            words,
+            blocks,
             order: world.alloc_zeroed(1)?,
-            word: world.alloc_zeroed(1)?,
+            word: words.at(0)?,
             signal: world.alloc_zeroed(1)?,
-            block: world.alloc_zeroed(bytes(room.block))?,
+            block: blocks.range(..bytes(room.block))?,
             source: world.alloc_zeroed(bytes(room.source))?,
         })
+    }
+
+    /// With the word and the block of a thread, from 0.
+    pub fn of_thread(&self, thread: usize) -> Result<Self> {
+        let share = self.block.len();
+        Ok(Ground {
+            word: self.words.at(thread * APART / size_of::<u64>())?,
+            block: self.blocks.range(thread * share..(thread + 1) * share)?,
+            ..*self
+        })
+    }
+
+    /// Of this PE's operations, by a context.
+    pub fn target<'t, 'c>(&self, context: &'t Stream<'c>) -> Target<'t, 'c> {
+        Target {
+            context,
+            word: self.word,
+            block: self.block,
+            pe: self.peer(),
+        }
     }
 
     /// Gives the memory back. Collective.
     pub fn free(self) -> Result<()> {
         self.world.free(self.source)?;
-        self.world.free(self.block)?;
         self.world.free(self.signal)?;
-        self.world.free(self.word)?;
-        self.world.free(self.order)
+        self.world.free(self.order)?;
+        self.world.free(self.blocks)?;
+        self.world.free(self.words)
     }
 
     /// Whether this PE measures.

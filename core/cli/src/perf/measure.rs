@@ -10,6 +10,7 @@ use super::ground::{Ground, Seat};
 use super::metric::Metric;
 use super::op::{Op, Who, Work};
 use super::overlap;
+use super::threads::Threads;
 
 /// What one row measures.
 #[derive(Clone, Copy)]
@@ -20,6 +21,8 @@ pub struct Task {
     pub bytes: usize,
     /// Operations that are under way at once, where that is measured; else 1.
     pub window: u64,
+    /// Threads of each PE that acts, each with a window and a context of its own.
+    pub threads: u32,
 }
 
 /// How much a row gets.
@@ -69,8 +72,8 @@ impl Task {
     fn per_repetition(&self) -> u64 {
         match (self.op.who, self.metric) {
             (Who::Pair, _) => 2,
-            (_, Metric::Bidirectional) => 2 * self.window,
-            (_, metric) if metric.has_window() => self.window,
+            (_, Metric::Bidirectional) => 2 * self.window * u64::from(self.threads),
+            (_, metric) if metric.has_window() => self.window * u64::from(self.threads),
             _ => 1,
         }
     }
@@ -102,6 +105,8 @@ struct Player<'g, 'w> {
     seat: Seat,
     validate: bool,
     work: Box<dyn Work>,
+    /// Where there are several. They have all the work.
+    threads: Option<Threads<'w>>,
     /// How often the operation has been done since it was made ready.
     total: u64,
     checks: u64,
@@ -111,8 +116,13 @@ impl<'g, 'w> Player<'g, 'w> {
     /// Collective.
     fn new(ground: &'g Ground<'w>, task: Task, validate: bool) -> Result<Self> {
         let work = (task.op.prepare)(ground, task.bytes)?;
+        let threads = match task.threads {
+            0 | 1 => None,
+            _ => Some(Threads::new(ground, &task)?),
+        };
         ground.world.barrier_all()?;
         Ok(Player {
+            threads,
             ground,
             seat: task.seat(ground),
             task,
@@ -123,8 +133,25 @@ impl<'g, 'w> Player<'g, 'w> {
         })
     }
 
-    /// This PE's part of a batch.
-    fn run(&mut self, repetitions: u64) -> Result<()> {
+    /// This PE's part of a batch, and how long it took.
+    fn run(&mut self, repetitions: u64) -> Result<Duration> {
+        let start = Instant::now();
+        if let Some(threads) = self.threads.as_mut().filter(|_| self.seat.acts) {
+            let took = threads.run(repetitions, self.task.window)?;
+            self.total += repetitions * self.task.window;
+            return match self.task.metric {
+                Metric::Bidirectional => {
+                    self.ground.world.sync_all()?;
+                    Ok(start.elapsed())
+                }
+                _ => Ok(took),
+            };
+        }
+        self.run_alone(repetitions)?;
+        Ok(start.elapsed())
+    }
+
+    fn run_alone(&mut self, repetitions: u64) -> Result<()> {
         let world = self.ground.world;
         if self.task.metric == Metric::Latency {
             self.total += repetitions;
@@ -178,6 +205,9 @@ impl<'g, 'w> Player<'g, 'w> {
         if self.validate {
             self.check()?;
             self.work = (self.task.op.prepare)(self.ground, self.task.bytes)?;
+            if let Some(threads) = &mut self.threads {
+                threads.prepare(&self.task)?;
+            }
             self.ground.world.barrier_all()?;
             self.total = 0;
         }
@@ -187,7 +217,10 @@ impl<'g, 'w> Player<'g, 'w> {
     /// No PE goes on before all have checked. Collective.
     fn check(&mut self) -> anyhow::Result<()> {
         self.ground.world.barrier_all()?;
-        self.work.check(self.ground, self.seat, self.total)?;
+        match &self.threads {
+            Some(threads) => threads.check(self.seat, self.total)?,
+            None => self.work.check(self.ground, self.seat, self.total)?,
+        }
         self.checks += 1;
         Ok(self.ground.world.barrier_all()?)
     }
@@ -198,7 +231,7 @@ impl<'g, 'w> Player<'g, 'w> {
             match self.ground.hear()? {
                 0 => return Ok(()),
                 repetitions => self.run(repetitions)?,
-            }
+            };
             self.batch_done()?;
         }
     }
@@ -206,9 +239,7 @@ impl<'g, 'w> Player<'g, 'w> {
     /// A batch that PE 0 tells; how long it took.
     fn timed(&mut self, repetitions: u64) -> anyhow::Result<Duration> {
         self.ground.tell(repetitions)?;
-        let start = Instant::now();
-        self.run(repetitions)?;
-        let took = start.elapsed();
+        let took = self.run(repetitions)?;
         self.batch_done()?;
         Ok(took)
     }
@@ -357,6 +388,7 @@ mod tests {
                         metric: *metric,
                         bytes,
                         window: if metric.has_window() { 3 } else { 1 },
+                        threads: 1,
                     };
                     op.sizes(sizes).into_iter().map(task).collect::<Vec<_>>()
                 };
@@ -367,7 +399,7 @@ mod tests {
             };
             let tasks: Vec<Task> = tasks.filter(possible).collect();
             let room = tasks.iter().map(|task| task.op.room(task.bytes, pes));
-            let ground = Ground::new(world, room.fold(Room::default(), Room::and))?;
+            let ground = Ground::new(world, room.fold(Room::default(), Room::and), 1)?;
             for task in tasks {
                 // Not timed one by one, and timed so.
                 for clock in [f64::INFINITY, 0.0] {
@@ -401,13 +433,42 @@ mod tests {
     }
 
     #[test]
+    fn threads_each_do_all_of_a_window_by_a_context_of_their_own() {
+        spmd(2, |world| {
+            let room = Room {
+                block: 512,
+                source: 0,
+            };
+            let ground = Ground::new(world, room, 3)?;
+            for op in Op::all().filter(|op| op.is_one_sided()) {
+                for metric in op.metrics.iter().filter(|metric| metric.has_window()) {
+                    let task = Task {
+                        op,
+                        metric: *metric,
+                        bytes: op.sizes("256".parse().unwrap())[0],
+                        window: 4,
+                        threads: 3,
+                    };
+                    for validate in [false, true] {
+                        let found = measure(&ground, task, brief(validate), 0.0).unwrap();
+                        assert_eq!(found.is_some(), world.my_pe() == 0);
+                        assert!(found.is_none_or(|found| !found.batches.is_empty()));
+                    }
+                }
+            }
+            ground.free()
+        })
+        .unwrap();
+    }
+
+    #[test]
     fn wrong_data_is_found() {
         spmd(2, |world| {
             let room = Room {
                 block: 128,
                 source: 64,
             };
-            let ground = Ground::new(world, room)?;
+            let ground = Ground::new(world, room, 1)?;
             let wrong = world.alloc_zeroed::<u64>(1)?;
             for op in Op::all() {
                 let task = Task {
@@ -415,6 +476,7 @@ mod tests {
                     metric: op.default_metric(),
                     bytes: op.sizes("64".parse().unwrap())[0],
                     window: 1,
+                    threads: 1,
                 };
                 // Nothing was run, so nothing can have arrived.
                 let player = Player::new(&ground, task, false)?;

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use oxshmem::Result;
 
-use super::ground::{Ground, Room, Seat};
+use super::ground::{Ground, Room, Seat, Target};
 use super::metric::Metric;
 use super::ops;
 use super::sizes::Sizes;
@@ -66,8 +66,19 @@ pub trait Work {
         Ok(())
     }
 
+    /// What a thread can have, where it is one-sided.
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        None
+    }
+
     /// Checks what this PE got, after it was done `total` times and completed. Collective.
     fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()>;
+}
+
+/// An operation that any thread can do, by a context of its own.
+pub trait OneSided: Send {
+    /// Does it so many times.
+    fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()>;
 }
 
 impl Op {
@@ -110,6 +121,11 @@ impl Op {
     /// Whether it is no operation of oxshmem's, but what the machine itself can do.
     pub fn is_limit(&self) -> bool {
         ops::limit::OPS.iter().any(|limit| limit.name == self.name)
+    }
+
+    /// Whether several threads can do it at once.
+    pub fn is_one_sided(&self) -> bool {
+        matches!(self.who, Who::One | Who::OneCompleting)
     }
 
     pub fn can(&self, metric: Metric) -> bool {

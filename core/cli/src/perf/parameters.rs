@@ -6,6 +6,7 @@ use oxshmem::World;
 use oxshmem_topo::Policy;
 use serde::Serialize;
 
+use super::args::Args;
 use super::measure::{Effort, Until};
 use super::units::Rounded;
 
@@ -32,6 +33,9 @@ pub struct Parameters {
     check: String,
     /// None where operations are counted and not timed in batches.
     effort: Option<Effort>,
+    /// Operations under way at once, of each thread, and threads of a PE; likewise.
+    window: Option<u32>,
+    threads: Option<u32>,
     /// The build's: without optimisation the numbers mean little.
     optimised: bool,
 }
@@ -40,7 +44,7 @@ impl Parameters {
     pub fn of(
         world: &World,
         bind: Option<Policy>,
-        effort: Option<Effort>,
+        batches: Option<&Args>,
         cpus: Vec<String>,
     ) -> Self {
         let target = usize::from(world.n_pes() > 1);
@@ -61,7 +65,9 @@ impl Parameters {
             visibility: format!("{:?}", world.visibility()).to_lowercase(),
             spin: set("OXSHMEM_SPIN", "auto"),
             check: set("OXSHMEM_CHECK", "0"),
-            effort,
+            effort: batches.map(Args::effort),
+            window: batches.map(|args| args.window),
+            threads: batches.map(|args| args.threads),
             optimised: !cfg!(debug_assertions),
         }
     }
@@ -143,6 +149,16 @@ impl fmt::Display for Parameters {
             writeln!(
                 f,
                 "batches  of {batch} µs or more, {row}; the data of each {checked} is checked"
+            )?;
+        }
+        if let (Some(window), Some(threads)) = (self.window, self.threads) {
+            let threads = match threads {
+                1 => String::new(),
+                threads => format!(" of each of {threads} threads"),
+            };
+            writeln!(
+                f,
+                "windows  of {window} operations{threads}, where it is asked what goes at once"
             )?;
         }
         if !self.optimised {

@@ -15,6 +15,11 @@ const WINDOW_BYTES: usize = 64 << 20;
 /// All rows, grouped by metric. The limits that the asked-for are compared with come along.
 pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
     let mut tasks = Vec::new();
+    let windows = args.metrics.iter().any(|metric| metric.has_window());
+    ensure!(
+        args.threads == 1 || windows,
+        "several threads are measured together; ask for that, such as --metric rate"
+    );
     for (op, metric) in asked(args, pes)? {
         let sizes = op.sizes(sizes(args, metric)).into_iter();
         tasks.extend(sizes.map(|bytes| Task {
@@ -22,6 +27,10 @@ pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
             metric,
             bytes,
             window: window(args, metric, bytes),
+            threads: match op.is_one_sided() && metric.has_window() {
+                true => args.threads,
+                false => 1,
+            },
         }));
     }
     // Stable: otherwise in the order of the table.
@@ -184,6 +193,8 @@ mod tests {
             text.contains("barrier has no overlap") && text.contains("latency"),
             "{text}"
         );
+        let text = refused(&["put", "--threads", "2"], 2);
+        assert!(text.contains("--metric rate"), "{text}");
         let text = refused(&["put", "--metric", "bidirectional"], 1);
         assert!(text.contains("--pes"), "{text}");
     }

@@ -15,6 +15,8 @@ pub struct Row {
     pub bytes: usize,
     /// Operations under way at once.
     pub window: u64,
+    /// Threads that have one each.
+    pub threads: u32,
     pub time_ns: Times,
     /// Bytes per second at the median; none where that means nothing.
     pub bandwidth: Option<f64>,
@@ -45,6 +47,7 @@ impl Row {
             op: task.op.name,
             bytes: task.bytes,
             window: task.window,
+            threads: task.threads,
             bandwidth: task
                 .op
                 .moves_blocks()

@@ -111,6 +111,7 @@ pub mod tests {
             op,
             bytes,
             window: 64,
+            threads: 1,
             time_ns: Times {
                 min: median / 2.0,
                 median,

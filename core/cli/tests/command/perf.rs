@@ -268,6 +268,36 @@ fn perf_uses_the_job_it_is_in() {
 }
 
 #[test]
+fn perf_measures_several_threads_at_once() {
+    let results = json_of(&[
+        "perf",
+        "--threads",
+        "2",
+        "--metric",
+        "rate,bandwidth",
+        "--sizes",
+        "64",
+        "--iterations",
+        "2000",
+        "--json",
+        "-",
+        "put",
+        "get-nbi",
+    ]);
+    let parameters = &results["parameters"];
+    assert_eq!(
+        (&parameters["threads"], &parameters["bind"]),
+        (&2.into(), &"none".into())
+    );
+    assert_eq!(checked_rows(&results).len(), 5);
+    for row in results["rows"].as_array().unwrap() {
+        // The limit is one core's.
+        let threads = if row["op"] == "memcpy" { 1 } else { 2 };
+        assert_eq!(row["threads"], threads, "{row}");
+    }
+}
+
+#[test]
 fn perf_measures_a_job_of_any_launcher() {
     let launchers = [
         ("mpirun", &["--allow-run-as-root", "--oversubscribe"][..]),
@@ -386,6 +416,8 @@ fn perf_refuses_what_it_cannot_measure_with_a_remedy() {
         (&["perf", "--metric", "speed"], "possible values"),
         (&["perf", "--metric", "rate", "quiet"], "quiet has no rate"),
         (&["perf", "--window", "0"], "1..=65536"),
+        (&["perf", "--threads", "0"], "1..=256"),
+        (&["perf", "--threads", "2", "barrier"], "--metric rate"),
         (&["perf", "--iterations", "0"], "1..="),
         (&["perf", "--seconds", "0"], "such as 90s"),
         (

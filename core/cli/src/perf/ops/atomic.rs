@@ -3,14 +3,14 @@
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-use oxshmem::{AtomicBits, Result, Sym, World};
+use oxshmem::{AtomicBits, Context, Result, Sym};
 
-use crate::perf::ground::{Ground, Seat, VALUE, same_word};
+use crate::perf::ground::{Ground, Seat, Target, VALUE, same_word};
 use crate::perf::metric::Metric;
-use crate::perf::op::{Op, Span, Who, Work};
+use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
 /// A word's type.
-trait Value: AtomicBits {
+trait Value: AtomicBits + Send {
     const ONE: Self;
 
     /// The low bits.
@@ -44,7 +44,7 @@ impl Value for u64 {
 }
 
 /// An atomic operation.
-trait Call<T> {
+trait Call<T>: Send {
     /// Whether it gives what the word held.
     const FETCHES: bool;
 
@@ -52,7 +52,7 @@ trait Call<T> {
     fn after(count: u64) -> u64;
 
     /// Does it, `done` times having been done.
-    fn call(world: &World, word: Sym<T>, done: T, pe: usize) -> Result<T>;
+    fn call(context: &Context<'_>, word: Sym<T>, done: T, pe: usize) -> Result<T>;
 }
 
 macro_rules! calls {
@@ -69,7 +69,7 @@ macro_rules! calls {
             }
 
             #[inline(always)]
-            fn call($world: &World, $word: Sym<T>, $done: T, $pe: usize) -> Result<T> {
+            fn call($world: &Context<'_>, $word: Sym<T>, $done: T, $pe: usize) -> Result<T> {
                 $do
             }
         })*
@@ -161,14 +161,24 @@ impl<T: Value + 'static, C: Call<T> + 'static> Atomic<T, C> {
     }
 }
 
-impl<T: Value, C: Call<T>> Work for Atomic<T, C> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let (word, to) = (ground.word.cast::<T>()?, ground.peer());
+impl<T: Value, C: Call<T>> OneSided for Atomic<T, C> {
+    fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()> {
+        let word = target.word.cast::<T>()?;
         for done in self.done..self.done + count {
-            self.last = black_box(C::call(ground.world, word, T::of(done), to)?);
+            self.last = black_box(C::call(target.context, word, T::of(done), target.pe)?);
         }
         self.done += count;
         Ok(())
+    }
+}
+
+impl<T: Value, C: Call<T>> Work for Atomic<T, C> {
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        self.post(&ground.target(ground.world), count)
+    }
+
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        Some(self)
     }
 
     fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {

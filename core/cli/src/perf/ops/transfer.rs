@@ -4,9 +4,9 @@ use std::hint::black_box;
 
 use oxshmem::{Pod, Result};
 
-use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes};
+use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same_bytes};
 use crate::perf::metric::Metric;
-use crate::perf::op::{Op, Span, Who, Work};
+use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
 /// Far elements of a strided transfer lie so many of them apart.
 const STRIDE: usize = 2;
@@ -92,7 +92,7 @@ pub const OPS: &[Op] = &[
 ];
 
 /// So many operations; then, before they are completed, something else.
-type Issue<T> = fn(&mut [T], &Ground<'_>, u64, &mut dyn FnMut()) -> Result<()>;
+type Issue<T> = fn(&mut [T], &Target<'_, '_>, u64, &mut dyn FnMut()) -> Result<()>;
 
 /// Transfers between private memory and the peer's block.
 struct Transfer<T> {
@@ -112,7 +112,7 @@ enum Side {
     Far,
 }
 
-impl<T: Pod> Transfer<T> {
+impl<T: Pod + Send> Transfer<T> {
     fn put(
         ground: &Ground<'_>,
         op: &str,
@@ -152,13 +152,17 @@ impl<T: Pod> Transfer<T> {
     }
 }
 
-impl<T: Pod> Work for Transfer<T> {
+impl<T: Pod + Send> Work for Transfer<T> {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        (self.issue)(&mut self.near, ground, count, &mut || ())
+        self.post(&ground.target(ground.world), count)
     }
 
     fn run_beside(&mut self, ground: &Ground<'_>, meanwhile: &mut dyn FnMut()) -> Result<()> {
-        (self.issue)(&mut self.near, ground, 1, meanwhile)
+        (self.issue)(&mut self.near, &ground.target(ground.world), 1, meanwhile)
+    }
+
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        Some(self)
     }
 
     fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
@@ -180,71 +184,67 @@ impl<T: Pod> Work for Transfer<T> {
     }
 }
 
-fn put(near: &mut [u8], ground: &Ground<'_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+impl<T: Pod + Send> OneSided for Transfer<T> {
+    fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()> {
+        (self.issue)(&mut self.near, target, count, &mut || ())
+    }
+}
+
+fn put(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
     for _ in 0..count {
-        ground
-            .world
-            .put(ground.block, black_box(&*near), ground.peer())?;
+        at.context.put(at.block, black_box(&*near), at.pe)?;
     }
     then();
     Ok(())
 }
 
-fn iput(near: &mut [u64], ground: &Ground<'_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    let (block, words) = (ground.block.cast()?, near.len());
+fn iput(near: &mut [u64], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+    let (block, words) = (at.block.cast()?, near.len());
     for _ in 0..count {
         let near = black_box(&*near);
-        ground
-            .world
-            .iput(block, near, STRIDE, 1, words, ground.peer())?;
+        at.context.iput(block, near, STRIDE, 1, words, at.pe)?;
     }
     then();
     Ok(())
 }
 
-fn put_nbi(near: &mut [u8], ground: &Ground<'_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+fn put_nbi(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
     let near = &*near;
-    ground.world.scope(|scope| {
+    at.context.scope(|scope| {
         for _ in 0..count {
-            scope.put_nbi(ground.block, black_box(near), ground.peer())?;
+            scope.put_nbi(at.block, black_box(near), at.pe)?;
         }
         then();
         Ok(())
     })
 }
 
-fn get(near: &mut [u8], ground: &Ground<'_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+fn get(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
     for _ in 0..count {
-        ground
-            .world
-            .get(black_box(&mut *near), ground.block, ground.peer())?;
+        at.context.get(black_box(&mut *near), at.block, at.pe)?;
     }
     then();
     Ok(())
 }
 
-fn iget(near: &mut [u64], ground: &Ground<'_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    let (block, words) = (ground.block.cast()?, near.len());
+fn iget(near: &mut [u64], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+    let (block, words) = (at.block.cast()?, near.len());
     for _ in 0..count {
         let near = black_box(&mut *near);
-        ground
-            .world
-            .iget(near, block, 1, STRIDE, words, ground.peer())?;
+        at.context.iget(near, block, 1, STRIDE, words, at.pe)?;
     }
     then();
     Ok(())
 }
 
-fn get_nbi(near: &mut [u8], ground: &Ground<'_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+fn get_nbi(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
     let (into, len) = (near.as_mut_ptr(), near.len());
-    ground.world.scope(|_| {
+    at.context.scope(|_| {
         for _ in 0..count {
             // SAFETY: `near` is this function's alone, and it touches it through `into` only, until
             // the scope has completed the gets or closed their lane. They all bring the same bytes.
             unsafe {
-                ground
-                    .world
-                    .get_nbi(black_box(into), ground.block, len, ground.peer())?;
+                at.context.get_nbi(black_box(into), at.block, len, at.pe)?;
             }
         }
         then();

@@ -4,9 +4,9 @@ use std::hint::black_box;
 
 use oxshmem::{Pod, Result};
 
-use crate::perf::ground::{Ground, Seat, VALUE, low, same_word};
+use crate::perf::ground::{Ground, Seat, Target, VALUE, low, same_word};
 use crate::perf::metric::Metric;
-use crate::perf::op::{Op, Span, Who, Work};
+use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
 const SIZES: Span = Span::Values(&[1, 2, 4, 8]);
 const METRICS: &[Metric] = &[Metric::Latency, Metric::Rate];
@@ -49,13 +49,23 @@ pub const OPS: &[Op] = &[
 /// Puts of a value.
 struct P<T>(T);
 
-impl<T: Pod> Work for P<T> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let (word, to) = (ground.word.cast::<T>()?, ground.peer());
+impl<T: Pod + Send> OneSided for P<T> {
+    fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()> {
+        let word = target.word.cast::<T>()?;
         for _ in 0..count {
-            ground.world.p(word, black_box(self.0), to)?;
+            target.context.p(word, black_box(self.0), target.pe)?;
         }
         Ok(())
+    }
+}
+
+impl<T: Pod + Send> Work for P<T> {
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        self.post(&ground.target(ground.world), count)
+    }
+
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        Some(self)
     }
 
     fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
@@ -70,13 +80,23 @@ impl<T: Pod> Work for P<T> {
 /// Gets of a value, and the last that came.
 struct G<T>(T);
 
-impl<T: Pod + Into<u64>> Work for G<T> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let (word, from) = (ground.word.cast::<T>()?, ground.peer());
+impl<T: Pod + Send> OneSided for G<T> {
+    fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()> {
+        let word = target.word.cast::<T>()?;
         for _ in 0..count {
-            self.0 = black_box(ground.world.g(word, from)?);
+            self.0 = black_box(target.context.g(word, target.pe)?);
         }
         Ok(())
+    }
+}
+
+impl<T: Pod + Send> Work for G<T> {
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        self.post(&ground.target(ground.world), count)
+    }
+
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        Some(self)
     }
 
     fn check(&self, _: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
