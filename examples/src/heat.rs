@@ -1,8 +1,13 @@
 //! Heat that spreads over a plate: how its rows are shared out, how it begins, one step on the CPU,
-//! and a picture of it. The steps on GPUs are in the program `gpu_heat`.
+//! and a picture of it. The steps of many PEs are in [`heat2d`](crate::heat2d), those on GPUs in the
+//! program `gpu_heat`.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
 
 /// A plate of `height` rows of `width` numbers, from 0 (cold) to 1 (hot). Its first and last row and
 /// column are edges, which keep their heat.
@@ -43,13 +48,17 @@ impl Plate {
         points.map(|(x, y)| self.start(x, y)).collect()
     }
 
-    /// One step, in the order of additions that `heat_step` has. `next` has the edges already.
-    pub fn step(&self, next: &mut [f32], now: &[f32]) {
+    /// One step of some rows, edges left out, in the order of additions that the kernel `heat_step` has.
+    /// Both grids are of these rows' plate, or of a part of it that has the rows beside these too.
+    pub fn step(&self, rows: Range<usize>, next: &mut [f32], now: &[f32]) {
         let width = self.width;
-        for y in 1..self.height - 1 {
-            for at in y * width + 1..(y + 1) * width - 1 {
-                let neighbours = ((now[at - width] + now[at - 1]) + now[at + 1]) + now[at + width];
-                next[at] = 0.125 * (neighbours + 4.0 * now[at]);
+        for y in rows {
+            let row = |y: usize| &now[y * width..(y + 1) * width];
+            let (above, here, below) = (row(y - 1), row(y), row(y + 1));
+            let next = &mut next[y * width..(y + 1) * width];
+            for x in 1..width - 1 {
+                let neighbours = ((above[x] + here[x - 1]) + here[x + 1]) + below[x];
+                next[x] = 0.125 * (neighbours + 4.0 * here[x]);
             }
         }
     }
@@ -60,7 +69,7 @@ impl Plate {
         let mut now = self.start_of(0..self.height);
         let mut next = now.clone();
         for _ in 0..steps {
-            self.step(&mut next, &now);
+            self.step(1..self.height - 1, &mut next, &now);
             std::mem::swap(&mut now, &mut next);
         }
         now
@@ -76,6 +85,34 @@ impl Plate {
         encoder.set_depth(png::BitDepth::Eight);
         let points: Vec<u8> = heat.iter().copied().flat_map(colour).collect();
         encoder.write_header()?.write_image_data(&points)
+    }
+
+    /// Writes [`picture`](Self::picture) to a file.
+    pub fn save(&self, heat: &[f32], path: &Path) -> anyhow::Result<()> {
+        let saved = File::create(path)
+            .map_err(Into::into)
+            .and_then(|file| self.picture(heat, BufWriter::new(file)));
+        saved.with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// Fails unless this is the heat after so many steps, each number the same to the bit.
+    pub fn check(&self, heat: &[f32], steps: usize) -> anyhow::Result<()> {
+        let wanted = self.after(steps);
+        ensure!(
+            heat.len() == wanted.len(),
+            "wrong: {} numbers instead of {}",
+            heat.len(),
+            wanted.len()
+        );
+        let wrong = (0..heat.len()).find(|at| heat[*at].to_bits() != wanted[*at].to_bits());
+        if let Some(at) = wrong {
+            let (x, y) = (at % self.width, at / self.width);
+            let (is, should) = (heat[at], wanted[at]);
+            anyhow::bail!(
+                "wrong: after {steps} steps column {x} of row {y} is {is:?}, computed serially {should:?}"
+            );
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,16 @@
-//! What the example programs share: a graph of named vertices, its reader and a serial PageRank to
-//! check the parallel one against; heat on a plate, and its serial steps likewise.
+//! What the example programs are made of: each one's algorithm, apart from its command line, with
+//! what checks its result and the serial program to compare it with where there is one.
 
+pub mod bfs;
+pub mod chart;
+pub mod exchange;
 pub mod graph;
+pub mod gups;
 pub mod heat;
+pub mod heat2d;
+pub mod isort;
+pub mod kronecker;
 pub mod pagerank;
 pub mod read;
+pub mod splitmix;
+pub mod tree;

@@ -6,9 +6,7 @@
 //! launched again and again: the host has one call for two steps of any number of operations.
 
 use std::ffi::CStr;
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -98,10 +96,10 @@ fn run(args: &Args) -> anyhow::Result<()> {
             took.as_secs_f64() * 1e3
         );
         let all = heat.gather()?;
-        save(&plate, &all, &args.picture)?;
+        plate.save(&all, &args.picture)?;
         println!("gpu_heat: {} shows it", args.picture.display());
         if args.check {
-            check(&plate, &all, steps)?;
+            plate.check(&all, steps)?;
             println!("gpu_heat: checked: every number is the CPU's");
         }
     }
@@ -307,22 +305,4 @@ impl<'a> Heat<'a> {
         world.free(self.grids[1])?;
         world.free(self.grids[0])
     }
-}
-
-fn save(plate: &Plate, heat: &[f32], path: &Path) -> anyhow::Result<()> {
-    let file = File::create(path).with_context(|| format!("writing {}", path.display()))?;
-    let written = plate.picture(heat, BufWriter::new(file));
-    written.with_context(|| format!("writing {}", path.display()))
-}
-
-fn check(plate: &Plate, heat: &[f32], steps: usize) -> anyhow::Result<()> {
-    let wanted = plate.after(steps);
-    let wrong = (0..heat.len()).find(|at| heat[*at] != wanted[*at]);
-    ensure!(
-        wrong.is_none(),
-        "after {steps} steps the number at {wrong:?} is {:?}, on the CPU {:?}",
-        wrong.map(|at| heat[at]),
-        wrong.map(|at| wanted[at])
-    );
-    Ok(())
 }

@@ -1,0 +1,243 @@
+//! Breadth-first search of a graph whose vertices are spread over all PEs, level by level.
+//!
+//! Vertex `v` is PE `v % n`'s, which keeps its edges and its parent in private memory. In each level a PE
+//! follows the edges of its vertices of the last one; those that lead to another PE's vertex go there
+//! through an [`Exchange`], a batch at a time. That PE takes what came after a barrier.
+
+use oxshmem::{Result, Sym, World};
+
+use crate::exchange::Exchange;
+use crate::tree::NONE;
+
+/// Pairs of a vertex and its parent that go to a PE at a time.
+const BATCH: usize = 512;
+
+/// A PE's vertices with their edges, and all that a search needs.
+#[derive(Debug)]
+pub struct Search<'w> {
+    world: &'w World,
+    owners: Owners,
+    /// For each vertex of this PE, where its neighbours begin in `neighbours`; one more for the end.
+    starts: Vec<usize>,
+    neighbours: Vec<u32>,
+    parents: Vec<u32>,
+    /// The vertices of other PEs that those know of already from this one.
+    told: Vec<bool>,
+    /// A vertex and its parent, for each PE.
+    batches: Vec<Vec<[u32; 2]>>,
+    came: Vec<[u32; 2]>,
+    exchange: Exchange<'w, [u32; 2]>,
+    reached: Sym<u64>,
+}
+
+/// Whose each vertex is.
+#[derive(Clone, Copy, Debug)]
+struct Owners {
+    pes: u32,
+    vertices: u32,
+}
+
+impl Owners {
+    fn of(self, vertex: u32) -> usize {
+        (vertex % self.pes) as usize
+    }
+
+    /// Its place among its owner's vertices.
+    fn place(self, vertex: u32) -> usize {
+        (vertex / self.pes) as usize
+    }
+
+    fn count(self, pe: usize) -> usize {
+        (self.vertices as usize + self.pes as usize - 1 - pe) / self.pes as usize
+    }
+}
+
+impl<'w> Search<'w> {
+    /// Brings each edge to its ends' owners; `edges` are this PE's share, which follow no rule.
+    /// Collective.
+    ///
+    /// Each end of an edge is below `vertices`. Loops are left out.
+    pub fn new(
+        world: &'w World,
+        vertices: u32,
+        edges: impl Iterator<Item = [u32; 2]>,
+    ) -> Result<Self> {
+        let (me, pes) = (world.my_pe(), world.n_pes());
+        let owners = Owners {
+            pes: pes as u32,
+            vertices,
+        };
+        let mut batches = vec![Vec::new(); pes];
+        for [a, b] in edges.filter(|[a, b]| a != b) {
+            batches[owners.of(a)].push([a, b]);
+            batches[owners.of(b)].push([b, a]);
+        }
+        let exchange = Exchange::new(world, most_received(world, &batches)?)?;
+        for pe in (0..pes).map(|ahead| (me + ahead) % pes) {
+            exchange.send(&batches[pe], pe)?;
+            batches[pe] = Vec::with_capacity(BATCH);
+        }
+        world.barrier_all()?;
+        let mut came = Vec::new();
+        exchange.receive(&mut came)?;
+
+        // By vertex: first how many neighbours each has, then where each begins.
+        let count = owners.count(me);
+        let mut starts = vec![0; count + 1];
+        for [vertex, _] in &came {
+            starts[owners.place(*vertex)] += 1;
+        }
+        let mut next = 0;
+        for start in &mut starts {
+            next += *start;
+            *start = next;
+        }
+        let mut neighbours = vec![0; came.len()];
+        for [vertex, neighbour] in &came {
+            // Filled from the end of each stretch, which leaves `starts` at the beginnings.
+            let start = &mut starts[owners.place(*vertex)];
+            *start -= 1;
+            neighbours[*start] = *neighbour;
+        }
+        Ok(Search {
+            world,
+            owners,
+            starts,
+            neighbours,
+            parents: vec![NONE; count],
+            told: vec![false; vertices as usize],
+            batches,
+            came: Vec::new(),
+            exchange,
+            reached: world.alloc(2)?,
+        })
+    }
+
+    /// How many edges a vertex has, loops not counted. Collective.
+    pub fn degree(&self, vertex: u32) -> Result<u64> {
+        let owner = self.owners.of(vertex);
+        let degree = self.reached.range(..1)?;
+        if owner == self.world.my_pe() {
+            let edges = self.edges_of(self.owners.place(vertex)).len();
+            self.world.write(degree, &[edges as u64])?;
+        }
+        self.world.broadcast(degree, degree, owner)?;
+        self.world.g(degree, self.world.my_pe())
+    }
+
+    fn edges_of(&self, place: usize) -> std::ops::Range<usize> {
+        self.starts[place]..self.starts[place + 1]
+    }
+
+    /// Finds all vertices that `root` is connected with. Collective.
+    pub fn run(&mut self, root: u32) -> Result<()> {
+        let me = self.world.my_pe();
+        self.parents.fill(NONE);
+        self.told.fill(false);
+        let (mut level, mut next) = (Vec::new(), Vec::new());
+        if self.owners.of(root) == me {
+            self.visit(root, root, &mut level);
+        }
+        loop {
+            self.world.barrier_all()?; // All inboxes are empty.
+            for vertex in level.drain(..) {
+                self.follow(vertex, &mut next)?;
+            }
+            for (pe, batch) in self.batches.iter_mut().enumerate() {
+                self.exchange.send(batch, pe)?;
+                batch.clear();
+            }
+            self.world.barrier_all()?; // All that was put has come.
+            let mut came = std::mem::take(&mut self.came);
+            self.exchange.receive(&mut came)?;
+            for [vertex, parent] in &came {
+                self.visit(*vertex, *parent, &mut next);
+            }
+            self.came = came;
+            if self.sum(next.len() as u64)? == 0 {
+                return Ok(());
+            }
+            std::mem::swap(&mut level, &mut next);
+        }
+    }
+
+    /// Visits the neighbours of this PE's vertex, or has their owners do so.
+    fn follow(&mut self, vertex: u32, next: &mut Vec<u32>) -> Result<()> {
+        for at in self.edges_of(self.owners.place(vertex)) {
+            let neighbour = self.neighbours[at];
+            let owner = self.owners.of(neighbour);
+            if owner == self.world.my_pe() {
+                self.visit(neighbour, vertex, next);
+            } else if !std::mem::replace(&mut self.told[neighbour as usize], true) {
+                let batch = &mut self.batches[owner];
+                batch.push([neighbour, vertex]);
+                if batch.len() == BATCH {
+                    self.exchange.send(batch, owner)?;
+                    batch.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn visit(&mut self, vertex: u32, parent: u32, next: &mut Vec<u32>) {
+        let known = &mut self.parents[self.owners.place(vertex)];
+        if *known == NONE {
+            *known = parent;
+            next.push(vertex);
+        }
+    }
+
+    /// A number's sum over all PEs.
+    fn sum(&self, mine: u64) -> Result<u64> {
+        let (from, to) = (self.reached.range(..1)?, self.reached.range(1..)?);
+        self.world.write(from, &[mine])?;
+        self.world.sum_reduce(to, from)?;
+        self.world.g(to, self.world.my_pe())
+    }
+
+    /// Every vertex's parent in the last search on PE 0: its own for the root, [`NONE`] if it was not
+    /// reached. Collective.
+    pub fn gather(&self) -> Result<Option<Vec<u32>>> {
+        let (world, owners) = (self.world, self.owners);
+        let shared = world.alloc::<u32>(owners.count(0))?;
+        world.write(shared, &self.parents)?;
+        world.barrier_all()?;
+        let mut parents = None;
+        if world.my_pe() == 0 {
+            let mut all = vec![NONE; owners.vertices as usize];
+            let mut part = vec![NONE; owners.count(0)];
+            for pe in 0..world.n_pes() {
+                let part = &mut part[..owners.count(pe)];
+                world.get(part, shared, pe)?;
+                let places = all.iter_mut().skip(pe).step_by(world.n_pes());
+                places
+                    .zip(part)
+                    .for_each(|(place, parent)| *place = *parent);
+            }
+            parents = Some(all);
+        }
+        world.free(shared)?; // Its barrier keeps every PE's part until PE 0 has it.
+        Ok(parents)
+    }
+
+    /// Gives the memory back. Collective.
+    pub fn free(self) -> Result<()> {
+        self.world.free(self.reached)?;
+        self.exchange.free()
+    }
+}
+
+/// The most that a PE is sent if every PE sends these. Collective.
+fn most_received(world: &World, batches: &[Vec<[u32; 2]>]) -> Result<usize> {
+    let (me, pes) = (world.my_pe(), world.n_pes());
+    // How much each PE is sent: first by each PE to itself, then by the sum over all.
+    let counts = world.alloc::<u64>(pes)?;
+    let mine: Vec<u64> = batches.iter().map(|batch| batch.len() as u64).collect();
+    world.write(counts, &mine)?;
+    world.sum_reduce(counts, counts)?;
+    let mut all = vec![0; pes];
+    world.get(&mut all, counts, me)?;
+    world.free(counts)?;
+    Ok(all.into_iter().max().unwrap_or(0) as usize)
+}

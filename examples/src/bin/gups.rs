@@ -1,0 +1,110 @@
+//! Giga-updates per second: random words of a table on all PEs, as HPC Challenge's RandomAccess.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::anyhow;
+use clap::{Parser, ValueEnum};
+use oxshmem::World;
+use oxshmem_examples::chart::{self, Words};
+use oxshmem_examples::gups::{self, Table};
+
+/// Updates random words of a table that is spread over all PEs, four times its words, and checks them.
+///
+/// Run it under a launcher (`oxshmem run -n 4 gups`), or let it launch itself (`gups --pes 4`).
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Launch this many PEs on this host (unless already one of a job).
+    #[arg(long, value_name = "N")]
+    pes: Option<usize>,
+    /// Each PE has 2 to the power of this words of 8 bytes.
+    #[arg(long, value_name = "EXPONENT", default_value_t = 22, value_parser = clap::value_parser!(u32).range(0..=40))]
+    size: u32,
+    /// Begin with a table of this size, and double it until it has `--size`.
+    #[arg(long, value_name = "EXPONENT")]
+    from: Option<u32>,
+    /// How to update a word.
+    #[arg(long, value_enum, default_value_t = How::Atomic)]
+    update: How,
+    /// Draw the rate over the table's size, as SVG.
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum How {
+    /// By atomic exclusive-or; no update may be lost.
+    Atomic,
+    /// By get and put, 1024 at a time; one word in a hundred may be wrong.
+    GetPut,
+}
+
+impl From<How> for gups::Update {
+    fn from(how: How) -> Self {
+        match how {
+            How::Atomic => gups::Update::Atomic,
+            How::GetPut => gups::Update::GetPut,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gups: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    if let Some(pes) = args.pes {
+        oxshmem::launch::self_with(pes)?;
+    }
+    let first = args.from.unwrap_or(args.size);
+    if first > args.size {
+        let size = args.size;
+        return Err(anyhow!(
+            "--from {first} is larger than --size {size}: give a smaller one"
+        ));
+    }
+    let update = args.update.into();
+    let world = World::init()?;
+    let memory = world.alloc::<u64>(1 << args.size)?;
+    let mut points = Vec::new();
+    for size in first..=args.size {
+        let table = Table::new(&world, memory, size)?;
+        let start = Instant::now();
+        table.update(update)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let rate = table.updates() as f64 / seconds / 1e9;
+        points.push((size, rate));
+        if let Some(check) = table.check()? {
+            println!(
+                "gups: {} updates of {} words on {} PEs in {seconds:.3} s: {rate:.4} GUP/s; {} words wrong",
+                table.updates(),
+                check.words,
+                world.n_pes(),
+                check.wrong,
+            );
+            check
+                .verdict(update)
+                .map_err(|what| anyhow!("wrong: {what}"))?;
+        }
+    }
+    if let Some(path) = args.picture.as_ref().filter(|_| world.my_pe() == 0) {
+        let title = format!("Random updates by {} PEs", world.n_pes());
+        let words = Words {
+            title: &title,
+            across: "words of 8 bytes on each PE",
+            up: "GUP/s",
+        };
+        chart::curve(path, words, &points)?;
+    }
+    world.free(memory)?;
+    world.finalize()?;
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! Updates of random words of a table that is spread over all PEs, as in HPC Challenge's
+//! RandomAccess: `table[a >> (64 - n)] ^= a` for a stream of numbers `a`, four per word, with `2^n` words.
+//!
+//! The stream is the powers of x in a field of 2^64 elements, so each PE can begin anywhere in it. The
+//! rules let a PE look 1024 updates ahead; that is used to have the words' memory on its way.
+
+use oxshmem::{PeerPtr, Result, Sym, World};
+
+/// How many updates of its own a PE may know of and not have done, by HPC Challenge's rules.
+const LOOK_AHEAD: usize = 1024;
+
+/// Where in the stream the first PE begins. For thousands of elements after the one at 0, which is 1, most
+/// bits are zeros, and many updates would be of one word.
+const BEGIN: u64 = 0x0123_4567_89ab_cdef;
+
+/// How a word is updated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// By an atomic exclusive-or: none is lost (M28).
+    Atomic,
+    /// By a get and a put, both nonblocking: updates of one word at one time are lost.
+    GetPut,
+}
+
+/// HPC Challenge's stream of numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream(u64);
+
+/// The field is that of polynomials modulo x^64 + x^2 + x + 1.
+const REDUCED: u64 = 0b111;
+
+impl Stream {
+    /// The stream from its element number `place` on; the one at 0 is 1.
+    #[must_use]
+    pub fn from(place: u64) -> Self {
+        let (mut power, mut square) = (1, 2);
+        let mut rest = place;
+        while rest > 0 {
+            if rest & 1 == 1 {
+                power = product(power, square);
+            }
+            square = product(square, square);
+            rest >>= 1;
+        }
+        Stream(power)
+    }
+}
+
+impl Iterator for Stream {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        let now = self.0;
+        self.0 = times_x(now);
+        Some(now)
+    }
+}
+
+#[inline]
+fn times_x(number: u64) -> u64 {
+    let carry = (number >> 63).wrapping_neg();
+    (number << 1) ^ (carry & REDUCED)
+}
+
+fn product(a: u64, b: u64) -> u64 {
+    let bits = (0..u64::BITS).rev();
+    bits.fold(0, |sum, bit| times_x(sum) ^ (a * ((b >> bit) & 1)))
+}
+
+/// A table of equally many words on each PE.
+#[derive(Debug)]
+pub struct Table<'w> {
+    world: &'w World,
+    words: Sym<u64>,
+    /// Words of all PEs.
+    total: u64,
+    /// The words of one PE are 2 to the power of this.
+    shift: u32,
+    /// The words of those PEs whose memory this one's processor loads itself.
+    near: Vec<Option<PeerPtr<'w, u64>>>,
+}
+
+/// What is wrong with a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Whether the exclusive-or of all words was what the updates made it.
+    pub sum_holds: bool,
+    /// Words that were not as in the beginning when all updates had been made a second time.
+    pub wrong: u64,
+    /// Words in all.
+    pub words: u64,
+}
+
+impl Check {
+    /// Whether what is wrong is allowed: nothing, and without atomics one word in a hundred. If not, why.
+    pub fn verdict(&self, update: Update) -> std::result::Result<(), String> {
+        let Check {
+            sum_holds,
+            wrong,
+            words,
+        } = self;
+        match update {
+            Update::Atomic if !sum_holds => {
+                Err("updates were lost or made twice: the words' sum is not theirs".into())
+            }
+            Update::Atomic if *wrong > 0 => Err(format!("{wrong} of {words} words are wrong")),
+            Update::GetPut if *wrong > words / 100 => Err(format!(
+                "{wrong} of {words} words are wrong, {} at most are allowed; \
+                 take --update atomic, or a larger --size, where updates meet less often",
+                words / 100
+            )),
+            Update::Atomic | Update::GetPut => Ok(()),
+        }
+    }
+}
+
+impl<'w> Table<'w> {
+    /// A table of 2 to the power of `shift` of the words each PE has in `memory`; each word holds its
+    /// number.
+    pub fn new(world: &'w World, memory: Sym<u64>, shift: u32) -> Result<Self> {
+        let words = memory.range(..1_usize << shift)?;
+        let table = Table {
+            world,
+            words,
+            total: (world.n_pes() as u64) << shift,
+            shift,
+            near: (0..world.n_pes()).map(|pe| world.ptr(words, pe)).collect(),
+        };
+        for (index, number) in (0..words.len()).zip(table.numbers()) {
+            world.write(words.at(index)?, &[number])?;
+        }
+        world.barrier_all()?;
+        Ok(table)
+    }
+
+    /// Updates of all PEs in a run: four for each word.
+    #[must_use]
+    pub fn updates(&self) -> u64 {
+        4 * self.total
+    }
+
+    /// This PE's part of the updates.
+    fn mine(&self) -> impl Iterator<Item = u64> + use<> {
+        let count = 4 << self.shift;
+        Stream::from(BEGIN + self.world.my_pe() as u64 * count).take(count as usize)
+    }
+
+    /// What this PE's words held in the beginning.
+    fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = (self.world.my_pe() as u64) << self.shift;
+        first..first + (1 << self.shift)
+    }
+
+    /// The word that a number updates: by its highest bits, so that it is spread evenly too where the
+    /// PEs are no power of two.
+    #[inline]
+    fn place(&self, number: u64) -> (usize, usize) {
+        let word = ((u128::from(number) * u128::from(self.total)) >> u64::BITS) as u64;
+        let index = word & ((1 << self.shift) - 1);
+        ((word >> self.shift) as usize, index as usize)
+    }
+
+    /// Makes this PE's updates; all PEs' are complete on return. Collective.
+    pub fn update(&self, update: Update) -> Result<()> {
+        let mut stream = self.mine();
+        let mut ahead = Vec::with_capacity(LOOK_AHEAD);
+        let mut values = vec![0; LOOK_AHEAD];
+        loop {
+            ahead.clear();
+            ahead.extend(stream.by_ref().take(LOOK_AHEAD));
+            if ahead.is_empty() {
+                return self.world.barrier_all();
+            }
+            match update {
+                Update::Atomic => self.xor(&ahead)?,
+                Update::GetPut => self.get_and_put(&ahead, &mut values)?,
+            }
+        }
+    }
+
+    fn xor(&self, ahead: &[u64]) -> Result<()> {
+        for numbers in ahead.chunks(64) {
+            // An atomic update waits for its word's memory alone; loads of many words wait together.
+            // Of what they give nothing is used, so it does not matter that others update it (M33).
+            for number in numbers {
+                let (pe, index) = self.place(*number);
+                if let Some(words) = &self.near[pe] {
+                    std::hint::black_box(words.load(index)?);
+                }
+            }
+            for number in numbers {
+                let (pe, index) = self.place(*number);
+                self.world.xor(self.words.at(index)?, *number, pe)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn get_and_put(&self, ahead: &[u64], values: &mut [u64]) -> Result<()> {
+        let values = &mut values[..ahead.len()];
+        self.world.scope(|scope| {
+            for (number, value) in ahead.iter().zip(values.chunks_mut(1)) {
+                let (pe, index) = self.place(*number);
+                scope.get_nbi(value, self.words.at(index)?, pe)?;
+            }
+            Ok(())
+        })?;
+        for (number, value) in ahead.iter().zip(&mut *values) {
+            *value ^= number;
+        }
+        self.world.scope(|scope| {
+            for (number, value) in ahead.iter().zip(values.chunks(1)) {
+                let (pe, index) = self.place(*number);
+                scope.put_nbi(self.words.at(index)?, value, pe)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The exclusive-or of this PE's words.
+    fn sum(&self) -> Result<u64> {
+        let mut held = vec![0; self.words.len()];
+        self.world.read(&mut held, self.words)?;
+        Ok(held.into_iter().fold(0, |sum, word| sum ^ word))
+    }
+
+    /// Checks a table whose updates were made once, by atomic updates once more, after which each word
+    /// is its number again. Collective; PE 0 has the result.
+    pub fn check(&self) -> Result<Option<Check>> {
+        let expected = self.numbers().chain(self.mine());
+        let difference = expected.fold(self.sum()?, |sum, number| sum ^ number);
+        self.world.barrier_all()?;
+        self.update(Update::Atomic)?;
+        let mut held = vec![0; self.words.len()];
+        self.world.read(&mut held, self.words)?;
+        let wrong = held
+            .into_iter()
+            .zip(self.numbers())
+            .filter(|(is, was)| is != was);
+
+        let found = self.world.alloc::<[u64; 2]>(self.world.n_pes())?;
+        let mine = [difference, wrong.count() as u64];
+        self.world.p(found.at(self.world.my_pe())?, mine, 0)?;
+        self.world.barrier_all()?;
+        let mut all = vec![[0; 2]; found.len()];
+        self.world.read(&mut all, found)?;
+        self.world.free(found)?;
+        Ok((self.world.my_pe() == 0).then(|| Check {
+            sum_holds: all.iter().fold(0, |sum, [part, _]| sum ^ part) == 0,
+            wrong: all.iter().map(|[_, wrong]| wrong).sum(),
+            words: self.total,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_hpc_challenges_from_any_place() {
+        // As its rules define it: shifted, and 7 added where a one fell out.
+        let mut number = 1_u64;
+        for place in 0..1000 {
+            assert_eq!(Stream::from(place).next(), Some(number));
+            let fell_out = number >> 63 == 1;
+            number = (number << 1) ^ if fell_out { 7 } else { 0 };
+        }
+        // Its period, as published.
+        assert_eq!(Stream::from(1_317_624_576_693_539_401).next(), Some(1));
+        let far = 1 << 40;
+        assert_eq!(Stream::from(far).nth(5), Stream::from(far + 5).next());
+    }
+}

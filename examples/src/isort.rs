@@ -1,0 +1,278 @@
+//! A sort of integers that are spread over all PEs, as in the benchmarks NAS IS and ISx.
+//!
+//! Keys are uniform below [`KEYS_BELOW`], equally many per PE. Each PE puts its keys into buckets, one
+//! for each PE's range of keys, sends each bucket to its PE by an [`Exchange`], and sorts what it
+//! was sent. Then PE 0 has the smallest keys in order, PE 1 the next, and so on.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use oxshmem::{Result, World};
+
+use crate::exchange::Exchange;
+use crate::splitmix;
+
+/// The bits of a key, as in ISx.
+const KEY_BITS: u32 = 28;
+/// Keys are smaller than this.
+pub const KEYS_BELOW: u32 = 1 << KEY_BITS;
+
+/// Bits that one pass of the local sort orders by: its counters fit the nearest cache.
+const DIGIT_BITS: u32 = 11;
+
+/// The unsorted keys of a PE; `round` makes others.
+#[must_use]
+pub fn keys(pe: usize, count: usize, round: u64) -> Vec<u32> {
+    let seed = splitmix::at(round, pe as u64);
+    let number = |place| splitmix::at(seed, place) >> (u64::BITS - KEY_BITS);
+    (0..count as u64)
+        .map(|place| number(place) as u32)
+        .collect()
+}
+
+/// Seconds that a PE spent in each phase of a sort.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Phases {
+    /// Putting keys into buckets.
+    pub bucket: f64,
+    /// Sending the buckets and waiting for the others'.
+    pub exchange: f64,
+    /// Sorting what came.
+    pub sort: f64,
+}
+
+impl Phases {
+    /// The whole time.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.bucket + self.exchange + self.sort
+    }
+}
+
+/// What a check of all PEs' keys found; equal on every PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Keys that are on the wrong PE or smaller than the one before.
+    pub misplaced: u64,
+    /// How many keys there were before and are now.
+    pub counts: [u64; 2],
+    /// A sum over a scrambled form of each key, before and now.
+    pub checksums: [u64; 2],
+}
+
+impl Check {
+    /// Whether the keys are in order over all PEs and the same as before; if not, what is wrong.
+    pub fn verdict(&self) -> std::result::Result<(), String> {
+        let Check {
+            misplaced,
+            counts: [sent, came],
+            checksums: [before, now],
+        } = self;
+        if sent != came {
+            Err(format!("{sent} keys went in and {came} came out"))
+        } else if before != now {
+            Err("the keys that came out are not those that went in".into())
+        } else if *misplaced > 0 {
+            Err(format!("{misplaced} of {came} keys are out of order"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Sorts keys of all PEs, any number of times.
+#[derive(Debug)]
+pub struct Sorter<'w> {
+    world: &'w World,
+    exchange: Exchange<'w, u32>,
+    /// The keys by bucket, and the other half of the local sort's memory.
+    scratch: Vec<u32>,
+    sorted: Vec<u32>,
+}
+
+impl<'w> Sorter<'w> {
+    /// For up to `keys` keys a PE. Collective.
+    ///
+    /// A PE is sent `keys` on average, with a deviation below the root of that; there is room for eight
+    /// of them.
+    pub fn new(world: &'w World, keys: usize) -> Result<Self> {
+        let room = keys + 8 * (keys as f64).sqrt() as usize + 64;
+        Ok(Sorter {
+            world,
+            exchange: Exchange::new(world, room)?,
+            scratch: Vec::with_capacity(room),
+            sorted: Vec::with_capacity(room),
+        })
+    }
+
+    /// Sorts; this PE's part of the result is [`sorted`](Self::sorted). Collective.
+    pub fn sort(&mut self, keys: &[u32]) -> Result<Phases> {
+        let pes = self.world.n_pes();
+        self.world.barrier_all()?; // All inboxes are empty.
+        let start = Instant::now();
+        let ends = fill_buckets(keys, pes, &mut self.scratch);
+        let bucketed = start.elapsed().as_secs_f64();
+
+        // Each begins with its own bucket, so that not all send to one PE at a time.
+        let me = self.world.my_pe();
+        for pe in (0..pes).map(|ahead| (me + ahead) % pes) {
+            let first = if pe == 0 { 0 } else { ends[pe - 1] };
+            self.exchange.send(&self.scratch[first..ends[pe]], pe)?;
+        }
+        self.world.barrier_all()?;
+        self.exchange.receive(&mut self.sorted)?;
+        let exchanged = start.elapsed().as_secs_f64();
+
+        self.scratch.resize(self.sorted.len(), 0);
+        radix_sort(&mut self.sorted, &mut self.scratch, range_of(me, pes));
+        let sorted = start.elapsed().as_secs_f64();
+        Ok(Phases {
+            bucket: bucketed,
+            exchange: exchanged - bucketed,
+            sort: sorted - exchanged,
+        })
+    }
+
+    /// This PE's part of the sorted keys.
+    #[must_use]
+    pub fn sorted(&self) -> &[u32] {
+        &self.sorted
+    }
+
+    /// Compares the sorted keys of all PEs with those that this PE gave to [`sort`](Self::sort).
+    /// Collective.
+    pub fn check(&self, keys: &[u32]) -> Result<Check> {
+        check(self.world, keys, &self.sorted)
+    }
+
+    /// Gives the memory back. Collective.
+    pub fn free(self) -> Result<()> {
+        self.exchange.free()
+    }
+}
+
+/// Compares the sorted keys of all PEs with what they were before. Collective.
+pub fn check(world: &World, before: &[u32], sorted: &[u32]) -> Result<Check> {
+    let range = range_of(world.my_pe(), world.n_pes());
+    let outside = sorted.iter().filter(|key| !range.contains(key)).count();
+    let falling = sorted.windows(2).filter(|pair| pair[0] > pair[1]).count();
+    let checksum = |keys: &[u32]| {
+        let scrambled = keys.iter().map(|key| splitmix::mix(u64::from(*key) + 1));
+        scrambled.fold(0, u64::wrapping_add)
+    };
+    let mine = [
+        (outside + falling) as u64,
+        before.len() as u64,
+        sorted.len() as u64,
+        checksum(before),
+        checksum(sorted),
+    ];
+    let sums = world.alloc::<u64>(mine.len())?;
+    world.write(sums, &mine)?;
+    world.sum_reduce(sums, sums)?;
+    let mut all = [0; 5];
+    world.read(&mut all, sums)?;
+    world.free(sums)?;
+    let [misplaced, sent, came, before, now] = all;
+    Ok(Check {
+        misplaced,
+        counts: [sent, came],
+        checksums: [before, now],
+    })
+}
+
+/// The keys that a PE ends up with.
+fn range_of(pe: usize, pes: usize) -> Range<u32> {
+    let bound = |pe: usize| ((pe as u64) << KEY_BITS).div_ceil(pes as u64) as u32;
+    bound(pe)..bound(pe + 1)
+}
+
+fn pe_of(key: u32, pes: usize) -> usize {
+    ((u64::from(key) * pes as u64) >> KEY_BITS) as usize
+}
+
+/// Copies keys to `buckets`, ordered by the PE that is to have them; gives where each PE's end.
+fn fill_buckets(keys: &[u32], pes: usize, buckets: &mut Vec<u32>) -> Vec<usize> {
+    let mut ends = vec![0; pes];
+    for key in keys {
+        ends[pe_of(*key, pes)] += 1;
+    }
+    let mut next = 0;
+    for end in &mut ends {
+        // For now where the PE's begin; each key moves it on.
+        next += std::mem::replace(end, next);
+    }
+    buckets.resize(keys.len(), 0);
+    for key in keys {
+        let at = &mut ends[pe_of(*key, pes)];
+        buckets[*at] = *key;
+        *at += 1;
+    }
+    ends
+}
+
+/// Sorts keys of a range; `scratch` is as long.
+fn radix_sort(keys: &mut Vec<u32>, scratch: &mut Vec<u32>, range: Range<u32>) {
+    let bits = u32::BITS - (range.end - range.start).saturating_sub(1).leading_zeros();
+    let passes = bits.div_ceil(DIGIT_BITS).max(1);
+    let width = bits.div_ceil(passes);
+    for pass in 0..passes {
+        let mask = (1 << width) - 1;
+        let digit = |key: u32| (((key - range.start) >> (pass * width)) & mask) as usize;
+        let mut places = [0_usize; 1 << DIGIT_BITS];
+        for key in keys.iter() {
+            places[digit(*key)] += 1;
+        }
+        let mut next = 0;
+        for place in &mut places {
+            next += std::mem::replace(place, next);
+        }
+        for key in keys.iter() {
+            let place = &mut places[digit(*key)];
+            scratch[*place] = *key;
+            *place += 1;
+        }
+        std::mem::swap(keys, scratch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_key_has_one_pe_and_its_range_says_so() {
+        for pes in [1, 2, 3, 7, 64] {
+            assert_eq!(range_of(0, pes).start, 0);
+            assert_eq!(range_of(pes - 1, pes).end, KEYS_BELOW);
+            for pe in 0..pes {
+                let range = range_of(pe, pes);
+                assert_eq!(pe_of(range.start, pes), pe, "{pes} PEs");
+                assert_eq!(pe_of(range.end - 1, pes), pe, "{pes} PEs");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_and_radix_sort_agree_with_the_standard_sort(
+            keys in prop::collection::vec(0..KEYS_BELOW, 0..500),
+            pes in 1_usize..9,
+        ) {
+            let (mut buckets, mut together) = (Vec::new(), Vec::new());
+            let ends = fill_buckets(&keys, pes, &mut buckets);
+            let mut first = 0;
+            for (pe, end) in ends.into_iter().enumerate() {
+                let mut bucket = buckets[first..end].to_vec();
+                let mut scratch = vec![0; bucket.len()];
+                radix_sort(&mut bucket, &mut scratch, range_of(pe, pes));
+                together.extend(bucket);
+                first = end;
+            }
+            let mut wanted = keys;
+            wanted.sort_unstable();
+            prop_assert_eq!(together, wanted);
+        }
+    }
+}
