@@ -9,6 +9,15 @@ use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (720, 400);
 const FONT: &str = "sans-serif";
+/// Of parts from below; a seventh has the first one's again.
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0x44, 0x77, 0xaa),
+    RGBColor(0xee, 0x99, 0x55),
+    RGBColor(0x55, 0xa8, 0x68),
+    RGBColor(0xaa, 0x44, 0x66),
+    RGBColor(0x66, 0xcc, 0xdd),
+    RGBColor(0x99, 0x99, 0x99),
+];
 
 /// What a picture says besides its numbers.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +61,7 @@ pub fn bars(
         chart
             .configure_mesh()
             .disable_x_mesh()
+            .y_max_light_lines(1)
             .x_labels(count)
             .x_label_formatter(&label)
             .x_desc(words.across)
@@ -59,7 +69,7 @@ pub fn bars(
             .draw()?;
         let mut floor = vec![0.0; count];
         for (part, (name, heights)) in parts.iter().enumerate() {
-            let colour = Palette99::pick(part).to_rgba();
+            let colour = COLOURS[part % COLOURS.len()];
             let places = floor.iter_mut().zip(heights).enumerate();
             let boxes = places.map(|(bar, (floor, height))| {
                 let bottom = std::mem::replace(floor, *floor + height);
@@ -74,6 +84,7 @@ pub fn bars(
         if parts.len() > 1 {
             chart
                 .configure_series_labels()
+                .position(SeriesLabelPosition::UpperRight)
                 .background_style(WHITE)
                 .border_style(BLACK)
                 .draw()?;
@@ -94,6 +105,7 @@ pub fn curve(to: &Path, words: Words<'_>, points: &[(u32, f64)]) -> Result<()> {
         let mut chart = layout(&area, words).build_cartesian_2d(first..last, room_above(top))?;
         chart
             .configure_mesh()
+            .max_light_lines(1)
             .x_labels((last - first + 1) as usize)
             .x_label_formatter(&|exponent| format!("2^{exponent}"))
             .x_desc(words.across)
@@ -164,8 +176,7 @@ mod tests {
             for label in labels.iter().map(String::as_str).chain(["low", "high"]) {
                 assert!(text.contains(label), "{count} bars, {label}: {text}");
             }
-            for part in 0..2 {
-                let (r, g, b) = Palette99::pick(part).to_rgba().rgb();
+            for RGBColor(r, g, b) in &COLOURS[..2] {
                 let colour = format!("#{r:02X}{g:02X}{b:02X}");
                 // Each bar's, and the legend's.
                 assert_eq!(text.matches(&colour).count(), count + 1, "{text}");

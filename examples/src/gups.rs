@@ -1,10 +1,9 @@
 //! Updates of random words of a table that is spread over all PEs, as in HPC Challenge's
 //! RandomAccess: `table[a >> (64 - n)] ^= a` for a stream of numbers `a`, four per word, with `2^n` words.
 //!
-//! The stream is the powers of x in a field of 2^64 elements, so each PE can begin anywhere in it. The
-//! rules let a PE look 1024 updates ahead; that is used to have the words' memory on its way.
+//! The stream is the powers of x in a field of 2^64 elements, so each PE can begin anywhere in it.
 
-use oxshmem::{PeerPtr, Result, Sym, World};
+use oxshmem::{Result, Sym, World};
 
 /// How many updates of its own a PE may know of and not have done, by HPC Challenge's rules.
 const LOOK_AHEAD: usize = 1024;
@@ -77,8 +76,6 @@ pub struct Table<'w> {
     total: u64,
     /// The words of one PE are 2 to the power of this.
     shift: u32,
-    /// The words of those PEs whose memory this one's processor loads itself.
-    near: Vec<Option<PeerPtr<'w, u64>>>,
 }
 
 /// What is wrong with a table.
@@ -125,7 +122,6 @@ impl<'w> Table<'w> {
             words,
             total: (world.n_pes() as u64) << shift,
             shift,
-            near: (0..world.n_pes()).map(|pe| world.ptr(words, pe)).collect(),
         };
         for (index, number) in (0..words.len()).zip(table.numbers()) {
             world.write(words.at(index)?, &[number])?;
@@ -163,6 +159,23 @@ impl<'w> Table<'w> {
 
     /// Makes this PE's updates; all PEs' are complete on return. Collective.
     pub fn update(&self, update: Update) -> Result<()> {
+        match update {
+            Update::Atomic => self.xor()?,
+            Update::GetPut => self.get_and_put()?,
+        }
+        self.world.barrier_all()
+    }
+
+    /// Waits for no update: they give nothing back, so any number may be under way.
+    fn xor(&self) -> Result<()> {
+        for number in self.mine() {
+            let (pe, index) = self.place(number);
+            self.world.xor(self.words.at(index)?, number, pe)?;
+        }
+        Ok(())
+    }
+
+    fn get_and_put(&self) -> Result<()> {
         let mut stream = self.mine();
         let mut ahead = Vec::with_capacity(LOOK_AHEAD);
         let mut values = vec![0; LOOK_AHEAD];
@@ -170,34 +183,13 @@ impl<'w> Table<'w> {
             ahead.clear();
             ahead.extend(stream.by_ref().take(LOOK_AHEAD));
             if ahead.is_empty() {
-                return self.world.barrier_all();
+                return Ok(());
             }
-            match update {
-                Update::Atomic => self.xor(&ahead)?,
-                Update::GetPut => self.get_and_put(&ahead, &mut values)?,
-            }
+            self.get_and_put_some(&ahead, &mut values)?;
         }
     }
 
-    fn xor(&self, ahead: &[u64]) -> Result<()> {
-        for numbers in ahead.chunks(64) {
-            // An atomic update waits for its word's memory alone; loads of many words wait together.
-            // Of what they give nothing is used, so it does not matter that others update it (M33).
-            for number in numbers {
-                let (pe, index) = self.place(*number);
-                if let Some(words) = &self.near[pe] {
-                    std::hint::black_box(words.load(index)?);
-                }
-            }
-            for number in numbers {
-                let (pe, index) = self.place(*number);
-                self.world.xor(self.words.at(index)?, *number, pe)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn get_and_put(&self, ahead: &[u64], values: &mut [u64]) -> Result<()> {
+    fn get_and_put_some(&self, ahead: &[u64], values: &mut [u64]) -> Result<()> {
         let values = &mut values[..ahead.len()];
         self.world.scope(|scope| {
             for (number, value) in ahead.iter().zip(values.chunks_mut(1)) {

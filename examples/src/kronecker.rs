@@ -44,7 +44,7 @@ impl Kronecker {
         let mut ends = [0; 2];
         for bit in 0..self.scale {
             let point = splitmix::at(seed, u64::from(bit));
-            let share = (u128::from(point) * 100 >> u64::BITS) as u64;
+            let share = ((u128::from(point) * 100) >> u64::BITS) as u64;
             let [among_first, to_second, _] = SHARES;
             let (from, to) = match share {
                 share if share < among_first => (0, 0),
@@ -52,7 +52,7 @@ impl Kronecker {
                 share if share < SHARES.iter().sum() => (1, 0),
                 _ => (1, 1),
             };
-            ends = [ends[0] << 1 | from, ends[1] << 1 | to];
+            ends = [(ends[0] << 1) | from, (ends[1] << 1) | to];
         }
         ends
     }
@@ -90,7 +90,7 @@ mod tests {
         for bit in [0, 11] {
             let mut quarters = [0_u32; 4];
             for edge in 0..graph.edges() {
-                let [from, to] = graph.ordered_edge(edge).map(|end| end >> bit & 1);
+                let [from, to] = graph.ordered_edge(edge).map(|end| (end >> bit) & 1);
                 quarters[(2 * from + to) as usize] += 1;
             }
             let shares = quarters.map(|edges| f64::from(edges) / graph.edges() as f64);

@@ -206,14 +206,18 @@ fn heat2d_refuses_more_pes_than_rows() {
 
 #[test]
 fn bfs_finds_the_same_levels_with_any_number_of_pes() {
-    for graph in [&["--scale", "9"][..], &["--root", "libc6"]] {
-        let pictures = ["1", "2", "4"].map(|pes| {
+    for (graph, pes) in [
+        (&["--scale", "9"][..], &["1", "2", "4"][..]),
+        (&["--root", "libc6"], &["1", "3"]),
+    ] {
+        let pictures = pes.iter().map(|pes| {
             let picture = Scratch::new(&format!("bfs-{pes}.svg"), "");
             let run = ["--pes", pes, "--picture", picture.path()];
             let said = stdout(BFS, &[graph, &run[..]].concat());
             assert!(said.contains("checked by Graph500's rules"), "{said}");
             picture.content()
         });
+        let pictures: Vec<_> = pictures.collect();
         assert!(pictures.iter().all(|picture| *picture == pictures[0]));
     }
 }

@@ -1,5 +1,6 @@
 //! The examples' algorithms by PEs that are threads, against serial ones; and that what checks their
 //! results finds faults.
+#![expect(clippy::unwrap_used, reason = "a test's helpers may panic as tests do")]
 
 use std::collections::VecDeque;
 
