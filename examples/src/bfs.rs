@@ -138,8 +138,8 @@ impl<'w> Search<'w> {
         if self.owners.of(root) == me {
             self.visit(root, root, &mut level);
         }
+        self.world.barrier_all()?; // All inboxes are empty.
         loop {
-            self.world.barrier_all()?; // All inboxes are empty.
             for vertex in level.drain(..) {
                 self.follow(vertex, &mut next)?;
             }
@@ -154,6 +154,8 @@ impl<'w> Search<'w> {
                 self.visit(*vertex, *parent, &mut next);
             }
             self.came = came;
+            // A PE that has the sum knows, too, that all inboxes are empty: each was read before its
+            // PE's part of the sum was given (M16).
             if self.sum(next.len() as u64)? == 0 {
                 return Ok(());
             }

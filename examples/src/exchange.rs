@@ -39,7 +39,7 @@ impl<'w, T: Pod> Exchange<'w, T> {
     }
 
     /// Reads what this PE was sent before the last barrier, in any order, into `items`, and empties
-    /// the inbox. Others may send again after the next barrier.
+    /// the inbox. Others may send again when they know that: after the next barrier, for example.
     pub fn receive(&self, items: &mut Vec<T>) -> Result<()> {
         let sent = self.world.swap(self.cursor, 0, self.world.my_pe())? as usize;
         items.resize(sent, T::zeroed());

@@ -20,6 +20,17 @@ pub struct Plate {
 }
 
 impl Plate {
+    /// A plate that has a row for each PE at least; each side is 3 or more.
+    pub fn for_pes(width: u32, height: u32, pes: usize) -> anyhow::Result<Self> {
+        let (width, height) = (width as usize, height as usize);
+        ensure!(
+            height >= 3 && pes <= height - 2,
+            "{} rows between the edges are too few for {pes} PEs",
+            height.saturating_sub(2)
+        );
+        Ok(Plate { width, height })
+    }
+
     /// The rows, edges left out, that a PE computes: equally many for each, but for one.
     #[must_use]
     pub fn rows_of(&self, pe: usize, pes: usize) -> Range<usize> {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Parser;
 use oxshmem::cuda::{self, Args as KernelArgs, DevicePtr, Function, Graph, Launch, Module};
 use oxshmem::cuda::{Stream, StreamOptions};
@@ -69,17 +69,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(pes) = args.pes {
         oxshmem::launch::self_with(pes)?;
     }
-    let plate = Plate {
-        width: args.width as usize,
-        height: args.height as usize,
-    };
     let world = World::init()?;
-    ensure!(
-        world.n_pes() <= plate.height - 2,
-        "{} rows between the edges are too few for {} PEs",
-        plate.height - 2,
-        world.n_pes()
-    );
+    let plate = Plate::for_pes(args.width, args.height, world.n_pes())?;
     let heat = Heat::new(&world, plate)?;
     world.barrier_all()?;
 

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::ensure;
 use clap::Parser;
 use oxshmem::World;
 use oxshmem_examples::heat::Plate;
@@ -50,17 +49,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(pes) = args.pes {
         oxshmem::launch::self_with(pes)?;
     }
-    let plate = Plate {
-        width: args.width as usize,
-        height: args.height as usize,
-    };
     let world = World::init()?;
-    ensure!(
-        world.n_pes() <= plate.height - 2,
-        "{} rows between the edges are too few for {} PEs",
-        plate.height - 2,
-        world.n_pes()
-    );
+    let plate = Plate::for_pes(args.width, args.height, world.n_pes())?;
     let mut part = Part::new(&world, plate)?;
     world.barrier_all()?;
     let start = Instant::now();
