@@ -47,6 +47,8 @@ pub fn bars(
                 .sum()
         };
         let top = (0..count).map(height).fold(0.0, f64::max);
+        // The names of several parts stand above the bars.
+        let top = if parts.len() > 1 { 1.3 * top } else { top };
         let area = SVGBackend::new(to, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart =

@@ -217,8 +217,8 @@ impl<'w> Table<'w> {
         Ok(held.into_iter().fold(0, |sum, word| sum ^ word))
     }
 
-    /// Checks a table whose updates were made once, by atomic updates once more, after which each word
-    /// is its number again. Collective; PE 0 has the result.
+    /// Checks a table whose updates were made once, or any odd number of times, by atomic updates once
+    /// more, after which each word is its number again. Collective; PE 0 has the result.
     pub fn check(&self) -> Result<Option<Check>> {
         let expected = self.numbers().chain(self.mine());
         let difference = expected.fold(self.sum()?, |sum, number| sum ^ number);
