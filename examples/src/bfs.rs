@@ -17,9 +17,10 @@ const BATCH: usize = 512;
 pub struct Search<'w> {
     world: &'w World,
     owners: Owners,
-    /// For each vertex of this PE, where its neighbours begin in `neighbours`; one more for the end.
-    starts: Vec<usize>,
-    neighbours: Vec<u32>,
+    /// Each vertex's neighbours that are this PE's, by their places.
+    inside: Neighbours,
+    /// Its neighbours that are other PEs'.
+    outside: Neighbours,
     parents: Vec<u32>,
     /// The vertices of other PEs that those know of already from this one.
     told: Vec<bool>,
@@ -28,6 +29,40 @@ pub struct Search<'w> {
     came: Vec<[u32; 2]>,
     exchange: Exchange<'w, [u32; 2]>,
     reached: Sym<u64>,
+}
+
+/// Neighbours of a PE's vertices.
+#[derive(Debug)]
+struct Neighbours {
+    /// For each place, where its neighbours begin in `all`; one more for the end.
+    starts: Vec<usize>,
+    all: Vec<u32>,
+}
+
+impl Neighbours {
+    /// Of so many places, from pairs of a place and a neighbour in any order.
+    fn new(places: usize, pairs: impl Iterator<Item = (usize, u32)> + Clone) -> Self {
+        let mut starts = vec![0; places + 1];
+        for (place, _) in pairs.clone() {
+            starts[place] += 1;
+        }
+        let mut next = 0;
+        for start in &mut starts {
+            next += *start;
+            *start = next;
+        }
+        let mut all = vec![0; next];
+        for (place, neighbour) in pairs {
+            // Filled from the end of each stretch, which leaves `starts` at the beginnings.
+            starts[place] -= 1;
+            all[starts[place]] = neighbour;
+        }
+        Neighbours { starts, all }
+    }
+
+    fn of(&self, place: usize) -> &[u32] {
+        &self.all[self.starts[place]..self.starts[place + 1]]
+    }
 }
 
 /// Whose each vertex is.
@@ -81,29 +116,19 @@ impl<'w> Search<'w> {
         let mut came = Vec::new();
         exchange.receive(&mut came)?;
 
-        // By vertex: first how many neighbours each has, then where each begins.
         let count = owners.count(me);
-        let mut starts = vec![0; count + 1];
-        for [vertex, _] in &came {
-            starts[owners.place(*vertex)] += 1;
-        }
-        let mut next = 0;
-        for start in &mut starts {
-            next += *start;
-            *start = next;
-        }
-        let mut neighbours = vec![0; came.len()];
-        for [vertex, neighbour] in &came {
-            // Filled from the end of each stretch, which leaves `starts` at the beginnings.
-            let start = &mut starts[owners.place(*vertex)];
-            *start -= 1;
-            neighbours[*start] = *neighbour;
-        }
+        let own = |vertex| owners.of(vertex) == me;
+        let ends = came
+            .iter()
+            .map(|[vertex, end]| (owners.place(*vertex), *end));
+        let outside = ends.clone().filter(|(_, end)| !own(*end));
+        let inside = ends.filter(|(_, end)| own(*end));
+        let inside = inside.map(|(place, end)| (place, owners.place(end) as u32));
         Ok(Search {
             world,
             owners,
-            starts,
-            neighbours,
+            inside: Neighbours::new(count, inside),
+            outside: Neighbours::new(count, outside),
             parents: vec![NONE; count],
             told: vec![false; vertices as usize],
             batches,
@@ -118,15 +143,12 @@ impl<'w> Search<'w> {
         let owner = self.owners.of(vertex);
         let degree = self.reached.range(..1)?;
         if owner == self.world.my_pe() {
-            let edges = self.edges_of(self.owners.place(vertex)).len();
+            let place = self.owners.place(vertex);
+            let edges = self.inside.of(place).len() + self.outside.of(place).len();
             self.world.write(degree, &[edges as u64])?;
         }
         self.world.broadcast(degree, degree, owner)?;
         self.world.g(degree, self.world.my_pe())
-    }
-
-    fn edges_of(&self, place: usize) -> std::ops::Range<usize> {
-        self.starts[place]..self.starts[place + 1]
     }
 
     /// Finds all vertices that `root` is connected with. Collective.
@@ -136,24 +158,23 @@ impl<'w> Search<'w> {
         self.told.fill(false);
         let (mut level, mut next) = (Vec::new(), Vec::new());
         if self.owners.of(root) == me {
-            self.visit(root, root, &mut level);
+            visit(&mut self.parents, self.owners.place(root), root, &mut level);
         }
         self.world.barrier_all()?; // All inboxes are empty.
         loop {
-            for vertex in level.drain(..) {
-                self.follow(vertex, &mut next)?;
+            for place in level.drain(..) {
+                self.follow(place, &mut next)?;
             }
             for (pe, batch) in self.batches.iter_mut().enumerate() {
                 self.exchange.send(batch, pe)?;
                 batch.clear();
             }
             self.world.barrier_all()?; // All that was put has come.
-            let mut came = std::mem::take(&mut self.came);
-            self.exchange.receive(&mut came)?;
-            for [vertex, parent] in &came {
-                self.visit(*vertex, *parent, &mut next);
+            self.exchange.receive(&mut self.came)?;
+            for [vertex, parent] in &self.came {
+                let place = self.owners.place(*vertex);
+                visit(&mut self.parents, place, *parent, &mut next);
             }
-            self.came = came;
             // A PE that has the sum knows, too, that all inboxes are empty: each was read before its
             // PE's part of the sum was given (M16).
             if self.sum(next.len() as u64)? == 0 {
@@ -163,16 +184,17 @@ impl<'w> Search<'w> {
         }
     }
 
-    /// Visits the neighbours of this PE's vertex, or has their owners do so.
-    fn follow(&mut self, vertex: u32, next: &mut Vec<u32>) -> Result<()> {
-        for at in self.edges_of(self.owners.place(vertex)) {
-            let neighbour = self.neighbours[at];
-            let owner = self.owners.of(neighbour);
-            if owner == self.world.my_pe() {
-                self.visit(neighbour, vertex, next);
-            } else if !std::mem::replace(&mut self.told[neighbour as usize], true) {
+    /// Visits the neighbours of the vertex at a place, or has their owners do so.
+    fn follow(&mut self, place: usize, next: &mut Vec<usize>) -> Result<()> {
+        let vertex = place as u32 * self.owners.pes + self.world.my_pe() as u32;
+        for neighbour in self.inside.of(place) {
+            visit(&mut self.parents, *neighbour as usize, vertex, next);
+        }
+        for neighbour in self.outside.of(place) {
+            if !std::mem::replace(&mut self.told[*neighbour as usize], true) {
+                let owner = self.owners.of(*neighbour);
                 let batch = &mut self.batches[owner];
-                batch.push([neighbour, vertex]);
+                batch.push([*neighbour, vertex]);
                 if batch.len() == BATCH {
                     self.exchange.send(batch, owner)?;
                     batch.clear();
@@ -180,14 +202,6 @@ impl<'w> Search<'w> {
             }
         }
         Ok(())
-    }
-
-    fn visit(&mut self, vertex: u32, parent: u32, next: &mut Vec<u32>) {
-        let known = &mut self.parents[self.owners.place(vertex)];
-        if *known == NONE {
-            *known = parent;
-            next.push(vertex);
-        }
     }
 
     /// A number's sum over all PEs.
@@ -227,6 +241,14 @@ impl<'w> Search<'w> {
     pub fn free(self) -> Result<()> {
         self.world.free(self.reached)?;
         self.exchange.free()
+    }
+}
+
+/// Gives the vertex at a place its parent, if it has none yet.
+fn visit(parents: &mut [u32], place: usize, parent: u32, next: &mut Vec<usize>) {
+    if parents[place] == NONE {
+        parents[place] = parent;
+        next.push(place);
     }
 }
 
