@@ -137,6 +137,7 @@ fn verdict_of_updates(
         let table = Table::new(world, memory, 5)?;
         table.update(Update::Atomic)?;
         meddle(world, memory)?;
+        world.barrier_all()?; // Before any PE sums up its words.
         let check = table.check()?;
         world.free(memory)?;
         Ok(check)
