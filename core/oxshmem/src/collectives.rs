@@ -41,7 +41,7 @@ summable!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize; f32 f64);
 const CHUNK: usize = 4096;
 
 impl World {
-    /// Completes this PE's operations ([`quiet`](Self::quiet)), then waits until all PEs are here
+    /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all PEs are here
     /// (OpenSHMEM `shmem_barrier_all`).
     ///
     /// Fails on every PE if the PEs call different collectives (M36), and if a PE is lost.

@@ -1,6 +1,7 @@
 //! Contexts: streams of operations that are ordered and completed apart from each other.
 
 mod options;
+mod session;
 mod threads;
 
 use std::cell::{Cell, RefCell};
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use self::options::ContextOptions;
+pub use self::session::Session;
 pub use self::threads::{LockedContext, SharedContext};
 use crate::check::Entered;
 use crate::config::MemoryModel;
@@ -49,7 +51,11 @@ use crate::{Error, Result, World, report};
 /// ```
 ///
 /// Lanes are connected with a PE at the first operation towards it; a context that ends leaves its lanes, with
-/// their connections, to the next.
+/// their connections, to the next. A wait drives the lanes of its own context: who waits on one for what depends on
+/// another's operations completes those by a quiet first.
+///
+/// A context of a team numbers the PEs as the team does. Errors name a PE that was lost or is not reached by its
+/// number in the world.
 ///
 /// Two threads cannot use one at the same time:
 ///
@@ -97,6 +103,8 @@ pub(crate) struct State {
     pub entered: RefCell<Entered>,
     /// State of the context's random sequence; never 0.
     pub random: Cell<u64>,
+    /// What the program has said of what comes.
+    session: Cell<Option<Session>>,
 }
 
 impl fmt::Debug for Context<'_> {
@@ -174,6 +182,7 @@ impl<'w> Context<'w> {
                 wire,
                 entered: RefCell::default(),
                 random: Cell::new(random_start(seed, shared.me as u32)),
+                session: Cell::new(None),
             }),
             shared,
             members,

@@ -219,11 +219,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let statics = place_statics(tag, &mut heap, &own)?;
 
     for transport in &mut opened {
-        transport.host.extents = match transport.pins() {
+        transport.host.cut(match transport.pins() {
             true => Extents::doubling(limit),
             false => Extents::whole(limit),
-        };
-        transport.gpu.extents = gpu_heap.cut().unwrap_or(Extents::whole(0));
+        });
+        let gpu = gpu_heap.cut().unwrap_or(Extents::whole(0));
+        transport.gpu.cut(gpu);
     }
     let opened: Vec<_> = opened.into_iter().map(Arc::new).collect();
     #[cfg(feature = "cuda")]

@@ -22,9 +22,9 @@
 //! # Memory model
 //!
 //! The promises are numbered M1 to M38 in `docs/memory-model.md`; the documentation of each call
-//! names those it keeps. In short: puts are unordered until a [`fence`](World::fence), incomplete
-//! until a [`quiet`](World::quiet) or [barrier](World::barrier_all), and a
-//! [put-with-signal](World::put_signal)'s data is there when its signal is.
+//! names those it keeps. In short: puts are unordered until a [`fence`](Context::fence), incomplete
+//! until a [`quiet`](Context::quiet) or [barrier](World::barrier_all), and a
+//! [put-with-signal](Context::put_signal)'s data is there when its signal is.
 //!
 //! # Errors
 //!
@@ -84,7 +84,7 @@ pub use alloc::Hints;
 pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
 pub use collectives::Summable;
 pub use config::{Atomics, MemoryModel, Variable, variables};
-pub use context::{Context, ContextOptions, LockedContext, SharedContext};
+pub use context::{Context, ContextOptions, LockedContext, Session, SharedContext};
 pub use copies::{CopySource, CopyTarget};
 pub use error::{Error, Result};
 pub use gpu::{GpuAccess, GpuMemory};

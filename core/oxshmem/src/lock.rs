@@ -95,7 +95,7 @@ impl World {
         Ok(taken)
     }
 
-    /// Completes this PE's operations ([`quiet`](Self::quiet) of the default context), then lets a lock
+    /// Completes this PE's operations ([`quiet`](crate::Context::quiet) of the default context), then lets a lock
     /// go to the PE that has waited longest.
     ///
     /// # Errors

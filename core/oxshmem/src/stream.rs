@@ -11,7 +11,7 @@
 //! later on that stream: on a stream a fence is nothing, and [`quiet_on_stream`](World::quiet_on_stream)
 //! has nothing to wait for (M17, M19, M24). Two streams are ordered by events. What a stream does comes
 //! before what the host does after [`synchronize`](World::synchronize), and what the host has put before
-//! what it then queues once it has called [`quiet`](World::quiet), which knows nothing of streams
+//! what it then queues once it has called [`quiet`](crate::Context::quiet), which knows nothing of streams
 //! otherwise. A wait on a stream acquires: what comes later on the stream sees what the writer ordered
 //! before the word (M23).
 //!

@@ -494,7 +494,28 @@ impl Context<'_> {
         (len, update): (usize, Classes),
     ) -> Result<()> {
         let leaves = Leaves::Nonblocking(update);
-        if len <= TOGETHER && !via.needs_connection(pe) {
+        match len <= TOGETHER {
+            // SAFETY: the caller's promise.
+            true => unsafe { self.post_together(call, via, pe, op, leaves) },
+            // SAFETY: as above.
+            false => unsafe { self.post(call, via, pe, op, Until::Posted, leaves) },
+        }
+    }
+
+    /// Posts an operation together with others, if the lane gains by that.
+    ///
+    /// # Safety
+    ///
+    /// As [`oxshmem_transport::Lane::post`].
+    unsafe fn post_together(
+        &self,
+        call: &'static str,
+        via: &Channel,
+        pe: usize,
+        op: Op,
+        leaves: Leaves,
+    ) -> Result<()> {
+        if !via.needs_connection(pe) {
             self.before_posting(call, via, pe)?;
             // SAFETY: the caller's promise.
             if unsafe { via.put_off(pe, op) } {

@@ -159,6 +159,10 @@ impl Context<'_> {
         if op != AtomicOp::Fetch {
             self.state.wire.gpu_due(via, far);
         }
+        if result.is_none() && self.gathers() {
+            // SAFETY: no local memory takes part.
+            return unsafe { self.post_together(call, via, far.pe, posted, leaves) };
+        }
         // SAFETY: the caller's promise.
         unsafe { self.post(call, via, far.pe, posted, until, leaves) }
     }

@@ -49,7 +49,7 @@ impl Drop for Bounce<'_> {
 }
 
 impl Context<'_> {
-    /// Offset of a buffer: which of them registered memory holds is the same for all.
+    /// Borrows a buffer for a piece of a transfer with a PE. Waits where the transfers of other threads have all.
     pub(super) fn take_bounce(&self, call: &'static str, pe: usize) -> Result<Bounce<'_>> {
         let all = &self.shared.bounces;
         let tell = || {

@@ -79,6 +79,11 @@ impl Extents {
         self.steps + 1 + ((offset - self.doubled()) / self.largest()) as u32
     }
 
+    /// Bytes of all pieces.
+    pub(crate) fn limit(self) -> u64 {
+        self.limit
+    }
+
     /// Where a piece begins.
     #[inline]
     pub(crate) fn start(self, index: u32) -> u64 {

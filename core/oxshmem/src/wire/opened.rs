@@ -2,8 +2,8 @@
 //! promises, and the lanes that contexts have left to the next.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{
     Capabilities, Completion, Domain, GpuFlush, Guarantees, Lane, LocalKey, MemoryKind, Peer,
@@ -45,7 +45,10 @@ pub(crate) struct Pieces {
     /// The region number of the first.
     first: u32,
     /// In order; none if the transport carries no such memory.
-    regions: RwLock<Vec<Box<dyn Region>>>,
+    regions: Mutex<Vec<Box<dyn Region>>>,
+    /// The keys of the first `registered` of them, for operations, which take no lock.
+    keys: Box<[AtomicU64]>,
+    registered: AtomicUsize,
     imported: Mutex<Vec<Peer>>,
     shared_with: Mutex<Vec<u32>>,
 }
@@ -63,19 +66,24 @@ impl Pieces {
         Pieces {
             extents: Extents::whole(0),
             first,
-            regions: RwLock::default(),
+            regions: Mutex::default(),
+            keys: Box::default(),
+            registered: AtomicUsize::new(0),
             imported: Mutex::default(),
             shared_with: Mutex::default(),
         }
     }
 
-    /// The registered pieces of this PE's heap.
-    pub(crate) fn regions(&self) -> RwLockReadGuard<'_, Vec<Box<dyn Region>>> {
-        self.regions.read().unwrap_or_else(PoisonError::into_inner)
+    /// How the heap is cut, before anything is registered.
+    pub(crate) fn cut(&mut self, extents: Extents) {
+        self.extents = extents;
+        let count = extents.count(extents.limit());
+        self.keys = (0..count).map(|_| AtomicU64::new(0)).collect();
     }
 
-    fn regions_mut(&self) -> RwLockWriteGuard<'_, Vec<Box<dyn Region>>> {
-        self.regions.write().unwrap_or_else(PoisonError::into_inner)
+    /// The registered pieces of this PE's heap.
+    pub(crate) fn regions(&self) -> MutexGuard<'_, Vec<Box<dyn Region>>> {
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whose heap of this kind is imported here, and grows.
@@ -112,22 +120,31 @@ impl Pieces {
 
     /// One more piece is registered.
     pub(crate) fn grow(&self, region: Box<dyn Region>) {
-        self.regions_mut().push(region);
+        let mut regions = self.regions();
+        if let Some(key) = self.keys.get(regions.len()) {
+            key.store(region.local_key().0, Ordering::Relaxed);
+        }
+        regions.push(region);
+        // Pairs with the load in `local_key`: who sees the count sees the key.
+        self.registered.store(regions.len(), Ordering::Release);
     }
 
-    /// Ends the registration of all pieces but the first `count`.
+    /// Ends the registration of all pieces but the first `count`. Nothing uses the others.
     pub(crate) fn shrink(&self, count: usize) {
-        self.regions_mut().truncate(count);
+        let mut regions = self.regions();
+        regions.truncate(count);
+        self.registered.store(regions.len(), Ordering::Release);
     }
 
     /// The key of the piece of this PE's heap in which a byte lies, and how far that reaches.
     #[inline]
     pub(super) fn local_key(&self, offset: u64) -> Option<(LocalKey, usize)> {
         let (piece, _, rest) = self.extents.locate(offset);
-        let regions = self.regions();
-        let region = regions.get(piece as usize)?;
+        let piece = piece as usize;
+        let registered = piece < self.registered.load(Ordering::Acquire);
+        let key = self.keys.get(piece).filter(|_| registered)?;
         let rest = usize::try_from(rest).unwrap_or(usize::MAX);
-        Some((region.local_key(), rest))
+        Some((LocalKey(key.load(Ordering::Relaxed)), rest))
     }
 
     /// A PE's heap is imported, and so will be what it grows by.

@@ -12,6 +12,7 @@
 mod atomics;
 mod collectives;
 mod connecting;
+mod contexts;
 mod counters;
 mod errors;
 mod gpu;
@@ -148,6 +149,17 @@ macro_rules! with_cases {
                 a_test_of_a_lock_does_not_wait
                 what_a_holder_wrote_is_there_for_the_next
                 locks_that_a_pe_cannot_set_or_clear_are_refused;
+            contexts:
+                m19_quiet_and_the_end_of_a_context_complete_what_it_issued
+                a_context_has_every_one_sided_call
+                m17_m19_sessions_are_hints
+                m35_a_context_refuses_what_the_world_refuses
+                m17_m19_threads_with_contexts_of_their_own_equal_a_serial_reference
+                m17_m19_threads_on_one_context_equal_a_serial_reference
+                m28_every_ticket_is_given_once_to_threads_too
+                |
+                m17_a_context_orders_what_it_issued
+                m23_a_wait_on_a_shared_context_does_not_hold_it;
             nbi:
                 m19_a_scope_completes_all_that_was_issued_in_it
                 m19_long_nonblocking_transfers_are_complete
