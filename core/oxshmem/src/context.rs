@@ -147,28 +147,30 @@ impl World {
                 })?
             }
         };
+        let wire = Wire::open(&shared.transports, shared.n_pes(), shared.always)?;
         let peers = self.peers.of_context(members);
-        Context::with(shared, peers, (me, members.cloned()), options)
+        let members = members.cloned();
+        Ok(Context::with(shared, peers, wire, (me, members), options))
     }
 }
 
 impl<'w> Context<'w> {
     /// The default one.
-    pub(crate) fn default(shared: Arc<Shared>, peers: Peers) -> Result<Self> {
+    pub(crate) fn default(shared: Arc<Shared>, peers: Peers, wire: Wire) -> Self {
         let me = shared.me;
-        Self::with(shared, peers, (me, None), ContextOptions::NONE)
+        Self::with(shared, peers, wire, (me, None), ContextOptions::NONE)
     }
 
     fn with(
         shared: Arc<Shared>,
         peers: Peers,
+        wire: Wire,
         (me, members): (usize, Option<Arc<[u32]>>),
         options: ContextOptions,
-    ) -> Result<Self> {
-        let wire = Wire::open(&shared.transports, shared.n_pes(), shared.always)?;
+    ) -> Self {
         let number = shared.contexts.fetch_add(1, Ordering::Relaxed);
         let seed = shared.config.seed ^ number.wrapping_mul(0x5851_f42d_4c95_7f2d);
-        Ok(Context {
+        Context {
             tag: peers.tag(),
             peers,
             ordered: shared.config.model == MemoryModel::Ordered,
@@ -187,7 +189,7 @@ impl<'w> Context<'w> {
             shared,
             members,
             world: PhantomData,
-        })
+        }
     }
 
     /// This PE's number, from 0: in the job, or in the team that the context was made for.

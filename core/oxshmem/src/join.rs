@@ -52,7 +52,7 @@ use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
 use crate::stream::side::{GpuSide, Own};
 use crate::sync::Internal;
-use crate::wire::{Active, Bounces, Extents, Opened};
+use crate::wire::{Active, Bounces, Extents, Opened, Wire};
 use crate::world::{Given, NicAtomics};
 use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
 
@@ -72,6 +72,8 @@ pub(crate) struct Parts {
     pub peers: Peers,
     pub transports: Vec<Arc<Opened>>,
     pub always: bool,
+    /// The default context's lanes.
+    pub wire: Wire,
     pub routes: Routes,
     pub visibility: Visibility,
     pub nic_atomics: NicAtomics,
@@ -310,7 +312,6 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     // SAFETY: each heap was mapped whole by its transport (`reach` compared the length with the
     // agreed limit, the bound of every Sym), and PEs access it through Span alone.
     let peers = unsafe { Peers::new(tag, visible) };
-    // The default context opens one of each.
     let used = lanes.iter().filter_map(|&index| opened.get(index));
     used.clone().for_each(|via| via.use_lanes());
     let pinned = used.into_iter().any(|via| via.pins());
@@ -322,6 +323,8 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let simulation = Simulation::of(accessors, omitted);
     // Checked mode ends what it has entered at each fence and quiet.
     let always = simulation.is_some() || has_gpu || config.check;
+    // Who has no lane does not join.
+    let wire = Wire::open(&opened, size as usize, always)?;
     let questions = Questions::default();
     let end_streams = {
         #[cfg(feature = "cuda")]
@@ -380,6 +383,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         peers,
         transports: opened,
         always,
+        wire,
         routes,
         visibility: agreed.visibility,
         nic_atomics,
@@ -404,7 +408,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         simulation,
         schedule,
         omitted,
-    })?;
+    });
     if agreed.staged {
         world.open_stage()?;
     }

@@ -285,7 +285,7 @@ impl World {
         Builder::default()
     }
 
-    pub(crate) fn assemble(parts: join::Parts) -> Result<World> {
+    pub(crate) fn assemble(parts: join::Parts) -> World {
         let shared = Shared {
             me: parts.bootstrap.rank() as usize,
             bootstrap: parts.bootstrap,
@@ -323,16 +323,16 @@ impl World {
             config: parts.config,
             hosts: parts.hosts,
         };
-        Ok(World {
+        World {
             _services: parts.services,
-            context: Context::default(Arc::new(shared), parts.peers)?,
+            context: Context::default(Arc::new(shared), parts.peers, parts.wire),
             inner: Box::new(Inner {
                 internal: parts.internal,
                 growths: [parts.growth, parts.gpu_growth],
                 nic_atomics: parts.nic_atomics,
                 linger: parts.linger,
             }),
-        })
+        }
     }
 
     /// The memory model that this world keeps.

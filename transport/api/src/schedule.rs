@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::{AtomicOp, Width};
 
-/// Decides when one PE's thread runs, where all PEs are threads of one process.
+/// Decides when one PE's thread runs, where all PEs are threads of one process. Each PE has that thread alone.
 pub trait Schedule: Send + Sync + fmt::Debug {
     /// Called before each call of the library and at each step of one: the thread may be held here
     /// while other PEs, or operations under way, have their turn.
