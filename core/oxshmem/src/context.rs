@@ -2,6 +2,8 @@
 
 mod options;
 mod session;
+#[cfg(test)]
+mod tests;
 mod threads;
 
 use std::cell::{Cell, RefCell};
