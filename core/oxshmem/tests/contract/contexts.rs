@@ -40,15 +40,16 @@ pub fn m17_a_context_orders_what_it_issued(pe: &Pe<'_>) -> Result<()> {
             context.fence()?;
             context.set(flags.at(i)?, round, pe.right())?;
         }
-        for (i, context) in contexts.iter().enumerate().rev() {
-            context.wait_until(flags.at(i)?, Cmp::Ge, round)?;
+        // A wait drives the lanes of its own context.
+        contexts.iter().try_for_each(|context| context.quiet())?;
+        for i in (0..n).rev() {
+            pe.wait_until(flags.at(i)?, Cmp::Ge, round)?;
             assert_eq!(pe.own(x.range(8 * i..8 * i + 8)?)?, [round; 8]);
         }
         // Every context has been read: the left one may go on.
         contexts[0].set(flags.at(n)?, round, pe.left())?;
         contexts[0].quiet()?;
         pe.wait_until(flags.at(n)?, Cmp::Ge, round)?;
-        contexts.iter().try_for_each(Context::fence)?;
     }
     contexts.into_iter().try_for_each(Context::destroy)?;
     pe.free(flags)?;
@@ -91,8 +92,8 @@ pub fn a_context_has_every_one_sided_call(pe: &Pe<'_>) -> Result<()> {
     let to = pe.right();
     context.p(x.at(0)?, 1, to)?;
     context.iput(x.range(1..6)?, &[2, 3], 3, 1, 2, to)?;
-    context.set(x.at(8)?, 5, to)?;
-    context.add(x.at(8)?, 5, to)?;
+    context.add(x.at(8)?, 10, to)?;
+    context.set(x.at(9)?, 5, to)?;
     context.put_signal(x.range(16..20)?, &[7; 4], x.at(20)?, 3, SignalOp::Set, to)?;
     context.signal_add(x.at(21)?, 4, to)?;
     context.quiet()?;
@@ -110,7 +111,7 @@ pub fn a_context_has_every_one_sided_call(pe: &Pe<'_>) -> Result<()> {
     let mut expected = [0; 64];
     expected[..2].copy_from_slice(&[1, 2]);
     expected[4] = 3;
-    expected[8] = 12;
+    expected[8..10].copy_from_slice(&[12, 5]);
     expected[16..20].fill(7);
     expected[20..22].copy_from_slice(&[3, 4]);
     expected[32..40].fill(9);
