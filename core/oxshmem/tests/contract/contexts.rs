@@ -279,9 +279,8 @@ fn on_threads<T: Send>(each: Vec<T>, f: impl Fn(usize, T) -> Result<()> + Sync) 
             threads.spawn(move || f(index, one))
         };
         let spawned: Vec<_> = each.into_iter().enumerate().map(spawn).collect();
-        let ends = spawned.into_iter().map(|thread| thread.join());
-        ends.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let mut ends = spawned.into_iter().map(|thread| thread.join());
+        ends.try_for_each(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
 
