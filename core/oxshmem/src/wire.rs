@@ -389,11 +389,7 @@ impl Context<'_> {
                     Some(Ok(()))
                 }
                 Ok((Status::Full, _)) => self.cut(call, via, pe).map(Err),
-                Ok((Status::Refused(oxshmem_transport::Error::PeerLost { .. }), _)) => {
-                    self.lost_by_lane(pe);
-                    Some(Err(Error::PeerLost { call, pe }))
-                }
-                Ok((Status::Refused(error), _)) => Some(Err(error.into())),
+                Ok((Status::Refused(error), _)) => Some(Err(self.refusal(call, pe, error))),
             }
         });
         // What was not accepted touches nothing; callers post one operation at a time.
@@ -415,7 +411,11 @@ impl Context<'_> {
     /// Connects a lane with a PE, which answers by its bootstrap's service.
     #[cold]
     fn connect(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
-        let endpoint = via.endpoint(call, pe)?;
+        let refused = |error| match error {
+            Error::Transport(error) => self.refusal(call, pe, error),
+            error => error,
+        };
+        let endpoint = via.endpoint(call, pe).map_err(refused)?;
         let answer = if pe == self.shared.me {
             via.domain.accept(Pe(pe as u32), &endpoint)?
         } else {
@@ -426,7 +426,7 @@ impl Context<'_> {
             let what = format!("its answer to a {} lane", via.name);
             self.ask(call, pe, question, &what)?
         };
-        via.connect(call, pe, &answer)
+        via.connect(call, pe, &answer).map_err(refused)
     }
 
     /// What must have happened before an operation is posted: this PE's own stores, which the NIC
@@ -471,12 +471,18 @@ impl Context<'_> {
             // Told once: what was outstanding is lost with the way.
             via.clean(pe);
         }
-        match refusal {
+        Err(self.refusal(call, pe, refusal))
+    }
+
+    /// The error of what a transport has refused towards a PE.
+    #[cold]
+    fn refusal(&self, call: &'static str, pe: usize, error: oxshmem_transport::Error) -> Error {
+        match error {
             oxshmem_transport::Error::PeerLost { .. } => {
                 self.lost_by_lane(pe);
-                Err(Error::PeerLost { call, pe })
+                Error::PeerLost { call, pe }
             }
-            error => Err(error.into()),
+            error => error.into(),
         }
     }
 
