@@ -411,11 +411,19 @@ impl Context<'_> {
     /// Connects a lane with a PE, which answers by its bootstrap's service.
     #[cold]
     fn connect(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
-        let refused = |error| match error {
-            Error::Transport(error) => self.refusal(call, pe, error),
-            error => error,
-        };
-        let endpoint = via.endpoint(call, pe).map_err(refused)?;
+        self.try_connect(call, via, pe)
+            .map_err(|error| match error {
+                // What a PE that has ended meanwhile had answered fits nothing any more.
+                Error::Transport(_) if pe != self.shared.me && self.hears_of_end(pe) => {
+                    Error::PeerLost { call, pe }
+                }
+                Error::Transport(error) => self.refusal(call, pe, error),
+                error => error,
+            })
+    }
+
+    fn try_connect(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
+        let endpoint = via.endpoint(call, pe)?;
         let answer = if pe == self.shared.me {
             via.domain.accept(Pe(pe as u32), &endpoint)?
         } else {
@@ -426,7 +434,7 @@ impl Context<'_> {
             let what = format!("its answer to a {} lane", via.name);
             self.ask(call, pe, question, &what)?
         };
-        via.connect(call, pe, &answer).map_err(refused)
+        via.connect(call, pe, &answer)
     }
 
     /// What must have happened before an operation is posted: this PE's own stores, which the NIC
