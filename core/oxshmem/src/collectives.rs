@@ -9,6 +9,7 @@ use crate::mapped::Bytes;
 use crate::order::Class;
 use crate::rma::on_gpu;
 use crate::sync::Digest;
+use crate::team::{Call, Team};
 use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
 
@@ -36,6 +37,33 @@ macro_rules! summable {
     };
 }
 summable!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize; f32 f64);
+
+impl Team<'_> {
+    /// Waits until all members are here; their earlier stores are visible, their operations on lanes
+    /// need not be complete.
+    #[doc(alias = "shmem_team_sync")]
+    pub fn sync(&self) -> Result<()> {
+        let call = Call {
+            name: "team sync",
+            digest: const { Digest::of("team sync") },
+            words: &|| "team sync()".into(),
+        };
+        self.core().turn(self.world, call).arrive(Ok(()))
+    }
+
+    /// Completes this PE's operations ([`quiet`](World::quiet)), then waits until all members are here.
+    #[doc(alias = "nvshmem_barrier")]
+    pub fn barrier(&self) -> Result<()> {
+        let call = Call {
+            name: "team barrier",
+            digest: const { Digest::of("team barrier") },
+            words: &|| "team barrier()".into(),
+        };
+        let quieted = self.world.quiet();
+        self.core().turn(self.world, call).arrive(quieted)?;
+        self.world.see_gpu_data()
+    }
+}
 
 /// Elements that one PE adds up at a time.
 const CHUNK: usize = 4096;

@@ -88,6 +88,8 @@ variables! {
     "OXSHMEM_ATOMICS", "auto",
         "who performs atomics of 64 bits: cpu, nic, or auto: NICs where every host has one PE, else on memory \
          allocated with the hint ATOMICS_REMOTE; narrower ones are always the CPU's";
+    "OXSHMEM_TEAMS", "256",
+        "how many teams a PE may be in at a time, besides the world and the shared one; the same on every PE";
     "OXSHMEM_TIMEOUT", "none",
         "seconds (or 500ms, 2m) after which a wait for another PE is an error";
     "OXSHMEM_BOOTSTRAP_TIMEOUT", "60",
@@ -124,6 +126,9 @@ pub fn variables() -> Vec<Variable> {
     all
 }
 
+/// More teams than this no PE may be in at a time.
+const MOST_TEAMS: usize = 1 << 16;
+
 /// The settings of one world.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
@@ -142,6 +147,7 @@ pub(crate) struct Config {
     pub model: MemoryModel,
     pub check: bool,
     pub atomics: Atomics,
+    pub teams: usize,
     pub timeout: Option<Duration>,
     pub bootstrap_timeout: Duration,
     pub host_id: Option<String>,
@@ -163,6 +169,7 @@ impl Default for Config {
             model: MemoryModel::Ordered,
             check: false,
             atomics: Atomics::Auto,
+            teams: 256,
             timeout: None,
             bootstrap_timeout: Duration::from_secs(60),
             host_id: None,
@@ -266,6 +273,10 @@ impl Config {
                 _ => Err("choose auto, cpu or nic".into()),
             },
         )?;
+        parse(lookup, "OXSHMEM_TEAMS", &mut config.teams, |v| {
+            let number = v.parse().ok().filter(|number| *number <= MOST_TEAMS);
+            number.ok_or_else(|| format!("give a whole number from 0 to {MOST_TEAMS}"))
+        })?;
         parse(lookup, "OXSHMEM_CHECK", &mut config.check, |v| match v {
             "0" | "off" => Ok(false),
             "1" | "on" => Ok(true),
@@ -400,6 +411,8 @@ mod tests {
             ("OXSHMEM_MEMORY_MODEL", "strong"),
             ("OXSHMEM_HUGE_PAGES", "3M"),
             ("OXSHMEM_SPIN", "1.5"),
+            ("OXSHMEM_TEAMS", "-1"),
+            ("OXSHMEM_TEAMS", "65537"),
             ("OXSHMEM_TRANSPORT", "loopback,,"),
             ("OXSHMEM_TRANSPORT", "weak(loopback"),
             ("OXSHMEM_SEED", "-7"),

@@ -164,8 +164,20 @@ pub enum Error {
         /// What that PE says.
         why: String,
     },
-    /// This world's collective calls have ended: one was given up midway, so the PEs are out of
-    /// step.
+    /// Some member of a new team is in as many teams as there is room for. The parent team is as before.
+    #[error(
+        "{call}: some PE is in as many teams as it has room for ({limit}); destroy teams that are not \
+         needed any more, or raise OXSHMEM_TEAMS (each takes up to 1 KiB of the symmetric heap, an eighth \
+         of which they may fill)"
+    )]
+    TooManyTeams {
+        /// The call.
+        call: &'static str,
+        /// How many a PE may be in.
+        limit: usize,
+    },
+    /// A team's collective calls have ended, the world's or another's: one was given up midway, so the PEs
+    /// are out of step.
     #[error("{call}: no collective call is possible any more: {why}; end the job")]
     CollectivesEnded {
         /// The call.

@@ -51,7 +51,7 @@ use crate::service::Service;
 use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
 use crate::stream::side::{GpuSide, Own};
-use crate::sync::Internal;
+use crate::sync::{Internal, Plan};
 use crate::wire::{Active, Bounces, Extents, Opened, Wire};
 use crate::world::{Given, NicAtomics};
 use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
@@ -205,9 +205,14 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let segment = Segment::create(limit as usize, &options)?;
     let own = Arc::clone(segment.mapping());
     let mut heap = Heap::new(segment);
-    let internal = Internal::new(size as usize, anywhere, |bytes| {
-        heap.place_permanent(tag, OWN, bytes, 1)
-    })?;
+    let plan = Plan {
+        pes: size as usize,
+        me: me as usize,
+        oversubscribed: anywhere,
+        teams: config.teams,
+        limit: limit as usize,
+    };
+    let mut internal = Internal::new(plan, |bytes| heap.place_permanent(tag, OWN, bytes, 1))?;
     let bounces = heap.place_permanent(tag, OWN, Bounces::size(limit as usize), 1)?;
     let bounces = Bounces::new(bounces)?;
     let active = Active::new(heap.place_permanent(tag, OWN, Active::BYTES, 1)?.cast()?);
@@ -337,7 +342,17 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let stage = Arc::new(Stage::new(gpu_access, &own, &gpu_flushes, &bootstrap));
     let listening = (&gpu_flushes, &stage, &questions);
     let lose = hear_of_others(&bootstrap, peers.losses(), &opened, listening, end_streams)?;
-    let agreed = agree_on_routes(bootstrap.as_ref(), &routes, pinned)?;
+    let here_all = on_hosts.with(me as usize);
+    let near = |pe: &usize| !config.check && routes.get(*pe).is_some_and(|route| route.mapped);
+    let all_near = here_all.iter().all(near);
+    let agreed = agree_on_routes(bootstrap.as_ref(), &routes, pinned, all_near)?;
+    let is_near = |pe: &usize| agreed.near.get(*pe) == Some(&true);
+    let shared = match here_all.iter().all(is_near) {
+        true => here_all.to_vec(),
+        false => vec![me as usize],
+    };
+    let all_mapped = agreed.visibility == Visibility::Global && !config.check;
+    internal.set_routes(all_mapped, &shared);
     // What no PE of the job uses need not pin memory: one host's PEs on a machine with a NIC.
     let grows = grows.filter(|_| agreed.pinned);
     if grows.is_none() {
@@ -537,6 +552,7 @@ fn my_card(
         seed: config.seed,
         rules: config.rules.to_string(),
         atomics: config.atomics,
+        teams: config.teams,
         transports: found.shown(),
         unavailable: found.unavailable(),
         offers: found.offers(),

@@ -73,6 +73,7 @@ mod statics;
 mod stream;
 mod sym;
 mod sync;
+mod team;
 pub mod testing;
 mod topology;
 mod wait;
@@ -101,6 +102,7 @@ pub use statics::Static;
 #[cfg(feature = "cuda")]
 pub use stream::{GpuNumber, GpuView};
 pub use sym::Sym;
+pub use team::{Team, TeamConfig};
 pub use topology::{OpenDevice, described_topology, usable_nics};
 pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};

@@ -10,6 +10,7 @@ use crate::futex::Kernel;
 use crate::park::{self, Bell};
 use crate::report;
 use crate::shared::Shared;
+use crate::team::Members;
 use crate::wait_until::Waiter;
 use crate::{Context, Error, Result};
 
@@ -33,9 +34,12 @@ pub(crate) const WARN_EVERY: Duration = Duration::from_secs(30);
 
 /// Whose death ends a wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Needs {
-    /// Any PE's, acknowledged or not: a collective needs them all.
+pub(crate) enum Needs<'a> {
+    /// Any PE's, acknowledged or not.
+    #[cfg(feature = "cuda")]
     Everyone,
+    /// Any of a team's, acknowledged or not: a collective needs them all.
+    Members(&'a Members),
     /// Any PE's that died: who has left has seen all arrive in finalize.
     Finalizing,
     /// This PE's.
@@ -49,7 +53,7 @@ pub(crate) enum Needs {
 /// What a wait is for.
 pub(crate) struct Reason<'a> {
     pub call: &'static str,
-    pub needs: Needs,
+    pub needs: Needs<'a>,
     /// Tells for whom and for what, when someone asks.
     pub tell: &'a dyn Fn() -> (String, String),
 }
@@ -197,9 +201,11 @@ fn wait_longer<R>(
 
 impl Shared {
     /// A PE whose loss ends a wait that needs `needs`.
-    pub(crate) fn lost_among(&self, needs: Needs) -> Option<usize> {
+    pub(crate) fn lost_among(&self, needs: Needs<'_>) -> Option<usize> {
         match needs {
+            #[cfg(feature = "cuda")]
             Needs::Everyone => (0..self.n_pes()).find(|&pe| self.losses.is_lost(pe)),
+            Needs::Members(members) => members.pes().find(|&pe| self.losses.is_lost(pe)),
             Needs::Finalizing => (0..self.n_pes()).find(|&pe| self.losses.has_died(pe)),
             Needs::Pe(pe) | Needs::Lane(pe) => self.losses.is_lost(pe).then_some(pe),
             Needs::AnyLiving => self.losses.first_lost(),

@@ -19,7 +19,7 @@ use crate::order::Inserted;
 use crate::register::Registrations;
 use crate::service::Service;
 use crate::shared::Shared;
-use crate::sync::{Digest, Internal};
+use crate::sync::Internal;
 use crate::{Context, Error, Result, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
@@ -384,8 +384,7 @@ impl World {
     /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported.
     #[doc(alias = "shmem_finalize")]
     pub fn finalize(mut self) -> Result<()> {
-        const DIGEST: Digest = Digest::of("finalize");
-        self.last_together(DIGEST, self.quiet())?;
+        self.last_together(self.quiet())?;
         #[cfg(feature = "cuda")]
         let streams = match &self.shared.gpu_side {
             Some(side) => side.end(),

@@ -38,6 +38,8 @@ pub(super) struct Card {
     pub rules: String,
     /// `OXSHMEM_ATOMICS`.
     pub atomics: Atomics,
+    /// `OXSHMEM_TEAMS`.
+    pub teams: usize,
     pub transports: Vec<Shown>,
     /// The transports that it could not open, and why.
     pub unavailable: Vec<(String, String)>,
@@ -90,6 +92,9 @@ impl Card {
         }
         if self.atomics != other.atomics {
             return differ("OXSHMEM_ATOMICS", &self.atomics, &other.atomics);
+        }
+        if self.teams != other.teams {
+            return differ("OXSHMEM_TEAMS", &self.teams, &other.teams);
         }
         if self.wanted != other.wanted {
             return differ("OXSHMEM_TRANSPORT", &self.wanted, &other.wanted);

@@ -503,17 +503,21 @@ pub(super) struct Agreed {
     pub pinned: bool,
     /// Whether some PE's data go to another's GPU by way of its host memory.
     pub staged: bool,
+    /// For each PE, whether it loads and stores the memory of all PEs of its host.
+    pub near: Vec<bool>,
 }
 
 /// What a PE tells of its routes: whether all are mapped, the first PE that it does not reach and
 /// why, the first whose NIC it does not reach or not by the transport of all others, that transport's
-/// name, whether it sends active messages, whether anything goes by a transport that pins, and whether
-/// data to another's GPU go by way of host memory.
+/// name, whether it sends active messages, whether anything goes by a transport that pins, whether
+/// data to another's GPU go by way of host memory, and whether it loads and stores the memory of all PEs
+/// of its host.
 type Told = (
     bool,
     Option<(usize, String)>,
     Option<usize>,
     Option<String>,
+    bool,
     bool,
     bool,
     bool,
@@ -525,6 +529,7 @@ pub(super) fn agree_on_routes(
     bootstrap: &dyn Bootstrap,
     routes: &Routes,
     pinned: bool,
+    near: bool,
 ) -> Result<Agreed> {
     let others = (0..)
         .zip(&routes.ways)
@@ -545,6 +550,7 @@ pub(super) fn agree_on_routes(
         routes.ways.iter().any(messages),
         pinned,
         staged,
+        near,
     );
     let all: Vec<Told> = exchange(bootstrap, &mine)?;
     let mut agreed = Agreed {
@@ -554,10 +560,11 @@ pub(super) fn agree_on_routes(
         messages: false,
         pinned: false,
         staged: false,
+        near: Vec::with_capacity(all.len()),
     };
     let first_nic = all.first().and_then(|told| told.3.clone());
     for (from, told) in all.into_iter().enumerate() {
-        let (mapped, unreachable, no_nic, nic, messages, pinned, staged) = told;
+        let (mapped, unreachable, no_nic, nic, messages, pinned, staged, near) = told;
         let no_nic = no_nic.or((nic != first_nic).then_some(0));
         if let Some((pe, why)) = unreachable {
             return Err(Error::Unreachable {
@@ -579,6 +586,7 @@ pub(super) fn agree_on_routes(
         agreed.messages |= messages;
         agreed.pinned |= pinned;
         agreed.staged |= staged;
+        agreed.near.push(near);
     }
     Ok(agreed)
 }

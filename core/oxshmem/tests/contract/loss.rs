@@ -117,6 +117,47 @@ fn the_end_of_a_pe_ends_the_others_collectives() {
     everywhere(|world, x, _| world.free(x));
 }
 
+/// A team that has the lost PE hears of it; one that has not goes on, and teams are made of it still.
+#[test]
+fn the_end_of_a_pe_ends_the_calls_of_its_teams_alone() {
+    for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
+        let survivors = AtomicUsize::new(0);
+        let made = AtomicUsize::new(0);
+        let victim = 3;
+        let result = spmd_with(Setting::new(path).builder(), 4, |world| {
+            let all = world.team().split_strided(victim, -1, 4)?.unwrap();
+            let others = world.team().split_strided(0, 1, victim)?;
+            made.fetch_add(1, Ordering::Relaxed);
+            poll(|| Ok(made.load(Ordering::Relaxed) == 4))?;
+            let Some(others) = others else {
+                return Err(Error::Argument {
+                    call: "test",
+                    what: "the victim's error".into(),
+                });
+            };
+            is_lost(all.sync(), victim);
+            is_lost(all.split_strided(0, 1, 2).map(drop), victim);
+            is_lost(world.sync_all(), victim);
+            assert_eq!(world.acknowledge_lost(), [victim]);
+            for _ in 0..20 {
+                others.sync()?;
+                let back = others.split_list(&[2, 0, 1])?.unwrap();
+                back.barrier()?;
+                back.destroy()?;
+            }
+            is_lost(all.barrier(), victim);
+            is_lost(all.destroy(), victim);
+            others.destroy()?;
+            // Who ends first is lost to the others, so they end together.
+            survivors.fetch_add(1, Ordering::Relaxed);
+            poll(|| Ok(survivors.load(Ordering::Relaxed) == victim))
+        });
+        let ended = survivors.load(Ordering::Relaxed);
+        assert_eq!(ended, victim, "{path:?} {result:?}");
+        assert!(result.is_err_and(|e| e.to_string().contains("the victim's error")));
+    }
+}
+
 #[test]
 fn the_end_of_a_pe_ends_puts_to_it() {
     everywhere(|world, x, victim| {

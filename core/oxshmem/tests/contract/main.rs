@@ -37,6 +37,7 @@ mod programs;
 mod setting;
 mod signals;
 mod strided;
+mod teams;
 mod waits;
 mod worlds;
 
@@ -160,6 +161,18 @@ macro_rules! with_cases {
                 |
                 m17_a_context_orders_what_it_issued
                 m23_a_wait_on_a_shared_context_does_not_hold_it;
+            teams:
+                |
+                the_worlds_team_has_all_pes_and_the_shared_one_those_that_map_each_other
+                a_split_has_the_pes_that_start_stride_and_size_name
+                rows_and_columns_number_their_pes_by_each_other
+                a_listed_team_keeps_the_order_of_its_list
+                a_team_that_would_leave_its_parent_is_refused_on_every_pe
+                m36_pes_that_split_otherwise_are_told_so
+                teams_that_overlap_do_not_disturb_each_other
+                m24_a_teams_sync_makes_earlier_stores_visible
+                a_destroyed_teams_room_is_used_again
+                hundreds_of_teams_are_alive_at_once;
             nbi:
                 m19_a_scope_completes_all_that_was_issued_in_it
                 m19_long_nonblocking_transfers_are_complete

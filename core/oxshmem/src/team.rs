@@ -1,0 +1,208 @@
+//! Teams: some of a world's PEs, in an order of their own, that make collective calls together.
+
+mod core;
+mod members;
+mod pool;
+mod split;
+mod told;
+mod turn;
+
+use std::fmt;
+
+pub(crate) use self::core::{Core, Layout};
+pub(crate) use self::members::Members;
+pub(crate) use self::pool::Pool;
+pub(crate) use self::turn::Call;
+use crate::sync::Digest;
+use crate::{Error, Result, World};
+
+/// Some of a world's PEs, numbered from 0 in an order of their own, that make collective calls together.
+///
+/// There is always the team of all PEs ([`World::team`]) and that of the PEs that share memory
+/// ([`World::shared_team`]); others are split off a *parent* team, by a call that is collective over the
+/// parent: a PE that the new team does not have gets `None`, and so cannot call it. Teams are used at once
+/// and freely beside each other; calls of one team come in the same order on all its members.
+///
+/// ```
+/// # oxshmem::testing::spmd(4, |world| {
+/// let evens = world.team().split_strided(0, 2, 2)?; // PEs 0 and 2
+/// if let Some(evens) = &evens {
+///     assert_eq!(evens.my_pe(), world.my_pe() / 2);
+///     assert_eq!(evens.translate(1, &world.team()), Some(2));
+///     evens.sync()?;
+/// }
+/// # if let Some(evens) = evens { evens.destroy()?; }
+/// # Ok(()) })?;
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+///
+/// A lost member ends each of the team's calls with [`Error::PeerLost`]; a lost PE that is not a member
+/// does not disturb it. Errors name PEs by their numbers in the world. The PEs of one team may be in
+/// `OXSHMEM_TEAMS` others at the same time, 256 by default; a team takes 640 to 1,024 bytes of each PE's
+/// symmetric heap, set aside when the world is joined.
+///
+/// A team is used by one thread at a time, as its world. It cannot be used once it is destroyed:
+///
+/// ```compile_fail,E0382
+/// # fn f(team: oxshmem::Team<'_>) -> oxshmem::Result<()> {
+/// team.destroy()?;
+/// team.sync()
+/// # }
+/// ```
+///
+/// nor outlive its world:
+///
+/// ```compile_fail,E0505
+/// # fn f(world: oxshmem::World) -> oxshmem::Result<()> {
+/// let team = world.team();
+/// world.finalize()?;
+/// team.sync()
+/// # }
+/// ```
+#[doc(alias = "shmem_team_t")]
+pub struct Team<'w> {
+    pub(crate) world: &'w World,
+    held: Held<'w>,
+    config: TeamConfig,
+}
+
+/// What a program says about its use of a team.
+#[doc(alias = "shmem_team_config_t")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TeamConfig {
+    /// How many contexts it means to have at a time. A hint: as many are made as are asked for.
+    pub num_contexts: usize,
+}
+
+enum Held<'w> {
+    /// One that is always there.
+    Always(&'w Core),
+    /// One that was made, and can be destroyed.
+    Made(Box<Core>),
+}
+
+impl fmt::Debug for Team<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Team")
+            .field("pe", &self.my_pe())
+            .field("pes", &self.n_pes())
+            .field("members", &self.core().members)
+            .finish()
+    }
+}
+
+/// Whether both are one team, not just teams of the same PEs.
+impl PartialEq for Team<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.core(), other.core())
+    }
+}
+impl Eq for Team<'_> {}
+
+impl World {
+    /// The team of all PEs, with their numbers in the world.
+    #[doc(alias = "SHMEM_TEAM_WORLD")]
+    #[must_use]
+    pub fn team(&self) -> Team<'_> {
+        Team::always(self, &self.inner.internal.all)
+    }
+
+    /// The team of the PEs whose memory this PE loads and stores, and they its (M8), in ascending order:
+    /// those of its host, or this one alone where one of them does not map another, and in checked mode.
+    #[doc(alias = "SHMEM_TEAM_SHARED")]
+    #[must_use]
+    pub fn shared_team(&self) -> Team<'_> {
+        Team::always(self, &self.inner.internal.shared)
+    }
+}
+
+impl<'w> Team<'w> {
+    fn always(world: &'w World, core: &'w Core) -> Self {
+        Team {
+            world,
+            held: Held::Always(core),
+            config: TeamConfig::default(),
+        }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        match &self.held {
+            Held::Always(core) => core,
+            Held::Made(core) => core,
+        }
+    }
+
+    /// This PE's number in the team, from 0.
+    #[doc(alias = "shmem_team_my_pe")]
+    #[must_use]
+    pub fn my_pe(&self) -> usize {
+        self.core().members.me()
+    }
+
+    /// Number of PEs in the team.
+    #[doc(alias = "shmem_team_n_pes")]
+    #[must_use]
+    pub fn n_pes(&self) -> usize {
+        self.core().members.len()
+    }
+
+    /// The number that PE `pe` of this team has in another team; none if one of the two does not have it.
+    #[doc(alias = "shmem_team_translate_pe")]
+    #[must_use]
+    pub fn translate(&self, pe: usize, to: &Team<'_>) -> Option<usize> {
+        // No team has the number that stands for none.
+        to.core().members.place_of(self.core().members.pe(pe))
+    }
+
+    /// The numbers in the world of the team's PEs, in its order.
+    pub fn world_pes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.core().members.pes()
+    }
+
+    /// What was said about the team's use.
+    #[doc(alias = "shmem_team_get_config")]
+    #[must_use]
+    pub fn config(&self) -> TeamConfig {
+        self.config
+    }
+
+    /// Says how this PE will use the team. Not collective.
+    #[must_use]
+    pub fn with_config(mut self, config: TeamConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Ends the team and gives its room back. Collective over the team, whose members have ended their
+    /// other calls of it. A team that is merely dropped keeps its room until its world ends; so does one that has lost
+    /// a member, since a late word of that could be taken for another team's.
+    ///
+    /// # Errors
+    ///
+    /// The teams that are always there cannot be destroyed.
+    #[doc(alias = "shmem_team_destroy")]
+    pub fn destroy(self) -> Result<()> {
+        const CALL: &str = "team destroy";
+        let Held::Made(core) = self.held else {
+            return Err(Error::Argument {
+                call: CALL,
+                what: "this team is always there, and ends with the world".into(),
+            });
+        };
+        let call = Call {
+            name: CALL,
+            digest: const { Digest::of(CALL) },
+            words: &|| "team destroy()".into(),
+        };
+        let mut turn = core.turn(self.world, call);
+        turn.arrive(Ok(()))?;
+        // Each word that was sent to this PE in this epoch it has heard, and by that all before: nothing
+        // is on its way any more.
+        turn.clean();
+        if let Some(slot) = core.slot() {
+            self.world.inner.internal.pool.take_back(slot, turn.epoch());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Room for teams in the library's own symmetric memory: slots, laid out when the world is joined.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::core::{Core, Layout};
+use super::members::Members;
+use crate::{Result, Sym};
+
+/// The slots of this PE. A team has the same one on each of its members.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    memory: Sym<u8>,
+    count: usize,
+    layout: Layout,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// A bit for each slot that is free.
+    free: Vec<u64>,
+    /// The highest epoch that a destroyed team of this PE has come to.
+    epoch: u32,
+}
+
+impl Pool {
+    /// How many slots there can be, of `wanted`, in `bytes`; and the bytes of one.
+    pub(crate) fn fit(pes: usize, wanted: usize, bytes: usize) -> (usize, usize) {
+        let each = Layout::packed(pes).bytes();
+        (wanted.min(bytes / each), each)
+    }
+
+    /// Slots in zeroed memory, as many as [`fit`](Self::fit) said.
+    pub(crate) fn new(pes: usize, count: usize, memory: Sym<u8>) -> Self {
+        let mut free = vec![u64::MAX; count / 64];
+        if !count.is_multiple_of(64) {
+            free.push((1 << (count % 64)) - 1);
+        }
+        Pool {
+            memory,
+            count,
+            layout: Layout::packed(pes),
+            state: Mutex::new(State { free, epoch: 0 }),
+        }
+    }
+
+    /// How many teams a PE can be in at a time.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A bit for each slot that is free.
+    pub(crate) fn free(&self) -> Vec<u64> {
+        self.state().free.clone()
+    }
+
+    /// The epoch beyond which a new team's begin, so that no word of an old one can be taken for its own.
+    /// Slots are clean when they are lent, so that the count may begin again.
+    pub(crate) fn epoch(&self) -> u32 {
+        match self.state().epoch {
+            epoch if epoch < 1 << 31 => epoch,
+            _ => 0,
+        }
+    }
+
+    /// Lends a slot to a team. All members have found it free.
+    pub(crate) fn lend(
+        &self,
+        slot: usize,
+        members: Members,
+        mapped: bool,
+        epoch: u32,
+    ) -> Result<Core> {
+        let mut state = self.state();
+        if let Some(word) = state.free.get_mut(slot / 64) {
+            *word &= !(1 << (slot % 64));
+        }
+        let each = self.layout.bytes();
+        let memory = self.memory.range(slot * each..(slot + 1) * each)?;
+        Core::new(members, self.layout, memory, mapped, epoch).map(|core| core.in_slot(slot))
+    }
+
+    /// Takes a slot back, whose memory is clean; `epoch` is the last one of the team that had it.
+    pub(crate) fn take_back(&self, slot: usize, epoch: u32) {
+        let mut state = self.state();
+        if let Some(word) = state.free.get_mut(slot / 64) {
+            *word |= 1 << (slot % 64);
+        }
+        state.epoch = state.epoch.max(epoch);
+    }
+}
+
+/// The lowest bit that all have, but `not`.
+pub(crate) fn lowest_common<'a>(
+    all: impl IntoIterator<Item = &'a [u64]>,
+    not: Option<usize>,
+) -> Option<usize> {
+    let mut common: Vec<u64> = Vec::new();
+    for (i, free) in all.into_iter().enumerate() {
+        match i {
+            0 => common = free.to_vec(),
+            _ => {
+                common.truncate(free.len());
+                common.iter_mut().zip(free).for_each(|(c, f)| *c &= f);
+            }
+        }
+    }
+    if let Some(not) = not
+        && let Some(word) = common.get_mut(not / 64)
+    {
+        *word &= !(1 << (not % 64));
+    }
+    let word = common.iter().position(|word| *word != 0)?;
+    Some(word * 64 + common.get(word)?.trailing_zeros() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_slot_that_all_have_free_is_taken() {
+        let all: [&[u64]; 3] = [&[0b1100, 7], &[0b0111, 7], &[0b1110, 1]];
+        assert_eq!(lowest_common(all, None), Some(2));
+        assert_eq!(lowest_common(all, Some(2)), Some(64));
+        let none: [&[u64]; 2] = [&[1], &[2]];
+        assert_eq!(lowest_common(none, None), None);
+        assert_eq!(lowest_common([], None), None);
+    }
+
+    #[test]
+    fn a_pool_has_as_many_slots_as_were_asked_for_and_fit() {
+        let (count, each) = Pool::fit(7, 256, 1 << 20);
+        assert_eq!(count, 256);
+        assert_eq!(Pool::fit(7, 256, 10 * each + 1).0, 10);
+        let memory = Sym::new(2, 0, 0, 70 * each);
+        let pool = Pool::new(7, 70, memory);
+        assert_eq!(pool.free(), [u64::MAX, 63]);
+        for slot in 0..70 {
+            assert_eq!(lowest_common([&*pool.free()], None), Some(slot));
+            let team = pool.lend(slot, Members::all(7, 0), true, 5).unwrap();
+            assert_eq!(team.slot(), Some(slot));
+        }
+        assert_eq!(lowest_common([&*pool.free()], None), None);
+        pool.take_back(69, 40);
+        assert_eq!((pool.free(), pool.epoch()), (vec![0, 32], 40));
+        pool.take_back(3, 1 << 31);
+        assert_eq!(pool.epoch(), 0);
+    }
+}

@@ -1,0 +1,188 @@
+//! New teams of a team's PEs.
+
+use super::members::Members;
+use super::pool::lowest_common;
+use super::turn::Call;
+use super::{Held, Team, TeamConfig};
+use crate::sync::Digest;
+use crate::{Error, Result};
+
+/// What a PE tells its parent team of one new team, in bytes: the free slots, then whether it loads and
+/// stores all members' memory, then the epoch beyond which the team's must begin.
+fn told(free: &[u64], mapped: bool, epoch: u32) -> Vec<u8> {
+    let words = free
+        .iter()
+        .copied()
+        .chain([u64::from(mapped), epoch.into()]);
+    words.flat_map(u64::to_ne_bytes).collect()
+}
+
+impl<'w> Team<'w> {
+    /// Splits a team off: `size` PEs of this team from `start` on, each `stride` after the one before.
+    /// A negative stride counts down; one of 0 is for a team of one PE. Collective over this team, with
+    /// the same arguments; a PE that is not in the new team gets `None`.
+    ///
+    /// Both teams may be used at once.
+    ///
+    /// # Errors
+    ///
+    /// On every PE of this team: where the new one would leave it, and where the PEs' arguments differ
+    /// (M36); [`Error::TooManyTeams`] where some member is in too many.
+    #[doc(alias = "shmem_team_split_strided")]
+    pub fn split_strided(
+        &self,
+        start: usize,
+        stride: isize,
+        size: usize,
+    ) -> Result<Option<Team<'w>>> {
+        const CALL: &str = "split_strided";
+        let digest = Digest::of(CALL).and(start as u64).and(stride as u64);
+        let words = || format!("split_strided(start {start}, stride {stride}, size {size})");
+        let members = self.core().members.strided(start, stride, size);
+        let [team] = self.split(
+            CALL,
+            digest.and(size as u64),
+            &words,
+            members.map(|team| [team]),
+        )?;
+        Ok(team)
+    }
+
+    /// Splits a team off: the PEs of this team that are listed, in this order. Collective over this team,
+    /// with the same list; a PE that is not in it gets `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`split_strided`](Self::split_strided); and where a PE is named twice.
+    #[doc(alias = "nvshmemx_team_init")]
+    pub fn split_list(&self, pes: &[usize]) -> Result<Option<Team<'w>>> {
+        const CALL: &str = "split_list";
+        let digest = Digest::of(CALL).and(pes.len() as u64);
+        let digest = pes.iter().fold(digest, |digest, pe| digest.and(*pe as u64));
+        let words = || match pes.len() {
+            0..=16 => format!("split_list({pes:?})"),
+            n => format!("split_list of {n} PEs ({digest:?})"),
+        };
+        let members = self.core().members.listed(pes);
+        let [team] = self.split(CALL, digest, &words, members.map(|team| [team]))?;
+        Ok(team)
+    }
+
+    /// Lays this team's PEs out in rows of `xrange`, the last of which may be shorter, and gives the teams
+    /// of this PE's row and of its column. PE `p` is in row `p / xrange` and column `p % xrange`; these are
+    /// its numbers in the column and in the row. Collective over this team, with the same argument.
+    ///
+    /// # Errors
+    ///
+    /// As [`split_strided`](Self::split_strided); and where `xrange` is 0. One greater than the team counts
+    /// as its size.
+    #[doc(alias = "shmem_team_split_2d")]
+    pub fn split_2d(&self, xrange: usize) -> Result<(Team<'w>, Team<'w>)> {
+        const CALL: &str = "split_2d";
+        let words = || format!("split_2d({xrange})");
+        let parent = &self.core().members;
+        let (n, me) = (parent.len(), parent.me());
+        let teams = || {
+            let wide = xrange.min(n);
+            if wide == 0 {
+                return Err("a row has one PE at least".to_owned());
+            }
+            let (row, column) = (me / wide * wide, me % wide);
+            let x = parent.strided(row, 1, wide.min(n - row))?;
+            let y = parent.strided(column, wide as isize, (n - column).div_ceil(wide))?;
+            Ok([x, y])
+        };
+        let digest = Digest::of(CALL).and(xrange as u64);
+        match self.split(CALL, digest, &words, teams())? {
+            [Some(x), Some(y)] => Ok((x, y)),
+            // Each PE is in a row and in a column.
+            _ => Err(Error::Argument {
+                call: CALL,
+                what: "this PE is in no row or no column".into(),
+            }),
+        }
+    }
+
+    /// Makes `K` teams in as many slots (two at most). Of each this PE has the members, if it
+    /// is one of them.
+    fn split<const K: usize>(
+        &self,
+        call: &'static str,
+        digest: Digest,
+        words: &dyn Fn() -> String,
+        teams: Result<[Option<Members>; K], String>,
+    ) -> Result<[Option<Team<'w>>; K]> {
+        let (world, parent) = (self.world, self.core());
+        let pool = &world.inner.internal.pool;
+        let call = Call {
+            name: call,
+            digest,
+            words,
+        };
+        let mut turn = parent.turn(world, call);
+        let (valid, teams) = match teams {
+            Ok(teams) => (Ok(()), teams),
+            Err(what) => {
+                let call = call.name;
+                (Err(Error::Argument { call, what }), [const { None }; K])
+            }
+        };
+        // A world's teams are one thread's: no other split lends of them meanwhile.
+        let free = pool.free();
+        let tell = |team: &Option<Members>| match team {
+            Some(members) => {
+                let mapped = parent.mapped || members.pes().all(|pe| world.maps(pe));
+                told(&free, mapped, pool.epoch())
+            }
+            // A team without this PE may have any.
+            None => told(&vec![u64::MAX; free.len()], true, 0),
+        };
+        let mine: Vec<u8> = teams.iter().flat_map(tell).collect();
+        let all = turn.tell_all(valid, &mine)?;
+        let all: Vec<Vec<u64>> = all.iter().map(|told| numbers(told)).collect();
+        let part = free.len() + 2;
+        let told = |k: usize, place: usize| -> &[u64] {
+            let told = all.get(place).map(Vec::as_slice).unwrap_or_default();
+            told.get(k * part..(k + 1) * part).unwrap_or_default()
+        };
+        // First all slots are chosen: where one is wanting, none is taken.
+        let mut slots = [0; K];
+        let mut last = None;
+        for (k, slot) in slots.iter_mut().enumerate() {
+            let free = (0..parent.members.len()).map(|i| {
+                let told = told(k, i);
+                told.get(..told.len().saturating_sub(2)).unwrap_or_default()
+            });
+            last = lowest_common(free, last);
+            *slot = last.ok_or(Error::TooManyTeams {
+                call: call.name,
+                limit: pool.count(),
+            })?;
+        }
+        let mut made = [const { None }; K];
+        for (k, (team, made)) in teams.into_iter().zip(&mut made).enumerate() {
+            let Some(members) = team else { continue };
+            let (mut mapped, mut epoch) = (true, 0);
+            for pe in members.pes() {
+                let place = parent.members.place_of(pe).unwrap_or(usize::MAX);
+                if let [.., theirs, after] = told(k, place) {
+                    mapped &= *theirs == 1;
+                    epoch = epoch.max(*after as u32);
+                }
+            }
+            let slot = slots.get(k).copied().unwrap_or_default();
+            let core = pool.lend(slot, members, mapped, epoch)?;
+            *made = Some(Team {
+                world,
+                held: Held::Made(Box::new(core)),
+                config: TeamConfig::default(),
+            });
+        }
+        Ok(made)
+    }
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u64> {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().map(|word| u64::from_ne_bytes(*word)).collect()
+}

@@ -1,0 +1,257 @@
+//! One collective call of a team, which holds the team while it runs: its arrivals, and what becomes of
+//! them where a member fails.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::{Ordering, fence};
+
+use oxshmem_transport::Width;
+
+use super::core::{Core, State};
+use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH, Post};
+use crate::futex::Kernel;
+use crate::mapped::Bytes;
+use crate::messages::Message;
+use crate::order::Inserted;
+use crate::park;
+use crate::sync::Digest;
+use crate::wait::{Needs, Reason};
+use crate::{Error, Result, Sym, World};
+
+/// A collective call under way.
+pub(crate) struct Turn<'t> {
+    pub(super) world: &'t World,
+    pub(super) core: &'t Core,
+    pub(super) state: MutexGuard<'t, State>,
+    pub(super) call: Call<'t>,
+    needs: Needs<'t>,
+}
+
+/// What is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'t> {
+    pub name: &'static str,
+    /// The call and its arguments, on which all members must agree (M36).
+    pub digest: Digest,
+    /// The same in words.
+    pub words: &'t dyn Fn() -> String,
+}
+
+/// The arrival words of one epoch.
+struct Words<'t> {
+    world: &'t World,
+    core: &'t Core,
+    epoch: u32,
+    call: &'t Call<'t>,
+    needs: Needs<'t>,
+}
+
+impl Post for Words<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn tell(&self, round: usize, digit: usize, word: u64, to: usize) -> Result<()> {
+        let slot = self.core.word(self.epoch, round, digit)?;
+        let to = self.core.members.pe(to);
+        match self.world.tell(self.call.name, slot, word, to) {
+            // Who has left in order has heard what it had to: the completion comes too late.
+            Err(Error::PeerLost { pe, .. })
+                if matches!(self.needs, Needs::Finalizing)
+                    && !self.world.shared.losses.has_died(pe) =>
+            {
+                Ok(())
+            }
+            told => told,
+        }
+    }
+
+    #[inline]
+    fn fenced(&self) {
+        self.world.peers.take_notes();
+        if let Some(simulation) = &self.world.shared.simulation {
+            simulation.fence(Inserted::QuietStores);
+        }
+    }
+
+    #[inline]
+    fn ring(&self, to: usize) {
+        if let Some(bell) = self.world.bell(self.core.members.pe(to)) {
+            park::ring(bell, &Kernel);
+        }
+    }
+
+    #[inline]
+    fn hear(&self, round: usize, digit: usize, from: usize) -> Result<u64> {
+        let world = self.world;
+        let arrived = world.own(self.core.word(self.epoch, round, digit)?);
+        let from = self.core.members.pe(from);
+        let tell = || {
+            (
+                format!("PE {from}"),
+                format!("its arrival in {}", (self.call.words)()),
+            )
+        };
+        let reason = Reason {
+            call: self.call.name,
+            needs: self.needs,
+            tell: &tell,
+        };
+        // Whose words come by a lane rings no bell.
+        let bell = world.bell(from).and_then(|_| world.bell(world.my_pe()));
+        world.wait(&reason, bell, || {
+            let word = arrived.look(Width::W64, Inserted::Arrived);
+            arrival::accepts(word, self.epoch).then_some(word)
+        })
+    }
+}
+
+impl Core {
+    /// Begins a collective call.
+    #[inline]
+    pub(crate) fn turn<'t>(&'t self, world: &'t World, call: Call<'t>) -> Turn<'t> {
+        Turn {
+            world,
+            core: self,
+            state: self.state(),
+            call,
+            needs: Needs::Members(&self.members),
+        }
+    }
+}
+
+impl<'t> Turn<'t> {
+    /// The same of finalize, after which PEs leave.
+    pub(crate) fn last(self) -> Self {
+        Turn {
+            needs: Needs::Finalizing,
+            ..self
+        }
+    }
+
+    /// The world's number of a member.
+    #[inline]
+    pub(crate) fn pe(&self, place: usize) -> usize {
+        self.core.members.pe(place)
+    }
+
+    /// Scratch memory of each member, which the next arrival announces.
+    pub(crate) fn scratch(&self) -> Result<Sym<u8>> {
+        self.core.scratch(self.state.epoch.wrapping_add(1))
+    }
+
+    /// The last epoch that this PE has begun.
+    pub(super) fn epoch(&self) -> u32 {
+        self.state.epoch
+    }
+
+    /// Arrives and waits for all members. Stores made before are visible to every member that returns
+    /// from it (mapped) or as far as earlier quiets made them (lanes).
+    ///
+    /// `mine` is how this PE's part of the call went so far; the call fails on every member if it failed
+    /// on one.
+    #[inline]
+    pub(crate) fn arrive(&mut self, mine: Result<()>) -> Result<()> {
+        if self.agree(mine.as_ref().err())? {
+            Ok(())
+        } else {
+            self.failed_together(mine)
+        }
+    }
+
+    /// Arrives. Gives whether the call went well on every member so far.
+    pub(super) fn agree(&mut self, mine: Option<&Error>) -> Result<bool> {
+        let name = self.call.name;
+        if let Some(why) = &self.state.broken {
+            return Err(Error::CollectivesEnded {
+                call: name,
+                why: why.clone(),
+            });
+        }
+        self.state.epoch = self.state.epoch.wrapping_add(1);
+        let history = Digest::of_history(self.state.history);
+        let digest = history.and(self.call.digest.value()).value() & DIGEST;
+        let known = digest | if mine.is_some() { FAILED } else { 0 };
+        let failed = || match mine {
+            Some(error) => format!("{} (which failed: {error})", (self.call.words)()),
+            None => (self.call.words)(),
+        };
+        let call = Call {
+            words: &failed,
+            ..self.call
+        };
+        let epoch = self.state.epoch;
+        let post = Words {
+            world: self.world,
+            core: self.core,
+            epoch,
+            call: &call,
+            needs: self.needs,
+        };
+        let known = match arrival::disseminate(&post, self.core.shape, epoch, known) {
+            Ok(known) => known,
+            Err(error) => {
+                // Of a PE that died everyone hears. Any other failure is this PE's own, that of its way
+                // to a PE that lives included: it is out of step for good, and the others must not
+                // wait for it.
+                let died =
+                    matches!(error, Error::PeerLost { pe, .. } if self.world.hears_of_end(pe));
+                if !died {
+                    self.state.broken = Some(error.to_string());
+                    self.give_up();
+                }
+                return Err(error);
+            }
+        };
+        if known & BROKEN != 0 {
+            let why = "another PE gave up a collective call (its own error says why)";
+            self.state.broken = Some(why.into());
+            self.give_up();
+            return Err(Error::CollectivesEnded {
+                call: name,
+                why: why.into(),
+            });
+        }
+        if known & MISMATCH != 0 {
+            let words = failed();
+            return Err(self.mismatch(&words));
+        }
+        Ok(known & FAILED == 0)
+    }
+
+    /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.
+    #[cold]
+    fn give_up(&self) {
+        let (world, core, shape) = (self.world, self.core, self.core.shape);
+        for epoch in [self.state.epoch, self.state.epoch.wrapping_add(1)] {
+            let mut distance = 1;
+            for round in 0..shape.rounds {
+                for k in shape.digits(distance) {
+                    if let Ok(slot) = core.word(epoch, round, k) {
+                        let to = self.pe((shape.me + k * distance) % shape.pes);
+                        match world.tell("give_up", slot, arrival::word(epoch, BROKEN), to) {
+                            Ok(()) => {}
+                            // The way there has failed, but perhaps not the way back: by the
+                            // bootstrap it hears of this PE as of a lost one.
+                            Err(_) => {
+                                let _ = world.send("give_up", to, &Message::GaveUp);
+                            }
+                        }
+                    }
+                }
+                distance *= shape.radix;
+            }
+        }
+        fence(Ordering::SeqCst);
+        for bell in core.members.pes().filter_map(|pe| world.bell(pe)) {
+            park::ring(bell, &Kernel);
+        }
+    }
+
+    /// This PE's own copy of the team's words, none of which is waited for any more, is made as it was
+    /// when the team got it.
+    pub(super) fn clean(&self) {
+        let words = self.core.words();
+        if !words.is_empty() {
+            self.world.own(words).zero();
+        }
+    }
+}
