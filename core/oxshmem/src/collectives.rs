@@ -1,5 +1,17 @@
-//! Barrier, sync, broadcast and sum over all PEs. No call needs the user to synchronise between it
-//! and the next.
+//! Collective calls. No call needs the user to synchronise between it and the next.
+//!
+//! A call has one of two forms ([`choose`]). *By scratch memory*: each member copies what it gives to its
+//! own scratch memory, arrives, and reads what it needs from the others'; they use that memory again two
+//! arrivals later, when all have read. So there is one arrival, and objects are touched by their own PE
+//! alone. *Direct*: members arrive, read each other's objects (or write them, where all are mapped and
+//! each part is one member's), and arrive again, so that nobody's object is used while another is at it.
+
+mod choose;
+mod gather;
+mod number;
+mod reduce;
+mod spread;
+mod strided;
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -9,64 +21,16 @@ use crate::mapped::Bytes;
 use crate::order::Class;
 use crate::rma::on_gpu;
 use crate::sync::Digest;
-use crate::team::{Call, Team};
+use crate::team::{Call, Team, Turn};
 use crate::wire::Path;
 use crate::{Error, Result, Sym, World};
 
-/// A type that [`World::sum_reduce`] adds up. Integers wrap, as in the other implementations.
-pub trait Summable: Pod {
-    /// The sum of two values.
-    #[must_use]
-    fn sum(self, other: Self) -> Self;
-}
+pub(crate) use self::choose::Choices;
+pub use self::choose::{Choice, Way};
+pub use self::number::Reducible;
 
-macro_rules! summable {
-    ($($int:ty)*; $($float:ty)*) => {
-        $(impl Summable for $int {
-            #[inline]
-            fn sum(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-        })*
-        $(impl Summable for $float {
-            #[inline]
-            fn sum(self, other: Self) -> Self {
-                self + other
-            }
-        })*
-    };
-}
-summable!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize; f32 f64);
-
-impl Team<'_> {
-    /// Waits until all members are here; their earlier stores are visible, their operations on lanes
-    /// need not be complete.
-    #[doc(alias = "shmem_team_sync")]
-    pub fn sync(&self) -> Result<()> {
-        let call = Call {
-            name: "team sync",
-            digest: const { Digest::of("team sync") },
-            words: &|| "team sync()".into(),
-        };
-        self.core().turn(self.world, call).arrive(Ok(()))
-    }
-
-    /// Completes this PE's operations ([`quiet`](World::quiet)), then waits until all members are here.
-    #[doc(alias = "nvshmem_barrier")]
-    pub fn barrier(&self) -> Result<()> {
-        let call = Call {
-            name: "team barrier",
-            digest: const { Digest::of("team barrier") },
-            words: &|| "team barrier()".into(),
-        };
-        let quieted = self.world.quiet();
-        self.core().turn(self.world, call).arrive(quieted)?;
-        self.world.see_gpu_data()
-    }
-}
-
-/// Elements that one PE adds up at a time.
-const CHUNK: usize = 4096;
+/// Bytes that go through a private buffer at a time: what a core's first caches hold.
+const CHUNK: usize = 16 << 10;
 
 impl World {
     /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all PEs are here
@@ -114,86 +78,53 @@ impl World {
         self.together(call, digest, mine, words)
     }
 
-    /// Copies `src` of PE `root` to `dst` of every PE, the root included. Both have the same
-    /// length; they are the same object or do not overlap.
-    ///
-    /// On return `dst` is updated here and `src` may be reused; other PEs may still be under way.
-    #[doc(alias = "shmem_broadcastmem")]
+    /// [`Team::broadcast`] of the [team of all PEs](Self::team).
     pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
-        const CALL: &str = "broadcast";
-        let words = || format!("broadcast({}, {}, root {root})", place(dst), place(src));
-        let digest = Digest::of(CALL).and(root as u64);
-        let digest = digest_of(digest_of(digest, dst), src);
-        let valid = self
-            .check_collective(CALL, dst, src)
-            .and_then(|()| match root {
-                root if root >= self.n_pes() => Err(Error::NoSuchPe {
-                    call: CALL,
-                    pe: root,
-                    size: self.n_pes(),
-                }),
-                _ => Ok(()),
-            });
-        // Everyone's destination is ready and the root's source written.
-        self.together(CALL, digest, valid, &words)?;
-        let copied = self.copy_between(CALL, dst, src, root);
-        // Everyone has read: the root's source may be reused.
-        self.together(CALL, digest, copied, &words)
+        self.team().broadcast(dst, src, root)
     }
 
-    /// Adds up `src` of all PEs, element by element, into `dst` of every PE. Both have the same
-    /// length; they are the same object or do not overlap.
-    ///
-    /// The sum is taken in the order of the PEs, so every PE gets the same bits, floats included.
-    #[doc(alias = "shmem_sum_reduce")]
-    pub fn sum_reduce<T: Summable>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
-        const CALL: &str = "sum_reduce";
-        let words = || format!("sum_reduce({}, {})", place(dst), place(src));
-        let digest = digest_of(digest_of(Digest::of(CALL), dst), src);
-        self.together(CALL, digest, self.check_collective(CALL, dst, src), &words)?;
-        // Each PE adds up its share of the elements, in private memory: `dst` may be `src`.
-        let share = |pe: usize| dst.len() * pe / self.n_pes()..dst.len() * (pe + 1) / self.n_pes();
-        let (sums, added) = match self.sum_share(src, share(self.my_pe())) {
-            Ok(sums) => (sums, Ok(())),
-            Err(error) => (Vec::new(), Err(error)),
-        };
-        // Everyone has read every source.
-        self.together(CALL, digest, added, &words)?;
-        let mine = dst.range(share(self.my_pe())).map(|part| self.own(part));
-        let written = mine.map(|own| own.copy_from(bytemuck::cast_slice(&sums)));
-        self.together(CALL, digest, written, &words)?;
-        let gathered = (0..self.n_pes())
-            .filter(|&pe| pe != self.my_pe())
-            .try_for_each(|pe| {
-                let part = dst.range(share(pe))?;
-                self.copy_between(CALL, part, part, pe)
-            });
-        // Everyone has read this PE's share.
-        self.together(CALL, digest, gathered, &words)
+    /// [`Team::reduce`] of the [team of all PEs](Self::team), with [`Fold::Sum`](crate::Fold::Sum).
+    pub fn sum_reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        self.team().reduce(dst, src, crate::Fold::Sum)
     }
 
-    fn sum_share<T: Summable>(&self, src: Sym<T>, share: std::ops::Range<usize>) -> Result<Vec<T>> {
-        const CALL: &str = "sum_reduce";
-        let src = src.range(share)?;
-        let mut sums = vec![T::zeroed(); src.len()];
-        let mut theirs = vec![T::zeroed(); src.len().min(CHUNK)];
-        for (i, part) in sums.chunks_mut(CHUNK).enumerate() {
-            let from = src.range(i * CHUNK..i * CHUNK + part.len())?;
-            self.get_as(CALL, part, from, 0)?;
-            for pe in 1..self.n_pes() {
-                let Some(theirs) = theirs.get_mut(..part.len()) else {
-                    break;
-                };
-                self.get_as(CALL, theirs, from, pe)?;
-                for (sum, value) in part.iter_mut().zip(theirs) {
-                    *sum = sum.sum(*value);
-                }
+    /// Copies from a PE's memory to private memory. The caller has checked both.
+    #[inline]
+    fn pull<T: Pod>(
+        &self,
+        call: &'static str,
+        into: &mut [T],
+        from: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        let into = bytemuck::cast_slice_mut(into);
+        match self.peers.span(from, pe) {
+            Some(span) => {
+                span.copy_to(into);
+                Ok(())
             }
+            None => self.get_by_path(call, into, from, pe),
         }
-        Ok(sums)
     }
 
-    /// Copies an object from a PE's memory to this PE's own.
+    /// Copies from private memory to that of a PE that this one maps. The caller has checked both.
+    #[inline]
+    fn push<T: Pod>(&self, call: &'static str, to: Sym<T>, from: &[T], pe: usize) -> Result<()> {
+        let from = bytemuck::cast_slice(from);
+        match self.peers.span(to, pe) {
+            Some(span) => {
+                span.copy_from(from);
+                Ok(())
+            }
+            None if pe == self.my_pe() => {
+                self.own(to).copy_from(from);
+                Ok(())
+            }
+            None => self.put_by_path(call, to, from, pe),
+        }
+    }
+
+    /// Copies an object from a PE's memory to this PE's own. The caller has checked both.
     fn copy_between<T: Pod>(
         &self,
         call: &'static str,
@@ -202,7 +133,7 @@ impl World {
         from: usize,
     ) -> Result<()> {
         let own = self.own(dst);
-        if from == self.my_pe() && dst.offset() == src.offset() {
+        if src.is_empty() || (from == self.my_pe() && dst.offset() == src.offset()) {
             return Ok(());
         }
         match self.path(call, Class::Put, src, from)? {
@@ -219,12 +150,86 @@ impl World {
         }
     }
 
-    fn check_collective<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
-        for sym in [dst, src] {
-            self.check_live(call, sym)?;
-            self.own_in_host_memory(call, sym)?;
+    /// An object of a collective call is live, and in host memory.
+    fn check_object<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
+        self.check_live(call, sym)?;
+        self.own_in_host_memory(call, sym).map(drop)
+    }
+}
+
+impl Team<'_> {
+    /// Waits until all members are here; their earlier stores are visible, their operations on lanes
+    /// need not be complete.
+    #[doc(alias = "shmem_team_sync")]
+    pub fn sync(&self) -> Result<()> {
+        let call = Call {
+            name: "team sync",
+            digest: const { Digest::of("team sync") },
+            words: &|| "team sync()".into(),
+        };
+        self.core().turn(self.world, call).arrive(Ok(()))
+    }
+
+    /// Completes this PE's operations ([`quiet`](World::quiet)), then waits until all members are here.
+    #[doc(alias = "nvshmem_barrier")]
+    pub fn barrier(&self) -> Result<()> {
+        let call = Call {
+            name: "team barrier",
+            digest: const { Digest::of("team barrier") },
+            words: &|| "team barrier()".into(),
+        };
+        let quieted = self.world.quiet();
+        self.core().turn(self.world, call).arrive(quieted)?;
+        self.world.see_gpu_data()
+    }
+
+    fn turn<'t>(
+        &'t self,
+        name: &'static str,
+        digest: Digest,
+        words: &'t dyn Fn() -> String,
+    ) -> Turn<'t> {
+        let call = Call {
+            name,
+            digest,
+            words,
+        };
+        self.core().turn(self.world, call)
+    }
+
+    /// Refuses objects that are not live and in host memory.
+    fn check_objects<T: Pod>(&self, call: &'static str, objects: [Sym<T>; 2]) -> Result<()> {
+        objects
+            .into_iter()
+            .try_for_each(|object| self.world.check_object(call, object))
+    }
+
+    /// That one object has `each` elements for every member.
+    fn check_blocks<T: Pod>(&self, call: &'static str, of: Sym<T>, each: usize) -> Result<()> {
+        if each.checked_mul(self.n_pes()) == Some(of.len()) {
+            return Ok(());
         }
-        self.check_pair(call, dst, src)
+        Err(Error::Argument {
+            call,
+            what: format!(
+                "an object of {} elements cannot be {each} for each of {} PEs",
+                of.len(),
+                self.n_pes()
+            ),
+        })
+    }
+}
+
+/// That two objects do not overlap.
+fn check_apart<T: Pod>(call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+    let (d, s) = (dst.offset(), src.offset());
+    let apart = d + dst.bytes() as u64 <= s || s + src.bytes() as u64 <= d;
+    match apart || dst.is_empty() || src.is_empty() || dst.tag() != src.tag() {
+        true => Ok(()),
+        false => Err(Error::Argument {
+            call,
+            what: "destination and source overlap; use two objects".into(),
+        }),
     }
 }
 
@@ -242,4 +247,36 @@ fn place<T: Pod>(sym: Sym<T>) -> String {
         sym.offset(),
         sym.generation()
     )
+}
+
+/// The elements of `len` that are member `of`'s share of the work, in whole cache lines where that goes.
+fn share<T>(len: usize, place: usize, members: usize) -> std::ops::Range<usize> {
+    let line = (64 / size_of::<T>().max(1)).max(1);
+    let lines = len.div_ceil(line) as u128;
+    let cut = |place: usize| {
+        let at = (lines * place as u128 / members.max(1) as u128) as usize;
+        (at * line).min(len)
+    };
+    cut(place)..cut(place + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn shares_are_all_elements_once_and_in_whole_lines() {
+        for len in [0, 1, 7, 8, 9, 100, 1 << 20] {
+            for members in [1, 2, 3, 7, 64] {
+                let mut end = 0;
+                for place in 0..members {
+                    let share = share::<u64>(len, place, members);
+                    assert_eq!(share.start, end);
+                    assert!(share.start % 8 == 0 || share.start == len);
+                    end = share.end;
+                }
+                assert_eq!(end, len);
+            }
+        }
+    }
 }

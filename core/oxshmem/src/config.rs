@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use oxshmem_heap::HugePages;
 
+use crate::collectives::Choices;
 use crate::registry::{self, Spec};
 use crate::routes::{Nics, Rules};
 use crate::{Error, Result};
@@ -88,6 +89,9 @@ variables! {
     "OXSHMEM_ATOMICS", "auto",
         "who performs atomics of 64 bits: cpu, nic, or auto: NICs where every host has one PE, else on memory \
          allocated with the hint ATOMICS_REMOTE; narrower ones are always the CPU's";
+    "OXSHMEM_COLLECTIVES", "auto",
+        "how collective calls move their data: scratch, direct or auto for all, or comma-separated by kind, such as \
+         reduce=direct,broadcast=scratch (oxshmem info lists the kinds); the same on every PE";
     "OXSHMEM_TEAMS", "256",
         "how many teams a PE may be in at a time, besides the world and the shared one; the same on every PE";
     "OXSHMEM_TIMEOUT", "none",
@@ -147,6 +151,7 @@ pub(crate) struct Config {
     pub model: MemoryModel,
     pub check: bool,
     pub atomics: Atomics,
+    pub collectives: Choices,
     pub teams: usize,
     pub timeout: Option<Duration>,
     pub bootstrap_timeout: Duration,
@@ -169,6 +174,7 @@ impl Default for Config {
             model: MemoryModel::Ordered,
             check: false,
             atomics: Atomics::Auto,
+            collectives: Choices::default(),
             teams: 256,
             timeout: None,
             bootstrap_timeout: Duration::from_secs(60),
@@ -272,6 +278,12 @@ impl Config {
                 "nic" => Ok(Atomics::Nic),
                 _ => Err("choose auto, cpu or nic".into()),
             },
+        )?;
+        parse(
+            lookup,
+            "OXSHMEM_COLLECTIVES",
+            &mut config.collectives,
+            Choices::parse,
         )?;
         parse(lookup, "OXSHMEM_TEAMS", &mut config.teams, |v| {
             let number = v.parse().ok().filter(|number| *number <= MOST_TEAMS);
@@ -411,6 +423,7 @@ mod tests {
             ("OXSHMEM_MEMORY_MODEL", "strong"),
             ("OXSHMEM_HUGE_PAGES", "3M"),
             ("OXSHMEM_SPIN", "1.5"),
+            ("OXSHMEM_COLLECTIVES", "reduce=fast"),
             ("OXSHMEM_TEAMS", "-1"),
             ("OXSHMEM_TEAMS", "65537"),
             ("OXSHMEM_TRANSPORT", "loopback,,"),

@@ -552,6 +552,7 @@ fn my_card(
         seed: config.seed,
         rules: config.rules.to_string(),
         atomics: config.atomics,
+        collectives: config.collectives.to_string(),
         teams: config.teams,
         transports: found.shown(),
         unavailable: found.unavailable(),

@@ -83,7 +83,7 @@ mod world;
 
 pub use alloc::Hints;
 pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
-pub use collectives::Summable;
+pub use collectives::{Choice, Reducible, Way};
 pub use config::{Atomics, MemoryModel, Variable, variables};
 pub use context::{Context, ContextOptions, LockedContext, Session, SharedContext};
 pub use copies::{CopySource, CopyTarget};
@@ -91,7 +91,7 @@ pub use error::{Error, Result};
 pub use gpu::{GpuAccess, GpuMemory};
 pub use nbi::Scope;
 pub use order::{Inserted, Visibility};
-pub use oxshmem_transport::{Memory, MemoryKind};
+pub use oxshmem_transport::{Fold, Memory, MemoryKind};
 pub use ptr::PeerPtr;
 pub use register::Registered;
 #[cfg(feature = "cuda")]
@@ -108,11 +108,11 @@ pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};
 
 pub use bytemuck::Pod;
+pub use half::{bf16, f16};
+pub use num_complex::Complex;
 /// The door to the CUDA driver: contexts, streams, graphs, kernels.
 #[cfg(feature = "cuda")]
 pub use oxshmem_cuda as cuda;
-#[cfg(feature = "cuda")]
-pub use oxshmem_device::Fold;
 
 #[doc(hidden)]
 pub mod __private {

@@ -12,7 +12,7 @@ use std::fmt;
 pub(crate) use self::core::{Core, Layout};
 pub(crate) use self::members::Members;
 pub(crate) use self::pool::Pool;
-pub(crate) use self::turn::Call;
+pub(crate) use self::turn::{Call, Turn};
 use crate::sync::Digest;
 use crate::{Error, Result, World};
 

@@ -24,6 +24,7 @@
 mod capabilities;
 pub mod conformance;
 mod error;
+mod fold;
 mod guarantees;
 mod inbox;
 mod memory;
@@ -35,6 +36,7 @@ mod traits;
 
 pub use capabilities::{AtomicLevel, AtomicTable, Capabilities, Limits, SignalSupport, WireUp};
 pub use error::{Error, Result};
+pub use fold::Fold;
 pub use guarantees::{Completion, GpuFlush, Guarantees};
 pub use inbox::{Answer, Inbox};
 pub use memory::{LocalKey, Memory, MemoryKind, RegionId};

@@ -38,6 +38,8 @@ pub(super) struct Card {
     pub rules: String,
     /// `OXSHMEM_ATOMICS`.
     pub atomics: Atomics,
+    /// `OXSHMEM_COLLECTIVES`.
+    pub collectives: String,
     /// `OXSHMEM_TEAMS`.
     pub teams: usize,
     pub transports: Vec<Shown>,
@@ -92,6 +94,10 @@ impl Card {
         }
         if self.atomics != other.atomics {
             return differ("OXSHMEM_ATOMICS", &self.atomics, &other.atomics);
+        }
+        if self.collectives != other.collectives {
+            let (mine, theirs) = (&self.collectives, &other.collectives);
+            return differ("OXSHMEM_COLLECTIVES", mine, theirs);
         }
         if self.teams != other.teams {
             return differ("OXSHMEM_TEAMS", &self.teams, &other.teams);

@@ -4,11 +4,10 @@
 
 use bytemuck::Pod;
 use oxshmem_cuda::{DevicePtr, Stream};
-use oxshmem_device::Fold;
 
 use super::side::{GpuSide, Told};
 use crate::wait::Needs;
-use crate::{Error, Result, Sym, World};
+use crate::{Error, Fold, Result, Sym, World};
 
 mod sealed {
     pub trait Named {
@@ -140,7 +139,7 @@ impl World {
         const CALL: &str = "reduce_on_stream";
         let side = self.collective_side(CALL, stream)?;
         self.check_pair(CALL, dst, src)?;
-        if !T::INTEGER && matches!(fold, Fold::And | Fold::Or | Fold::Xor) {
+        if !T::INTEGER && fold.is_bitwise() {
             return Err(Error::Argument {
                 call: CALL,
                 what: format!("{fold:?} is of integers, and {} is none", T::NAME),

@@ -178,6 +178,11 @@ impl Core {
         self.scratch.range(parity * half..(parity + 1) * half)
     }
 
+    /// Bytes of each half of the scratch memory.
+    pub(crate) fn half(&self) -> usize {
+        self.layout.half
+    }
+
     /// All of the team's words.
     pub(crate) fn words(&self) -> Sym<u64> {
         self.words

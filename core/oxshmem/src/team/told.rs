@@ -27,10 +27,10 @@ impl Turn<'_> {
         self.call.digest = const { Digest::of("explain") };
         self.write_told(bytes, 0)?;
         self.agree(None)?;
-        let told = self.read_told(bytes);
+        let told = self.read_told(bytes)?;
         // Who fails may end: nobody before all have read.
         self.agree(None)?;
-        told
+        Ok(told)
     }
 
     /// Puts the bytes from `done` on, as many as there is room for, where the next arrival announces them.
@@ -51,17 +51,18 @@ impl Turn<'_> {
         let mut told = vec![Vec::new(); members];
         let room = self.core.scratch(0)?.len() - HEAD;
         let mut done = 0;
-        let mut read = Ok(());
         loop {
             let place = self.core.scratch(self.epoch())?;
             let mut longest = bytes.len();
             for (i, theirs) in told.iter_mut().enumerate().filter(|(i, _)| *i != me) {
-                match self
-                    .world
-                    .read_piece(self.call.name, place, self.core.members.pe(i), theirs)
-                {
+                let pe = self.core.members.pe(i);
+                match self.world.read_piece(self.call.name, place, pe, theirs) {
                     Ok(len) => longest = longest.max(len),
-                    Err(error) => read = read.and(Err(error)),
+                    Err(error) => {
+                        // It does not know how many arrivals are to come.
+                        self.abandon(&error);
+                        return Err(error);
+                    }
                 }
             }
             done += room;
@@ -71,7 +72,6 @@ impl Turn<'_> {
             self.write_told(bytes, done)?;
             self.agree(None)?;
         }
-        read?;
         if let Some(mine) = told.get_mut(me) {
             *mine = bytes.to_vec();
         }

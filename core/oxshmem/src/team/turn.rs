@@ -189,15 +189,7 @@ impl<'t> Turn<'t> {
         let known = match arrival::disseminate(&post, self.core.shape, epoch, known) {
             Ok(known) => known,
             Err(error) => {
-                // Of a PE that died everyone hears. Any other failure is this PE's own, that of its way
-                // to a PE that lives included: it is out of step for good, and the others must not
-                // wait for it.
-                let died =
-                    matches!(error, Error::PeerLost { pe, .. } if self.world.hears_of_end(pe));
-                if !died {
-                    self.state.broken = Some(error.to_string());
-                    self.give_up();
-                }
+                self.abandon(&error);
                 return Err(error);
             }
         };
@@ -215,6 +207,18 @@ impl<'t> Turn<'t> {
             return Err(self.mismatch(&words));
         }
         Ok(known & FAILED == 0)
+    }
+
+    /// Ends the team's calls, where one has failed here midway and the others may be waiting for this PE.
+    #[cold]
+    pub(crate) fn abandon(&mut self, error: &Error) {
+        // Of a PE that died everyone hears. Any other failure is this PE's own, that of its way to a PE
+        // that lives included: it is out of step for good, and the others must not wait for it.
+        let died = matches!(error, Error::PeerLost { pe, .. } if self.world.hears_of_end(*pe));
+        if !died {
+            self.state.broken = Some(error.to_string());
+            self.give_up();
+        }
     }
 
     /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.

@@ -1,10 +1,11 @@
-//! Barrier, sync, broadcast and sum.
+//! Collective calls of the world and of teams, against a serial reference.
 
 use std::fmt::Debug;
 
-use oxshmem::{Cmp, Pod, Result, Summable, Sym};
+use oxshmem::{Cmp, Complex, Error, Fold, Pod, Reducible, Result, Sym, Team, bf16, f16};
+use proptest::prelude::*;
 
-use crate::setting::{Pe, pattern, patterns};
+use crate::setting::{Pe, pattern, patterns, runner};
 
 pub fn no_pe_leaves_a_barrier_before_all_have_entered(pe: &Pe<'_>) -> Result<()> {
     let entered = pe.alloc_zeroed::<u64>(1)?;
@@ -82,84 +83,386 @@ pub fn broadcast_gives_every_pe_the_roots_data(pe: &Pe<'_>) -> Result<()> {
 
 /// No user synchronisation between collectives, and sources change right after each.
 pub fn collectives_may_follow_each_other_at_once(pe: &Pe<'_>) -> Result<()> {
+    let (n, me) = (pe.n_pes(), pe.me());
     let (dst, src) = (pe.alloc::<u64>(40)?, pe.alloc::<u64>(40)?);
+    let all = pe.alloc::<u64>(40 * n)?;
+    let team = pe.team();
     for round in 0..pe.rounds(1000) {
-        let root = round % pe.n_pes();
+        let root = round % n;
         let len = pattern(3, round) as usize % 41;
-        let (dst, src) = (dst.range(..len)?, src.range(..len)?);
-        pe.write(src, &patterns(pe.me() + 16 * round, len))?;
+        let (dst, src, all) = (dst.range(..len)?, src.range(..len)?, all.range(..len * n)?);
+        pe.write(src, &patterns(me + 16 * round, len))?;
         pe.broadcast(dst, src, root)?;
-        pe.write(src, &vec![pe.me() as u64 + 1; len])?;
-        assert_eq!(
-            pe.own(dst)?,
-            patterns(root + 16 * round, len),
-            "round {round}"
-        );
+        pe.write(src, &vec![me as u64 + 1; len])?;
+        assert_eq!(pe.own(dst)?, patterns(root + 16 * round, len));
         pe.sum_reduce(dst, src)?;
+        pe.write(src, &vec![me as u64; len])?;
+        let sum = (n * (n + 1) / 2) as u64;
+        assert_eq!(pe.own(dst)?, vec![sum; len], "round {round}");
+        team.fcollect(all, src)?;
         pe.write(src, &vec![u64::MAX; len])?;
-        let n = pe.n_pes() as u64;
-        assert_eq!(pe.own(dst)?, vec![n * (n + 1) / 2; len], "round {round}");
+        let each = |at: usize| vec![at as u64; len];
+        assert_eq!(pe.own(all)?, (0..n).flat_map(each).collect::<Vec<_>>());
         if round % 3 == 0 {
             pe.barrier_all()?;
         }
     }
+    pe.free(all)?;
     pe.free(src)?;
     pe.free(dst)
 }
 
-fn sums<T: Summable + PartialEq + Debug>(pe: &Pe<'_>, make: fn(u64) -> T) -> Result<()> {
-    let most = pe.longest(20_001);
-    let (dst, src): (Sym<T>, Sym<T>) = (pe.alloc(most)?, pe.alloc(most)?);
-    let data =
-        |at: usize, len: usize| -> Vec<T> { (0..len).map(|i| make(pattern(at, i))).collect() };
-    for len in [0, 1, 2, 3, 5, 8, pe.longest(1001), most] {
-        let (dst, src) = (dst.range(..len)?, src.range(..len)?);
-        let mut expected = data(0, len);
-        for at in 1..pe.n_pes() {
-            for (sum, value) in expected.iter_mut().zip(data(at, len)) {
-                *sum = sum.sum(value);
+/// A type with what a fold of two values of it is, by another way than the library's.
+trait Number: Reducible + PartialEq + Debug {
+    const FOLDS: &'static [Fold];
+    fn make(seed: u64) -> Self;
+    /// Folds in the team's order.
+    fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self>;
+    fn nothing(fold: Fold) -> Self;
+}
+
+macro_rules! integers {
+    ($($t:ty)*) => {$(impl Number for $t {
+        const FOLDS: &'static [Fold] = &Fold::ALL;
+        fn make(seed: u64) -> Self {
+            // Few bits, so that products and minima tell.
+            (seed % 251) as $t ^ ((seed >> 60) as $t).wrapping_mul(77).rotate_right(3)
+        }
+        fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self> {
+            let first = values.next()?;
+            Some(values.fold(first, |a, b| match fold {
+                Fold::Sum => a.wrapping_add(b),
+                Fold::Prod => a.wrapping_mul(b),
+                Fold::Min => if b < a { b } else { a },
+                Fold::Max => if b > a { b } else { a },
+                Fold::And => a & b,
+                Fold::Or => a | b,
+                Fold::Xor => a ^ b,
+            }))
+        }
+        fn nothing(fold: Fold) -> Self {
+            match fold {
+                Fold::Sum | Fold::Or | Fold::Xor => 0,
+                Fold::Prod => 1,
+                Fold::Min => <$t>::MAX,
+                Fold::Max => <$t>::MIN,
+                Fold::And => (0 as $t).wrapping_sub(1) | !0,
             }
         }
-        let bytes = |v: &[T]| bytemuck::cast_slice::<T, u8>(v).to_vec();
-        pe.write(src, &data(pe.me(), len))?;
-        pe.sum_reduce(dst, src)?;
-        // Bit for bit: the order of the PEs is the order of the additions.
-        assert!(bytes(&pe.own(dst)?) == bytes(&expected), "{len} elements");
+    })*};
+}
+integers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
+
+const ARITHMETIC: &[Fold] = &[Fold::Sum, Fold::Prod, Fold::Min, Fold::Max];
+
+macro_rules! floats {
+    ($($t:ty, $wide:ty, $into:expr, $from:expr;)*) => {$(impl Number for $t {
+        const FOLDS: &'static [Fold] = ARITHMETIC;
+        fn make(seed: u64) -> Self {
+            $from(((seed % 2001) as $wide - 1000.0) / 257.0)
+        }
+        fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self> {
+            let mut values = values.map($into);
+            let first = values.next()?;
+            Some($from(values.fold(first, |a: $wide, b: $wide| match fold {
+                Fold::Sum => a + b,
+                Fold::Prod => a * b,
+                Fold::Min => if b < a { b } else { a },
+                _ => if b > a { b } else { a },
+            })))
+        }
+        fn nothing(fold: Fold) -> Self {
+            $from(match fold {
+                Fold::Sum => 0.0,
+                Fold::Prod => 1.0,
+                Fold::Min => <$wide>::INFINITY,
+                _ => <$wide>::NEG_INFINITY,
+            })
+        }
+    })*};
+}
+floats! {
+    f32, f32, |x| x, |x| x;
+    f64, f64, |x| x, |x| x;
+    f16, f32, f16::to_f32, f16::from_f32;
+    bf16, f32, bf16::to_f32, bf16::from_f32;
+}
+
+macro_rules! complex {
+    ($($t:ty)*) => {$(impl Number for Complex<$t> {
+        const FOLDS: &'static [Fold] = &[Fold::Sum, Fold::Prod];
+        fn make(seed: u64) -> Self {
+            Complex::new(<$t as Number>::make(seed), <$t as Number>::make(seed >> 20))
+        }
+        fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self> {
+            let first = values.next()?;
+            Some(values.fold(first, |a, b| match fold {
+                Fold::Sum => Complex::new(a.re + b.re, a.im + b.im),
+                _ => Complex::new(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re),
+            }))
+        }
+        fn nothing(fold: Fold) -> Self {
+            Complex::new(if fold == Fold::Prod { 1.0 } else { 0.0 }, 0.0)
+        }
+    })*};
+}
+complex!(f32 f64);
+
+fn bytes<T: Pod>(values: &[T]) -> &[u8] {
+    bytemuck::cast_slice(values)
+}
+
+/// What one member holds before a call.
+fn data<T: Number>(at: usize, len: usize) -> Vec<T> {
+    (0..len).map(|i| T::make(pattern(at, i))).collect()
+}
+
+/// Element by element, the fold of some members' data.
+fn folded<T: Number>(
+    fold: Fold,
+    members: impl Iterator<Item = usize> + Clone,
+    len: usize,
+) -> Vec<T> {
+    (0..len)
+        .map(|i| {
+            let mut values = members.clone().map(|at| T::make(pattern(at, i)));
+            T::fold(fold, &mut values).unwrap_or(T::nothing(fold))
+        })
+        .collect()
+}
+
+/// A reduction and both scans of a team, bit for bit (the order of the members is that of the folds), apart
+/// and in place.
+fn folds<T: Number>(pe: &Pe<'_>, team: &Team<'_>, x: [Sym<T>; 2], fold: Fold) -> Result<()> {
+    type Call<T> = fn(&Team<'_>, Sym<T>, Sym<T>, Fold) -> Result<()>;
+    let (len, me, n) = (x[0].len(), team.my_pe(), team.n_pes());
+    let calls: [(Call<T>, std::ops::Range<usize>); 3] = [
+        (|team, dst, src, fold| team.reduce(dst, src, fold), 0..n),
+        (
+            |team, dst, src, fold| team.inscan(dst, src, fold),
+            0..me + 1,
+        ),
+        (|team, dst, src, fold| team.exscan(dst, src, fold), 0..me),
+    ];
+    let [dst, src] = x;
+    for (i, (call, members)) in calls.into_iter().enumerate() {
+        let expected = folded::<T>(fold, members, len);
+        let mine = data::<T>(me, len);
+        pe.write(src, &mine)?;
+        call(team, dst, src, fold)?;
+        let told = || format!("call {i} {fold:?} of {len} {}", std::any::type_name::<T>());
+        assert!(bytes(&pe.own(dst)?) == bytes(&expected), "{}", told());
         assert!(
-            bytes(&pe.own(src)?) == bytes(&data(pe.me(), len)),
-            "the source is as it was"
+            bytes(&pe.own(src)?) == bytes(&mine),
+            "{}: the source",
+            told()
         );
-        pe.sum_reduce(src, src)?;
+        call(team, src, src, fold)?;
         assert!(
             bytes(&pe.own(src)?) == bytes(&expected),
-            "{len} elements in place"
+            "{} in place",
+            told()
         );
+    }
+    Ok(())
+}
+
+fn all_folds<T: Number>(pe: &Pe<'_>) -> Result<()> {
+    let most = pe.longest(6001);
+    let (dst, src): (Sym<T>, Sym<T>) = (pe.alloc(most)?, pe.alloc(most)?);
+    let team = pe.team();
+    for (i, fold) in T::FOLDS.iter().enumerate() {
+        // Every length with one fold, every fold with one length.
+        let lengths: &[usize] = match i {
+            0 => &[0, 1, 2, 3, 8, 499, most],
+            _ => &[9],
+        };
+        for len in lengths {
+            let x = [dst.range(..*len)?, src.range(..*len)?];
+            folds(pe, &team, x, *fold)?;
+        }
     }
     pe.free(dst)?;
     pe.free(src)
 }
 
-pub fn sums_of_integers_equal_a_serial_reference_and_wrap(pe: &Pe<'_>) -> Result<()> {
-    sums::<i8>(pe, |v| v as i8)?;
-    sums::<u16>(pe, |v| v as u16)?;
-    sums::<i32>(pe, |v| v as i32)?;
-    sums::<u32>(pe, |v| v as u32)?;
-    sums::<i64>(pe, |v| v as i64)?;
-    sums::<u64>(pe, |v| v)
+pub fn folds_of_integers_equal_a_serial_reference_and_wrap(pe: &Pe<'_>) -> Result<()> {
+    all_folds::<i8>(pe)?;
+    all_folds::<u16>(pe)?;
+    all_folds::<i32>(pe)?;
+    all_folds::<u64>(pe)?;
+    all_folds::<i128>(pe)
 }
 
-pub fn sums_of_the_other_types_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
-    sums::<u8>(pe, |v| v as u8)?;
-    sums::<i16>(pe, |v| v as i16)?;
-    sums::<isize>(pe, |v| v as isize)?;
-    sums::<usize>(pe, |v| v as usize)?;
-    sums::<u128>(pe, |v| u128::from(v) << 64 | u128::from(!v))?;
-    sums::<i128>(pe, |v| i128::from(v as i64) << 60)
+pub fn folds_of_the_other_integers_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
+    all_folds::<u8>(pe)?;
+    all_folds::<i16>(pe)?;
+    all_folds::<u32>(pe)?;
+    all_folds::<i64>(pe)?;
+    all_folds::<isize>(pe)?;
+    all_folds::<usize>(pe)?;
+    all_folds::<u128>(pe)
 }
 
-pub fn sums_of_floats_have_the_same_bits_on_every_pe(pe: &Pe<'_>) -> Result<()> {
-    sums::<f32>(pe, |v| (v as i32 as f32) * 1.0e-3)?;
-    sums::<f64>(pe, |v| (v as i64 as f64) * 1.0e-9)
+pub fn folds_of_floats_have_the_same_bits_on_every_pe(pe: &Pe<'_>) -> Result<()> {
+    all_folds::<f32>(pe)?;
+    all_folds::<f64>(pe)?;
+    all_folds::<f16>(pe)?;
+    all_folds::<bf16>(pe)?;
+    all_folds::<Complex<f32>>(pe)?;
+    all_folds::<Complex<f64>>(pe)
+}
+
+/// What a call of a team is tried with: the team's shape, a kind of call, and a size.
+#[derive(Clone, Debug)]
+struct Trial {
+    /// Which PEs: none for all, else by a stride from a start, or shuffled.
+    shape: usize,
+    seed: usize,
+    call: usize,
+    len: usize,
+    strides: (usize, usize),
+    fold: usize,
+    root: usize,
+}
+
+fn trials() -> impl Strategy<Value = Trial> {
+    let len = prop_oneof![3 => 0_usize..12, 2 => 12_usize..300, 1 => 300_usize..3000];
+    let strides = (1_usize..4, 1_usize..5);
+    let all = (
+        0_usize..4,
+        0_usize..1000,
+        0_usize..8,
+        len,
+        strides,
+        0_usize..7,
+        0_usize..64,
+    );
+    all.prop_map(|(shape, seed, call, len, strides, fold, root)| Trial {
+        shape,
+        seed,
+        call,
+        len,
+        strides,
+        fold,
+        root,
+    })
+}
+
+/// The team of a trial, if this PE is in it.
+fn team_of<'w>(pe: &Pe<'w>, trial: &Trial) -> Result<Option<Team<'w>>> {
+    let (n, world) = (pe.n_pes(), pe.world.team());
+    let start = trial.seed % n;
+    match trial.shape {
+        0 => world.split_strided(0, 1, n),
+        1 => world.split_strided(start, -1, start + 1),
+        2 => world.split_strided(start, 2, (n - start).div_ceil(2)),
+        _ => {
+            let mut list: Vec<usize> = (0..n).collect();
+            list.sort_unstable_by_key(|at| pattern(trial.seed, *at));
+            world.split_list(&list[..1 + trial.seed % n])
+        }
+    }
+}
+
+/// One call of a team, its result compared with what it is by definition; nothing else has changed.
+fn attempt(pe: &Pe<'_>, team: &Team<'_>, trial: &Trial, x: [Sym<u32>; 2]) -> Result<()> {
+    let (n, me) = (team.n_pes(), team.my_pe());
+    let (len, (ds, ss)) = (trial.len, trial.strides);
+    let fold = Fold::ALL[trial.fold];
+    // Blocks of members: short ones, so that all fit.
+    let each = len.min(700) / n.max(1);
+    let root = trial.root % n;
+    // Element i of member m's source.
+    let given = |m: usize, i: usize| u32::make(pattern(m + 64 * trial.seed, i));
+    let mine: Vec<u32> = (0..x[1].len()).map(|i| given(me, i)).collect();
+    let before: Vec<u32> = (0..x[0].len()).map(|i| i as u32 ^ 0x5555_5555).collect();
+    let mut expected = before.clone();
+    let [dst, src] = x;
+    pe.write(dst, &before)?;
+    pe.write(src, &mine)?;
+    match trial.call {
+        0 => {
+            team.broadcast(dst.range(..len)?, src.range(..len)?, root)?;
+            (0..len).for_each(|i| expected[i] = given(root, i));
+        }
+        1 => {
+            team.fcollect(dst.range(..n * each)?, src.range(..each)?)?;
+            (0..n * each).for_each(|i| expected[i] = given(i / each, i % each));
+        }
+        2 => {
+            // Lengths and places that differ.
+            let part = |m: usize| (pattern(m, trial.seed) as usize % (each + 2), m * 3);
+            let (count, at) = part(me);
+            let all: Vec<u32> = (0..n)
+                .flat_map(|m| (0..part(m).0).map(move |i| given(m, i + part(m).1)))
+                .collect();
+            let got = team.collect(dst, src.range(at..at + count)?)?;
+            assert_eq!(got, all.len());
+            expected[..got].copy_from_slice(&all);
+        }
+        3 => {
+            let all = each * n;
+            team.alltoall(dst.range(..all)?, src.range(..all)?)?;
+            (0..all).for_each(|i| expected[i] = given(i / each, me * each + i % each));
+        }
+        4 => {
+            team.alltoalls(dst, src, ds, ss, each)?;
+            for i in 0..each * n {
+                expected[i * ds] = given(i / each, (me * each + i % each) * ss);
+            }
+        }
+        5 => {
+            team.reduce_scatter(dst.range(..each)?, src.range(..each * n)?, fold)?;
+            for (i, expected) in expected.iter_mut().enumerate().take(each) {
+                let mut values = (0..n).map(|m| given(m, me * each + i));
+                *expected = u32::fold(fold, &mut values).unwrap();
+            }
+        }
+        call => {
+            let members = match call {
+                6 => 0..n,
+                _ => 0..me,
+            };
+            match call {
+                6 => team.reduce(dst.range(..len)?, src.range(..len)?, fold)?,
+                _ => team.exscan(dst.range(..len)?, src.range(..len)?, fold)?,
+            }
+            for (i, expected) in expected.iter_mut().enumerate().take(len) {
+                let mut values = members.clone().map(|m| given(m, i));
+                *expected = u32::fold(fold, &mut values).unwrap_or(u32::nothing(fold));
+            }
+        }
+    }
+    assert!(pe.own(dst)? == expected, "{trial:?}");
+    assert!(pe.own(src)? == mine, "{trial:?}: the source");
+    Ok(())
+}
+
+/// Teams, sizes and calls at random.
+pub fn calls_of_any_team_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
+    let x = [pe.alloc::<u32>(4000)?, pe.alloc::<u32>(4000)?];
+    let cases = pe.rounds(400).min(120) as u32;
+    runner(cases)
+        .run(&proptest::collection::vec(trials(), 1..4), |trials| {
+            let held = || -> Result<()> {
+                let team = team_of(pe, &trials[0])?;
+                if let Some(team) = team {
+                    for trial in &trials {
+                        let mut trial = trial.clone();
+                        trial.len = pe.longest(trial.len);
+                        attempt(pe, &team, &trial, x)?;
+                    }
+                    team.destroy()?;
+                }
+                Ok(())
+            };
+            held().map_err(|error| TestCaseError::fail(error.to_string()))
+        })
+        .unwrap();
+    pe.barrier_all()?;
+    pe.free(x[1])?;
+    pe.free(x[0])
 }
 
 /// A collective may read a source that its owner wrote just before, and PEs come at any time.
@@ -184,5 +487,73 @@ pub fn late_pes_do_not_disturb_a_collective(pe: &Pe<'_>) -> Result<()> {
         pe.barrier_all()?;
     }
     pe.free(turn)?;
+    pe.free(x)
+}
+
+/// Sizes that do not fit, overlaps and folds that a type does not have, on every member; and the next call
+/// goes well.
+pub fn m36_a_teams_calls_refuse_what_makes_no_sense(pe: &Pe<'_>) -> Result<()> {
+    let n = pe.n_pes();
+    let x = pe.alloc_zeroed::<u64>(60 * n)?;
+    let team = pe.team().split_strided(n - 1, -1, n)?.unwrap();
+    let refused = |result: Result<()>| match result {
+        Err(Error::Argument { .. } | Error::OutOfRange { .. } | Error::NoSuchPe { .. }) => {}
+        other => panic!("{other:?}"),
+    };
+    let part = |from: usize, len: usize| x.range(from..from + len);
+    refused(team.broadcast(part(0, 10)?, part(20, 11)?, 0));
+    refused(team.broadcast(part(0, 10)?, part(5, 10)?, 0));
+    refused(team.broadcast(part(0, 10)?, part(20, 10)?, n));
+    refused(team.fcollect(part(0, 10 * n)?, part(0, 10)?));
+    refused(team.fcollect(part(0, 10 * n)?, part(10 * n, 11)?));
+    refused(team.collect(part(0, 10)?, part(9, 2)?).map(drop));
+    refused(
+        team.collect(part(0, 10 * n - 1)?, part(20 * n, 10)?)
+            .map(drop),
+    );
+    refused(team.alltoall(part(0, 10 * n)?, part(0, 10 * n)?));
+    refused(team.alltoall(part(0, 10 * n + 1)?, part(20 * n, 10 * n)?));
+    if n > 1 {
+        refused(team.alltoall(part(0, 10 * n + 1)?, part(20 * n, 10 * n + 1)?));
+    }
+    let (a, b) = (part(0, 10 * n)?, part(20 * n, 10 * n)?);
+    refused(team.alltoalls(a, b, 0, 1, 10));
+    refused(team.alltoalls(a, b, 1, 0, 10));
+    refused(team.alltoalls(a, b, 2, 1, 10));
+    refused(team.alltoalls(a, b, 1, usize::MAX, 10));
+    refused(team.alltoalls(a, b, 1, 1, usize::MAX));
+    refused(team.alltoalls(a, a, 1, 1, 10));
+    refused(team.reduce_scatter(part(0, 10)?, part(20, 10 * n + 1)?, Fold::Sum));
+    refused(team.reduce_scatter(part(0, 10)?, part(0, 10 * n)?, Fold::Sum));
+    refused(team.inscan(part(0, 10)?, part(5, 10)?, Fold::Sum));
+    refused(team.exscan(part(0, 10)?, part(20, 11)?, Fold::Sum));
+    let floats = x.cast::<f64>()?;
+    refused(team.reduce(floats, floats, Fold::Xor));
+    let complex = x.cast::<Complex<f64>>()?;
+    refused(team.inscan(complex, complex, Fold::Max));
+    // Different folds, counts and calls are told to all.
+    if n > 1 {
+        let odd = pe.me() == 0;
+        let differ = |result: Result<()>| match result {
+            Err(Error::CollectiveMismatch { .. }) => {}
+            other => panic!("{other:?}"),
+        };
+        differ(team.reduce(a, b, if odd { Fold::Sum } else { Fold::Max }));
+        differ(team.alltoalls(a, b, 1, 1, if odd { 9 } else { 10 }));
+        differ(if odd {
+            team.alltoall(a, b)
+        } else {
+            team.inscan(a, b, Fold::Sum)
+        });
+        differ(team.fcollect(part(0, 10 * n)?, part(if odd { 20 } else { 30 } * n, 10)?));
+    }
+    pe.write(x, &patterns(team.my_pe(), x.len()))?;
+    team.fcollect(part(0, 10 * n)?, part(20 * n, 10)?)?;
+    let all: Vec<u64> = (0..n)
+        .flat_map(|m| patterns(m, x.len())[20 * n..20 * n + 10].to_vec())
+        .collect();
+    assert_eq!(pe.own(part(0, 10 * n)?)?, all);
+    team.destroy()?;
+    pe.barrier_all()?;
     pe.free(x)
 }

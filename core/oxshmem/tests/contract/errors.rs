@@ -136,7 +136,7 @@ pub fn m36_different_collectives_are_an_error_on_all(pe: &Pe<'_>) -> Result<()> 
     mismatch(
         pe,
         || or(&|| pe.broadcast(x, y, 0), &|| pe.sum_reduce(x, y)),
-        &[(0, "broadcast("), (last, "sum_reduce(")],
+        &[(0, "broadcast("), (last, "reduce(")],
     )?;
     mismatch(
         pe,

@@ -135,9 +135,11 @@ macro_rules! with_cases {
                 |
                 broadcast_gives_every_pe_the_roots_data
                 collectives_may_follow_each_other_at_once
-                sums_of_integers_equal_a_serial_reference_and_wrap
-                sums_of_the_other_types_equal_a_serial_reference
-                sums_of_floats_have_the_same_bits_on_every_pe
+                folds_of_integers_equal_a_serial_reference_and_wrap
+                folds_of_the_other_integers_equal_a_serial_reference
+                folds_of_floats_have_the_same_bits_on_every_pe
+                calls_of_any_team_equal_a_serial_reference
+                m36_a_teams_calls_refuse_what_makes_no_sense
                 late_pes_do_not_disturb_a_collective;
             counters:
                 |

@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use oxshmem_cuda::{Args, Context, DevicePtr, Function, Launch, Module, Result, Stream};
 use oxshmem_transport::{AtomicOp, SignalOp, Width};
 
-pub use self::reduce::{Fold, Reductions};
+pub use self::reduce::Reductions;
 
 const PTX: &str = include_str!("../kernels.ptx");
 

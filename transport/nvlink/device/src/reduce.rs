@@ -4,46 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use oxshmem_cuda::{Args, Context, DevicePtr, Error, Function, Module, Result, Stream};
+use oxshmem_transport::Fold;
 
 use super::spread;
 
 const PTX: &str = include_str!("../reduce.ptx");
-
-/// What a reduction does with two elements. Integers wrap; `And`, `Or` and `Xor` are of integers only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fold {
-    /// Adds.
-    Sum,
-    /// Multiplies.
-    Prod,
-    /// Takes the smaller.
-    Min,
-    /// Takes the larger.
-    Max,
-    /// Bits of both.
-    And,
-    /// Bits of either.
-    Or,
-    /// Bits of one of them.
-    Xor,
-}
-
-impl Fold {
-    const ALL: [(Fold, &'static str); 7] = [
-        (Fold::Sum, "sum"),
-        (Fold::Prod, "prod"),
-        (Fold::Min, "min"),
-        (Fold::Max, "max"),
-        (Fold::And, "and"),
-        (Fold::Or, "or"),
-        (Fold::Xor, "xor"),
-    ];
-
-    /// Whether it is of integers alone.
-    fn is_bitwise(self) -> bool {
-        matches!(self, Fold::And | Fold::Or | Fold::Xor)
-    }
-}
 
 const INTEGERS: [&str; 8] = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
 const FLOATS: [&str; 4] = ["f16", "bf16", "f32", "f64"];
@@ -58,7 +23,8 @@ impl Reductions {
     pub fn load(context: &Context) -> Result<Reductions> {
         let module = Module::from_ptx(context, PTX)?;
         let mut functions = BTreeMap::new();
-        for (fold, word) in Fold::ALL {
+        for fold in Fold::ALL {
+            let word = fold.name();
             let floats = FLOATS.iter().filter(|_| !fold.is_bitwise());
             for of in INTEGERS.iter().chain(floats) {
                 let name = CString::new(format!("oxshmem_reduce_{word}_{of}"));

@@ -1,0 +1,187 @@
+//! Which way a collective call goes: by its kind, its bytes and its team.
+
+use std::fmt;
+
+use crate::World;
+use crate::team::Core;
+
+/// How a collective call moves its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By the members' scratch memory, in one arrival.
+    Scratch,
+    /// From object to object, between two arrivals.
+    Direct,
+}
+
+/// A kind of collective call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Broadcast,
+    Collect,
+    Fcollect,
+    Alltoall,
+    Alltoalls,
+    Reduce,
+    Scan,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 7] = [
+        Kind::Broadcast,
+        Kind::Collect,
+        Kind::Fcollect,
+        Kind::Alltoall,
+        Kind::Alltoalls,
+        Kind::Reduce,
+        Kind::Scan,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Kind::Broadcast => "broadcast",
+            Kind::Collect => "collect",
+            Kind::Fcollect => "fcollect",
+            Kind::Alltoall => "alltoall",
+            Kind::Alltoalls => "alltoalls",
+            Kind::Reduce => "reduce",
+            Kind::Scan => "scan",
+        }
+    }
+}
+
+/// What `OXSHMEM_COLLECTIVES` says: a way for each kind, where it names one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Choices([Option<Way>; Kind::ALL.len()]);
+
+impl Choices {
+    /// Reads a list such as `reduce=direct,broadcast=scratch`, or one way for all.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let way = |text: &str| match text.trim() {
+            "auto" => Ok(None),
+            "scratch" => Ok(Some(Way::Scratch)),
+            "direct" => Ok(Some(Way::Direct)),
+            other => Err(format!(
+                "{other:?} is no way; choose auto, scratch or direct"
+            )),
+        };
+        let mut choices = Choices::default();
+        for part in text.split(',') {
+            match part.split_once('=') {
+                None => choices.0 = [way(part)?; Kind::ALL.len()],
+                Some((name, chosen)) => {
+                    let named = |kind: &Kind| kind.name() == name.trim();
+                    let at = Kind::ALL.iter().position(named).ok_or_else(|| {
+                        let known = Kind::ALL.map(Kind::name).join(", ");
+                        format!("{name:?} is no kind of call; they are {known}")
+                    })?;
+                    if let Some(place) = choices.0.get_mut(at) {
+                        *place = way(chosen)?;
+                    }
+                }
+            }
+        }
+        Ok(choices)
+    }
+
+    fn get(self, kind: Kind) -> Option<Way> {
+        self.0.get(kind as usize).copied().flatten()
+    }
+}
+
+/// As it can be parsed again.
+impl fmt::Display for Choices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, kind) in Kind::ALL.into_iter().enumerate() {
+            let way = match self.get(kind) {
+                None => "auto",
+                Some(Way::Scratch) => "scratch",
+                Some(Way::Direct) => "direct",
+            };
+            let comma = if i > 0 { "," } else { "" };
+            write!(f, "{comma}{}={way}", kind.name())?;
+        }
+        Ok(())
+    }
+}
+
+/// Where every member folds all that the others gave, up to so many bytes of them all together; beyond,
+/// one arrival more costs less than that.
+const FOLDED_BY_ALL: usize = 64 << 10;
+
+/// The most bytes of a member's scratch memory that a call of this kind uses by itself.
+fn most(kind: Kind, core: &Core) -> usize {
+    let half = core.half();
+    match kind {
+        Kind::Reduce | Kind::Scan => half.min(FOLDED_BY_ALL / core.members.len()),
+        _ => half,
+    }
+}
+
+/// The way of a call that puts `bytes` into each member's scratch memory, if it goes that way. The same on
+/// every member, given the same arguments.
+pub(crate) fn choose(choices: Choices, kind: Kind, core: &Core, bytes: usize) -> Way {
+    let half = core.half();
+    match choices.get(kind) {
+        Some(Way::Scratch) if bytes <= half => Way::Scratch,
+        None if bytes <= most(kind, core) => Way::Scratch,
+        _ => Way::Direct,
+    }
+}
+
+/// How one kind of collective call of all PEs goes.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The kind of call.
+    pub call: &'static str,
+    /// Up to so many bytes in each PE's scratch memory it goes by [`Way::Scratch`], beyond by
+    /// [`Way::Direct`]. Those are the bytes that a PE gives: for `alltoall` all its blocks.
+    pub scratch: usize,
+    /// Whether `OXSHMEM_COLLECTIVES` says so.
+    pub set: bool,
+}
+
+impl World {
+    /// How collective calls of all PEs go, by kind.
+    #[must_use]
+    pub fn collective_choices(&self) -> Vec<Choice> {
+        let choices = self.shared.config.collectives;
+        let core = &self.inner.internal.all;
+        let choice = |kind: Kind| Choice {
+            call: kind.name(),
+            scratch: match choices.get(kind) {
+                Some(Way::Direct) => 0,
+                Some(Way::Scratch) => core.half(),
+                None => most(kind, core),
+            },
+            set: choices.get(kind).is_some(),
+        };
+        Kind::ALL.into_iter().map(choice).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_read_as_they_are_told() {
+        let all = Choices::parse("direct").unwrap();
+        assert!(
+            Kind::ALL
+                .iter()
+                .all(|kind| all.get(*kind) == Some(Way::Direct))
+        );
+        let some = Choices::parse("scratch, reduce = direct,scan=auto").unwrap();
+        assert_eq!(some.get(Kind::Reduce), Some(Way::Direct));
+        assert_eq!(some.get(Kind::Scan), None);
+        assert_eq!(some.get(Kind::Collect), Some(Way::Scratch));
+        for choices in [all, some, Choices::default()] {
+            assert_eq!(Choices::parse(&choices.to_string()), Ok(choices));
+        }
+        assert!(Choices::parse("reduce=fast").unwrap_err().contains("fast"));
+        assert!(Choices::parse("sum=direct").unwrap_err().contains("reduce"));
+        assert!(Choices::parse("").is_err());
+    }
+}

@@ -1,0 +1,355 @@
+//! Calls that fold the members' values: reductions, reduce-scatter and scans.
+//!
+//! Elements are always folded in the team's order, so that every member gets the same bits.
+
+use oxshmem_transport::Fold;
+
+use super::choose::{Kind, Way, choose};
+use super::number::{Folded, Folds};
+use super::{CHUNK, Reducible, check_apart, digest_of, place, share};
+use crate::mapped::Bytes;
+use crate::sync::Digest;
+use crate::team::{Team, Turn};
+use crate::{Error, Result, Sym};
+
+/// What a member's destination gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gives {
+    /// What all members' values fold to.
+    All,
+    /// What those up to its own do.
+    UpToOwn,
+    /// What those before its own do.
+    BeforeOwn,
+}
+
+/// The private memory of one fold.
+struct Bench<T: Reducible> {
+    folded: Folded<T>,
+    values: Vec<T>,
+}
+
+impl<T: Reducible> Bench<T> {
+    /// Elements that are folded at a time.
+    const MOST: usize = match size_of::<T>() {
+        0 => 1,
+        size => CHUNK / size,
+    };
+
+    fn new(call: &'static str, fold: Fold, elements: usize) -> Result<Self> {
+        let most = elements.min(Self::MOST);
+        match Folded::new(fold, most) {
+            Some(folded) => Ok(Bench {
+                folded,
+                values: vec![T::zeroed(); most],
+            }),
+            None => Err(Error::Argument {
+                call,
+                what: format!("there is no {} of {}", fold.name(), <T as Folds>::NAME),
+            }),
+        }
+    }
+}
+
+impl Team<'_> {
+    /// Folds `src` of all members, element by element, into `dst` of every member. Both have the same
+    /// length; they are the same object or do not overlap.
+    ///
+    /// Elements are folded in the team's order, so every member gets the same bits, floats included.
+    ///
+    /// ```
+    /// # use oxshmem::{Complex, Fold};
+    /// # oxshmem::testing::spmd(3, |world| {
+    /// let x = world.alloc::<Complex<f64>>(1)?;
+    /// world.write(x, &[Complex::new(0.0, 1.0)])?;
+    /// world.team().reduce(x, x, Fold::Prod)?;
+    /// assert_eq!(world.g(x, world.my_pe())?, Complex::new(0.0, -1.0));
+    /// # Ok(()) })?;
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast); where the type has no such fold.
+    #[doc(alias = "shmem_int_sum_reduce")]
+    pub fn reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
+        self.fold("reduce", dst, src, fold, Gives::All)
+    }
+
+    /// Folds `src` of this PE and of the members before it, element by element, into `dst`: an inclusive
+    /// scan. Otherwise as [`reduce`](Self::reduce).
+    ///
+    /// # Errors
+    ///
+    /// As [`reduce`](Self::reduce).
+    #[doc(alias = "shmem_int_sum_inscan")]
+    pub fn inscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
+        self.fold("inscan", dst, src, fold, Gives::UpToOwn)
+    }
+
+    /// Folds `src` of the members before this PE, element by element, into `dst`: an exclusive scan. The
+    /// first member gets what a fold of nothing is: 0 of a sum, 1 of a product, the greatest value of a
+    /// minimum. Otherwise as [`reduce`](Self::reduce).
+    ///
+    /// # Errors
+    ///
+    /// As [`reduce`](Self::reduce).
+    #[doc(alias = "shmem_int_sum_exscan")]
+    pub fn exscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
+        self.fold("exscan", dst, src, fold, Gives::BeforeOwn)
+    }
+
+    /// Folds the block of `src` with each member's number of all members, element by element, into `dst` of
+    /// that member. `src` is as many times as long as `dst`, and they do not overlap.
+    ///
+    /// # Errors
+    ///
+    /// As [`reduce`](Self::reduce).
+    #[doc(alias = "nvshmem_int_sum_reducescatter")]
+    pub fn reduce_scatter<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
+        const CALL: &str = "reduce_scatter";
+        let world = self.world;
+        let words = || format!("{CALL}({}, {}, {})", place(dst), place(src), fold.name());
+        let digest = const { Digest::of(CALL) }.and(fold as u64);
+        let digest = digest_of(digest_of(digest, dst), src);
+        let bench = Bench::new(CALL, fold, dst.len());
+        let (bench, valid) = split(bench);
+        let valid = valid
+            .and_then(|()| self.check_objects(CALL, [dst, src]))
+            .and_then(|()| self.check_blocks(CALL, src, dst.len()))
+            .and_then(|()| check_apart(CALL, dst, src));
+        let mut turn = self.turn(CALL, digest, &words);
+        // A member reads no more than its own blocks: as of all to all.
+        let way = choose(
+            world.shared.config.collectives,
+            Kind::Alltoall,
+            self.core(),
+            src.bytes(),
+        );
+        let given = match way {
+            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
+            Way::Direct => src.cast()?,
+        };
+        if way == Way::Scratch && valid.is_ok() {
+            world
+                .own(given)
+                .copy_from_place(world.own(src), src.bytes());
+        }
+        turn.arrive(valid)?;
+        let Some(mut bench) = bench else {
+            return Ok(());
+        };
+        let block = dst.bytes() * self.my_pe()..dst.bytes() * (self.my_pe() + 1);
+        let mine = given.range(block)?.cast()?;
+        let last = self.n_pes();
+        let folded = self.fold_own(CALL, &turn, &mut bench, dst, mine, (0..last, false));
+        match way {
+            Way::Scratch => folded,
+            Way::Direct => turn.arrive(folded),
+        }
+    }
+
+    /// Reductions and scans.
+    fn fold<T: Reducible>(
+        &self,
+        name: &'static str,
+        dst: Sym<T>,
+        src: Sym<T>,
+        fold: Fold,
+        gives: Gives,
+    ) -> Result<()> {
+        let (world, core) = (self.world, self.core());
+        let words = || format!("{name}({}, {}, {})", place(dst), place(src), fold.name());
+        let digest = Digest::of(name).and(fold as u64);
+        let digest = digest_of(digest_of(digest, dst), src);
+        let (bench, valid) = split(Bench::new(name, fold, dst.len()));
+        let valid = valid
+            .and_then(|()| self.check_objects(name, [dst, src]))
+            .and_then(|()| world.check_pair(name, dst, src));
+        let mut turn = self.turn(name, digest, &words);
+        let kind = match gives {
+            Gives::All => Kind::Reduce,
+            _ => Kind::Scan,
+        };
+        let way = choose(world.shared.config.collectives, kind, core, src.bytes());
+        let given = match way {
+            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
+            Way::Direct => src.cast()?,
+        };
+        if way == Way::Scratch && valid.is_ok() {
+            world
+                .own(given)
+                .copy_from_place(world.own(src), src.bytes());
+        }
+        turn.arrive(valid)?;
+        // Nobody comes here without.
+        let Some(mut bench) = bench else {
+            return Ok(());
+        };
+        let (members, me) = (self.n_pes(), self.my_pe());
+        let read = match gives {
+            Gives::All => 0..members,
+            Gives::UpToOwn => 0..me + 1,
+            Gives::BeforeOwn => 0..me,
+        };
+        let from_nothing = gives == Gives::BeforeOwn;
+        match way {
+            Way::Scratch => {
+                let given = given.cast()?;
+                self.fold_own(name, &turn, &mut bench, dst, given, (read, from_nothing))
+            }
+            Way::Direct if core.mapped => {
+                let given = self.fold_share(name, &turn, &mut bench, (dst, src), gives);
+                turn.arrive(given)
+            }
+            Way::Direct if gives == Gives::All => {
+                // Of this member's share nobody else reads or writes the source, so that it may be the
+                // destination.
+                let part = share::<T>(src.len(), me, members);
+                let (into, from) = (dst.range(part.clone())?, src.range(part)?);
+                let folded = self.fold_own(name, &turn, &mut bench, into, from, (read, false));
+                turn.arrive(folded)?;
+                let gathered = (1..members).try_for_each(|step| {
+                    let from = (me + step) % members;
+                    let part = dst.range(share::<T>(src.len(), from, members))?;
+                    world.copy_between(name, part, part, turn.pe(from))
+                });
+                // Everyone has read this member's share.
+                turn.arrive(gathered)
+            }
+            Way::Direct if dst.offset() != src.offset() => {
+                let span = (read, from_nothing);
+                let folded = self.fold_own(name, &turn, &mut bench, dst, src, span);
+                turn.arrive(folded)
+            }
+            Way::Direct => {
+                // Others read the source, which is the destination: first all read.
+                let mut kept = Vec::new();
+                let span = (read, from_nothing);
+                let folded = self.fold_each(name, &turn, &mut bench, src, span, |_, values| {
+                    kept.extend_from_slice(values);
+                    Ok(())
+                });
+                turn.arrive(folded)?;
+                world.own(dst).copy_from(bytemuck::cast_slice(&kept));
+                Ok(())
+            }
+        }
+    }
+
+    /// Folds an object of the members `read` into this PE's own. `from_nothing`: beginning with what a fold of
+    /// nothing is.
+    fn fold_own<T: Reducible>(
+        &self,
+        call: &'static str,
+        turn: &Turn<'_>,
+        bench: &mut Bench<T>,
+        into: Sym<T>,
+        from: Sym<T>,
+        span: (std::ops::Range<usize>, bool),
+    ) -> Result<()> {
+        let own = self.world.own(into);
+        self.fold_each(call, turn, bench, from, span, |at, values| {
+            own.part(at * size_of::<T>(), size_of_val(values))
+                .copy_from(bytemuck::cast_slice(values));
+            Ok(())
+        })
+    }
+
+    /// Folds an object of the members `read`, some elements at a time, each of which is given to `take`
+    /// with the number of its first element.
+    fn fold_each<T: Reducible>(
+        &self,
+        call: &'static str,
+        turn: &Turn<'_>,
+        bench: &mut Bench<T>,
+        from: Sym<T>,
+        (read, from_nothing): (std::ops::Range<usize>, bool),
+        mut take: impl FnMut(usize, &[T]) -> Result<()>,
+    ) -> Result<()> {
+        let most = bench.values.len().max(1);
+        for at in (0..from.len()).step_by(most) {
+            let end = from.len().min(at + most);
+            let part = from.range(at..end)?;
+            let Some(values) = bench.values.get_mut(..end - at) else {
+                break;
+            };
+            if from_nothing {
+                bench.folded.start_empty();
+            }
+            for (i, place) in read.clone().enumerate() {
+                self.world.pull(call, values, part, turn.pe(place))?;
+                match i == 0 && !from_nothing {
+                    true => bench.folded.start(values),
+                    false => bench.folded.add(values),
+                }
+            }
+            bench.folded.give(values);
+            take(at, values)?;
+        }
+        Ok(())
+    }
+
+    /// Folds this member's share of the elements and gives each member its part of what comes of it, where
+    /// all are mapped. Of a share nobody else reads or writes any member's elements, so that the destination
+    /// may be the source: of each chunk a member's elements are read before any are written to it.
+    fn fold_share<T: Reducible>(
+        &self,
+        call: &'static str,
+        turn: &Turn<'_>,
+        bench: &mut Bench<T>,
+        (dst, src): (Sym<T>, Sym<T>),
+        gives: Gives,
+    ) -> Result<()> {
+        let (world, members, me) = (self.world, self.n_pes(), self.my_pe());
+        let part = share::<T>(src.len(), me, members);
+        let (dst, src) = (dst.range(part.clone())?, src.range(part)?);
+        if gives == Gives::All {
+            let read = (0..members, false);
+            return self.fold_each(call, turn, bench, src, read, |at, values| {
+                let into = dst.range(at..at + values.len())?;
+                // From this member on, so that not all write to one at the same time.
+                (0..members).try_for_each(|step| {
+                    let to = turn.pe((me + step) % members);
+                    world.push(call, into, values, to)
+                })
+            });
+        }
+        let most = bench.values.len().max(1);
+        let mut given = bench.values.clone();
+        for at in (0..src.len()).step_by(most) {
+            let end = src.len().min(at + most);
+            let (into, from) = (dst.range(at..end)?, src.range(at..end)?);
+            let some = ..end - at;
+            let (Some(values), Some(given)) = (bench.values.get_mut(some), given.get_mut(some))
+            else {
+                break;
+            };
+            bench.folded.start_empty();
+            for place in 0..members {
+                let pe = turn.pe(place);
+                world.pull(call, values, from, pe)?;
+                if gives == Gives::BeforeOwn {
+                    bench.folded.give(given);
+                }
+                match place {
+                    0 => bench.folded.start(values),
+                    _ => bench.folded.add(values),
+                }
+                if gives == Gives::UpToOwn {
+                    bench.folded.give(given);
+                }
+                world.push(call, into, given, pe)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was made, and whether it was.
+fn split<R>(made: Result<R>) -> (Option<R>, Result<()>) {
+    match made {
+        Ok(made) => (Some(made), Ok(())),
+        Err(error) => (None, Err(error)),
+    }
+}

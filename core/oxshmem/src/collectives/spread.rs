@@ -1,0 +1,119 @@
+//! Calls that give members each other's data as it is: broadcast, and all to all.
+
+use bytemuck::Pod;
+
+use super::choose::{Kind, Way, choose};
+use super::{check_apart, digest_of, place};
+use crate::sync::Digest;
+use crate::team::Team;
+use crate::{Error, Result, Sym};
+
+impl Team<'_> {
+    /// Copies `src` of PE `root` of this team to `dst` of every member, the root included. Both have the
+    /// same length; they are the same object or do not overlap.
+    ///
+    /// On return `dst` is updated here and `src` may be reused; other members may still be under way.
+    ///
+    /// # Errors
+    ///
+    /// As of every collective call: arguments that make no sense fail on every member, those that differ
+    /// are told to all (M36), and a member that is lost or gives up ends it for all.
+    #[doc(alias = "shmem_broadcastmem")]
+    pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
+        const CALL: &str = "broadcast";
+        let (world, core) = (self.world, self.core());
+        let words = || format!("broadcast({}, {}, root {root})", place(dst), place(src));
+        let digest = const { Digest::of(CALL) }.and(root as u64);
+        let digest = digest_of(digest_of(digest, dst), src);
+        let mut valid = self
+            .check_objects(CALL, [dst, src])
+            .and_then(|()| world.check_pair(CALL, dst, src));
+        if root >= self.n_pes() {
+            valid = valid.and(Err(Error::NoSuchPe {
+                call: CALL,
+                pe: root,
+                size: self.n_pes(),
+            }));
+        }
+        let mut turn = self.turn(CALL, digest, &words);
+        let (from, is_root) = (turn.pe(root), root == self.my_pe());
+        match choose(
+            world.shared.config.collectives,
+            Kind::Broadcast,
+            core,
+            src.bytes(),
+        ) {
+            Way::Scratch => {
+                let given = turn.scratch()?.range(..src.bytes())?;
+                if is_root && valid.is_ok() {
+                    world
+                        .own(given)
+                        .copy_from_place(world.own(src), src.bytes());
+                }
+                turn.arrive(valid)?;
+                match is_root {
+                    true => world.copy_between(CALL, dst, src, from),
+                    false => world.copy_between(CALL, dst.cast()?, given, from),
+                }
+            }
+            Way::Direct => {
+                // Everyone's destination is ready and the root's source written.
+                turn.arrive(valid)?;
+                let copied = world.copy_between(CALL, dst, src, from);
+                // Everyone has read: the root's source may be reused.
+                turn.arrive(copied)
+            }
+        }
+    }
+
+    /// Gives the `i`-th of as many equal blocks of `src` as there are members to member `i`, where it is
+    /// the block of `dst` with this PE's number. Both have the same length, and do not overlap.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    #[doc(alias = "shmem_alltoallmem")]
+    pub fn alltoall<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        const CALL: &str = "alltoall";
+        let (world, core) = (self.world, self.core());
+        let words = || format!("alltoall({}, {})", place(dst), place(src));
+        let digest = digest_of(digest_of(const { Digest::of(CALL) }, dst), src);
+        let (members, me) = (self.n_pes(), self.my_pe());
+        let each = src.len() / members;
+        let valid = self
+            .check_objects(CALL, [dst, src])
+            .and_then(|()| self.check_blocks(CALL, src, each))
+            .and_then(|()| world.check_pair(CALL, dst, src))
+            .and_then(|()| check_apart(CALL, dst, src));
+        let mut turn = self.turn(CALL, digest, &words);
+        let way = choose(
+            world.shared.config.collectives,
+            Kind::Alltoall,
+            core,
+            src.bytes(),
+        );
+        let given = match way {
+            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
+            Way::Direct => src.cast()?,
+        };
+        if way == Way::Scratch && valid.is_ok() {
+            world
+                .own(given)
+                .copy_from_place(world.own(src), src.bytes());
+        }
+        turn.arrive(valid)?;
+        let block = each * size_of::<T>();
+        let mine = given.range(me * block..(me + 1) * block)?;
+        let into: Sym<u8> = dst.cast()?;
+        // From the next member on, so that not all read one at the same time.
+        let copied = (0..members).try_for_each(|step| {
+            let from = (me + step) % members;
+            let part = into.range(from * block..(from + 1) * block)?;
+            world.copy_between(CALL, part, mine, turn.pe(from))
+        });
+        match way {
+            Way::Scratch => copied,
+            Way::Direct => turn.arrive(copied),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! All to all, of elements that lie apart.
+
+use bytemuck::Pod;
+
+use super::choose::{Kind, Way, choose};
+use super::{CHUNK, digest_of, place};
+use crate::mapped::Bytes;
+use crate::sync::Digest;
+use crate::team::Team;
+use crate::{Error, Result, Sym};
+
+impl Team<'_> {
+    /// As [`alltoall`](Self::alltoall) of blocks of `count` elements that lie apart: element `i` of the
+    /// block for or of member `m` is element `(m * count + i) * stride` of the object, with `dst_stride` in
+    /// `dst` and `src_stride` in `src`. Strides are in elements and at least 1. What lies between them in
+    /// `dst` stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast); objects that are shorter than that.
+    #[doc(alias = "shmem_alltoallsmem")]
+    pub fn alltoalls<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: Sym<T>,
+        dst_stride: usize,
+        src_stride: usize,
+        count: usize,
+    ) -> Result<()> {
+        const CALL: &str = "alltoalls";
+        let (world, core) = (self.world, self.core());
+        let words = || {
+            let (dst, src) = (place(dst), place(src));
+            format!(
+                "alltoalls({dst}, {src}, strides {dst_stride} and {src_stride}, {count} elements)"
+            )
+        };
+        let digest = digest_of(digest_of(const { Digest::of(CALL) }, dst), src);
+        let digest = digest.and(dst_stride as u64).and(src_stride as u64);
+        let (members, me) = (self.n_pes(), self.my_pe());
+        let valid = self
+            .check_objects(CALL, [dst, src])
+            .and_then(|()| spans(CALL, dst, dst_stride, count, members))
+            .and_then(|()| spans(CALL, src, src_stride, count, members))
+            .and_then(|()| super::check_apart(CALL, dst, src));
+        let mut turn = self.turn(CALL, digest.and(count as u64), &words);
+        let bytes = count.saturating_mul(members).saturating_mul(size_of::<T>());
+        let way = choose(
+            world.shared.config.collectives,
+            Kind::Alltoalls,
+            core,
+            bytes,
+        );
+        if way == Way::Scratch {
+            let given = turn.scratch()?.range(..bytes)?;
+            if valid.is_ok() {
+                let mut packed = vec![T::zeroed(); count * members];
+                self.pick(CALL, &mut packed, src, (0, src_stride), world.my_pe())?;
+                world.own(given).copy_from(bytemuck::cast_slice(&packed));
+            }
+            turn.arrive(valid)?;
+            let mut block = vec![T::zeroed(); count];
+            let mine = given.range(bytes / members * me..bytes / members * (me + 1))?;
+            return (0..members).try_for_each(|from| {
+                let into = bytemuck::cast_slice_mut(&mut block);
+                world.pull(CALL, into, mine, turn.pe(from))?;
+                self.lay(&block, dst, (from * count, dst_stride))
+            });
+        }
+        turn.arrive(valid)?;
+        let most = (CHUNK / size_of::<T>().max(1)).max(1);
+        let mut buffer = vec![T::zeroed(); most.min(count)];
+        let copied = (0..members).try_for_each(|step| {
+            let from = (me + step) % members;
+            (0..count).step_by(most).try_for_each(|at| {
+                let some = most.min(count - at);
+                let Some(piece) = buffer.get_mut(..some) else {
+                    return Ok(());
+                };
+                let first = me * count + at;
+                self.pick(CALL, piece, src, (first, src_stride), turn.pe(from))?;
+                self.lay(piece, dst, (from * count + at, dst_stride))
+            })
+        });
+        turn.arrive(copied)
+    }
+
+    /// Reads elements of a PE's object, from the `first` of those that lie `stride` apart.
+    fn pick<T: Pod>(
+        &self,
+        call: &'static str,
+        into: &mut [T],
+        from: Sym<T>,
+        (first, stride): (usize, usize),
+        pe: usize,
+    ) -> Result<()> {
+        // As many as a chunk spans are read with what lies between them.
+        let span = (CHUNK / size_of::<T>().max(1) / stride).max(1);
+        let mut between = vec![T::zeroed(); (span.min(into.len()).max(1) - 1) * stride + 1];
+        for (i, piece) in into.chunks_mut(span).enumerate() {
+            let start = (first + i * span) * stride;
+            let spanned = (piece.len() - 1) * stride + 1;
+            let Some(between) = between.get_mut(..spanned) else {
+                break;
+            };
+            self.world
+                .pull(call, between, from.range(start..start + spanned)?, pe)?;
+            for (value, read) in piece.iter_mut().zip(between.iter().step_by(stride)) {
+                *value = *read;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes elements of this PE's object, from the `first` of those that lie `stride` apart.
+    fn lay<T: Pod>(&self, from: &[T], dst: Sym<T>, (first, stride): (usize, usize)) -> Result<()> {
+        let size = size_of::<T>();
+        let own = self.world.own(dst);
+        match stride {
+            1 => own
+                .part(first * size, size_of_val(from))
+                .copy_from(bytemuck::cast_slice(from)),
+            _ => {
+                for (i, value) in from.iter().enumerate() {
+                    own.part((first + i) * stride * size, size)
+                        .copy_from(bytemuck::bytes_of(value));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// That an object has `count` elements for each member, so far apart.
+fn spans<T: Pod>(
+    call: &'static str,
+    object: Sym<T>,
+    stride: usize,
+    count: usize,
+    members: usize,
+) -> Result<()> {
+    if stride == 0 {
+        return Err(Error::Argument {
+            call,
+            what: "strides are 1 element at least".into(),
+        });
+    }
+    let elements = count.checked_mul(members);
+    let spanned = elements.and_then(|elements| match elements {
+        0 => Some(0),
+        _ => (elements - 1).checked_mul(stride)?.checked_add(1),
+    });
+    match spanned.filter(|spanned| *spanned <= object.len()) {
+        Some(_) => Ok(()),
+        None => Err(Error::OutOfRange {
+            call,
+            start: 0,
+            end: spanned.unwrap_or(usize::MAX),
+            len: object.len(),
+        }),
+    }
+}

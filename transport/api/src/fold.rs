@@ -1,0 +1,53 @@
+//! How values of several PEs become one.
+
+/// What a reduction does with two elements. Integers wrap; `And`, `Or` and `Xor` are of integers only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fold {
+    /// Adds.
+    Sum,
+    /// Multiplies.
+    Prod,
+    /// Takes the smaller.
+    Min,
+    /// Takes the larger.
+    Max,
+    /// Bits of both.
+    And,
+    /// Bits of either.
+    Or,
+    /// Bits of one of them.
+    Xor,
+}
+
+impl Fold {
+    /// Each of them.
+    pub const ALL: [Fold; 7] = [
+        Fold::Sum,
+        Fold::Prod,
+        Fold::Min,
+        Fold::Max,
+        Fold::And,
+        Fold::Or,
+        Fold::Xor,
+    ];
+
+    /// Its name, in small letters.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fold::Sum => "sum",
+            Fold::Prod => "prod",
+            Fold::Min => "min",
+            Fold::Max => "max",
+            Fold::And => "and",
+            Fold::Or => "or",
+            Fold::Xor => "xor",
+        }
+    }
+
+    /// Whether it is of integers alone.
+    #[must_use]
+    pub const fn is_bitwise(self) -> bool {
+        matches!(self, Fold::And | Fold::Or | Fold::Xor)
+    }
+}
