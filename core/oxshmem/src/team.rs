@@ -14,7 +14,7 @@ pub(crate) use self::members::Members;
 pub(crate) use self::pool::Pool;
 pub(crate) use self::turn::{Call, Turn};
 use crate::sync::Digest;
-use crate::{Error, Result, World};
+use crate::{Context, ContextOptions, Error, Result, World};
 
 /// Some of a world's PEs, numbered from 0 in an order of their own, that make collective calls together.
 ///
@@ -172,6 +172,21 @@ impl<'w> Team<'w> {
     pub fn with_config(mut self, config: TeamConfig) -> Self {
         self.config = config;
         self
+    }
+
+    /// Makes a context for operations towards the team's PEs, by their numbers in the team. Not collective.
+    /// It ends before the team.
+    ///
+    /// # Errors
+    ///
+    /// As [`World::create_context`].
+    #[doc(alias = "shmem_team_create_ctx")]
+    pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
+        if std::ptr::eq(self.core(), &self.world.inner.internal.all) {
+            return self.world.create_context(options);
+        }
+        let pes = self.world_pes().map(|pe| pe as u32).collect();
+        self.world.context_of(Some(&pes), options)
     }
 
     /// Ends the team and gives its room back. Collective over the team, whose members have ended their

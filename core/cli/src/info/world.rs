@@ -16,8 +16,19 @@ pub struct Seen {
     heap_limit: usize,
     memory_model: String,
     visibility: String,
+    /// How collective calls of all PEs move their data.
+    collectives: Vec<Collective>,
     /// What each PE tells.
     by_pe: Vec<Told>,
+}
+
+#[derive(Serialize)]
+struct Collective {
+    call: &'static str,
+    /// Up to so many bytes from each PE in one arrival, by scratch memory; beyond, directly.
+    scratch: usize,
+    /// Whether OXSHMEM_COLLECTIVES says so.
+    set: bool,
 }
 
 /// What one PE tells of itself.
@@ -90,6 +101,15 @@ pub fn see(world: &World) -> Result<Option<Seen>> {
         heap_limit: world.heap_limit(),
         memory_model: format!("{:?}", world.model()).to_lowercase(),
         visibility: format!("{:?}", world.visibility()).to_lowercase(),
+        collectives: world
+            .collective_choices()
+            .iter()
+            .map(|choice| Collective {
+                call: choice.call,
+                scratch: choice.scratch,
+                set: choice.set,
+            })
+            .collect(),
         by_pe: told
             .iter()
             .filter_map(|told| serde_json::from_str(told).ok())
@@ -114,7 +134,20 @@ impl fmt::Display for Seen {
             writeln!(f, "{pe:<5} {:<9} {:<13} {}", told.pid, told.cpus, told.host)?;
         }
         self.matrix(f)?;
-        self.reasons(f)
+        self.reasons(f)?;
+        writeln!(
+            f,
+            "collective    by scratch memory, in one arrival    beyond"
+        )?;
+        for Collective { call, scratch, set } in &self.collectives {
+            let up_to = match scratch {
+                0 => "never".into(),
+                bytes => format!("up to {} a PE", Rounded(*bytes)),
+            };
+            let why = if *set { " (OXSHMEM_COLLECTIVES)" } else { "" };
+            writeln!(f, "{call:<13} {up_to:<36} direct{why}")?;
+        }
+        Ok(())
     }
 }
 

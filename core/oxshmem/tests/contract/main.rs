@@ -173,6 +173,7 @@ macro_rules! with_cases {
                 m36_pes_that_split_otherwise_are_told_so
                 teams_that_overlap_do_not_disturb_each_other
                 m24_a_teams_sync_makes_earlier_stores_visible
+                a_teams_context_counts_by_the_team
                 a_destroyed_teams_room_is_used_again
                 hundreds_of_teams_are_alive_at_once;
             nbi:

@@ -1,6 +1,6 @@
 //! Teams: who is in them, who hears of what, and how many there may be.
 
-use oxshmem::{Error, Result, Team, World};
+use oxshmem::{ContextOptions, Error, Result, Team, World};
 
 use crate::setting::{Pe, pattern};
 
@@ -230,6 +230,30 @@ pub fn m24_a_teams_sync_makes_earlier_stores_visible(pe: &Pe<'_>) -> Result<()> 
         back.sync()?;
     }
     back.destroy()?;
+    pe.free(x)
+}
+
+/// A team's context numbers PEs as the team does.
+pub fn a_teams_context_counts_by_the_team(pe: &Pe<'_>) -> Result<()> {
+    let n = pe.n_pes();
+    let x = pe.alloc_zeroed::<u64>(n)?;
+    let back = pe.team().split_strided(n - 1, -1, n)?.unwrap();
+    let context = back.create_context(ContextOptions::NONE)?;
+    assert_eq!((context.my_pe(), context.n_pes()), (back.my_pe(), n));
+    for to in 0..n {
+        context.p(x.at(back.my_pe())?, to as u64 + 1, to)?;
+    }
+    context.quiet()?;
+    back.sync()?;
+    assert_eq!(pe.own(x)?, vec![back.my_pe() as u64 + 1; n]);
+    let refused = context.p(x, 1, n);
+    assert!(
+        matches!(refused, Err(Error::NoSuchPe { .. })),
+        "{refused:?}"
+    );
+    context.destroy()?;
+    back.destroy()?;
+    pe.barrier_all()?;
     pe.free(x)
 }
 
