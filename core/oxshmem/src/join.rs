@@ -212,7 +212,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         teams: config.teams,
         limit: limit as usize,
     };
-    let mut internal = Internal::new(plan, |bytes| heap.place_permanent(tag, OWN, bytes, 1))?;
+    let internal = Internal::new(plan, |bytes| heap.place_permanent(tag, OWN, bytes, 1))?;
     let bounces = heap.place_permanent(tag, OWN, Bounces::size(limit as usize), 1)?;
     let bounces = Bounces::new(bounces)?;
     let active = Active::new(heap.place_permanent(tag, OWN, Active::BYTES, 1)?.cast()?);
@@ -352,7 +352,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         false => vec![me as usize],
     };
     let all_mapped = agreed.visibility == Visibility::Global && !config.check;
-    internal.set_routes(all_mapped, &shared);
+    let hosts = agreed
+        .near
+        .iter()
+        .all(|near| *near)
+        .then(|| on_hosts.numbers());
+    let internal = internal.set_routes(all_mapped, &shared, hosts);
     // What no PE of the job uses need not pin memory: one host's PEs on a machine with a NIC.
     let grows = grows.filter(|_| agreed.pinned);
     if grows.is_none() {

@@ -29,6 +29,8 @@ pub(crate) struct Internal {
     /// The team of those that reach each other's memory by loads and stores (M8).
     pub shared: Core,
     pub pool: Pool,
+    /// The host of each PE, if every PE of the job maps all of its host.
+    pub hosts: Option<Box<[u32]>>,
 }
 
 /// What the library's own memory is laid out for.
@@ -99,16 +101,25 @@ impl Internal {
             all: Core::new(Members::all(pes, me), wide, place(wide.bytes())?, false, 0)?,
             shared: Core::new(alone, packed, place(packed.bytes())?, true, 0)?,
             pool: Pool::new(pes, teams, place((teams * each).max(64))?),
+            hosts: None,
         })
     }
 
-    /// What the PEs agreed on when the routes were chosen: whether all PEs are mapped, and which are, on
-    /// each of them, for this PE and each other (ascending).
-    pub(crate) fn set_routes(&mut self, all_mapped: bool, shared: &[usize]) {
+    /// What the PEs agreed on when the routes were chosen: whether all PEs are mapped; which are, on
+    /// each of them, for this PE and each other (ascending); and the hosts, if each PE maps all of its own.
+    pub(crate) fn set_routes(
+        mut self,
+        all_mapped: bool,
+        shared: &[usize],
+        hosts: Option<Box<[u32]>>,
+    ) -> Self {
         self.all.mapped = all_mapped;
+        self.all = self.all.on_hosts(hosts.as_deref());
+        self.hosts = hosts;
         if let Ok(Some(members)) = self.all.members.listed(shared) {
             self.shared.set_members(members);
         }
+        self
     }
 
     /// Counts a collective call that has its own place in the sequence (M9).

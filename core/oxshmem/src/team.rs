@@ -1,6 +1,7 @@
 //! Teams: some of a world's PEs, in an order of their own, that make collective calls together.
 
 mod core;
+mod hosts;
 mod members;
 mod pool;
 mod split;

@@ -48,12 +48,27 @@ impl Team<'_> {
         turn.arrive(valid)?;
         let (members, me, block) = (self.n_pes(), self.my_pe(), src.bytes());
         let into: Sym<u8> = dst.cast()?;
+        let place_of = |from: usize| into.range(from * block..(from + 1) * block);
+        // What another host has comes once to this one, by one of its members.
+        let hosts = core.hosts.as_ref().filter(|_| way == Way::Direct);
+        let fetcher = |from: usize| match hosts {
+            Some(hosts) if !hosts.is_near(from) => hosts.fetcher(from),
+            _ => me,
+        };
         // From the next member on, so that not all read one at the same time.
-        let copied = (0..members).try_for_each(|step| {
-            let from = (me + step) % members;
-            let part = into.range(from * block..(from + 1) * block)?;
-            world.copy_between(CALL, part, given, turn.pe(from))
-        });
+        let all = || (0..members).map(|step| (me + step) % members);
+        let mut copied = all()
+            .filter(|from| fetcher(*from) == me)
+            .try_for_each(|from| world.copy_between(CALL, place_of(from)?, given, turn.pe(from)));
+        if hosts.is_some() {
+            turn.arrive(copied)?;
+            copied = all()
+                .filter(|from| fetcher(*from) != me)
+                .try_for_each(|from| {
+                    let part = place_of(from)?;
+                    world.copy_between(CALL, part, part, turn.pe(fetcher(from)))
+                });
+        }
         match way {
             Way::Scratch => copied,
             Way::Direct => turn.arrive(copied),

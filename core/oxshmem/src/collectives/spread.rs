@@ -59,7 +59,23 @@ impl Team<'_> {
             Way::Direct => {
                 // Everyone's destination is ready and the root's source written.
                 turn.arrive(valid)?;
-                let copied = world.copy_between(CALL, dst, src, from);
+                // Once to each host, from where its others have it.
+                let fetcher = match &core.hosts {
+                    Some(hosts) if !hosts.is_near(root) => hosts.fetcher(root),
+                    _ => self.my_pe(),
+                };
+                let near = fetcher == self.my_pe();
+                let mut copied = Ok(());
+                if near {
+                    copied = world.copy_between(CALL, dst, src, from);
+                }
+                if core.hosts.is_some() {
+                    turn.arrive(copied)?;
+                    copied = match near {
+                        true => Ok(()),
+                        false => world.copy_between(CALL, dst, dst, turn.pe(fetcher)),
+                    };
+                }
                 // Everyone has read: the root's source may be reused.
                 turn.arrive(copied)
             }

@@ -34,6 +34,16 @@ impl Hosts {
         host.map_or(&[], Vec::as_slice)
     }
 
+    /// The number of each PE's host.
+    pub(super) fn numbers(&self) -> Box<[u32]> {
+        let numbered = (0..).zip(&self.0);
+        let mut all: Vec<(usize, u32)> = numbered
+            .flat_map(|(host, pes)| pes.iter().map(move |pe| (*pe, host)))
+            .collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, host)| host).collect()
+    }
+
     /// How many hosts there are.
     pub(super) fn count(&self) -> usize {
         self.0.len()

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::hosts::Hosts;
 use super::members::Members;
 use crate::arrival::Shape;
 use crate::sync::Digest;
@@ -104,6 +105,8 @@ pub(crate) struct Core {
     scratch: Sym<u8>,
     /// Whether every member's memory is loaded and stored by every other.
     pub mapped: bool,
+    /// Its members by host, where that tells how to go.
+    pub hosts: Option<Hosts>,
     /// Its place in the pool, if it can be destroyed.
     slot: Option<usize>,
     state: Mutex<State>,
@@ -143,6 +146,7 @@ impl Core {
             words: memory.range(..words)?.cast()?,
             scratch: memory.range(words..words + 2 * layout.half)?,
             mapped,
+            hosts: None,
             slot: None,
             state: Mutex::new(state),
         })
@@ -156,6 +160,12 @@ impl Core {
 
     pub(crate) fn in_slot(mut self, slot: usize) -> Self {
         self.slot = Some(slot);
+        self
+    }
+
+    /// Given the host of each PE of the world, if every PE maps all of its host.
+    pub(crate) fn on_hosts(mut self, hosts: Option<&[u32]>) -> Self {
+        self.hosts = hosts.and_then(|hosts| Hosts::of(&self.members, hosts));
         self
     }
 

@@ -172,6 +172,7 @@ impl<'w> Team<'w> {
             }
             let slot = slots.get(k).copied().unwrap_or_default();
             let core = pool.lend(slot, members, mapped, epoch)?;
+            let core = core.on_hosts(world.inner.internal.hosts.as_deref());
             *made = Some(Team {
                 world,
                 held: Held::Made(Box::new(core)),

@@ -12,7 +12,7 @@ use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 
 use crate::order::poll;
-use crate::setting::{Path, Setting, patterns};
+use crate::setting::{Path, Pe, Setting, patterns};
 
 oxshmem::symmetric! {
     static OWN: u64 = 5;
@@ -205,6 +205,52 @@ fn two_near_one_far() -> Vec<Builder> {
     (0..3).map(builder).collect()
 }
 
+/// Hosts of several PEs: what crosses from one to another crosses once, in whichever order the PEs are.
+#[test]
+fn collectives_of_several_hosts_equal_a_serial_reference() {
+    let loopback = Arc::new(Loopback::new());
+    for hosts in [&["a", "b", "a", "b"][..], &["a", "a", "b", "c", "b", "a"]] {
+        let tiny = Arc::new(Tiny::default());
+        let setting = Setting::new(Path::Mapped);
+        let builder = |host: &&str| {
+            setting
+                .builder()
+                .transports(vec![Arc::clone(&loopback) as _, Arc::clone(&tiny) as _])
+                .host_id(*host)
+        };
+        each_with(hosts.iter().map(builder).collect(), |world| {
+            let world = world.unwrap();
+            let shared: Vec<usize> = world.shared_team().world_pes().collect();
+            let mine = hosts[world.my_pe()];
+            let near: Vec<usize> = (0..hosts.len()).filter(|pe| hosts[*pe] == mine).collect();
+            assert_eq!(shared, near);
+            // Its lanes are what tells how much there is to do.
+            let pe = Pe {
+                world: &world,
+                setting: Setting::new(Path::Tiny),
+            };
+            crate::collectives::broadcast_gives_every_pe_the_roots_data(&pe).unwrap();
+            crate::collectives::calls_of_any_team_equal_a_serial_reference(&pe).unwrap();
+            crate::collectives::folds_of_floats_have_the_same_bits_on_every_pe(&pe).unwrap();
+            // Beyond what goes by scratch memory.
+            let n = world.n_pes();
+            let x = world.alloc::<u64>(20_000).unwrap();
+            let all = world.alloc::<u64>(20_000 * n).unwrap();
+            for round in 0..3 {
+                let given = |pe: usize| patterns(pe + 10 * round, 20_000);
+                world.write(x, &given(world.my_pe())).unwrap();
+                world.team().fcollect(all, x).unwrap();
+                let mut seen = vec![0; 20_000 * n];
+                world.read(&mut seen, all).unwrap();
+                assert!(seen == (0..n).flat_map(given).collect::<Vec<_>>());
+            }
+            world.free(all).unwrap();
+            world.free(x).unwrap();
+            world.finalize().unwrap();
+        });
+    }
+}
+
 #[test]
 fn m19_a_note_taken_after_strided_puts_on_a_lane_still_counts() {
     each_with(two_near_one_far(), |world| {
@@ -281,6 +327,8 @@ fn m26_one_unmapped_route_makes_visibility_local_for_all() {
             world.read(&mut seen, sum).unwrap();
             assert_eq!(seen, vec![3 * round + 3; 300]);
             world.broadcast(x, sum, round as usize % 3).unwrap();
+            // Others may still be at theirs.
+            world.sync_all().unwrap();
             world.put(x, &patterns(me, 300), (me + 1) % 3).unwrap();
             world.barrier_all().unwrap();
             world.read(&mut seen, x).unwrap();
