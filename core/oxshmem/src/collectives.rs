@@ -170,7 +170,7 @@ impl Team<'_> {
         self.core().turn(self.world, call).arrive(Ok(()))
     }
 
-    /// Completes this PE's operations ([`quiet`](World::quiet)), then waits until all members are here.
+    /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all members are here.
     #[doc(alias = "nvshmem_barrier")]
     pub fn barrier(&self) -> Result<()> {
         let call = Call {
@@ -272,7 +272,7 @@ mod tests {
                 for place in 0..members {
                     let share = share::<u64>(len, place, members);
                     assert_eq!(share.start, end);
-                    assert!(share.start % 8 == 0 || share.start == len);
+                    assert!(share.start.is_multiple_of(8) || share.start == len);
                     end = share.end;
                 }
                 assert_eq!(end, len);

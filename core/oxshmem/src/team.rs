@@ -183,7 +183,7 @@ impl<'w> Team<'w> {
     /// As [`World::create_context`].
     #[doc(alias = "shmem_team_create_ctx")]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
-        if std::ptr::eq(self.core(), &self.world.inner.internal.all) {
+        if *self == self.world.team() {
             return self.world.create_context(options);
         }
         let pes = self.world_pes().map(|pe| pe as u32).collect();

@@ -293,6 +293,7 @@ mod tests {
             heap_limit: 4096,
             memory_model: "ordered".into(),
             visibility: "local".into(),
+            collectives: Vec::new(),
             by_pe: by_pe
                 .into_iter()
                 .map(|routes| Told {

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use oxshmem_transport::Fold;
 
-/// A type that reductions and scans take: integers, floats, [`f16`] and [`bf16`], complex floats.
+/// A type that reductions and scans take: integers, floats, [`f16`](struct@f16) and [`bf16`], complex floats.
 ///
 /// Integers wrap. [`Fold::And`], [`Fold::Or`] and [`Fold::Xor`] are of integers alone; [`Fold::Min`] and
 /// [`Fold::Max`] are of all but complex numbers, and take the other where one is not a number. `f16` and

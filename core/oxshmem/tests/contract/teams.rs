@@ -68,7 +68,7 @@ pub fn a_split_has_the_pes_that_start_stride_and_size_name(pe: &Pe<'_>) -> Resul
         assert_eq!(team.is_some(), pes.contains(&pe.me()));
         if let Some(team) = &team {
             has(pe, team, &pes);
-            assert!(*team == *team && *team != pe.team());
+            assert!(*team != pe.team() && *team != pe.shared_team());
             team.sync()?;
             team.barrier()?;
         }
