@@ -27,6 +27,7 @@ use crate::{Error, Result, Sym, World};
 
 pub(crate) use self::choose::Choices;
 pub use self::choose::{Choice, Way};
+use self::choose::{Kind, choose};
 pub use self::number::Reducible;
 
 /// Bytes that go through a private buffer at a time: what a core's first caches hold.
@@ -195,6 +196,48 @@ impl Team<'_> {
             words,
         };
         self.core().turn(self.world, call)
+    }
+
+    /// Arrives; then every member's `src`, whose length is the same on all, is where this says: in their
+    /// scratch memory, or where it was. After that a call [ends](Self::end).
+    fn give<T: Pod>(
+        &self,
+        turn: &mut Turn<'_>,
+        kind: Kind,
+        src: Sym<T>,
+        valid: Result<()>,
+    ) -> Result<(Way, Sym<u8>)> {
+        let world = self.world;
+        let way = choose(
+            world.shared.config.collectives,
+            kind,
+            self.core(),
+            src.bytes(),
+        );
+        let given = match way {
+            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
+            Way::Direct => src.cast()?,
+        };
+        if way == Way::Scratch && valid.is_ok() {
+            let own = world.own(given);
+            own.copy_from_place(world.own(src), src.bytes());
+        }
+        turn.arrive(valid)?;
+        Ok((way, given))
+    }
+
+    /// Ends a call: where members read each other's objects, when all have.
+    fn end(turn: &mut Turn<'_>, way: Way, read: Result<()>) -> Result<()> {
+        match way {
+            Way::Scratch => read,
+            Way::Direct => turn.arrive(read),
+        }
+    }
+
+    /// All members, from this one on, so that not all read one at the same time.
+    fn from_here(&self) -> impl Iterator<Item = usize> {
+        let (members, me) = (self.n_pes(), self.my_pe());
+        (0..members).map(move |step| (me + step) % members)
     }
 
     /// Refuses objects that are not live and in host memory.

@@ -30,23 +30,8 @@ impl Team<'_> {
             .and_then(|()| self.check_blocks(CALL, dst, src.len()))
             .and_then(|()| check_apart(CALL, dst, src));
         let mut turn = self.turn(CALL, digest, &words);
-        let way = choose(
-            world.shared.config.collectives,
-            Kind::Fcollect,
-            core,
-            src.bytes(),
-        );
-        let given = match way {
-            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
-            Way::Direct => src.cast()?,
-        };
-        if way == Way::Scratch && valid.is_ok() {
-            world
-                .own(given)
-                .copy_from_place(world.own(src), src.bytes());
-        }
-        turn.arrive(valid)?;
-        let (members, me, block) = (self.n_pes(), self.my_pe(), src.bytes());
+        let (way, given) = self.give(&mut turn, Kind::Fcollect, src, valid)?;
+        let (me, block) = (self.my_pe(), src.bytes());
         let into: Sym<u8> = dst.cast()?;
         let place_of = |from: usize| into.range(from * block..(from + 1) * block);
         // What another host has comes once to this one, by one of its members.
@@ -55,24 +40,21 @@ impl Team<'_> {
             Some(hosts) if !hosts.is_near(from) => hosts.fetcher(from),
             _ => me,
         };
-        // From the next member on, so that not all read one at the same time.
-        let all = || (0..members).map(|step| (me + step) % members);
-        let mut copied = all()
+        let mut copied = self
+            .from_here()
             .filter(|from| fetcher(*from) == me)
             .try_for_each(|from| world.copy_between(CALL, place_of(from)?, given, turn.pe(from)));
         if hosts.is_some() {
             turn.arrive(copied)?;
-            copied = all()
+            copied = self
+                .from_here()
                 .filter(|from| fetcher(*from) != me)
                 .try_for_each(|from| {
                     let part = place_of(from)?;
                     world.copy_between(CALL, part, part, turn.pe(fetcher(from)))
                 });
         }
-        match way {
-            Way::Scratch => copied,
-            Way::Direct => turn.arrive(copied),
-        }
+        Self::end(&mut turn, way, copied)
     }
 
     /// As [`fcollect`](Self::fcollect) of objects whose lengths may differ, 0 included, and which may be at

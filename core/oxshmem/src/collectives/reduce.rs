@@ -4,7 +4,7 @@
 
 use oxshmem_transport::Fold;
 
-use super::choose::{Kind, Way, choose};
+use super::choose::{Kind, Way};
 use super::number::{Folded, Folds};
 use super::{CHUNK, Reducible, check_apart, digest_of, place, share};
 use crate::mapped::Bytes;
@@ -108,7 +108,6 @@ impl Team<'_> {
     #[doc(alias = "nvshmem_int_sum_reducescatter")]
     pub fn reduce_scatter<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         const CALL: &str = "reduce_scatter";
-        let world = self.world;
         let words = || format!("{CALL}({}, {}, {})", place(dst), place(src), fold.name());
         let digest = const { Digest::of(CALL) }.and(fold as u64);
         let digest = digest_of(digest_of(digest, dst), src);
@@ -120,22 +119,7 @@ impl Team<'_> {
             .and_then(|()| check_apart(CALL, dst, src));
         let mut turn = self.turn(CALL, digest, &words);
         // A member reads no more than its own blocks: as of all to all.
-        let way = choose(
-            world.shared.config.collectives,
-            Kind::Alltoall,
-            self.core(),
-            src.bytes(),
-        );
-        let given = match way {
-            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
-            Way::Direct => src.cast()?,
-        };
-        if way == Way::Scratch && valid.is_ok() {
-            world
-                .own(given)
-                .copy_from_place(world.own(src), src.bytes());
-        }
-        turn.arrive(valid)?;
+        let (way, given) = self.give(&mut turn, Kind::Alltoall, src, valid)?;
         let Some(mut bench) = bench else {
             return Ok(());
         };
@@ -143,10 +127,7 @@ impl Team<'_> {
         let mine = given.range(block)?.cast()?;
         let last = self.n_pes();
         let folded = self.fold_own(CALL, &turn, &mut bench, dst, mine, (0..last, false));
-        match way {
-            Way::Scratch => folded,
-            Way::Direct => turn.arrive(folded),
-        }
+        Self::end(&mut turn, way, folded)
     }
 
     /// Reductions and scans.
@@ -171,17 +152,7 @@ impl Team<'_> {
             Gives::All => Kind::Reduce,
             _ => Kind::Scan,
         };
-        let way = choose(world.shared.config.collectives, kind, core, src.bytes());
-        let given = match way {
-            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
-            Way::Direct => src.cast()?,
-        };
-        if way == Way::Scratch && valid.is_ok() {
-            world
-                .own(given)
-                .copy_from_place(world.own(src), src.bytes());
-        }
-        turn.arrive(valid)?;
+        let (way, given) = self.give(&mut turn, kind, src, valid)?;
         // Nobody comes here without.
         let Some(mut bench) = bench else {
             return Ok(());
@@ -194,10 +165,6 @@ impl Team<'_> {
         };
         let from_nothing = gives == Gives::BeforeOwn;
         match way {
-            Way::Scratch => {
-                let given = given.cast()?;
-                self.fold_own(name, &turn, &mut bench, dst, given, (read, from_nothing))
-            }
             Way::Direct if core.mapped => {
                 let given = self.fold_share(name, &turn, &mut bench, (dst, src), gives);
                 turn.arrive(given)
@@ -209,20 +176,14 @@ impl Team<'_> {
                 let (into, from) = (dst.range(part.clone())?, src.range(part)?);
                 let folded = self.fold_own(name, &turn, &mut bench, into, from, (read, false));
                 turn.arrive(folded)?;
-                let gathered = (1..members).try_for_each(|step| {
-                    let from = (me + step) % members;
+                let gathered = self.from_here().skip(1).try_for_each(|from| {
                     let part = dst.range(share::<T>(src.len(), from, members))?;
                     world.copy_between(name, part, part, turn.pe(from))
                 });
                 // Everyone has read this member's share.
                 turn.arrive(gathered)
             }
-            Way::Direct if dst.offset() != src.offset() => {
-                let span = (read, from_nothing);
-                let folded = self.fold_own(name, &turn, &mut bench, dst, src, span);
-                turn.arrive(folded)
-            }
-            Way::Direct => {
+            Way::Direct if dst.offset() == src.offset() => {
                 // Others read the source, which is the destination: first all read.
                 let mut kept = Vec::new();
                 let span = (read, from_nothing);
@@ -233,6 +194,11 @@ impl Team<'_> {
                 turn.arrive(folded)?;
                 world.own(dst).copy_from(bytemuck::cast_slice(&kept));
                 Ok(())
+            }
+            way => {
+                let (given, span) = (given.cast()?, (read, from_nothing));
+                let folded = self.fold_own(name, &turn, &mut bench, dst, given, span);
+                Self::end(&mut turn, way, folded)
             }
         }
     }
@@ -308,11 +274,8 @@ impl Team<'_> {
             let read = (0..members, false);
             return self.fold_each(call, turn, bench, src, read, |at, values| {
                 let into = dst.range(at..at + values.len())?;
-                // From this member on, so that not all write to one at the same time.
-                (0..members).try_for_each(|step| {
-                    let to = turn.pe((me + step) % members);
-                    world.push(call, into, values, to)
-                })
+                self.from_here()
+                    .try_for_each(|to| world.push(call, into, values, turn.pe(to)))
             });
         }
         let most = bench.values.len().max(1);

@@ -91,7 +91,7 @@ impl Team<'_> {
     #[doc(alias = "shmem_alltoallmem")]
     pub fn alltoall<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         const CALL: &str = "alltoall";
-        let (world, core) = (self.world, self.core());
+        let world = self.world;
         let words = || format!("alltoall({}, {})", place(dst), place(src));
         let digest = digest_of(digest_of(const { Digest::of(CALL) }, dst), src);
         let (members, me) = (self.n_pes(), self.my_pe());
@@ -102,34 +102,14 @@ impl Team<'_> {
             .and_then(|()| world.check_pair(CALL, dst, src))
             .and_then(|()| check_apart(CALL, dst, src));
         let mut turn = self.turn(CALL, digest, &words);
-        let way = choose(
-            world.shared.config.collectives,
-            Kind::Alltoall,
-            core,
-            src.bytes(),
-        );
-        let given = match way {
-            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
-            Way::Direct => src.cast()?,
-        };
-        if way == Way::Scratch && valid.is_ok() {
-            world
-                .own(given)
-                .copy_from_place(world.own(src), src.bytes());
-        }
-        turn.arrive(valid)?;
+        let (way, given) = self.give(&mut turn, Kind::Alltoall, src, valid)?;
         let block = each * size_of::<T>();
         let mine = given.range(me * block..(me + 1) * block)?;
         let into: Sym<u8> = dst.cast()?;
-        // From the next member on, so that not all read one at the same time.
-        let copied = (0..members).try_for_each(|step| {
-            let from = (me + step) % members;
+        let copied = self.from_here().try_for_each(|from| {
             let part = into.range(from * block..(from + 1) * block)?;
             world.copy_between(CALL, part, mine, turn.pe(from))
         });
-        match way {
-            Way::Scratch => copied,
-            Way::Direct => turn.arrive(copied),
-        }
+        Self::end(&mut turn, way, copied)
     }
 }
