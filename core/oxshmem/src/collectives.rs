@@ -235,7 +235,7 @@ impl Team<'_> {
     }
 
     /// All members, from this one on, so that not all read one at the same time.
-    fn from_here(&self) -> impl Iterator<Item = usize> {
+    fn around(&self) -> impl Iterator<Item = usize> {
         let (members, me) = (self.n_pes(), self.my_pe());
         (0..members).map(move |step| (me + step) % members)
     }

@@ -41,13 +41,13 @@ impl Team<'_> {
             _ => me,
         };
         let mut copied = self
-            .from_here()
+            .around()
             .filter(|from| fetcher(*from) == me)
             .try_for_each(|from| world.copy_between(CALL, place_of(from)?, given, turn.pe(from)));
         if hosts.is_some() {
             turn.arrive(copied)?;
             copied = self
-                .from_here()
+                .around()
                 .filter(|from| fetcher(*from) != me)
                 .try_for_each(|from| {
                     let part = place_of(from)?;

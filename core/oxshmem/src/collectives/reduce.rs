@@ -176,7 +176,7 @@ impl Team<'_> {
                 let (into, from) = (dst.range(part.clone())?, src.range(part)?);
                 let folded = self.fold_own(name, &turn, &mut bench, into, from, (read, false));
                 turn.arrive(folded)?;
-                let gathered = self.from_here().skip(1).try_for_each(|from| {
+                let gathered = self.around().skip(1).try_for_each(|from| {
                     let part = dst.range(share::<T>(src.len(), from, members))?;
                     world.copy_between(name, part, part, turn.pe(from))
                 });
@@ -274,7 +274,7 @@ impl Team<'_> {
             let read = (0..members, false);
             return self.fold_each(call, turn, bench, src, read, |at, values| {
                 let into = dst.range(at..at + values.len())?;
-                self.from_here()
+                self.around()
                     .try_for_each(|to| world.push(call, into, values, turn.pe(to)))
             });
         }

@@ -106,7 +106,7 @@ impl Team<'_> {
         let block = each * size_of::<T>();
         let mine = given.range(me * block..(me + 1) * block)?;
         let into: Sym<u8> = dst.cast()?;
-        let copied = self.from_here().try_for_each(|from| {
+        let copied = self.around().try_for_each(|from| {
             let part = into.range(from * block..(from + 1) * block)?;
             world.copy_between(CALL, part, mine, turn.pe(from))
         });

@@ -70,7 +70,7 @@ impl Team<'_> {
         turn.arrive(valid)?;
         let most = (CHUNK / size_of::<T>().max(1)).max(1);
         let mut buffer = vec![T::zeroed(); most.min(count)];
-        let copied = self.from_here().try_for_each(|from| {
+        let copied = self.around().try_for_each(|from| {
             (0..count).step_by(most).try_for_each(|at| {
                 let some = most.min(count - at);
                 let Some(piece) = buffer.get_mut(..some) else {
