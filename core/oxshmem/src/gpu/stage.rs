@@ -6,7 +6,7 @@
 //! for the copy between slot and GPU. All requests are bytes from outside: a slot that the PE does not
 //! have, or a place outside the heap, is refused in words.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
@@ -174,6 +174,8 @@ struct State {
     slots: Option<Slots>,
     lent: [Slot; SLOTS],
     waiting: VecDeque<Waiting>,
+    /// Lost for good: what they asked before may still be in the queue.
+    gone: BTreeSet<u32>,
 }
 
 impl State {
@@ -338,6 +340,9 @@ impl Stage {
             Request::Take(most) => {
                 {
                     let mut state = self.state();
+                    if state.gone.contains(&from) {
+                        return;
+                    }
                     // A PE is in one transfer at a time: what it had before it has given up.
                     state.take_back(from);
                     state.waiting.push_back(Waiting {
@@ -348,16 +353,22 @@ impl Stage {
                 }
                 self.lend();
             }
-            Request::Done => self.lost(from),
+            Request::Done => self.done(from),
             request => self.answer(from, number, self.perform(from, request)),
         }
     }
 
-    /// Takes back what a PE has that is done, or gone. What is being copied for it, on another thread, is
-    /// lent again only when that has ended.
-    pub(crate) fn lost(&self, pe: u32) {
+    /// Takes back what a PE has that needs it no more.
+    fn done(&self, pe: u32) {
         self.state().take_back(pe);
         self.lend();
+    }
+
+    /// Takes back what a PE has that is gone, and lends it nothing from now on. What is being copied for
+    /// it, on another thread, is lent again only when that has ended.
+    pub(crate) fn lost(&self, pe: u32) {
+        self.state().gone.insert(pe);
+        self.done(pe);
     }
 
     fn lend(&self) {

@@ -323,6 +323,27 @@ fn a_gpu_that_is_held_holds_up_nobody_who_asks_and_what_was_asked_is_done_in_ord
 }
 
 #[test]
+fn who_was_lost_before_it_was_served_is_lent_nothing() {
+    let rig = Rig::opened(6);
+    rig.stage.asked(1, 1, Request::Take(1));
+    assert_eq!(rig.lent(1, 1), [0]);
+    let held = rig.gate.lock().unwrap();
+    rig.stage.asked(1, 2, Request::In(piece(0, 0, 100)));
+    rig.begun.recv_timeout(Duration::from_secs(10)).unwrap();
+    // Behind the copy; then its end is heard of, on another thread than the one that copies.
+    rig.stage.asked(2, 3, Request::Take(2));
+    rig.stage.lost(2);
+    drop(held);
+    assert_eq!(rig.told(1), Ok(Message::Answer(2, Ok(Vec::new()))));
+    rig.stage.asked(1, 0, Request::Done);
+    for (pe, slots) in [(3, [0, 1]), (4, [2, 3]), (5, [4, 5]), (1, [6, 7])] {
+        rig.stage.asked(pe, 4, Request::Take(2));
+        assert_eq!(rig.lent(pe, 4), slots);
+    }
+    assert!(rig.hears_nothing(2));
+}
+
+#[test]
 fn m35_what_was_not_lent_or_leaves_the_heap_is_refused_and_touches_nothing() {
     let rig = Rig::opened(3);
     let refused = |from, request| rig.stage.perform(from, request).unwrap_err();
