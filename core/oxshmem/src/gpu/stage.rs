@@ -6,8 +6,10 @@
 //! for the copy between slot and GPU. All requests are bytes from outside: a slot that the PE does not
 //! have, or a place outside the heap, is refused in words.
 
+use std::any::Any;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 
@@ -354,7 +356,12 @@ impl Stage {
                 self.lend();
             }
             Request::Done => self.done(from),
-            request => self.answer(from, number, self.perform(from, request)),
+            request => {
+                // A program's own `GpuAccess` may panic: who asked is told, and those behind are served.
+                let performed = catch_unwind(AssertUnwindSafe(|| self.perform(from, request)));
+                let answer = performed.unwrap_or_else(|panic| Err(panicked(&*panic)));
+                self.answer(from, number, answer);
+            }
         }
     }
 
@@ -432,6 +439,16 @@ impl Stage {
             at: self.own.base().as_ptr().wrapping_add(at),
         })
     }
+}
+
+/// What a call that panicked gives for an answer.
+fn panicked(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    let words = words.or(panic.downcast_ref::<&str>().copied());
+    format!(
+        "its access to its GPU's memory panicked: {}",
+        words.unwrap_or("without a word")
+    )
 }
 
 #[cfg(test)]

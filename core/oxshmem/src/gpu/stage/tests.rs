@@ -74,6 +74,24 @@ impl GpuAccess for Bytes {
     }
 }
 
+/// A program's access that has a fault.
+#[derive(Debug)]
+struct Faulty;
+
+impl GpuAccess for Faulty {
+    unsafe fn write(&self, offset: u64, _: *const u8, _: usize) -> Result<(), String> {
+        panic!("nothing is written at {offset}")
+    }
+
+    unsafe fn read(&self, _: u64, _: *mut u8, _: usize) -> Result<(), String> {
+        panic!("nothing is read")
+    }
+
+    fn atomic(&self, _: u64, _: AtomicOp, _: Width, _: (u64, u64)) -> Result<u64, String> {
+        std::panic::panic_any(7)
+    }
+}
+
 /// A stage of PE 0, the others' ears, and the stage's host memory.
 struct Rig {
     stage: Arc<Stage>,
@@ -341,6 +359,48 @@ fn who_was_lost_before_it_was_served_is_lent_nothing() {
         assert_eq!(rig.lent(pe, 4), slots);
     }
     assert!(rig.hears_nothing(2));
+}
+
+#[test]
+fn who_asks_of_an_access_that_panics_is_told_and_those_behind_are_served() {
+    let rig = Rig::opened(6);
+    let faulty = Stage::new(
+        Some(Arc::new(Faulty)),
+        &rig.mapping,
+        &GpuFlushes::default(),
+        &rig._group[0],
+    );
+    let stage = Arc::new(faulty);
+    stage.open(SLOTS_AT);
+    stage.asked(1, 1, Request::Take(1));
+    assert_eq!(rig.lent(1, 1), [0]);
+    let atomic = Request::Atomic {
+        op: AtomicOp::Add,
+        width: Width::W64,
+        offset: 8,
+        operand: 5,
+        compare: 0,
+    };
+    for (request, words) in [
+        (
+            Request::In(piece(0, 40, 1)),
+            "panicked: nothing is written at 40",
+        ),
+        (Request::Out(piece(0, 40, 1)), "panicked: nothing is read"),
+        (atomic, "panicked: without a word"),
+    ] {
+        stage.asked(1, 2, request);
+        match rig.told(1).unwrap() {
+            Message::Answer(2, Err(why)) => assert!(why.ends_with(words), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    // No slot stays behind in what was not ended.
+    stage.asked(1, 0, Request::Done);
+    for (pe, slots) in [(2, [0, 1]), (3, [2, 3]), (4, [4, 5]), (5, [6, 7])] {
+        stage.asked(pe, 3, Request::Take(2));
+        assert_eq!(rig.lent(pe, 3), slots);
+    }
 }
 
 #[test]
