@@ -104,8 +104,7 @@ pub enum Error {
     /// Memory that no handle can name to other processes: see [`Handles::refused`](crate::Handles).
     #[error(
         "GPU {device}'s memory cannot be passed to other processes: {why}; start containers with \
-         --ipc=host and the same GPUs, install NVIDIA driver 525 or later, or do without a GPU heap \
-         (OXSHMEM_CUDA_SYMMETRIC_SIZE)"
+         --ipc=host and the same GPUs, or install NVIDIA driver 525 or later"
     )]
     NotShared {
         /// The GPU.

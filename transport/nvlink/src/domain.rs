@@ -177,13 +177,15 @@ impl NvlinkDomain {
             return Ok(found);
         }
         let Some(import) = bytes.or(key.names.ipc.as_ref().map(Import::Ipc)) else {
-            return Err(Error::BadPeerData {
-                transport: NAME,
-                what: "a region's descriptor",
-                pe,
-                why:
-                    "it did not come, and its GPU has neither fabric handles nor legacy IPC for it"
+            return Err(match &key.names.refused {
+                Some(why) => Self::refuse(MemoryKind::Cuda, format!("at PE {pe}: {why}")),
+                None => Error::BadPeerData {
+                    transport: NAME,
+                    what: "a region's descriptor",
+                    pe,
+                    why: "it did not come, and its GPU has neither fabric handles nor legacy IPC for it"
                         .into(),
+                },
             });
         };
         let mut heaps = self.heaps.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,7 +284,8 @@ impl Domain for NvlinkDomain {
         let Some(names) = named else {
             return Err(Self::refuse(memory.kind(), "its names are not heap/cuda's"));
         };
-        if memory.descriptor().is_none() && names.is_empty() {
+        // What says why nothing names it is its own PE's alone.
+        if memory.descriptor().is_none() && names.is_empty() && names.refused.is_none() {
             let why = "nothing names it to peers; make it a heap/cuda Segment";
             return Err(Self::refuse(memory.kind(), why));
         }

@@ -36,7 +36,7 @@ impl Address {
 }
 
 /// An extent of a PE's GPU heap, as it is to be mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub uuid: Uuid,
     /// Which heap of its owner it is an extent of: where that begins there.
@@ -55,7 +55,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = [&KEY[..], &self.uuid.0, &self.process.0].concat();
         for number in [self.heap, self.limit, self.offset, self.len, self.number] {
             bytes.extend(number.to_le_bytes());
@@ -110,11 +110,12 @@ mod tests {
             names: Names {
                 fabric: None,
                 ipc: Some([9; 64]),
+                refused: None,
             },
         };
         let (told, shown) = (address.to_bytes(), key.to_bytes());
         assert_eq!(Address::from_bytes(&told), Some(address));
-        assert_eq!(Key::from_bytes(&shown), Some(key));
+        assert_eq!(Key::from_bytes(&shown), Some(key.clone()));
         assert_eq!(Address::from_bytes(&shown), None);
         assert_eq!(Key::from_bytes(&told), None);
         for cut in 0..shown.len() {
@@ -124,10 +125,13 @@ mod tests {
             assert_eq!(Address::from_bytes(&told[..cut]), None);
         }
         for wrong in [
-            Key { len: 0, ..key },
+            Key {
+                len: 0,
+                ..key.clone()
+            },
             Key {
                 limit: 11 << 20,
-                ..key
+                ..key.clone()
             },
             Key {
                 offset: u64::MAX,

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oxshmem_cuda::{Context, Device, Handles, Names, Segment, SegmentKind, devices};
+use oxshmem_cuda::{Context, Device, Names, Segment, SegmentKind, devices};
 use oxshmem_device::Kernels;
 use oxshmem_transport::{Memory, MemoryKind};
 
@@ -60,7 +60,6 @@ unsafe impl Send for CudaHeap {}
 impl CudaHeap {
     /// At most `limit` bytes on a GPU, rounded up to its granule.
     pub(crate) fn new(gpu: &Gpu, limit: usize) -> Result<CudaHeap, String> {
-        can_be_passed_on(&gpu.context)?;
         let segment = Segment::new(&gpu.context, limit).map_err(|error| error.to_string())?;
         let base = std::ptr::with_exposed_provenance_mut(segment.base().as_raw() as usize);
         Ok(CudaHeap {
@@ -99,14 +98,15 @@ impl GpuMemory for CudaHeap {
             SegmentKind::Vmm => extent.len,
             SegmentKind::Legacy => len.min(extent.len.saturating_sub(start)),
         };
-        let passed = passed(&extent.handles);
-        let (descriptor, names) = match passed {
-            Ok(passed) => passed,
-            Err(why) => {
-                segment.truncate(new.start);
-                return Err(why);
-            }
+        let descriptor = extent.handles.fd.as_ref().map(OwnedFd::try_clone);
+        let (passed, names) = (descriptor.transpose(), Names::of(&extent.handles));
+        let descriptor = match (passed, &names.refused) {
+            // Peers that reach what came before by the GPU would not reach this.
+            (Ok(None), Some(why)) if is_passed_on(&segment) => Err(why.clone()),
+            (Ok(descriptor), _) => Ok(descriptor.map(Arc::new)),
+            (Err(error), _) => Err(error.to_string()),
         };
+        let descriptor = descriptor.inspect_err(|_| segment.truncate(new.start))?;
         drop(segment);
         let base = self.base.as_ptr().wrapping_add(offset);
         let base = NonNull::new(base).ok_or("an extent at no address")?;
@@ -130,28 +130,11 @@ impl GpuMemory for CudaHeap {
     }
 }
 
-/// That other processes can be given this GPU's memory, tried with a little of it: where they cannot, that is
-/// said before there is a heap, which would seem to lack room. Whether there is room the heap finds out.
-fn can_be_passed_on(context: &Context) -> Result<(), String> {
-    let Ok(mut tried) = Segment::new(context, 1) else {
-        return Ok(());
-    };
-    let _ = tried.grow_to(1);
-    let mut extents = tried.extents().iter();
-    extents.try_for_each(|extent| passed(&extent.handles).map(drop))
-}
-
-/// What names an extent to other processes.
-fn passed(handles: &Handles) -> Result<(Option<Arc<OwnedFd>>, Names), String> {
-    let names = Names::of(handles);
-    let descriptor = handles.fd.as_ref().map(OwnedFd::try_clone).transpose();
-    let descriptor = descriptor.map_err(|error| error.to_string())?;
-    match (&descriptor, &handles.refused) {
-        (None, refused) if names.is_empty() => Err(refused
-            .clone()
-            .unwrap_or_else(|| "its memory cannot be passed to other processes".into())),
-        _ => Ok((descriptor.map(Arc::new), names)),
-    }
+/// Whether other processes can be given the heap's first extent. Where they cannot, it is reached by way of
+/// host memory, and so is all that follows.
+fn is_passed_on(segment: &Segment) -> bool {
+    let first = segment.extents().first();
+    first.is_some_and(|first| first.handles.refused.is_none())
 }
 
 /// The GPU of a PE that is the `place`-th of its host, unless `wanted` names one by its number.
