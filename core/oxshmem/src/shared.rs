@@ -20,7 +20,7 @@ use crate::register::Registrations;
 use crate::routes::Routes;
 use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
-use crate::stream::side::GpuSide;
+use crate::stream::{leaving::Leaving, side::GpuSide};
 use crate::wire::{Active, Bounces, Opened};
 use crate::{Sym, Visibility};
 
@@ -28,6 +28,10 @@ use crate::{Sym, Visibility};
 pub(crate) struct Shared {
     /// Closed before lanes are: what those wait for on a shared GPU may wait for this PE's end.
     pub bootstrap: Arc<dyn Bootstrap>,
+    /// Waits for the GPU before anything that it may use is freed, and after this PE's end was told: what
+    /// runs there may wait for that.
+    #[cfg(feature = "cuda")]
+    pub _leaving: Option<Leaving>,
     pub transports: Vec<Arc<Opened>>,
     pub me: usize,
     /// This PE's own heap, mapped here.
@@ -76,7 +80,7 @@ pub(crate) struct Shared {
     pub hosts: Vec<String>,
     /// What streams use, and copies of slices, where there is a CUDA heap. Dropped after the contexts' lanes.
     #[cfg(feature = "cuda")]
-    pub gpu_side: Option<GpuSide>,
+    pub gpu_side: Option<Arc<GpuSide>>,
 }
 
 impl Shared {

@@ -34,6 +34,7 @@
 //! [`acknowledge_lost`](World::acknowledge_lost), after which waits wait again.
 
 mod collectives;
+pub(crate) mod leaving;
 mod near;
 pub(crate) mod side;
 
@@ -352,7 +353,7 @@ impl World {
 impl crate::Context<'_> {
     /// The GPU's side, if there is one.
     pub(crate) fn gpu_side(&self, call: &'static str) -> Result<&GpuSide> {
-        self.shared.gpu_side.as_ref().ok_or_else(|| Error::Argument {
+        self.shared.gpu_side.as_deref().ok_or_else(|| Error::Argument {
             call,
             what: "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join with Builder::gpu"
                 .into(),

@@ -19,6 +19,8 @@ use crate::order::Inserted;
 use crate::register::Registrations;
 use crate::service::Service;
 use crate::shared::Shared;
+#[cfg(feature = "cuda")]
+use crate::stream::leaving::Leaving;
 use crate::sync::Internal;
 use crate::{Context, Error, Result, report};
 
@@ -286,6 +288,15 @@ impl World {
     }
 
     pub(crate) fn assemble(parts: join::Parts) -> World {
+        #[cfg(feature = "cuda")]
+        let (gpu_side, leaving) = {
+            let side = parts.gpu_side.map(Arc::new);
+            let (access, transports) = (parts.stage.shared_access(), &parts.transports);
+            let leaving = side
+                .as_ref()
+                .map(|side| Leaving::new(side, access, transports));
+            (side, leaving)
+        };
         let shared = Shared {
             me: parts.bootstrap.rank() as usize,
             bootstrap: parts.bootstrap,
@@ -300,7 +311,9 @@ impl World {
             questions: parts.questions,
             active: parts.active,
             #[cfg(feature = "cuda")]
-            gpu_side: parts.gpu_side,
+            gpu_side,
+            #[cfg(feature = "cuda")]
+            _leaving: leaving,
             bounces: parts.bounces,
             registered: Registrations::default(),
             heap: Mutex::new(parts.heap),

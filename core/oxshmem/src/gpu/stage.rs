@@ -308,6 +308,12 @@ impl Stage {
         access.ok_or_else(|| "it has no GPU memory that its process can copy".into())
     }
 
+    /// That, for who keeps it.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn shared_access(&self) -> Option<Arc<dyn GpuAccess>> {
+        self.access.clone()
+    }
+
     /// Has what a PE asks done behind what was asked before, and answered then.
     pub(crate) fn asked(self: &Arc<Self>, from: u32, number: u64, request: Request) {
         let queue = self.queue.get_or_init(|| self.start());

@@ -210,12 +210,12 @@ impl GpuSide {
         if !self.used.load(Ordering::Relaxed) {
             return Ok(());
         }
-        if self.runs_out()? {
+        if self.runs_out(LAST)? {
             self.used.store(false, Ordering::Relaxed);
             return Ok(());
         }
         self.ending.end();
-        let ended = self.runs_out()?;
+        let ended = self.runs_out(LAST)?;
         self.used.store(!ended, Ordering::Relaxed);
         Err(Error::Gpu {
             call: END,
@@ -227,7 +227,7 @@ impl GpuSide {
     }
 
     /// Waits until the context's streams are done, for a while at most.
-    fn runs_out(&self) -> Result<bool> {
+    pub(super) fn runs_out(&self, patience: Duration) -> Result<bool> {
         let (told, heard) = std::sync::mpsc::channel();
         let context = self.gpu.context.clone();
         // The driver's call has no deadline; a thread that it keeps is left behind.
@@ -239,7 +239,7 @@ impl GpuSide {
             call: END,
             why: format!("no thread to wait for the GPU: {error}"),
         })?;
-        match heard.recv_timeout(LAST) {
+        match heard.recv_timeout(patience) {
             Ok(done) => done.map(|()| true).told(END),
             Err(_) => Ok(false),
         }

@@ -9,6 +9,7 @@
 )]
 
 mod descriptors;
+mod endings;
 #[path = "../on_gpu/mod.rs"]
 mod on_gpu;
 mod slices;
