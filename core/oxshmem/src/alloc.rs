@@ -484,6 +484,7 @@ impl World {
                 size_of::<T>()
             )
         };
+        let _traced = self.traced(call);
         self.inner.internal.record(digest, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         let tag = match kind {
@@ -585,6 +586,7 @@ impl World {
     #[doc(alias = "shmem_free")]
     pub fn free<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
         const CALL: &str = "free";
+        let _traced = self.traced(CALL);
         let digest = Digest::of(CALL)
             .and(sym.offset())
             .and(sym.generation().into())
@@ -630,6 +632,7 @@ impl World {
             self.free(sym)?;
             return Ok(Sym::new(self.tag, OWN, 0, 0));
         }
+        let _traced = self.traced(CALL);
         let digest = Digest::of(CALL)
             .and(sym.offset())
             .and(sym.generation().into())

@@ -42,6 +42,7 @@ impl World {
     #[inline]
     pub fn barrier_all(&self) -> Result<()> {
         const DIGEST: Digest = Digest::of("barrier_all");
+        let _traced = self.traced("barrier_all");
         self.barrier("barrier_all", DIGEST, Ok(()), &|| "barrier_all()".into())?;
         self.see_gpu_data()
     }
@@ -52,6 +53,7 @@ impl World {
     #[inline]
     pub fn sync_all(&self) -> Result<()> {
         const DIGEST: Digest = Digest::of("sync_all");
+        let _traced = self.traced("sync_all");
         self.together("sync_all", DIGEST, Ok(()), &|| "sync_all()".into())
     }
 
@@ -195,7 +197,7 @@ impl Team<'_> {
             digest,
             words,
         };
-        self.core().turn(self.world, call)
+        self.core().turn(self.world, call).traced()
     }
 
     /// Arrives; then every member's `src`, whose length is the same on all, is where this says: in their

@@ -106,6 +106,9 @@ variables! {
         "which host this PE says it is on; PEs of one id try to share memory";
     "OXSHMEM_SPIN", "auto",
         "iterations a wait spins before it yields (32 times as many on one PE's lane); auto is 0 when PEs outnumber the allowed CPUs";
+    "OXSHMEM_TRACE", "none",
+        "a file for a time line of what the PEs do, which Perfetto and chrome://tracing open; %h in the name is the \
+         host's number";
     "OXSHMEM_RSH", "ssh",
         "the command by which oxshmem run --hosts reaches a host, such as ssh {host}";
     "OXSHMEM_RANK", "set by oxshmem run", "this PE's number";
@@ -157,6 +160,7 @@ pub(crate) struct Config {
     pub bootstrap_timeout: Duration,
     pub host_id: Option<String>,
     pub spin: Option<u32>,
+    pub trace: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -180,6 +184,7 @@ impl Default for Config {
             bootstrap_timeout: Duration::from_secs(60),
             host_id: None,
             spin: None,
+            trace: None,
         }
     }
 }
@@ -319,6 +324,11 @@ impl Config {
                 .map(Some)
                 .map_err(|e| format!("{e}; give a whole number, or auto")),
         })?;
+        parse(lookup, "OXSHMEM_TRACE", &mut config.trace, |v| match v {
+            "" => Err("name a file to write, or none".into()),
+            "none" => Ok(None),
+            v => Ok(Some(v.into())),
+        })?;
         Ok(config)
     }
 }
@@ -429,6 +439,7 @@ mod tests {
             ("OXSHMEM_TRANSPORT", "loopback,,"),
             ("OXSHMEM_TRANSPORT", "weak(loopback"),
             ("OXSHMEM_SEED", "-7"),
+            ("OXSHMEM_TRACE", " "),
             ("OXSHMEM_NIC", "mlx5_0,,"),
             ("OXSHMEM_NIC_MAP", "mlx5_0:1:none"),
             ("OXSHMEM_ROUTE", "local"),

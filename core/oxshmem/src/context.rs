@@ -166,11 +166,12 @@ impl<'w> Context<'w> {
     fn with(
         shared: Arc<Shared>,
         peers: Peers,
-        wire: Wire,
+        mut wire: Wire,
         (me, members): (usize, Option<Arc<[u32]>>),
         options: ContextOptions,
     ) -> Self {
         let number = shared.contexts.fetch_add(1, Ordering::Relaxed);
+        wire.trace(shared.trace.as_ref(), number);
         let seed = shared.config.seed ^ number.wrapping_mul(0x5851_f42d_4c95_7f2d);
         Context {
             tag: peers.tag(),

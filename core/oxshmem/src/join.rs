@@ -52,9 +52,10 @@ use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
 use crate::stream::side::{GpuSide, Own};
 use crate::sync::{Internal, Plan};
+use crate::trace::{Trace, Track};
 use crate::wire::{Active, Bounces, Extents, Opened, Wire};
 use crate::world::{Given, NicAtomics};
-use crate::{Error, Result, Sym, Visibility, World, report, statics, world};
+use crate::{Error, Result, Sym, Visibility, World, report, statics, trace, world};
 
 /// What a world is made of.
 pub(crate) struct Parts {
@@ -85,6 +86,7 @@ pub(crate) struct Parts {
     pub growth: Growth,
     pub gpu_growth: Growth,
     pub hosts: Vec<String>,
+    pub trace: Option<Arc<Trace>>,
     pub gpu_heap: Heap,
     pub gpu_flushes: GpuFlushes,
     #[cfg(feature = "cuda")]
@@ -183,6 +185,8 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let has_gpu = gpu_limit > 0;
     let mut gpu_heap = Heap::on_gpu(gpu.ok().flatten(), gpu_limit);
     check_rules(&config.rules, &chosen, &cards)?;
+    let hosts: Vec<&str> = cards.iter().map(|card| &*card.host).collect();
+    let trace = trace::open(bootstrap.as_ref(), config.trace.as_deref(), &hosts)?;
     let on_hosts = Hosts::of(&cards);
     let Doors {
         mut opened,
@@ -369,7 +373,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         _ => statics,
     };
     let services = match agreed.messages {
-        true => start_services(&opened, &routes.ways, &own, &lose)?,
+        true => start_services(&opened, &routes.ways, &own, &lose, trace.as_ref())?,
         false => Vec::new(),
     };
     let spin = match config.spin {
@@ -420,6 +424,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
             published: Cell::new(1),
         },
         hosts,
+        trace,
         gpu_heap,
         gpu_flushes,
         #[cfg(feature = "cuda")]
@@ -559,6 +564,7 @@ fn my_card(
         atomics: config.atomics,
         collectives: config.collectives.to_string(),
         teams: config.teams,
+        trace: config.trace.clone(),
         transports: found.shown(),
         unavailable: found.unavailable(),
         offers: found.offers(),
@@ -610,19 +616,21 @@ fn start_services(
     ways: &[Ways],
     own: &Arc<Mapping>,
     lose: &Lose,
+    trace: Option<&Arc<Trace>>,
 ) -> Result<Vec<Service>> {
-    let takes = transports.iter();
-    let takes = takes.filter(|via| via.caps.message > 0 && !via.is_retired());
+    let takes = transports.iter().enumerate();
+    let takes = takes.filter(|(_, via)| via.caps.message > 0 && !via.is_retired());
     // Those that this PE sends messages to send it messages, too.
     let by_message =
         |(pe, ways): (u32, &Ways)| matches!(ways.host_atomics, Way::Message(_)).then_some(pe);
     let senders: Vec<u32> = (0..).zip(ways).filter_map(by_message).collect();
     takes
-        .map(|via| {
+        .map(|(index, via)| {
             let (lose, senders) = (Arc::clone(lose), senders.clone());
             // Who waits for an answer must not wait for ever.
             let ended = move || senders.iter().for_each(|pe| lose(*pe));
-            Service::start(&via.domain, own, via.host.extents, Box::new(ended))
+            let trace = trace.map(|trace| (Arc::clone(trace), Track::of_service(index)));
+            Service::start(&via.domain, own, via.host.extents, Box::new(ended), trace)
         })
         .collect()
 }

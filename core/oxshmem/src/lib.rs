@@ -76,6 +76,7 @@ mod sync;
 mod team;
 pub mod testing;
 mod topology;
+mod trace;
 mod wait;
 mod wait_until;
 mod wire;

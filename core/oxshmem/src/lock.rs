@@ -60,6 +60,7 @@ impl World {
     #[doc(alias = "shmem_set_lock")]
     pub fn set_lock(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "set_lock";
+        let _traced = self.traced(CALL);
         let words = self.lock_words(CALL, lock)?;
         let me = self.my_pe();
         if !self.enters(&words)? {
@@ -104,6 +105,7 @@ impl World {
     #[doc(alias = "shmem_clear_lock")]
     pub fn clear_lock(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "clear_lock";
+        let _traced = self.traced(CALL);
         let words = self.lock_words(CALL, lock)?;
         let me = self.my_pe();
         let own = self.fetch(words.own, me)?;

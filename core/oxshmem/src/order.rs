@@ -51,6 +51,7 @@ impl Context<'_> {
 
     #[cold]
     fn fence_slow(&self) -> Result<()> {
+        let _traced = self.traced_order("fence");
         self.point();
         if let Some(simulation) = &self.shared.simulation {
             simulation.fence(Inserted::FenceStores);
@@ -84,6 +85,7 @@ impl Context<'_> {
 
     #[cold]
     pub(crate) fn quiet_slow(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+        let _traced = self.traced_order("quiet");
         self.point();
         if let Some(simulation) = &self.shared.simulation {
             simulation.fence(Inserted::QuietStores);

@@ -8,10 +8,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxshmem_heap::Mapping;
-use oxshmem_transport::{Answer, AtomicOp, Domain, Inbox, RegionId, Remote, Width};
+use oxshmem_transport::{Answer, AtomicOp, Domain, Inbox, Pe, RegionId, Remote, Width};
 
 use crate::mapped::{Bytes, Span};
 use crate::order::Inserted;
+use crate::trace::{Trace, Track};
 use crate::wire::Extents;
 use crate::{Error, Result, report};
 
@@ -95,8 +96,13 @@ impl Service {
         own: &Arc<Mapping>,
         extents: Extents,
         ended: Box<dyn FnOnce() + Send>,
+        trace: Option<(Arc<Trace>, Track)>,
     ) -> Result<Self> {
+        if let Some((trace, track)) = &trace {
+            trace.name(*track, "progress thread");
+        }
         let server = Server {
+            trace,
             inbox: domain.inbox()?,
             own: Arc::clone(own),
             extents,
@@ -134,13 +140,14 @@ struct Server {
     inbox: Box<dyn Inbox>,
     own: Arc<Mapping>,
     extents: Extents,
+    trace: Option<(Arc<Trace>, Track)>,
 }
 
 impl Server {
     fn run(mut self, ended: Box<dyn FnOnce() + Send>) {
         let (own, extents) = (Arc::clone(&self.own), self.extents);
         loop {
-            let served = self.inbox.serve(&mut |pe, bytes| {
+            let mut answer = |pe: Pe, bytes: &[u8]| {
                 let answer = serve(&own, extents, bytes);
                 if answer.is_none() {
                     report::warn(&format!(
@@ -150,7 +157,11 @@ impl Server {
                     ));
                 }
                 answer
-            });
+            };
+            let served = match &self.trace {
+                Some((trace, track)) => trace.serving(*track, || self.inbox.serve(&mut answer)),
+                None => self.inbox.serve(&mut answer),
+            };
             let slept = match served {
                 Ok(0) => self.inbox.wait(SLEEP),
                 Ok(_) => Ok(()),

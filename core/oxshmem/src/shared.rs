@@ -21,6 +21,7 @@ use crate::routes::Routes;
 use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
 use crate::stream::{leaving::Leaving, side::GpuSide};
+use crate::trace::Trace;
 use crate::wire::{Active, Bounces, Opened};
 use crate::{Sym, Visibility};
 
@@ -81,6 +82,7 @@ pub(crate) struct Shared {
     /// What streams use, and copies of slices, where there is a CUDA heap. Dropped after the contexts' lanes.
     #[cfg(feature = "cuda")]
     pub gpu_side: Option<Arc<GpuSide>>,
+    pub trace: Option<Arc<Trace>>,
 }
 
 impl Shared {

@@ -11,6 +11,7 @@ use crate::park::{self, Bell};
 use crate::report;
 use crate::shared::Shared;
 use crate::team::Members;
+use crate::trace::{Track, Waiting};
 use crate::wait_until::Waiter;
 use crate::{Context, Error, Result};
 
@@ -86,17 +87,20 @@ pub(crate) fn wait<R>(
         }
     }
     let drive = || of.progress();
-    wait_longer(of.shared(), &drive, reason, bell, &mut ready)
+    wait_longer(of.shared(), &drive, of.track(), reason, bell, &mut ready)
 }
 
 #[cold]
 fn wait_longer<R>(
     shared: &Shared,
     drive: &dyn Fn(),
+    track: Option<Track>,
     reason: &Reason<'_>,
     bell: Option<Bell<'_>>,
     ready: &mut dyn FnMut() -> Option<R>,
 ) -> Result<R> {
+    let trace = shared.trace.as_ref();
+    let waiting = trace.map(|trace| trace.wait(track, reason));
     let since = Instant::now();
     let mut warn_at = WARN_EVERY;
     let mut nap = SHORT_SLEEP;
@@ -175,6 +179,7 @@ fn wait_longer<R>(
                 reason.call
             ));
         }
+        waiting.iter().for_each(Waiting::goes_on);
         match bell {
             Some(bell) => {
                 let mut found = None;

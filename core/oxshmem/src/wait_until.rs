@@ -11,6 +11,7 @@ use crate::atomics::{AtomicInt, Word};
 use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::shared::Shared;
+use crate::trace::Track;
 use crate::wait::{Needs, Reason, wait};
 use crate::{Context, Error, Result, SharedContext, Sym};
 
@@ -58,6 +59,8 @@ pub(crate) trait Waiter {
     fn check_word<T: Pod>(&self, call: &'static str, word: Sym<T>, elements: usize) -> Result<()>;
     /// Drives the context's lanes.
     fn progress(&self);
+    /// Where a trace shows its waits, if not on a track of the thread's.
+    fn track(&self) -> Option<Track>;
     /// A number, another each time.
     fn random(&self) -> u64;
 }
@@ -76,6 +79,10 @@ impl Waiter for Context<'_> {
     #[inline]
     fn progress(&self) {
         self.progress();
+    }
+
+    fn track(&self) -> Option<Track> {
+        Some(self.track())
     }
 
     /// Of a simple sequence (xorshift).

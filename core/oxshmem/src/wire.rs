@@ -38,6 +38,7 @@ use crate::order::{Class, Classes, Inserted};
 use crate::routes::{Way, Ways};
 use crate::shared::Shared;
 use crate::simulated::Place;
+use crate::trace::Trace;
 use crate::wait::{Needs, Reason};
 use crate::{Context, Error, Result, Sym};
 
@@ -154,6 +155,23 @@ impl Wire {
             got_to_gpu: Cell::new(false),
             acknowledgements: Cell::new(0),
         })
+    }
+
+    /// The lanes of the context with this number are shown in a trace.
+    pub(crate) fn trace(&mut self, trace: Option<&Arc<Trace>>, context: u64) {
+        let Some(trace) = trace else {
+            return;
+        };
+        trace.name_context(context);
+        for channel in &mut self.channels {
+            channel.tally = Some(channel.tally(trace, context));
+        }
+    }
+
+    /// Has a trace show what lanes have done so far.
+    pub(crate) fn tell_trace(&self) {
+        let tallies = self.channels.iter().flat_map(|via| &via.tally);
+        tallies.for_each(|tally| tally.tell());
     }
 
     /// The context ends; `completed` says whether all that it has issued has.
@@ -342,6 +360,7 @@ impl Context<'_> {
         until: Until,
         leaves: Leaves,
     ) -> Result<()> {
+        let _traced = via.traced(&op, pe, until == Until::Completed, leaves);
         self.before_posting(call, via, pe)?;
         let to = Pe(pe as u32);
         let updates = match leaves {
@@ -533,6 +552,7 @@ impl Context<'_> {
             self.before_posting(call, via, pe)?;
             // SAFETY: the caller's promise.
             if unsafe { via.put_off(pe, op) } {
+                drop(via.traced(&op, pe, false, leaves));
                 self.state.wire.busy.set(true);
                 self.leave(via, pe, leaves);
                 return Ok(());

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::path::PathBuf;
 #[cfg(feature = "cuda")]
 use std::sync::atomic::fence;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -93,6 +94,7 @@ pub struct Builder {
     timeout: Option<Duration>,
     spin: Option<u32>,
     host_id: Option<String>,
+    trace: Option<PathBuf>,
     bootstrap: Option<Arc<dyn Bootstrap>>,
     transports: Option<Vec<Arc<dyn Transport>>>,
     gpu_heap: Option<MakeGpuMemory>,
@@ -165,6 +167,13 @@ impl Builder {
     /// Which host this PE says it is on; PEs of one id try to share memory.
     pub fn host_id(mut self, id: impl Into<String>) -> Self {
         self.host_id = Some(id.into());
+        self
+    }
+
+    /// A file for a time line of what the PEs do, which Perfetto opens (`docs/trace.md`); all PEs need the
+    /// same. The error of joining says if it cannot be written.
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> Self {
+        self.trace = Some(file.into());
         self
     }
 
@@ -246,6 +255,7 @@ impl Builder {
         config.timeout = self.timeout.or(config.timeout);
         config.spin = self.spin.or(config.spin);
         config.host_id = self.host_id.or(config.host_id);
+        config.trace = self.trace.or(config.trace);
         let given = Given {
             bootstrap: self.bootstrap,
             transports: self.transports,
@@ -335,6 +345,7 @@ impl World {
             visibility: parts.visibility,
             config: parts.config,
             hosts: parts.hosts,
+            trace: parts.trace,
         };
         World {
             _services: parts.services,
@@ -397,6 +408,7 @@ impl World {
     /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported.
     #[doc(alias = "shmem_finalize")]
     pub fn finalize(mut self) -> Result<()> {
+        let traced = self.traced("finalize");
         self.last_together(self.quiet())?;
         #[cfg(feature = "cuda")]
         let streams = match &self.shared.gpu_side {
@@ -421,6 +433,8 @@ impl World {
                 report::info(&told)
             }
         }
+        drop(traced);
+        self.end_trace();
         self.shared.bootstrap.leave();
         self.inner.linger = false;
         drained.and(streams)

@@ -8,6 +8,7 @@ use bytemuck::Pod;
 
 use super::Context;
 use crate::shared::Shared;
+use crate::trace::Track;
 use crate::wait_until::Waiter;
 use crate::{Result, Sym};
 
@@ -113,6 +114,10 @@ impl Waiter for SharedContext<'_> {
             // Who has it drives its lanes.
             Err(TryLockError::WouldBlock) => {}
         }
+    }
+
+    fn track(&self) -> Option<Track> {
+        None
     }
 
     fn random(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::PathBuf;
 
 use oxshmem_bootstrap::Bootstrap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -42,6 +43,8 @@ pub(super) struct Card {
     pub collectives: String,
     /// `OXSHMEM_TEAMS`.
     pub teams: usize,
+    /// `OXSHMEM_TRACE`.
+    pub trace: Option<PathBuf>,
     pub transports: Vec<Shown>,
     /// The transports that it could not open, and why.
     pub unavailable: Vec<(String, String)>,
@@ -101,6 +104,9 @@ impl Card {
         }
         if self.teams != other.teams {
             return differ("OXSHMEM_TEAMS", &self.teams, &other.teams);
+        }
+        if self.trace != other.trace {
+            return differ("OXSHMEM_TRACE", &self.trace, &other.trace);
         }
         if self.wanted != other.wanted {
             return differ("OXSHMEM_TRANSPORT", &self.wanted, &other.wanted);

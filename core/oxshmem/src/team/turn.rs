@@ -14,6 +14,7 @@ use crate::messages::Message;
 use crate::order::Inserted;
 use crate::park;
 use crate::sync::Digest;
+use crate::trace::Span;
 use crate::wait::{Needs, Reason};
 use crate::{Error, Result, Sym, World};
 
@@ -24,6 +25,8 @@ pub(crate) struct Turn<'t> {
     pub(super) state: MutexGuard<'t, State>,
     pub(super) call: Call<'t>,
     needs: Needs<'t>,
+    /// Until the call ends.
+    _traced: Option<Span<'t>>,
 }
 
 /// What is called.
@@ -114,6 +117,7 @@ impl Core {
             state: self.state(),
             call,
             needs: Needs::Members(&self.members),
+            _traced: None,
         }
     }
 }
@@ -123,6 +127,14 @@ impl<'t> Turn<'t> {
     pub(crate) fn last(self) -> Self {
         Turn {
             needs: Needs::Finalizing,
+            ..self
+        }
+    }
+
+    /// The same with a span of its own in a trace.
+    pub(crate) fn traced(self) -> Self {
+        Turn {
+            _traced: self.world.traced(self.call.name),
             ..self
         }
     }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Counters, Lane, Op, Pe, Status};
 
+use super::Leaves;
 use super::opened::{Opened, Vacant};
 use super::outstanding::{Dirty, Outstanding};
 use crate::order::{Classes, keeps};
+use crate::trace::{Operation, Tally, Trace};
 use crate::{Error, Result};
 
 /// One context's lane of one transport.
@@ -23,6 +25,8 @@ pub(crate) struct Channel {
     // Dropped before the registrations that its operations use.
     lane: RefCell<LaneState>,
     outstanding: RefCell<Outstanding>,
+    /// Where there is a trace. Boxed: others need not carry it.
+    pub(super) tally: Option<Box<Tally>>,
 }
 
 struct LaneState {
@@ -189,7 +193,32 @@ impl Channel {
                 cut: Vec::new(),
             }),
             outstanding: RefCell::default(),
+            tally: None,
         })
+    }
+
+    /// What shows the lane in a trace as that of a context.
+    pub(super) fn tally(&self, trace: &Arc<Trace>, context: u64) -> Box<Tally> {
+        Box::new(Tally::new(trace, context, (self.index, self.name)))
+    }
+
+    /// An operation is given to the lane, and lasts until what this gives is dropped if it is `awaited`.
+    #[inline]
+    pub(super) fn traced(
+        &self,
+        op: &Op,
+        pe: usize,
+        awaited: bool,
+        leaves: Leaves,
+    ) -> Option<Operation<'_>> {
+        let leaves = !matches!(leaves, Leaves::Nothing);
+        self.tally.as_ref()?.operation(op, pe, (awaited, leaves))
+    }
+
+    fn trace_clean(&self) {
+        if let Some(tally) = self.tally.as_ref().filter(|_| self.is_clean()) {
+            tally.clean();
+        }
     }
 
     /// Its context ends. If all it issued has completed, the next one may have the lane; else that is
@@ -423,6 +452,8 @@ impl Channel {
         if target.is_err() {
             outstanding.clean_all();
         }
+        drop(outstanding);
+        self.trace_clean();
         Some(target)
     }
 
@@ -468,10 +499,12 @@ impl Channel {
 
     pub(super) fn clean(&self, pe: usize) {
         self.outstanding.borrow_mut().clean(pe);
+        self.trace_clean();
     }
 
     pub(super) fn clean_all(&self) {
         self.outstanding.borrow_mut().clean_all();
+        self.trace_clean();
     }
 
     /// What is outstanding towards a PE comes before what other lanes are given later.

@@ -1,0 +1,305 @@
+//! What a PE does, on a time line: `OXSHMEM_TRACE` (docs/trace.md).
+//!
+//! Every PE appends events to its host's file: spans of calls that are collective, that wait or that use
+//! lanes, and counts of each lane's operations. Calls open a [`Span`], whose end writes it down. What mapped
+//! peers are stored to directly is nowhere noted: any note would cost more than the store. Without a
+//! trace the slow branches look at one `Option`, and the fast ones at nothing.
+
+mod json;
+mod lane;
+mod log;
+mod open;
+
+use std::fmt::{self, Display};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use self::json::Quoted;
+pub(crate) use self::lane::{Operation, Tally};
+use self::log::Log;
+pub(crate) use self::open::open;
+use crate::wait::Reason;
+use crate::{Context, World};
+
+/// Waits, fences, quiets and single operations of lanes that end within this are not worth a line, which
+/// takes a twentieth of it; in nanoseconds.
+const SHORT: u64 = 10_000;
+
+/// A trace that is being written, of one PE.
+pub(crate) struct Trace {
+    pe: usize,
+    /// The clock when the PEs of the host began, in nanoseconds.
+    zero: u64,
+    log: Mutex<Log>,
+    /// Threads that have waited on shared contexts, each with a track.
+    threads: Mutex<Vec<ThreadId>>,
+    /// This PE begins and ends its host's file.
+    leads: bool,
+}
+
+/// A line of the time line: within one, spans are apart or one inside the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Track(u64);
+
+/// The numbers in the file begin here, but the default context's, which is its PE's: so viewers put it first,
+/// and never take another for it.
+const FIRST: u64 = 1_000_000;
+/// Tracks that a context may have: its own, its lanes', and in the default one's place services'.
+const TRACKS: u64 = 16;
+/// Where the tracks of threads begin; viewers keep numbers of 32 bits.
+const THREADS: u64 = 1 << 30;
+
+impl Track {
+    /// A context's calls.
+    pub(crate) fn of_context(number: u64) -> Self {
+        Track(number * TRACKS)
+    }
+
+    /// Its number in the file, on this PE.
+    fn number(self, pe: usize) -> u64 {
+        match self.0 {
+            0 => pe as u64,
+            other => FIRST + other,
+        }
+    }
+
+    /// A context's lane of the transport with this index.
+    fn of_lane(context: u64, transport: usize) -> Self {
+        Track(1 + context * TRACKS + (transport as u64).min(TRACKS / 2))
+    }
+
+    /// The progress thread of the transport with this index.
+    pub(crate) fn of_service(transport: usize) -> Self {
+        Track(TRACKS - 1 - (transport as u64).min(TRACKS / 4))
+    }
+}
+
+/// What is under way from when this is made until it is dropped.
+#[must_use]
+pub(crate) struct Span<'t> {
+    trace: &'t Trace,
+    track: Track,
+    kind: &'static str,
+    name: &'static str,
+    since: u64,
+    /// If it is shorter, it is left out.
+    least: u64,
+}
+
+impl Drop for Span<'_> {
+    fn drop(&mut self) {
+        let until = now();
+        if until.saturating_sub(self.since) >= self.least {
+            let (name, times) = (self.name, (self.since, until));
+            self.trace
+                .span(self.track, (self.kind, &name), times, format_args!(""));
+        }
+    }
+}
+
+/// A wait that is under way.
+#[must_use]
+pub(crate) struct Waiting<'t> {
+    trace: &'t Trace,
+    track: Option<Track>,
+    reason: &'t Reason<'t>,
+    since: u64,
+}
+
+impl Waiting<'_> {
+    /// It may last: what was noted before is written meanwhile.
+    pub(crate) fn goes_on(&self) {
+        self.trace.log().write_in_time();
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let until = now();
+        if until.saturating_sub(self.since) < SHORT {
+            return;
+        }
+        let track = self.track.unwrap_or_else(|| self.trace.of_this_thread());
+        let (whom, what) = (self.reason.tell)();
+        let (call, what) = (Quoted(self.reason.call), Quoted(what));
+        self.trace.span(
+            track,
+            ("wait", &format_args!("wait for {whom}")),
+            (self.since, until),
+            format_args!("\"in\":{call},\"what\":{what}"),
+        );
+    }
+}
+
+/// Nanoseconds of the clock that all processes of a host share.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    (time.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec as u64)
+}
+
+impl Trace {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, track: Track, kind: &'static str, name: &'static str, least: u64) -> Span<'_> {
+        Span {
+            trace: self,
+            track,
+            kind,
+            name,
+            since: now(),
+            least,
+        }
+    }
+
+    /// A wait for another PE; that of a shared context has a track of its thread.
+    pub(crate) fn wait<'t>(&'t self, track: Option<Track>, reason: &'t Reason<'t>) -> Waiting<'t> {
+        Waiting {
+            trace: self,
+            track,
+            reason,
+            since: now(),
+        }
+    }
+
+    /// Serves requests of others, and notes how long that took; `serve` gives how many there were.
+    pub(crate) fn serving<E>(
+        &self,
+        track: Track,
+        serve: impl FnOnce() -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        let since = now();
+        let served = serve();
+        if let Ok(count @ 1..) = served {
+            let args = format_args!("\"atomics\":{count}");
+            self.span(track, ("service", &"serves atomics"), (since, now()), args);
+        }
+        served
+    }
+
+    /// Writes a span down.
+    fn span(
+        &self,
+        track: Track,
+        (kind, name): (&str, &dyn Display),
+        (since, until): (u64, u64),
+        args: fmt::Arguments<'_>,
+    ) {
+        let (at, took) = (self.at(since), until.saturating_sub(since));
+        let times = format_args!("\"dur\":{},\"cat\":{}", json::Micros(took), Quoted(kind));
+        self.event("X", track, name, at, times, args);
+    }
+
+    /// Writes down how far counts have come.
+    fn counts(&self, track: Track, name: &dyn Display, at: u64, args: fmt::Arguments<'_>) {
+        self.event(
+            "C",
+            track,
+            name,
+            self.at(at),
+            format_args!("\"cat\":\"lane\""),
+            args,
+        );
+    }
+
+    /// Names a track.
+    pub(crate) fn name(&self, track: Track, name: &str) {
+        let (pe, number) = (self.pe, track.number(self.pe));
+        let name = format_args!("\"name\":{}", Quoted(name));
+        let name = json::about(pe, number, "thread_name", name);
+        let place = format_args!("\"sort_index\":{}", track.0);
+        let place = json::about(pe, number, "thread_sort_index", place);
+        let mut log = self.log();
+        log.line(format_args!("{name}"));
+        log.line(format_args!("{place}"));
+    }
+
+    /// Names the track of a context.
+    pub(crate) fn name_context(&self, number: u64) {
+        match number {
+            0 => self.name(Track::of_context(0), "default context"),
+            _ => self.name(Track::of_context(number), &format!("context {number}")),
+        }
+    }
+
+    /// The track of this thread's waits.
+    fn of_this_thread(&self) -> Track {
+        let me = std::thread::current().id();
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = threads.iter().position(|thread| *thread == me);
+        let place = known.unwrap_or(threads.len());
+        let track = Track(THREADS + place as u64);
+        if known.is_none() {
+            threads.push(me);
+            self.name(track, &format!("shared contexts, thread {place}"));
+        }
+        track
+    }
+
+    /// Since the PEs of the host began.
+    fn at(&self, clock: u64) -> u64 {
+        clock.saturating_sub(self.zero)
+    }
+
+    fn event(
+        &self,
+        phase: &str,
+        track: Track,
+        name: &dyn Display,
+        at: u64,
+        more: fmt::Arguments<'_>,
+        args: fmt::Arguments<'_>,
+    ) {
+        let (pe, track) = (self.pe, track.number(self.pe));
+        let (at, name) = (json::Micros(at), Quoted(name));
+        self.log().line(format_args!(
+            "{{\"ph\":\"{phase}\",\"pid\":{pe},\"tid\":{track},\"ts\":{at},{more},\
+             \"name\":{name},\"args\":{{{args}}}}}"
+        ));
+    }
+}
+
+impl Context<'_> {
+    pub(crate) fn track(&self) -> Track {
+        Track::of_context(self.state.number)
+    }
+
+    /// The call that begins here, if there is a trace.
+    #[inline]
+    pub(crate) fn traced(&self, call: &'static str) -> Option<Span<'_>> {
+        let trace = self.shared.trace.as_ref()?;
+        Some(trace.begin(self.track(), "call", call, 0))
+    }
+
+    /// A fence or quiet, which is not shown if it is short.
+    pub(crate) fn traced_order(&self, call: &'static str) -> Option<Span<'_>> {
+        let trace = self.shared.trace.as_ref()?;
+        Some(trace.begin(self.track(), "order", call, SHORT))
+    }
+}
+
+impl World {
+    /// The trace is complete, when every PE has come here. Nothing is traced after that.
+    pub(crate) fn end_trace(&self) {
+        let Some(trace) = &self.shared.trace else {
+            return;
+        };
+        self.state.wire.tell_trace();
+        trace.log().end();
+        // Without those that were lost meanwhile the file stays open, which viewers accept.
+        if self.shared.bootstrap.barrier().is_ok() && trace.leads {
+            trace.log().close();
+        }
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        self.log().end();
+    }
+}

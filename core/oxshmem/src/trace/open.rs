@@ -1,0 +1,135 @@
+//! How the PEs of a job begin a trace.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use oxshmem_bootstrap::Bootstrap;
+
+use super::json::{Quoted, about};
+use super::log::Log;
+use super::{Trace, now};
+use crate::join::exchange;
+use crate::{Error, Result};
+
+/// Begins the trace that was asked for, if one was; `hosts` says which host each PE is on. Collective. A
+/// host's first PE makes its file anew; if one cannot, none goes on.
+pub(crate) fn open(
+    bootstrap: &dyn Bootstrap,
+    wanted: Option<&Path>,
+    hosts: &[&str],
+) -> Result<Option<Arc<Trace>>> {
+    let Some(wanted) = wanted else {
+        return Ok(None);
+    };
+    let me = bootstrap.rank() as usize;
+    let here = hosts.get(me);
+    let first = |host| hosts.iter().position(|other| Some(other) == host);
+    let leads = first(here) == Some(me);
+    let firsts = (0..hosts.len()).filter(|&pe| first(hosts.get(pe)) == Some(pe));
+    let firsts: Vec<usize> = firsts.collect();
+    let number = firsts.iter().position(|pe| Some(*pe) == first(here));
+    let path = of_host(wanted, number.unwrap_or(0), firsts.len());
+
+    let all_here = (0..hosts.len()).filter(|&pe| hosts.get(pe) == here);
+    let made = match leads {
+        true => create(&path, all_here).map_err(|error| error.to_string()),
+        false => Ok(()),
+    };
+    together(bootstrap, &path, made)?;
+    // All come from there at about the same time, which is the beginning on every host.
+    let began = now();
+    let append = File::options().append(true).open(&path);
+    let (file, opened) = match append {
+        Ok(file) => (Some(file), Ok(())),
+        Err(error) => (None, Err(error.to_string())),
+    };
+    together(bootstrap, &path, opened)?;
+    let clocks: Vec<u64> = exchange(bootstrap, &began)?;
+    let on_this = clocks
+        .iter()
+        .zip(hosts)
+        .filter(|(_, host)| Some(*host) == here);
+    let zero = on_this.map(|(clock, _)| *clock).min().unwrap_or(began);
+    Ok(file.map(|file| {
+        Arc::new(Trace {
+            pe: me,
+            zero,
+            log: Mutex::new(Log::new(path, file)),
+            threads: Mutex::default(),
+            leads,
+        })
+    }))
+}
+
+/// Begins a file anew, with the names of the host's PEs.
+fn create(path: &Path, pes: impl Iterator<Item = usize>) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    let host = oxshmem_topo::hostname();
+    let names: Vec<String> = pes
+        .map(|pe| {
+            let name = Quoted(format_args!("PE {pe} on {host}"));
+            about(
+                pe,
+                pe as u64,
+                "process_name",
+                format_args!("\"name\":{name}"),
+            )
+        })
+        .collect();
+    write!(file, "[\n{}", names.join(",\n"))
+}
+
+/// One PE's failure is every PE's. Collective.
+fn together(bootstrap: &dyn Bootstrap, path: &Path, mine: Result<(), String>) -> Result<()> {
+    let bad = |why: String| Error::Config {
+        name: "OXSHMEM_TRACE".into(),
+        value: path.display().to_string(),
+        why: format!("{why}; name a file in a directory that every PE may write to"),
+    };
+    let all: Vec<Option<String>> = exchange(bootstrap, &mine.as_ref().err())?;
+    mine.map_err(bad)?;
+    match (0..).zip(all).find_map(|(pe, why)| Some((pe, why?))) {
+        None => Ok(()),
+        Some((pe, why)) => Err(Error::FailedElsewhere {
+            call: "init",
+            pe,
+            why: bad(why).to_string(),
+        }),
+    }
+}
+
+/// The file of one host: `%h` in the name stands for its number. Where there are several and the name does
+/// not say where that goes, it comes before the name's extension.
+fn of_host(wanted: &Path, number: usize, hosts: usize) -> PathBuf {
+    let name = wanted.to_string_lossy();
+    if name.contains("%h") {
+        return name.replace("%h", &number.to_string()).into();
+    }
+    if hosts == 1 {
+        return wanted.to_owned();
+    }
+    let stem = wanted.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = wanted.extension().unwrap_or("json".as_ref());
+    let name = format!("{stem}.host{number}.{}", extension.to_string_lossy());
+    wanted.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_several_hosts_has_a_file() {
+        let of = |wanted: &str, number, hosts| {
+            let path = of_host(Path::new(wanted), number, hosts);
+            path.to_str().unwrap().to_owned()
+        };
+        assert_eq!(of("/tmp/t.json", 0, 1), "/tmp/t.json");
+        assert_eq!(of("/tmp/t.json", 1, 2), "/tmp/t.host1.json");
+        assert_eq!(of("trace", 0, 2), "trace.host0.json");
+        assert_eq!(of("/tmp/%h/t%h.json", 3, 4), "/tmp/3/t3.json");
+        assert_eq!(of("t%h.json", 0, 1), "t0.json");
+    }
+}
