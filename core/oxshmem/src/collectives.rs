@@ -22,7 +22,7 @@ use crate::order::Class;
 use crate::rma::on_gpu;
 use crate::sync::Digest;
 use crate::team::{Call, Team, Turn};
-use crate::wire::Path;
+use crate::wire::{Path, Side};
 use crate::{Error, Result, Sym, World};
 
 pub(crate) use self::choose::Choices;
@@ -145,9 +145,9 @@ impl World {
                 Ok(())
             }
             Path::Lane(via, far) => {
-                let into = self.near_address(dst);
+                let into = Side::at(self.near_address(dst), src.bytes());
                 // SAFETY: it names symmetric memory of this PE, which the CPU can write.
-                unsafe { self.wire_get(call, via, far, into, src.bytes()) }
+                unsafe { self.wire_get(call, via, far, into) }
             }
             Path::Staged(_) => Err(on_gpu(call, src)),
         }

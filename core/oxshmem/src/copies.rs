@@ -11,7 +11,7 @@ pub(crate) use self::near::Near;
 pub use self::near::{CopySource, CopyTarget};
 use crate::check::Access;
 use crate::order::Class;
-use crate::wire::Path;
+use crate::wire::{Path, Side};
 use crate::{Context, Result, Scope, Sym};
 
 /// Bytes of a copy's pieces where a private buffer is between its two sides.
@@ -73,8 +73,8 @@ impl Context<'_> {
             // read, and which stays mapped as long as the world.
             Path::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
                 match nonblocking {
-                    true => self.wire_put_nbi(call, via, far, from, src.bytes()),
-                    false => self.wire_put(call, via, far, from, src.bytes()),
+                    true => self.wire_put_nbi(call, via, far, Side::at(from, src.bytes())),
+                    false => self.wire_put(call, via, far, Side::at(from, src.bytes())),
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
@@ -117,8 +117,8 @@ impl Context<'_> {
             // write, and which stays mapped as long as the world.
             Path::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
                 match nonblocking {
-                    true => self.wire_get_nbi(call, via, far, into, src.bytes()),
-                    false => self.wire_get(call, via, far, into, src.bytes()),
+                    true => self.wire_get_nbi(call, via, far, Side::at(into, src.bytes())),
+                    false => self.wire_get(call, via, far, Side::at(into, src.bytes())),
                 }
             },
             // SAFETY: it names host memory of this PE's heap.

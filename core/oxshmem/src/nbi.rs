@@ -25,7 +25,7 @@ use crate::atomics::Word;
 use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
-use crate::wire::{Path, Signal};
+use crate::wire::{Path, Side, Signal};
 use crate::{AtomicBits, AtomicInt, AtomicValue, Context, Result, SignalOp, Sym};
 
 /// Nonblocking operations issued within one [`Context::scope`].
@@ -121,7 +121,7 @@ impl Context<'_> {
             }
             // SAFETY: the caller's promise.
             Path::Lane(via, far) => unsafe {
-                self.wire_put_nbi(CALL, via, far, source.cast(), bytes)
+                self.wire_put_nbi(CALL, via, far, Side::at(source.cast(), bytes))
             },
             // Blocking is allowed.
             // SAFETY: the caller's promise.
@@ -162,7 +162,7 @@ impl Context<'_> {
             }
             // SAFETY: the caller's promise.
             Path::Lane(via, far) => unsafe {
-                self.wire_get_nbi(CALL, via, far, destination.cast(), bytes)
+                self.wire_get_nbi(CALL, via, far, Side::at(destination.cast(), bytes))
             },
             // SAFETY: the caller's promise.
             Path::Staged(far) => unsafe { self.staged_get(CALL, far, destination.cast(), bytes) },

@@ -3,18 +3,18 @@
 #[cfg(feature = "cuda")]
 mod gpu;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use bytemuck::Pod;
-use oxshmem_transport::{LocalKey, LocalRegion, MemoryKind};
+use oxshmem_transport::{LocalRegion, MemoryKind};
 
 #[cfg(feature = "cuda")]
 pub use self::gpu::RegisteredGpu;
-use crate::shared::Shared;
-use crate::wire::Opened;
+use crate::wire::{Keyed, Opened};
 use crate::{Context, Result};
 
 /// A private buffer, registered with every transport that goes by lanes: transfers from and to it
@@ -45,11 +45,26 @@ pub struct Registered<'w, T> {
 pub(crate) struct Registrations {
     /// Whether there are any: most programs have none, and are not to take the lock.
     any: AtomicBool,
-    known: RwLock<Vec<Known>>,
+    /// By number.
+    known: RwLock<BTreeMap<u64, Known>>,
+    /// The next one's number: several may begin at one address.
+    next: AtomicU64,
 }
 
 impl Registrations {
-    fn change<R>(&self, change: impl FnOnce(&mut Vec<Known>) -> R) -> R {
+    fn add(&self, known: Known) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.change(|all| all.insert(number, known));
+        number
+    }
+
+    fn end(&self, number: u64) {
+        let ended = self.change(|all| all.remove(&number));
+        // The transports' part ends without the lock.
+        drop(ended);
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut BTreeMap<u64, Known>) -> R) -> R {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut known);
         // Who is told of a buffer hears of this, too.
@@ -59,23 +74,13 @@ impl Registrations {
 
     /// The key of one transport, if all the bytes lie in a buffer.
     #[inline]
-    pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<LocalKey> {
+    pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<Keyed> {
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let mut keys = known.iter().filter_map(|k| k.key(transport, memory, len));
+        let mut keys = known.values().filter_map(|k| k.key(transport, memory, len));
         keys.next()
-    }
-
-    /// Whether an address is in a buffer on a GPU.
-    #[inline]
-    pub(crate) fn has_on_gpu(&self, memory: *const u8) -> bool {
-        if !self.any.load(Ordering::Relaxed) {
-            return false;
-        }
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.iter().any(|known| known.has_on_gpu(memory))
     }
 }
 
@@ -90,17 +95,14 @@ struct Known {
 
 impl Known {
     /// The key of one transport, if all the bytes lie in the buffer.
-    fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<LocalKey> {
+    fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<Keyed> {
         let at = memory.addr().checked_sub(self.start)?;
         let inside = at.checked_add(len)? <= self.len;
         let region = self.keys.get(transport)?.as_ref()?;
-        inside.then(|| region.key())
-    }
-
-    /// Whether an address is one of its bytes, and on a GPU.
-    fn has_on_gpu(&self, memory: *const u8) -> bool {
-        let at = memory.addr().checked_sub(self.start);
-        self.kind != MemoryKind::Host && at.is_some_and(|at| at < self.len)
+        inside.then(|| Keyed {
+            key: region.key(),
+            on_gpu: self.kind != MemoryKind::Host,
+        })
     }
 }
 
@@ -160,38 +162,33 @@ impl Context<'_> {
                 }
             }
         }
-        let start = start.addr();
         let known = Known {
             kind,
-            start,
+            start: start.addr(),
             len,
             keys,
         };
-        self.shared.registered.change(|all| all.push(known));
+        let named = known.keys.iter().any(Option::is_some);
+        let all = &self.shared.registered;
         Ok(Registration {
-            shared: &self.shared,
-            start,
-            len,
+            all,
+            number: named.then(|| all.add(known)),
         })
     }
 }
 
 /// That lanes know a private buffer.
 pub(crate) struct Registration<'w> {
-    shared: &'w Shared,
-    start: usize,
-    len: usize,
+    all: &'w Registrations,
+    /// Its number, if any transport knows it.
+    number: Option<u64>,
 }
 
 impl Drop for Registration<'_> {
     fn drop(&mut self) {
-        let ended = self.shared.registered.change(|known| {
-            let this = |known: &Known| (known.start, known.len) == (self.start, self.len);
-            let at = known.iter().position(this);
-            at.map(|at| known.swap_remove(at))
-        });
-        // The transports' part ends without the lock.
-        drop(ended);
+        if let Some(number) = self.number {
+            self.all.end(number);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::mapped::{Bytes, Span};
 use crate::order::{Class, Inserted};
 use crate::shared::Shared;
 use crate::simulated::Place;
-use crate::wire::Path;
+use crate::wire::{Path, Side};
 use crate::{Context, Error, Result, Sym};
 
 /// Where the blocks of a strided transfer lie, in elements.
@@ -391,9 +391,7 @@ impl Context<'_> {
                 Ok(())
             }
             // SAFETY: `bytes` is borrowed for the call.
-            Path::Lane(via, far) => unsafe {
-                self.wire_put(call, via, far, bytes.as_ptr(), bytes.len())
-            },
+            Path::Lane(via, far) => unsafe { self.wire_put(call, via, far, Side::read(bytes)) },
             // SAFETY: as above.
             Path::Staged(far) => unsafe { self.staged_put(call, far, bytes.as_ptr(), bytes.len()) },
         }
@@ -427,9 +425,7 @@ impl Context<'_> {
                 Ok(())
             }
             // SAFETY: `bytes` is borrowed for the call.
-            Path::Lane(via, far) => unsafe {
-                self.wire_get(call, via, far, bytes.as_mut_ptr(), bytes.len())
-            },
+            Path::Lane(via, far) => unsafe { self.wire_get(call, via, far, Side::written(bytes)) },
             // SAFETY: as above.
             Path::Staged(far) => unsafe {
                 self.staged_get(call, far, bytes.as_mut_ptr(), bytes.len())

@@ -9,7 +9,7 @@ use oxshmem_transport::Width;
 use crate::check::Access;
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
-use crate::wire::{Path, Signal};
+use crate::wire::{Path, Side, Signal};
 use crate::{Context, Result, Sym};
 
 impl Context<'_> {
@@ -73,8 +73,7 @@ impl Context<'_> {
             // SAFETY: `source` is borrowed for the call; of a nonblocking one beyond the inline
             // limit the lane's completion is waited for.
             Path::Lane(via, far) => unsafe {
-                let (from, len) = (bytes.as_ptr(), bytes.len());
-                self.wire_put_signal(via, far, from, len, signal, nonblocking)
+                self.wire_put_signal(via, far, Side::read(bytes), signal, nonblocking)
             },
             // Placed when it returns.
             // SAFETY: `source` is borrowed for the call.

@@ -16,7 +16,7 @@ use crate::order::{Class, Inserted};
 use crate::park::Bell;
 use crate::rma::on_gpu;
 use crate::team::{Call, Core, Layout, Members, Pool};
-use crate::wire::Path;
+use crate::wire::{Path, Side};
 use crate::{Result, Sym, World};
 
 /// Each PE's part of the library's own symmetric memory.
@@ -190,7 +190,7 @@ impl World {
             Path::Lane(via, far) => {
                 let word = word.to_ne_bytes();
                 // SAFETY: `word` outlives the call.
-                unsafe { self.wire_put(call, via, far, word.as_ptr(), word.len()) }
+                unsafe { self.wire_put(call, via, far, Side::read(&word)) }
             }
             Path::Staged(_) => Err(on_gpu(call, slot)),
         }

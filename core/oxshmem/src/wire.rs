@@ -9,6 +9,7 @@ mod blocks;
 mod bounce;
 mod channel;
 mod extents;
+mod near;
 mod opened;
 mod outstanding;
 mod staged;
@@ -29,9 +30,8 @@ pub(crate) use self::bounce::Bounces;
 pub(crate) use self::channel::Channel;
 use self::channel::Looked;
 pub(crate) use self::extents::Extents;
+pub(crate) use self::near::{Keyed, Side};
 pub(crate) use self::opened::Opened;
-#[cfg(feature = "cuda")]
-pub(crate) use self::transfer::REGISTER;
 pub(crate) use self::transfer::Signal;
 use crate::messages::Question;
 use crate::order::{Class, Classes, Inserted};

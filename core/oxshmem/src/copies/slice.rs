@@ -18,7 +18,7 @@ use crate::check::Access;
 use crate::gpu::cuda::Engine;
 use crate::order::Class;
 use crate::stream::side::{GpuSide, Told};
-use crate::wire::{Channel, Far, Path};
+use crate::wire::{Channel, Far, Keyed, Path, Side};
 use crate::{Context, Error, Result, Sym, report};
 
 /// A slice or view of cudarc's that one operation has.
@@ -239,13 +239,12 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         let near = self.settle_slice(call, (dst, pe), slice, (Access::Put, true))?;
-        let carried = self.carry_slice(dst, &near, |via, far, kept| {
-            let from = near.pointer();
+        let carried = self.carry_slice(dst, &near, false, |via, far, from, kept| {
             // SAFETY: as many bytes of the program's, lent to this call; or to a scope, and registered as long.
             unsafe {
                 match nonblocking && kept {
-                    true => self.wire_put_nbi(call, via, far, from, near.bytes),
-                    false => self.wire_put(call, via, far, from, near.bytes),
+                    true => self.wire_put_nbi(call, via, far, from),
+                    false => self.wire_put(call, via, far, from),
                 }
             }
         })?;
@@ -275,13 +274,12 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         let near = self.settle_slice(call, (src, pe), slice, (Access::Get, nonblocking))?;
-        let carried = self.carry_slice(src, &near, |via, far, kept| {
-            let into = near.pointer();
+        let carried = self.carry_slice(src, &near, true, |via, far, into, kept| {
             // SAFETY: as for put_slice; lent for writing.
             unsafe {
                 match nonblocking && kept {
-                    true => self.wire_get_nbi(call, via, far, into, near.bytes),
-                    false => self.wire_get(call, via, far, into, near.bytes),
+                    true => self.wire_get_nbi(call, via, far, into),
+                    false => self.wire_get(call, via, far, into),
                 }
             }
         })?;
@@ -301,26 +299,33 @@ impl Context<'_> {
         )
     }
 
-    /// Has the transport that reaches the object take the slice itself, if it does; tells it whether the
-    /// program has registered the slice, for longer than this call.
+    /// Has the transport that reaches the object take the slice itself, if it does; tells `carry` whether
+    /// the program has registered the slice, for longer than this call.
     fn carry_slice<T: Pod>(
         &self,
         far: Sym<T>,
         near: &Settled<'_>,
-        carry: impl FnOnce(&Channel, Far, bool) -> Result<()>,
+        written: bool,
+        carry: impl FnOnce(&Channel, Far, Side, bool) -> Result<()>,
     ) -> Result<bool> {
         let Path::Lane(via, far) = self.path(near.call, Class::Put, far, near.pe)? else {
             return Ok(false);
         };
-        let kept = self.key_of(via, near.pointer(), near.bytes).is_some();
-        if kept {
-            return carry(via, far, true).map(|()| true);
+        if !via.carries_gpu() {
+            return Ok(false);
+        }
+        let (at, len) = (near.pointer(), near.bytes);
+        let side = Side::at(at, len);
+        // The guard that owns the slice is lent with it.
+        if let Some((keyed, _)) = self.key_of(via, at, len).filter(|(keyed, _)| keyed.on_gpu) {
+            return carry(via, far, side.keyed(keyed), true).map(|()| true);
         }
         // SAFETY: the slice is lent to this call.
-        let for_call = unsafe { self.register_for_call(via, near.pointer(), near.bytes) };
-        match for_call {
-            Some(_until_done) => carry(via, far, false).map(|()| true),
-            None => Ok(false),
-        }
+        let Some(region) = (unsafe { self.register_for_call(via, at, len, written) }) else {
+            return Ok(false);
+        };
+        let key = region.key();
+        let keyed = Keyed { key, on_gpu: true };
+        carry(via, far, side.keyed(keyed), false).map(|()| true)
     }
 }

@@ -8,7 +8,7 @@ use oxshmem_cuda::cudarc::driver::{self, CudaSlice, CudaViewMut};
 use oxshmem_transport::MemoryKind;
 
 use super::Registration;
-use crate::wire::{Channel, Opened, REGISTER};
+use crate::wire::Opened;
 use crate::{Context, CopySource, CopyTarget, Result};
 
 /// A slice of cudarc's, registered with every transport that carries GPU memory: they move data from and to
@@ -58,27 +58,6 @@ impl Context<'_> {
             registration,
             slice,
         })
-    }
-
-    /// Registers a slice with one transport for a call, if that costs less than to copy it through host
-    /// memory, and the transport takes it.
-    ///
-    /// # Safety
-    ///
-    /// The bytes stay mapped while the registration lives.
-    pub(crate) unsafe fn register_for_call(
-        &self,
-        via: &Channel,
-        start: *mut u8,
-        len: usize,
-    ) -> Option<Registration<'_>> {
-        if !via.carries_gpu() || via.is_retired() || (via.pins() && len < REGISTER) {
-            return None;
-        }
-        let needs = |other: &Opened| std::ptr::eq(&raw const **via, other);
-        // SAFETY: the caller's promise.
-        let made = unsafe { self.make_known(MemoryKind::Cuda, start, len, needs) };
-        made.ok().filter(|_| self.key_of(via, start, len).is_some())
     }
 }
 

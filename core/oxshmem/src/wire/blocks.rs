@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use oxshmem_transport::Op;
 
-use super::{Channel, Far, Leaves, Path, Until};
+use super::{Channel, Far, Leaves, Path, Side, Until};
 use crate::check::Access;
 use crate::mapped::Bytes;
 use crate::order::Class;
@@ -59,7 +59,7 @@ impl Context<'_> {
             Path::Lane(via, far) if last || bytes.is_empty() => {
                 // SAFETY: the bytes are borrowed for the call, which waits for them, and so for those
                 // before.
-                unsafe { self.wire_get(call, via, far, bytes.as_mut_ptr(), bytes.len()) }
+                unsafe { self.wire_get(call, via, far, Side::written(bytes)) }
             }
             Path::Lane(via, far) => {
                 // SAFETY: the caller waits for a later block's completion, or has the lane dropped,
@@ -87,13 +87,14 @@ impl Context<'_> {
         far: Far,
         bytes: &mut [u8],
     ) -> Result<bool> {
-        let (destination, len) = (bytes.as_mut_ptr(), bytes.len());
+        let (len, destination) = (bytes.len(), Side::written(bytes));
         let (from, rest) = far.locate(via, 0);
-        let into = self.near_whole(via, destination, len, via.caps.get);
+        let into = self.near_whole(via, destination, via.caps.get);
         // One that has to see what was put waits for that.
         let at_once = via.guarantees(far.kind).put_get && len <= rest;
         match into.filter(|_| at_once) {
             Some(into) => {
+                let into = into.local;
                 let op = Op::Get { into, from };
                 // SAFETY: the caller's promise.
                 unsafe { self.post(call, via, far.pe, op, Until::Posted, Leaves::Nothing)? };
@@ -101,7 +102,7 @@ impl Context<'_> {
             }
             None => {
                 // SAFETY: the bytes are borrowed for the call, which waits for them.
-                unsafe { self.wire_get(call, via, far, destination, len)? };
+                unsafe { self.wire_get(call, via, far, destination)? };
                 Ok(false)
             }
         }

@@ -14,7 +14,7 @@ use std::sync::{MutexGuard, TryLockError};
 
 use oxshmem_transport::{AtomicOp, Width};
 
-use super::{Far, Path};
+use super::{Far, Path, Side};
 use crate::gpu::Request;
 use crate::gpu::stage::{MOST_LENT, Piece, Slots};
 use crate::messages::{Message, Pending, Question};
@@ -302,7 +302,7 @@ impl Context<'_> {
             }
             Path::Lane(via, far) => {
                 // SAFETY: the caller's promise.
-                unsafe { self.wire_put(call, via, far, source, slot.bytes())? };
+                unsafe { self.wire_put(call, via, far, Side::at(source, slot.bytes()))? };
                 self.flush(call, via, pe)
             }
             Path::Staged(_) => Err(strange(call, pe)),
@@ -331,7 +331,7 @@ impl Context<'_> {
             }
             // SAFETY: the caller's promise.
             Path::Lane(via, far) => unsafe {
-                self.wire_get(call, via, far, destination, slot.bytes())
+                self.wire_get(call, via, far, Side::at(destination, slot.bytes()))
             },
             Path::Staged(_) => Err(strange(call, pe)),
         }

@@ -1,14 +1,9 @@
 //! Puts, gets and puts-with-signal on lanes.
 
-use std::sync::atomic::{Ordering, fence};
+use oxshmem_transport::{AtomicLevel, AtomicOp, Capabilities, Op, SignalOp, SignalSupport, Width};
 
-use oxshmem_transport::{
-    AtomicLevel, AtomicOp, Capabilities, Limits, Local, LocalKey, LocalRegion, Op, SignalOp,
-    SignalSupport, Width,
-};
-
-use super::bounce::Bounce;
-use super::{Channel, Far, Leaves, Path, Performs, Until};
+use super::near::Piece;
+use super::{Channel, Far, Leaves, Path, Performs, Side, Until};
 use crate::mapped::Bytes;
 use crate::order::{Class, Classes, Inserted};
 use crate::{Context, Result, Sym};
@@ -20,12 +15,6 @@ pub(crate) struct Signal {
     pub op: SignalOp,
     pub value: u64,
 }
-
-/// From this size on a private buffer is registered for the call rather than copied, in bytes.
-pub(crate) const REGISTER: usize = 256 << 10;
-
-/// A transport that takes as much as this unregistered gets it, in pieces.
-const PIECE: usize = 4096;
 
 /// Whether a lane's put-with-signal updates this word as its domain wants (M29). A signal that is set
 /// is a whole word written, which any domain bears; who sets signals does not add to them.
@@ -41,45 +30,37 @@ fn native_signal(caps: &Capabilities, word: Far, op: SignalOp) -> bool {
     }
 }
 
-/// The near side of the next piece of a transfer.
-struct Piece<'w> {
-    local: Local,
-    /// The bounce buffer, if the bytes go through it.
-    bounce: Option<Bounce<'w>>,
-}
-
 impl Context<'_> {
-    /// Puts `len` bytes. Returns when the source may be reused (M15).
+    /// Puts bytes. Returns when the source may be reused (M15).
     ///
     /// # Safety
     ///
-    /// `source` is readable for `len` bytes during the call, or names symmetric memory of this PE.
+    /// `source` is readable during the call, or names symmetric memory of this PE.
     pub(crate) unsafe fn wire_put(
         &self,
         call: &'static str,
         via: &Channel,
         far: Far,
-        source: *const u8,
-        len: usize,
+        source: Side,
     ) -> Result<()> {
-        let limits = via.caps.put;
-        let whole = self.for_call(via, source.cast_mut(), len, false, limits);
+        let (limits, len) = (via.caps.put, source.len);
+        // SAFETY: the caller's promise, till the registration ends.
+        let for_call = unsafe { self.side_for_call(via, &source, false, limits) };
+        let source = for_call.as_ref().map_or(source, |(side, _)| *side);
         // Pieces are posted one behind the other. Whether some may still read the source:
         let mut reading = false;
         let mut done = 0;
         while done < len {
-            let at = source.wrapping_add(done).cast_mut();
             let (to, rest) = far.locate(via, done);
-            let len_here = rest.min(len - done);
-            let piece = match self.near(call, (via, far.pe), at, len_here, limits, whole.as_deref())
-            {
+            let part = source.part(done, rest.min(len - done));
+            let piece = match self.near(call, (via, far.pe), part, limits) {
                 Err(error) if reading => return self.settle(via, far.pe, Err(error)),
                 piece => piece?,
             };
             if let Some(bounce) = &piece.bounce {
-                // SAFETY: `piece.local.len` bytes from `at` lie in the caller's source, and are
-                // not symmetric: those have a key of their own.
-                let bytes = unsafe { std::slice::from_raw_parts(at, piece.local.len) };
+                // SAFETY: `piece.local.len` bytes from there lie in the caller's source, and are
+                // neither symmetric nor on a GPU: those have a key of their own.
+                let bytes = unsafe { std::slice::from_raw_parts(part.at, piece.local.len) };
                 self.own(bounce.buffer)
                     .part(0, bytes.len())
                     .copy_from(bytes);
@@ -89,7 +70,7 @@ impl Context<'_> {
                 to,
             };
             done += piece.local.len;
-            let reads = reading || !self.is_reusable(&piece.local, limits);
+            let reads = reading || !piece.is_reusable(limits);
             let until = match reads && (piece.bounce.is_some() || done == len) {
                 // With it all before it have completed.
                 true => Until::Completed,
@@ -109,45 +90,45 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Gets `len` bytes. Returns when they are there (M16).
+    /// Gets bytes. Returns when they are there (M16).
     ///
     /// # Safety
     ///
-    /// `destination` is writable for `len` bytes during the call, or names symmetric memory of this
-    /// PE.
+    /// `destination` is writable during the call, or names symmetric memory of this PE.
     pub(crate) unsafe fn wire_get(
         &self,
         call: &'static str,
         via: &Channel,
         far: Far,
-        destination: *mut u8,
-        len: usize,
+        destination: Side,
     ) -> Result<()> {
-        let limits = via.caps.get;
+        let (limits, len) = (via.caps.get, destination.len);
         if !via.guarantees(far.kind).put_get && self.inserts(Inserted::ReadLane) {
             self.flush(call, via, far.pe)?;
         }
         let (from, rest) = far.locate(via, 0);
-        let into = self.near_whole(via, destination, len, limits);
-        if let Some(into) = into.filter(|_| (1..=rest).contains(&len)) {
-            let op = Op::Get { into, from };
+        let into = self.near_whole(via, destination, limits);
+        if let Some(Piece { local, on_gpu, .. }) = into.filter(|_| (1..=rest).contains(&len)) {
+            let op = Op::Get { into: local, from };
             // SAFETY: we wait for completion while the memory is valid.
             unsafe { self.post(call, via, far.pe, op, Until::Completed, Leaves::Nothing)? };
-            return self.see_got(destination);
+            return self.see_got(on_gpu);
         }
-        let whole = self.for_call(via, destination, len, true, limits);
+        // SAFETY: the caller's promise, till the registration ends.
+        let for_call = unsafe { self.side_for_call(via, &destination, true, limits) };
+        let destination = for_call.as_ref().map_or(destination, |(side, _)| *side);
+        let mut on_gpu = false;
         // Whether pieces may still write to the destination.
         let mut writing = false;
         let mut done = 0;
         while done < len {
-            let at = destination.wrapping_add(done);
             let (from, rest) = far.locate(via, done);
-            let len_here = rest.min(len - done);
-            let piece = match self.near(call, (via, far.pe), at, len_here, limits, whole.as_deref())
-            {
+            let part = destination.part(done, rest.min(len - done));
+            let piece = match self.near(call, (via, far.pe), part, limits) {
                 Err(error) if writing => return self.settle(via, far.pe, Err(error)),
                 piece => piece?,
             };
+            on_gpu |= piece.on_gpu;
             let op = Op::Get {
                 into: piece.local,
                 from,
@@ -167,147 +148,25 @@ impl Context<'_> {
             }
             writing = until == Until::Posted;
             if let Some(bounce) = &piece.bounce {
-                // SAFETY: as many bytes from `at` lie in the caller's destination, which is lent to
-                // this call and is not symmetric: that has a key of its own.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(at, piece.local.len) };
+                // SAFETY: as many bytes from there lie in the caller's destination, which is lent to this
+                // call, and neither symmetric nor on a GPU: that has a key of its own.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(part.at, piece.local.len) };
                 self.own(bounce.buffer).part(0, bytes.len()).copy_to(bytes);
             }
         }
-        self.see_got(destination)
-    }
-
-    /// Whether a put's source may be reused when it is posted: what its lane copies. It copies nothing that
-    /// lies on a GPU.
-    fn is_reusable(&self, from: &Local, limits: Limits) -> bool {
-        from.len as u64 <= limits.inline && !self.is_on_gpu(from.addr)
-    }
-
-    /// Whether an address is one of this PE's GPU: of its heap, or of a slice that lanes know.
-    fn is_on_gpu(&self, memory: *const u8) -> bool {
-        let Some((base, limit)) = &self.shared.gpu else {
-            return false;
-        };
-        let base = base.load(Ordering::Relaxed).addr();
-        let offset = memory.addr().checked_sub(base);
-        offset.is_some_and(|offset| offset < *limit) || self.shared.registered.has_on_gpu(memory)
-    }
-
-    /// What was got is there: a NIC wrote it, so this PE's GPU may need a flush to see it (M16, M27).
-    fn see_got(&self, destination: *const u8) -> Result<()> {
-        // Later accesses come after the data's arrival.
-        fence(Ordering::Acquire);
-        match self.is_on_gpu(destination) {
-            true => self.see_gpu_data(),
-            false => Ok(()),
-        }
-    }
-
-    /// The near side of the next piece of a transfer with a PE: the memory itself where the transport takes
-    /// it, else a bounce buffer.
-    fn near(
-        &self,
-        call: &'static str,
-        (via, pe): (&Channel, usize),
-        memory: *mut u8,
-        len: usize,
-        limits: Limits,
-        whole: Option<&dyn LocalRegion>,
-    ) -> Result<Piece<'_>> {
-        let max = usize::try_from(limits.max).unwrap_or(usize::MAX).max(1);
-        let as_it_is = |len, key| {
-            Ok(Piece {
-                local: Local {
-                    addr: memory,
-                    len,
-                    key,
-                },
-                bounce: None,
-            })
-        };
-        if let Some(whole) = whole {
-            return as_it_is(len.min(max), Some(whole.key()));
-        }
-        if let Some((key, rest)) = self.key_of(via, memory, len) {
-            return as_it_is(len.min(max).min(rest), Some(key));
-        }
-        let unregistered = usize::try_from(limits.unregistered).unwrap_or(usize::MAX);
-        if unregistered >= PIECE || unregistered >= len.min(max) {
-            return as_it_is(len.min(max).min(unregistered), None);
-        }
-        // The transport takes little that is not registered: by a buffer in the heap.
-        let bounce = self.take_bounce(call, pe)?;
-        let at = bounce.buffer.offset();
-        let Some((key, rest)) = via.host.local_key(at) else {
-            return as_it_is(len.min(max).min(unregistered.max(1)), None);
-        };
-        let len = len.min(max).min(bounce.buffer.len()).min(rest);
-        let addr = self.own_base().as_ptr().wrapping_add(at as usize);
-        Ok(Piece {
-            local: Local {
-                addr,
-                len,
-                key: Some(key),
-            },
-            bounce: Some(bounce),
-        })
-    }
-
-    /// The key of this PE's heap, or GPU heap, if all the bytes lie in it; and how far that reaches.
-    #[inline]
-    pub(crate) fn key_of(
-        &self,
-        via: &Channel,
-        memory: *const u8,
-        len: usize,
-    ) -> Option<(LocalKey, usize)> {
-        let inside = |base: usize, size: usize| {
-            let offset = memory.addr().checked_sub(base)?;
-            (offset.checked_add(len)? <= size).then_some(offset as u64)
-        };
-        if let Some(offset) = inside(self.own_base().addr().get(), self.heap_limit()) {
-            return via.host.local_key(offset);
-        }
-        if let Some((base, limit)) = &self.shared.gpu
-            && let Some(offset) = inside(base.load(Ordering::Relaxed).addr(), *limit)
-        {
-            return via.gpu.local_key(offset);
-        }
-        let key = self.shared.registered.key(via.index, memory, len)?;
-        Some((key, usize::MAX))
-    }
-
-    /// Registers a private buffer for one call, if that costs less than copying it. Where it cannot
-    /// be, for want of memory that may be locked, it is copied.
-    fn for_call(
-        &self,
-        via: &Channel,
-        memory: *mut u8,
-        len: usize,
-        written: bool,
-        limits: Limits,
-    ) -> Option<Box<dyn LocalRegion>> {
-        if len < REGISTER || len as u64 <= limits.unregistered || !via.pins() {
-            return None;
-        }
-        if self.key_of(via, memory, len).is_some() {
-            return None;
-        }
-        // SAFETY: the caller's buffer, which stays mapped during the call; the registration ends
-        // before it.
-        unsafe { via.domain.register_local(memory, len, written) }.ok()
+        self.see_got(on_gpu)
     }
 
     /// Put-with-signal (M22): native, or put, flush and atomic.
     ///
     /// # Safety
     ///
-    /// `source` is readable for `len` bytes during the call.
+    /// `source` is readable during the call.
     pub(crate) unsafe fn wire_put_signal(
         &self,
         via: &Channel,
         far: Far,
-        source: *const u8,
-        len: usize,
+        source: Side,
         signal: Signal,
         nonblocking: bool,
     ) -> Result<()> {
@@ -320,19 +179,19 @@ impl Context<'_> {
             }
             _ => None,
         };
-        let from = self.near_whole(via, source.cast_mut(), len, caps.put);
+        let from = self.near_whole(via, source, caps.put);
         let (to, rest) = far.locate(via, 0);
         if let (Some(word), Some(from)) = (native, from)
-            && len <= rest
+            && source.len <= rest
         {
             let op = Op::PutSignal {
-                from,
+                from: from.local,
                 to,
                 signal: word.word(via),
                 op: signal.op,
                 value: signal.value,
             };
-            let until = match self.is_reusable(&from, caps.put) {
+            let until = match from.is_reusable(caps.put) {
                 true => Until::Posted,
                 false => Until::Completed,
             };
@@ -352,7 +211,7 @@ impl Context<'_> {
             return unsafe { self.post(CALL, via, far.pe, op, until, leaves) };
         }
         // SAFETY: the caller's promise.
-        unsafe { self.wire_put(CALL, via, far, source, len)? };
+        unsafe { self.wire_put(CALL, via, far, source)? };
         let message = matches!(path, Path::Lane(same, word)
             if std::ptr::eq(same, via) && word.atomics == Performs::Target);
         let kept = message && via.guarantees(far.kind).put_message;
@@ -403,21 +262,23 @@ impl Context<'_> {
         call: &'static str,
         via: &Channel,
         far: Far,
-        source: *const u8,
-        len: usize,
+        source: Side,
     ) -> Result<()> {
-        let limits = via.caps.put;
-        let from = self.near_whole(via, source.cast_mut(), len, limits);
-        let Some(from) = from.filter(|_| len <= far.locate(via, 0).1) else {
+        let from = self.near_whole(via, source, via.caps.put);
+        let Some(from) = from.filter(|_| source.len <= far.locate(via, 0).1) else {
             // In pieces, or by the bounce buffer: blocking is allowed, and simpler.
             // SAFETY: readable during the call.
-            return unsafe { self.wire_put(call, via, far, source, len) };
+            return unsafe { self.wire_put(call, via, far, source) };
         };
         let (to, _) = far.locate(via, 0);
         self.state.wire.gpu_due(via, far);
         let update = Classes::of(Class::Put, far.kind);
+        let op = Op::Put {
+            from: from.local,
+            to,
+        };
         // SAFETY: the caller's promise.
-        unsafe { self.post_nbi(call, via, far.pe, Op::Put { from, to }, (len, update)) }
+        unsafe { self.post_nbi(call, via, far.pe, op, (source.len, update)) }
     }
 
     /// A get that the next quiet completes.
@@ -430,36 +291,23 @@ impl Context<'_> {
         call: &'static str,
         via: &Channel,
         far: Far,
-        destination: *mut u8,
-        len: usize,
+        destination: Side,
     ) -> Result<()> {
-        let limits = via.caps.get;
-        let into = self.near_whole(via, destination, len, limits);
-        let Some(into) = into.filter(|_| len <= far.locate(via, 0).1) else {
+        let into = self.near_whole(via, destination, via.caps.get);
+        let Some(into) = into.filter(|_| destination.len <= far.locate(via, 0).1) else {
             // SAFETY: writable during the call.
-            return unsafe { self.wire_get(call, via, far, destination, len) };
+            return unsafe { self.wire_get(call, via, far, destination) };
         };
         let (from, _) = far.locate(via, 0);
-        if self.is_on_gpu(destination) {
+        if into.on_gpu {
             self.state.wire.got_to_gpu.set(true);
         }
-        let update = Classes::NONE;
-        // SAFETY: the caller's promise.
-        unsafe { self.post_nbi(call, via, far.pe, Op::Get { into, from }, (len, update)) }
-    }
-
-    /// The near side of a transfer that goes as one operation without the bounce buffer, if it can.
-    pub(super) fn near_whole(
-        &self,
-        via: &Channel,
-        addr: *mut u8,
-        len: usize,
-        limits: Limits,
-    ) -> Option<Local> {
-        let key = match self.key_of(via, addr, len) {
-            Some((key, rest)) => (len <= rest).then_some(Some(key))?,
-            None => (len as u64 <= limits.unregistered).then_some(None)?,
+        let op = Op::Get {
+            into: into.local,
+            from,
         };
-        (len as u64 <= limits.max).then_some(Local { addr, len, key })
+        let whole = (destination.len, Classes::NONE);
+        // SAFETY: the caller's promise.
+        unsafe { self.post_nbi(call, via, far.pe, op, whole) }
     }
 }
