@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use bytemuck::Pod;
-use oxshmem_transport::{LocalRegion, MemoryKind};
+use oxshmem_transport::{Error as Refusal, LocalRegion, MemoryKind};
 
 #[cfg(feature = "cuda")]
 pub use self::gpu::RegisteredGpu;
@@ -153,13 +153,13 @@ impl Context<'_> {
             // SAFETY: the caller's promise.
             match unsafe { via.domain.register_local(start, len, true) } {
                 Ok(region) => keys.push(Some(region)),
-                Err(oxshmem_transport::Error::Unsupported { .. }) => keys.push(None),
-                Err(error) if kind == MemoryKind::Host => return Err(error.into()),
+                Err(Refusal::Unsupported { .. }) => keys.push(None),
                 // The GPU itself copies instead.
-                Err(error) => {
+                Err(error @ Refusal::Memory { .. }) if kind != MemoryKind::Host => {
                     tracing::debug!(%error, transport = via.name, "a slice is not registered");
                     keys.push(None);
                 }
+                Err(error) => return Err(error.into()),
             }
         }
         let known = Known {
@@ -223,5 +223,45 @@ impl<T> fmt::Debug for Registered<'_, T> {
         f.debug_struct("Registered")
             .field("len", &self.buffer.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oxshmem_transport::LocalKey;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Region(u64);
+
+    impl LocalRegion for Region {
+        fn key(&self) -> LocalKey {
+            LocalKey(self.0)
+        }
+    }
+
+    #[test]
+    fn the_registration_that_ends_is_the_one_that_was_made() {
+        let all = Registrations::default();
+        let known = |key| Known {
+            kind: MemoryKind::Cuda,
+            start: 4096,
+            len: 64,
+            keys: vec![Some(Box::new(Region(key)))],
+        };
+        let key_of = || {
+            let keyed = all.key(0, std::ptr::without_provenance(4100), 60);
+            keyed.map(|keyed| (keyed.key.0, keyed.on_gpu))
+        };
+        let (first, second) = (all.add(known(1)), all.add(known(2)));
+        all.end(second);
+        assert_eq!(key_of(), Some((1, true)));
+        let third = all.add(known(3));
+        all.end(first);
+        assert_eq!(key_of(), Some((3, true)));
+        all.end(third);
+        assert_eq!(key_of(), None);
+        assert!(!all.any.load(Ordering::Relaxed), "nobody takes the lock");
     }
 }

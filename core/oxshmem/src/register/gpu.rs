@@ -43,8 +43,8 @@ impl Context<'_> {
     /// # Errors
     ///
     /// [`Error::Argument`](crate::Error::Argument) if the slice is on another GPU, or the world has no CUDA
-    /// heap. A transport that cannot register such memory (a NIC, memory of CUDA's pools) is none: what
-    /// would go by it goes through host memory.
+    /// heap. What a transport says that has failed or was closed. One that cannot register such memory (a
+    /// NIC, memory of CUDA's pools) is none: what would go by it goes through host memory.
     pub fn register_gpu<T: Pod>(&self, slice: CudaSlice<T>) -> Result<RegisteredGpu<'_, T>> {
         const CALL: &str = "register_gpu";
         self.check_home(CALL, self.gpu_side(CALL)?, slice.stream())?;
