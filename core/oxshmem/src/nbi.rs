@@ -2,7 +2,8 @@
 //!
 //! As `std::thread::scope` does for threads, [`Context::scope`] lends out buffers until the end of
 //! the scope, where a quiet returns them: no source can change and no destination be read before
-//! (M37), which the borrow checker sees to.
+//! (M37), which the borrow checker sees to. It cannot for a symmetric object as the near side of
+//! [`Scope::put_from_nbi`] and [`Scope::get_into_nbi`]: there the program sees to it.
 //!
 //! ```compile_fail
 //! # oxshmem::testing::spmd(1, |world| {
@@ -84,7 +85,10 @@ impl Context<'_> {
     }
 
     fn complete_scope(&self) -> Result<()> {
-        self.quiet().inspect_err(|error| self.wire_abandon(error))
+        let completed = self.quiet().inspect_err(|error| self.wire_abandon(error));
+        #[cfg(feature = "cuda")]
+        self.slices_back(&completed);
+        completed
     }
 
     /// Puts `len` elements without waiting for anything; completed by the next

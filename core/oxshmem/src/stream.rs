@@ -53,7 +53,7 @@ use crate::wait_until::Waitable;
 use crate::{Cmp, CopySource, CopyTarget, Error, Result, Sym, World};
 
 /// How long a stream whose waits were ended may take for the rest.
-const RUN_OUT: Duration = Duration::from_secs(30);
+pub(crate) const RUN_OUT: Duration = Duration::from_secs(30);
 /// Up to this many bytes a put and its signal are one kernel; beyond, the copy engine is faster.
 const ONE_LAUNCH: usize = 4096;
 
@@ -328,7 +328,7 @@ impl World {
     pub fn synchronize(&self, stream: &Stream) -> Result<()> {
         const CALL: &str = "synchronize";
         let side = self.side(CALL, stream)?;
-        self.run_out(CALL, side, stream)
+        self.run_out(CALL, side, stream, Needs::AnyLiving)
     }
 
     /// Queues a copy between places of mapped heaps and buffers.
@@ -360,12 +360,13 @@ impl crate::Context<'_> {
         })
     }
 
-    /// Waits until all work on a stream is done.
+    /// Waits until all work on a stream is done, which may wait for what `needs` says.
     pub(crate) fn run_out(
         &self,
         call: &'static str,
         side: &GpuSide,
         stream: &Stream,
+        needs: Needs,
     ) -> Result<()> {
         let look = || {
             let idle = side.gpu.context.beside_captures(|| stream.is_idle());
@@ -377,7 +378,7 @@ impl crate::Context<'_> {
         let tell = || ("some PE".into(), "the work on a stream".into());
         let reason = Reason {
             call,
-            needs: Needs::AnyLiving,
+            needs,
             tell: &tell,
         };
         let waited = self.wait(&reason, None, look);
@@ -387,7 +388,7 @@ impl crate::Context<'_> {
         }
         waited??;
         // It had run out before this call looked.
-        self.refuse_after_loss(call, Needs::AnyLiving)
+        self.refuse_after_loss(call, needs)
     }
 
     /// Refuses where a loss may have ended waits on streams, or would be waited for.

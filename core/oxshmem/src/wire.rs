@@ -58,6 +58,9 @@ pub(crate) struct Wire {
     gpus_due: RefCell<BTreeSet<usize>>,
     /// Whether nonblocking gets into this PE's own GPU memory are under way that need a flush here.
     got_to_gpu: Cell<bool>,
+    /// Whether slices of cudarc's are lent to nonblocking operations.
+    #[cfg(feature = "cuda")]
+    pub(crate) slices_lent: Cell<bool>,
     /// How often the program had acknowledged losses when this context last forgot the lost.
     acknowledgements: Cell<u32>,
 }
@@ -153,6 +156,8 @@ impl Wire {
             fenced: Cell::new(false),
             gpus_due: RefCell::default(),
             got_to_gpu: Cell::new(false),
+            #[cfg(feature = "cuda")]
+            slices_lent: Cell::new(false),
             acknowledgements: Cell::new(0),
         })
     }

@@ -469,7 +469,8 @@ impl NvlinkLane {
 impl Drop for NvlinkLane {
     fn drop(&mut self) {
         // Nothing under way touches local memory after this, but for a GPU that hangs: its work uses the pool,
-        // GPU memory, and memory that the program has page-locked, which the driver keeps until then.
+        // heaps, memory that the program has page-locked, which the driver keeps until then, and slices, for
+        // which oxshmem waits once more before the program has them back.
         let context = &self.opened.context;
         let ended = context.beside_captures(|| self.stream.synchronize_within(FAREWELL));
         if let Err(error) = ended {

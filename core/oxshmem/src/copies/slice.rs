@@ -17,7 +17,9 @@ use super::{CopySource, CopyTarget};
 use crate::check::Access;
 use crate::gpu::cuda::Engine;
 use crate::order::Class;
+use crate::stream::RUN_OUT;
 use crate::stream::side::{GpuSide, Told};
+use crate::wait::Needs;
 use crate::wire::{Channel, Far, Keyed, Path, Side};
 use crate::{Context, Error, Result, Sym, report};
 
@@ -103,14 +105,38 @@ impl<T> Slice<'_, T> {
     }
 
     /// Has its own stream wait for what others of cudarc's did with it; gives its address.
-    pub(crate) fn begin(&mut self) -> DevicePtr {
-        DevicePtr::from_raw(self.at(false))
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Gpu`] where it cannot wait: what follows on the stream might come before that.
+    pub(crate) fn begin(&mut self, call: &'static str) -> Result<DevicePtr> {
+        let at = DevicePtr::from_raw(self.at(false));
+        // cudarc keeps what it cannot return, until it is asked.
+        self.home().context().check_err().map_err(|error| {
+            let why =
+                format!("cudarc's stream cannot wait for what was done to a slice: {error:?}");
+            Error::Gpu { call, why }
+        })?;
+        Ok(at)
     }
 
     /// Has cudarc's others wait for what its own stream has been given by now.
     pub(crate) fn end(&mut self) {
         self.at(true);
     }
+}
+
+/// Waits until nothing on the GPU uses slices any more that a call has failed with, before the program may
+/// free them.
+pub(crate) fn let_go(side: &GpuSide, call: &'static str) {
+    let why = match side.runs_out(call, RUN_OUT) {
+        Ok(true) => return,
+        Ok(false) => format!("the GPU is busy after {RUN_OUT:?}"),
+        Err(error) => error.to_string(),
+    };
+    report::warn(&format!(
+        "{call} has failed, and its slice may be in use yet: {why}; keep it until the GPU is idle"
+    ));
 }
 
 /// A slice that the host copies from or to: nothing on the GPU uses it meanwhile.
@@ -128,6 +154,15 @@ impl Settled<'_> {
     /// As transports are given it: nothing to the CPU.
     fn pointer(&self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.at.as_raw() as usize)
+    }
+
+    /// What a lane made of it. One that failed may have left work behind that the slice's own stream, by
+    /// which cudarc frees it, does not wait for.
+    fn carried(&self, result: Result<()>) -> Result<bool> {
+        if result.is_err() {
+            let_go(self.side, self.call);
+        }
+        result.map(|()| true)
     }
 
     /// Has this PE's GPU copy part of it, from `at` on.
@@ -217,8 +252,13 @@ impl Context<'_> {
                     .into(),
             });
         }
-        let at = slice.begin();
-        self.run_out(call, side, &home)?;
+        let at = slice.begin(call)?;
+        // Streams wait for PEs only where this world's calls have queued that.
+        let needs = match side.is_used() {
+            true => Needs::AnyLiving,
+            false => Needs::Pe(pe),
+        };
+        self.run_out(call, side, &home, needs)?;
         Ok(Settled {
             call,
             side,
@@ -299,6 +339,14 @@ impl Context<'_> {
         )
     }
 
+    /// A scope ends, and with it what slices are lent to.
+    pub(crate) fn slices_back(&self, completed: &Result<()>) {
+        let lent = self.state.wire.slices_lent.take();
+        if let (true, Err(_), Some(side)) = (lent, completed, &self.shared.gpu_side) {
+            let_go(side, "scope");
+        }
+    }
+
     /// Has the transport that reaches the object take the slice itself, if it does; tells `carry` whether
     /// the program has registered the slice, for longer than this call.
     fn carry_slice<T: Pod>(
@@ -318,7 +366,9 @@ impl Context<'_> {
         let side = Side::at(at, len);
         // The guard that owns the slice is lent with it.
         if let Some((keyed, _)) = self.key_of(via, at, len).filter(|(keyed, _)| keyed.on_gpu) {
-            return carry(via, far, side.keyed(keyed), true).map(|()| true);
+            self.state.wire.slices_lent.set(true);
+            let carried = carry(via, far, side.keyed(keyed), true);
+            return near.carried(carried);
         }
         // SAFETY: the slice is lent to this call.
         let Some(region) = (unsafe { self.register_for_call(via, at, len, written) }) else {
@@ -326,6 +376,7 @@ impl Context<'_> {
         };
         let key = region.key();
         let keyed = Keyed { key, on_gpu: true };
-        carry(via, far, side.keyed(keyed), false).map(|()| true)
+        // The registration ends behind what uses it.
+        near.carried(carry(via, far, side.keyed(keyed), false))
     }
 }

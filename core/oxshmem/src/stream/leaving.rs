@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oxshmem_transport::MemoryKind;
 
-use super::side::GpuSide;
+use super::side::{END, GpuSide};
 use crate::gpu::GpuAccess;
 use crate::report;
 use crate::wire::Opened;
@@ -46,7 +46,7 @@ impl Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        let why = match self.side.runs_out(FAREWELL) {
+        let why = match self.side.runs_out(END, FAREWELL) {
             Ok(true) => return,
             Ok(false) => format!("its work has not ended within {FAREWELL:?} after the world"),
             Err(error) => error.to_string(),

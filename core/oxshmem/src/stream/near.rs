@@ -50,7 +50,7 @@ impl World {
                 then.wait(event)
             })
         };
-        let at = slice.begin();
+        let at = slice.begin(call)?;
         then(&home, stream).told(call)?;
         let queued = queue(at);
         // Also if that failed: part of it may have been queued.

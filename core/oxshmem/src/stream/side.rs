@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LAST: Duration = Duration::from_secs(60);
 const WORD: usize = size_of::<u64>();
 /// The call that ends a world.
-const END: &str = "finalize";
+pub(super) const END: &str = "finalize";
 
 /// The word that ends what waits on this world's streams, in page-locked memory.
 #[derive(Debug)]
@@ -210,12 +210,12 @@ impl GpuSide {
         if !self.used.load(Ordering::Relaxed) {
             return Ok(());
         }
-        if self.runs_out(LAST)? {
+        if self.runs_out(END, LAST)? {
             self.used.store(false, Ordering::Relaxed);
             return Ok(());
         }
         self.ending.end();
-        let ended = self.runs_out(LAST)?;
+        let ended = self.runs_out(END, LAST)?;
         self.used.store(!ended, Ordering::Relaxed);
         Err(Error::Gpu {
             call: END,
@@ -226,8 +226,8 @@ impl GpuSide {
         })
     }
 
-    /// Waits until the context's streams are done, for a while at most.
-    pub(super) fn runs_out(&self, patience: Duration) -> Result<bool> {
+    /// Waits until all of the context's streams are done, so long at most; gives whether they are.
+    pub(crate) fn runs_out(&self, call: &'static str, within: Duration) -> Result<bool> {
         let (told, heard) = std::sync::mpsc::channel();
         let context = self.gpu.context.clone();
         // The driver's call has no deadline; a thread that it keeps is left behind.
@@ -236,13 +236,18 @@ impl GpuSide {
             let _ = told.send(done);
         });
         waiting.map_err(|error| Error::Gpu {
-            call: END,
+            call,
             why: format!("no thread to wait for the GPU: {error}"),
         })?;
-        match heard.recv_timeout(patience) {
-            Ok(done) => done.map(|()| true).told(END),
+        match heard.recv_timeout(within) {
+            Ok(done) => done.map(|()| true).told(call),
             Err(_) => Ok(false),
         }
+    }
+
+    /// Whether streams were given work that may not be done.
+    pub(crate) fn is_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
     }
 
     /// A stream is given work.
