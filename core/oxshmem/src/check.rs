@@ -10,8 +10,10 @@
 //! transfer enters its first [`LONGEST`] words only, and blocking operations that merely happen to
 //! overlap in time leave no trace.
 //!
-//! M33 needs no check here (checked mode hands out no pointers), M34 and M37 are excluded by types
-//! and borrows, M35, M36 and M38 are checked in every mode; checked mode adds the age of handles.
+//! M33 needs no check here (checked mode hands out no pointers), M34 is excluded by types, M37 by borrows;
+//! but a symmetric object is not borrowed: where one is a nonblocking copy's near side, others' atomics on
+//! it are found here, and puts to it are not. M35, M36 and M38 are checked in every mode; checked mode adds
+//! the age of handles.
 
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, MemoryKind, Width};

@@ -60,6 +60,14 @@ impl Context<'_> {
         self.check_pair(call, dst, src)?;
         self.check(call, src, src.len(), self.my_pe())?;
         let pe = self.check(call, dst, dst.len(), pe)?;
+        self.guard(
+            call,
+            Access::Get,
+            src,
+            src.len(),
+            self.shared.me,
+            nonblocking,
+        )?;
         self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
         let on_host = self.is_on_host(src);
         let from = self.near_address(src);
@@ -103,6 +111,14 @@ impl Context<'_> {
         self.check_pair(call, dst, src)?;
         self.check(call, dst, dst.len(), self.my_pe())?;
         let pe = self.check(call, src, src.len(), pe)?;
+        self.guard(
+            call,
+            Access::Put,
+            dst,
+            dst.len(),
+            self.shared.me,
+            nonblocking,
+        )?;
         self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
         let on_host = self.is_on_host(dst);
         let into = self.near_address(dst);
