@@ -10,8 +10,10 @@
 
 mod descriptors;
 mod endings;
+mod nic;
 #[path = "../on_gpu/mod.rs"]
 mod on_gpu;
+mod pinned_slices;
 mod slices;
 
 use std::process::Command;
@@ -72,6 +74,11 @@ fn again_where_one_pes_gpu_is_not_joined_with_the_others() {
 #[test]
 fn again_where_the_way_by_the_host_keeps_no_order() {
     again_with("OXSHMEM_TRANSPORT", "weak(loopback)");
+}
+
+#[test]
+fn again_where_accesses_are_checked() {
+    again_with("OXSHMEM_CHECK", "1");
 }
 
 #[test]

@@ -1,17 +1,19 @@
 //! Slices of cudarc's as this PE's side of calls without a stream.
 
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::{Duration, Instant};
 
-use oxshmem::cuda::cudarc::driver::sys::CUstreamCaptureMode;
-use oxshmem::cuda::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use oxshmem::cuda::cudarc::driver::sys::{CUresult, CUstreamCaptureMode};
+use oxshmem::cuda::cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
 use oxshmem::cuda::{devices, interop};
-use oxshmem::{ContextOptions, RegisteredGpu, Result, Sym, World};
+use oxshmem::testing::spmd_with;
+use oxshmem::{ContextOptions, Error, RegisteredGpu, Result, Sym, World};
 
-use crate::on_gpu::{CUDA, MIB, context, pattern, read, run, run_on_all_gpus};
+use crate::on_gpu::{CUDA, MIB, context, on, pattern, read, run, run_on_all_gpus, zeroed};
 
 /// A stream of cudarc's on the PE's GPU.
-fn home(world: &World) -> Arc<CudaStream> {
+pub fn home(world: &World) -> Arc<CudaStream> {
     let ordinal = world.gpu_context().unwrap().device().ordinal();
     CudaContext::new(ordinal).unwrap().new_stream().unwrap()
 }
@@ -172,16 +174,18 @@ fn threads_with_contexts_of_their_own_copy_slices() {
         let contexts = (0..4).map(|_| world.create_context(ContextOptions::NONE));
         let contexts: Vec<_> = contexts.collect::<Result<_>>()?;
         let streams: Vec<_> = contexts.iter().map(|_| home(world)).collect();
-        std::thread::scope(|threads| {
+        std::thread::scope(|threads| -> Result<()> {
+            let mut all = Vec::new();
             for (at, (context, home)) in contexts.into_iter().zip(&streams).enumerate() {
-                threads.spawn(move || -> Result<()> {
+                all.push(threads.spawn(move || -> Result<()> {
                     let slice = home.clone_htod(&pattern(me + 10 * at, LEN)).unwrap();
                     let slice = context.register_gpu(slice)?;
                     let part = x.range(at * LEN..(at + 1) * LEN)?;
                     context.scope(|s| s.put_from_nbi(part, &slice, there))
-                });
+                }));
             }
-        });
+            all.into_iter().try_for_each(|one| one.join().unwrap())
+        })?;
         world.barrier_all()?;
         for (at, seen) in read(world, x)?.chunks(LEN).enumerate() {
             assert!(seen == pattern(there + 10 * at, LEN), "thread {at}");
@@ -287,4 +291,121 @@ fn without_a_gpu_heap_slices_are_refused() {
     assert!(told.contains("OXSHMEM_CUDA_SYMMETRIC_SIZE"), "{told}");
     world.free(x).unwrap();
     world.finalize().unwrap();
+}
+
+#[test]
+fn what_cudarc_could_not_do_before_a_copy_is_told_by_it() {
+    run(2, |world| {
+        let me = world.my_pe();
+        let home = home(world);
+        let x = zeroed::<u64>(world, 8)?;
+        let slice = home.clone_htod(&pattern(1, 8)).unwrap();
+        // As cudarc notes a wait that its stream was refused.
+        let refused = Err::<(), _>(DriverError(CUresult::CUDA_ERROR_INVALID_HANDLE));
+        home.context().record_err(refused);
+        let told = world.put_from(x, &slice, me).unwrap_err();
+        assert!(matches!(told, Error::Gpu { .. }), "{told}");
+        assert!(
+            told.to_string().contains("CUDA_ERROR_INVALID_HANDLE"),
+            "{told}"
+        );
+        assert_eq!(read(world, x)?, [0; 8]);
+        world.put_from(x, &slice, me)?;
+        world.quiet()?;
+        assert_eq!(read(world, x)?, pattern(1, 8));
+        world.free(x)
+    });
+}
+
+#[test]
+fn a_loss_ends_copies_with_the_lost_pe_alone() {
+    let Some(context) = context() else { return };
+    let (ready, survivors) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let both = |count: &AtomicUsize| {
+        let until = Instant::now() + Duration::from_secs(30);
+        while count.load(Ordering::Relaxed) < 2 {
+            assert!(Instant::now() < until, "the others have ended");
+            std::thread::yield_now();
+        }
+    };
+    let case = |world: &World| {
+        let x = zeroed::<u64>(world, 1000)?;
+        let (me, home) = (world.my_pe(), home(world));
+        let mut slice = home.clone_htod(&pattern(me, 1000)).unwrap();
+        let mut kept = world.register_gpu(home.clone_htod(&pattern(me, 1000)).unwrap())?;
+        world.barrier_all()?;
+        if me == 2 {
+            both(&ready);
+            let what = "the victim's error".into();
+            return Err(Error::Argument { call: "test", what });
+        }
+        ready.fetch_add(1, Ordering::Relaxed);
+        let ended = loop {
+            if let Err(error) = world.put_from(x, &slice, 2) {
+                break error;
+            }
+        };
+        for ended in [
+            ended,
+            world.get_into(&mut slice, x, 2).unwrap_err(),
+            world.get_into(&mut kept, x, 2).unwrap_err(),
+        ] {
+            assert!(matches!(ended, Error::PeerLost { pe: 2, .. }), "{ended}");
+        }
+        // It need not be acknowledged first.
+        world.put_from(x, &slice, me).unwrap();
+        world.get_into(&mut kept, x, 1 - me).unwrap();
+        survivors.fetch_add(1, Ordering::Relaxed);
+        both(&survivors);
+        Ok(())
+    };
+    let told = spmd_with(on(context), 3, case).unwrap_err().to_string();
+    assert!(told.contains("the victim's error"), "{told}");
+    assert_eq!(survivors.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn m37_an_atomic_on_a_symmetric_source_of_a_copy_under_way_is_found() {
+    let Some(context) = context() else { return };
+    let turn = Barrier::new(2);
+    spmd_with(on(context).check(true), 2, |world| {
+        let (me, there) = (world.my_pe(), 1 - world.my_pe());
+        let (hosts, gpus) = (world.alloc_zeroed::<u64>(16)?, zeroed::<u64>(world, 16)?);
+        for both in [hosts, gpus] {
+            let (near, far) = (both.range(..8)?, both.range(8..)?);
+            for put in [true, false] {
+                // What goes by the host is complete when the call returns.
+                if !put && both == gpus {
+                    continue;
+                }
+                if me == 0 {
+                    world.scope(|s| {
+                        match put {
+                            true => s.put_from_nbi(far, near, there)?,
+                            false => s.get_into_nbi(near, far, there)?,
+                        }
+                        turn.wait();
+                        turn.wait();
+                        Ok(())
+                    })?;
+                } else {
+                    turn.wait();
+                    let found = world.fetch_add(near.at(7)?, 1_u64, 0);
+                    turn.wait();
+                    assert!(
+                        matches!(found, Err(Error::Conflict { .. })),
+                        "{put} {near:?}: {found:?}"
+                    );
+                }
+                world.barrier_all()?;
+                if me == 1 {
+                    world.fetch_add(near.at(7)?, 1_u64, 0)?;
+                }
+                world.barrier_all()?;
+            }
+        }
+        world.free(gpus)?;
+        world.free(hosts)
+    })
+    .unwrap();
 }
