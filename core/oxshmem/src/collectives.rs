@@ -165,24 +165,20 @@ impl Team<'_> {
     /// need not be complete.
     #[doc(alias = "shmem_team_sync")]
     pub fn sync(&self) -> Result<()> {
-        let call = Call {
-            name: "team sync",
-            digest: const { Digest::of("team sync") },
-            words: &|| "team sync()".into(),
-        };
-        self.core().turn(self.world, call).arrive(Ok(()))
+        const CALL: &str = "team sync";
+        self.turn(CALL, const { Digest::of(CALL) }, &|| "team sync()".into())
+            .arrive(Ok(()))
     }
 
     /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all members are here.
     #[doc(alias = "nvshmem_barrier")]
     pub fn barrier(&self) -> Result<()> {
-        let call = Call {
-            name: "team barrier",
-            digest: const { Digest::of("team barrier") },
-            words: &|| "team barrier()".into(),
-        };
+        const CALL: &str = "team barrier";
         let quieted = self.world.quiet();
-        self.core().turn(self.world, call).arrive(quieted)?;
+        self.turn(CALL, const { Digest::of(CALL) }, &|| {
+            "team barrier()".into()
+        })
+        .arrive(quieted)?;
         self.world.see_gpu_data()
     }
 
