@@ -166,11 +166,14 @@ impl<'w> Table<'w> {
         self.world.barrier_all()
     }
 
-    /// Waits for no update: they give nothing back, so any number may be under way.
+    /// Waits for no single update: they give nothing back.
     fn xor(&self) -> Result<()> {
-        for number in self.mine() {
+        for (done, number) in (1..).zip(self.mine()) {
             let (pe, index) = self.place(number);
             self.world.xor(self.words.at(index)?, number, pe)?;
+            if done % LOOK_AHEAD == 0 {
+                self.world.quiet()?;
+            }
         }
         Ok(())
     }

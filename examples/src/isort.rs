@@ -1,6 +1,7 @@
-//! A sort of integers that are spread over all PEs, as in the benchmarks NAS IS and ISx.
+//! A sort of integers that are spread over all PEs, by an exchange of buckets as in the benchmarks NAS IS
+//! and ISx.
 //!
-//! Keys are uniform below [`KEYS_BELOW`], equally many per PE. Each PE puts its keys into buckets, one
+//! Keys are ISx's, uniform below [`KEYS_BELOW`], equally many per PE. Each PE puts its keys into buckets, one
 //! for each PE's range of keys, sends each bucket to its PE by an [`Exchange`], and sorts what it
 //! was sent. Then PE 0 has the smallest keys in order, PE 1 the next, and so on.
 

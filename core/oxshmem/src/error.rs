@@ -164,16 +164,16 @@ pub enum Error {
         /// What that PE says.
         why: String,
     },
-    /// Some member of a new team is in as many teams as there is room for. The parent team is as before.
+    /// No room for a team is free on all members of a new one at once. The parent team is as before.
     #[error(
-        "{call}: some PE is in as many teams as it has room for ({limit}); destroy teams that are not \
-         needed any more, or raise OXSHMEM_TEAMS (each takes up to 1 KiB of the symmetric heap, an eighth \
+        "{call}: of the room that each PE has for {limit} teams none is free on all members at once; \
+         destroy teams that are not needed any more, or raise OXSHMEM_TEAMS (each takes up to 1 KiB of the symmetric heap, an eighth \
          of which they may fill)"
     )]
     TooManyTeams {
         /// The call.
         call: &'static str,
-        /// How many a PE may be in.
+        /// How many teams a PE has room for.
         limit: usize,
     },
     /// A team's collective calls have ended, the world's or another's: one was given up midway, so the PEs

@@ -78,7 +78,7 @@ fn table(bases: Vec<(*mut u8, *mut u8)>) -> Table {
 impl fmt::Debug for Peers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peers")
-            .field("count", &self.peers.len())
+            .field("count", &self.count)
             .finish_non_exhaustive()
     }
 }

@@ -38,9 +38,12 @@ use crate::{Context, ContextOptions, Error, Result, World};
 /// ```
 ///
 /// A lost member ends each of the team's calls with [`Error::PeerLost`]; a lost PE that is not a member
-/// does not disturb it. Errors name PEs by their numbers in the world. The PEs of one team may be in
-/// `OXSHMEM_TEAMS` others at the same time, 256 by default; a team takes 640 to 1,024 bytes of each PE's
-/// symmetric heap, set aside when the world is joined.
+/// does not disturb it. Errors name PEs by their numbers in the world.
+///
+/// A PE has room for `OXSHMEM_TEAMS` teams at the same time, 256 by default, and a new team needs the same
+/// room on all its members: where they are in different other teams, that may be fewer. Room for one is 640
+/// to 1,024 bytes of each PE's symmetric heap in worlds of up to 4,096 PEs, set aside when the world is
+/// joined.
 ///
 /// A team is used by one thread at a time, as its world. It cannot be used once it is destroyed:
 ///
@@ -196,7 +199,8 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     ///
-    /// The teams that are always there cannot be destroyed.
+    /// The teams that are always there cannot be destroyed. Where a member calls another collective or is
+    /// lost, as of any collective call; the team is gone then, and keeps its room.
     #[doc(alias = "shmem_team_destroy")]
     pub fn destroy(self) -> Result<()> {
         const CALL: &str = "team destroy";
@@ -217,7 +221,9 @@ impl<'w> Team<'w> {
         // is on its way any more.
         turn.clean();
         if let Some(slot) = core.slot() {
-            self.world.inner.internal.pool.take_back(slot, turn.epoch());
+            // A member that gave up this call has told others so as of the next epoch, too.
+            let last = turn.epoch().wrapping_add(1);
+            self.world.inner.internal.pool.take_back(slot, last);
         }
         Ok(())
     }

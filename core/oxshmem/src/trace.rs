@@ -27,6 +27,9 @@ use crate::{Context, World};
 /// takes a twentieth of it; in nanoseconds.
 const SHORT: u64 = 10_000;
 
+/// Atomics that a progress thread performs no further apart than this are one span; in nanoseconds.
+const GAP: u64 = 1_000_000;
+
 /// A trace that is being written, of one PE.
 pub(crate) struct Trace {
     pe: usize,
@@ -35,6 +38,8 @@ pub(crate) struct Trace {
     log: Mutex<Log>,
     /// Threads that have waited on shared contexts, each with a track.
     threads: Mutex<Vec<ThreadId>>,
+    /// What progress threads have performed of late.
+    services: Mutex<Vec<Service>>,
     /// This PE begins and ends its host's file.
     leads: bool,
 }
@@ -97,6 +102,15 @@ impl Drop for Span<'_> {
                 .span(self.track, (self.kind, &name), times, format_args!(""));
         }
     }
+}
+
+/// Atomics that a progress thread performed one soon after the other.
+#[derive(Clone, Copy)]
+struct Service {
+    track: Track,
+    since: u64,
+    until: u64,
+    atomics: usize,
 }
 
 /// A wait that is under way.
@@ -174,12 +188,50 @@ impl Trace {
         serve: impl FnOnce() -> Result<usize, E>,
     ) -> Result<usize, E> {
         let since = now();
-        let served = serve();
-        if let Ok(count @ 1..) = served {
-            let args = format_args!("\"atomics\":{count}");
-            self.span(track, ("service", &"serves atomics"), (since, now()), args);
+        let served = serve()?;
+        let until = now();
+        let mut services = self.services();
+        if let Some(service) = services.iter_mut().find(|service| service.track == track) {
+            if since.saturating_sub(service.until) <= GAP {
+                if served > 0 {
+                    service.atomics += served;
+                    service.until = until;
+                }
+                return Ok(served);
+            }
+            let ended = *service;
+            services.retain(|service| service.track != track);
+            self.service(ended);
         }
-        served
+        if served > 0 {
+            let atomics = served;
+            services.push(Service {
+                track,
+                since,
+                until,
+                atomics,
+            });
+        }
+        Ok(served)
+    }
+
+    /// Writes down what is not written yet. Nothing is after that.
+    fn end(&self) {
+        for service in self.services().drain(..) {
+            self.service(service);
+        }
+        self.log().end();
+    }
+
+    fn services(&self) -> MutexGuard<'_, Vec<Service>> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes down what a progress thread performed.
+    fn service(&self, service: Service) {
+        let times = (service.since, service.until);
+        let args = format_args!("\"atomics\":{}", service.atomics);
+        self.span(service.track, ("service", &"serves atomics"), times, args);
     }
 
     /// Writes a span down.
@@ -290,7 +342,7 @@ impl World {
             return;
         };
         self.state.wire.tell_trace();
-        trace.log().end();
+        trace.end();
         // Without those that were lost meanwhile the file stays open, which viewers accept.
         if self.shared.bootstrap.barrier().is_ok() && trace.leads {
             trace.log().close();
@@ -300,6 +352,6 @@ impl World {
 
 impl Drop for Trace {
     fn drop(&mut self) {
-        self.log().end();
+        self.end();
     }
 }

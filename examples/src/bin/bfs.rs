@@ -180,9 +180,12 @@ fn choose_roots(search: &Search<'_>, input: &Input, args: &Args) -> anyhow::Resu
 fn draw(path: &Path, input: &Input, levels: &[u64], args: &Args) -> anyhow::Result<()> {
     let labels: Vec<String> = (0..levels.len()).map(|level| level.to_string()).collect();
     let title = match (&args.root, args.scale) {
-        (Some(root), _) => format!("Packages of Debian by their distance from {root}"),
-        (None, Some(_)) => format!("{}, from one vertex", input.name),
-        (None, None) => "From one vertex".into(),
+        (Some(root), None) => {
+            let file = args.file.file_name().unwrap_or(args.file.as_os_str());
+            let file = file.to_string_lossy();
+            format!("Vertices of {file} by their distance from {root}")
+        }
+        _ => format!("{}, from one vertex", input.name),
     };
     let words = Words {
         title: &title,

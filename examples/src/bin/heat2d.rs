@@ -59,7 +59,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let seconds = start.elapsed().as_secs_f64();
 
     if let Some(heat) = part.gather()? {
-        let cells = (plate.width - 2) * (plate.height - 2) * args.steps;
+        let cells = ((plate.width - 2) * (plate.height - 2)) as f64 * args.steps as f64;
         let checked = if args.no_check {
             "not checked"
         } else {
@@ -72,7 +72,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
             plate.width,
             plate.height,
             world.n_pes(),
-            cells as f64 / seconds / 1e6
+            cells / seconds / 1e6
         );
         plate.save(&heat, &args.picture)?;
         println!("heat2d: {} shows it", args.picture.display());

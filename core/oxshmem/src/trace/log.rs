@@ -2,7 +2,8 @@
 //!
 //! A file is one JSON array. Its first line opens the array and has an event; every other line begins with
 //! the comma that parts it from what is before it: so at any moment only the closing bracket is missing, and
-//! that may be, in this format. PEs write whole lines, in one call, at the file's end.
+//! that may be, in this format. PEs write whole lines, in one call, at the file's end; only where the kernel
+//! stops such a call midway, as on a disk that gets full, half a line remains.
 
 use std::fmt;
 use std::fs::File;

@@ -1,9 +1,10 @@
 //! How the PEs of a job begin a trace.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use oxshmem_bootstrap::Bootstrap;
 
@@ -31,6 +32,10 @@ pub(crate) fn open(
     let firsts: Vec<usize> = firsts.collect();
     let number = firsts.iter().position(|pe| Some(*pe) == first(here));
     let path = of_host(wanted, number.unwrap_or(0), firsts.len());
+    // The first PE's process may have had other worlds, which other PEs' may not.
+    let before: Vec<u32> = exchange(bootstrap, &if leads { times_used(&path) } else { 0 })?;
+    let before = first(here).and_then(|pe| before.get(pe).copied());
+    let path = after_others(path, before.unwrap_or(0));
 
     let all_here = (0..hosts.len()).filter(|&pe| hosts.get(pe) == here);
     let made = match leads {
@@ -58,9 +63,35 @@ pub(crate) fn open(
             zero,
             log: Mutex::new(Log::new(path, file)),
             threads: Mutex::default(),
+            services: Mutex::default(),
             leads,
         })
     }))
+}
+
+/// How often this process has begun this file before.
+fn times_used(path: &Path) -> u32 {
+    static USED: Mutex<BTreeMap<PathBuf, u32>> = Mutex::new(BTreeMap::new());
+    let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
+    let times = used.entry(path.to_owned()).or_default();
+    let before = *times;
+    *times += 1;
+    before
+}
+
+/// The file of a world that comes after so many others of a process.
+fn after_others(path: PathBuf, others: u32) -> PathBuf {
+    match others {
+        0 => path,
+        others => with_suffix(&path, &format!("{}", others + 1)),
+    }
+}
+
+/// A file's name with more before its extension, which is `json` if it has none.
+fn with_suffix(path: &Path, more: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().unwrap_or("json".as_ref());
+    path.with_file_name(format!("{stem}.{more}.{}", extension.to_string_lossy()))
 }
 
 /// Begins a file anew, with the names of the host's PEs.
@@ -110,15 +141,26 @@ fn of_host(wanted: &Path, number: usize, hosts: usize) -> PathBuf {
     if hosts == 1 {
         return wanted.to_owned();
     }
-    let stem = wanted.file_stem().unwrap_or_default().to_string_lossy();
-    let extension = wanted.extension().unwrap_or("json".as_ref());
-    let name = format!("{stem}.host{number}.{}", extension.to_string_lossy());
-    wanted.with_file_name(name)
+    with_suffix(wanted, &format!("host{number}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_world_of_a_process_has_a_file() {
+        let path = Path::new("/nowhere/each-world.json");
+        let names = [0, 1, 2].map(|before| {
+            assert_eq!(times_used(path), before);
+            after_others(path.to_owned(), before)
+        });
+        let expected = ["each-world", "each-world.2", "each-world.3"];
+        assert_eq!(
+            names,
+            expected.map(|name| PathBuf::from(format!("/nowhere/{name}.json")))
+        );
+    }
 
     #[test]
     fn each_of_several_hosts_has_a_file() {

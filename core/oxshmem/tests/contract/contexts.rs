@@ -465,8 +465,7 @@ fn is_lost(result: Result<()>, victim: usize) {
     }
 }
 
-/// Each of many contexts of one PE has its lane and its notes: what one has outstanding, the quiet of none
-/// of the others touches.
+/// Each of many contexts of one PE completes what is its own, in whatever order they end.
 #[test]
 fn hundreds_of_contexts_live_at_once() {
     for path in [Path::Mapped, Path::Checked, Path::Tiny] {
