@@ -19,6 +19,7 @@ mod row;
 mod sizes;
 mod statistics;
 mod table;
+mod team;
 mod threads;
 mod transport;
 mod units;
@@ -28,7 +29,7 @@ mod versus;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use oxshmem::World;
+use oxshmem::{Team, World};
 
 use crate::gather::gather;
 use crate::output;
@@ -118,7 +119,7 @@ fn against_perftest(
 ) -> anyhow::Result<Option<Finish>> {
     let cpus = gather(world, &allowed_cpus())?;
     let bind = args.launcher.and(Some(args.bind()));
-    let parameters = || Parameters::of(world, bind, None, cpus);
+    let parameters = || Parameters::of(world, bind, None, cpus, None);
     let rounds = usize::from(args.rounds);
     let mut out = match world.my_pe() {
         0 => Some(leader::Out::new(args, rounds)?),
@@ -149,21 +150,29 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Leader>> {
     let room = plan.iter().map(room).fold(Room::default(), Room::and);
     let cpus = gather(world, &allowed_cpus())?;
     let bind = args.launcher.and(Some(args.bind()));
-    let parameters = || Parameters::of(world, bind, Some(args), cpus);
+    let team = args.team.form(world)?;
+    args.team.check(world, team.as_ref())?;
+    let members = team.as_ref().map(Team::n_pes);
+    let parameters = || Parameters::of(world, bind, Some(args), cpus, members);
     let leader = match world.my_pe() {
         0 => Some(Leader::new(args, parameters(), &plan)?),
         _ => None,
     };
     let threads = args.threads as usize;
-    let ground = Ground::new(world, room, threads).with_context(|| {
+    let ground = Ground::new(world, team.as_ref(), room, threads).with_context(|| {
         format!(
             "operations of the greatest size need {} of each PE's heap (see --sizes, and \
              OXSHMEM_SYMMETRIC_SIZE)",
-            Rounded(room.block * threads + room.source)
+            Rounded(
+                room.block
+                    .saturating_mul(threads)
+                    .saturating_add(room.source)
+            )
         )
     })?;
     let leader = measure_all(&ground, &plan, args, leader)?;
     ground.free()?;
+    args.team.end(team)?;
     Ok(leader)
 }
 

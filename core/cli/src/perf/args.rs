@@ -10,6 +10,7 @@ use super::measure::{Effort, Until};
 use super::metric::Metric;
 use super::op::{self, Op};
 use super::sizes::Sizes;
+use super::team::Which;
 use crate::run;
 
 /// Measure every operation between PEs: latency, rate, bandwidth, overlap.
@@ -42,7 +43,8 @@ pub struct Args {
     )]
     pub metrics: Vec<Metric>,
     /// Sizes of blocks: each four times the one before. K, M and G are powers of 1024.
-    /// [default: 8..8M, or some of 8..128K with --quick; 8 for the rate]
+    /// [default: 8..8M, or some of 8..128K with --quick, as far as an operation needs no more than 64 MiB
+    /// of each PE's heap; 8 for the rate]
     #[arg(long, value_name = "A..B")]
     pub sizes: Option<Sizes>,
     /// Operations under way at once for rate and bandwidth; fewer of those whose window would
@@ -53,6 +55,9 @@ pub struct Args {
     /// of one-sided operations.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
+    /// The team whose collectives are measured.
+    #[arg(long, value_enum, value_name = "TEAM", default_value = "world")]
+    pub team: Which,
     /// Measure each row for so long: seconds, or a number with ms, s, m or h. [default: 150ms, or
     /// 20ms with --quick]
     #[arg(long, value_name = "TIME", value_parser = run::duration)]
@@ -109,6 +114,7 @@ Examples:
   oxshmem perf                            everything, 2 PEs on a core each
   oxshmem perf --quick put get            two operations, soon done
   oxshmem perf --pes 8 barrier            a barrier of 8 PEs
+  oxshmem perf --pes 16 --team rows alltoall  of four teams of 4 at the same time
   oxshmem perf --sizes 1K..64M put
   oxshmem perf --metric rate --window 256 put-nbi p add
   oxshmem perf --metric rate --threads 4 put p  four threads at once, a context each
@@ -176,6 +182,7 @@ impl Args {
             ("--seconds", self.seconds.is_some()),
             ("--iterations", self.iterations.is_some()),
             ("--threads", self.threads > 1),
+            ("--team", self.team != Which::World),
         ];
         if let Some((name, _)) = rows.iter().find(|(_, given)| verbs && *given) {
             anyhow::bail!(

@@ -1,12 +1,14 @@
 //! Where all rows are measured, and who does what.
 
 use anyhow::{Context, ensure};
-use oxshmem::{Context as Stream, Pod, Result, Sym, World};
+use oxshmem::{Context as Stream, Pod, Result, Sym, Team, World};
 
 /// Symmetric memory for all rows.
 #[derive(Clone, Copy)]
 pub struct Ground<'w> {
     pub world: &'w World,
+    /// The team whose collectives are measured, on its members.
+    pub team: Option<&'w Team<'w>>,
     /// What every thread has a word of, and a block.
     words: Sym<u64>,
     blocks: Sym<u8>,
@@ -17,7 +19,7 @@ pub struct Ground<'w> {
     pub signal: Sym<u64>,
     /// What operations on blocks work on.
     pub block: Sym<u8>,
-    /// The source of collectives.
+    /// The source of collectives; this PE's side of copies between symmetric objects.
     pub source: Sym<u8>,
 }
 
@@ -26,6 +28,8 @@ pub struct Target<'t, 'c> {
     pub context: &'t Stream<'c>,
     pub word: Sym<u64>,
     pub block: Sym<u8>,
+    /// This PE's own, which its threads share.
+    pub source: Sym<u8>,
     pub pe: usize,
 }
 
@@ -40,6 +44,10 @@ pub struct Room {
 }
 
 impl Room {
+    pub fn total(self) -> usize {
+        self.block.saturating_add(self.source)
+    }
+
     /// Enough for both.
     pub fn and(self, other: Room) -> Room {
         Room {
@@ -51,12 +59,18 @@ impl Room {
 
 impl<'w> Ground<'w> {
     /// For so many threads. Collective.
-    pub fn new(world: &'w World, room: Room, threads: usize) -> Result<Self> {
+    pub fn new(
+        world: &'w World,
+        team: Option<&'w Team<'w>>,
+        room: Room,
+        threads: usize,
+    ) -> Result<Self> {
         let bytes = |bytes: usize| bytes.max(1).next_multiple_of(APART);
         let words = world.alloc_zeroed(threads * APART / size_of::<u64>())?;
         let blocks = world.alloc_zeroed(threads * bytes(room.block))?;
         Ok(Ground {
             world,
+            team,
             words,
             blocks,
             order: world.alloc_zeroed(1)?,
@@ -83,6 +97,7 @@ impl<'w> Ground<'w> {
             context,
             word: self.word,
             block: self.block,
+            source: self.source,
             pe: self.peer(),
         }
     }

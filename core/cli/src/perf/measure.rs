@@ -90,6 +90,10 @@ impl Task {
                 acts: true,
                 receives: true,
             },
+            (Who::Team, _) => Seat {
+                acts: ground.team.is_some(),
+                receives: ground.team.is_some(),
+            },
             (Who::One | Who::OneCompleting | Who::Alone, _) => Seat {
                 acts: leads,
                 receives: answers,
@@ -368,6 +372,8 @@ mod tests {
     use super::*;
     use crate::perf::ground::Room;
     use crate::perf::sizes::Sizes;
+    use crate::perf::team::Which;
+    use clap::ValueEnum;
     use oxshmem::testing::spmd;
 
     fn brief(validate: bool) -> Effort {
@@ -399,7 +405,9 @@ mod tests {
             };
             let tasks: Vec<Task> = tasks.filter(possible).collect();
             let room = tasks.iter().map(|task| task.op.room(task.bytes, pes));
-            let ground = Ground::new(world, room.fold(Room::default(), Room::and), 1)?;
+            let team = world.team();
+            let room = room.fold(Room::default(), Room::and);
+            let ground = Ground::new(world, Some(&team), room, 1)?;
             for task in tasks {
                 // Not timed one by one, and timed so.
                 for clock in [f64::INFINITY, 0.0] {
@@ -437,9 +445,10 @@ mod tests {
         spmd(2, |world| {
             let room = Room {
                 block: 512,
-                source: 0,
+                source: 256,
             };
-            let ground = Ground::new(world, room, 3)?;
+            let team = world.team();
+            let ground = Ground::new(world, Some(&team), room, 3)?;
             for op in Op::all().filter(|op| op.is_one_sided()) {
                 for metric in op.metrics.iter().filter(|metric| metric.has_window()) {
                     let task = Task {
@@ -462,13 +471,41 @@ mod tests {
     }
 
     #[test]
+    fn collectives_of_every_team_bring_its_members_what_they_should() {
+        for which in Which::value_variants() {
+            spmd(5, |world| {
+                let team = which.form(world)?;
+                let collectives = || Op::all().filter(|op| op.who == Who::Team);
+                let room = collectives().map(|op| op.room(256, world.n_pes()));
+                let room = room.fold(Room::default(), Room::and);
+                let ground = Ground::new(world, team.as_ref(), room, 1)?;
+                for op in collectives() {
+                    let task = Task {
+                        op,
+                        metric: Metric::Latency,
+                        bytes: op.sizes("256".parse().unwrap())[0],
+                        window: 1,
+                        threads: 1,
+                    };
+                    let found = measure(&ground, task, brief(true), f64::INFINITY).unwrap();
+                    assert!(found.is_none_or(|found| found.checks > 1));
+                }
+                ground.free()?;
+                which.end(team)
+            })
+            .unwrap();
+        }
+    }
+
+    #[test]
     fn wrong_data_is_found() {
         spmd(2, |world| {
             let room = Room {
-                block: 128,
-                source: 64,
+                block: 512,
+                source: 512,
             };
-            let ground = Ground::new(world, room, 1)?;
+            let team = world.team();
+            let ground = Ground::new(world, Some(&team), room, 1)?;
             let wrong = world.alloc_zeroed::<u64>(1)?;
             for op in Op::all() {
                 let task = Task {
@@ -484,7 +521,17 @@ mod tests {
                 world.write(wrong, &[u64::from(checked.is_err())])?;
                 world.sum_reduce(wrong, wrong)?;
                 // What leaves nothing behind is done by its check.
-                let right = ["barrier", "sync", "lock", "lock-all"].contains(&op.name);
+                let right = [
+                    "barrier",
+                    "sync",
+                    "lock",
+                    "lock-all",
+                    "test-lock",
+                    "context",
+                    "team-split",
+                    "alloc",
+                ];
+                let right = right.contains(&op.name);
                 assert_eq!(world.g(wrong, world.my_pe())? > 0, !right, "{}", op.name);
             }
             ground.free()

@@ -28,7 +28,7 @@ pub struct Op {
 pub enum Span {
     /// Nothing.
     Nothing,
-    /// One value, of types of these sizes.
+    /// These sizes, in bytes: of a value's types, or of a few words.
     Values(&'static [usize]),
     /// The sizes that are asked for.
     Blocks {
@@ -50,6 +50,8 @@ pub enum Who {
     Pair,
     /// All PEs.
     All,
+    /// The members of the team that is asked for, or of several that share the PEs out.
+    Team,
     /// PE 0 by itself: what the machine can do.
     Alone,
 }
@@ -109,13 +111,17 @@ impl Op {
     pub fn room(&self, bytes: usize, pes: usize) -> Room {
         match self.span {
             Span::Blocks { room, .. } => room(bytes, pes),
-            Span::Nothing | Span::Values(_) => Room::default(),
+            Span::Values(_) => Room {
+                block: bytes,
+                source: 0,
+            },
+            Span::Nothing => Room::default(),
         }
     }
 
     /// Whether it takes another PE.
     pub fn needs_two(&self) -> bool {
-        matches!(self.who, Who::Pair | Who::All)
+        matches!(self.who, Who::Pair | Who::All | Who::Team)
     }
 
     /// Whether it is no operation of oxshmem's, but what the machine itself can do.

@@ -1,9 +1,11 @@
 //! The operations, by family. To add one, add an entry to its family's list.
 
 pub mod atomic;
+pub mod atomic_nbi;
 pub mod collective;
 pub mod limit;
 pub mod lock;
+pub mod object;
 pub mod order;
 pub mod pair;
 pub mod transfer;
@@ -13,12 +15,15 @@ pub mod word;
 use super::op::Op;
 
 /// In the order of the table.
-pub const FAMILIES: [&[Op]; 9] = [
+pub const FAMILIES: [&[Op]; 12] = [
     word::OPS,
     atomic::OPS,
+    atomic_nbi::OPS,
     order::OPS,
     wait::OPS,
+    wait::SEVERAL,
     lock::OPS,
+    object::OPS,
     pair::OPS,
     collective::OPS,
     transfer::OPS,

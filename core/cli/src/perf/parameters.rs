@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::args::Args;
 use super::measure::{Effort, Until};
+use super::team::Which;
 use super::units::Rounded;
 
 /// The circumstances of a measurement.
@@ -36,6 +37,9 @@ pub struct Parameters {
     /// Operations under way at once, of each thread, and threads of a PE; likewise.
     window: Option<u32>,
     threads: Option<u32>,
+    /// The team whose collectives are measured, and how many PEs PE 0's has.
+    team: Option<&'static str>,
+    team_pes: Option<usize>,
     /// The build's: without optimisation the numbers mean little.
     optimised: bool,
 }
@@ -46,6 +50,7 @@ impl Parameters {
         bind: Option<Policy>,
         batches: Option<&Args>,
         cpus: Vec<String>,
+        team_pes: Option<usize>,
     ) -> Self {
         let target = usize::from(world.n_pes() > 1);
         let routes = world.routes();
@@ -68,6 +73,8 @@ impl Parameters {
             effort: batches.map(Args::effort),
             window: batches.map(|args| args.window),
             threads: batches.map(|args| args.threads),
+            team: batches.map(|args| args.team.name()),
+            team_pes,
             optimised: !cfg!(debug_assertions),
         }
     }
@@ -160,6 +167,11 @@ impl fmt::Display for Parameters {
                 f,
                 "windows  of {window} operations{threads}, where it is asked what goes at once"
             )?;
+        }
+        if let (Some(team), Some(pes)) = (self.team, self.team_pes)
+            && team != Which::World.name()
+        {
+            writeln!(f, "team     {team}, {pes} PEs, for collectives")?;
         }
         if !self.optimised {
             writeln!(

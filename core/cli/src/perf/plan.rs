@@ -5,12 +5,15 @@ use anyhow::ensure;
 use super::args::Args;
 use super::measure::Task;
 use super::metric::Metric;
-use super::op::Op;
+use super::op::{Op, Who};
 use super::ops::limit;
 use super::sizes::Sizes;
+use super::team::Which;
 
 /// A window's operations move no more than this together, in bytes: there are fewer of large ones.
 const WINDOW_BYTES: usize = 64 << 20;
+/// What the sizes of an operation may need of a PE's heap, in bytes, that nobody has asked for.
+const ROOM: usize = 64 << 20;
 
 /// All rows, grouped by metric. The limits that the asked-for are compared with come along.
 pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
@@ -21,8 +24,11 @@ pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
         "several threads are measured together; ask for that, such as --metric rate"
     );
     for (op, metric) in asked(args, pes)? {
-        let sizes = op.sizes(sizes(args, metric)).into_iter();
-        tasks.extend(sizes.map(|bytes| Task {
+        let mut sizes = op.sizes(sizes(args, metric));
+        if args.sizes.is_none() {
+            sizes.retain(|bytes| op.room(*bytes, pes).total() <= ROOM);
+        }
+        tasks.extend(sizes.into_iter().map(|bytes| Task {
             op,
             metric,
             bytes,
@@ -33,6 +39,11 @@ pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
             },
         }));
     }
+    ensure!(
+        args.team == Which::World || tasks.iter().any(|task| task.op.who == Who::Team),
+        "none of these operations is a team's; leave --team {} out, or name a collective",
+        args.team.name()
+    );
     // Stable: otherwise in the order of the table.
     tasks.sort_by_key(|task| {
         let name = task.op.name;
@@ -162,7 +173,7 @@ mod tests {
         let all: Vec<&str> = rows(&["--sizes", "8"], 2).iter().map(|row| row.1).collect();
         assert!(Op::all().all(|op| all.contains(&op.name)), "{all:?}");
         let overlap = rows(&["--metric", "overlap", "--sizes", "8"], 2);
-        assert_eq!(overlap.len(), 6, "{overlap:?}");
+        assert_eq!(overlap.len(), 13, "{overlap:?}");
         let both = rows(&["--metric", "rate,bidirectional", "--sizes", "8"], 2);
         let first = both.iter().position(|row| row.0 == Metric::Bidirectional);
         assert!(
@@ -186,6 +197,15 @@ mod tests {
     }
 
     #[test]
+    fn sizes_that_nobody_asked_for_leave_room_for_others() {
+        let greatest = |args: &[&str], pes| rows(args, pes).iter().map(|row| row.2).max().unwrap();
+        assert_eq!(greatest(&["alltoall"], 2), 8 << 20);
+        assert_eq!(greatest(&["alltoall"], 100), 128 << 10);
+        assert_eq!(greatest(&["alltoall", "--sizes", "1M"], 100), 1 << 20);
+        assert_eq!(greatest(&["put"], 100), 8 << 20);
+    }
+
+    #[test]
     fn a_metric_that_an_operation_lacks_is_refused_with_those_that_it_has() {
         let refused = |args: &[&str], pes| plan(&parsed(args), pes).err().unwrap().to_string();
         let text = refused(&["barrier", "--metric", "overlap"], 2);
@@ -195,6 +215,8 @@ mod tests {
         );
         let text = refused(&["put", "--threads", "2"], 2);
         assert!(text.contains("--metric rate"), "{text}");
+        let text = refused(&["put", "--team", "half"], 4);
+        assert!(text.contains("--team half"), "{text}");
         let text = refused(&["put", "--metric", "bidirectional"], 1);
         assert!(text.contains("--pes"), "{text}");
     }

@@ -8,6 +8,8 @@ use super::units::{Bytes, PerSecond, Time};
 
 /// Width of each column after the operation and the size.
 const WIDTH: usize = 12;
+/// Of the operation's.
+const NAME: usize = 22;
 
 /// What the columns of a section are called.
 fn columns(metric: Metric) -> &'static [&'static str] {
@@ -83,7 +85,7 @@ pub fn row(row: &Row) -> String {
 
 fn line(name: &str, size: &str, cells: &[String]) -> String {
     let cells: String = cells.iter().map(|cell| format!("{cell:>WIDTH$}")).collect();
-    format!("{name:<15}{size:>9}{cells}")
+    format!("{name:<NAME$}{size:>9}{cells}")
 }
 
 /// A row's name.
@@ -134,7 +136,7 @@ pub mod tests {
     fn rows_line_up_with_their_headers() {
         for metric in Metric::value_variants() {
             for bytes in [0, 1 << 20, 1023 << 10] {
-                let row = row(&example(*metric, "bare-ping-pong", bytes, 123.0));
+                let row = row(&example(*metric, "wait-until-some-vector", bytes, 123.0));
                 let width = row.chars().count();
                 let header = header(*metric);
                 assert!(

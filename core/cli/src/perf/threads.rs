@@ -63,19 +63,20 @@ impl<'w> Threads<'w> {
                 call: "perf",
                 what: "this operation is not one for several threads".into(),
             })?;
-            let (word, block, pe) = (ground.word, ground.block, ground.peer());
-            posting.push((context, work, (word, block, pe)));
+            let places = (ground.word, ground.block, ground.source, ground.peer());
+            posting.push((context, work, places));
         }
         let spans = std::thread::scope(|scope| {
             let started: Vec<_> = posting
                 .into_iter()
-                .map(|(context, work, (word, block, pe))| {
+                .map(|(context, work, (word, block, source, pe))| {
                     let together = &together;
                     scope.spawn(move || {
                         let target = Target {
                             context,
                             word,
                             block,
+                            source,
                             pe,
                         };
                         together.wait();

@@ -103,16 +103,43 @@ fn perf_measures_every_operation_between_two_pes() {
         "ping-pong",
         "signal-set",
         "signal-add",
+        "p-pe-quiet",
         "bare-ping-pong",
+    ];
+    let several = [
+        "wait-until-all",
+        "wait-until-any",
+        "wait-until-some",
+        "test-all",
+        "test-any",
+        "test-some",
+        "wait-until-all-vector",
+        "wait-until-any-vector",
+        "wait-until-some-vector",
+        "test-all-vector",
+        "test-any-vector",
+        "test-some-vector",
+    ];
+    let plain = [
+        "fence",
+        "quiet",
+        "pe-quiet",
+        "barrier",
+        "sync",
+        "lock",
+        "test-lock",
+        "lock-all",
+        "context",
+        "team-split",
     ];
     let expected = [
         each(&["p", "g"], &[1, 2, 4, 8]),
         each(&atomics, &[4, 8]),
-        each(
-            &["fence", "quiet", "barrier", "sync", "lock", "lock-all"],
-            &[0],
-        ),
+        each(&plain, &[0]),
         each(&words, &[8]),
+        each(&several, &[512]),
+        // Of whole blocks.
+        each(&["ibput", "ibget"], &[64, 128, 256]),
         each(
             &[
                 "put",
@@ -121,8 +148,18 @@ fn perf_measures_every_operation_between_two_pes() {
                 "iget",
                 "put-signal",
                 "put-counted",
+                "put-from",
+                "get-into",
+                "alloc",
                 "broadcast",
+                "collect",
+                "fcollect",
+                "alltoall",
+                "alltoalls",
                 "sum-reduce",
+                "sum-reduce-scatter",
+                "sum-inscan",
+                "sum-exscan",
             ],
             &[8, 32, 128, 200],
         ),
@@ -130,9 +167,29 @@ fn perf_measures_every_operation_between_two_pes() {
     assert_eq!(latency, sorted(expected.concat()));
     let mut bandwidth = of_metric(&rows, "bandwidth");
     bandwidth.sort();
-    let expected = each(&["put-nbi", "get-nbi", "memcpy"], &[8, 32, 128, 200]);
-    assert_eq!(bandwidth, sorted(expected));
-    assert_eq!(rows.len(), latency.len() + bandwidth.len());
+    let blocks = [
+        "put-nbi",
+        "get-nbi",
+        "put-from-nbi",
+        "get-into-nbi",
+        "put-signal-nbi",
+        "memcpy",
+    ];
+    assert_eq!(bandwidth, sorted(each(&blocks, &[8, 32, 128, 200])));
+    let mut rate = of_metric(&rows, "rate");
+    rate.sort();
+    let atomics = [
+        "fetch-nbi",
+        "fetch-add-nbi",
+        "fetch-inc-nbi",
+        "fetch-and-nbi",
+        "fetch-or-nbi",
+        "fetch-xor-nbi",
+        "swap-nbi",
+        "compare-swap-nbi",
+    ];
+    assert_eq!(rate, sorted(each(&atomics, &[4, 8])));
+    assert_eq!(rows.len(), latency.len() + bandwidth.len() + rate.len());
     let parameters = &results["parameters"];
     assert_eq!(
         (&parameters["pes"], &parameters["bind"]),
@@ -233,6 +290,29 @@ fn perf_checks_the_data_of_every_batch_where_that_is_asked() {
     assert_eq!(checked_rows(&results).len(), 3);
     for row in results["rows"].as_array().unwrap() {
         assert!(row["checks"].as_u64() > row["batches"].as_u64(), "{row}");
+    }
+}
+
+#[test]
+fn perf_measures_collectives_of_the_team_that_is_asked_for() {
+    for (team, pes, members) in [("half", "5", 3), ("rows", "4", 2), ("shared", "2", 2)] {
+        let options = ["perf", "--team", team, "--pes", pes, "--sizes", "64"];
+        let ops = [
+            "--validate",
+            "--iterations",
+            "30",
+            "--json",
+            "-",
+            "barrier",
+            "alltoall",
+        ];
+        let results = json_of(&[&options[..], &ops, &["put"]].concat());
+        let parameters = &results["parameters"];
+        assert_eq!(
+            (&parameters["team"], &parameters["team_pes"]),
+            (&team.into(), &members.into())
+        );
+        assert_eq!(checked_rows(&results).len(), 3);
     }
 }
 
@@ -415,6 +495,9 @@ fn perf_refuses_what_it_cannot_measure_with_a_remedy() {
         (&["perf", "--rounds", "0"], "1..=1000"),
         (&["perf", "--metric", "speed"], "possible values"),
         (&["perf", "--metric", "rate", "quiet"], "quiet has no rate"),
+        (&["perf", "--team", "odd", "sync"], "possible values"),
+        (&["perf", "--team", "half", "put"], "a collective"),
+        (&["perf", "--team", "half", "sync"], "PE 0 alone"),
         (&["perf", "--window", "0"], "1..=65536"),
         (&["perf", "--threads", "0"], "1..=256"),
         (&["perf", "--threads", "2", "barrier"], "--metric rate"),

@@ -10,7 +10,7 @@ use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
 /// A word's type.
-trait Value: AtomicBits + Send {
+pub(super) trait Value: AtomicBits + Send {
     const ONE: Self;
 
     /// The low bits.
@@ -44,7 +44,7 @@ impl Value for u64 {
 }
 
 /// An atomic operation.
-trait Call<T>: Send {
+pub(super) trait Call<T>: Send {
     /// Whether it gives what the word held.
     const FETCHES: bool;
 
@@ -58,7 +58,7 @@ trait Call<T>: Send {
 macro_rules! calls {
     ($($name:literal $call:ident $fetches:literal $about:literal:
         |$world:ident, $word:ident, $done:ident, $pe:ident| $do:expr, |$count:ident| $after:expr;)*) => {
-        $(struct $call;
+        $(pub(super) struct $call;
 
         impl<T: Value> Call<T> for $call {
             const FETCHES: bool = $fetches;
@@ -94,7 +94,7 @@ fn nothing<T: Value>(done: Result<()>) -> Result<T> {
 }
 
 /// What a value is before and after the first time.
-fn once(count: u64, before: u64, after: u64) -> u64 {
+pub(super) fn once(count: u64, before: u64, after: u64) -> u64 {
     if count == 0 { before } else { after }
 }
 
@@ -138,6 +138,14 @@ calls! {
         |count| count;
 }
 
+/// Gives this PE's word a value of this type.
+pub(super) fn fill<T: Value>(ground: &Ground<'_>, value: u64) -> Result<()> {
+    ground.world.write(ground.word, &[0])?;
+    ground
+        .world
+        .write(ground.word.cast::<T>()?, &[T::of(value)])
+}
+
 /// An operation made ready.
 struct Atomic<T, C> {
     /// How often it was done.
@@ -149,10 +157,7 @@ struct Atomic<T, C> {
 
 impl<T: Value + 'static, C: Call<T> + 'static> Atomic<T, C> {
     fn boxed(ground: &Ground<'_>) -> Result<Box<dyn Work>> {
-        ground.world.write(ground.word, &[0])?;
-        ground
-            .world
-            .write(ground.word.cast::<T>()?, &[T::of(C::after(0))])?;
+        fill::<T>(ground, C::after(0))?;
         Ok(Box::new(Atomic::<T, C> {
             done: 0,
             last: T::of(0),

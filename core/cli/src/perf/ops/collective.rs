@@ -1,6 +1,6 @@
-//! What all PEs do together.
+//! What the members of a team do together.
 
-use oxshmem::{Result, Sym, World};
+use oxshmem::{Fold, Result, Sym, Team, World};
 
 use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes, same_word};
 use crate::perf::metric::Metric;
@@ -8,65 +8,135 @@ use crate::perf::op::{Op, Span, Who, Work};
 
 const METRICS: &[Metric] = &[Metric::Latency];
 
+/// Elements of a strided exchange lie so many of them apart.
+const STRIDE: usize = 2;
+
+/// A collective that moves words. `$mine` tells what a member, by its number and that of all, gives, and
+/// `$gets` what it should get: words of a pattern, so many times, block after block.
+macro_rules! exchange {
+    ($name:literal, $about:literal, $room:expr, $call:expr,
+        |$me:ident, $members:ident| $mine:expr, $gets:expr) => {
+        exchange!($name, $about, $room, $call, 1, |$me, $members| $mine, $gets)
+    };
+    ($name:literal, $about:literal, $room:expr, $call:expr, $stride:expr,
+        |$me:ident, $members:ident| $mine:expr, $gets:expr) => {
+        Op {
+            name: $name,
+            about: $about,
+            span: Span::Blocks {
+                element: size_of::<u64>(),
+                room: $room,
+            },
+            metrics: METRICS,
+            who: Who::Team,
+            prepare: |ground, bytes| {
+                let Some(team) = ground.team else {
+                    return Ok(Box::new(Absent));
+                };
+                let ($me, $members) = (team.my_pe() as u64, team.n_pes() as u64);
+                let words = pattern::<u64>($name, bytes);
+                let mine = times(&words, $mine, $stride);
+                let gets = times(&words, $gets, $stride);
+                Exchange::boxed(ground, &mine, gets, $call)
+            },
+        }
+    };
+}
+
 pub const OPS: &[Op] = &[
     Op {
         name: "barrier",
-        about: "barrier_all of all PEs",
+        about: "barrier of all PEs, or of the --team's",
         span: Span::Nothing,
         metrics: METRICS,
-        who: Who::All,
-        prepare: |ground, _| Meeting::boxed(ground, World::barrier_all),
+        who: Who::Team,
+        prepare: |ground, _| Meeting::boxed(ground, World::barrier_all, |team| team.barrier()),
     },
     Op {
         name: "sync",
-        about: "sync_all of all PEs",
+        about: "sync, likewise",
         span: Span::Nothing,
         metrics: METRICS,
-        who: Who::All,
-        prepare: |ground, _| Meeting::boxed(ground, World::sync_all),
+        who: Who::Team,
+        prepare: |ground, _| Meeting::boxed(ground, World::sync_all, |team| team.sync()),
     },
-    Op {
-        name: "broadcast",
-        about: "from PE 0 to all PEs",
-        span: BLOCKS,
-        metrics: METRICS,
-        who: Who::All,
-        prepare: |ground, bytes| {
-            let expected = pattern::<u8>("broadcast", bytes);
-            let call = |world: &World, to, from| world.broadcast(to, from, 0);
-            match ground.leads() {
-                true => Exchange::boxed(ground, &expected.clone(), expected, call),
-                false => Exchange::boxed(ground, &vec![0; bytes], expected, call),
-            }
+    exchange!(
+        "broadcast",
+        "from PE 0 to all PEs of the team",
+        both,
+        |team, to, from| team.broadcast(to, from, 0),
+        |me, _members| [u64::from(me == 0)],
+        [1]
+    ),
+    exchange!(
+        "collect",
+        "every PE's words, on all PEs; lengths could differ",
+        gathered,
+        |team, to, from| team.collect(to, from).map(drop),
+        |me, members| [me + 1],
+        1..=members
+    ),
+    exchange!(
+        "fcollect",
+        "every PE's words, on all PEs",
+        gathered,
+        |team, to, from| team.fcollect(to, from),
+        |me, members| [me + 1],
+        1..=members
+    ),
+    exchange!(
+        "alltoall",
+        "from every PE to every PE, so much each",
+        exchanged,
+        |team, to, from| team.alltoall(to, from),
+        |me, members| (0..members).map(|to| me * members + to + 1),
+        (0..members).map(|from| from * members + me + 1)
+    ),
+    exchange!(
+        "alltoalls",
+        "likewise, every second word of both objects",
+        |bytes, pes| exchanged(STRIDE * bytes, pes),
+        |team, to, from| {
+            let count = from.len() / STRIDE / team.n_pes();
+            team.alltoalls(to, from, STRIDE, STRIDE, count)
         },
-    },
-    Op {
-        name: "sum-reduce",
-        about: "the sum of all PEs' words, on all PEs",
-        span: Span::Blocks {
-            element: size_of::<u64>(),
-            room: both,
-        },
-        metrics: METRICS,
-        who: Who::All,
-        prepare: |ground, bytes| {
-            let words = pattern::<u64>("sum-reduce", bytes);
-            let times = |factor: u64| -> Vec<u64> {
-                let times = |word: &u64| word.wrapping_mul(factor);
-                words.iter().map(times).collect()
-            };
-            let (me, pes) = (ground.world.my_pe() as u64, ground.world.n_pes() as u64);
-            // PE i has the words i + 1 times.
-            let sum = times(pes * (pes + 1) / 2);
-            Exchange::boxed(ground, &times(me + 1), sum, World::sum_reduce)
-        },
-    },
+        STRIDE,
+        |me, members| (0..members).map(|to| me * members + to + 1),
+        (0..members).map(|from| from * members + me + 1)
+    ),
+    exchange!(
+        "sum-reduce",
+        "the sum of all PEs' words, on all PEs",
+        both,
+        |team, to, from| team.reduce(to, from, Fold::Sum),
+        |me, members| [me + 1],
+        [(1..=members).sum()]
+    ),
+    exchange!(
+        "sum-reduce-scatter",
+        "the sum of all PEs' words, to each PE its part",
+        scattered,
+        |team, to, from| team.reduce_scatter(to, from, Fold::Sum),
+        |me, members| (0..members).map(|to| me * members + to + 1),
+        [(0..members).map(|from| from * members + me + 1).sum()]
+    ),
+    exchange!(
+        "sum-inscan",
+        "the sum of this PE's words and those of the PEs before it",
+        both,
+        |team, to, from| team.inscan(to, from, Fold::Sum),
+        |me, _members| [me + 1],
+        [(1..=me + 1).sum()]
+    ),
+    exchange!(
+        "sum-exscan",
+        "the sum of the words of the PEs before this one",
+        both,
+        |team, to, from| team.exscan(to, from, Fold::Sum),
+        |me, _members| [me + 1],
+        [(1..=me).sum()]
+    ),
 ];
-
-const BLOCKS: Span = Span::Blocks {
-    element: 1,
-    room: both,
-};
 
 fn both(bytes: usize, _pes: usize) -> Room {
     Room {
@@ -75,54 +145,121 @@ fn both(bytes: usize, _pes: usize) -> Room {
     }
 }
 
-/// A call that moves nothing.
-struct Meeting<F>(F);
-
-impl<F: Fn(&World) -> Result<()> + 'static> Meeting<F> {
-    fn boxed(ground: &Ground<'_>, call: F) -> Result<Box<dyn Work>> {
-        ground.world.write(ground.word, &[0])?;
-        Ok(Box::new(Meeting(call)))
+/// Everyone gets what all give.
+fn gathered(bytes: usize, pes: usize) -> Room {
+    Room {
+        block: bytes.saturating_mul(pes),
+        source: bytes,
     }
 }
 
-impl<F: Fn(&World) -> Result<()>> Work for Meeting<F> {
+/// Everyone gives to all, and gets from all.
+fn exchanged(bytes: usize, pes: usize) -> Room {
+    both(bytes.saturating_mul(pes), pes)
+}
+
+/// Everyone gives to all.
+fn scattered(bytes: usize, pes: usize) -> Room {
+    Room {
+        block: bytes,
+        source: bytes.saturating_mul(pes),
+    }
+}
+
+/// For each of the factors the words times that, so far apart.
+fn times(words: &[u64], factors: impl IntoIterator<Item = u64>, stride: usize) -> Vec<u64> {
+    let mut made = Vec::new();
+    for factor in factors {
+        for word in words {
+            made.push(word.wrapping_mul(factor));
+            made.resize(made.len() + stride - 1, 0);
+        }
+    }
+    made
+}
+
+/// What a PE does that is not in the team.
+struct Absent;
+
+impl Work for Absent {
+    fn run(&mut self, _: &Ground<'_>, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn check(&self, _: &Ground<'_>, _: Seat, _: u64) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// A call that moves nothing.
+struct Meeting {
+    of_all: fn(&World) -> Result<()>,
+    of_team: fn(&Team<'_>) -> Result<()>,
+}
+
+impl Meeting {
+    fn boxed(
+        ground: &Ground<'_>,
+        of_all: fn(&World) -> Result<()>,
+        of_team: fn(&Team<'_>) -> Result<()>,
+    ) -> Result<Box<dyn Work>> {
+        ground.world.write(ground.word, &[0])?;
+        Ok(Box::new(Meeting { of_all, of_team }))
+    }
+}
+
+impl Work for Meeting {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        (0..count).try_for_each(|_| (self.0)(ground.world))
+        match ground.team {
+            None => Ok(()),
+            Some(team) if *team == ground.world.team() => {
+                (0..count).try_for_each(|_| (self.of_all)(ground.world))
+            }
+            Some(team) => (0..count).try_for_each(|_| (self.of_team)(team)),
+        }
     }
 
     fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
+        let (world, Some(team)) = (ground.world, ground.team) else {
+            return Ok(());
+        };
         // Whatever comes before it at one PE has happened after it at the others.
-        let (world, me, pes) = (ground.world, ground.world.my_pe(), ground.world.n_pes());
-        let (next, before) = ((me + 1) % pes, (me + pes - 1) % pes);
-        world.p(ground.word, me as u64 + 1, next)?;
+        let (me, members) = (team.my_pe(), team.n_pes());
+        let (next, before) = ((me + 1) % members, (me + members - 1) % members);
+        let to = team.translate(next, &world.team()).unwrap_or(usize::MAX);
+        world.p(ground.word, me as u64 + 1, to)?;
         world.quiet()?;
-        (self.0)(world)?;
-        same_word(world.g(ground.word, me)?, before as u64 + 1)
+        match *team == world.team() {
+            true => (self.of_all)(world)?,
+            false => (self.of_team)(team)?,
+        }
+        same_word(world.g(ground.word, world.my_pe())?, before as u64 + 1)
     }
 }
 
-/// A call that brings every PE something, from all PEs' sources to their blocks.
-struct Exchange<T, F> {
-    source: Sym<T>,
-    block: Sym<T>,
+type Call = fn(&Team<'_>, Sym<u64>, Sym<u64>) -> Result<()>;
+
+/// A call that brings every member something, from all members' sources to their blocks.
+struct Exchange {
+    source: Sym<u64>,
+    block: Sym<u64>,
     /// What the block should hold afterwards.
-    expected: Vec<T>,
-    call: F,
+    expected: Vec<u64>,
+    call: Call,
 }
 
-impl<T, F> Exchange<T, F>
-where
-    T: oxshmem::Pod,
-    F: Fn(&World, Sym<T>, Sym<T>) -> Result<()> + 'static,
-{
+impl Exchange {
     /// `call` takes the block, then the source.
-    fn boxed(ground: &Ground<'_>, mine: &[T], expected: Vec<T>, call: F) -> Result<Box<dyn Work>> {
-        let source = ground.source.cast::<T>()?.range(..mine.len())?;
-        let block = ground.block.cast::<T>()?.range(..expected.len())?;
+    fn boxed(
+        ground: &Ground<'_>,
+        mine: &[u64],
+        expected: Vec<u64>,
+        call: Call,
+    ) -> Result<Box<dyn Work>> {
+        let source = ground.source.cast()?.range(..mine.len())?;
+        let block = ground.block.cast()?.range(..expected.len())?;
         ground.world.write(source, mine)?;
-        ground
-            .world
-            .write(block, &vec![T::zeroed(); expected.len()])?;
+        ground.world.write(block, &vec![0; expected.len()])?;
         Ok(Box::new(Exchange {
             source,
             block,
@@ -132,17 +269,16 @@ where
     }
 }
 
-impl<T, F> Work for Exchange<T, F>
-where
-    T: oxshmem::Pod,
-    F: Fn(&World, Sym<T>, Sym<T>) -> Result<()>,
-{
+impl Work for Exchange {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        (0..count).try_for_each(|_| (self.call)(ground.world, self.block, self.source))
+        let Some(team) = ground.team else {
+            return Ok(());
+        };
+        (0..count).try_for_each(|_| (self.call)(team, self.block, self.source))
     }
 
     fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        let mut block = vec![T::zeroed(); self.expected.len()];
+        let mut block = vec![0; self.expected.len()];
         ground.world.read(&mut block, self.block)?;
         same_bytes(
             bytemuck::cast_slice(&block),

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use oxshmem::{Result, World};
+use oxshmem::Result;
 
 use crate::perf::ground::{Ground, Seat, VALUE, same_word};
 use crate::perf::metric::Metric;
@@ -17,7 +17,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| Idle::boxed(ground, |world| world.fence()),
+        prepare: |ground, _| Idle::boxed(ground, |ground| ground.world.fence()),
     },
     Op {
         name: "quiet",
@@ -25,7 +25,15 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::OneCompleting,
-        prepare: |ground, _| Idle::boxed(ground, |world| world.quiet()),
+        prepare: |ground, _| Idle::boxed(ground, |ground| ground.world.quiet()),
+    },
+    Op {
+        name: "pe-quiet",
+        about: "likewise, towards the partner alone",
+        span: Span::Nothing,
+        metrics: METRICS,
+        who: Who::OneCompleting,
+        prepare: |ground, _| Idle::boxed(ground, pe_quiet),
     },
     Op {
         name: "p-fence",
@@ -35,7 +43,7 @@ pub const OPS: &[Op] = &[
         who: Who::One,
         prepare: |ground, _| {
             ground.world.write(ground.word, &[0])?;
-            Ok(Box::new(AfterP(|world: &World| world.fence())))
+            Ok(Box::new(AfterP(|ground: &Ground<'_>| ground.world.fence())))
         },
     },
     Op {
@@ -46,10 +54,25 @@ pub const OPS: &[Op] = &[
         who: Who::OneCompleting,
         prepare: |ground, _| {
             ground.world.write(ground.word, &[0])?;
-            Ok(Box::new(AfterP(|world: &World| world.quiet())))
+            Ok(Box::new(AfterP(|ground: &Ground<'_>| ground.world.quiet())))
+        },
+    },
+    Op {
+        name: "p-pe-quiet",
+        about: "p and pe_quiet",
+        span: Span::Values(&[8]),
+        metrics: METRICS,
+        who: Who::OneCompleting,
+        prepare: |ground, _| {
+            ground.world.write(ground.word, &[0])?;
+            Ok(Box::new(AfterP(pe_quiet)))
         },
     },
 ];
+
+fn pe_quiet(ground: &Ground<'_>) -> Result<()> {
+    ground.world.pe_quiet(&[ground.peer()])
+}
 
 /// Without operations between, save one before the first.
 struct Idle<F> {
@@ -57,7 +80,7 @@ struct Idle<F> {
     begun: bool,
 }
 
-impl<F: Fn(&World) -> Result<()> + 'static> Idle<F> {
+impl<F: Fn(&Ground<'_>) -> Result<()> + 'static> Idle<F> {
     fn boxed(ground: &Ground<'_>, call: F) -> Result<Box<dyn Work>> {
         ground.world.write(ground.word, &[0])?;
         let begun = false;
@@ -65,14 +88,14 @@ impl<F: Fn(&World) -> Result<()> + 'static> Idle<F> {
     }
 }
 
-impl<F: Fn(&World) -> Result<()>> Work for Idle<F> {
+impl<F: Fn(&Ground<'_>) -> Result<()>> Work for Idle<F> {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
         if !self.begun {
             ground.world.p(ground.word, VALUE, ground.peer())?;
             ground.world.quiet()?;
             self.begun = true;
         }
-        (0..count).try_for_each(|_| (self.call)(ground.world))
+        (0..count).try_for_each(|_| (self.call)(ground))
     }
 
     fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
@@ -83,12 +106,12 @@ impl<F: Fn(&World) -> Result<()>> Work for Idle<F> {
 /// After a p each.
 struct AfterP<F>(F);
 
-impl<F: Fn(&World) -> Result<()>> Work for AfterP<F> {
+impl<F: Fn(&Ground<'_>) -> Result<()>> Work for AfterP<F> {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
         let to = ground.peer();
         (0..count).try_for_each(|_| {
             ground.world.p(ground.word, black_box(VALUE), to)?;
-            (self.0)(ground.world)
+            (self.0)(ground)
         })
     }
 

@@ -1,15 +1,18 @@
 //! Blocks that PE 0 puts and gets.
 
-use std::hint::black_box;
+mod issue;
 
 use oxshmem::{Pod, Result};
 
-use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same_bytes};
+use self::issue::*;
+use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same_bytes, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
-/// Far elements of a strided transfer lie so many of them apart.
+/// Far elements, or blocks of them, of a strided transfer lie so many times as far apart as they are long.
 const STRIDE: usize = 2;
+/// Words of a block.
+const BLOCK: usize = 8;
 
 const BLOCKING: &[Metric] = &[
     Metric::Latency,
@@ -34,11 +37,26 @@ const CONTIGUOUS: Span = Span::Blocks {
 };
 const STRIDED: Span = Span::Blocks {
     element: size_of::<u64>(),
+    room: spread,
+};
+const BLOCKS: Span = Span::Blocks {
+    element: BLOCK * size_of::<u64>(),
+    room: spread,
+};
+const SYMMETRIC: Span = Span::Blocks {
+    element: 1,
     room: |bytes, _| Room {
-        block: bytes * STRIDE,
-        source: 0,
+        block: bytes,
+        source: bytes,
     },
 };
+
+fn spread(bytes: usize, _pes: usize) -> Room {
+    Room {
+        block: bytes * STRIDE,
+        source: 0,
+    }
+}
 
 pub const OPS: &[Op] = &[
     Op {
@@ -47,7 +65,7 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::put(ground, "put", bytes, 1, put),
+        prepare: |ground, bytes| Transfer::put(ground, "put", bytes, put),
     },
     Op {
         name: "get",
@@ -55,7 +73,23 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::get(ground, "get", bytes, 1, get),
+        prepare: |ground, bytes| Transfer::get(ground, "get", bytes, get),
+    },
+    Op {
+        name: "put-from",
+        about: "put from symmetric memory; a batch ends with a quiet",
+        span: SYMMETRIC,
+        metrics: BLOCKING,
+        who: Who::One,
+        prepare: |ground, bytes| Transfer::put_from(ground, "put-from", bytes, put_from),
+    },
+    Op {
+        name: "get-into",
+        about: "get into symmetric memory, back to back",
+        span: SYMMETRIC,
+        metrics: BLOCKING,
+        who: Who::One,
+        prepare: |ground, bytes| Transfer::get_into(ground, "get-into", bytes, get_into),
     },
     Op {
         name: "iput",
@@ -63,7 +97,7 @@ pub const OPS: &[Op] = &[
         span: STRIDED,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::put(ground, "iput", bytes, STRIDE, iput),
+        prepare: |ground, bytes| Transfer::put_apart(ground, "iput", bytes, 1, iput),
     },
     Op {
         name: "iget",
@@ -71,7 +105,23 @@ pub const OPS: &[Op] = &[
         span: STRIDED,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::get(ground, "iget", bytes, STRIDE, iget),
+        prepare: |ground, bytes| Transfer::get_apart(ground, "iget", bytes, 1, iget),
+    },
+    Op {
+        name: "ibput",
+        about: "blocks of 8 words, every second one of the target; a batch ends with a quiet",
+        span: BLOCKS,
+        metrics: BLOCKING,
+        who: Who::One,
+        prepare: |ground, bytes| Transfer::put_apart(ground, "ibput", bytes, BLOCK, ibput),
+    },
+    Op {
+        name: "ibget",
+        about: "blocks of 8 words, every second one of the source",
+        span: BLOCKS,
+        metrics: BLOCKING,
+        who: Who::One,
+        prepare: |ground, bytes| Transfer::get_apart(ground, "ibget", bytes, BLOCK, ibget),
     },
     Op {
         name: "put-nbi",
@@ -79,7 +129,7 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: NONBLOCKING,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| Transfer::put(ground, "put-nbi", bytes, 1, put_nbi),
+        prepare: |ground, bytes| Transfer::put(ground, "put-nbi", bytes, put_nbi),
     },
     Op {
         name: "get-nbi",
@@ -87,68 +137,185 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: NONBLOCKING,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| Transfer::get(ground, "get-nbi", bytes, 1, get_nbi),
+        prepare: |ground, bytes| Transfer::get(ground, "get-nbi", bytes, get_nbi),
+    },
+    Op {
+        name: "put-from-nbi",
+        about: "nonblocking puts from symmetric memory, likewise",
+        span: SYMMETRIC,
+        metrics: NONBLOCKING,
+        who: Who::OneCompleting,
+        prepare: |ground, bytes| Transfer::put_from(ground, "put-from-nbi", bytes, put_from_nbi),
+    },
+    Op {
+        name: "get-into-nbi",
+        about: "nonblocking gets into symmetric memory, likewise",
+        span: SYMMETRIC,
+        metrics: NONBLOCKING,
+        who: Who::OneCompleting,
+        prepare: |ground, bytes| Transfer::get_into(ground, "get-into-nbi", bytes, get_into_nbi),
+    },
+    Op {
+        name: "put-signal-nbi",
+        about: "nonblocking puts that each add to a signal, likewise",
+        span: CONTIGUOUS,
+        metrics: NONBLOCKING,
+        who: Who::OneCompleting,
+        prepare: |ground, bytes| Transfer::put_signal(ground, "put-signal-nbi", bytes),
     },
 ];
 
-/// So many operations; then, before they are completed, something else.
-type Issue<T> = fn(&mut [T], &Target<'_, '_>, u64, &mut dyn FnMut()) -> Result<()>;
-
-/// Transfers between private memory and the peer's block.
+/// Transfers between this PE's memory and the peer's block.
 struct Transfer<T> {
+    /// Private memory.
     near: Vec<T>,
     /// What arrives.
     expected: Vec<T>,
-    arrives: Side,
-    /// From one element to the next in the block.
-    stride: usize,
+    arrives: Place,
+    /// Elements that are together in the peer's block, and from their first to the next one's.
+    block: (usize, usize),
+    /// Whether each is counted in the peer's word.
+    counts: bool,
     issue: Issue<T>,
 }
 
 /// Where data arrives.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum Place {
+    /// In private memory.
     Near,
+    /// In this PE's symmetric source.
+    Source,
+    /// In the peer's block.
     Far,
 }
 
+/// Of elements that lie in blocks, those of the blocks.
+fn gathered<T: Copy>(elements: &[T], (block, stride): (usize, usize)) -> Vec<T> {
+    let blocks = elements.chunks(stride);
+    blocks
+        .flat_map(|all| all.iter().take(block))
+        .copied()
+        .collect()
+}
+
+/// Elements without others between them.
+const TOGETHER: (usize, usize) = (1, 1);
+
 impl<T: Pod + Send> Transfer<T> {
-    fn put(
-        ground: &Ground<'_>,
-        op: &str,
-        bytes: usize,
-        stride: usize,
-        issue: Issue<T>,
-    ) -> Result<Box<dyn Work>> {
-        let block = ground.block.range(..bytes * stride)?;
-        ground.world.write(block, &vec![0; bytes * stride])?;
-        let near = pattern::<T>(op, bytes);
-        Ok(Box::new(Transfer {
-            expected: near.clone(),
-            near,
-            arrives: Side::Far,
-            stride,
-            issue,
-        }))
+    fn boxed(self) -> Result<Box<dyn Work>> {
+        Ok(Box::new(self))
     }
 
-    fn get(
+    /// From private memory into the peer's block, which is cleared.
+    fn to(
         ground: &Ground<'_>,
         op: &str,
         bytes: usize,
-        stride: usize,
+        block: (usize, usize),
         issue: Issue<T>,
-    ) -> Result<Box<dyn Work>> {
-        let source = pattern::<T>(op, bytes * stride);
+    ) -> Result<Self> {
+        let (elements, stride) = block;
+        let room = ground.block.range(..bytes / elements * stride)?;
+        ground.world.write(room, &vec![0; room.len()])?;
+        let near = pattern::<T>(op, bytes);
+        Ok(Transfer {
+            expected: near.clone(),
+            near,
+            arrives: Place::Far,
+            block,
+            counts: false,
+            issue,
+        })
+    }
+
+    /// From the peer's block, which is filled, into private memory.
+    fn from(
+        ground: &Ground<'_>,
+        op: &str,
+        bytes: usize,
+        block: (usize, usize),
+        issue: Issue<T>,
+    ) -> Result<Self> {
+        let (elements, stride) = block;
+        let source = pattern::<T>(op, bytes / elements * stride);
         ground.world.write(ground.block.cast()?, &source)?;
-        let expected: Vec<T> = source.into_iter().step_by(stride).collect();
-        Ok(Box::new(Transfer {
+        let expected = gathered(&source, block);
+        Ok(Transfer {
             near: vec![T::zeroed(); expected.len()],
             expected,
-            arrives: Side::Near,
-            stride,
+            arrives: Place::Near,
+            block,
+            counts: false,
             issue,
-        }))
+        })
+    }
+
+    fn put(ground: &Ground<'_>, op: &str, bytes: usize, issue: Issue<T>) -> Result<Box<dyn Work>> {
+        Self::to(ground, op, bytes, TOGETHER, issue)?.boxed()
+    }
+
+    fn get(ground: &Ground<'_>, op: &str, bytes: usize, issue: Issue<T>) -> Result<Box<dyn Work>> {
+        Self::from(ground, op, bytes, TOGETHER, issue)?.boxed()
+    }
+
+    /// So many elements together, and as much apart as [`STRIDE`] says.
+    fn put_apart(
+        ground: &Ground<'_>,
+        op: &str,
+        bytes: usize,
+        block: usize,
+        issue: Issue<T>,
+    ) -> Result<Box<dyn Work>> {
+        Self::to(ground, op, bytes, (block, block * STRIDE), issue)?.boxed()
+    }
+
+    fn get_apart(
+        ground: &Ground<'_>,
+        op: &str,
+        bytes: usize,
+        block: usize,
+        issue: Issue<T>,
+    ) -> Result<Box<dyn Work>> {
+        Self::from(ground, op, bytes, (block, block * STRIDE), issue)?.boxed()
+    }
+
+    fn put_from(
+        ground: &Ground<'_>,
+        op: &str,
+        bytes: usize,
+        issue: Issue<T>,
+    ) -> Result<Box<dyn Work>> {
+        let transfer = Self::to(ground, op, bytes, TOGETHER, issue)?;
+        ground
+            .world
+            .write(ground.source.cast()?, &transfer.expected)?;
+        transfer.boxed()
+    }
+
+    fn get_into(
+        ground: &Ground<'_>,
+        op: &str,
+        bytes: usize,
+        issue: Issue<T>,
+    ) -> Result<Box<dyn Work>> {
+        let transfer = Self::from(ground, op, bytes, TOGETHER, issue)?;
+        ground.world.write(ground.source.cast()?, &transfer.near)?;
+        let arrives = Place::Source;
+        Transfer {
+            arrives,
+            ..transfer
+        }
+        .boxed()
+    }
+}
+
+impl Transfer<u8> {
+    fn put_signal(ground: &Ground<'_>, op: &str, bytes: usize) -> Result<Box<dyn Work>> {
+        let transfer = Self::to(ground, op, bytes, TOGETHER, put_signal_nbi)?;
+        ground.world.write(ground.word, &[0])?;
+        let counts = true;
+        Transfer { counts, ..transfer }.boxed()
     }
 }
 
@@ -165,18 +332,27 @@ impl<T: Pod + Send> Work for Transfer<T> {
         Some(self)
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
-        let mut block = Vec::new();
+    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+        let mut found = Vec::new();
         let arrived = match self.arrives {
-            Side::Near if seat.acts => &self.near,
-            Side::Far if seat.receives => {
-                block.resize(self.expected.len() * self.stride, T::zeroed());
-                ground.world.read(&mut block, ground.block.cast()?)?;
-                block = block.into_iter().step_by(self.stride).collect();
-                &block
+            Place::Near if seat.acts => &self.near,
+            Place::Source if seat.acts => {
+                found.resize(self.expected.len(), T::zeroed());
+                ground.world.read(&mut found, ground.source.cast()?)?;
+                &found
+            }
+            Place::Far if seat.receives => {
+                let (block, stride) = self.block;
+                found.resize(self.expected.len() / block * stride, T::zeroed());
+                ground.world.read(&mut found, ground.block.cast()?)?;
+                found = gathered(&found, self.block);
+                &found
             }
             _ => return Ok(()),
         };
+        if self.counts {
+            same_word(ground.world.signal_fetch(ground.word)?, total)?;
+        }
         same_bytes(
             bytemuck::cast_slice(arrived),
             bytemuck::cast_slice(&self.expected),
@@ -188,66 +364,4 @@ impl<T: Pod + Send> OneSided for Transfer<T> {
     fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()> {
         (self.issue)(&mut self.near, target, count, &mut || ())
     }
-}
-
-fn put(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    for _ in 0..count {
-        at.context.put(at.block, black_box(&*near), at.pe)?;
-    }
-    then();
-    Ok(())
-}
-
-fn iput(near: &mut [u64], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    let (block, words) = (at.block.cast()?, near.len());
-    for _ in 0..count {
-        let near = black_box(&*near);
-        at.context.iput(block, near, STRIDE, 1, words, at.pe)?;
-    }
-    then();
-    Ok(())
-}
-
-fn put_nbi(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    let near = &*near;
-    at.context.scope(|scope| {
-        for _ in 0..count {
-            scope.put_nbi(at.block, black_box(near), at.pe)?;
-        }
-        then();
-        Ok(())
-    })
-}
-
-fn get(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    for _ in 0..count {
-        at.context.get(black_box(&mut *near), at.block, at.pe)?;
-    }
-    then();
-    Ok(())
-}
-
-fn iget(near: &mut [u64], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    let (block, words) = (at.block.cast()?, near.len());
-    for _ in 0..count {
-        let near = black_box(&mut *near);
-        at.context.iget(near, block, 1, STRIDE, words, at.pe)?;
-    }
-    then();
-    Ok(())
-}
-
-fn get_nbi(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    let (into, len) = (near.as_mut_ptr(), near.len());
-    at.context.scope(|_| {
-        for _ in 0..count {
-            // SAFETY: `near` is this function's alone, and it touches it through `into` only, until
-            // the scope has completed the gets or closed their lane. They all bring the same bytes.
-            unsafe {
-                at.context.get_nbi(black_box(into), at.block, len, at.pe)?;
-            }
-        }
-        then();
-        Ok(())
-    })
 }

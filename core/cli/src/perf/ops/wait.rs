@@ -1,16 +1,68 @@
-//! Waits and tests that find what they wait for, on PE 0's own word.
+//! Waits and tests that find what they wait for, on PE 0's own words.
 
 use std::hint::black_box;
 
 use anyhow::ensure;
-use oxshmem::{Cmp, Result};
+use oxshmem::{Cmp, Result, Sym};
 
 use crate::perf::ground::{Ground, Seat, VALUE};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 
 const METRICS: &[Metric] = &[Metric::Latency];
+/// How many words those look at that look at several.
+const WORDS: usize = 64;
 
+macro_rules! several {
+    ($($name:literal $call:ident $about:literal $values:expr, $right:expr;)*) => {
+        /// On several words.
+        pub const SEVERAL: &[Op] = &[$(Op {
+            name: $name,
+            about: $about,
+            span: Span::Values(&[WORDS * size_of::<u64>()]),
+            metrics: METRICS,
+            who: Who::One,
+            prepare: |ground, _| {
+                let words = words(ground)?;
+                Looks::at(ground, words, move |ground| {
+                    let found = ground.world.$call(words, None, Cmp::Eq, $values)?;
+                    Ok($right(found))
+                })
+            },
+        }),*];
+    };
+}
+
+several! {
+    "wait-until-all" wait_until_all "on own words that all have the value" VALUE, |()| true;
+    "wait-until-any" wait_until_any "likewise" VALUE, is_one;
+    "wait-until-some" wait_until_some "likewise" VALUE, are_all;
+    "test-all" test_all "likewise" VALUE, |all| all;
+    "test-any" test_any "likewise" VALUE, is_one;
+    "test-some" test_some "likewise" VALUE, are_all;
+    "wait-until-all-vector" wait_until_all_vector "likewise, a value for each word" VALUES, |()| true;
+    "wait-until-any-vector" wait_until_any_vector "likewise" VALUES, is_one;
+    "wait-until-some-vector" wait_until_some_vector "likewise" VALUES, are_all;
+    "test-all-vector" test_all_vector "likewise" VALUES, |all| all;
+    "test-any-vector" test_any_vector "likewise" VALUES, is_one;
+    "test-some-vector" test_some_vector "likewise" VALUES, are_all;
+}
+
+const VALUES: &[u64] = &[VALUE; WORDS];
+
+fn words(ground: &Ground<'_>) -> Result<Sym<u64>> {
+    ground.block.range(..WORDS * size_of::<u64>())?.cast()
+}
+
+fn is_one(found: Option<usize>) -> bool {
+    found.is_some_and(|index| index < WORDS)
+}
+
+fn are_all(found: Vec<usize>) -> bool {
+    found.len() == WORDS
+}
+
+/// On one.
 pub const OPS: &[Op] = &[
     Op {
         name: "wait-until",
@@ -58,14 +110,25 @@ struct Looks<F> {
 }
 
 impl<F: Fn(&Ground<'_>) -> Result<bool> + 'static> Looks<F> {
+    /// At the word or the signal.
     fn boxed(ground: &Ground<'_>, look: F) -> Result<Box<dyn Work>> {
-        ground.world.write(ground.word, &[0])?;
         ground.world.write(ground.signal, &[0])?;
+        let looks = Looks::at(ground, ground.word, look);
+        if ground.answers() {
+            ground.world.signal_set(ground.signal, VALUE, 0)?;
+        }
+        looks
+    }
+
+    /// At these words.
+    fn at(ground: &Ground<'_>, words: Sym<u64>, look: F) -> Result<Box<dyn Work>> {
+        ground.world.write(words, &vec![0; words.len()])?;
         ground.world.barrier_all()?;
         // From afar, as what is waited for comes.
         if ground.answers() {
-            ground.world.set(ground.word, VALUE, 0)?;
-            ground.world.signal_set(ground.signal, VALUE, 0)?;
+            for word in 0..words.len() {
+                ground.world.set(words.at(word)?, VALUE, 0)?;
+            }
         }
         let held = 0;
         Ok(Box::new(Looks { look, held }))

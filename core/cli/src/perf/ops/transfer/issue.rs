@@ -1,0 +1,210 @@
+//! The transfers themselves: so many operations, then, before they are completed, something else.
+
+use std::hint::black_box;
+
+use oxshmem::{Result, SignalOp, Sym};
+
+use super::{BLOCK, STRIDE};
+use crate::perf::ground::Target;
+
+/// Towards private or symmetric memory as long as the first is.
+pub type Issue<T> = fn(&mut [T], &Target<'_, '_>, u64, &mut dyn FnMut()) -> Result<()>;
+
+pub fn put(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+    for _ in 0..count {
+        at.context.put(at.block, black_box(&*near), at.pe)?;
+    }
+    then();
+    Ok(())
+}
+
+pub fn iput(
+    near: &mut [u64],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (block, words) = (at.block.cast()?, near.len());
+    for _ in 0..count {
+        let near = black_box(&*near);
+        at.context.iput(block, near, STRIDE, 1, words, at.pe)?;
+    }
+    then();
+    Ok(())
+}
+
+pub fn put_nbi(
+    near: &mut [u8],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let near = &*near;
+    at.context.scope(|scope| {
+        for _ in 0..count {
+            scope.put_nbi(at.block, black_box(near), at.pe)?;
+        }
+        then();
+        Ok(())
+    })
+}
+
+pub fn get(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+    for _ in 0..count {
+        at.context.get(black_box(&mut *near), at.block, at.pe)?;
+    }
+    then();
+    Ok(())
+}
+
+pub fn iget(
+    near: &mut [u64],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (block, words) = (at.block.cast()?, near.len());
+    for _ in 0..count {
+        let near = black_box(&mut *near);
+        at.context.iget(near, block, 1, STRIDE, words, at.pe)?;
+    }
+    then();
+    Ok(())
+}
+
+pub fn get_nbi(
+    near: &mut [u8],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (into, len) = (near.as_mut_ptr(), near.len());
+    at.context.scope(|_| {
+        for _ in 0..count {
+            // SAFETY: `near` is this function's alone, and it touches it through `into` only, until
+            // the scope has completed the gets or closed their lane. They all bring the same bytes.
+            unsafe {
+                at.context.get_nbi(black_box(into), at.block, len, at.pe)?;
+            }
+        }
+        then();
+        Ok(())
+    })
+}
+
+pub fn ibput(
+    near: &mut [u64],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (block, blocks, apart) = (at.block.cast()?, near.len() / BLOCK, BLOCK * STRIDE);
+    for _ in 0..count {
+        let near = black_box(&*near);
+        at.context
+            .ibput(block, near, apart, BLOCK, BLOCK, blocks, at.pe)?;
+    }
+    then();
+    Ok(())
+}
+
+pub fn ibget(
+    near: &mut [u64],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (block, blocks, apart) = (at.block.cast()?, near.len() / BLOCK, BLOCK * STRIDE);
+    for _ in 0..count {
+        let near = black_box(&mut *near);
+        at.context
+            .ibget(near, block, BLOCK, apart, BLOCK, blocks, at.pe)?;
+    }
+    then();
+    Ok(())
+}
+
+/// The peer's block and this PE's source, as long as `near` is.
+fn both(near: &[u8], at: &Target<'_, '_>) -> Result<(Sym<u8>, Sym<u8>)> {
+    Ok((
+        at.block.range(..near.len())?,
+        at.source.range(..near.len())?,
+    ))
+}
+
+pub fn put_from(
+    near: &mut [u8],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (block, source) = both(near, at)?;
+    for _ in 0..count {
+        at.context.put_from(block, black_box(source), at.pe)?;
+    }
+    then();
+    Ok(())
+}
+
+pub fn get_into(
+    near: &mut [u8],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (block, source) = both(near, at)?;
+    for _ in 0..count {
+        at.context.get_into(black_box(source), block, at.pe)?;
+    }
+    then();
+    Ok(())
+}
+
+pub fn put_from_nbi(
+    near: &mut [u8],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (block, source) = both(near, at)?;
+    at.context.scope(|scope| {
+        for _ in 0..count {
+            scope.put_from_nbi(block, black_box(source), at.pe)?;
+        }
+        then();
+        Ok(())
+    })
+}
+
+pub fn get_into_nbi(
+    near: &mut [u8],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let (block, source) = both(near, at)?;
+    at.context.scope(|scope| {
+        for _ in 0..count {
+            scope.get_into_nbi(black_box(source), block, at.pe)?;
+        }
+        then();
+        Ok(())
+    })
+}
+
+pub fn put_signal_nbi(
+    near: &mut [u8],
+    at: &Target<'_, '_>,
+    count: u64,
+    then: &mut dyn FnMut(),
+) -> Result<()> {
+    let near = &*near;
+    at.context.scope(|scope| {
+        for _ in 0..count {
+            let near = black_box(near);
+            scope.put_signal_nbi(at.block, near, at.word, 1, SignalOp::Add, at.pe)?;
+        }
+        then();
+        Ok(())
+    })
+}
