@@ -9,8 +9,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::error::io;
 use crate::job_key::JobKey;
+use crate::launch::raise_descriptor_limit;
 use crate::protocol::MAX_PES;
 use crate::wake::Wake;
 use crate::{Error, Result};
@@ -20,6 +23,9 @@ mod server;
 mod stranger;
 #[cfg(test)]
 mod tests;
+
+/// Descriptors that the process may need beside one for each rank.
+const SPARE_DESCRIPTORS: u64 = 512;
 
 /// A job ended by one of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +102,11 @@ impl HubListener {
         if size == 0 || size > MAX_PES {
             let what = format!("a job has 1 to {MAX_PES} PEs, not {size}");
             return Err(Error::Launch { what });
+        }
+        // In rank 0's process, which nobody has prepared for it.
+        let room = getrlimit(Resource::Nofile).current;
+        if room.is_some_and(|room| room < u64::from(size) + SPARE_DESCRIPTORS) {
+            raise_descriptor_limit();
         }
         let shared = Arc::new(Shared {
             control: Mutex::default(),

@@ -210,7 +210,7 @@ impl Launch {
 /// The launcher has four descriptors a PE, and each PE one of every PE's heap: hundreds of PEs need
 /// more than the usual soft limit. The PEs inherit it. Where it can't be raised, running out is an
 /// error later.
-fn raise_descriptor_limit() {
+pub(crate) fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {

@@ -5,6 +5,8 @@
 //! body. Lengths are checked before anything is stored, and memory grows with the bytes that come,
 //! never with the length that is announced.
 
+mod packed;
+
 use std::time::Duration;
 
 use crate::fault::Fault;
@@ -27,7 +29,7 @@ pub(crate) const MAX_PES: u32 = 1 << 16;
 pub(crate) const WATCHER: u32 = u32::MAX;
 
 const MAGIC: [u8; 8] = *b"\x89OXSHMEM";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of a hello.
 pub(crate) const HELLO_BYTES: usize = 8 + 4 + 4 + 4 + JobKey::LENGTH;
 /// Bytes before a frame's body.
@@ -283,9 +285,14 @@ impl Frame {
             }
             Frame::Complete { sequence, parts } => {
                 to.u8(4).u64(*sequence);
+                let at = to.0.len();
                 for part in parts {
                     to.u32(u32::try_from(part.len()).unwrap_or(u32::MAX))
                         .bytes(part);
+                }
+                if let Some(packed) = packed::pack(&to.0[at..]) {
+                    to = Writer(Vec::with_capacity(HEADER_BYTES + packed.len() + 8));
+                    to.u32(0).u8(10).u64(*sequence).bytes(&packed);
                 }
                 &mut to
             }
@@ -333,13 +340,14 @@ impl Frame {
                 deadline: from.duration()?,
                 bytes: from.rest().to_vec(),
             },
-            4 => {
+            4 => Frame::Complete {
+                sequence: from.u64()?,
+                parts: decode_parts(&mut from)?,
+            },
+            10 => {
                 let sequence = from.u64()?;
-                let mut parts = Vec::new();
-                while !from.0.is_empty() {
-                    let length = from.u32()?;
-                    parts.push(from.take(length as usize)?.to_vec());
-                }
+                let plain = packed::unpack(from.rest())?;
+                let parts = decode_parts(&mut Reader(&plain))?;
                 Frame::Complete { sequence, parts }
             }
             5 => Frame::Failed {
@@ -370,6 +378,16 @@ impl Frame {
         from.end()?;
         Ok(frame)
     }
+}
+
+/// Every rank's bytes of an allgather.
+fn decode_parts(from: &mut Reader<'_>) -> Result<Vec<Vec<u8>>> {
+    let mut parts = Vec::new();
+    while !from.0.is_empty() {
+        let length = from.u32()?;
+        parts.push(from.take(length as usize)?.to_vec());
+    }
+    Ok(parts)
 }
 
 fn encode_fault(to: &mut Writer, fault: &Fault) {
@@ -608,6 +626,19 @@ mod tests {
             let decoded = Hello::decode(&hello);
             prop_assert_eq!(matches!(decoded, Err(BadHello::Stranger)), !Hello::may_begin(&hello));
         }
+    }
+
+    #[test]
+    fn the_result_of_a_large_allgather_travels_packed() {
+        let part = |rank: u32| [&rank.to_le_bytes()[..], &[b'c'; 1000]].concat();
+        let parts: Vec<Vec<u8>> = (0..2000).map(part).collect();
+        let sequence = 5;
+        let frame = Frame::Complete { sequence, parts };
+        let bytes = frame.encode();
+        assert!(bytes.len() < 2000 * 100, "{}", bytes.len());
+        let mut parser = FrameParser::default();
+        parser.push(&bytes);
+        assert_eq!(parser.next().unwrap(), Some(frame));
     }
 
     #[test]
