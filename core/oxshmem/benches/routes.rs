@@ -46,7 +46,7 @@ fn measure(size: u32, host: &Topology) -> oxshmem::Result<(Duration, usize)> {
     for _ in 0..ROUNDS {
         let before = LIVE.load(Ordering::Relaxed);
         let start = Instant::now();
-        let world = crowd::join(size, &transports)?;
+        let world = crowd::join(crowd::Crowd::of(size), &transports)?;
         times.push(start.elapsed());
         bytes = LIVE.load(Ordering::Relaxed) - before;
         drop(world);

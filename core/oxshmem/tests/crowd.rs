@@ -62,3 +62,29 @@ fn collective_calls_of_hundreds_of_pes_equal_a_serial_reference() {
     let builder = World::builder().heap_limit(4 << 20);
     spmd_with(builder, PES, calls).unwrap();
 }
+
+#[test]
+fn m24_512_pes_meet_and_fold_and_so_do_their_halves() {
+    const PES: usize = 512;
+    let builder = World::builder().heap_limit(2 << 20);
+    let halves = |world: &World| {
+        let me = world.my_pe();
+        let (x, from) = (world.alloc::<u64>(2)?, world.alloc::<u64>(1)?);
+        // Both splits are calls of all PEs; each gives one half its team.
+        for first in [0, 1] {
+            if let Some(half) = world.team().split_strided(first, 2, PES / 2)? {
+                world.write(x, &[me as u64, 1])?;
+                half.reduce(x, x, Fold::Sum)?;
+                let sum = (0..PES as u64).filter(|pe| pe % 2 == me as u64 % 2).sum();
+                assert_eq!([world.g(x, me)?, world.g(x.at(1)?, me)?], [sum, 256]);
+                half.destroy()?;
+            }
+        }
+        world.p(from, me as u64, (me + 1) % PES)?;
+        world.barrier_all()?;
+        assert_eq!(world.g(from, me)? as usize, (me + PES - 1) % PES);
+        world.free(from)?;
+        world.free(x)
+    };
+    spmd_with(builder, PES, halves).unwrap();
+}

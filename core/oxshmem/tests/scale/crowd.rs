@@ -1,6 +1,5 @@
 //! One PE among many that are not there: a bootstrap that answers for all of them.
 
-use std::borrow::Cow;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,22 +27,13 @@ pub fn host(number: u32) -> String {
 }
 
 impl Crowd {
-    /// What this PE tells of its lanes differs by whom they are towards: the others have the same
-    /// towards each as this PE has towards the last, which is far. All else stays.
-    fn towards_me<'a>(&self, mine: &'a [u8]) -> Cow<'a, [u8]> {
-        let is_json = matches!(mine.first(), None | Some(b'[' | b'{'));
-        let (ends, parts) = match mine.split_at_checked(4 * self.size as usize) {
-            Some(split) if !is_json => split,
-            _ => return mine.into(),
-        };
-        let ends = ends.as_chunks::<4>().0;
-        let last = match ends {
-            [.., start, _] => &parts[u32::from_le_bytes(*start) as usize..],
-            _ => parts,
-        };
-        let ends = (1..=self.size).flat_map(|n| (n * last.len() as u32).to_le_bytes());
-        let parts = last.repeat(self.size as usize);
-        ends.chain(parts).collect()
+    /// So many, 8 a host.
+    pub fn of(size: u32) -> Arc<Self> {
+        Arc::new(Crowd {
+            size,
+            width: 8,
+            rounds: AtomicU32::new(0),
+        })
     }
 }
 
@@ -62,7 +52,6 @@ impl Bootstrap for Crowd {
 
     fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         let first = self.rounds.fetch_add(1, Ordering::Relaxed) == 0;
-        let mine = &*self.towards_me(mine);
         let of = |pe: u32| match first {
             // The card names the host.
             true => String::from_utf8_lossy(mine)
@@ -115,17 +104,15 @@ pub fn transports(host: &Topology) -> Vec<Arc<dyn Transport>> {
     ]
 }
 
-/// The world of PE 0 among `size`, 8 a host. The others are not there: it can only be looked at.
-pub fn join(size: u32, transports: &[Arc<dyn Transport>]) -> oxshmem::Result<World> {
-    let crowd = Crowd {
-        size,
-        width: 8,
-        rounds: AtomicU32::new(0),
-    };
+/// The world of PE 0 among a crowd. The others are not there: it can only be looked at.
+pub fn join(
+    crowd: Arc<dyn Bootstrap>,
+    transports: &[Arc<dyn Transport>],
+) -> oxshmem::Result<World> {
     World::builder()
         .host_id(host(0))
         .heap_limit(4 << 20)
-        .bootstrap(Arc::new(crowd))
+        .bootstrap(crowd)
         .transports(transports.to_vec())
         .join()
 }

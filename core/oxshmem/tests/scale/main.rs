@@ -14,7 +14,7 @@ fn a_pe_among_a_thousand_reaches_all_by_the_way_that_fits() {
     // SAFETY: this program's only test, before any other thread of it reads the environment.
     unsafe { std::env::set_var("OXSHMEM_TOPOLOGY", file) };
     let host = Topology::from_xml(fixtures::EIGHT_GPUS_EIGHT_NICS).unwrap();
-    let world = crowd::join(1024, &crowd::transports(&host)).unwrap();
+    let world = crowd::join(crowd::Crowd::of(1024), &crowd::transports(&host)).unwrap();
     let routes = world.routes();
     assert_eq!(routes.len(), 1024);
     let (near, far) = routes.split_at(8);
