@@ -1,0 +1,227 @@
+//! A job of thousands, from what was measured here and a few figures of networks that are assumed.
+
+use serde::Serialize;
+
+use crate::alone::WIDTH;
+use crate::rows::{Alone, Meeting, Processes};
+
+/// Assumed: a word from one host to another, posted, carried through three switches and noticed, in
+/// seconds.
+pub const LATENCY: f64 = 2e-6;
+/// Assumed: one more message of a NIC that is busy with others, in seconds.
+pub const GAP: f64 = 0.2e-6;
+/// Assumed: what the rendezvous' host sends by TCP, in bytes per second (10 Gbit/s).
+pub const TCP: f64 = 1.25e9;
+/// Words of 8 bytes that all give, in bytes, up to which every PE folds for itself
+/// (`core/oxshmem/src/collectives/choose.rs`).
+const FOLDED_BY_ALL: usize = 64 << 10;
+
+/// What it comes to.
+#[derive(Debug, Serialize)]
+pub struct Model {
+    pub pes: usize,
+    pub hosts: usize,
+    pub start: Start,
+    pub memory: Memory,
+    /// Where each PE maps all of its host, and where it does not.
+    pub barriers: [Arrival; 2],
+    /// Of one word.
+    pub reduce: Reduce,
+}
+
+/// Measured constants, and what they come to.
+#[derive(Debug, Serialize)]
+pub struct Start {
+    /// Bytes that a PE gives, of all exchanges.
+    pub given: usize,
+    pub exchanges: usize,
+    /// Bytes that the rendezvous sends: all to all.
+    pub sent: f64,
+    /// That, by the network.
+    pub sending_s: f64,
+    /// What passing one byte on takes here, both ends on the same CPUs.
+    pub byte_s: f64,
+    /// That, for all bytes: the rendezvous' CPU does at most so much.
+    pub passing_s: f64,
+    /// A PE's own part.
+    pub join_s: f64,
+    /// What the rendezvous takes for a question and its answer.
+    pub question_s: f64,
+    /// Questions of all PEs for queue pairs, until the first barrier is passed.
+    pub questions: f64,
+    pub connecting_s: f64,
+}
+
+/// Bytes of a PE.
+#[derive(Debug, Serialize)]
+pub struct Memory {
+    /// A process with the library, among few.
+    pub base: f64,
+    /// For each peer, of the library's tables.
+    pub each: f64,
+    pub tables: f64,
+    /// Queue pairs that barriers make, on each PE.
+    pub pairs: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Reduce {
+    /// Whether every PE reads all others, or one does.
+    pub by_all: bool,
+    pub seconds: f64,
+}
+
+impl Model {
+    /// None where there is too little to go by.
+    pub fn of(
+        processes: &[Processes],
+        meetings: &[Meeting],
+        (few, many): &(Alone, Alone),
+    ) -> Option<Model> {
+        let (two, most) = (
+            processes.first().filter(|two| two.row.pes == 2)?,
+            processes.last()?,
+        );
+        let meeting = meetings.last()?;
+        let (pes, hosts) = (many.pes, many.hosts);
+        let all = pes as f64;
+        let near_s = two.row.barrier.seconds;
+        let barriers = [by_host(pes, hosts, near_s), flat(pes, hosts, near_s)];
+        let [barrier, _] = &barriers;
+
+        let given: usize = many.exchanges.iter().sum();
+        let sent = all * all * given as f64;
+        let passed = (meeting.pes * meeting.pes * meeting.gather_bytes) as f64;
+        let byte_s = (meeting.gather_s - meeting.barrier_s).max(0.0) / passed;
+        let questions = all * barrier.told as f64;
+        let start = Start {
+            given,
+            exchanges: many.exchanges.len(),
+            sent,
+            sending_s: sent / TCP,
+            byte_s,
+            passing_s: sent * byte_s,
+            join_s: many.join_s,
+            question_s: meeting.question_s,
+            questions,
+            connecting_s: questions * meeting.question_s,
+        };
+        let each = (many.allocated - few.allocated) / (many.pes - few.pes) as f64;
+        let memory = Memory {
+            base: most.row.each.pss,
+            each,
+            tables: each * all,
+            pairs: barrier.told,
+        };
+        let by_all = size_of::<u64>() <= FOLDED_BY_ALL / pes;
+        let reduce = Reduce {
+            by_all,
+            seconds: match by_all {
+                // An arrival, and a read of each other PE, one after the other.
+                true => barrier.seconds + all * 2.0 * LATENCY,
+                // Three arrivals; one PE reads all others, and then all read that one.
+                false => 3.0 * barrier.seconds + all * (2.0 * LATENCY + GAP),
+            },
+        };
+        Some(Model {
+            pes,
+            hosts,
+            start,
+            memory,
+            barriers,
+            reduce,
+        })
+    }
+}
+
+/// How all PEs arrive, as `core/oxshmem/src/team/core.rs` lays it out.
+#[derive(Debug, Serialize)]
+pub struct Arrival {
+    pub way: &'static str,
+    /// Rounds between hosts, and those within them alone.
+    pub far_rounds: usize,
+    pub near_rounds: usize,
+    /// PEs of other hosts that a PE tells.
+    pub told: usize,
+    pub seconds: f64,
+}
+
+/// Every PE tells every other, by whatever way there is between them.
+fn flat(pes: usize, hosts: usize, near_s: f64) -> Arrival {
+    let (radix, width) = (radix(pes, WIDTH), pes.div_ceil(hosts));
+    let (mut distance, mut far_rounds, mut near_rounds, mut told) = (1, 0, 0, 0);
+    let mut seconds = 0.0;
+    while distance < pes {
+        let digits = (1..radix).take_while(|digit| digit * distance < pes);
+        // About half of those are near that lie less than a host's width away.
+        let far = digits.filter(|digit| 2 * digit * distance > width).count();
+        match far {
+            0 => {
+                near_rounds += 1;
+                seconds += near_s;
+            }
+            far => {
+                far_rounds += 1;
+                seconds += LATENCY + (far - 1) as f64 * GAP;
+            }
+        }
+        told += far;
+        distance *= radix;
+    }
+    Arrival {
+        way: "all by each other",
+        far_rounds,
+        near_rounds,
+        told,
+        seconds,
+    }
+}
+
+/// The PEs of a host by each other; the hosts by each other, of whose words each PE has its share; and the
+/// PEs of a host again, after each of those rounds.
+fn by_host(pes: usize, hosts: usize, near_s: f64) -> Arrival {
+    let width = pes.div_ceil(hosts);
+    let radix = radix(hosts, WIDTH * width);
+    let (mut distance, mut far_rounds, mut told, mut seconds) = (1, 0, 0, near_s);
+    while distance < hosts {
+        let digits = (1..radix).take_while(|digit| digit * distance < hosts);
+        let share = digits.count().div_ceil(width);
+        far_rounds += 1;
+        told += share;
+        seconds += LATENCY + share.saturating_sub(1) as f64 * GAP + near_s;
+        distance *= radix;
+    }
+    Arrival {
+        way: "host by host",
+        far_rounds,
+        near_rounds: far_rounds + 1,
+        told,
+        seconds,
+    }
+}
+
+/// One round for so many at most, else two.
+fn radix(count: usize, one_round: usize) -> usize {
+    match count <= one_round {
+        true => count.max(2),
+        false => count.isqrt() + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_have_the_rounds_and_words_of_their_layout() {
+        let told = |arrival: Arrival| (arrival.near_rounds, arrival.far_rounds, arrival.told);
+        // 100 digits in a round, of which 4 are at home; 99 in the other.
+        assert_eq!(told(flat(10_000, 1_250, 0.0)), (0, 2, 96 + 99));
+        // 35 and 34 words, shared by 8.
+        assert_eq!(told(by_host(10_000, 1_250, 0.0)), (3, 2, 5 + 5));
+        assert_eq!(told(by_host(16, 2, 0.0)), (2, 1, 1));
+        assert_eq!(told(flat(8, 1, 0.0)), (1, 0, 0));
+        let seconds = by_host(16, 2, 1.0).seconds;
+        assert!((seconds - 2.0 - LATENCY).abs() < 1e-12, "{seconds}");
+    }
+}
