@@ -8,6 +8,7 @@
 
 mod choose;
 mod gather;
+mod moves;
 mod number;
 mod reduce;
 mod spread;
@@ -17,21 +18,14 @@ use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
 
-use crate::mapped::Bytes;
-use crate::order::Class;
-use crate::rma::on_gpu;
 use crate::sync::Digest;
 use crate::team::{Call, Team, Turn};
-use crate::wire::{Path, Side};
 use crate::{Error, Result, Sym, World};
 
 pub(crate) use self::choose::Choices;
 pub use self::choose::{Choice, Way};
 use self::choose::{Kind, choose};
 pub use self::number::Reducible;
-
-/// Bytes that go through a private buffer at a time: what a core's first caches hold.
-const CHUNK: usize = 16 << 10;
 
 impl World {
     /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all PEs are here
@@ -89,74 +83,6 @@ impl World {
     /// [`Team::reduce`] of the [team of all PEs](Self::team), with [`Fold::Sum`](crate::Fold::Sum).
     pub fn sum_reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         self.team().reduce(dst, src, crate::Fold::Sum)
-    }
-
-    /// Copies from a PE's memory to private memory. The caller has checked both.
-    #[inline]
-    fn pull<T: Pod>(
-        &self,
-        call: &'static str,
-        into: &mut [T],
-        from: Sym<T>,
-        pe: usize,
-    ) -> Result<()> {
-        let into = bytemuck::cast_slice_mut(into);
-        match self.peers.span(from, pe) {
-            Some(span) => {
-                span.copy_to(into);
-                Ok(())
-            }
-            None => self.get_by_path(call, into, from, pe),
-        }
-    }
-
-    /// Copies from private memory to that of a PE that this one maps. The caller has checked both.
-    #[inline]
-    fn push<T: Pod>(&self, call: &'static str, to: Sym<T>, from: &[T], pe: usize) -> Result<()> {
-        let from = bytemuck::cast_slice(from);
-        match self.peers.span(to, pe) {
-            Some(span) => {
-                span.copy_from(from);
-                Ok(())
-            }
-            None if pe == self.my_pe() => {
-                self.own(to).copy_from(from);
-                Ok(())
-            }
-            None => self.put_by_path(call, to, from, pe),
-        }
-    }
-
-    /// Copies an object from a PE's memory to this PE's own. The caller has checked both.
-    fn copy_between<T: Pod>(
-        &self,
-        call: &'static str,
-        dst: Sym<T>,
-        src: Sym<T>,
-        from: usize,
-    ) -> Result<()> {
-        let own = self.own(dst);
-        if src.is_empty() || (from == self.my_pe() && dst.offset() == src.offset()) {
-            return Ok(());
-        }
-        match self.path(call, Class::Put, src, from)? {
-            Path::Near(place) => {
-                own.copy_from_place(place, src.bytes());
-                Ok(())
-            }
-            Path::Lane(via, far) => {
-                let into = Side::at(self.near_address(dst), src.bytes());
-                // SAFETY: it names symmetric memory of this PE, which the CPU can write.
-                unsafe { self.wire_get(call, via, far, into) }
-            }
-            Path::Staged(_) => Err(on_gpu(call, src)),
-        }
-    }
-
-    /// An object of a collective call is live, and in host memory.
-    fn check_object<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
-        self.check_live(call, sym)?;
-        self.own_in_host_memory(call, sym).map(drop)
     }
 }
 
@@ -216,11 +142,14 @@ impl Team<'_> {
             Way::Scratch => turn.scratch()?.range(..src.bytes())?,
             Way::Direct => src.cast()?,
         };
-        if way == Way::Scratch && valid.is_ok() {
-            let own = world.own(given);
-            own.copy_from_place(world.own(src), src.bytes());
-        }
-        turn.arrive(valid)?;
+        let copied = match way {
+            Way::Scratch => valid.and_then(|()| {
+                let (name, me) = (turn.name(), world.my_pe());
+                world.copy_between(name, given, src.cast()?, me)
+            }),
+            Way::Direct => valid,
+        };
+        turn.arrive(copied)?;
         Ok((way, given))
     }
 
@@ -238,15 +167,27 @@ impl Team<'_> {
         (0..members).map(move |step| (me + step) % members)
     }
 
-    /// Refuses objects that are not live and in host memory.
-    fn check_objects<T: Pod>(&self, call: &'static str, objects: [Sym<T>; 2]) -> Result<()> {
-        objects
-            .into_iter()
-            .try_for_each(|object| self.world.check_object(call, object))
+    /// Two objects are live and of one length, and the same or apart.
+    fn check_pair<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        self.world.check_live(call, dst)?;
+        self.world.check_live(call, src)?;
+        self.world.check_pair(call, dst, src)
+    }
+
+    /// Two objects are live, and do not overlap.
+    fn check_apart<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        self.world.check_live(call, dst)?;
+        self.world.check_live(call, src)?;
+        check_apart(call, dst, src)
     }
 
     /// That one object has `each` elements for every member.
-    fn check_blocks<T: Pod>(&self, call: &'static str, of: Sym<T>, each: usize) -> Result<()> {
+    pub(crate) fn check_blocks<T: Pod>(
+        &self,
+        call: &'static str,
+        of: Sym<T>,
+        each: usize,
+    ) -> Result<()> {
         if each.checked_mul(self.n_pes()) == Some(of.len()) {
             return Ok(());
         }
@@ -262,7 +203,7 @@ impl Team<'_> {
 }
 
 /// That two objects do not overlap.
-fn check_apart<T: Pod>(call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+pub(crate) fn check_apart<T: Pod>(call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
     let (d, s) = (dst.offset(), src.offset());
     let apart = d + dst.bytes() as u64 <= s || s + src.bytes() as u64 <= d;
     match apart || dst.is_empty() || src.is_empty() || dst.tag() != src.tag() {
@@ -274,20 +215,32 @@ fn check_apart<T: Pod>(call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<(
     }
 }
 
-fn digest_of<T: Pod>(digest: Digest, sym: Sym<T>) -> Digest {
-    digest
-        .and(sym.offset())
-        .and(sym.bytes() as u64)
-        .and(sym.generation().into())
+/// A call with its objects, of which both the place and the kind of memory are the same on all members.
+fn digest_of<T: Pod, const N: usize>(digest: Digest, objects: [Sym<T>; N]) -> Digest {
+    objects.into_iter().fold(digest, |digest, sym| {
+        let allocation = u64::from(sym.is_on_gpu()) << 32 | u64::from(sym.generation());
+        digest
+            .and(sym.offset())
+            .and(sym.bytes() as u64)
+            .and(allocation)
+    })
 }
 
 fn place<T: Pod>(sym: Sym<T>) -> String {
     format!(
-        "{} bytes at {} (allocation {})",
+        "{} bytes at {}{} (allocation {})",
         sym.bytes(),
         sym.offset(),
+        on_what(sym),
         sym.generation()
     )
+}
+
+fn on_what<T: Pod>(sym: Sym<T>) -> &'static str {
+    match sym.is_on_gpu() {
+        true => " in GPU memory",
+        false => "",
+    }
 }
 
 /// The elements of `len` that are member `of`'s share of the work, in whole cache lines where that goes.

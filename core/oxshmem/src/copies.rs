@@ -5,7 +5,6 @@ mod near;
 mod slice;
 
 use bytemuck::Pod;
-use oxshmem_transport::MemoryKind;
 
 pub(crate) use self::near::Near;
 pub use self::near::{CopySource, CopyTarget};
@@ -15,7 +14,7 @@ use crate::wire::{Path, Side};
 use crate::{Context, Result, Scope, Sym};
 
 /// Bytes of a copy's pieces where a private buffer is between its two sides.
-const BY_HOST: usize = 1 << 20;
+pub(crate) const BY_HOST: usize = 1 << 20;
 
 impl Context<'_> {
     /// Copies `src` of this PE to `dst` of PE `pe`. It is a symmetric object, for which a NIC needs no bounce
@@ -120,9 +119,22 @@ impl Context<'_> {
             nonblocking,
         )?;
         self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
+        let path = self.path(call, Class::Put, src, pe)?;
+        self.get_by(call, path, dst, (src, pe), nonblocking)
+    }
+
+    /// Copies a PE's object to this PE's own by the path to it. The caller has checked both.
+    pub(crate) fn get_by<T: Pod>(
+        &self,
+        call: &'static str,
+        path: Path<'_>,
+        dst: Sym<T>,
+        (src, pe): (Sym<T>, usize),
+        nonblocking: bool,
+    ) -> Result<()> {
         let on_host = self.is_on_host(dst);
         let into = self.near_address(dst);
-        match self.path(call, Class::Put, src, pe)? {
+        match path {
             Path::Near(place) if on_host => {
                 self.own(dst).copy_from_place(place, src.bytes());
                 self.peers.note_slow();
@@ -160,10 +172,10 @@ impl Context<'_> {
             |at, part| self.put_by_path(call, dst.range(at..at + part.len())?, part, to),
         )?;
         // What was got is there (M16), though a lane brought it to this PE's own GPU.
-        if to == self.shared.me && self.kind_of(dst) == Some(MemoryKind::Cuda) {
-            self.quiet_slow(call, Some(&[to]))?;
+        match to == self.shared.me && !self.is_on_host(dst) {
+            true => self.settle_own_gpu(call),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Copies piece by piece through a private buffer.

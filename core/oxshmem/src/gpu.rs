@@ -78,8 +78,8 @@ impl World {
     /// every PE.
     ///
     /// The host cannot load or store GPU memory (M4): puts, gets and atomics on it go by a
-    /// transport's operations, also towards this PE itself, and calls that would have to look at it
-    /// (waits, collectives, `realloc`) give [`Error::GpuMemory`](crate::Error::GpuMemory).
+    /// transport's operations, also towards this PE itself, and so do collective calls; calls that would
+    /// have to look at it (waits, `realloc`) give [`Error::GpuMemory`](crate::Error::GpuMemory).
     #[doc(alias = "nvshmem_malloc")]
     pub fn alloc_on<T: Pod>(&self, kind: MemoryKind, len: usize) -> Result<Sym<T>> {
         self.allocate_on(kind, "alloc_on", len)
@@ -107,6 +107,12 @@ impl Context<'_> {
     #[inline(always)]
     pub(crate) fn see_gpu_data(&self) -> Result<()> {
         self.shared.see_gpu_data()
+    }
+
+    /// Has what this PE has put into its own GPU memory be there, for its GPU and for others.
+    pub(crate) fn settle_own_gpu(&self, call: &'static str) -> Result<()> {
+        self.quiet_slow(call, Some(&[self.shared.me]))?;
+        self.see_gpu_data()
     }
 
     /// Has a PE bring its GPU's view up to date, and waits until it has (M27). It needs make no call

@@ -179,7 +179,7 @@ impl Context<'_> {
         if dst.tag() == self.tag {
             return Ok(());
         }
-        self.quiet_slow("write", Some(&[self.shared.me]))
+        self.settle_own_gpu("write")
     }
 
     /// Reads this PE's own copy: a get from itself.

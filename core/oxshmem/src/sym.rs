@@ -95,6 +95,16 @@ impl<T: Pod> Sym<T> {
         self.generation
     }
 
+    /// Whether it lies in GPU memory: worlds' own tags are even, those of their GPU memory odd.
+    pub(crate) const fn is_on_gpu(&self) -> bool {
+        self.tag & 1 == 1
+    }
+
+    /// Whether it begins at the same place as another.
+    pub(crate) const fn is_where<U>(&self, other: Sym<U>) -> bool {
+        self.tag == other.tag && self.offset == other.offset
+    }
+
     /// The same object, whose atomics of 64 bits are its NIC's (M29).
     pub(crate) fn on_nic(self) -> Self {
         Sym {

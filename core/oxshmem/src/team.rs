@@ -37,6 +37,10 @@ use crate::{Context, ContextOptions, Error, Result, World};
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 ///
+/// Objects of a call lie in host or in GPU memory, destination and source each in either; all members agree on
+/// which. What streams have to do with them before is synchronized, and the result is there for streams when the
+/// call returns.
+///
 /// A lost member ends each of the team's calls with [`Error::PeerLost`]; a lost PE that is not a member
 /// does not disturb it. Errors name PEs by their numbers in the world.
 ///

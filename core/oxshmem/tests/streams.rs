@@ -250,6 +250,35 @@ fn broadcast_fcollect_and_alltoall_on_streams_give_everyone_their_parts() {
 }
 
 /// Reduces `values(pe)` of every PE on streams, into another object and in place.
+/// What streams have done is in the calls after `synchronize`, and what the calls have done is there for
+/// streams.
+#[test]
+fn host_collectives_come_after_synchronized_streams_and_before_what_follows() {
+    run(2, |world| {
+        let (me, right) = (world.my_pe(), 1 - world.my_pe());
+        let stream = stream(world);
+        let [x, y] = [0; 2].map(|_| world.alloc_on::<u64>(CUDA, 5000));
+        let (x, y) = (x?, y?);
+        for round in 0..10 {
+            world.write(y, &pattern(10 * me + round, 5000))?;
+            world.barrier_all()?;
+            world.put_on_stream(x, y, right, &stream)?;
+            world.quiet_on_stream(&stream)?;
+            world.synchronize(&stream)?;
+            world.barrier_all()?;
+            world.sum_reduce(x, x)?;
+            world.get_on_stream(y, x, right, &stream)?;
+            world.synchronize(&stream)?;
+            let both = [0, 1].map(|pe| pattern(10 * pe + round, 5000));
+            let sum: Vec<u64> = both[0].iter().zip(&both[1]).map(|(a, b)| a + b).collect();
+            assert!(read(world, y)? == sum, "round {round}");
+            world.barrier_all()?;
+        }
+        world.free(y)?;
+        world.free(x)
+    });
+}
+
 fn reduced<T: GpuNumber + PartialEq + Debug>(
     world: &World,
     stream: &Stream,

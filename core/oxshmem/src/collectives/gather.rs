@@ -3,7 +3,8 @@
 use bytemuck::Pod;
 
 use super::choose::{Kind, Way, choose};
-use super::{check_apart, digest_of, place};
+use super::moves::Piece;
+use super::{digest_of, on_what, place};
 use crate::mapped::Bytes;
 use crate::sync::Digest;
 use crate::team::{Team, Turn};
@@ -24,35 +25,41 @@ impl Team<'_> {
         const CALL: &str = "fcollect";
         let (world, core) = (self.world, self.core());
         let words = || format!("fcollect({}, {})", place(dst), place(src));
-        let digest = digest_of(digest_of(const { Digest::of(CALL) }, dst), src);
+        let digest = digest_of(const { Digest::of(CALL) }, [dst, src]);
         let valid = self
-            .check_objects(CALL, [dst, src])
-            .and_then(|()| self.check_blocks(CALL, dst, src.len()))
-            .and_then(|()| check_apart(CALL, dst, src));
+            .check_apart(CALL, dst, src)
+            .and_then(|()| self.check_blocks(CALL, dst, src.len()));
         let mut turn = self.turn(CALL, digest, &words);
         let (way, given) = self.give(&mut turn, Kind::Fcollect, src, valid)?;
         let (me, block) = (self.my_pe(), src.bytes());
         let into: Sym<u8> = dst.cast()?;
-        let place_of = |from: usize| into.range(from * block..(from + 1) * block);
+        let place_of = |from: usize| from * block..(from + 1) * block;
         // What another host has comes once to this one, by one of its members.
         let hosts = core.hosts.as_ref().filter(|_| way == Way::Direct);
         let fetcher = |from: usize| match hosts {
             Some(hosts) if !hosts.is_near(from) => hosts.fetcher(from),
             _ => me,
         };
-        let mut copied = self
-            .around()
-            .filter(|from| fetcher(*from) == me)
-            .try_for_each(|from| world.copy_between(CALL, place_of(from)?, given, turn.pe(from)));
+        let first = self.around().filter(|from| fetcher(*from) == me);
+        let pieces = first.map(|from| {
+            Ok(Piece {
+                into: place_of(from),
+                from: given,
+                pe: turn.pe(from),
+            })
+        });
+        let mut copied = world.copy_pieces(CALL, into, pieces);
         if hosts.is_some() {
             turn.arrive(copied)?;
-            copied = self
-                .around()
-                .filter(|from| fetcher(*from) != me)
-                .try_for_each(|from| {
-                    let part = place_of(from)?;
-                    world.copy_between(CALL, part, part, turn.pe(fetcher(from)))
-                });
+            let others = self.around().filter(|from| fetcher(*from) != me);
+            let pieces = others.map(|from| {
+                Ok(Piece {
+                    into: place_of(from),
+                    from: into.range(place_of(from))?,
+                    pe: turn.pe(fetcher(from)),
+                })
+            });
+            copied = world.copy_pieces(CALL, into, pieces);
         }
         Self::end(&mut turn, way, copied)
     }
@@ -67,12 +74,14 @@ impl Team<'_> {
     pub fn collect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<usize> {
         const CALL: &str = "collect";
         let (world, core) = (self.world, self.core());
-        // What is given may differ, what it is put into may not.
-        let words = || format!("collect({}, {} elements)", place(dst), src.len());
-        let digest = digest_of(const { Digest::of(CALL) }, dst).and(size_of::<T>() as u64);
-        let valid = self
-            .check_objects(CALL, [dst, src])
-            .and_then(|()| check_apart(CALL, dst, src));
+        // What is given may differ, but for its kind of memory; what it is put into may not.
+        let words = || {
+            let (dst, given) = (place(dst), src.len());
+            format!("collect({dst}, {given} elements{})", on_what(src))
+        };
+        let digest = digest_of(const { Digest::of(CALL) }, [dst]).and(size_of::<T>() as u64);
+        let digest = digest.and(src.is_on_gpu().into());
+        let valid = self.check_apart(CALL, dst, src);
         let mut turn = self.turn(CALL, digest, &words);
         let scratch = turn.scratch()?;
         // The first arrival is needed for the lengths anyway: what fits goes with them.
@@ -85,46 +94,46 @@ impl Team<'_> {
             );
             way == Way::Scratch
         };
-        if valid.is_ok() {
+        let told = valid.and_then(|()| {
             let own = world.own(scratch);
             own.copy_from(&(src.len() as u64).to_ne_bytes());
             own.part(8, 8).copy_from(&src.offset().to_ne_bytes());
-            if fits(src.bytes()) {
-                own.part(HEAD, src.bytes())
-                    .copy_from_place(world.own(src), src.bytes());
+            if !fits(src.bytes()) {
+                return Ok(());
             }
-        }
-        turn.arrive(valid)?;
+            let given = scratch.range(HEAD..HEAD + src.bytes())?;
+            world.copy_between(CALL, given, src.cast()?, world.my_pe())
+        });
+        turn.arrive(told)?;
         let parts = self.parts(CALL, &turn, src, scratch);
-        let direct = |part: &Sym<T>| !fits(part.bytes());
         // Who could not read what another told does not know whether there is another arrival.
         let parts = parts.inspect_err(|error| turn.abandon(error))?;
         let all: usize = parts.iter().map(Sym::len).sum();
-        let room = match all <= dst.len() {
-            true => Ok(()),
+        if all > dst.len() {
             // The same on every member.
-            false => Err(Error::OutOfRange {
+            return Err(Error::OutOfRange {
                 call: CALL,
                 start: 0,
                 end: all,
                 len: dst.len(),
-            }),
-        };
-        room?;
+            });
+        }
+        let direct = |part: &Sym<T>| !fits(part.bytes()) && !part.is_empty();
         let mut end = 0;
-        let copied = parts.iter().enumerate().try_for_each(|(from, part)| {
+        let pieces = parts.iter().enumerate().map(|(from, part)| {
             let start = end;
-            end += part.len();
-            let into = dst.range(start..end)?;
-            match direct(part) && !part.is_empty() {
-                true => world.copy_between(CALL, into, *part, turn.pe(from)),
-                false => {
-                    let given = scratch.range(HEAD..HEAD + part.bytes())?;
-                    world.copy_between(CALL, into.cast()?, given, turn.pe(from))
-                }
-            }
+            end += part.bytes();
+            Ok(Piece {
+                into: start..end,
+                from: match direct(part) {
+                    true => part.cast()?,
+                    false => scratch.range(HEAD..HEAD + part.bytes())?,
+                },
+                pe: turn.pe(from),
+            })
         });
-        match parts.iter().any(|part| direct(part) && !part.is_empty()) {
+        let copied = world.copy_pieces(CALL, dst.range(..all)?.cast()?, pieces);
+        match parts.iter().any(direct) {
             true => turn.arrive(copied)?,
             false => copied?,
         }
@@ -141,7 +150,10 @@ impl Team<'_> {
     ) -> Result<Vec<Sym<T>>> {
         let world = self.world;
         let head = scratch.range(..HEAD)?;
-        let limit = world.heap_limit() as u64;
+        let limit = match src.is_on_gpu() {
+            true => world.gpu_heap_limit() as u64,
+            false => world.heap_limit() as u64,
+        };
         (0..self.n_pes())
             .map(|from| {
                 if from == self.my_pe() {
@@ -157,7 +169,7 @@ impl Team<'_> {
                 let end = bytes.and_then(|bytes| bytes.checked_add(offset));
                 let aligned = offset.is_multiple_of(align_of::<T>() as u64);
                 match end.is_some_and(|end| end <= limit && aligned) {
-                    true => Ok(Sym::new(world.tag, src.generation(), offset, len as usize)),
+                    true => Ok(Sym::new(src.tag(), src.generation(), offset, len as usize)),
                     false => Err(Error::FailedElsewhere {
                         call,
                         pe,

@@ -6,8 +6,7 @@ use oxshmem_transport::Fold;
 
 use super::choose::{Kind, Way};
 use super::number::{Folded, Folds};
-use super::{CHUNK, Reducible, check_apart, digest_of, place, share};
-use crate::mapped::Bytes;
+use super::{Reducible, digest_of, place, share};
 use crate::sync::Digest;
 use crate::team::{Team, Turn};
 use crate::{Error, Result, Sym};
@@ -30,14 +29,8 @@ struct Bench<T: Reducible> {
 }
 
 impl<T: Reducible> Bench<T> {
-    /// Elements that are folded at a time.
-    const MOST: usize = match size_of::<T>() {
-        0 => 1,
-        size => CHUNK / size,
-    };
-
-    fn new(call: &'static str, fold: Fold, elements: usize) -> Result<Self> {
-        let most = elements.min(Self::MOST);
+    /// For `most` elements at a time.
+    fn new(call: &'static str, fold: Fold, most: usize) -> Result<Self> {
         match Folded::new(fold, most) {
             Some(folded) => Ok(Bench {
                 folded,
@@ -110,13 +103,12 @@ impl Team<'_> {
         const CALL: &str = "reduce_scatter";
         let words = || format!("{CALL}({}, {}, {})", place(dst), place(src), fold.name());
         let digest = const { Digest::of(CALL) }.and(fold as u64);
-        let digest = digest_of(digest_of(digest, dst), src);
-        let bench = Bench::new(CALL, fold, dst.len());
-        let (bench, valid) = split(bench);
+        let digest = digest_of(digest, [dst, src]);
+        let most = self.world.at_a_time([dst, src]).min(dst.len());
+        let (bench, valid) = split(Bench::new(CALL, fold, most));
         let valid = valid
-            .and_then(|()| self.check_objects(CALL, [dst, src]))
-            .and_then(|()| self.check_blocks(CALL, src, dst.len()))
-            .and_then(|()| check_apart(CALL, dst, src));
+            .and_then(|()| self.check_apart(CALL, dst, src))
+            .and_then(|()| self.check_blocks(CALL, src, dst.len()));
         let mut turn = self.turn(CALL, digest, &words);
         // A member reads no more than its own blocks: as of all to all.
         let (way, given) = self.give(&mut turn, Kind::Alltoall, src, valid)?;
@@ -142,11 +134,10 @@ impl Team<'_> {
         let (world, core) = (self.world, self.core());
         let words = || format!("{name}({}, {}, {})", place(dst), place(src), fold.name());
         let digest = Digest::of(name).and(fold as u64);
-        let digest = digest_of(digest_of(digest, dst), src);
-        let (bench, valid) = split(Bench::new(name, fold, dst.len()));
-        let valid = valid
-            .and_then(|()| self.check_objects(name, [dst, src]))
-            .and_then(|()| world.check_pair(name, dst, src));
+        let digest = digest_of(digest, [dst, src]);
+        let most = world.at_a_time([dst, src]).min(dst.len());
+        let (bench, valid) = split(Bench::new(name, fold, most));
+        let valid = valid.and_then(|()| self.check_pair(name, dst, src));
         let mut turn = self.turn(name, digest, &words);
         let kind = match gives {
             Gives::All => Kind::Reduce,
@@ -164,8 +155,9 @@ impl Team<'_> {
             Gives::BeforeOwn => 0..me,
         };
         let from_nothing = gives == Gives::BeforeOwn;
+        let mapped = core.mapped && world.is_on_host(dst) && world.is_on_host(src);
         match way {
-            Way::Direct if core.mapped => {
+            Way::Direct if mapped => {
                 let given = self.fold_share(name, &turn, &mut bench, (dst, src), gives);
                 turn.arrive(given)
             }
@@ -183,7 +175,7 @@ impl Team<'_> {
                 // Everyone has read this member's share.
                 turn.arrive(gathered)
             }
-            Way::Direct if dst.offset() == src.offset() => {
+            Way::Direct if dst.is_where(src) => {
                 // Others read the source, which is the destination: first all read.
                 let mut kept = Vec::new();
                 let span = (read, from_nothing);
@@ -192,8 +184,8 @@ impl Team<'_> {
                     Ok(())
                 });
                 turn.arrive(folded)?;
-                world.own(dst).copy_from(bytemuck::cast_slice(&kept));
-                Ok(())
+                world.push(name, dst, &kept, world.my_pe())?;
+                world.settle_own(name, dst)
             }
             way => {
                 let (given, span) = (given.cast()?, (read, from_nothing));
@@ -214,12 +206,11 @@ impl Team<'_> {
         from: Sym<T>,
         span: (std::ops::Range<usize>, bool),
     ) -> Result<()> {
-        let own = self.world.own(into);
+        let (world, me) = (self.world, self.world.my_pe());
         self.fold_each(call, turn, bench, from, span, |at, values| {
-            own.part(at * size_of::<T>(), size_of_val(values))
-                .copy_from(bytemuck::cast_slice(values));
-            Ok(())
-        })
+            world.push(call, into.range(at..at + values.len())?, values, me)
+        })?;
+        world.settle_own(call, into)
     }
 
     /// Folds an object of the members `read`, some elements at a time, each of which is given to `take`

@@ -3,7 +3,8 @@
 use bytemuck::Pod;
 
 use super::choose::{Kind, Way, choose};
-use super::{check_apart, digest_of, place};
+use super::moves::Piece;
+use super::{digest_of, place};
 use crate::sync::Digest;
 use crate::team::Team;
 use crate::{Error, Result, Sym};
@@ -24,10 +25,8 @@ impl Team<'_> {
         let (world, core) = (self.world, self.core());
         let words = || format!("broadcast({}, {}, root {root})", place(dst), place(src));
         let digest = const { Digest::of(CALL) }.and(root as u64);
-        let digest = digest_of(digest_of(digest, dst), src);
-        let mut valid = self
-            .check_objects(CALL, [dst, src])
-            .and_then(|()| world.check_pair(CALL, dst, src));
+        let digest = digest_of(digest, [dst, src]);
+        let mut valid = self.check_pair(CALL, dst, src);
         if root >= self.n_pes() {
             valid = valid.and(Err(Error::NoSuchPe {
                 call: CALL,
@@ -45,10 +44,9 @@ impl Team<'_> {
         ) {
             Way::Scratch => {
                 let given = turn.scratch()?.range(..src.bytes())?;
-                if is_root && valid.is_ok() {
-                    world
-                        .own(given)
-                        .copy_from_place(world.own(src), src.bytes());
+                if is_root {
+                    let give = || world.copy_between(CALL, given, src.cast()?, from);
+                    valid = valid.and_then(|()| give());
                 }
                 turn.arrive(valid)?;
                 match is_root {
@@ -93,23 +91,25 @@ impl Team<'_> {
         const CALL: &str = "alltoall";
         let world = self.world;
         let words = || format!("alltoall({}, {})", place(dst), place(src));
-        let digest = digest_of(digest_of(const { Digest::of(CALL) }, dst), src);
+        let digest = digest_of(const { Digest::of(CALL) }, [dst, src]);
         let (members, me) = (self.n_pes(), self.my_pe());
         let each = src.len() / members;
         let valid = self
-            .check_objects(CALL, [dst, src])
+            .check_apart(CALL, dst, src)
             .and_then(|()| self.check_blocks(CALL, src, each))
-            .and_then(|()| world.check_pair(CALL, dst, src))
-            .and_then(|()| check_apart(CALL, dst, src));
+            .and_then(|()| world.check_pair(CALL, dst, src));
         let mut turn = self.turn(CALL, digest, &words);
         let (way, given) = self.give(&mut turn, Kind::Alltoall, src, valid)?;
         let block = each * size_of::<T>();
         let mine = given.range(me * block..(me + 1) * block)?;
-        let into: Sym<u8> = dst.cast()?;
-        let copied = self.around().try_for_each(|from| {
-            let part = into.range(from * block..(from + 1) * block)?;
-            world.copy_between(CALL, part, mine, turn.pe(from))
+        let pieces = self.around().map(|from| {
+            Ok(Piece {
+                into: from * block..(from + 1) * block,
+                from: mine,
+                pe: turn.pe(from),
+            })
         });
+        let copied = world.copy_pieces(CALL, dst.cast()?, pieces);
         Self::end(&mut turn, way, copied)
     }
 }

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use super::choose::{Kind, Way, choose};
-use super::{CHUNK, digest_of, place};
+use super::{digest_of, place};
 use crate::mapped::Bytes;
 use crate::sync::Digest;
 use crate::team::Team;
@@ -35,14 +35,13 @@ impl Team<'_> {
                 "alltoalls({dst}, {src}, strides {dst_stride} and {src_stride}, {count} elements)"
             )
         };
-        let digest = digest_of(digest_of(const { Digest::of(CALL) }, dst), src);
+        let digest = digest_of(const { Digest::of(CALL) }, [dst, src]);
         let digest = digest.and(dst_stride as u64).and(src_stride as u64);
         let (members, me) = (self.n_pes(), self.my_pe());
         let valid = self
-            .check_objects(CALL, [dst, src])
+            .check_apart(CALL, dst, src)
             .and_then(|()| spans(CALL, dst, dst_stride, count, members))
-            .and_then(|()| spans(CALL, src, src_stride, count, members))
-            .and_then(|()| super::check_apart(CALL, dst, src));
+            .and_then(|()| spans(CALL, src, src_stride, count, members));
         let mut turn = self.turn(CALL, digest.and(count as u64), &words);
         let bytes = count.saturating_mul(members).saturating_mul(size_of::<T>());
         let way = choose(
@@ -53,22 +52,22 @@ impl Team<'_> {
         );
         if way == Way::Scratch {
             let given = turn.scratch()?.range(..bytes)?;
-            if valid.is_ok() {
-                let mut packed = vec![T::zeroed(); count * members];
-                self.pick(CALL, &mut packed, src, (0, src_stride), world.my_pe())?;
-                world.own(given).copy_from(bytemuck::cast_slice(&packed));
-            }
-            turn.arrive(valid)?;
-            let mut block = vec![T::zeroed(); count];
-            let mine = given.range(bytes / members * me..bytes / members * (me + 1))?;
-            return (0..members).try_for_each(|from| {
-                let into = bytemuck::cast_slice_mut(&mut block);
-                world.pull(CALL, into, mine, turn.pe(from))?;
-                self.lay(&block, dst, (from * count, dst_stride))
+            let mut blocks = vec![T::zeroed(); count.saturating_mul(members)];
+            let packed = valid.and_then(|()| {
+                self.pick(CALL, &mut blocks, src, (0, src_stride), world.my_pe())?;
+                world.own(given).copy_from(bytemuck::cast_slice(&blocks));
+                Ok(())
             });
+            turn.arrive(packed)?;
+            let mine = given.range(bytes / members * me..bytes / members * (me + 1))?;
+            for (from, block) in blocks.chunks_mut(count.max(1)).enumerate() {
+                world.pull(CALL, bytemuck::cast_slice_mut(block), mine, turn.pe(from))?;
+            }
+            self.lay(CALL, &blocks, dst, (0, dst_stride))?;
+            return world.settle_own(CALL, dst);
         }
         turn.arrive(valid)?;
-        let most = (CHUNK / size_of::<T>().max(1)).max(1);
+        let most = world.at_a_time([dst, src]);
         let mut buffer = vec![T::zeroed(); most.min(count)];
         let copied = self.around().try_for_each(|from| {
             (0..count).step_by(most).try_for_each(|at| {
@@ -78,9 +77,10 @@ impl Team<'_> {
                 };
                 let first = me * count + at;
                 self.pick(CALL, piece, src, (first, src_stride), turn.pe(from))?;
-                self.lay(piece, dst, (from * count + at, dst_stride))
+                self.lay(CALL, piece, dst, (from * count + at, dst_stride))
             })
         });
+        let copied = copied.and_then(|()| world.settle_own(CALL, dst));
         turn.arrive(copied)
     }
 
@@ -94,7 +94,7 @@ impl Team<'_> {
         pe: usize,
     ) -> Result<()> {
         // As many as a chunk spans are read with what lies between them.
-        let span = (CHUNK / size_of::<T>().max(1) / stride).max(1);
+        let span = (self.world.at_a_time([from]) / stride).max(1);
         let mut between = vec![T::zeroed(); (span.min(into.len()).max(1) - 1) * stride + 1];
         for (i, piece) in into.chunks_mut(span).enumerate() {
             let start = (first + i * span) * stride;
@@ -112,21 +112,20 @@ impl Team<'_> {
     }
 
     /// Writes elements of this PE's object, from the `first` of those that lie `stride` apart.
-    fn lay<T: Pod>(&self, from: &[T], dst: Sym<T>, (first, stride): (usize, usize)) -> Result<()> {
-        let size = size_of::<T>();
-        let own = self.world.own(dst);
-        match stride {
-            1 => own
-                .part(first * size, size_of_val(from))
-                .copy_from(bytemuck::cast_slice(from)),
-            _ => {
-                for (i, value) in from.iter().enumerate() {
-                    own.part((first + i) * stride * size, size)
-                        .copy_from(bytemuck::bytes_of(value));
-                }
-            }
+    fn lay<T: Pod>(
+        &self,
+        call: &'static str,
+        from: &[T],
+        dst: Sym<T>,
+        (first, stride): (usize, usize),
+    ) -> Result<()> {
+        let (world, me) = (self.world, self.world.my_pe());
+        if stride == 1 {
+            let into = dst.range(first..first + from.len())?;
+            return world.push(call, into, from, me);
         }
-        Ok(())
+        let mut each = from.chunks(1).enumerate();
+        each.try_for_each(|(i, value)| world.push(call, dst.at((first + i) * stride)?, value, me))
     }
 }
 

@@ -6,6 +6,7 @@ use bytemuck::Pod;
 use oxshmem_cuda::{DevicePtr, Stream};
 
 use super::side::{GpuSide, Told};
+use crate::collectives::check_apart;
 use crate::wait::Needs;
 use crate::{Error, Fold, Result, Sym, World};
 
@@ -87,8 +88,8 @@ impl World {
         const CALL: &str = "fcollect_on_stream";
         let side = self.collective_side(CALL, stream)?;
         let each = src.len();
-        self.check_blocks(CALL, dst, each)?;
-        self.check_apart(CALL, dst, src)?;
+        self.team().check_blocks(CALL, dst, each)?;
+        check_apart(CALL, dst, src)?;
         let from = self.on_stream(CALL, side, src, self.my_pe())?;
         let mine = self.my_pe() * each;
         let place = dst.range(mine..mine + each)?;
@@ -109,9 +110,9 @@ impl World {
         const CALL: &str = "alltoall_on_stream";
         let side = self.collective_side(CALL, stream)?;
         self.check_pair(CALL, dst, src)?;
-        self.check_apart(CALL, dst, src)?;
+        check_apart(CALL, dst, src)?;
         let each = src.len() / self.n_pes();
-        self.check_blocks(CALL, dst, each)?;
+        self.team().check_blocks(CALL, dst, each)?;
         let mine = self.my_pe() * each;
         let place = dst.range(mine..mine + each)?;
         self.between_arrivals(CALL, side, stream, || {
@@ -234,32 +235,5 @@ impl World {
             self.copy_on_stream(call, to, from, place.bytes(), stream)?;
         }
         Ok(())
-    }
-
-    /// That `dst` has a block of `each` elements for each PE.
-    fn check_blocks<T: Pod>(&self, call: &'static str, dst: Sym<T>, each: usize) -> Result<()> {
-        match each.checked_mul(self.n_pes()) == Some(dst.len()) {
-            true => Ok(()),
-            false => Err(Error::Argument {
-                call,
-                what: format!(
-                    "the destination has {} elements; it takes {each} from each of {} PEs",
-                    dst.len(),
-                    self.n_pes()
-                ),
-            }),
-        }
-    }
-
-    fn check_apart<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
-        let (d, s) = (dst.offset(), src.offset());
-        let apart = d + dst.bytes() as u64 <= s || s + src.bytes() as u64 <= d;
-        match dst.tag() != src.tag() || apart {
-            true => Ok(()),
-            false => Err(Error::Argument {
-                call,
-                what: "destination and source overlap; use two objects".into(),
-            }),
-        }
     }
 }

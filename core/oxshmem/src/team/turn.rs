@@ -139,6 +139,11 @@ impl<'t> Turn<'t> {
         }
     }
 
+    /// What is called.
+    pub(crate) fn name(&self) -> &'static str {
+        self.call.name
+    }
+
     /// The world's number of a member.
     #[inline]
     pub(crate) fn pe(&self, place: usize) -> usize {

@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 
-use oxshmem::{Cmp, Complex, Error, Fold, Pod, Reducible, Result, Sym, Team, bf16, f16};
+use oxshmem::{
+    Cmp, Complex, Error, Fold, MemoryKind, Pod, Reducible, Result, Sym, Team, bf16, f16,
+};
 use proptest::prelude::*;
 
 use crate::setting::{Pe, pattern, patterns, runner};
@@ -51,8 +53,18 @@ fn lengths(pe: &Pe<'_>) -> [usize; 6] {
 }
 
 fn broadcasts<T: Pod + PartialEq + Debug>(pe: &Pe<'_>, make: fn(u64) -> T) -> Result<()> {
-    let most = 70_001;
-    let (dst, src): (Sym<T>, Sym<T>) = (pe.alloc(most)?, pe.alloc(most)?);
+    let kinds = pe.kinds().iter();
+    kinds
+        .copied()
+        .try_for_each(|kinds| broadcasts_of(pe, kinds, make))
+}
+
+fn broadcasts_of<T: Pod + PartialEq + Debug>(
+    pe: &Pe<'_>,
+    kinds: [MemoryKind; 2],
+    make: fn(u64) -> T,
+) -> Result<()> {
+    let [dst, src] = pe.alloc_each::<T>(kinds, 70_001)?;
     for len in lengths(pe) {
         let (dst, src) = (dst.range(..len)?, src.range(..len)?);
         for root in 0..pe.n_pes() {
@@ -268,8 +280,15 @@ fn folds<T: Number>(pe: &Pe<'_>, team: &Team<'_>, x: [Sym<T>; 2], fold: Fold) ->
 }
 
 fn all_folds<T: Number>(pe: &Pe<'_>) -> Result<()> {
+    let kinds = pe.kinds().iter();
+    kinds
+        .copied()
+        .try_for_each(|kinds| all_folds_of::<T>(pe, kinds))
+}
+
+fn all_folds_of<T: Number>(pe: &Pe<'_>, kinds: [MemoryKind; 2]) -> Result<()> {
     let most = pe.longest(6001);
-    let (dst, src): (Sym<T>, Sym<T>) = (pe.alloc(most)?, pe.alloc(most)?);
+    let [dst, src] = pe.alloc_each::<T>(kinds, most)?;
     let team = pe.team();
     for (i, fold) in T::FOLDS.iter().enumerate() {
         // Every length with one fold, every fold with one length.
@@ -441,7 +460,14 @@ fn attempt(pe: &Pe<'_>, team: &Team<'_>, trial: &Trial, x: [Sym<u32>; 2]) -> Res
 
 /// Teams, sizes and calls at random.
 pub fn calls_of_any_team_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
-    let x = [pe.alloc::<u32>(4000)?, pe.alloc::<u32>(4000)?];
+    let kinds = pe.kinds().iter();
+    kinds
+        .copied()
+        .try_for_each(|kinds| calls_of_any_team(pe, kinds))
+}
+
+fn calls_of_any_team(pe: &Pe<'_>, kinds: [MemoryKind; 2]) -> Result<()> {
+    let x = pe.alloc_each::<u32>(kinds, 4000)?;
     let cases = pe.rounds(400).min(120) as u32;
     runner(cases)
         .run(&proptest::collection::vec(trials(), 1..4), |trials| {

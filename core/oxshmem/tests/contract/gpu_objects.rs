@@ -35,8 +35,6 @@ fn m4_calls_that_need_the_cpu_at_the_memory_are_refused_and_change_nothing() {
         refused(world.test_some(x, None, Cmp::Ne, old).map(drop));
         refused(world.signal_fetch(word).map(drop));
         refused(world.signal_wait_until(word, Cmp::Ne, old).map(drop));
-        refused(world.broadcast(x, x, 0));
-        refused(world.sum_reduce(x, x));
         refused(world.realloc(x, 100).map(drop));
         assert!((0..pe.n_pes()).all(|at| world.ptr(x, at).is_none()), "m8");
         pe.barrier_all()?;
@@ -96,6 +94,20 @@ fn m9_m36_allocations_of_other_kinds_or_lengths_are_an_error_on_all() {
             pe,
             || pe.free(if odd { host } else { gpu }),
             &[(0, "free("), (last, "free(")],
+        )?;
+        mismatch(
+            pe,
+            || pe.broadcast(host, if odd { host } else { gpu }, 0),
+            &[(0, "in GPU memory"), (last, "broadcast(")],
+        )?;
+        mismatch(
+            pe,
+            || {
+                let given = if odd { gpu } else { host };
+                let team = pe.team();
+                team.collect(host.range(..0)?, given.range(..0)?).map(drop)
+            },
+            &[(0, "0 elements)"), (last, "0 elements in GPU memory")],
         )?;
         pe.free(gpu)?;
         pe.free(host)

@@ -91,7 +91,7 @@ pub fn run(over: Over, pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
     on_each(builders(over, pes), case);
 }
 
-fn everywhere(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
+pub fn everywhere(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
     ALL.into_iter().for_each(|over| run(over, pes, &case));
 }
 

@@ -16,6 +16,7 @@ mod contexts;
 mod counters;
 mod errors;
 mod gpu;
+mod gpu_collectives;
 #[cfg(feature = "cuda")]
 mod gpu_objects;
 mod gpu_staged;
@@ -132,7 +133,6 @@ macro_rules! with_cases {
             collectives:
                 no_pe_leaves_a_barrier_before_all_have_entered
                 sync_makes_own_stores_visible
-                |
                 broadcast_gives_every_pe_the_roots_data
                 collectives_may_follow_each_other_at_once
                 folds_of_integers_equal_a_serial_reference_and_wrap
@@ -140,7 +140,8 @@ macro_rules! with_cases {
                 folds_of_floats_have_the_same_bits_on_every_pe
                 calls_of_any_team_equal_a_serial_reference
                 m36_a_teams_calls_refuse_what_makes_no_sense
-                late_pes_do_not_disturb_a_collective;
+                late_pes_do_not_disturb_a_collective
+                |;
             counters:
                 |
                 m22_the_data_of_every_counted_put_is_there

@@ -15,6 +15,22 @@ impl Pe<'_> {
         self.setting.path == Path::Gpu
     }
 
+    /// Of which kinds of memory a collective call's destination and source are.
+    pub fn kinds(&self) -> &'static [[MemoryKind; 2]] {
+        const HOST: MemoryKind = MemoryKind::Host;
+        const CUDA: MemoryKind = MemoryKind::Cuda;
+        match self.is_on_gpu() {
+            true => &[[CUDA, CUDA], [HOST, CUDA], [CUDA, HOST]],
+            false => &[[HOST, HOST]],
+        }
+    }
+
+    /// Objects of these kinds.
+    pub fn alloc_each<T: Pod>(&self, kinds: [MemoryKind; 2], len: usize) -> Result<[Sym<T>; 2]> {
+        let [dst, src] = kinds;
+        Ok([self.alloc_on(dst, len)?, self.alloc_on(src, len)?])
+    }
+
     /// Blocks are aligned to so much by themselves, or can be.
     pub fn most_alignment(&self) -> usize {
         if self.is_on_gpu() { 64 } else { 1 << 22 }

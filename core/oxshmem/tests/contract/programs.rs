@@ -29,6 +29,7 @@ fn pe() {
         "cannot-commit" => cannot_commit(),
         "staged-puts" => crate::gpu_staged_losses::put_without_end(),
         "staged-lost" => crate::gpu_staged_losses::put_until_lost(),
+        "gpu-collectives" => crate::gpu_collectives::collect_until_lost(),
         lose => survive(lose),
     };
     result.unwrap_or_else(|error| {

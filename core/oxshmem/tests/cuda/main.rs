@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod collectives;
 mod descriptors;
 mod endings;
 mod nic;

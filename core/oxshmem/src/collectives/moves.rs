@@ -1,0 +1,137 @@
+//! How a collective call's data get from one place to another: objects and scratch memory, here and at
+//! other PEs, in host memory or on a GPU, by whatever route there is; and private memory.
+//!
+//! What is written into this PE's own GPU memory [settles](World::settle_own) before others are told of it
+//! and before the call returns.
+
+use std::ops::Range;
+
+use bytemuck::Pod;
+
+use crate::copies::BY_HOST;
+use crate::order::Class;
+use crate::simulated::Place;
+use crate::wire::Path;
+use crate::{Result, Sym, World};
+
+/// Bytes that go through a private buffer at a time: what a core's first caches hold.
+const CHUNK: usize = 16 << 10;
+
+/// A piece of a call's destination, and where at a PE it comes from.
+pub(super) struct Piece {
+    /// Which bytes of the destination.
+    pub into: Range<usize>,
+    pub from: Sym<u8>,
+    pub pe: usize,
+}
+
+impl World {
+    /// Elements of these objects that go through a private buffer at a time: more where each time a GPU
+    /// copies.
+    pub(super) fn at_a_time<T: Pod, const N: usize>(&self, objects: [Sym<T>; N]) -> usize {
+        let bytes = match objects.iter().all(|object| self.is_on_host(*object)) {
+            true => CHUNK,
+            false => BY_HOST,
+        };
+        (bytes / size_of::<T>().max(1)).max(1)
+    }
+
+    /// Copies from a PE's memory to private memory. The caller has checked both.
+    #[inline]
+    pub(super) fn pull<T: Pod>(
+        &self,
+        call: &'static str,
+        into: &mut [T],
+        from: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        let into = bytemuck::cast_slice_mut(into);
+        match self.peers.span(from, pe) {
+            Some(span) => {
+                span.copy_to(into);
+                Ok(())
+            }
+            None => self.get_by_path(call, into, from, pe),
+        }
+    }
+
+    /// Copies from private memory to this PE's, or to that of one that it maps. The caller has checked both.
+    #[inline]
+    pub(super) fn push<T: Pod>(
+        &self,
+        call: &'static str,
+        to: Sym<T>,
+        from: &[T],
+        pe: usize,
+    ) -> Result<()> {
+        let from = bytemuck::cast_slice(from);
+        match self.peers.span(to, pe) {
+            Some(span) => {
+                span.copy_from(from);
+                Ok(())
+            }
+            None => self.put_by_path(call, to, from, pe),
+        }
+    }
+
+    /// Has what was [pushed](Self::push) into an object of this PE's be there, for its GPU and for others.
+    pub(super) fn settle_own<T: Pod>(&self, call: &'static str, own: Sym<T>) -> Result<()> {
+        match self.is_on_host(own) {
+            true => Ok(()),
+            false => self.settle_own_gpu(call),
+        }
+    }
+
+    /// Copies an object from a PE's memory to this PE's own, where it is when this returns. The caller has
+    /// checked both.
+    pub(super) fn copy_between<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        src: Sym<T>,
+        from: usize,
+    ) -> Result<()> {
+        if src.is_empty() || (from == self.my_pe() && dst.is_where(src)) {
+            return Ok(());
+        }
+        let path = match self.peers.span(src, from) {
+            Some(span) => Path::Near(Place::Real(span)),
+            None => self.path(call, Class::Put, src, from)?,
+        };
+        match path {
+            Path::Near(place) if self.is_on_host(dst) => {
+                self.own(dst).copy_from_place(place, src.bytes());
+                Ok(())
+            }
+            path => self.get_by(call, path, dst, (src, from), false),
+        }
+    }
+
+    /// Copies pieces that do not overlap to this PE's own object.
+    pub(super) fn copy_pieces(
+        &self,
+        call: &'static str,
+        dst: Sym<u8>,
+        mut pieces: impl Iterator<Item = Result<Piece>>,
+    ) -> Result<()> {
+        let copy =
+            |piece: Piece| self.copy_between(call, dst.range(piece.into)?, piece.from, piece.pe);
+        if self.is_on_host(dst) || dst.len() > BY_HOST {
+            return pieces.try_for_each(|piece| copy(piece?));
+        }
+        // What is all of an object on a GPU, and little, gets there at once.
+        let pieces: Vec<Piece> = pieces.collect::<Result<_>>()?;
+        let all: usize = pieces.iter().map(|piece| piece.into.len()).sum();
+        if all < dst.len() || !pieces.iter().all(|piece| self.is_on_host(piece.from)) {
+            return pieces.into_iter().try_for_each(copy);
+        }
+        let mut bytes = vec![0; all];
+        for piece in pieces {
+            if let Some(part) = bytes.get_mut(piece.into) {
+                self.pull(call, part, piece.from, piece.pe)?;
+            }
+        }
+        self.push(call, dst, &bytes, self.my_pe())?;
+        self.settle_own(call, dst)
+    }
+}

@@ -1,0 +1,156 @@
+//! Collective calls on objects in GPU memory, over every kind of route to it that needs no CUDA driver: the
+//! cases of any memory, and what is otherwise.
+
+use std::sync::Arc;
+
+use oxshmem::{Error, Fold, Result, Sym, World, registry};
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_loopback::Loopback;
+
+use crate::collectives;
+use crate::gpu::Growing;
+use crate::gpu_staged::{CUDA, MIB, everywhere};
+use crate::job::{Job, end_well, say, stay};
+use crate::setting::{Case, DEADLINE, Path, Pe, Setting, on_each, patterns};
+
+/// A case, with its objects in GPU memory.
+fn on_gpu(world: &World, case: Case) -> Result<()> {
+    let setting = Setting::new(Path::Gpu);
+    case(&Pe { world, setting })
+}
+
+fn over_all_routes(case: Case) {
+    everywhere(3, |world| on_gpu(world, case));
+}
+
+#[test]
+fn broadcast_gives_every_pe_the_roots_data() {
+    over_all_routes(collectives::broadcast_gives_every_pe_the_roots_data);
+}
+
+#[test]
+fn collectives_may_follow_each_other_at_once() {
+    over_all_routes(collectives::collectives_may_follow_each_other_at_once);
+}
+
+#[test]
+fn folds_of_floats_have_the_same_bits_on_every_pe() {
+    over_all_routes(collectives::folds_of_floats_have_the_same_bits_on_every_pe);
+}
+
+#[test]
+fn calls_of_any_team_equal_a_serial_reference() {
+    over_all_routes(collectives::calls_of_any_team_equal_a_serial_reference);
+}
+
+#[test]
+fn m36_a_teams_calls_refuse_what_makes_no_sense() {
+    over_all_routes(collectives::m36_a_teams_calls_refuse_what_makes_no_sense);
+}
+
+/// What crosses a network once for each host.
+#[test]
+fn calls_of_several_hosts_equal_a_serial_reference() {
+    let builder = World::builder()
+        .transports(vec![Arc::new(Loopback::new()), Arc::new(Tiny::nic())])
+        .timeout(DEADLINE)
+        .heap_limit(8 * MIB)
+        .gpu_memory(|_| Ok(Box::new(Growing::new(32 * MIB, 32 * MIB))));
+    let hosts = ["near", "far", "near", "far"];
+    let builders = hosts.map(|host| builder.clone().host_id(host)).to_vec();
+    on_each(builders, |world| {
+        on_gpu(world, collectives::broadcast_gives_every_pe_the_roots_data)?;
+        on_gpu(
+            world,
+            collectives::calls_of_any_team_equal_a_serial_reference,
+        )
+    });
+}
+
+/// Longer than what goes through a buffer at a time.
+#[test]
+fn long_objects_of_either_kind_are_folded_and_gathered_whole() {
+    const LEN: usize = 300_001;
+    everywhere(3, |world| {
+        let (team, me) = (world.team(), world.my_pe());
+        let (gpu, all) = (world.alloc_on(CUDA, LEN)?, world.alloc_on(CUDA, 3 * LEN)?);
+        let host: Sym<u64> = world.alloc(LEN)?;
+        let given = |pe: usize| patterns(pe, LEN);
+        let mut seen = vec![0; LEN];
+        let sum = |pes: std::ops::Range<usize>| {
+            pes.map(given).fold(vec![0_u64; LEN], |mut sum, values| {
+                let each = sum.iter_mut().zip(values);
+                each.for_each(|(sum, value)| *sum = sum.wrapping_add(value));
+                sum
+            })
+        };
+        for (dst, src) in [(gpu, gpu), (host, gpu), (gpu, host)] {
+            world.write(src, &given(me))?;
+            team.reduce(dst, src, Fold::Sum)?;
+            world.read(&mut seen, dst)?;
+            assert!(seen == sum(0..3));
+            world.write(src, &given(me))?;
+            team.inscan(dst, src, Fold::Sum)?;
+            world.read(&mut seen, dst)?;
+            assert!(seen == sum(0..me + 1));
+            world.write(src, &given(me))?;
+            team.fcollect(all, src)?;
+            for pe in 0..3 {
+                world.read(&mut seen, all.range(pe * LEN..(pe + 1) * LEN)?)?;
+                assert!(seen == given(pe));
+            }
+        }
+        world.free(host)?;
+        world.free(all)?;
+        world.free(gpu)
+    });
+}
+
+#[test]
+fn the_kill_of_a_member_ends_calls_on_gpu_objects() {
+    let mut pes = Job::new(3, "gpu-collectives").start();
+    pes.iter_mut().for_each(|pe| pe.expect("ready"));
+    pes[2].kill();
+    let mut victim = pes.remove(2);
+    pes.iter_mut().for_each(|pe| pe.expect("survived"));
+    victim.release();
+    drop(victim);
+    end_well(pes);
+}
+
+/// What each of three PEs does until the last one is lost, in the middle of a call most probably; the others
+/// go on with a team of theirs.
+pub fn collect_until_lost() -> Result<()> {
+    const LEN: usize = 100_000;
+    let world = World::builder()
+        .transports(registry::built_in())
+        .timeout(DEADLINE)
+        .heap_limit(16 * MIB)
+        .gpu_memory(|_| Ok(Box::new(Growing::new(32 * MIB, 32 * MIB))))
+        .join()?;
+    let (me, team) = (world.my_pe(), world.team());
+    let others = team.split_list(&[0, 1])?;
+    let x = world.alloc_on::<u64>(CUDA, LEN)?;
+    let all = world.alloc_on::<u64>(CUDA, 3 * LEN)?;
+    world.write(x, &patterns(me, LEN))?;
+    team.fcollect(all, x)?;
+    say("ready");
+    let lost = loop {
+        if let Err(error) = team.fcollect(all, x) {
+            break error;
+        }
+    };
+    assert!(matches!(lost, Error::PeerLost { pe: 2, .. }), "{lost}");
+    world.acknowledge_lost();
+    if let Some(others) = others {
+        let both = all.range(..2 * LEN)?;
+        world.write(both, &vec![0; both.len()])?;
+        others.fcollect(both, x)?;
+        let mut seen = vec![0; both.len()];
+        world.read(&mut seen, both)?;
+        assert!(seen == [patterns(0, LEN), patterns(1, LEN)].concat());
+    }
+    say("survived");
+    stay();
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Collective calls from the host on objects in GPU memory, one of two or both, over the routes there are.
+
+use std::ops::Range;
+
+use oxshmem::{Fold, MemoryKind, Result, Sym, Team, World};
+
+use crate::on_gpu::{CUDA, pattern, read, run, run_on_all_gpus};
+
+const HOST: MemoryKind = MemoryKind::Host;
+const KINDS: [[MemoryKind; 2]; 3] = [[CUDA, CUDA], [HOST, CUDA], [CUDA, HOST]];
+/// Elements of a member's block: what goes by scratch memory, a little more than does, and more than a
+/// private buffer holds.
+const LENGTHS: [usize; 4] = [1, 100, 9_001, 140_000];
+
+/// What a member gives: `len` elements from `at` on.
+fn given(member: usize, at: usize, len: usize) -> Vec<u64> {
+    pattern(member + 1, at + len).split_off(at)
+}
+
+fn sum(members: Range<usize>, at: usize, len: usize) -> Vec<u64> {
+    let mut all = vec![0; len];
+    for member in members {
+        let each = all.iter_mut().zip(given(member, at, len));
+        each.for_each(|(sum, value)| *sum += value);
+    }
+    all
+}
+
+/// Every call, with blocks of `len` elements.
+fn calls(world: &World, team: &Team<'_>, x: [Sym<u64>; 2], len: usize) -> Result<()> {
+    let (n, me) = (team.n_pes(), team.my_pe());
+    let [dst, src] = x;
+    let mine = given(me, 0, n * len);
+    let blocks = |of: &dyn Fn(usize) -> Vec<u64>| (0..n).flat_map(of).collect::<Vec<_>>();
+    let check = |what: &str, len: usize, expected: Vec<u64>| -> Result<()> {
+        assert!(read(world, dst.range(..len)?)? == expected, "{what}, {len}");
+        let source = read(world, src.range(..mine.len())?)?;
+        assert!(source == mine, "{what}, {len}: the source");
+        world.write(dst, &vec![0; dst.len()])
+    };
+    world.write(src, &mine)?;
+    world.write(dst, &vec![0; dst.len()])?;
+    let (one, given_one) = (dst.range(..len)?, src.range(..len)?);
+    let (all, given_all) = (dst.range(..n * len)?, src.range(..n * len)?);
+    for root in 0..n {
+        team.broadcast(one, given_one, root)?;
+        check("broadcast", len, given(root, 0, len))?;
+    }
+    team.fcollect(all, given_one)?;
+    check("fcollect", n * len, blocks(&|from| given(from, 0, len)))?;
+    // Of the first member nothing, of the others more and more.
+    let part = |member: usize| len * member / n;
+    let count = team.collect(all, src.range(..part(me))?)?;
+    let collected = blocks(&|from| given(from, 0, part(from)));
+    assert_eq!(count, collected.len());
+    check("collect", count, collected)?;
+    team.alltoall(all, given_all)?;
+    check(
+        "alltoall",
+        n * len,
+        blocks(&|from| given(from, me * len, len)),
+    )?;
+    let few = len.min(300) / 3;
+    team.alltoalls(dst, src, 3, 2, few)?;
+    let mut apart = vec![0; 3 * n * few];
+    for i in 0..n * few {
+        apart[3 * i] = given(i / few, 2 * (me * few + i % few), 1)[0];
+    }
+    check("alltoalls", apart.len(), apart)?;
+    team.reduce_scatter(one, given_all, Fold::Sum)?;
+    check("reduce_scatter", len, sum(0..n, me * len, len))?;
+    team.reduce(one, given_one, Fold::Sum)?;
+    check("reduce", len, sum(0..n, 0, len))?;
+    team.inscan(one, given_one, Fold::Sum)?;
+    check("inscan", len, sum(0..me + 1, 0, len))?;
+    team.exscan(one, given_one, Fold::Sum)?;
+    check("exscan", len, sum(0..me, 0, len))?;
+    // In place.
+    team.exscan(given_one, given_one, Fold::Sum)?;
+    assert!(read(world, given_one)? == sum(0..me, 0, len));
+    world.write(src, &mine)?;
+    team.reduce(given_one, given_one, Fold::Sum)?;
+    assert!(read(world, given_one)? == sum(0..n, 0, len));
+    team.broadcast(given_all, given_all, n - 1)?;
+    let all = [sum(0..n, 0, len), given(n - 1, len, (n - 1) * len)].concat();
+    assert!(read(world, given_all)? == all);
+    Ok(())
+}
+
+fn all_calls(world: &World) -> Result<()> {
+    for kinds in KINDS {
+        for len in LENGTHS {
+            let room = (world.n_pes() * len).max(900);
+            let [dst, src] = kinds.map(|kind| world.alloc_on::<u64>(kind, room));
+            let x = [dst?, src?];
+            calls(world, &world.team(), x, len)?;
+            // A team of its own has little scratch memory.
+            let backwards = world.n_pes() - 1;
+            if let Some(team) = world
+                .team()
+                .split_strided(backwards, -1, world.n_pes().min(2))?
+            {
+                calls(world, &team, x, len)?;
+                team.destroy()?;
+            }
+            world.free(x[1])?;
+            world.free(x[0])?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn collective_calls_on_one_gpu_equal_a_serial_reference() {
+    run(3, all_calls);
+}
+
+#[test]
+fn collective_calls_on_several_gpus_equal_a_serial_reference() {
+    run_on_all_gpus(3, all_calls);
+}
