@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use oxshmem::{Error, Fold, Result, Sym, World, registry};
+use oxshmem::{Error, Fold, Result, Sym, World};
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 
 use crate::collectives;
 use crate::gpu::Growing;
 use crate::gpu_staged::{CUDA, MIB, everywhere};
-use crate::job::{Job, end_well, say, stay};
+use crate::gpu_staged_losses::join_staged;
+use crate::job::{say, stay};
+use crate::kills::kill_one;
 use crate::setting::{Case, DEADLINE, Path, Pe, Setting, on_each, patterns};
 
 /// A case, with its objects in GPU memory.
@@ -19,33 +21,21 @@ fn on_gpu(world: &World, case: Case) -> Result<()> {
     case(&Pe { world, setting })
 }
 
-fn over_all_routes(case: Case) {
-    everywhere(3, |world| on_gpu(world, case));
+macro_rules! over_all_routes {
+    ($($case:ident)*) => {$(
+        #[test]
+        fn $case() {
+            everywhere(3, |world| on_gpu(world, collectives::$case));
+        }
+    )*};
 }
 
-#[test]
-fn broadcast_gives_every_pe_the_roots_data() {
-    over_all_routes(collectives::broadcast_gives_every_pe_the_roots_data);
-}
-
-#[test]
-fn collectives_may_follow_each_other_at_once() {
-    over_all_routes(collectives::collectives_may_follow_each_other_at_once);
-}
-
-#[test]
-fn folds_of_floats_have_the_same_bits_on_every_pe() {
-    over_all_routes(collectives::folds_of_floats_have_the_same_bits_on_every_pe);
-}
-
-#[test]
-fn calls_of_any_team_equal_a_serial_reference() {
-    over_all_routes(collectives::calls_of_any_team_equal_a_serial_reference);
-}
-
-#[test]
-fn m36_a_teams_calls_refuse_what_makes_no_sense() {
-    over_all_routes(collectives::m36_a_teams_calls_refuse_what_makes_no_sense);
+over_all_routes! {
+    broadcast_gives_every_pe_the_roots_data
+    collectives_may_follow_each_other_at_once
+    folds_of_floats_have_the_same_bits_on_every_pe
+    calls_of_any_team_equal_a_serial_reference
+    m36_a_teams_calls_refuse_what_makes_no_sense
 }
 
 /// What crosses a network once for each host.
@@ -108,26 +98,14 @@ fn long_objects_of_either_kind_are_folded_and_gathered_whole() {
 
 #[test]
 fn the_kill_of_a_member_ends_calls_on_gpu_objects() {
-    let mut pes = Job::new(3, "gpu-collectives").start();
-    pes.iter_mut().for_each(|pe| pe.expect("ready"));
-    pes[2].kill();
-    let mut victim = pes.remove(2);
-    pes.iter_mut().for_each(|pe| pe.expect("survived"));
-    victim.release();
-    drop(victim);
-    end_well(pes);
+    kill_one("gpu-collectives", 3);
 }
 
 /// What each of three PEs does until the last one is lost, in the middle of a call most probably; the others
 /// go on with a team of theirs.
 pub fn collect_until_lost() -> Result<()> {
     const LEN: usize = 100_000;
-    let world = World::builder()
-        .transports(registry::built_in())
-        .timeout(DEADLINE)
-        .heap_limit(16 * MIB)
-        .gpu_memory(|_| Ok(Box::new(Growing::new(32 * MIB, 32 * MIB))))
-        .join()?;
+    let world = join_staged()?;
     let (me, team) = (world.my_pe(), world.team());
     let others = team.split_list(&[0, 1])?;
     let x = world.alloc_on::<u64>(CUDA, LEN)?;

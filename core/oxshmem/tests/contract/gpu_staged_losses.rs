@@ -6,7 +6,8 @@ use oxshmem::{Error, Result, Sym, World, registry};
 
 use crate::gpu::Growing;
 use crate::gpu_staged::{CUDA, MIB, Over, run};
-use crate::job::{Job, Process, end_well, say, stay};
+use crate::job::{Job, Process, say, stay};
+use crate::kills::kill_one;
 use crate::order::poll;
 use crate::setting::{DEADLINE, patterns};
 
@@ -52,15 +53,20 @@ fn the_end_of_a_target_ends_transfers_to_it() {
     }
 }
 
-/// Processes as PEs: what each puts without end, for a test that kills some.
-pub fn put_without_end() -> Result<()> {
-    const LEN: usize = 300_000;
-    let world = World::builder()
+/// In a process that is a PE: joins, with GPU memory that no transport carries.
+pub fn join_staged() -> Result<World> {
+    World::builder()
         .transports(registry::built_in())
         .timeout(DEADLINE)
         .heap_limit(16 * MIB)
         .gpu_memory(|_| Ok(Box::new(Growing::new(32 * MIB, 32 * MIB))))
-        .join()?;
+        .join()
+}
+
+/// Processes as PEs: what each puts without end, for a test that kills some.
+pub fn put_without_end() -> Result<()> {
+    const LEN: usize = 300_000;
+    let world = join_staged()?;
     let (me, last) = (world.my_pe(), world.n_pes() - 1);
     let x = world.alloc_on::<u64>(CUDA, LEN * world.n_pes())?;
     let part = |pe: usize| -> Result<Sym<u64>> { x.range(pe * LEN..(pe + 1) * LEN) };
@@ -114,24 +120,12 @@ fn slots_of_pes_that_were_killed_in_transfers_are_lent_again() {
 
 #[test]
 fn the_kill_of_a_target_ends_transfers_to_it() {
-    let mut pes = Job::new(3, "staged-lost").start();
-    pes.iter_mut().for_each(|pe| pe.expect("ready"));
-    pes[2].kill();
-    let mut victim = pes.remove(2);
-    pes.iter_mut().for_each(|pe| pe.expect("survived"));
-    victim.release();
-    drop(victim);
-    end_well(pes);
+    kill_one("staged-lost", 3);
 }
 
 /// As above, with the last PE as the target that is killed.
 pub fn put_until_lost() -> Result<()> {
-    let world = World::builder()
-        .transports(registry::built_in())
-        .timeout(DEADLINE)
-        .heap_limit(16 * MIB)
-        .gpu_memory(|_| Ok(Box::new(Growing::new(32 * MIB, 32 * MIB))))
-        .join()?;
+    let world = join_staged()?;
     let victim = world.n_pes() - 1;
     let x = world.alloc_on::<u64>(CUDA, 500_000)?;
     say("ready");

@@ -4,7 +4,7 @@
 use crate::job::{Job, Process, SHORT, end_well};
 
 /// Kills one PE of several once all are ready; the others must see it, say so, and end well.
-fn kill_one(program: &'static str, n: usize) {
+pub fn kill_one(program: &'static str, n: usize) {
     let victim = if program.ends_with("first") { 0 } else { n - 1 };
     let mut pes = Job::new(n, program).start();
     pes.iter_mut().for_each(|pe| pe.expect("ready"));
