@@ -1,7 +1,7 @@
 //! GPU memory that no transport carries between hosts: by way of host memory and verbs, and by whatever
 //! joins the GPUs of one host. The job's settings give each PE a GPU heap (`OXSHMEM_CUDA_SYMMETRIC_SIZE`).
 
-use oxshmem::{MemoryKind, SignalOp, Sym, World};
+use oxshmem::{Fold, MemoryKind, SignalOp, Sym, World};
 
 use crate::{Outcome, ensure};
 
@@ -31,6 +31,7 @@ pub fn main(rounds: u64) -> Outcome {
     for round in 0..rounds {
         transfers(&world, x, host, round)?;
         signals(&world, x, words, round)?;
+        collectives(&world, x, host, round)?;
     }
     atomics(&world, words.range(..2)?, rounds)?;
     world.free(words)?;
@@ -93,6 +94,42 @@ fn signals(world: &World, x: Sym<u64>, words: Sym<u64>, round: u64) -> Outcome {
         format!("PE {left}'s signal came before its data, in round {round}")
     })?;
     world.barrier_all()?;
+    Ok(())
+}
+
+/// What all give in host memory is gathered on each one's GPU, and folded from there.
+fn collectives(world: &World, x: Sym<u64>, host: Sym<u64>, round: u64) -> Outcome {
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    for len in [7, PART] {
+        let (host, all) = (host.range(..len)?, x.range(..n * len)?);
+        let given = |pe: usize| pattern(round * 100 + pe as u64, len);
+        world.write(host, &given(me))?;
+        team.fcollect(all, host)?;
+        let mut seen = vec![0; n * len];
+        world.read(&mut seen, all)?;
+        let gathered: Vec<u64> = (0..n).flat_map(given).collect();
+        ensure(seen == gathered, || {
+            format!("fcollect of {len} words gave others")
+        })?;
+        let own = all.range(me * len..(me + 1) * len)?;
+        let first = all.range(..len)?;
+        world.put_from(first, own, me)?;
+        world.quiet()?;
+        team.reduce(host, first, Fold::Sum)?;
+        let mut folded = vec![0; len];
+        world.read(&mut folded, host)?;
+        let sum = |at| {
+            gathered
+                .iter()
+                .skip(at)
+                .step_by(len)
+                .fold(0, |a: u64, b| a.wrapping_add(*b))
+        };
+        let sums: Vec<u64> = (0..len).map(sum).collect();
+        ensure(folded == sums, || {
+            format!("reduce of {len} words gave others")
+        })?;
+    }
     Ok(())
 }
 
