@@ -1,4 +1,4 @@
-//! The dissemination itself: who tells whom what in which round, and what is known at its end.
+//! The arrival itself: who tells whom what in which round, and what is known at its end.
 //!
 //! How a word is written and waited for is a [`Post`]'s business: [`crate::sync`] does it in symmetric
 //! memory; the model check in `tests/loom_park.rs` compiles this same file over loom's atomics.
@@ -14,26 +14,31 @@ pub(crate) const BROKEN: u64 = 1 << 29;
 /// The bits that tell one call from another.
 pub(crate) const DIGEST: u64 = BROKEN - 1;
 
-/// Who takes part, and in how many rounds.
+/// A word's place among those of who hears it, and the member at its other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub me: usize,
-    pub pes: usize,
-    pub radix: usize,
-    pub rounds: usize,
+pub(crate) struct Mail {
+    pub slot: u32,
+    pub member: u32,
 }
 
-/// How words get from one PE to another. A word's place is its round and its sender's digit.
+/// What one member does in a round: it tells all, then hears all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Round {
+    pub tells: Box<[Mail]>,
+    pub hears: Box<[Mail]>,
+}
+
+/// How words get from one PE to another.
 pub(crate) trait Post {
     type Error;
-    /// Writes a word of PE `to`, after (Release) all stores made before.
-    fn tell(&self, round: usize, digit: usize, word: u64, to: usize) -> Result<(), Self::Error>;
+    /// Writes a word of another member's, after (Release) all stores made before.
+    fn tell(&self, mail: Mail, word: u64) -> Result<(), Self::Error>;
     /// All words of a round are written, and a full fence made.
     fn fenced(&self);
-    /// Wakes PE `to` if it sleeps. The fence came before.
-    fn ring(&self, to: usize);
-    /// Waits for PE `from`'s word, until [`accepts`] does; reads it with Acquire.
-    fn hear(&self, round: usize, digit: usize, from: usize) -> Result<u64, Self::Error>;
+    /// Wakes a member if it sleeps. The fence came before.
+    fn ring(&self, member: u32);
+    /// Waits for a member's word, until [`accepts`] does; reads it with Acquire.
+    fn hear(&self, mail: Mail) -> Result<u64, Self::Error>;
 }
 
 /// A word as it travels.
@@ -49,46 +54,152 @@ pub(crate) fn accepts(word: u64, epoch: u32) -> bool {
     ahead == 0 || (ahead > 0 && word & BROKEN != 0)
 }
 
-impl Shape {
-    /// The digits with which this PE tells others in the round of this distance.
-    #[inline(always)]
-    pub(crate) fn digits(self, distance: usize) -> impl Iterator<Item = usize> {
-        (1..self.radix).take_while(move |k| k * distance < self.pes)
-    }
-}
-
 /// All rounds of one epoch. `known` is this PE's digest and flags; gives the flags of all, and this
 /// PE's digest.
 #[inline]
-pub(crate) fn disseminate<P: Post>(
+pub(crate) fn arrive<P: Post>(
     post: &P,
-    shape: Shape,
+    rounds: &[Round],
     epoch: u32,
     mut known: u64,
 ) -> Result<u64, P::Error> {
     let mine = known & DIGEST;
-    let mut distance = 1;
-    for round in 0..shape.rounds {
-        for k in shape.digits(distance) {
-            let to = (shape.me + k * distance) % shape.pes;
-            post.tell(round, k, word(epoch, known), to)?;
+    for round in rounds {
+        for mail in &round.tells {
+            post.tell(*mail, word(epoch, known))?;
         }
         // Makes this PE's earlier stores visible, and orders the words before the look at the
         // sleepers (park::ring).
         fence(Ordering::SeqCst);
         post.fenced();
-        for k in shape.digits(distance) {
-            post.ring((shape.me + k * distance) % shape.pes);
+        for mail in &round.tells {
+            post.ring(mail.member);
         }
-        for k in shape.digits(distance) {
-            let from = (shape.me + shape.pes - k * distance) % shape.pes;
-            let theirs = post.hear(round, k, from)?;
+        for mail in &round.hears {
+            let theirs = post.hear(*mail)?;
             if (theirs ^ mine) & DIGEST != 0 {
                 known |= MISMATCH;
             }
             known |= theirs & (MISMATCH | FAILED | BROKEN);
         }
-        distance *= shape.radix;
     }
     Ok(known)
+}
+
+/// Dissemination: in round r each of a group tells those at distances k·radixʳ (0 < k < radix) and hears
+/// from as many, so that after ⌈log_radix n⌉ rounds each has heard, directly or not, of all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread {
+    pub radix: usize,
+    /// The slot of the first round's first word.
+    pub first: usize,
+}
+
+impl Spread {
+    /// Rounds of a group of so many.
+    pub(crate) fn rounds(self, count: usize) -> usize {
+        let (mut rounds, mut reach) = (0, 1);
+        while reach < count {
+            reach *= self.radix;
+            rounds += 1;
+        }
+        rounds
+    }
+
+    /// Slots of one round, in whole cache lines of words.
+    pub(crate) fn slots(self) -> usize {
+        (self.radix - 1).next_multiple_of(8)
+    }
+
+    /// The rounds of who is at place `me` of a group of `count`, or has a part in what is done there:
+    /// `part` says for each digit k whether it is its business. `member` is who does it at a place.
+    pub(crate) fn of(
+        self,
+        (count, me): (usize, usize),
+        part: impl Fn(usize) -> bool,
+        member: impl Fn(usize, usize) -> u32,
+    ) -> Vec<Round> {
+        let mut distance = 1;
+        let mut rounds = Vec::new();
+        for round in 0..self.rounds(count) {
+            let digits = (1..self.radix).take_while(|k| k * distance < count);
+            let digits: Vec<usize> = digits.filter(|k| part(*k)).collect();
+            let mail = |k: &usize, place: usize| Mail {
+                slot: (self.first + round * self.slots() + k - 1) as u32,
+                member: member(place % count, *k),
+            };
+            let tells = digits.iter().map(|k| mail(k, me + k * distance));
+            let hears = digits.iter().map(|k| mail(k, me + count - k * distance));
+            rounds.push(Round {
+                tells: tells.collect(),
+                hears: hears.collect(),
+            });
+            distance *= self.radix;
+        }
+        rounds
+    }
+}
+
+/// Radixes of the dissemination among the members of one host, and among hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Radixes {
+    pub near: usize,
+    pub across: usize,
+}
+
+impl Radixes {
+    fn spreads(self, most_near: usize, hosts: usize) -> (Spread, Spread, usize) {
+        let near = |first| Spread {
+            radix: self.near,
+            first,
+        };
+        let across = |first| Spread {
+            radix: self.across,
+            first,
+        };
+        let stage = near(0).rounds(most_near) * near(0).slots();
+        let rounds = across(0).rounds(hosts);
+        (near(0), across(stage * (rounds + 1)), stage)
+    }
+
+    /// Slots that hosts need of which none has more than `most_near` members.
+    pub(crate) fn slots(self, most_near: usize, hosts: usize) -> usize {
+        let (_, across, _) = self.spreads(most_near, hosts);
+        across.first + across.rounds(hosts) * across.slots()
+    }
+
+    /// Arrival on each host, then across hosts, then on each host again; for each round across. What one
+    /// host tells another in a round goes once, and is shared out among its members. `groups` are the
+    /// members by host, this one at (host, place).
+    pub(crate) fn by_host(self, groups: &[Vec<u32>], (host, place): (usize, usize)) -> Vec<Round> {
+        let most_near = groups.iter().map(Vec::len).max().unwrap_or(0);
+        let (near, across, stage) = self.spreads(most_near, groups.len());
+        let group = groups.get(host).map_or(&[][..], Vec::as_slice);
+        let whose = |host: usize, k: usize| {
+            let group = groups.get(host).map_or(&[][..], Vec::as_slice);
+            group
+                .get(k % group.len().max(1))
+                .copied()
+                .unwrap_or(u32::MAX)
+        };
+        let meet = |number: usize| {
+            let near = Spread {
+                first: number * stage,
+                ..near
+            };
+            near.of(
+                (group.len(), place),
+                |_| true,
+                |at, _| group.get(at).copied().unwrap_or(u32::MAX),
+            )
+        };
+        let part = |k: usize| k % group.len().max(1) == place;
+        let mut rounds = meet(0);
+        let links = across.of((groups.len(), host), part, whose);
+        for (number, link) in (1..).zip(links) {
+            rounds.push(link);
+            rounds.extend(meet(number));
+        }
+        rounds
+    }
 }

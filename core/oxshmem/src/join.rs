@@ -196,8 +196,6 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let limit = on_hosts.agree_on_limit(&cards)?;
     let oversubscribed = on_hosts.oversubscribed(&cards);
     let here = oversubscribed.get(me as usize).copied().unwrap_or(true);
-    // The same on every PE: the shape of the arrival words follows from it.
-    let anywhere = oversubscribed.contains(&true);
 
     let tag = world::next_tag()?;
     let node = oxshmem_topo::nearest_node().ok().flatten();
@@ -210,9 +208,9 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let own = Arc::clone(segment.mapping());
     let mut heap = Heap::new(segment);
     let plan = Plan {
-        pes: size as usize,
+        // The same on every PE: the arrival words' places follow from it.
+        crowd: on_hosts.crowd(oversubscribed.contains(&true)),
         me: me as usize,
-        oversubscribed: anywhere,
         teams: config.teams,
         limit: limit as usize,
     };

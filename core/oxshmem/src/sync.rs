@@ -1,11 +1,11 @@
 //! The library's own symmetric memory, and arrival of all PEs in it: the base of every collective call.
 //!
-//! Arrival is by dissemination through words of symmetric memory. In round r each member of a
-//! [team](crate::team) writes a word to the members at distances k·radixʳ (0 < k < radix) and waits for
-//! those of as many others; after ⌈log_radix n⌉ rounds each has heard, directly or not, of all. The
-//! word carries the epoch, and what the sender knows so far: a digest of the collective call it is
-//! in (all must be equal, M36) and whether it failed on any member (M13). So one exchange is barrier,
-//! check and agreement together, and its verdict is the same on every member.
+//! Arrival is by [dissemination](crate::arrival) through words of symmetric memory: in a few rounds each
+//! member of a [team](crate::team) has heard, directly or not, of all; where a team spans hosts, host by
+//! host, so that few words cross the network. The word carries the epoch, and what the sender knows so
+//! far: a digest of the collective call it is in (all must be equal, M36) and whether it failed on any
+//! member (M13). So one exchange is barrier, check and agreement together, and its verdict is the same on
+//! every member.
 //!
 //! Words of odd and even epochs are apart: a PE can be one epoch ahead of another, never two.
 
@@ -15,7 +15,7 @@ use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::park::Bell;
 use crate::rma::on_gpu;
-use crate::team::{Call, Core, Layout, Members, Pool};
+use crate::team::{Call, Core, Crowd, Layout, Members, Pool};
 use crate::wire::{Path, Side};
 use crate::{Result, Sym, World};
 
@@ -36,10 +36,8 @@ pub(crate) struct Internal {
 /// What the library's own memory is laid out for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    pub pes: usize,
+    pub crowd: Crowd,
     pub me: usize,
-    /// Whether PEs of some host outnumber its CPUs.
-    pub oversubscribed: bool,
     /// How many teams a PE may be in, if they fit.
     pub teams: usize,
     /// The heap's limit in bytes.
@@ -89,18 +87,21 @@ impl Digest {
 impl Internal {
     /// Lays the memory out with `place`, which allocates zeroed bytes at the same offset on every PE.
     pub(crate) fn new(plan: Plan, mut place: impl FnMut(usize) -> Result<Sym<u8>>) -> Result<Self> {
-        let Plan { pes, me, limit, .. } = plan;
+        let Plan {
+            crowd, me, limit, ..
+        } = plan;
+        let pes = crowd.pes;
         let half = SCRATCH.min(limit / SCRATCH_PART).next_multiple_of(64);
-        let wide = Layout::wide(pes, plan.oversubscribed, half);
-        let packed = Layout::packed(pes);
-        let (teams, each) = Pool::fit(pes, plan.teams, limit / TEAMS_PART);
+        let wide = Layout::wide(crowd, half);
+        let packed = Layout::packed(crowd);
+        let (teams, each) = Pool::fit(crowd, plan.teams, limit / TEAMS_PART);
         let alone = Members::all(pes, me).strided(me, 1, 1).ok().flatten();
         let alone = alone.unwrap_or_else(|| Members::all(pes, me));
         Ok(Internal {
             bell: place(64)?.cast()?,
             all: Core::new(Members::all(pes, me), wide, place(wide.bytes())?, false, 0)?,
             shared: Core::new(alone, packed, place(packed.bytes())?, true, 0)?,
-            pool: Pool::new(pes, teams, place((teams * each).max(64))?),
+            pool: Pool::new(crowd, teams, place((teams * each).max(64))?),
             hosts: None,
         })
     }

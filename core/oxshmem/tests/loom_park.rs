@@ -20,6 +20,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
+use arrival::{Mail, Round, Spread};
 use park::{Bell, Futex};
 use primitive::{AtomicU32, Ordering};
 
@@ -149,10 +150,11 @@ fn without_its_fences_a_ring_misses_a_sleeper() {
     check(true, publish_and_ring);
 }
 
-/// A PE of a barrier: arrival words by [parity of the epoch][round][digit].
+/// A PE of a barrier: arrival words by [parity of the epoch][slot], and its rounds.
 struct Member {
     pe: Pe,
-    slots: [[[AtomicU64; 3]; 2]; 2],
+    slots: [Vec<AtomicU64>; 2],
+    rounds: Vec<Round>,
 }
 
 /// The barrier's words as `sync` keeps them, in memory that all share.
@@ -163,29 +165,30 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    fn slot(&self, of: usize, round: usize, digit: usize) -> &AtomicU64 {
-        &self.members[of].slots[(self.epoch & 1) as usize][round][digit]
+    fn slot(&self, of: usize, mail: Mail) -> &AtomicU64 {
+        &self.members[of].slots[(self.epoch & 1) as usize][mail.slot as usize]
     }
 }
 
 impl arrival::Post for Words<'_> {
     type Error = ();
 
-    fn tell(&self, round: usize, digit: usize, word: u64, to: usize) -> Result<(), ()> {
-        self.slot(to, round, digit).store(word, Ordering::Release);
+    fn tell(&self, mail: Mail, word: u64) -> Result<(), ()> {
+        let slot = self.slot(mail.member as usize, mail);
+        slot.store(word, Ordering::Release);
         Ok(())
     }
 
     fn fenced(&self) {}
 
-    fn ring(&self, to: usize) {
-        let pe = &self.members[to].pe;
+    fn ring(&self, member: u32) {
+        let pe = &self.members[member as usize].pe;
         park::ring(pe.bell(), &pe.kernel);
     }
 
-    fn hear(&self, round: usize, digit: usize, _: usize) -> Result<u64, ()> {
+    fn hear(&self, mail: Mail) -> Result<u64, ()> {
         let pe = &self.members[self.me].pe;
-        let slot = self.slot(self.me, round, digit);
+        let slot = self.slot(self.me, mail);
         let ready = || {
             let word = slot.load(Ordering::Acquire);
             arrival::accepts(word, self.epoch).then_some(word)
@@ -205,17 +208,26 @@ impl arrival::Post for Words<'_> {
     }
 }
 
-/// All PEs run the epochs' barriers, whose calls are `digests[epoch - 1]`, the last PE failing in the
-/// first. What each stored before a barrier is seen after it, and all come to one verdict.
-fn barriers(pes: usize, radix: usize, rounds: usize, digests: &'static [u64]) {
-    let slots = || {
-        std::array::from_fn(|_| std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))))
-    };
+/// How many PEs of one host disseminate in rounds of this radix.
+fn disseminating(pes: usize, radix: usize) -> Vec<Vec<Round>> {
+    let spread = Spread { radix, first: 0 };
+    let rounds = |me| spread.of((pes, me), |_| true, |at, _| at as u32);
+    (0..pes).map(rounds).collect()
+}
+
+/// All PEs run the epochs' barriers, each by its rounds; the calls are `digests[epoch - 1]`, the last PE
+/// failing in the first. What each stored before a barrier is seen after it, and all come to one verdict.
+fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
+    let pes = rounds.len();
+    let mails = rounds.iter().flatten().flat_map(|round| &round.hears);
+    let slots = mails.map(|mail| mail.slot as usize + 1).max().unwrap();
     let members: Arc<Vec<Member>> = Arc::new(
-        (0..pes)
-            .map(|_| Member {
+        rounds
+            .into_iter()
+            .map(|rounds| Member {
                 pe: Pe::new(),
-                slots: slots(),
+                slots: [0, 1].map(|_| (0..slots).map(|_| AtomicU64::new(0)).collect()),
+                rounds,
             })
             .collect(),
     );
@@ -225,16 +237,10 @@ fn barriers(pes: usize, radix: usize, rounds: usize, digests: &'static [u64]) {
                 // SAFETY: loom checks that no access races with another; the barrier orders them.
                 members[me].pe.data.with_mut(|data| unsafe { *data = 7 });
             }
-            let shape = arrival::Shape {
-                me,
-                pes,
-                radix,
-                rounds,
-            };
             let failed = epoch == 1 && me == pes - 1;
             let known = digest | if failed { arrival::FAILED } else { 0 };
             let words = Words { members, me, epoch };
-            let known = arrival::disseminate(&words, shape, epoch, known).unwrap();
+            let known = arrival::arrive(&words, &members[me].rounds, epoch, known).unwrap();
             assert_eq!(known & arrival::DIGEST, digest & arrival::DIGEST);
             assert_eq!(known & arrival::FAILED != 0, epoch == 1);
             assert_eq!(known & (arrival::MISMATCH | arrival::BROKEN), 0);
@@ -258,25 +264,42 @@ fn barriers(pes: usize, radix: usize, rounds: usize, digests: &'static [u64]) {
 
 #[test]
 fn two_pes_arrive_and_see_each_others_stores() {
-    check(false, || barriers(2, 2, 1, &[5]));
+    check(false, || barriers(disseminating(2, 2), &[5]));
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
 fn without_the_fence_a_pe_sleeps_through_an_arrival() {
-    check(true, || barriers(2, 2, 1, &[5]));
+    check(true, || barriers(disseminating(2, 2), &[5]));
 }
 
 /// Three epochs: the words of the first are used again by the third.
 #[test]
 fn words_are_used_again_without_mixing_epochs_up() {
-    bounded(2, || barriers(2, 2, 1, &[5, 6, 7]));
+    bounded(2, || barriers(disseminating(2, 2), &[5, 6, 7]));
 }
 
 /// Three PEs in two rounds, so that one hears of another through the third.
 #[test]
 fn what_one_pe_knows_reaches_all_through_others() {
-    bounded(2, || barriers(3, 2, 2, &[5]));
+    bounded(2, || barriers(disseminating(3, 2), &[5]));
+}
+
+/// Two PEs of one host and one of another: it hears of the second through the first, which hears of it
+/// again from that.
+#[test]
+fn what_one_host_knows_reaches_the_other_by_one_word() {
+    bounded(2, || {
+        let radixes = arrival::Radixes { near: 2, across: 2 };
+        let groups = [vec![0, 1], vec![2]];
+        let places = [(0, 0), (0, 1), (1, 0)];
+        let rounds = places.map(|mine| radixes.by_host(&groups, mine));
+        let mut mails = rounds.iter().flatten().flat_map(|round| &round.hears);
+        assert!(mails.all(|mail| (mail.slot as usize) < radixes.slots(2, 2)));
+        let far = |round: &&Round| round.tells.iter().any(|mail| mail.member == 2);
+        assert_eq!(rounds[..2].iter().flatten().filter(far).count(), 1);
+        barriers(rounds.into(), &[5]);
+    });
 }
 
 fn bounded(preemptions: usize, model: fn()) {

@@ -105,16 +105,34 @@ impl fmt::Display for Choices {
     }
 }
 
-/// Where every member folds all that the others gave, up to so many bytes of them all together; beyond,
-/// one arrival more costs less than that.
+/// Where members reach each other by lanes, every member folds all that the others gave, up to so many
+/// bytes of them all together; beyond, one arrival more costs less than that.
 const FOLDED_BY_ALL: usize = 64 << 10;
+/// Where they load each other's memory, a member reads up to so many bytes from scratch memory: an arrival
+/// more costs less than to move others twice from one CPU's cache to another's. The first where members
+/// outnumber the CPUs and an arrival is a turn of each, the others where each has a CPU; those are
+/// fewer for folds, of which each member does but its share by the direct way.
+const READ_IN_TURNS: usize = 16 << 10;
+const READ_AT_ONCE: usize = 4 << 10;
+const FOLDED_AT_ONCE: usize = 1 << 10;
 
 /// The most bytes of a member's scratch memory that a call of this kind uses by itself.
 fn most(kind: Kind, core: &Core) -> usize {
-    let half = core.half();
+    let (half, members) = (core.half(), core.members.len());
+    let folds = matches!(kind, Kind::Reduce | Kind::Scan);
+    let read = match (core.mapped, core.in_turns()) {
+        (false, _) if folds => FOLDED_BY_ALL,
+        // What is strided is packed together there.
+        _ if kind == Kind::Alltoalls => return half,
+        (false, _) => return half,
+        (true, true) => READ_IN_TURNS,
+        (true, false) if folds => FOLDED_AT_ONCE,
+        (true, false) => READ_AT_ONCE,
+    };
     match kind {
-        Kind::Reduce | Kind::Scan => half.min(FOLDED_BY_ALL / core.members.len()),
-        _ => half,
+        // Of each other member a block, of as many.
+        Kind::Broadcast | Kind::Alltoall | Kind::Alltoalls => half.min(read),
+        Kind::Collect | Kind::Fcollect | Kind::Reduce | Kind::Scan => half.min(read / members),
     }
 }
 

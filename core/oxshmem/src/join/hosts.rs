@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use oxshmem_topo::CpuSet;
 
 use super::card::Card;
+use crate::team::Crowd;
 use crate::{Error, Result};
 
 /// The PEs of each host, hosts in the order of their first PEs.
@@ -47,6 +48,17 @@ impl Hosts {
     /// How many hosts there are.
     pub(super) fn count(&self) -> usize {
         self.0.len()
+    }
+
+    /// How the PEs are spread over them.
+    pub(super) fn crowd(&self, oversubscribed: bool) -> Crowd {
+        let sizes = self.0.iter().map(Vec::len);
+        Crowd {
+            pes: sizes.clone().sum(),
+            hosts: self.count(),
+            most_near: sizes.max().unwrap_or(0),
+            oversubscribed,
+        }
     }
 
     /// Whether each has one PE.

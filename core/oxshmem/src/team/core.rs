@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::hosts::Hosts;
 use super::members::Members;
-use crate::arrival::Shape;
+use crate::arrival::{Mail, Radixes, Round, Spread};
 use crate::sync::Digest;
 use crate::{Result, Sym};
 
@@ -17,65 +17,81 @@ const PACKED: usize = LINE;
 const PACKED_HALF: usize = 256;
 const RECENT: usize = 6;
 
-/// How a team's symmetric memory is laid out: arrival words by [epoch parity][round][digit], then
-/// scratch memory in two halves, one for each parity.
+/// How a team's symmetric memory is laid out: arrival words by [epoch parity][slot], then scratch memory
+/// in two halves, one for each parity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// The most digits of a round.
-    radix: usize,
-    /// The most rounds.
-    rounds: usize,
-    /// Words from one digit's word to the next.
+    /// Of the arrival of all by each other.
+    flat: Spread,
+    /// Of arrival host by host.
+    by_host: Radixes,
+    /// Arrival words of an epoch.
+    slots: usize,
+    /// Whether members may have to take turns on their CPUs.
+    in_turns: bool,
+    /// Words from one slot to the next.
     apart: usize,
     /// Bytes of each half of the scratch memory.
     half: usize,
 }
 
-/// Rounds by which `pes` PEs all hear of each other.
-fn rounds(pes: usize, radix: usize) -> usize {
-    let (mut rounds, mut reach) = (0, 1);
-    while reach < pes {
-        reach *= radix;
-        rounds += 1;
-    }
-    rounds
+/// How the PEs of a world are spread over hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Crowd {
+    pub pes: usize,
+    pub hosts: usize,
+    /// PEs of the host that has most.
+    pub most_near: usize,
+    /// Whether PEs of some host outnumber its CPUs.
+    pub oversubscribed: bool,
 }
 
 impl Layout {
     /// For a world: a line for each word, and few rounds.
-    pub(crate) fn wide(pes: usize, oversubscribed: bool, half: usize) -> Self {
+    pub(crate) fn wide(crowd: Crowd, half: usize) -> Self {
         // One round up to 8 PEs. Where PEs take turns on few CPUs a round costs a turn of each, so
         // one round serves longer there; where they run at once, messages cost more than rounds.
-        let one_round = if oversubscribed { 64 } else { 8 };
-        let radix = if pes <= one_round {
-            pes.max(2)
-        } else {
-            pes.isqrt() + 1
+        let one_round = if crowd.oversubscribed { 64 } else { 8 };
+        let radix = |count: usize, one_round: usize| match count <= one_round {
+            true => count.max(2),
+            false => count.isqrt() + 1,
+        };
+        let by_host = Radixes {
+            near: radix(crowd.most_near, one_round),
+            // Each of a host's members has its share of the words across.
+            across: radix(crowd.hosts, 8 * crowd.most_near),
+        };
+        Self::new(crowd, radix(crowd.pes, one_round), by_host, LINE, half)
+    }
+
+    /// For teams of a world: a line for each round's words.
+    pub(crate) fn packed(crowd: Crowd) -> Self {
+        let by_host = Radixes {
+            near: PACKED,
+            across: PACKED,
+        };
+        Self::new(crowd, PACKED, by_host, 1, PACKED_HALF)
+    }
+
+    fn new(crowd: Crowd, radix: usize, by_host: Radixes, apart: usize, half: usize) -> Self {
+        let flat = Spread { radix, first: 0 };
+        let slots = flat.rounds(crowd.pes) * flat.slots();
+        let two_levels = match 1 < crowd.hosts && crowd.hosts < crowd.pes {
+            true => by_host.slots(crowd.most_near, crowd.hosts),
+            false => 0,
         };
         Layout {
-            radix,
-            rounds: rounds(pes, radix),
-            apart: LINE,
+            flat,
+            by_host,
+            slots: slots.max(two_levels),
+            in_turns: crowd.oversubscribed,
+            apart,
             half,
         }
     }
 
-    /// For teams of a world of so many PEs: a line for each round's words.
-    pub(crate) fn packed(pes: usize) -> Self {
-        Layout {
-            radix: PACKED,
-            rounds: rounds(pes, PACKED),
-            apart: 1,
-            half: PACKED_HALF,
-        }
-    }
-
-    fn words_a_round(self) -> usize {
-        (self.radix * self.apart).next_multiple_of(LINE)
-    }
-
     fn word_bytes(self) -> usize {
-        2 * self.rounds * self.words_a_round() * size_of::<u64>()
+        2 * self.slots * self.apart * size_of::<u64>()
     }
 
     /// Bytes that a team needs.
@@ -83,15 +99,10 @@ impl Layout {
         self.word_bytes() + 2 * self.half
     }
 
-    fn shape(self, members: &Members) -> Shape {
-        let pes = members.len();
-        let radix = self.radix.min(pes.max(2));
-        Shape {
-            me: members.me(),
-            pes,
-            radix,
-            rounds: rounds(pes, radix).min(self.rounds),
-        }
+    /// How members arrive, whatever their hosts.
+    fn rounds(self, members: &Members) -> Box<[Round]> {
+        let all = (members.len(), members.me());
+        self.flat.of(all, |_| true, |at, _| at as u32).into()
     }
 }
 
@@ -99,7 +110,8 @@ impl Layout {
 #[derive(Debug)]
 pub(crate) struct Core {
     pub members: Members,
-    pub shape: Shape,
+    /// How they arrive.
+    pub rounds: Box<[Round]>,
     layout: Layout,
     words: Sym<u64>,
     scratch: Sym<u8>,
@@ -140,7 +152,7 @@ impl Core {
             ..State::default()
         };
         Ok(Core {
-            shape: layout.shape(&members),
+            rounds: layout.rounds(&members),
             members,
             layout,
             words: memory.range(..words)?.cast()?,
@@ -154,7 +166,7 @@ impl Core {
 
     /// Gives a team that nobody has used yet other members; the memory has room for as many.
     pub(crate) fn set_members(&mut self, members: Members) {
-        self.shape = self.layout.shape(&members);
+        self.rounds = self.layout.rounds(&members);
         self.members = members;
     }
 
@@ -165,7 +177,10 @@ impl Core {
 
     /// Given the host of each PE of the world, if every PE maps all of its host.
     pub(crate) fn on_hosts(mut self, hosts: Option<&[u32]>) -> Self {
-        self.hosts = hosts.and_then(|hosts| Hosts::of(&self.members, hosts));
+        if let Some((groups, mine)) = hosts.and_then(|hosts| Hosts::groups(&self.members, hosts)) {
+            self.rounds = self.layout.by_host.by_host(&groups, mine).into();
+            self.hosts = Some(Hosts::of(&groups, mine.0));
+        }
         self
     }
 
@@ -175,10 +190,10 @@ impl Core {
 
     /// An arrival word.
     #[inline]
-    pub(crate) fn word(&self, epoch: u32, round: usize, digit: usize) -> Result<Sym<u64>> {
+    pub(crate) fn word(&self, epoch: u32, mail: Mail) -> Result<Sym<u64>> {
         let parity = (epoch & 1) as usize;
-        let round = (parity * self.layout.rounds + round) * self.layout.words_a_round();
-        self.words.at(round + digit * self.layout.apart)
+        let slot = parity * self.layout.slots + mail.slot as usize;
+        self.words.at(slot * self.layout.apart)
     }
 
     /// The half of the scratch memory that the arrival of this epoch announces. What this PE writes there
@@ -191,6 +206,11 @@ impl Core {
     /// Bytes of each half of the scratch memory.
     pub(crate) fn half(&self) -> usize {
         self.layout.half
+    }
+
+    /// Whether members may have to take turns on their CPUs. The same on each.
+    pub(crate) fn in_turns(&self) -> bool {
+        self.layout.in_turns
     }
 
     /// All of the team's words.
@@ -222,43 +242,152 @@ impl State {
 mod tests {
     use super::*;
 
+    /// That each of `pes` members hears of all, where member i arrives in `rounds(i)`, and that no word is
+    /// written twice in an epoch, nor left unread.
+    fn all_hear_of_all(pes: usize, slots: usize, rounds: impl Fn(usize) -> Box<[Round]>) {
+        let all: Vec<Box<[Round]>> = (0..pes).map(rounds).collect();
+        let mut known: Vec<Vec<bool>> = (0..pes)
+            .map(|i| (0..pes).map(|j| i == j).collect())
+            .collect();
+        // What was written, by its reader, slot and writer.
+        let mut words = std::collections::HashMap::new();
+        let mut written = std::collections::HashSet::new();
+        let mut at = vec![(0, false); pes];
+        let mut moves = true;
+        while std::mem::take(&mut moves) {
+            for me in 0..pes {
+                let (round, told) = &mut at[me];
+                let Some(now) = all[me].get(*round) else {
+                    continue;
+                };
+                if !*told {
+                    for mail in &now.tells {
+                        assert!((mail.slot as usize) < slots);
+                        assert!(written.insert((mail.member, mail.slot)));
+                        words.insert((mail.member, mail.slot, me as u32), known[me].clone());
+                    }
+                    (*told, moves) = (true, true);
+                }
+                let place = |mail: &Mail| (me as u32, mail.slot, mail.member);
+                if now
+                    .hears
+                    .iter()
+                    .all(|mail| words.contains_key(&place(mail)))
+                {
+                    for mail in &now.hears {
+                        let theirs = words.remove(&place(mail)).unwrap();
+                        known[me]
+                            .iter_mut()
+                            .zip(theirs)
+                            .for_each(|(mine, it)| *mine |= it);
+                    }
+                    (*round, *told, moves) = (*round + 1, false, true);
+                }
+            }
+        }
+        assert!(words.is_empty(), "words that nobody reads: {words:?}");
+        assert!(known.iter().flatten().all(|known| *known));
+    }
+
+    fn on_one_host(pes: usize) -> Crowd {
+        Crowd {
+            pes,
+            hosts: 1,
+            most_near: pes,
+            oversubscribed: false,
+        }
+    }
+
     #[test]
     fn dissemination_reaches_every_pe_from_every_pe() {
-        for n in (1..70).chain([512, 1000]) {
-            let wide = [false, true].map(|crowd| Layout::wide(n, crowd, 64));
-            for layout in [wide[0], wide[1], Layout::packed(n), Layout::packed(4096)] {
-                let shape = layout.shape(&Members::all(n, 0));
-                assert!(shape.rounds <= layout.rounds && shape.radix <= layout.radix);
-                // Heard from, as distances backwards from PE 0.
-                let mut heard = vec![0_usize];
-                let mut distance = 1;
-                for _ in 0..shape.rounds {
-                    let known = heard.clone();
-                    heard = std::iter::once(0)
-                        .chain(shape.digits(distance))
-                        .flat_map(|k| known.iter().map(move |d| (d + k * distance) % n))
-                        .collect();
-                    heard.sort_unstable();
-                    heard.dedup();
-                    distance *= shape.radix;
-                }
-                assert_eq!(heard.len(), n, "{n} PEs, {shape:?}");
+        for n in (1..40).chain([64, 65, 70, 200]) {
+            let crowd = on_one_host(n);
+            let wide = [false, true].map(|oversubscribed| {
+                let crowd = Crowd {
+                    oversubscribed,
+                    ..crowd
+                };
+                Layout::wide(crowd, 64)
+            });
+            let packed = [crowd, on_one_host(4096)].map(Layout::packed);
+            for layout in wide.into_iter().chain(packed) {
+                all_hear_of_all(n, layout.slots, |me| layout.rounds(&Members::all(n, me)));
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_reach_each_other_by_few_words() {
+        // Members by host, in any order.
+        let spread: [&[u32]; 6] = [
+            &[0, 1, 0, 1],
+            &[0, 0, 0, 1],
+            &[0, 0, 1, 2, 1, 0],
+            &[3, 1, 2, 0, 3, 1, 2, 0, 3, 3, 3],
+            &std::array::from_fn::<u32, 96, _>(|pe| pe as u32 % 48),
+            &std::array::from_fn::<u32, 150, _>(|pe| pe as u32 / 2),
+        ];
+        for hosts in spread {
+            let pes = hosts.len();
+            let count = |host: u32| hosts.iter().filter(|of| **of == host).count();
+            let number = *hosts.iter().max().unwrap() as usize + 1;
+            let crowd = Crowd {
+                pes,
+                hosts: number,
+                most_near: (0..number as u32).map(count).max().unwrap(),
+                oversubscribed: false,
+            };
+            let in_turns = Crowd {
+                oversubscribed: true,
+                ..crowd
+            };
+            for layout in [
+                Layout::wide(crowd, 64),
+                Layout::wide(in_turns, 64),
+                Layout::packed(crowd),
+            ] {
+                let memory = Sym::new(2, 0, 0, layout.bytes());
+                let rounds = |me: usize| {
+                    let core = Core::new(Members::all(pes, me), layout, memory, false, 0).unwrap();
+                    core.on_hosts(Some(hosts)).rounds
+                };
+                all_hear_of_all(pes, layout.slots, rounds);
+                // Across go no more words than hosts would need that had one member each.
+                let across = |me: usize| {
+                    let rounds = rounds(me);
+                    let far = |mail: &&Mail| hosts[mail.member as usize] != hosts[me];
+                    rounds
+                        .iter()
+                        .flat_map(|round| &round.tells)
+                        .filter(far)
+                        .count()
+                };
+                let words: usize = (0..pes).map(across).sum();
+                let alone = layout.by_host.across;
+                let alone = Spread {
+                    radix: alone,
+                    first: 0,
+                };
+                let each = |me: usize| -> usize {
+                    let rounds = alone.of((number, me), |_| true, |at, _| at as u32);
+                    rounds.iter().map(|round| round.tells.len()).sum()
+                };
+                assert_eq!(words, (0..number).map(each).sum::<usize>());
             }
         }
     }
 
     #[test]
     fn words_and_scratch_lie_apart() {
-        for layout in [Layout::packed(300), Layout::wide(9, false, 128)] {
+        let nine = on_one_host(9);
+        for layout in [Layout::packed(on_one_host(300)), Layout::wide(nine, 128)] {
             let memory = Sym::new(2, 0, 4096, layout.bytes());
             let core = Core::new(Members::all(9, 4), layout, memory, true, 0).unwrap();
             let mut places: Vec<(u64, u64)> = Vec::new();
             for epoch in [6, 7] {
-                for round in 0..core.shape.rounds {
-                    for digit in 1..core.shape.radix {
-                        let word = core.word(epoch, round, digit).unwrap();
-                        places.push((word.offset(), 8));
-                    }
+                for mail in core.rounds.iter().flat_map(|round| &round.hears) {
+                    let word = core.word(epoch, *mail).unwrap();
+                    places.push((word.offset(), 8));
                 }
                 let scratch = core.scratch(epoch).unwrap();
                 places.push((scratch.offset(), scratch.len() as u64));

@@ -10,8 +10,12 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Of a team, by the host of each PE of the world. None where there is nothing to gain.
-    pub(crate) fn of(members: &Members, hosts: &[u32]) -> Option<Self> {
+    /// A team's members by host, by the host of each PE of the world; and which of them this PE is. None
+    /// where there is nothing to gain.
+    pub(crate) fn groups(
+        members: &Members,
+        hosts: &[u32],
+    ) -> Option<(Vec<Vec<u32>>, (usize, usize))> {
         let of: Option<Vec<u32>> = members.pes().map(|pe| hosts.get(pe).copied()).collect();
         let of = of?;
         let mut different = of.clone();
@@ -20,11 +24,25 @@ impl Hosts {
         if different.len() < 2 || different.len() == of.len() {
             return None;
         }
-        let mine = of.get(members.me());
-        let near = (0..of.len()).filter(|place| of.get(*place) == mine);
-        Some(Hosts {
-            near: near.collect(),
-        })
+        let mut groups = vec![Vec::new(); different.len()];
+        let mut mine = (0, 0);
+        for (place, host) in (0_u32..).zip(&of) {
+            let at = different.binary_search(host).ok()?;
+            let group = groups.get_mut(at)?;
+            if place as usize == members.me() {
+                mine = (at, group.len());
+            }
+            group.push(place);
+        }
+        Some((groups, mine))
+    }
+
+    /// Of a team whose members on each host are these, for one of that host.
+    pub(crate) fn of(groups: &[Vec<u32>], host: usize) -> Self {
+        let near = groups.get(host).into_iter().flatten();
+        Hosts {
+            near: near.map(|place| *place as usize).collect(),
+        }
     }
 
     /// Whether a member is on this PE's host.
@@ -49,15 +67,17 @@ mod tests {
         let hosts = [0, 1, 0, 1, 1, 2];
         for me in 0..6 {
             let all = Members::all(6, me);
-            let by_host = Hosts::of(&all, &hosts).unwrap();
+            let (groups, mine) = Hosts::groups(&all, &hosts).unwrap();
+            assert_eq!(groups[mine.0][mine.1], me as u32);
+            let by_host = Hosts::of(&groups, mine.0);
             for place in 0..6 {
                 assert_eq!(by_host.is_near(place), hosts[place] == hosts[me]);
                 assert!(by_host.is_near(by_host.fetcher(place)));
             }
         }
         let one_host = Members::all(6, 0).listed(&[0, 2]).unwrap().unwrap();
-        assert!(Hosts::of(&one_host, &hosts).is_none());
+        assert!(Hosts::groups(&one_host, &hosts).is_none());
         let alone = Members::all(6, 0).listed(&[5, 1, 0]).unwrap().unwrap();
-        assert!(Hosts::of(&alone, &hosts).is_none());
+        assert!(Hosts::groups(&alone, &hosts).is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::core::{Core, Layout};
+use super::core::{Core, Crowd, Layout};
 use super::members::Members;
 use crate::{Result, Sym};
 
@@ -25,13 +25,13 @@ struct State {
 
 impl Pool {
     /// How many slots there can be, of `wanted`, in `bytes`; and the bytes of one.
-    pub(crate) fn fit(pes: usize, wanted: usize, bytes: usize) -> (usize, usize) {
-        let each = Layout::packed(pes).bytes();
+    pub(crate) fn fit(crowd: Crowd, wanted: usize, bytes: usize) -> (usize, usize) {
+        let each = Layout::packed(crowd).bytes();
         (wanted.min(bytes / each), each)
     }
 
     /// Slots in zeroed memory, as many as [`fit`](Self::fit) said.
-    pub(crate) fn new(pes: usize, count: usize, memory: Sym<u8>) -> Self {
+    pub(crate) fn new(crowd: Crowd, count: usize, memory: Sym<u8>) -> Self {
         let mut free = vec![u64::MAX; count / 64];
         if !count.is_multiple_of(64) {
             free.push((1 << (count % 64)) - 1);
@@ -39,7 +39,7 @@ impl Pool {
         Pool {
             memory,
             count,
-            layout: Layout::packed(pes),
+            layout: Layout::packed(crowd),
             state: Mutex::new(State { free, epoch: 0 }),
         }
     }
@@ -134,11 +134,17 @@ mod tests {
 
     #[test]
     fn a_pool_has_as_many_slots_as_were_asked_for_and_fit() {
-        let (count, each) = Pool::fit(7, 256, 1 << 20);
+        let seven = Crowd {
+            pes: 7,
+            hosts: 1,
+            most_near: 7,
+            oversubscribed: false,
+        };
+        let (count, each) = Pool::fit(seven, 256, 1 << 20);
         assert_eq!(count, 256);
-        assert_eq!(Pool::fit(7, 256, 10 * each + 1).0, 10);
+        assert_eq!(Pool::fit(seven, 256, 10 * each + 1).0, 10);
         let memory = Sym::new(2, 0, 0, 70 * each);
-        let pool = Pool::new(7, 70, memory);
+        let pool = Pool::new(seven, 70, memory);
         assert_eq!(pool.free(), [u64::MAX, 63]);
         for slot in 0..70 {
             assert_eq!(lowest_common([&*pool.free()], None), Some(slot));

@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use oxshmem_transport::Width;
 
 use super::core::{Core, State};
-use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH, Post};
+use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH, Mail, Post};
 use crate::futex::Kernel;
 use crate::mapped::Bytes;
 use crate::messages::Message;
@@ -52,9 +52,9 @@ impl Post for Words<'_> {
     type Error = Error;
 
     #[inline]
-    fn tell(&self, round: usize, digit: usize, word: u64, to: usize) -> Result<()> {
-        let slot = self.core.word(self.epoch, round, digit)?;
-        let to = self.core.members.pe(to);
+    fn tell(&self, mail: Mail, word: u64) -> Result<()> {
+        let slot = self.core.word(self.epoch, mail)?;
+        let to = self.core.members.pe(mail.member as usize);
         match self.world.tell(self.call.name, slot, word, to) {
             // Who has left in order has heard what it had to: the completion comes too late.
             Err(Error::PeerLost { pe, .. })
@@ -76,17 +76,17 @@ impl Post for Words<'_> {
     }
 
     #[inline]
-    fn ring(&self, to: usize) {
-        if let Some(bell) = self.world.bell(self.core.members.pe(to)) {
+    fn ring(&self, member: u32) {
+        if let Some(bell) = self.world.bell(self.core.members.pe(member as usize)) {
             park::ring(bell, &Kernel);
         }
     }
 
     #[inline]
-    fn hear(&self, round: usize, digit: usize, from: usize) -> Result<u64> {
+    fn hear(&self, mail: Mail) -> Result<u64> {
         let world = self.world;
-        let arrived = world.own(self.core.word(self.epoch, round, digit)?);
-        let from = self.core.members.pe(from);
+        let arrived = world.own(self.core.word(self.epoch, mail)?);
+        let from = self.core.members.pe(mail.member as usize);
         let tell = || {
             (
                 format!("PE {from}"),
@@ -203,7 +203,7 @@ impl<'t> Turn<'t> {
             call: &call,
             needs: self.needs,
         };
-        let known = match arrival::disseminate(&post, self.core.shape, epoch, known) {
+        let known = match arrival::arrive(&post, &self.core.rounds, epoch, known) {
             Ok(known) => known,
             Err(error) => {
                 self.abandon(&error);
@@ -241,24 +241,21 @@ impl<'t> Turn<'t> {
     /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.
     #[cold]
     fn give_up(&self) {
-        let (world, core, shape) = (self.world, self.core, self.core.shape);
+        let (world, core) = (self.world, self.core);
         for epoch in [self.state.epoch, self.state.epoch.wrapping_add(1)] {
-            let mut distance = 1;
-            for round in 0..shape.rounds {
-                for k in shape.digits(distance) {
-                    if let Ok(slot) = core.word(epoch, round, k) {
-                        let to = self.pe((shape.me + k * distance) % shape.pes);
-                        match world.tell("give_up", slot, arrival::word(epoch, BROKEN), to) {
-                            Ok(()) => {}
-                            // The way there has failed, but perhaps not the way back: by the
-                            // bootstrap it hears of this PE as of a lost one.
-                            Err(_) => {
-                                let _ = world.send("give_up", to, &Message::GaveUp);
-                            }
-                        }
-                    }
+            for mail in core.rounds.iter().flat_map(|round| &round.tells) {
+                let Ok(slot) = core.word(epoch, *mail) else {
+                    continue;
+                };
+                let to = self.pe(mail.member as usize);
+                // Where the way there has failed, but perhaps not the way back: by the bootstrap it
+                // hears of this PE as of a lost one.
+                if world
+                    .tell("give_up", slot, arrival::word(epoch, BROKEN), to)
+                    .is_err()
+                {
+                    let _ = world.send("give_up", to, &Message::GaveUp);
                 }
-                distance *= shape.radix;
             }
         }
         fence(Ordering::SeqCst);
