@@ -1,8 +1,10 @@
 //! `oxshmem perf`.
 
 mod args;
+mod batches;
 mod compare;
 mod csv;
+mod gate;
 mod ground;
 mod launch;
 mod leader;

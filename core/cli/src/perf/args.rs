@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use oxshmem_topo::Policy;
 
-use super::measure::{Effort, Until};
+use super::batches::{Effort, Until};
 use super::metric::Metric;
 use super::op::{self, Op};
 use super::sizes::Sizes;
@@ -133,11 +133,8 @@ impl Args {
             false => (200, 150),
         };
         let row = self.seconds.unwrap_or(Duration::from_millis(row));
-        Effort {
-            batch: Duration::from_micros(batch),
-            row: self.iterations.map_or(Until::Time(row), Until::Operations),
-            validate: self.validate,
-        }
+        let row = self.iterations.map_or(Until::Time(row), Until::Operations);
+        Effort::new(Duration::from_micros(batch), row, self.validate)
     }
 
     /// What PEs that it starts are bound to.

@@ -4,12 +4,12 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use oxshmem::Result;
-use serde::Serialize;
 
+use super::batches::{Effort, Until, time};
 use super::ground::{Ground, Seat};
 use super::metric::Metric;
 use super::op::{Op, Who, Work};
-use super::overlap;
+use super::overlap::{self, Round};
 use super::threads::Threads;
 
 /// What one row measures.
@@ -25,28 +25,6 @@ pub struct Task {
     pub threads: u32,
 }
 
-/// How much a row gets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Effort {
-    /// A batch takes at least this, if there are operations enough.
-    pub batch: Duration,
-    pub row: Until,
-    /// Whether each batch's data is cleared before it and checked after it, not just a row's.
-    pub validate: bool,
-}
-
-/// When a row has enough batches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Until {
-    Time(Duration),
-    Operations(u64),
-}
-
-/// Batches that a row has however long they take, and at most.
-const BATCHES: std::ops::RangeInclusive<usize> = 7..=10_000;
-/// Repetitions of no batch exceed this, however fast they are.
-const MOST_REPETITIONS: u64 = 1 << 40;
 /// Operations that are timed one by one take so many times as long as reading the clock.
 const CLOCKS: f64 = 10.0;
 /// So many of them, at most.
@@ -138,19 +116,15 @@ impl<'g, 'w> Player<'g, 'w> {
     }
 
     /// This PE's part of a batch, and how long it took.
-    fn run(&mut self, repetitions: u64) -> Result<Duration> {
-        let start = Instant::now();
+    fn run(&mut self, repetitions: u64) -> anyhow::Result<Duration> {
+        let world = self.ground.world;
         if let Some(threads) = self.threads.as_mut().filter(|_| self.seat.acts) {
-            let took = threads.run(repetitions, self.task.window)?;
             self.total += repetitions * self.task.window;
-            return match self.task.metric {
-                Metric::Bidirectional => {
-                    self.ground.world.sync_all()?;
-                    Ok(start.elapsed())
-                }
-                _ => Ok(took),
-            };
+            return threads.run(repetitions, self.task.window, || world.sync_all());
         }
+        // Nobody still sleeps, or wakes up, when it begins.
+        world.sync_all()?;
+        let start = Instant::now();
         self.run_alone(repetitions)?;
         Ok(start.elapsed())
     }
@@ -181,15 +155,16 @@ impl<'g, 'w> Player<'g, 'w> {
                 }
             }
         }
-        match self.task.metric {
+        match (self.task.metric, &self.threads) {
             // The slower of the two counts.
-            Metric::Bidirectional => world.sync_all(),
+            (Metric::Bidirectional, None) => world.sync_all(),
             _ => Ok(()),
         }
     }
 
     /// This PE's part of a batch whose operations are timed one by one, where it acts.
     fn run_timed(&mut self, repetitions: u64, times: &mut Vec<f64>) -> Result<()> {
+        self.ground.world.sync_all()?;
         let mut last = Instant::now();
         for _ in 0..repetitions {
             self.work.run(self.ground, 1)?;
@@ -248,8 +223,31 @@ impl<'g, 'w> Player<'g, 'w> {
         Ok(took)
     }
 
+    /// A batch of what overlaps, likewise.
+    fn overlapped(&mut self, repetitions: u64) -> anyhow::Result<Round> {
+        let transfers = overlap::transfers(repetitions);
+        self.ground.tell(transfers)?;
+        self.ground.world.sync_all()?;
+        let round = overlap::round(self.work.as_mut(), self.ground, repetitions)?;
+        self.total += transfers;
+        self.batch_done()?;
+        Ok(round)
+    }
+
     fn lead(&mut self, effort: Effort, clock: f64) -> anyhow::Result<Found> {
         let per_repetition = self.task.per_repetition();
+        if self.task.metric == Metric::Overlap {
+            let mut overlaps = Vec::new();
+            let mut batch = |n| {
+                let round = self.overlapped(n)?;
+                overlaps.push(round.overlap());
+                anyhow::Ok(round.transfer)
+            };
+            let found = time(&mut batch, effort, per_repetition)?;
+            // Of the batches as long as they should be.
+            let overlaps = overlaps.split_off(overlaps.len() - found.batches.len());
+            return Ok(Found { overlaps, ..found });
+        }
         let mut found = time(&mut |n| self.timed(n), effort, per_repetition)?;
         let one = super::statistics::median(&found.batches) * per_repetition as f64;
         if self.task.metric == Metric::Latency && one >= CLOCKS * clock {
@@ -287,31 +285,13 @@ pub fn measure(
 ) -> anyhow::Result<Option<Found>> {
     let mut player = Player::new(ground, task, effort.validate)?;
     let found = if ground.leads() {
-        let found = match task.metric {
-            Metric::Overlap => {
-                let mut rounds = overlap::Rounds::new(ground, player.work.as_mut());
-                let found = rounds.measure(effort)?;
-                player.total += rounds.done();
-                found
-            }
-            _ => player.lead(effort, clock)?,
-        };
+        let found = player.lead(effort, clock)?;
         ground.tell(0)?;
         Some(found)
     } else {
         player.follow()?;
         None
     };
-    // What overlaps is done by PE 0 without telling; the others need to know how often.
-    if task.metric == Metric::Overlap {
-        player.total = match ground.leads() {
-            true => {
-                ground.tell(player.total)?;
-                player.total
-            }
-            false => ground.hear()?,
-        };
-    }
     // Otherwise the last batch's data has been checked, and cleared.
     if player.total > 0 {
         player.check()?;
@@ -330,41 +310,6 @@ pub fn clock() -> f64 {
         black_box(Instant::now());
     }
     start.elapsed().as_nanos() as f64 / f64::from(READS)
-}
-
-/// Finds how many repetitions make a batch, which warms up too, and measures batches.
-pub fn time<E>(
-    batch: &mut dyn FnMut(u64) -> std::result::Result<Duration, E>,
-    effort: Effort,
-    per_repetition: u64,
-) -> std::result::Result<Found, E> {
-    // Of few operations, too, there are several batches.
-    let wanted = match effort.row {
-        Until::Time(_) => u64::MAX,
-        Until::Operations(operations) => operations.div_ceil(per_repetition),
-    };
-    let most = (wanted / *BATCHES.start() as u64).clamp(1, MOST_REPETITIONS);
-    let mut repetitions = 1;
-    while batch(repetitions)? < effort.batch && repetitions < most {
-        repetitions = (repetitions * 2).min(most);
-    }
-    let start = Instant::now();
-    let mut batches = Vec::new();
-    let enough = |done: usize| match effort.row {
-        Until::Time(row) => {
-            done >= *BATCHES.start() && (done >= *BATCHES.end() || start.elapsed() >= row)
-        }
-        Until::Operations(_) => done as u64 * repetitions >= wanted,
-    };
-    while batches.is_empty() || !enough(batches.len()) {
-        let took = batch(repetitions)?.as_secs_f64() * 1e9;
-        batches.push(took / repetitions as f64 / per_repetition as f64);
-    }
-    Ok(Found {
-        batches,
-        repetitions,
-        ..Found::default()
-    })
 }
 
 #[cfg(test)]
@@ -419,8 +364,7 @@ mod tests {
                     assert!(!found.batches.is_empty());
                     let overlaps = task.metric == Metric::Overlap;
                     assert_eq!(!found.overlaps.is_empty(), overlaps);
-                    let often = validate && !overlaps;
-                    assert_eq!(found.checks > 1, often, "{}", task.op.name);
+                    assert_eq!(found.checks > 1, validate, "{}", task.op.name);
                 }
             }
             ground.free()
@@ -537,25 +481,5 @@ mod tests {
             ground.free()
         })
         .unwrap();
-    }
-
-    #[test]
-    fn batches_grow_until_they_are_long_enough() {
-        // An operation of one microsecond.
-        let mut batch = |repetitions| Ok::<_, ()>(Duration::from_micros(repetitions));
-        let mut effort = Effort {
-            batch: Duration::from_micros(100),
-            row: Until::Time(Duration::ZERO),
-            validate: false,
-        };
-        let found = time(&mut batch, effort, 2).unwrap();
-        assert_eq!((found.repetitions, found.batches.len()), (128, 7));
-        assert!(found.batches.iter().all(|batch| *batch == 500.0));
-        effort.row = Until::Operations(70);
-        let found = time(&mut batch, effort, 2).unwrap();
-        assert_eq!((found.repetitions, found.batches.len()), (5, 7));
-        effort.row = Until::Operations(1);
-        let found = time(&mut batch, effort, 1).unwrap();
-        assert_eq!((found.repetitions, found.batches.len()), (1, 1));
     }
 }

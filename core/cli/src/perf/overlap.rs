@@ -8,78 +8,52 @@ use std::time::{Duration, Instant};
 use oxshmem::Result;
 
 use super::ground::Ground;
-use super::measure::{Effort, Found, time};
 use super::op::Work;
 
-/// Times of one batch.
+/// Times of one batch: a transfer alone, computing alone and both, so that what disturbs the machine meets
+/// all three.
 #[derive(Clone, Copy, Debug)]
-struct Round {
-    transfer: Duration,
+pub struct Round {
+    pub transfer: Duration,
     computing: Duration,
     both: Duration,
 }
 
 impl Round {
     /// The share of the transfer's time that computing had, in percent.
-    fn overlap(self) -> f64 {
+    pub fn overlap(self) -> f64 {
         let [transfer, computing, both] =
             [self.transfer, self.computing, self.both].map(|time| time.as_secs_f64());
         (100.0 * (1.0 - (both - computing) / transfer)).clamp(0.0, 100.0)
     }
 }
 
-/// PE 0's rounds.
-pub struct Rounds<'a, 'w> {
-    ground: &'a Ground<'w>,
-    work: &'a mut dyn Work,
-    done: u64,
+/// Transfers in a round of so many repetitions.
+pub fn transfers(repetitions: u64) -> u64 {
+    2 * repetitions
 }
 
-impl<'a, 'w> Rounds<'a, 'w> {
-    pub fn new(ground: &'a Ground<'w>, work: &'a mut dyn Work) -> Self {
-        let done = 0;
-        Rounds { ground, work, done }
-    }
-
-    /// Transfers so far.
-    pub fn done(&self) -> u64 {
-        self.done
-    }
-
-    pub fn measure(&mut self, effort: Effort) -> Result<Found> {
-        let mut rounds = Vec::new();
-        // A batch is a transfer alone, computing alone and both, so that what disturbs the machine
-        // meets all three.
-        let mut batch = |repetitions: u64| -> Result<Duration> {
-            let transfer = self.transfers(repetitions, &mut || ())?;
-            let steps = as_long_as(transfer.as_secs_f64() / repetitions as f64);
-            let start = Instant::now();
-            (0..repetitions).for_each(|_| compute(steps));
-            let round = Round {
-                transfer,
-                computing: start.elapsed(),
-                both: self.transfers(repetitions, &mut || compute(steps))?,
-            };
-            rounds.push(round);
-            Ok(transfer)
-        };
-        let found = time(&mut batch, effort, 1)?;
-        // Of the batches as long as they should be.
-        let kept = rounds.iter().rev().take(found.batches.len()).rev();
-        let overlaps = kept.map(|round| round.overlap()).collect();
-        Ok(Found { overlaps, ..found })
-    }
-
-    /// Transfers one after the other, with something beside each.
-    fn transfers(&mut self, count: u64, meanwhile: &mut dyn FnMut()) -> Result<Duration> {
+/// PE 0's part of a batch.
+pub fn round(work: &mut dyn Work, ground: &Ground<'_>, repetitions: u64) -> Result<Round> {
+    // One after the other, with something beside each.
+    let mut transfer = |meanwhile: &mut dyn FnMut()| -> Result<Duration> {
         let start = Instant::now();
-        for _ in 0..count {
-            self.work.run_beside(self.ground, meanwhile)?;
-            self.ground.world.quiet()?;
+        for _ in 0..repetitions {
+            work.run_beside(ground, meanwhile)?;
+            ground.world.quiet()?;
         }
-        self.done += count;
         Ok(start.elapsed())
-    }
+    };
+    let alone = transfer(&mut || ())?;
+    let steps = as_long_as(alone.as_secs_f64() / repetitions as f64);
+    let start = Instant::now();
+    (0..repetitions).for_each(|_| compute(steps));
+    let computing = start.elapsed();
+    Ok(Round {
+        transfer: alone,
+        computing,
+        both: transfer(&mut || compute(steps))?,
+    })
 }
 
 /// Arithmetic that takes time in proportion to its steps, and touches none of the transfer's memory.

@@ -7,7 +7,7 @@ use oxshmem_topo::Policy;
 use serde::Serialize;
 
 use super::args::Args;
-use super::measure::{Effort, Until};
+use super::batches::{Effort, Until};
 use super::team::Which;
 use super::units::Rounded;
 

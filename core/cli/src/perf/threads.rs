@@ -1,12 +1,16 @@
 //! Several threads of a PE at once, each with a context, a word and a block of its own.
 
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use oxshmem::{Context, ContextOptions, Error, Result};
+use anyhow::Context as _;
+use oxshmem::{Cmp, Context, ContextOptions, Result};
 
+use super::gate::Gate;
 use super::ground::{Ground, Seat, Target};
 use super::measure::Task;
+use super::metric::Metric;
 use super::op::{Who, Work};
 
 /// A PE's threads in a row. They live for a batch, their contexts and data for the row.
@@ -14,6 +18,10 @@ pub struct Threads<'w> {
     threads: Vec<Thread<'w>>,
     /// Whether a quiet completes what one has posted.
     quiets: bool,
+    /// Whether a batch ends when the partner's has, too.
+    meets: bool,
+    /// So far.
+    batches: u64,
 }
 
 struct Thread<'w> {
@@ -33,11 +41,14 @@ impl<'w> Threads<'w> {
                 ground,
             })
         };
+        ground.world.write(ground.signal, &[0])?;
         Ok(Threads {
             threads: (0..task.threads as usize)
                 .map(thread)
                 .collect::<Result<_>>()?,
             quiets: task.op.who == Who::One,
+            meets: task.metric == Metric::Bidirectional,
+            batches: 0,
         })
     }
 
@@ -49,56 +60,74 @@ impl<'w> Threads<'w> {
         Ok(())
     }
 
-    /// So many windows by each; the time from the first one's beginning to the last one's end.
-    pub fn run(&mut self, repetitions: u64, window: u64) -> Result<Duration> {
-        let (quiets, together) = (self.quiets, Barrier::new(self.threads.len()));
-        let mut posting = Vec::with_capacity(self.threads.len());
-        for Thread {
-            context,
-            ground,
-            work,
-        } in &mut self.threads
-        {
-            let work = work.one_sided().ok_or(Error::Argument {
-                call: "perf",
-                what: "this operation is not one for several threads".into(),
-            })?;
-            let places = (ground.word, ground.block, ground.source, ground.peer());
-            posting.push((context, work, places));
-        }
+    /// So many windows by each, which begin when all are there and `begin` has returned; the time from the
+    /// first one's beginning to the last one's end.
+    pub fn run(
+        &mut self,
+        repetitions: u64,
+        window: u64,
+        begin: impl FnOnce() -> Result<()>,
+    ) -> anyhow::Result<Duration> {
+        self.batches += 1;
+        let (quiets, meets, batch) = (self.quiets, self.meets, self.batches);
+        let (gate, posting) = (Gate::default(), AtomicUsize::new(self.threads.len()));
         let spans = std::thread::scope(|scope| {
-            let started: Vec<_> = posting
-                .into_iter()
-                .map(|(context, work, (word, block, source, pe))| {
-                    let together = &together;
-                    scope.spawn(move || {
-                        let target = Target {
-                            context,
-                            word,
-                            block,
-                            source,
-                            pe,
-                        };
-                        together.wait();
-                        let start = Instant::now();
-                        for _ in 0..repetitions {
-                            work.post(&target, window)?;
-                            if quiets {
-                                target.context.quiet()?;
-                            }
+            let opening = gate.opening();
+            let mut started = Vec::with_capacity(self.threads.len());
+            for Thread {
+                context,
+                ground,
+                work,
+            } in &mut self.threads
+            {
+                let work = work
+                    .one_sided()
+                    .context("this operation is not one for several threads")?;
+                let (word, block, source) = (ground.word, ground.block, ground.source);
+                let (signal, pe) = (ground.signal, ground.peer());
+                let (gate, posting) = (&gate, &posting);
+                let post = move || {
+                    let target = Target {
+                        context,
+                        word,
+                        block,
+                        source,
+                        pe,
+                    };
+                    if !gate.pass() {
+                        return Ok(None);
+                    }
+                    let start = Instant::now();
+                    for _ in 0..repetitions {
+                        work.post(&target, window)?;
+                        if quiets {
+                            target.context.quiet()?;
                         }
-                        Result::Ok((start, Instant::now()))
-                    })
-                })
-                .collect();
+                    }
+                    // The last of each PE.
+                    if meets && posting.fetch_sub(1, Ordering::Relaxed) == 1 {
+                        target.context.signal_set(signal, batch, pe)?;
+                        target.context.signal_wait_until(signal, Cmp::Ge, batch)?;
+                    }
+                    Result::Ok(Some((start, Instant::now())))
+                };
+                let spawned = Builder::new().spawn_scoped(scope, post);
+                let refused =
+                    || format!("cannot start thread {} (see --threads)", started.len() + 1);
+                started.push(spawned.with_context(refused)?);
+            }
+            opening.expect(started.len());
+            begin()?;
+            opening.open();
             let ended = started.into_iter().map(|thread| match thread.join() {
                 Ok(span) => span,
                 Err(panic) => std::panic::resume_unwind(panic),
             });
-            ended.collect::<Result<Vec<_>>>()
+            anyhow::Ok(ended.collect::<Result<Vec<_>>>()?)
         })?;
-        let first = spans.iter().map(|(start, _)| *start).min();
-        let last = spans.iter().map(|(_, end)| *end).max();
+        let spans = || spans.iter().flatten();
+        let first = spans().map(|(start, _)| *start).min();
+        let last = spans().map(|(_, end)| *end).max();
         Ok(first
             .zip(last)
             .map_or(Duration::ZERO, |(first, last)| last - first))
@@ -108,5 +137,73 @@ impl<'w> Threads<'w> {
     pub fn check(&self, seat: Seat, total: u64) -> anyhow::Result<()> {
         let check = |thread: &Thread<'_>| thread.work.check(&thread.ground, seat, total);
         self.threads.iter().try_for_each(check)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::ground::Room;
+    use crate::perf::op::Op;
+    use oxshmem::testing::spmd;
+
+    fn puts(ground: &Ground<'_>, metric: Metric) -> Task {
+        Task {
+            op: Op::all().find(|op| op.name == "put").unwrap(),
+            metric,
+            bytes: ground.block.len(),
+            window: 2,
+            threads: 3,
+        }
+    }
+
+    const ROOM: Room = Room {
+        block: 64,
+        source: 0,
+    };
+
+    #[test]
+    fn what_comes_before_the_first_operation_is_not_timed() {
+        const BEFORE: Duration = Duration::from_millis(20);
+        spmd(2, |world| {
+            let ground = Ground::new(world, None, ROOM, 3)?;
+            for metric in [Metric::Rate, Metric::Bidirectional] {
+                let mut threads = Threads::new(&ground, &puts(&ground, metric))?;
+                world.barrier_all()?;
+                let start = Instant::now();
+                let begin = || {
+                    std::thread::sleep(BEFORE);
+                    world.sync_all()
+                };
+                let took = threads.run(5, 2, begin).unwrap();
+                assert!(took > Duration::ZERO && took + BEFORE <= start.elapsed());
+                world.barrier_all()?;
+                let seat = Seat {
+                    acts: true,
+                    receives: true,
+                };
+                threads.check(seat, 10).unwrap();
+                world.barrier_all()?;
+            }
+            ground.free()
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn threads_end_where_a_batch_cannot_begin() {
+        spmd(1, |world| {
+            let ground = Ground::new(world, None, ROOM, 3)?;
+            let mut threads = Threads::new(&ground, &puts(&ground, Metric::Rate))?;
+            let refused = || Err(world.g(ground.word, usize::MAX).unwrap_err());
+            assert!(threads.run(5, 2, refused).is_err());
+            let seat = Seat {
+                acts: true,
+                receives: true,
+            };
+            assert!(threads.check(seat, 10).is_err(), "nothing was put");
+            ground.free()
+        })
+        .unwrap();
     }
 }

@@ -1,0 +1,146 @@
+//! How long the batches of a row are, and how many it has.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::measure::Found;
+
+/// How much a row gets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effort {
+    /// A batch takes at least this, if there are operations enough.
+    pub batch: Duration,
+    pub row: Until,
+    /// Whether each batch's data is cleared before it and checked after it, not just a row's.
+    pub validate: bool,
+}
+
+/// When a row has enough batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    Time(Duration),
+    Operations(u64),
+}
+
+/// Batches that a row has at least, however long they take.
+const FEWEST: usize = 7;
+/// Batches that a longer row is divided into, about: each is longer then.
+const MOST: u32 = 10_000;
+/// Repetitions of no batch exceed this, however fast they are.
+const MOST_REPETITIONS: u64 = 1 << 40;
+/// Batches of a length that must all be long enough: one alone may have been disturbed.
+const TRIALS: usize = 3;
+
+impl Effort {
+    /// With batches of `batch` at least.
+    pub fn new(batch: Duration, row: Until, validate: bool) -> Self {
+        let batch = match row {
+            Until::Time(row) => batch.max(row / MOST),
+            Until::Operations(_) => batch,
+        };
+        Effort {
+            batch,
+            row,
+            validate,
+        }
+    }
+}
+
+/// Finds how many repetitions make a batch, which warms up too, and measures batches.
+pub fn time<E>(
+    batch: &mut dyn FnMut(u64) -> Result<Duration, E>,
+    effort: Effort,
+    per_repetition: u64,
+) -> Result<Found, E> {
+    // Of few operations, too, there are several batches.
+    let wanted = match effort.row {
+        Until::Time(_) => u64::MAX,
+        Until::Operations(operations) => operations.div_ceil(per_repetition),
+    };
+    let most = (wanted / FEWEST as u64).clamp(1, MOST_REPETITIONS);
+    let mut repetitions = 1;
+    while !takes(batch, repetitions, effort.batch)? && repetitions < most {
+        repetitions = (repetitions * 2).min(most);
+    }
+    let start = Instant::now();
+    let mut batches = Vec::new();
+    let enough = |done: usize| match effort.row {
+        Until::Time(row) => done >= FEWEST && start.elapsed() >= row,
+        Until::Operations(_) => done as u64 * repetitions >= wanted,
+    };
+    while batches.is_empty() || !enough(batches.len()) {
+        let took = batch(repetitions)?.as_secs_f64() * 1e9;
+        batches.push(took / repetitions as f64 / per_repetition as f64);
+    }
+    Ok(Found {
+        batches,
+        repetitions,
+        ..Found::default()
+    })
+}
+
+/// Whether so many repetitions take so long, each time.
+fn takes<E>(
+    batch: &mut dyn FnMut(u64) -> Result<Duration, E>,
+    repetitions: u64,
+    least: Duration,
+) -> Result<bool, E> {
+    for _ in 0..TRIALS {
+        if batch(repetitions)? < least {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MICROS: fn(u64) -> Duration = Duration::from_micros;
+
+    fn effort(row: Until) -> Effort {
+        Effort::new(MICROS(100), row, false)
+    }
+
+    #[test]
+    fn batches_grow_until_they_are_long_enough() {
+        // An operation of one microsecond.
+        let mut batch = |repetitions| Ok::<_, ()>(MICROS(repetitions));
+        let mut found =
+            |row, per_repetition| time(&mut batch, effort(row), per_repetition).unwrap();
+        let timed = found(Until::Time(Duration::ZERO), 2);
+        assert_eq!((timed.repetitions, timed.batches.len()), (128, 7));
+        assert!(timed.batches.iter().all(|batch| *batch == 500.0));
+        let counted = found(Until::Operations(70), 2);
+        assert_eq!((counted.repetitions, counted.batches.len()), (5, 7));
+        let counted = found(Until::Operations(1), 1);
+        assert_eq!((counted.repetitions, counted.batches.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_batch_that_was_disturbed_does_not_make_the_others_short() {
+        // Now and then one takes a thousand times as long, and never two in a row.
+        for disturbed in 0..8 {
+            let mut done = 0;
+            let mut batch = |repetitions| {
+                done += 1;
+                let slow = done % 2 == 0 && done / 2 % 8 == disturbed;
+                Ok::<_, ()>(MICROS(repetitions * if slow { 1000 } else { 1 }))
+            };
+            let found = time(&mut batch, effort(Until::Time(Duration::ZERO)), 1).unwrap();
+            assert_eq!(found.repetitions, 128);
+        }
+    }
+
+    #[test]
+    fn long_rows_have_longer_batches() {
+        let batch = |row| effort(Until::Time(row)).batch;
+        assert_eq!(batch(Duration::from_millis(150)), MICROS(100));
+        assert_eq!(batch(Duration::from_secs(60)), MICROS(6000));
+        let counted = effort(Until::Operations(u64::MAX));
+        assert_eq!(counted.batch, MICROS(100));
+    }
+}
