@@ -35,7 +35,7 @@ use oxshmem::{Team, World};
 
 use crate::gather::gather;
 use crate::output;
-use compare::Unable;
+use compare::{Runs, Unable};
 use ground::{Ground, Room};
 use leader::Leader;
 use measure::Task;
@@ -64,7 +64,8 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
     let transports = transport::Given::named(args.transport.as_deref())?;
     if !oxshmem_bootstrap::describes_job(&|name| std::env::var(name).ok()) {
         // What cannot be measured or written is better refused once, here.
-        check(args, args.pes as usize)?;
+        let plan = check(args, args.pes as usize)?;
+        Runs::read(args, &plan)?;
         leader::check_writable(args)?;
         return launch::launch(args.pes, args.bind());
     }
@@ -92,9 +93,6 @@ fn check(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
     if args.plot.is_some() {
         plot::check(&plan)?;
     }
-    if let Some(path) = &args.compare {
-        compare::Earlier::read(path, &plan)?;
-    }
     Ok(plan)
 }
 
@@ -109,8 +107,7 @@ fn as_pe(args: &Args, world: &World, given: &transport::Given) -> anyhow::Result
         return against_perftest(args, world, verbs);
     }
     let _ = given;
-    let leader = rows(args, world)?;
-    Ok(leader.map(|leader| Box::new(|args: &Args| leader.finish(args)) as Finish))
+    rows(args, world)
 }
 
 #[cfg(feature = "verbs")]
@@ -146,20 +143,33 @@ fn against_perftest(
     Ok(out.zip(results).map(finish))
 }
 
-fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Leader>> {
+fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     let plan = check(args, world.n_pes())?;
     let room = |task: &Task| task.op.room(task.bytes, world.n_pes());
     let room = plan.iter().map(room).fold(Room::default(), Room::and);
     let cpus = gather(world, &allowed_cpus())?;
     let bind = args.launcher.and(Some(args.bind()));
     let team = args.team.form(world)?;
-    args.team.check(world, team.as_ref())?;
     let members = team.as_ref().map(Team::n_pes);
     let parameters = || Parameters::of(world, bind, Some(args), cpus, members);
-    let leader = match world.my_pe() {
-        0 => Some(Leader::new(args, parameters(), &plan)?),
-        _ => None,
+    let begun = (world.my_pe() == 0).then(|| {
+        args.team.check(world, team.as_ref())?;
+        Leader::new(args, parameters(), &plan)
+    });
+    let leader = match begun {
+        // Files are PE 0's: the others may be on other hosts.
+        Some(Err(refused)) => {
+            agree(world, false)?;
+            args.team.end(team)?;
+            return Ok(Some(Box::new(|_| Err(refused))));
+        }
+        Some(Ok(leader)) => Some(leader),
+        None => None,
     };
+    if !agree(world, true)? {
+        args.team.end(team)?;
+        return Ok(None);
+    }
     let threads = args.threads as usize;
     let ground = Ground::new(world, team.as_ref(), room, threads).with_context(|| {
         format!(
@@ -175,7 +185,17 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Leader>> {
     let leader = measure_all(&ground, &plan, args, leader)?;
     ground.free()?;
     args.team.end(team)?;
-    Ok(leader)
+    Ok(leader.map(|leader| Box::new(|args: &Args| leader.finish(args)) as Finish))
+}
+
+/// Whether all go on, as PE 0 says. Collective.
+fn agree(world: &World, goes_on: bool) -> oxshmem::Result<bool> {
+    let word = world.alloc_zeroed::<u64>(1)?;
+    world.write(word, &[u64::from(goes_on)])?;
+    world.broadcast(word, word, 0)?;
+    let goes_on = world.g(word, world.my_pe())? != 0;
+    world.free(word)?;
+    Ok(goes_on)
 }
 
 fn measure_all(

@@ -77,9 +77,13 @@ pub struct Args {
     /// Draw a curve over the sizes for each operation, with the machine's limits, as SVG.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
-    /// Compare with an earlier run, from its --json file, and say what changed significantly.
-    #[arg(long, value_name = "FILE")]
-    pub compare: Option<PathBuf>,
+    /// Compare with earlier runs, each from its --json file, and say what changed significantly. Several are
+    /// separated by commas; one alone proves nothing.
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    pub compare: Vec<PathBuf>,
+    /// Runs, likewise, that count with the one that is measured now.
+    #[arg(long, value_name = "FILE", value_delimiter = ',', requires = "compare")]
+    pub with: Vec<PathBuf>,
     /// End with status 1 if an operation has become significantly slower by more than so many
     /// percent.
     #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
@@ -120,7 +124,8 @@ Examples:
   oxshmem perf --metric rate --threads 4 put p  four threads at once, a context each
   oxshmem perf --metric overlap           what of a transfer's time is left for computing
   oxshmem perf --plot curves.svg --json before.json
-  oxshmem perf --compare before.json --fail-if-slower 10
+  oxshmem perf --compare b1.json,b2.json,b3.json,b4.json,b5.json --with a1.json,a2.json,a3.json,a4.json
+                                          what changed, from five runs before and five after
   oxshmem perf --transport verbs          against perftest, through this host's NIC
   oxshmem run --hosts a:1,b:1 oxshmem perf --transport verbs  between two hosts
   oxshmem run -n 2 --bind numa oxshmem perf  in a job started otherwise
@@ -173,7 +178,7 @@ impl Args {
         let rows = [
             ("--csv", self.csv.is_some()),
             ("--plot", self.plot.is_some()),
-            ("--compare", self.compare.is_some()),
+            ("--compare", !self.compare.is_empty()),
             ("--validate", self.validate),
             ("--sizes", self.sizes.is_some()),
             ("--seconds", self.seconds.is_some()),

@@ -1,94 +1,22 @@
-//! Comparison with an earlier run, row by row.
+//! Comparison with earlier runs, row by row.
 
+mod runs;
 mod significance;
 
 use std::fmt;
-use std::path::Path;
 
-use anyhow::{Context, anyhow};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::measure::Task;
 use super::metric::Metric;
 use super::row::Row;
 use super::statistics::median;
 use super::table;
 
-/// Of the changes that are called significant at most this share is so by chance.
-const CHANCE: f64 = 0.01;
-/// Smaller changes are not called significant: where a run's memory and code happen to lie does as
-/// much.
+pub use runs::{Runs, Unable};
+
+/// Smaller changes are not called significant: where a build's code happens to lie does as much.
 const NOTEWORTHY: f64 = 0.02;
-
-/// Results that cannot be compared with; the exit status is 2.
-#[derive(Debug)]
-pub struct Unable(anyhow::Error);
-
-impl fmt::Display for Unable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
-    }
-}
-
-impl std::error::Error for Unable {}
-
-/// An earlier run.
-#[derive(Deserialize)]
-pub struct Earlier {
-    parameters: Value,
-    rows: Vec<EarlierRow>,
-}
-
-#[derive(Deserialize)]
-struct EarlierRow {
-    metric: Metric,
-    op: String,
-    bytes: usize,
-    window: u64,
-    threads: u32,
-    samples: Vec<f64>,
-}
-
-impl Earlier {
-    /// Reads a run that has one of these rows at least.
-    pub fn read(path: &Path, plan: &[Task]) -> Result<Self, Unable> {
-        let named = || format!("cannot compare with {}", path.display());
-        let text = std::fs::read_to_string(path)
-            .with_context(named)
-            .map_err(Unable)?;
-        let earlier: Earlier = serde_json::from_str(&text)
-            .map_err(|error| anyhow!("it is not what oxshmem perf --json writes: {error}"))
-            .with_context(named)
-            .map_err(Unable)?;
-        let known = |task: &Task| {
-            let key = (
-                task.metric,
-                task.op.name,
-                task.bytes,
-                (task.window, task.threads),
-            );
-            earlier.rows.iter().any(|row| row.key() == key)
-        };
-        if !plan.iter().any(known) {
-            let what = "it has none of the rows that are measured now; give the same operations, \
-                        --metric, --sizes, --window and --threads";
-            return Err(Unable(anyhow!(what).context(named())));
-        }
-        Ok(earlier)
-    }
-}
-
-impl EarlierRow {
-    fn key(&self) -> (Metric, &str, usize, (u64, u32)) {
-        (
-            self.metric,
-            &self.op,
-            self.bytes,
-            (self.window, self.threads),
-        )
-    }
-}
 
 /// How a row came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -98,61 +26,79 @@ pub enum Verdict {
     Worse,
     /// No significant change.
     Same,
+    /// Too few runs to tell.
+    Unknown,
 }
 
-/// A row of both runs.
+/// A row of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     metric: Metric,
     op: &'static str,
     bytes: usize,
-    /// Medians: nanoseconds of one operation, or percent of overlap.
+    /// Runs of either side that have it.
+    old_runs: usize,
+    new_runs: usize,
+    /// The medians of their medians: nanoseconds of one operation, or percent of overlap.
     old: f64,
     new: f64,
     /// New time divided by old; of overlap, percent that came to it.
     change: f64,
-    /// Where it lies with about 95 % confidence.
-    low: f64,
-    high: f64,
-    /// That the two would differ so much by chance.
+    /// Where it lies with 95 % confidence, if there are runs enough to tell.
+    interval: Option<(f64, f64)>,
+    /// That the two sides would differ so much by chance.
     probability: f64,
     verdict: Verdict,
 }
 
-/// All of them.
-#[derive(Debug, Serialize)]
+/// All rows, and what may explain how they came out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What was different: parameters of the two runs.
-    different: Vec<String>,
     changes: Vec<Change>,
-    /// Rows of one run only.
+    /// Parameters that differ between runs, in words.
+    different: Vec<String>,
+    /// Rows of one side only.
     only_old: usize,
     only_new: usize,
 }
 
 impl Comparison {
-    pub fn of(earlier: &Earlier, parameters: &Value, rows: &[Row]) -> Self {
-        let pairs: Vec<(&EarlierRow, &Row)> = rows
+    /// Of what was measured now, and the new runs that count with it, with the earlier ones.
+    pub fn of(runs: &Runs, parameters: &Value, rows: &[Row]) -> Self {
+        let both: Vec<_> = rows
             .iter()
-            .filter_map(|new| {
-                let key = (new.metric, new.op, new.bytes, (new.window, new.threads));
-                let old = earlier.rows.iter().find(|row| row.key() == key)?;
-                Some((old, new))
+            .filter_map(|row| {
+                let earlier = runs.earlier.iter().filter_map(|run| run.median(row));
+                let earlier: Vec<f64> = earlier.collect();
+                let new = runs.new.iter().filter_map(|run| run.median(row));
+                let new: Vec<f64> = new.chain(runs::median(row)).collect();
+                (!earlier.is_empty()).then_some((row, earlier, new))
             })
             .collect();
-        let probabilities: Vec<f64> = pairs
+        let probabilities: Vec<f64> = both
             .iter()
-            .map(|(old, new)| significance::rank_sum(&old.samples, &new.samples))
+            .map(|(_, old, new)| significance::rank_sum(old, new))
             .collect();
-        let significant = significance::too_small(&probabilities, CHANCE);
-        let changes: Vec<Change> = pairs
+        let significant = significance::too_small(&probabilities);
+        let changes: Vec<Change> = both
             .iter()
             .zip(probabilities.iter().zip(significant))
-            .map(|((old, new), (p, significant))| Change::of(old, new, *p, significant))
+            .map(|((row, old, new), (p, significant))| Change::of(row, old, new, *p, significant))
             .collect();
+        let mut different = Vec::new();
+        for run in runs.earlier.iter().chain(&runs.new) {
+            note_differences("", &run.parameters, parameters, &mut different);
+        }
+        let mut only_old: Vec<&runs::RunRow> = Vec::new();
+        for row in runs.earlier.iter().flat_map(|run| &run.rows) {
+            let known = only_old.iter().any(|other| other.is_same(row));
+            if !known && !rows.iter().any(|new| row.is(new)) {
+                only_old.push(row);
+            }
+        }
         Comparison {
-            different: different(&earlier.parameters, parameters),
-            only_old: earlier.rows.len().saturating_sub(changes.len()),
+            different,
+            only_old: only_old.len(),
             only_new: rows.len() - changes.len(),
             changes,
         }
@@ -163,37 +109,60 @@ impl Comparison {
         let slower = |change: &&Change| change.verdict == Verdict::Worse && change.loss() > percent;
         self.changes.iter().any(|change| slower(&change))
     }
+
+    /// What so few runs cannot tell, if there is something.
+    fn too_few(&self) -> Option<String> {
+        let rows = self.changes.len();
+        let told = |change: &Change| {
+            significance::together(change.old_runs, change.new_runs, rows).unwrap_or(rows + 1)
+        };
+        let fewest = self
+            .changes
+            .iter()
+            .max_by_key(|change| told(change))
+            .filter(|change| told(change) > 1)?;
+        let runs = format!("{} earlier and {} new", fewest.old_runs, fewest.new_runs);
+        let enough = significance::enough(rows);
+        Some(match told(fewest) {
+            needed if needed > rows => format!(
+                "Too few runs to tell a change from chance: {runs}. {} of each tell one that all rows have, \
+                 {enough} of each one of a single row.",
+                significance::enough(1)
+            ),
+            needed => format!(
+                "So few runs ({runs}) tell a change only where {needed} rows have one; {enough} of each tell \
+                 one of a single row."
+            ),
+        })
+    }
 }
 
 impl Change {
-    fn of(old: &EarlierRow, new: &Row, probability: f64, significant: bool) -> Change {
-        let metric = new.metric;
+    fn of(row: &Row, old: &[f64], new: &[f64], probability: f64, significant: bool) -> Change {
+        let metric = row.metric;
         let figure = move |old: f64, new: f64| match metric {
             Metric::Overlap => new - old,
             _ => new / old,
         };
-        let (before, after) = (median(&old.samples), median(&new.samples));
+        let (before, after) = (median(old), median(new));
         let change = figure(before, after);
-        let (low, high) = significance::interval(&old.samples, &new.samples, figure);
-        // Positive if it is worse, as a share.
-        let worse = match new.metric {
-            Metric::Overlap => -change / 100.0,
-            _ => change - 1.0,
-        };
+        let worse = worse(metric, change);
         let verdict = match worse {
+            _ if !significance::can_tell(old.len(), new.len()) => Verdict::Unknown,
             _ if !significant || worse.abs() < NOTEWORTHY => Verdict::Same,
             worse if worse > 0.0 => Verdict::Worse,
             _ => Verdict::Better,
         };
         Change {
-            metric: new.metric,
-            op: new.op,
-            bytes: new.bytes,
+            metric,
+            op: row.op,
+            bytes: row.bytes,
+            old_runs: old.len(),
+            new_runs: new.len(),
             old: before,
             new: after,
             change,
-            low,
-            high,
+            interval: significance::interval(old, new, figure),
             probability,
             verdict,
         }
@@ -201,49 +170,68 @@ impl Change {
 
     /// How much longer it takes, or how much overlap is lost, in percent; negative if it is better.
     fn loss(&self) -> f64 {
-        match self.metric {
-            Metric::Overlap => -self.change,
-            _ => (self.change - 1.0) * 100.0,
+        100.0 * worse(self.metric, self.change)
+    }
+
+    fn is_noteworthy(&self) -> bool {
+        worse(self.metric, self.change).abs() >= NOTEWORTHY
+    }
+}
+
+/// How much longer it takes, or how much overlap is lost, as a share; negative if it is better.
+fn worse(metric: Metric, change: f64) -> f64 {
+    match metric {
+        Metric::Overlap => -change / 100.0,
+        _ => change - 1.0,
+    }
+}
+
+/// Parameters that have another value than they have now, in words. What says how long was measured does
+/// not matter.
+fn note_differences(within: &str, old: &Value, new: &Value, noted: &mut Vec<String>) {
+    let none = Map::new();
+    let [old, new] = [old, new].map(|value| value.as_object().unwrap_or(&none));
+    let only_old = old
+        .keys()
+        .filter(|name| !within.is_empty() && !new.contains_key(*name));
+    for name in new.keys().chain(only_old).filter(|name| *name != "effort") {
+        let [old, new] = [old, new].map(|values| values.get(name).unwrap_or(&Value::Null));
+        if new.is_object() {
+            note_differences(name, old, new, noted);
+        } else if old != new {
+            let different = format!("{name} {new}, was {old}");
+            if !noted.contains(&different) {
+                noted.push(different);
+            }
         }
     }
 }
 
-/// Parameters that have another value than they had, in words. What says how long was measured does
-/// not matter.
-fn different(old: &Value, new: &Value) -> Vec<String> {
-    let Some(new) = new.as_object() else {
-        return Vec::new();
-    };
-    new.iter()
-        .filter(|(name, _)| *name != "effort")
-        .filter_map(|(name, new)| {
-            let old = old.get(name).unwrap_or(&Value::Null);
-            (old != new).then(|| format!("{name} {new}, was {old}"))
-        })
-        .collect()
-}
-
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nCompared with the earlier run:")?;
+        writeln!(f, "\nCompared with earlier runs:")?;
         for different in &self.different {
             writeln!(f, "not alike: {different}")?;
         }
-        let changed = |change: &&Change| change.verdict != Verdict::Same;
-        let changed: Vec<&Change> = self.changes.iter().filter(changed).collect();
+        let shown = |change: &&Change| change.verdict != Verdict::Same && change.is_noteworthy();
+        let changed: Vec<&Change> = self.changes.iter().filter(shown).collect();
         for change in &changed {
             writeln!(f, "{change}")?;
         }
+        let certain = changed
+            .iter()
+            .filter(|change| change.verdict != Verdict::Unknown);
         write!(
             f,
             "{} of {} rows changed significantly",
-            changed.len(),
+            certain.count(),
             self.changes.len()
         )?;
         match (self.only_old, self.only_new) {
-            (0, 0) => Ok(()),
-            (old, new) => write!(f, "; {old} were measured only then, {new} only now"),
+            (0, 0) => {}
+            (old, new) => write!(f, "; {old} were measured only then, {new} only now")?,
         }
+        self.too_few().map_or(Ok(()), |told| write!(f, "\n{told}"))
     }
 }
 
@@ -251,7 +239,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = table::name(self.metric, self.op, self.bytes);
         let Change {
-            change, low, high, ..
+            change, interval, ..
         } = self;
         let (better, worse) = match self.metric {
             Metric::Overlap => ("more", "less"),
@@ -261,45 +249,61 @@ impl fmt::Display for Change {
             Verdict::Better => better,
             Verdict::Worse => worse,
             Verdict::Same => "the same",
+            Verdict::Unknown => "unclear",
         };
-        match self.metric {
-            Metric::Overlap => write!(
-                f,
-                "{name:<36}{verdict:<9}{change:+.0} % of it ({low:+.0} to {high:+.0})"
-            ),
-            _ => write!(
-                f,
-                "{name:<36}{verdict:<9}{change:.3} of the time ({low:.3} to {high:.3})"
-            ),
+        write!(f, "{name:<36}{verdict:<9}")?;
+        match (self.metric, interval) {
+            (Metric::Overlap, None) => write!(f, "{change:+.0} % of it"),
+            (Metric::Overlap, Some((low, high))) => {
+                write!(f, "{change:+.0} % of it ({low:+.0} to {high:+.0})")
+            }
+            (_, None) => write!(f, "{change:.3} of the time"),
+            (_, Some((low, high))) => {
+                write!(f, "{change:.3} of the time ({low:.3} to {high:.3})")
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::runs::Run;
     use super::*;
     use crate::perf::table::tests::example;
     use serde_json::json;
 
-    fn samples(around: f64) -> Vec<f64> {
-        (0..40).map(|i| around + f64::from(i % 5)).collect()
-    }
-
     fn row(metric: Metric, op: &'static str, around: f64) -> Row {
-        Row {
-            samples: samples(around),
-            ..example(metric, op, 8, around)
-        }
+        let mut row = example(metric, op, 8, around);
+        row.overlap = row.overlap.map(|_| around);
+        row
     }
 
-    fn earlier(rows: &[Row]) -> Earlier {
-        let json = json!({"parameters": {"pes": 4, "spin": "auto", "effort": 1}, "rows": rows});
-        serde_json::from_value(json).unwrap()
+    /// As many runs, none like another.
+    fn runs(rows: &[Row], count: usize) -> Vec<Run> {
+        let run = |i| {
+            let rows: Vec<Row> = rows
+                .iter()
+                .map(|old| {
+                    let around = old.overlap.unwrap_or(old.time_ns.median);
+                    row(old.metric, old.op, around * (1.0 + i as f64 / 1e4))
+                })
+                .collect();
+            let parameters = json!({
+                "pes": 4, "effort": 1, "settings": {"OXSHMEM_SPIN": "5", "OXSHMEM_CHECK": "1"}
+            });
+            serde_json::from_value(json!({"parameters": parameters, "rows": rows})).unwrap()
+        };
+        (1..=count).map(run).collect()
     }
 
-    fn compared(old: &[Row], new: &[Row]) -> Comparison {
-        let parameters = json!({"pes": 2, "spin": "auto", "effort": 2});
-        Comparison::of(&earlier(old), &parameters, new)
+    fn compared(old: &[Row], new: &[Row], count: usize) -> Comparison {
+        let both = Runs {
+            earlier: runs(old, count),
+            new: runs(new, count - 1),
+        };
+        let parameters =
+            json!({"pes": 2, "effort": 2, "settings": {"OXSHMEM_SPIN": "5", "OXSHMEM_SEED": "7"}});
+        Comparison::of(&both, &parameters, new)
     }
 
     fn verdicts(comparison: &Comparison) -> Vec<Verdict> {
@@ -307,29 +311,63 @@ mod tests {
         comparison.changes.iter().map(verdict).collect()
     }
 
+    fn latencies(times: [f64; 4]) -> Vec<Row> {
+        let row = |(op, time): (&'static str, f64)| row(Metric::Latency, op, time);
+        ["put", "get", "p", "g"]
+            .into_iter()
+            .zip(times)
+            .map(row)
+            .collect()
+    }
+
     #[test]
     fn what_changed_is_told_from_what_did_not() {
-        let names = ["put", "get", "p", "g"];
-        let rows = |times: [f64; 4]| -> Vec<Row> {
-            let row = |(op, time): (&'static str, f64)| row(Metric::Latency, op, time);
-            names.into_iter().zip(times).map(row).collect()
-        };
         // Of g more is certain, but too little.
         let (old, new) = (
-            rows([1000.0, 1000.0, 1000.0, 1000.0]),
-            rows([1500.0, 500.0, 1000.0, 1010.0]),
+            latencies([1000.0, 1000.0, 1000.0, 1000.0]),
+            latencies([1500.0, 500.0, 1000.0, 1010.0]),
         );
-        let comparison = compared(&old, &new);
+        let comparison = compared(&old, &new, 7);
         use Verdict::{Better, Same, Worse};
         assert_eq!(verdicts(&comparison), [Worse, Better, Same, Same]);
         assert!(comparison.is_slower(40.0) && !comparison.is_slower(60.0));
         let text = comparison.to_string();
         assert!(text.contains("2 of 4 rows changed significantly"), "{text}");
         assert!(text.contains("latency of put, 8 B"), "{text}");
-        assert!(text.contains("slower   1.499 of the time"), "{text}");
-        assert!(text.contains("faster   0.501 of the time"), "{text}");
-        // What may differ from run to run is not told.
-        assert_eq!(comparison.different, ["pes 2, was 4"]);
+        assert!(text.contains("slower   1.500 of the time (1.4"), "{text}");
+        assert!(text.contains("faster   0.500 of the time (0.4"), "{text}");
+        // Each once, and not what may differ from run to run.
+        let differences = [
+            "pes 2, was 4",
+            "OXSHMEM_SEED \"7\", was null",
+            "OXSHMEM_CHECK null, was \"1\"",
+        ];
+        let mut different = comparison.different.clone();
+        different.sort();
+        let mut expected = differences.map(String::from);
+        expected.sort();
+        assert_eq!(different, expected);
+    }
+
+    #[test]
+    fn so_few_runs_that_chance_could_do_as_much_prove_nothing() {
+        let (old, new) = (latencies([1000.0; 4]), latencies([3000.0; 4]));
+        let comparison = compared(&old, &new, 1);
+        assert_eq!(verdicts(&comparison), [Verdict::Unknown; 4]);
+        assert!(!comparison.is_slower(1.0));
+        let text = comparison.to_string();
+        assert!(text.contains("unclear  3.000 of the time\n"), "{text}");
+        assert!(text.contains("0 of 4 rows changed significantly"), "{text}");
+        assert!(text.contains("1 earlier and 1 new. 5 of each"), "{text}");
+        // Enough for all of them, but not for one.
+        assert_eq!(verdicts(&compared(&old, &new, 5)), [Verdict::Worse; 4]);
+        let one = compared(&old, &latencies([3000.0, 1000.0, 1000.0, 1000.0]), 5);
+        assert_eq!(verdicts(&one), [Verdict::Same; 4]);
+        let text = one.to_string();
+        assert!(
+            text.contains("only where 4 rows have one; 6 of each"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -337,17 +375,17 @@ mod tests {
         let rows = |around: f64| {
             [Metric::Overlap, Metric::Bandwidth, Metric::Rate].map(|m| row(m, "put-nbi", around))
         };
-        let comparison = compared(&rows(20.0), &rows(70.0));
+        let comparison = compared(&rows(20.0), &rows(70.0), 7);
         use Verdict::{Better, Worse};
         assert_eq!(verdicts(&comparison), [Better, Worse, Worse]);
         assert!(comparison.to_string().contains("more     +50 % of it"));
-        let comparison = compared(&rows(70.0), &rows(20.0));
+        let comparison = compared(&rows(70.0), &rows(20.0), 7);
         assert_eq!(verdicts(&comparison), [Worse, Better, Better]);
         assert!(comparison.is_slower(49.0) && !comparison.is_slower(51.0));
     }
 
     #[test]
-    fn rows_of_one_run_only_are_counted() {
+    fn rows_of_one_side_only_are_counted() {
         let old = [
             row(Metric::Latency, "put", 9.0),
             row(Metric::Latency, "p", 9.0),
@@ -356,7 +394,7 @@ mod tests {
             row(Metric::Latency, "put", 9.0),
             row(Metric::Rate, "p", 9.0),
         ];
-        let comparison = compared(&old, &new);
+        let comparison = compared(&old, &new, 2);
         let counts = (
             comparison.changes.len(),
             comparison.only_old,
@@ -368,22 +406,5 @@ mod tests {
                 .to_string()
                 .contains("1 were measured only then, 1 only now")
         );
-    }
-
-    #[test]
-    fn what_cannot_be_compared_with_is_refused_with_the_reason() {
-        let folder = std::env::temp_dir().join(format!("oxshmem-compare-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let refused = |text: &str| {
-            let path = folder.join("old.json");
-            std::fs::write(&path, text).unwrap();
-            Earlier::read(&path, &[]).err().unwrap().to_string()
-        };
-        assert!(refused("{").contains("is not what oxshmem perf --json writes"));
-        assert!(refused("{\"parameters\": {}, \"rows\": [{}]}").contains("missing field `metric`"));
-        assert!(refused("{\"parameters\": {}, \"rows\": []}").contains("give the same operations"));
-        let missing = Earlier::read(&folder.join("none.json"), &[]).err().unwrap();
-        assert!(missing.to_string().contains("none.json"));
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

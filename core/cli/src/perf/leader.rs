@@ -9,7 +9,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::args::Args;
-use super::compare::{Comparison, Earlier};
+use super::compare::{Comparison, Runs};
 use super::measure::{Found, Task};
 use super::metric::Metric;
 use super::parameters::Parameters;
@@ -85,7 +85,7 @@ impl Out {
 
 pub struct Leader {
     out: Out,
-    earlier: Option<Earlier>,
+    runs: Option<Runs>,
     results: Results,
     /// Of the section of the table that is being shown.
     metric: Option<Metric>,
@@ -94,16 +94,12 @@ pub struct Leader {
 impl Leader {
     /// Shows the parameters, before the rows of `plan`.
     pub fn new(args: &Args, parameters: Parameters, plan: &[Task]) -> anyhow::Result<Self> {
-        let earlier = args
-            .compare
-            .as_deref()
-            .map(|path| Earlier::read(path, plan))
-            .transpose()?;
+        let runs = Runs::read(args, plan)?;
         let mut out = Out::new(args, plan.len())?;
         out.line(&parameters.to_string())?;
         Ok(Leader {
             out,
-            earlier,
+            runs,
             results: Results {
                 parameters,
                 rows: Vec::new(),
@@ -155,9 +151,9 @@ impl Leader {
             rows.len()
         ))?;
         let mut status = ExitCode::SUCCESS;
-        if let Some(earlier) = &self.earlier {
+        if let Some(runs) = &self.runs {
             let parameters = serde_json::to_value(&self.results.parameters)?;
-            let comparison = Comparison::of(earlier, &parameters, rows);
+            let comparison = Comparison::of(runs, &parameters, rows);
             self.out.line(&comparison.to_string())?;
             if args
                 .fail_if_slower

@@ -393,7 +393,7 @@ mod tests {
             };
             let team = world.team();
             let ground = Ground::new(world, Some(&team), room, 3)?;
-            for op in Op::all().filter(|op| op.is_one_sided()) {
+            for op in Op::all().filter(|op| op.has_threads()) {
                 for metric in op.metrics.iter().filter(|metric| metric.has_window()) {
                     let task = Task {
                         op,

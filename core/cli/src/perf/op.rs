@@ -68,7 +68,7 @@ pub trait Work {
         Ok(())
     }
 
-    /// What a thread can have, where it is one-sided.
+    /// What a thread can have.
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         None
     }
@@ -77,7 +77,7 @@ pub trait Work {
     fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()>;
 }
 
-/// An operation that any thread can do, by a context of its own.
+/// What any thread can do, by a context of its own.
 pub trait OneSided: Send {
     /// Does it so many times.
     fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()>;
@@ -129,9 +129,9 @@ impl Op {
         ops::limit::OPS.iter().any(|limit| limit.name == self.name)
     }
 
-    /// Whether several threads can do it at once.
-    pub fn is_one_sided(&self) -> bool {
-        matches!(self.who, Who::One | Who::OneCompleting)
+    /// Whether several threads can do it at once: what is one-sided, and the limit beside it.
+    pub fn has_threads(&self) -> bool {
+        matches!(self.who, Who::One | Who::OneCompleting | Who::Alone)
     }
 
     pub fn can(&self, metric: Metric) -> bool {

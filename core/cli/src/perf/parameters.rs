@@ -1,5 +1,6 @@
 //! The circumstances of a measurement, which are told before its results.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use oxshmem::World;
@@ -24,14 +25,14 @@ pub struct Parameters {
     cpus: Vec<String>,
     /// From PE 0 to the PE that it measures against.
     transport: Option<&'static str>,
+    device: Option<String>,
     mapped: bool,
     /// Of each PE, in bytes.
     heap_limit: usize,
     memory_model: String,
     visibility: String,
-    /// As set.
-    spin: String,
-    check: String,
+    /// The environment variables that are set on PE 0, but for those of [`JOB`].
+    settings: BTreeMap<&'static str, String>,
     /// None where operations are counted and not timed in batches.
     effort: Option<Effort>,
     /// Operations under way at once, of each thread, and threads of a PE; likewise.
@@ -55,7 +56,6 @@ impl Parameters {
         let target = usize::from(world.n_pes() > 1);
         let routes = world.routes();
         let route = routes.get(target);
-        let set = |name: &str, default: &str| std::env::var(name).unwrap_or(default.into());
         Parameters {
             version: env!("CARGO_PKG_VERSION"),
             hostname: oxshmem_topo::hostname(),
@@ -64,12 +64,12 @@ impl Parameters {
             bind: bind.map(Policy::name),
             cpus,
             transport: route.and_then(|route| route.transport),
+            device: route.and_then(|route| route.device.clone()),
             mapped: route.is_some_and(|route| route.mapped),
             heap_limit: world.heap_limit(),
             memory_model: format!("{:?}", world.model()).to_lowercase(),
             visibility: format!("{:?}", world.visibility()).to_lowercase(),
-            spin: set("OXSHMEM_SPIN", "auto"),
-            check: set("OXSHMEM_CHECK", "0"),
+            settings: settings(),
             effort: batches.map(Args::effort),
             window: batches.map(|args| args.window),
             threads: batches.map(|args| args.threads),
@@ -97,6 +97,40 @@ impl Parameters {
 /// The CPUs that this process may use, as a list.
 pub fn allowed_cpus() -> String {
     oxshmem_topo::usable_cpus().map_or("not known".into(), |usable| usable.allowed.to_string())
+}
+
+/// Variables that say which job this is and how its PEs find each other: no row depends on them.
+const JOB: [&str; 15] = [
+    "OXSHMEM_BOOTSTRAP",
+    "OXSHMEM_BOOTSTRAP_TIMEOUT",
+    "OXSHMEM_HUB_ADDRESS",
+    "OXSHMEM_RSH",
+    "OXSHMEM_RANK",
+    "OXSHMEM_SIZE",
+    "OXSHMEM_LOCAL_RANK",
+    "OXSHMEM_RENDEZVOUS",
+    "OXSHMEM_JOB_KEY",
+    "OXSHMEM_MASTER_PORT",
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+];
+
+/// What is set of the variables that a row may depend on.
+fn settings() -> BTreeMap<&'static str, String> {
+    let set = |name: &'static str| {
+        let value = std::env::var_os(name)?;
+        Some((name, value.to_string_lossy().into_owned()))
+    };
+    let names = oxshmem::variables()
+        .into_iter()
+        .map(|variable| variable.name);
+    names
+        .filter(|name| !JOB.contains(name))
+        .filter_map(set)
+        .collect()
 }
 
 /// What the kernel calls the CPU.
@@ -139,13 +173,22 @@ impl fmt::Display for Parameters {
         } else {
             "by lanes"
         };
-        writeln!(f, "route    {}, {how}", self.transport.unwrap_or("none"))?;
+        let device = self.device.iter().map(|device| format!(" on {device}"));
+        let device: String = device.collect();
+        writeln!(
+            f,
+            "route    {}{device}, {how}",
+            self.transport.unwrap_or("none")
+        )?;
         writeln!(f, "heap     {} a PE", Rounded(self.heap_limit))?;
         writeln!(
             f,
-            "order    {}; visibility {}; spin {}; check {}",
-            self.memory_model, self.visibility, self.spin, self.check
+            "order    {}; visibility {}",
+            self.memory_model, self.visibility
         )?;
+        for (name, value) in &self.settings {
+            writeln!(f, "set      {name}={value}")?;
+        }
         if let Some(effort) = self.effort {
             let batch = effort.batch.as_micros();
             let row = match effort.row {
@@ -180,5 +223,23 @@ impl fmt::Display for Parameters {
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_know_every_variable_of_a_job_by_its_name() {
+        let variables = oxshmem::variables();
+        for name in JOB {
+            assert!(
+                variables.iter().any(|variable| variable.name == name),
+                "{name}"
+            );
+        }
+        let settings = settings();
+        assert!(JOB.iter().all(|name| !settings.contains_key(name)));
     }
 }

@@ -33,7 +33,7 @@ pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
             metric,
             bytes,
             window: window(args, metric, bytes),
-            threads: match op.is_one_sided() && metric.has_window() {
+            threads: match op.has_threads() && metric.has_window() {
                 true => args.threads,
                 false => 1,
             },

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::measure::{Found, Task};
 use super::metric::Metric;
-use super::statistics::{Times, median, thinned};
+use super::statistics::{Times, median};
 
 /// One operation, one metric, one size.
 #[derive(Clone, Debug, Serialize)]
@@ -31,17 +31,11 @@ pub struct Row {
     pub repetitions: u64,
     /// How often its data was checked, and right.
     pub checks: u64,
-    /// For a comparison: nanoseconds of one operation, or percent of overlap.
-    pub samples: Vec<f64>,
 }
 
 impl Row {
     pub fn of(task: &Task, found: &Found) -> Row {
         let time_ns = Times::of(&found.batches, &found.singles);
-        let samples = match task.metric {
-            Metric::Overlap => &found.overlaps,
-            _ => &found.batches,
-        };
         Row {
             metric: task.metric,
             op: task.op.name,
@@ -58,7 +52,6 @@ impl Row {
             batches: found.batches.len(),
             repetitions: found.repetitions,
             checks: found.checks,
-            samples: thinned(samples),
             time_ns,
         }
     }

@@ -70,16 +70,6 @@ pub fn median(samples: &[f64]) -> f64 {
     }
 }
 
-/// Samples that are kept for a later comparison, at most.
-const KEPT: usize = 64;
-
-/// Few samples that stand for many: medians of neighbours, which depend on each other less than
-/// single ones do.
-pub fn thinned(samples: &[f64]) -> Vec<f64> {
-    let group = samples.len().div_ceil(KEPT).max(1);
-    samples.chunks(group).map(median).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,16 +100,5 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert!(median(&[]).is_nan());
-    }
-
-    #[test]
-    fn thinned_samples_are_few_in_order_and_none_is_lost() {
-        let few: Vec<f64> = (0..7).map(f64::from).collect();
-        assert_eq!(thinned(&few), few);
-        let many: Vec<f64> = (0..10_000).map(f64::from).collect();
-        let kept = thinned(&many);
-        assert_eq!(kept.len(), 64);
-        assert_eq!((kept[0], kept[1]), (78.0, 235.0));
-        assert_eq!(thinned(&[]), Vec::<f64>::new());
     }
 }

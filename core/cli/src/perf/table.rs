@@ -128,7 +128,6 @@ pub mod tests {
             batches: 7,
             repetitions: 1,
             checks: 1,
-            samples: vec![median; 7],
         }
     }
 

@@ -24,8 +24,6 @@ pub fn checked_rows(results: &Value) -> Vec<(String, String, u64)> {
         if let Some(bandwidth) = row["bandwidth"].as_f64() {
             assert!(bandwidth > 0.0 && bandwidth.is_finite(), "{row}");
         }
-        let samples = row["samples"].as_array().unwrap().len();
-        assert!((1..=64).contains(&samples), "{row}");
     }
     let named = |row: &Value| {
         (
@@ -371,9 +369,8 @@ fn perf_measures_several_threads_at_once() {
     );
     assert_eq!(checked_rows(&results).len(), 5);
     for row in results["rows"].as_array().unwrap() {
-        // The limit is one core's.
-        let threads = if row["op"] == "memcpy" { 1 } else { 2 };
-        assert_eq!(row["threads"], threads, "{row}");
+        // The limit's, too.
+        assert_eq!(row["threads"], 2, "{row}");
     }
 }
 
@@ -508,6 +505,7 @@ fn perf_refuses_what_it_cannot_measure_with_a_remedy() {
             "cannot be used with",
         ),
         (&["perf", "--fail-if-slower", "5"], "--compare"),
+        (&["perf", "--with", "x"], "--compare"),
         (
             &["perf", "--compare", "x", "--fail-if-slower=-5"],
             "percent",

@@ -87,40 +87,62 @@ fn perf_writes_csv_to_stdout_in_place_of_the_table() {
     assert!(lines[1].starts_with("latency,quiet,0,1,"), "{text}");
 }
 
-/// Times every sample and figure of a run.
-fn made_slower(results: &mut Value, op: &str, factor: f64) {
+/// A run's medians, each times a factor by its operation.
+fn times(results: &Value, factor: impl Fn(&str) -> f64) -> Value {
+    let mut results = results.clone();
     for row in results["rows"].as_array_mut().unwrap() {
-        if row["op"] == op {
-            // Many alike: there is no doubt about them.
-            let median = row["time_ns"]["median"].as_f64().unwrap();
-            row["samples"] = vec![median * factor; 64].into();
-        }
+        let factor = factor(row["op"].as_str().unwrap());
+        let median = &mut row["time_ns"]["median"];
+        *median = (median.as_f64().unwrap() * factor).into();
     }
+    results
 }
 
 #[test]
-fn perf_says_what_changed_since_an_earlier_run() {
+fn perf_says_what_changed_since_earlier_runs() {
     let folder = Folder::new("compare");
-    let [old, new] = ["old.json", "new.json"].map(|name| folder.file(name));
     let measure = [
         "perf",
-        "--seconds",
-        "20ms",
+        "--iterations",
+        "100",
         "--sizes",
         "64",
         "put",
         "get",
         "quiet",
     ];
-    stdout_of(&[&measure[..], &["--json", &old]].concat());
+    let (run_file, json) = (folder.file("run.json"), folder.file("new.json"));
+    stdout_of(&[&measure[..], &["--json", &run_file]].concat());
+    let run_now = folder.json("run.json");
     // As if the machine had been a thousand times faster at put then, and as much slower at get.
-    let mut earlier = folder.json("old.json");
-    made_slower(&mut earlier, "put", 1e-3);
-    made_slower(&mut earlier, "get", 1e3);
-    earlier["parameters"]["hostname"] = "elsewhere".into();
-    std::fs::write(&old, earlier.to_string()).unwrap();
+    let write = |name: String, results: &Value| {
+        std::fs::write(folder.file(&name), results.to_string()).unwrap();
+        folder.file(&name)
+    };
+    let earlier: Vec<String> = (0..7)
+        .map(|i| {
+            let mut results = times(&run_now, |op| match op {
+                "put" => 1e-3,
+                "get" => 1e3,
+                _ => 1.0 + f64::from(i) / 10.0,
+            });
+            results["parameters"]["hostname"] = "elsewhere".into();
+            results["parameters"]["settings"]["OXSHMEM_SPIN"] = "77".into();
+            write(format!("old{i}.json"), &results)
+        })
+        .collect();
+    let new: Vec<String> = (0..6)
+        .map(|i| {
+            write(
+                format!("new{i}.json"),
+                &times(&run_now, |_| 1.0 + f64::from(i) / 10.0),
+            )
+        })
+        .collect();
+    let (earlier, new) = (earlier.join(","), new.join(","));
 
-    let compare = [&measure[..], &["--compare", &old, "--json", &new]].concat();
+    let compare = ["--compare", &earlier, "--with", &new, "--json", &json];
+    let compare = [&measure[..], &compare].concat();
     let text = stdout_of(&compare);
     let line = |op: &str| {
         let found = text
@@ -131,6 +153,7 @@ fn perf_says_what_changed_since_an_earlier_run() {
     assert!(line("put").contains("slower"), "{text}");
     assert!(line("get").contains("faster"), "{text}");
     assert!(text.contains("was \"elsewhere\""), "{text}");
+    assert!(text.contains("OXSHMEM_SPIN null, was \"77\""), "{text}");
     assert!(text.contains("of 3 rows changed significantly"), "{text}");
     let changes = folder.json("new.json")["comparison"]["changes"].clone();
     let verdict = |op: &str| {
@@ -145,22 +168,48 @@ fn perf_says_what_changed_since_an_earlier_run() {
     // Only with a bound does that count.
     let (status, stdout, _) = run(&[&compare[..], &["--fail-if-slower", "50"]].concat());
     assert_eq!(status, Some(1), "{stdout}");
-    let fewer = [
-        "perf",
-        "--seconds",
-        "20ms",
-        "--sizes",
-        "64",
-        "get",
+    let fewer = ["perf", "--iterations", "100", "--sizes", "64", "get"];
+    let compare = [
         "--compare",
-        &old,
+        &earlier,
+        "--with",
+        &new,
+        "--fail-if-slower",
+        "50",
     ];
-    let (status, stdout, stderr) = run(&[&fewer[..], &["--fail-if-slower", "50"]].concat());
+    let (status, stdout, stderr) = run(&[&fewer[..], &compare].concat());
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     assert!(
         stdout.contains("2 were measured only then, 0 only now"),
         "{stdout}"
     );
+    // One run proves nothing, whatever it says.
+    let one = ["--compare", earlier.split(',').next().unwrap()];
+    let text = stdout_of(&[&fewer[..], &one].concat());
+    assert!(
+        text.contains("unclear") && text.contains("Too few runs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn perf_reads_what_it_compares_with_on_pe_0_alone() {
+    let folder = Folder::new("elsewhere");
+    let measure = ["perf", "--iterations", "10", "quiet"];
+    stdout_of(&[&measure[..], &["--json", &folder.file("old.json")]].concat());
+    for (file, status, said) in [("old.json", 0, "Too few runs"), ("new.json", 2, "new.json")] {
+        // As on another host, PE 1 does not find the file.
+        let script = format!(
+            "[ $OXSHMEM_RANK = 0 ] && cd {} || cd /; exec {} perf --iterations 10 quiet --compare {file}",
+            folder.file(""),
+            crate::process::BINARY
+        );
+        let (found, stdout, stderr) = run(&["run", "-n", "2", "sh", "-c", &script]);
+        assert_eq!(found, Some(status), "{stdout}{stderr}");
+        let text = if status == 0 { &stdout } else { &stderr };
+        assert!(text.contains(said), "{stdout}{stderr}");
+        assert!(!stderr.contains("PE 1"), "{stderr}");
+    }
 }
 
 #[test]

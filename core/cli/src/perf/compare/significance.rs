@@ -1,102 +1,114 @@
-//! Whether two sets of samples differ by more than chance.
+//! Whether runs of two kinds differ by more than chance. Nothing is assumed about how their figures scatter.
 
-use crate::perf::statistics::median;
+/// Of the changes that are called significant at most this share is so by chance.
+const CHANCE: f64 = 0.01;
+/// An interval misses in at most this share of all cases, as much at either end.
+const MISSES: f64 = 0.05;
 
-/// The probability that samples of one kind come to differ in rank as much as these by chance
-/// alone: the two-sided rank-sum test of Mann and Whitney, by its normal approximation with ties.
-pub fn rank_sum(old: &[f64], new: &[f64]) -> f64 {
-    let (m, n) = (old.len() as f64, new.len() as f64);
-    let mut all: Vec<(f64, bool)> = Vec::with_capacity(old.len() + new.len());
-    all.extend(old.iter().map(|sample| (*sample, true)));
-    all.extend(new.iter().map(|sample| (*sample, false)));
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut below, mut ranks, mut ties) = (0.0, 0.0, 0.0);
-    for equal in all.chunk_by(|a, b| a.0 == b.0) {
-        let count = equal.len() as f64;
-        let of_old = equal.iter().filter(|(_, old)| *old).count() as f64;
-        // Equals share the mean of their ranks.
-        ranks += of_old * (below + (count + 1.0) / 2.0);
-        ties += count * (count * count - 1.0);
-        below += count;
+/// In how many ways `few` of these numbers come to each sum.
+fn ways(numbers: &[usize], few: usize) -> Vec<f64> {
+    let most: usize = numbers.iter().sum();
+    // Of each count of numbers.
+    let mut ways = vec![vec![0.0; most + 1]; few + 1];
+    if let Some(nothing) = ways.first_mut().and_then(|none| none.first_mut()) {
+        *nothing = 1.0;
     }
-    let u = ranks - m * (m + 1.0) / 2.0;
-    let all = m + n;
-    let variance = m * n / 12.0 * ((all + 1.0) - ties / (all * (all - 1.0)));
-    if variance.is_nan() || variance <= 0.0 {
-        return 1.0;
-    }
-    let distance = ((u - m * n / 2.0).abs() - 0.5).max(0.0);
-    (2.0 * normal_tail(distance / variance.sqrt())).min(1.0)
-}
-
-/// The share of a normal distribution that lies beyond so many standard deviations, `z >= 0`.
-fn normal_tail(z: f64) -> f64 {
-    let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    if z < 3.0 {
-        // z + z^3/3 + z^5/(3*5) + ...
-        let mut term = z;
-        let mut sum = z;
-        let mut odd = 3.0;
-        while term > sum * 1e-16 {
-            term *= z * z / odd;
-            sum += term;
-            odd += 2.0;
+    for number in numbers {
+        for count in (1..=few).rev() {
+            let (fewer, these) = ways.split_at_mut(count);
+            let (Some(fewer), Some(these)) = (fewer.last(), these.first_mut()) else {
+                continue;
+            };
+            let larger = these.iter_mut().skip(*number);
+            larger.zip(fewer).for_each(|(these, ways)| *these += ways);
         }
-        return 0.5 - density * sum;
     }
-    // 1/(z + 1/(z + 2/(z + 3/(z + ...)))), from its far end.
-    let fraction = (1..=60).rev().fold(z, |rest, k| z + f64::from(k) / rest);
-    density / fraction
+    ways.pop().unwrap_or_default()
 }
 
-/// Which of these probabilities are too small for chance, of so many: at most `share` of those
-/// that are named is so by chance (Benjamini and Hochberg).
-pub fn too_small(probabilities: &[f64], share: f64) -> Vec<bool> {
+/// The probability that figures of one kind come to differ in rank as much as these by chance alone: the
+/// two-sided rank-sum test of Mann and Whitney, by counting all divisions of the figures into two such sides.
+pub fn rank_sum(old: &[f64], new: &[f64]) -> f64 {
+    let mut all: Vec<(f64, bool)> = Vec::with_capacity(old.len() + new.len());
+    all.extend(old.iter().map(|figure| (*figure, true)));
+    all.extend(new.iter().map(|figure| (*figure, false)));
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Twice each rank, since equals share the mean of theirs.
+    let (mut ranks, mut found) = (Vec::with_capacity(all.len()), 0);
+    for equal in all.chunk_by(|a, b| a.0 == b.0) {
+        let rank = 2 * ranks.len() + equal.len() + 1;
+        found += rank * equal.iter().filter(|(_, old)| *old).count();
+        ranks.resize(ranks.len() + equal.len(), rank);
+    }
+    let middle = old.len() * (all.len() + 1);
+    let ways = ways(&ranks, old.len());
+    let as_far = |(sum, _): &(usize, &f64)| sum.abs_diff(middle) >= found.abs_diff(middle);
+    let as_much: f64 = ways
+        .iter()
+        .enumerate()
+        .filter(as_far)
+        .map(|(_, ways)| ways)
+        .sum();
+    as_much / ways.iter().sum::<f64>()
+}
+
+/// The least that [`rank_sum`] can be of so many runs: of two sides that are wholly apart.
+fn least(old: usize, new: usize) -> f64 {
+    let divisions = (1..=new).fold(1.0, |ways, i| ways * (old + i) as f64 / i as f64);
+    (2.0 / divisions).min(1.0)
+}
+
+/// Whether so many runs can tell a change from chance.
+pub fn can_tell(old: usize, new: usize) -> bool {
+    least(old, new) <= CHANCE
+}
+
+/// How many of `rows` must have changed for [`too_small`] to name them, of so many runs; none can be enough.
+pub fn together(old: usize, new: usize, rows: usize) -> Option<usize> {
+    let needed = (least(old, new) * rows as f64 / CHANCE).ceil().max(1.0) as usize;
+    (needed <= rows).then_some(needed)
+}
+
+/// Runs of each side that can tell one change among so many rows.
+pub fn enough(rows: usize) -> usize {
+    let tell = |runs: &usize| together(*runs, *runs, rows) == Some(1);
+    (1..).find(tell).unwrap_or(usize::MAX)
+}
+
+/// Which of these probabilities are too small for chance, of so many: at most a hundredth of those that are
+/// named is so by chance (Benjamini and Hochberg).
+pub fn too_small(probabilities: &[f64]) -> Vec<bool> {
     let mut sorted = probabilities.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len() as f64;
-    let fits = |(rank, p): &(usize, &f64)| **p <= share * (rank + 1) as f64 / count;
+    let fits = |(rank, p): &(usize, &f64)| **p <= CHANCE * (rank + 1) as f64 / count;
     let limit = sorted.iter().enumerate().rev().find(fits);
     let within = |p: &f64| limit.is_some_and(|(_, limit)| p <= limit);
     probabilities.iter().map(within).collect()
 }
 
-/// Where a figure of the two medians lies with about 95 % confidence: of many draws with
-/// replacement from both sets, the middle 95 % (bootstrap). The same samples give the same.
-pub fn interval(old: &[f64], new: &[f64], figure: impl Fn(f64, f64) -> f64) -> (f64, f64) {
-    const DRAWS: usize = 1000;
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
-    let mut figures: Vec<f64> = (0..DRAWS)
-        .map(|_| {
-            let [old, new] = [old, new].map(|samples| median(&random.draw(samples)));
-            figure(old, new)
-        })
-        .collect();
+/// Where a figure that compares two runs lies with 95 % confidence, if so many runs can tell: of all pairs of
+/// an old and a new one, without as many of the least and the greatest as [`rank_sum`] allows.
+pub fn interval(old: &[f64], new: &[f64], figure: impl Fn(f64, f64) -> f64) -> Option<(f64, f64)> {
+    let pairs = old
+        .iter()
+        .flat_map(|old| new.iter().map(move |new| (*old, *new)));
+    let mut figures: Vec<f64> = pairs.map(|(old, new)| figure(old, new)).collect();
     figures.sort_by(f64::total_cmp);
-    let at = |share: usize| {
-        figures
-            .get(DRAWS * share / 1000)
-            .copied()
-            .unwrap_or(f64::NAN)
-    };
-    (at(25), at(974))
-}
-
-/// A simple random sequence (xorshift).
-struct Random(u64);
-
-impl Random {
-    /// As many samples as there are, each any of them.
-    fn draw(&mut self, samples: &[f64]) -> Vec<f64> {
-        let one = |_| {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            let at = (self.0 >> 32) as usize % samples.len().max(1);
-            samples.get(at).copied()
-        };
-        (0..samples.len()).filter_map(one).collect()
-    }
+    // Sums of ranks from the least one on, in a row: how many pairs are the other way round.
+    let ranks: Vec<usize> = (1..=old.len() + new.len()).collect();
+    let ways = ways(&ranks, old.len());
+    let all: f64 = ways.iter().sum();
+    let first = old.len() * (old.len() + 1) / 2;
+    let mut so_far = 0.0;
+    let beyond = ways.iter().skip(first).take_while(|ways| {
+        so_far += **ways;
+        so_far / all <= MISSES / 2.0
+    });
+    let beyond = beyond.count().checked_sub(1)?;
+    let low = figures.get(beyond)?;
+    let high = figures.iter().rev().nth(beyond)?;
+    Some((*low, *high))
 }
 
 #[cfg(test)]
@@ -105,57 +117,68 @@ mod tests {
 
     fn close(found: f64, expected: f64) {
         assert!(
-            (found - expected).abs() <= 1e-4 * expected,
+            (found - expected).abs() <= 1e-9 * expected,
             "{found} is not {expected}"
         );
     }
 
-    #[test]
-    fn the_normal_distribution_is_that_of_the_tables() {
-        close(normal_tail(0.0), 0.5);
-        close(normal_tail(1.0), 0.158_655);
-        close(normal_tail(1.959_964), 0.025);
-        close(normal_tail(2.999_999), 0.001_349_9);
-        close(normal_tail(3.0), 0.001_349_898);
-        close(normal_tail(6.0), 9.865_88e-10);
+    fn numbers(range: std::ops::Range<i32>) -> Vec<f64> {
+        range.map(f64::from).collect()
     }
 
     #[test]
-    fn the_rank_sum_of_known_samples_is_known() {
-        let numbers = |range: std::ops::Range<i32>| range.map(f64::from).collect::<Vec<_>>();
-        // U = 0 of 7 and 7: z = 24 / sqrt(49 * 15 / 12).
-        close(rank_sum(&numbers(0..7), &numbers(7..14)), 2.165_03e-3);
-        // In either order.
-        close(rank_sum(&numbers(7..14), &numbers(0..7)), 2.165_03e-3);
-        // With ties: U = 5, of variance 22.08.
-        let tied = rank_sum(&[1.0, 2.0, 2.0, 3.0, 4.0], &[2.0, 3.0, 4.0, 5.0, 6.0]);
-        close(tied, 0.136_333);
+    fn the_rank_sum_of_known_figures_is_known() {
+        // All of one side below the other: 2 of C(10, 5) = 252, and of C(14, 7) = 3432.
+        close(rank_sum(&numbers(0..5), &numbers(5..10)), 2.0 / 252.0);
+        close(rank_sum(&numbers(7..14), &numbers(0..7)), 2.0 / 3432.0);
+        // U = 2: 1 + 1 + 2 ways at either end.
+        let crossed = [5.0, 6.0, 7.0, 8.0, 2.5];
+        close(rank_sum(&[0.0, 1.0, 2.0, 3.0, 4.0], &crossed), 8.0 / 252.0);
+        // Ranks 1, 2.5, 2.5, 4: four of six divisions come as far from the middle.
+        close(rank_sum(&[1.0, 2.0], &[2.0, 3.0]), 4.0 / 6.0);
         assert_eq!(rank_sum(&[5.0; 9], &[5.0; 9]), 1.0);
-        assert_eq!(rank_sum(&[], &[1.0]), 1.0);
-        assert_eq!(rank_sum(&numbers(0..9), &numbers(0..9)), 1.0);
+        assert_eq!(rank_sum(&[1.0], &[2.0]), 1.0);
+        // As many as are taken at all.
+        close(rank_sum(&numbers(0..32), &numbers(32..64)), least(32, 32));
+    }
+
+    #[test]
+    fn few_runs_are_not_enough() {
+        assert!(!can_tell(1, 1) && !can_tell(4, 4) && !can_tell(100, 1));
+        assert!(can_tell(5, 5) && can_tell(4, 6) && can_tell(200, 1));
+        assert_eq!((enough(1), enough(29)), (5, 8));
+        // 2 in 252 of 29 rows: 23 of them at once.
+        assert_eq!(together(5, 5, 29), Some(24));
+        assert_eq!(together(4, 4, 29), None);
+        assert_eq!(together(8, 8, 29), Some(1));
+        let alone = |runs| {
+            let mut probabilities = vec![1.0; 28];
+            probabilities.push(least(runs, runs));
+            too_small(&probabilities).contains(&true)
+        };
+        assert!(!alone(7) && alone(8));
     }
 
     #[test]
     fn the_more_there_are_the_less_chance_each_is_given() {
-        assert_eq!(too_small(&[0.009], 0.01), [true]);
-        assert_eq!(too_small(&[0.009, 0.5], 0.01), [false, false]);
-        assert_eq!(too_small(&[0.5, 0.004, 0.009], 0.01), [false, false, false]);
+        assert_eq!(too_small(&[0.009]), [true]);
+        assert_eq!(too_small(&[0.009, 0.5]), [false, false]);
+        assert_eq!(too_small(&[0.5, 0.004, 0.009]), [false, false, false]);
         // The second is let in by the first: 2 of 3 at 0.0066.
-        assert_eq!(too_small(&[0.006, 0.5, 0.002], 0.01), [true, false, true]);
-        assert_eq!(too_small(&[], 0.01), Vec::<bool>::new());
+        assert_eq!(too_small(&[0.006, 0.5, 0.002]), [true, false, true]);
+        assert_eq!(too_small(&[]), Vec::<bool>::new());
     }
 
     #[test]
-    fn the_interval_holds_the_ratio_and_is_the_same_each_time() {
-        let old: Vec<f64> = (0..60).map(|i| 100.0 + f64::from(i % 7)).collect();
-        let new: Vec<f64> = old.iter().map(|sample| sample * 1.5).collect();
+    fn the_interval_leaves_out_what_the_test_would() {
         let ratio = |old: f64, new: f64| new / old;
-        let (low, high) = interval(&old, &new, ratio);
-        assert!(
-            (1.4..=1.5).contains(&low) && (1.5..1.6).contains(&high),
-            "{low} {high}"
-        );
-        assert_eq!(interval(&old, &new, ratio), (low, high));
-        assert_eq!(interval(&[2.0; 9], &[3.0; 9], ratio), (1.5, 1.5));
+        let difference = |old: f64, new: f64| new - old;
+        // Of 5 and 5, two at either end: 1 + 1 + 2 of 252 ways are less than 2.5 %, and three more are not.
+        let old = numbers(0..5);
+        let new = [100.0, 110.0, 120.0, 130.0, 140.0];
+        assert_eq!(interval(&old, &new, difference), Some((98.0, 138.0)));
+        assert_eq!(interval(&[2.0; 9], &[3.0; 9], ratio), Some((1.5, 1.5)));
+        assert_eq!(interval(&[2.0; 3], &[3.0; 3], ratio), None);
+        assert_eq!(interval(&[], &[], ratio), None);
     }
 }

@@ -5,9 +5,9 @@ use std::hint::black_box;
 use oxshmem::{Cmp, Error, PeerPtr, Result};
 
 use super::pair::Turns;
-use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes};
+use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same_bytes};
 use crate::perf::metric::Metric;
-use crate::perf::op::{Op, Span, Who, Work};
+use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
 /// Looks at a word before they become oxshmem's waits, which yield, and notice a PE that is lost.
 const LOOKS: u32 = 100_000;
@@ -48,11 +48,12 @@ struct Copy {
 }
 
 impl Work for Copy {
-    fn run(&mut self, _: &Ground<'_>, count: u64) -> Result<()> {
-        for _ in 0..count {
-            black_box(&mut *self.to).copy_from_slice(black_box(&self.from));
-        }
-        Ok(())
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        self.post(&ground.target(ground.world), count)
+    }
+
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        Some(self)
     }
 
     fn check(&self, _: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
@@ -60,6 +61,15 @@ impl Work for Copy {
             return Ok(());
         }
         same_bytes(&self.to, &self.from)
+    }
+}
+
+impl OneSided for Copy {
+    fn post(&mut self, _: &Target<'_, '_>, count: u64) -> Result<()> {
+        for _ in 0..count {
+            black_box(&mut *self.to).copy_from_slice(black_box(&self.from));
+        }
+        Ok(())
     }
 }
 

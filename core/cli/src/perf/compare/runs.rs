@@ -1,0 +1,206 @@
+//! Runs to compare with, each from a file of `--json`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::significance;
+use crate::perf::args::Args;
+use crate::perf::measure::Task;
+use crate::perf::metric::Metric;
+use crate::perf::row::Row;
+
+/// Results that cannot be compared with; the exit status is 2.
+#[derive(Debug)]
+pub struct Unable(anyhow::Error);
+
+impl fmt::Display for Unable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for Unable {}
+
+/// Of a side at most: more would prove no more.
+const MOST: usize = 32;
+
+/// The runs of both sides, but for the one that is being measured.
+pub struct Runs {
+    pub earlier: Vec<Run>,
+    /// Those that count with what is being measured.
+    pub new: Vec<Run>,
+}
+
+/// One run.
+#[derive(Deserialize)]
+pub struct Run {
+    pub parameters: Value,
+    pub rows: Vec<RunRow>,
+}
+
+#[derive(Deserialize)]
+pub struct RunRow {
+    metric: Metric,
+    op: String,
+    bytes: usize,
+    window: u64,
+    threads: u32,
+    time_ns: Median,
+    overlap: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Median {
+    median: f64,
+}
+
+/// What makes two rows the same row.
+type Key<'a> = (Metric, &'a str, usize, (u64, u32));
+
+impl Runs {
+    /// Reads those that are asked for, if any are. Each has one of the rows of `plan` at least.
+    pub fn read(args: &Args, plan: &[Task]) -> Result<Option<Self>, Unable> {
+        if args.compare.is_empty() {
+            return Ok(None);
+        }
+        let read = |paths: &[PathBuf]| -> Result<Vec<Run>, Unable> {
+            paths.iter().map(|path| Run::read(path, plan)).collect()
+        };
+        let (earlier, new) = (args.compare.len(), args.with.len() + 1);
+        let counted = || {
+            ensure!(
+                earlier.max(new) <= MOST,
+                "{earlier} earlier runs and {new} new ones are more than is sensible; give {MOST} \
+                 of a side at most"
+            );
+            ensure!(
+                args.fail_if_slower.is_none() || significance::can_tell(earlier, new),
+                "--fail-if-slower cannot tell from {earlier} earlier and {new} new runs what is \
+                 chance; measure {} of each, and give their files to --compare and --with",
+                significance::enough(1)
+            );
+            anyhow::Ok(())
+        };
+        counted().map_err(Unable)?;
+        Ok(Some(Runs {
+            earlier: read(&args.compare)?,
+            new: read(&args.with)?,
+        }))
+    }
+}
+
+impl Run {
+    fn read(path: &Path, plan: &[Task]) -> Result<Self, Unable> {
+        let named = || format!("cannot compare with {}", path.display());
+        let text = std::fs::read_to_string(path)
+            .with_context(named)
+            .map_err(Unable)?;
+        let run: Run = serde_json::from_str(&text)
+            .map_err(|error| anyhow!("it is not what oxshmem perf --json writes: {error}"))
+            .with_context(named)
+            .map_err(Unable)?;
+        let known = |task: &Task| {
+            let key = (
+                task.metric,
+                task.op.name,
+                task.bytes,
+                (task.window, task.threads),
+            );
+            run.row(key).is_some()
+        };
+        if !plan.iter().any(known) {
+            let what = "it has none of the rows that are measured now; give the same operations, \
+                        --metric, --sizes, --window and --threads";
+            return Err(Unable(anyhow!(what).context(named())));
+        }
+        Ok(run)
+    }
+
+    fn row(&self, key: Key<'_>) -> Option<&RunRow> {
+        self.rows.iter().find(|row| row.key() == key)
+    }
+
+    /// The median of a row: nanoseconds of one operation, or percent of overlap.
+    pub fn median(&self, row: &Row) -> Option<f64> {
+        self.row(key(row)).and_then(RunRow::median)
+    }
+}
+
+impl RunRow {
+    fn key(&self) -> Key<'_> {
+        (
+            self.metric,
+            &self.op,
+            self.bytes,
+            (self.window, self.threads),
+        )
+    }
+
+    pub fn is(&self, row: &Row) -> bool {
+        self.key() == key(row)
+    }
+
+    pub fn is_same(&self, other: &RunRow) -> bool {
+        self.key() == other.key()
+    }
+
+    fn median(&self) -> Option<f64> {
+        match self.metric {
+            Metric::Overlap => self.overlap,
+            _ => Some(self.time_ns.median),
+        }
+    }
+}
+
+fn key(row: &Row) -> Key<'_> {
+    (row.metric, row.op, row.bytes, (row.window, row.threads))
+}
+
+/// The same of a row that has just been measured.
+pub fn median(row: &Row) -> Option<f64> {
+    match row.metric {
+        Metric::Overlap => row.overlap,
+        _ => Some(row.time_ns.median),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::args::parsed;
+
+    #[test]
+    fn what_cannot_be_compared_with_is_refused_with_the_reason() {
+        let folder = std::env::temp_dir().join(format!("oxshmem-compare-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("old.json");
+        let refused = |text: &str, args: &[&str]| {
+            std::fs::write(&path, text).unwrap();
+            let compare = ["--compare", path.to_str().unwrap()];
+            let args = parsed(&[&compare, args].concat());
+            Runs::read(&args, &[]).err().unwrap().to_string()
+        };
+        assert!(refused("{", &[]).contains("is not what oxshmem perf --json writes"));
+        let text = refused("{\"parameters\": {}, \"rows\": [{}]}", &[]);
+        assert!(text.contains("missing field `metric`"), "{text}");
+        let text = refused("{\"parameters\": {}, \"rows\": []}", &[]);
+        assert!(text.contains("give the same operations"), "{text}");
+        let text = refused("{", &["--fail-if-slower", "5"]);
+        assert!(text.contains("measure 5 of each"), "{text}");
+        let many = vec!["x.json"; MOST + 1].join(",");
+        let text = refused("{", &["--compare", &many]);
+        assert!(text.contains("32 of a side"), "{text}");
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(refused_missing(&path).contains("old.json"));
+        assert!(Runs::read(&parsed(&[]), &[]).unwrap().is_none());
+    }
+
+    fn refused_missing(path: &Path) -> String {
+        let args = parsed(&["--compare", path.to_str().unwrap()]);
+        Runs::read(&args, &[]).err().unwrap().to_string()
+    }
+}
