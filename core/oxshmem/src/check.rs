@@ -219,15 +219,16 @@ impl Context<'_> {
         let Some(table) = self.shared.shadow else {
             return Ok(());
         };
-        let entered = self.state.entered.take();
-        for (pe, slot, word) in entered {
+        let mut first = Ok(());
+        for (pe, slot, word) in self.state.entered.take() {
             match self.end_entry(table, pe, slot, word) {
                 // Whose table is gone needs no clearing.
                 Err(Error::PeerLost { .. }) => {}
-                other => other?,
+                // One that fails keeps none of the others from being ended.
+                ended => first = first.and(ended),
             }
         }
-        Ok(())
+        first
     }
 
     fn end_entry(&self, table: Sym<u64>, pe: usize, slot: usize, word: u64) -> Result<()> {

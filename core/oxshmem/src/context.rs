@@ -107,6 +107,8 @@ pub(crate) struct State {
     pub random: Cell<u64>,
     /// What the program has said of what comes.
     session: Cell<Option<Session>>,
+    /// Whether it has told how it ended.
+    ended: bool,
 }
 
 impl fmt::Debug for Context<'_> {
@@ -188,6 +190,7 @@ impl<'w> Context<'w> {
                 entered: RefCell::default(),
                 random: Cell::new(random_start(seed, shared.me as u32)),
                 session: Cell::new(None),
+                ended: false,
             }),
             shared,
             members,
@@ -235,9 +238,22 @@ impl<'w> Context<'w> {
 
     /// Completes what the context has issued, as [`quiet`](Self::quiet), and ends it. One that is
     /// merely dropped is completed, too; its errors are reported and lost.
+    /// What cannot be completed is given up.
     #[doc(alias = "shmem_ctx_destroy")]
-    pub fn destroy(self) -> Result<()> {
-        self.quiet()
+    pub fn destroy(mut self) -> Result<()> {
+        let completed = self.quiet();
+        self.end(completed.is_ok());
+        completed
+    }
+
+    /// The context ends; `completed` says whether all that it has issued has.
+    fn end(&mut self, completed: bool) {
+        let state = &mut *self.state;
+        state.ended = true;
+        // An answer may still come by its lanes.
+        let completed = completed && !self.shared.active.has_any_of(state.number);
+        state.wire.close(completed);
+        self.shared.active.end(state.number);
     }
 }
 
@@ -248,10 +264,12 @@ impl Drop for Context<'_> {
             self.state.wire.retire();
             return;
         }
-        // After `destroy` there is nothing left to complete.
-        let quieted = self.quiet();
-        self.state.wire.close(quieted.is_ok());
-        if let Err(error) = quieted {
+        if self.state.ended {
+            return;
+        }
+        let completed = self.quiet();
+        self.end(completed.is_ok());
+        if let Err(error) = completed {
             report::warn(&format!("a context was not completed: {error}"));
         }
     }

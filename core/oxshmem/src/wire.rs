@@ -13,6 +13,8 @@ mod near;
 mod opened;
 mod outstanding;
 mod staged;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 use std::cell::{Cell, RefCell};
@@ -32,6 +34,7 @@ use self::channel::Looked;
 pub(crate) use self::extents::Extents;
 pub(crate) use self::near::{Keyed, Side};
 pub(crate) use self::opened::Opened;
+use self::outstanding::Noted;
 pub(crate) use self::transfer::Signal;
 use crate::messages::Question;
 use crate::order::{Class, Classes, Inserted};
@@ -94,8 +97,21 @@ enum Leaves {
     Nothing,
     /// Updates that a fence orders.
     Update(Classes),
-    /// Nonblocking updates; none of an operation that reads.
+    /// Nonblocking updates.
     Nonblocking(Classes),
+    /// What comes here nonblocking, and the updates of what does; none of a get.
+    Brings(Classes),
+}
+
+impl Leaves {
+    fn updates(self) -> Classes {
+        match self {
+            Leaves::Nothing => Classes::NONE,
+            Leaves::Update(updates) | Leaves::Nonblocking(updates) | Leaves::Brings(updates) => {
+                updates
+            }
+        }
+    }
 }
 
 /// Who performs the atomics on a word that is reached by a lane.
@@ -368,10 +384,7 @@ impl Context<'_> {
         let _traced = via.traced(&op, pe, until == Until::Completed, leaves);
         self.before_posting(call, via, pe)?;
         let to = Pe(pe as u32);
-        let updates = match leaves {
-            Leaves::Nothing => false,
-            Leaves::Update(classes) | Leaves::Nonblocking(classes) => !classes.is_empty(),
-        };
+        let updates = !leaves.updates().is_empty();
         let rounds = self.lane_rounds();
         if until == Until::Completed && rounds > 0 {
             // SAFETY: the caller's promise.
@@ -501,7 +514,7 @@ impl Context<'_> {
         };
         if via.cut(pe).is_some() {
             // Told once: what was outstanding is lost with the way.
-            via.clean(pe);
+            via.give_up(pe);
         }
         Err(self.refusal(call, pe, refusal))
     }
@@ -529,9 +542,8 @@ impl Context<'_> {
         via: &Channel,
         pe: usize,
         op: Op,
-        (len, update): (usize, Classes),
+        (len, leaves): (usize, Leaves),
     ) -> Result<()> {
-        let leaves = Leaves::Nonblocking(update);
         match len <= TOGETHER {
             // SAFETY: the caller's promise.
             true => unsafe { self.post_together(call, via, pe, op, leaves) },
@@ -569,24 +581,28 @@ impl Context<'_> {
 
     /// Notes what an operation leaves for a later fence or quiet.
     fn leave(&self, via: &Channel, pe: usize, leaves: Leaves) {
-        match leaves {
-            Leaves::Nothing => {}
-            Leaves::Update(update) => via.note(pe, update, update),
-            Leaves::Nonblocking(update) => {
-                // Only the ordered model's fence orders what is nonblocking (M18).
-                let ordered = if self.ordered { update } else { Classes::NONE };
-                via.note(pe, update, ordered);
-            }
-        }
+        let updates = leaves.updates();
+        let ordered = match leaves {
+            Leaves::Nothing => return,
+            Leaves::Update(_) => updates,
+            // Only the ordered model's fence orders what is nonblocking (M18).
+            Leaves::Nonblocking(_) | Leaves::Brings(_) if self.ordered => updates,
+            Leaves::Nonblocking(_) | Leaves::Brings(_) => Classes::NONE,
+        };
+        let noted = Noted {
+            updates,
+            ordered,
+            brings: matches!(leaves, Leaves::Brings(_)),
+        };
+        via.note(pe, noted);
     }
 
-    /// After a failure other than that of the way to the peer (whose operations were given up),
-    /// operations may be outstanding on memory that is about to be reused: drop the lane, which
-    /// waits for them.
+    /// After a failure operations may be outstanding on memory that is about to be reused. A lane gives
+    /// up those towards a PE that was lost with its next step; else it is dropped, and waits for them.
     pub(crate) fn settle(&self, via: &Channel, pe: usize, result: Result<()>) -> Result<()> {
         match &result {
             Ok(()) => {}
-            Err(Error::PeerLost { pe: lost, .. }) if *lost == pe => {}
+            Err(Error::PeerLost { pe: lost, .. }) if *lost == pe => self.step(via),
             // The transport has ended that way, and with it what was outstanding there.
             Err(_) if via.cut(pe).is_some() => {}
             Err(error) => via.fail(error),
@@ -645,11 +661,19 @@ impl Context<'_> {
     /// Drives every lane a step. One that fails as a whole is closed, and who waits for it finds it so.
     pub(crate) fn progress(&self) {
         if !self.is_idle() {
-            for via in &self.state.wire.channels {
-                if let Some(pe) = via.progress() {
-                    self.lost_by_lane(pe.index());
-                }
-            }
+            self.state
+                .wire
+                .channels
+                .iter()
+                .for_each(|via| self.step(via));
+        }
+    }
+
+    /// Drives one lane a step. It has then given up what was outstanding towards every PE whose loss this
+    /// PE knew of before.
+    fn step(&self, via: &Channel) {
+        if let Some(pe) = via.progress() {
+            self.lost_by_lane(pe.index());
         }
     }
 
@@ -682,6 +706,14 @@ impl Context<'_> {
 
     /// Waits until all that was posted to `pe` in this context is placed (M27).
     fn flush(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
+        let flushed = self.try_flush(call, via, pe);
+        if flushed.is_err() {
+            self.give_messages_up();
+        }
+        flushed
+    }
+
+    fn try_flush(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
         self.post_waiting(call, via, pe)?;
         let Some(target) = via.outstanding(Pe(pe as u32)) else {
             return Ok(());
@@ -689,8 +721,11 @@ impl Context<'_> {
         let target = target.map_err(|why| via.failed(call, why))?;
         if let Some(error) = self.cut(call, via, pe) {
             // Told once: what was outstanding is lost with the way.
-            via.clean(pe);
+            via.give_up(pe);
             return Err(error);
+        }
+        if via.is_unanswered(pe) {
+            return Err(Error::PeerLost { call, pe });
         }
         let dirt = via.updates(pe);
         if dirt.has(Class::Message, MemoryKind::Host) {
@@ -759,7 +794,14 @@ impl Context<'_> {
                 }
                 // One that fails keeps none of the others from being completed.
                 let flushed = self.flush(call, via, pe);
+                if flushed.is_err() {
+                    via.told(pe);
+                }
                 first = first.and(flushed);
+            }
+            while let Some(pe) = via.missing(only) {
+                via.told(pe);
+                first = first.and(Err(self.never_came(call, via, pe)));
             }
         }
         if self.ordered && self.inserts(Inserted::QuietGpu) {
@@ -777,6 +819,15 @@ impl Context<'_> {
             wire.got_to_gpu.set(false);
         }
         Ok(())
+    }
+
+    /// The error of what was to come from a PE and was given up.
+    #[cold]
+    fn never_came(&self, call: &'static str, via: &Channel, pe: usize) -> Error {
+        match via.gone().or_else(|| via.cut(pe)) {
+            Some(why) => via.failed(call, why),
+            None => Error::PeerLost { call, pe },
+        }
     }
 
     /// Has the GPUs that are due see what was placed in their memory (M27).
@@ -832,23 +883,33 @@ impl Context<'_> {
     /// Drops every lane of this context, so that nothing outstanding touches local memory any more.
     pub(crate) fn wire_abandon(&self, why: &Error) {
         for via in &self.state.wire.channels {
-            // Operations to a lost PE, or on a way that has failed, were given up by the transport.
-            let ended = |pe: usize| self.shared.losses.is_lost(pe) || via.cut(pe).is_some();
-            if via.dirty().any(|pe| !ended(pe)) {
+            // Operations on a way that has failed were given up by the transport, and those to a lost PE
+            // are with its lane's next step.
+            let lost = |pe: usize| self.shared.losses.is_lost(pe);
+            if via.dirty().any(|pe| !lost(pe) && via.cut(pe).is_none()) {
                 via.fail(why);
                 // The caller gets `why`.
-                via.clean_all();
+                via.dirty().for_each(|pe| {
+                    via.told(pe);
+                    via.give_up(pe);
+                });
+            } else if via.dirty().any(lost) {
+                self.step(via);
             }
         }
     }
 
-    /// Forgets what was outstanding towards PEs whose loss was acknowledged since it last did so.
+    /// Forgets what was outstanding towards PEs whose loss was acknowledged since it last did so. Of what
+    /// was to come from them the next quiet tells.
     pub(crate) fn forget_lost(&self) {
         let (wire, losses) = (&self.state.wire, &self.shared.losses);
         let now = losses.acknowledgements();
         if wire.acknowledgements.replace(now) == now {
             return;
         }
+        // Nothing of theirs touches local memory after this: no call will wait for it.
+        wire.channels.iter().for_each(|via| self.step(via));
+        self.give_messages_up();
         for pe in (0..self.shared.n_pes()).filter(|&pe| losses.is_acknowledged(pe)) {
             wire.channels.iter().for_each(|via| via.forget(pe));
             wire.gpus_due.borrow_mut().remove(&pe);

@@ -177,7 +177,7 @@ impl Domain for TinyDomain {
             });
         }
         let (mailbox, shared) = (self.mailbox.clone(), self.shared.clone());
-        Ok(Box::new(TinyInbox::take(mailbox, shared)?))
+        Ok(Box::new(TinyInbox::take(self.job.me, mailbox, shared)?))
     }
 
     fn peer_lost(&self, pe: Pe) {

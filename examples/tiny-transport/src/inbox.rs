@@ -6,7 +6,7 @@ use std::time::Duration;
 use oxshmem_transport::{Answer, Error, Inbox, Pe, Remote, Result};
 
 use crate::operation::{Far, find};
-use crate::{NAME, Shared, lock};
+use crate::{NAME, Sender, Shared, lock};
 
 /// Messages taken in one call.
 const BATCH: usize = 16;
@@ -20,14 +20,14 @@ pub(crate) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct Mail {
-    messages: VecDeque<(Pe, Vec<u8>)>,
+    messages: VecDeque<(Sender, Vec<u8>)>,
     /// An inbox lives.
     taken: bool,
     closed: bool,
 }
 
 impl Mailbox {
-    pub(crate) fn leave(&self, from: Pe, message: Vec<u8>) {
+    pub(crate) fn leave(&self, from: Sender, message: Vec<u8>) {
         lock(&self.mail).messages.push_back((from, message));
         self.came.notify_all();
     }
@@ -41,12 +41,17 @@ impl Mailbox {
 /// The reader of a PE's mailbox.
 #[derive(Debug)]
 pub(crate) struct TinyInbox {
+    me: Pe,
     mailbox: Arc<Mailbox>,
     shared: Arc<Mutex<Shared>>,
 }
 
 impl TinyInbox {
-    pub(crate) fn take(mailbox: Arc<Mailbox>, shared: Arc<Mutex<Shared>>) -> Result<TinyInbox> {
+    pub(crate) fn take(
+        me: Pe,
+        mailbox: Arc<Mailbox>,
+        shared: Arc<Mutex<Shared>>,
+    ) -> Result<TinyInbox> {
         lock(&shared).check_open()?;
         if std::mem::replace(&mut lock(&mailbox.mail).taken, true) {
             return Err(Error::Unsupported {
@@ -54,11 +59,16 @@ impl TinyInbox {
                 what: "a second inbox while the first lives".into(),
             });
         }
-        Ok(TinyInbox { mailbox, shared })
+        Ok(TinyInbox {
+            me,
+            mailbox,
+            shared,
+        })
     }
 
     /// The value first: who sees the number sees it.
-    fn send(&self, pe: Pe, answer: &Answer) -> Result<()> {
+    fn send(&self, sender: &Sender, answer: &Answer) -> Result<()> {
+        let pe = sender.pe;
         let (to, done) = {
             let shared = lock(&self.shared);
             if shared.lost.contains(&pe) {
@@ -67,8 +77,10 @@ impl TinyInbox {
             let word = |at: Remote| find(&shared, pe, at, 8, 8);
             (word(answer.to)?, word(answer.done)?)
         };
-        write(&to, answer.value);
-        write(&done, answer.number);
+        sender.takes_answers_of(self.me, || {
+            write(&to, answer.value);
+            write(&done, answer.number);
+        });
         Ok(())
     }
 }
@@ -85,12 +97,12 @@ impl Inbox for TinyInbox {
         let mut taken = 0;
         while taken < BATCH {
             // The lock is not held while the message is served.
-            let Some((pe, message)) = lock(&self.mailbox.mail).messages.pop_front() else {
+            let Some((sender, message)) = lock(&self.mailbox.mail).messages.pop_front() else {
                 break;
             };
             taken += 1;
-            if let Some(answer) = serve(pe, &message) {
-                self.send(pe, &answer)?;
+            if let Some(answer) = serve(sender.pe, &message) {
+                self.send(&sender, &answer)?;
             }
         }
         Ok(taken)

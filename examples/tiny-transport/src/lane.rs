@@ -7,7 +7,7 @@ use crate::inbox::Mailbox;
 use crate::kinds::DEPTH;
 use crate::late::{Late, Taken};
 use crate::operation::{Performer, checked};
-use crate::{Endpoint, NAME, Shared, Table, bad_data, lock, packed, unpacked};
+use crate::{Endpoint, NAME, Sender, Shared, Table, bad_data, lock, packed, unpacked};
 
 /// A lane's way to one PE.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub(crate) struct TinyLane {
     table: Arc<Table>,
     job: Job,
     shared: Arc<Mutex<Shared>>,
+    /// Who sends its messages.
+    sender: Sender,
     mailbox: Arc<Mailbox>,
     ways: Vec<Way>,
     /// What was posted, in order.
@@ -43,10 +45,16 @@ impl TinyLane {
         mailbox: Arc<Mailbox>,
     ) -> TinyLane {
         let ways = (0..job.size).map(|_| Way::default()).collect();
+        let sender = Sender {
+            pe: job.me,
+            shared: Arc::clone(&shared),
+            open: Arc::new(Mutex::new(true)),
+        };
         TinyLane {
             table,
             job,
             shared,
+            sender,
             mailbox,
             ways,
             queue: VecDeque::new(),
@@ -101,7 +109,7 @@ impl TinyLane {
             return;
         }
         if let (Op::Message { .. }, Some(mailbox)) = (op, &self.ways[pe.index()].mailbox) {
-            mailbox.leave(self.job.me, held);
+            mailbox.leave(self.sender.clone(), held);
             return;
         }
         let performer = Performer {
@@ -219,6 +227,7 @@ impl Drop for TinyLane {
         while let Some(taken) = self.late.next() {
             self.perform(taken);
         }
+        *lock(&self.sender.open) = false;
         let mut board = lock(&self.table.board);
         for number in self.ways.iter().filter_map(|way| way.endpoint) {
             board.endpoints.remove(&number);

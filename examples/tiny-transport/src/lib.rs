@@ -17,7 +17,7 @@
 //!    amount of work. `counters` is all that a caller waits on.
 //!    What is done after it has completed waits in `late.rs`.
 //! 4. **[`Inbox`]** (`inbox.rs`): messages in each sender's order, and answers whose number comes after
-//!    their value.
+//!    their value; none once its lane is gone or has given the PE up.
 //! 5. **End well**: after `peer_lost` refuse that PE and give up what is outstanding to it, after
 //!    `shutdown` refuse all, and once a lane is dropped touch no local memory.
 //! 6. **Run the suite** (`tests/conformance.rs`, a dozen lines) until it passes.
@@ -195,6 +195,28 @@ impl Shared {
         }
     }
 }
+
+/// Whose message it is, and what takes the answer to it.
+#[derive(Clone, Debug)]
+struct Sender {
+    pe: Pe,
+    /// Of its domain.
+    shared: Arc<Mutex<Shared>>,
+    /// Whether its lane lives.
+    open: Arc<Mutex<bool>>,
+}
+
+impl Sender {
+    /// Writes an answer, unless its lane is gone or has given the answering PE up.
+    fn takes_answers_of(&self, pe: Pe, write: impl FnOnce()) {
+        let open = lock(&self.open);
+        let shared = lock(&self.shared);
+        if *open && !shared.lost.contains(&pe) {
+            write();
+        }
+    }
+}
+
 /// Bytes for a peer: a tag, then numbers.
 fn packed(tag: &[u8; 4], numbers: &[u64]) -> Vec<u8> {
     tag.iter()

@@ -273,9 +273,14 @@ const CHECKS: &[(&str, Check)] = &[
     ),
     ("the_inbox_is_one_and_its_sleep_ends", messages::inbox_life),
     ("a_lost_sender_is_not_answered", messages::lost_sender),
+    ("no_answer_comes_to_who_gave_up", messages::late_answers),
     (
         "a_lost_peer_is_refused_and_the_others_go_on",
         failure::lost_peer,
+    ),
+    (
+        "gets_from_a_lost_peer_write_nothing_more",
+        failure::gets_from_lost_peer,
     ),
     ("shutdown_closes_every_lane", failure::shutdown),
     (

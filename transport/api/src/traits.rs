@@ -89,7 +89,8 @@ pub enum Reach {
 /// - [`RemoteRegion::mapped`] gives the start of [`RemoteRegion::len`] bytes that are readable and
 ///   writable while what [`keep_alive`](RemoteRegion::keep_alive) gives lives.
 /// - An operation accesses its local memory within the range it was given, and not after it is
-///   counted as completed, was given up because its PE was lost, or its lane was dropped.
+///   counted as completed, was given up because its PE was [lost](Domain::peer_lost) or the way there has
+///   failed, or its lane was dropped.
 pub unsafe trait Transport: Send + Sync + fmt::Debug {
     /// Its name, as users write it in `OXSHMEM_TRANSPORT`.
     fn name(&self) -> &'static str;
@@ -189,8 +190,10 @@ pub trait Domain: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Tells the domain that a PE has died or left. Operations to it then answer
-    /// [`Error::PeerLost`], those outstanding are given up.
+    /// Tells the domain that a PE has died, has left, or is not to be waited for any more. Operations to it
+    /// then answer [`Error::PeerLost`]. Those outstanding are given up, by each lane for itself: when the
+    /// first call of its [`post`](Lane::post) or [`progress`](Lane::progress) after this one has returned,
+    /// they touch local memory no more, and no [`Answer`](crate::Answer) to its messages comes from there.
     fn peer_lost(&self, pe: Pe);
 
     /// Ends the domain: lanes answer [`Error::Closed`] from now on. Idempotent.
@@ -308,7 +311,7 @@ impl Posted {
 /// A stream of operations. One owner at a time; all calls return at once.
 ///
 /// Dropping a lane waits, for a bounded time, until nothing outstanding can touch local memory any
-/// more.
+/// more, nor an answer to its messages come.
 pub trait Lane: Send + fmt::Debug {
     /// Where [`WireUp::PerLane`](crate::WireUp) is declared: makes this side's endpoint towards
     /// `pe` and gives what the peer's domain must be told; the same each time. Else empty.
@@ -333,7 +336,8 @@ pub trait Lane: Send + fmt::Debug {
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted;
 
     /// Does a bounded amount of outstanding work. `Err` tells of a failure that concerns the whole
-    /// lane or one PE; counters of that PE then no longer grow.
+    /// lane or one PE; what was outstanding towards that PE is given up then, as after its
+    /// [loss](Domain::peer_lost), and its counters no longer grow.
     fn progress(&mut self) -> Result<()>;
 
     /// What was taken and finished towards `pe`.

@@ -441,10 +441,10 @@ impl NvlinkLane {
     }
 
     fn progress_beside(&mut self) -> Result<()> {
+        self.look();
         if let Some(why) = &self.broken {
             return Err(told("a lane's stream, earlier", why.clone()));
         }
-        self.look();
         if self.state.closed {
             return Err(Error::Closed { transport: NAME });
         }

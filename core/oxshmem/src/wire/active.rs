@@ -46,9 +46,6 @@ struct Sent {
     context: u64,
     /// The index of its transport.
     transport: usize,
-    /// Its answer can come no more, because the way or the PE was lost; but one might still be under way:
-    /// the slot is never used again.
-    dead: bool,
     /// Its context is about to read the answer.
     fetching: bool,
 }
@@ -77,13 +74,29 @@ impl Active {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of a context towards a PE that are not known to be answered.
-    fn towards(&self, context: u64, pe: usize) -> Vec<Sent> {
+    /// Those of a context that are not known to be answered.
+    fn of_context(&self, context: u64) -> Vec<Sent> {
         let slots = self.slots();
         let all = slots.slots.iter().flatten();
-        all.filter(|sent| (sent.context, sent.pe) == (context, pe))
+        all.filter(|sent| sent.context == context)
             .copied()
             .collect()
+    }
+
+    /// Whether a context has any.
+    pub(crate) fn has_any_of(&self, context: u64) -> bool {
+        self.slots()
+            .slots
+            .iter()
+            .flatten()
+            .any(|sent| sent.context == context)
+    }
+
+    /// A context has ended, and so have its lanes if any of its messages is unanswered: no answer comes.
+    pub(crate) fn end(&self, context: u64) {
+        for slot in &mut self.slots().slots {
+            slot.take_if(|sent| sent.context == context);
+        }
     }
 }
 
@@ -93,10 +106,12 @@ enum Room {
     Free(Sent),
     /// When this one of its own is answered.
     After(Sent),
+    /// When it has given up those of its own that no answer can come to.
+    GivenUp,
     /// When one of any context is answered.
     Full,
-    /// Never again.
-    Lost,
+    /// When other contexts have given up theirs to this PE and others, which were lost.
+    Lost(usize),
 }
 
 impl Context<'_> {
@@ -149,7 +164,10 @@ impl Context<'_> {
         if !fetching {
             return Ok(0);
         }
-        self.await_answer_of(call, ticket)?;
+        if let Err(error) = self.await_answer_of(call, ticket) {
+            self.give_messages_up();
+            return Err(error);
+        }
         let words = self.own(answer);
         let old = words.part(0, 8).look(Width::W64, Inserted::Nothing);
         self.free_slot(ticket);
@@ -158,11 +176,34 @@ impl Context<'_> {
 
     /// Waits until all messages of this context to a PE have been answered.
     pub(super) fn await_answers(&self, call: &'static str, pe: usize) -> Result<()> {
-        for sent in self.shared.active.towards(self.state.number, pe) {
+        let sent = self.shared.active.of_context(self.state.number);
+        for sent in sent.into_iter().filter(|sent| sent.pe == pe) {
             self.await_answer_of(call, sent)?;
             self.free_slot(sent);
         }
         Ok(())
+    }
+
+    /// Gives up this context's messages to which no answer can come any more, because the way that they
+    /// took or the PE was lost. What they leave outstanding stays so.
+    #[cold]
+    pub(super) fn give_messages_up(&self) {
+        for sent in self.shared.active.of_context(self.state.number) {
+            let Some(via) = self.state.wire.channels.get(sent.transport) else {
+                continue;
+            };
+            if self.shared.losses.is_lost(sent.pe) {
+                // From here on the lane takes no answer of that PE's.
+                self.step(via);
+            } else if via.gone().is_none() && via.cut(sent.pe).is_none() {
+                continue;
+            }
+            // Who waited for a value has been told.
+            if !sent.fetching && !self.is_answered(sent).unwrap_or(false) {
+                via.give_messages_up(sent.pe);
+            }
+            self.free_slot(sent);
+        }
     }
 
     /// The words into which the answer to the message in a slot goes.
@@ -196,11 +237,13 @@ impl Context<'_> {
                 Room::Free(sent) => return Ok(sent),
                 Room::After(sent) => match self.await_answer_of(call, sent) {
                     Ok(()) => self.free_slot(sent),
+                    // Whose loss or failure it is, a quiet tells.
                     Err(Error::PeerLost { .. } | Error::LaneFailed { .. }) => {
-                        self.give_slot_up(sent)
+                        self.give_messages_up();
                     }
                     Err(error) => return Err(error),
                 },
+                Room::GivenUp => self.give_messages_up(),
                 Room::Full => {
                     let tell = || {
                         let what = "an answer to one of the messages of its other contexts";
@@ -220,13 +263,16 @@ impl Context<'_> {
                         _ => continue,
                     }
                 }
-                Room::Lost => {
+                Room::Lost(lost) if !self.shared.losses.is_acknowledged(lost) => {
+                    return Err(Error::PeerLost { call, pe: lost });
+                }
+                Room::Lost(_) => {
                     return Err(Error::LaneFailed {
                         call,
                         transport: via.name,
                         why: format!(
-                            "all {SLOTS} messages that may be unanswered at once are owed by PEs that \
-                             were lost"
+                            "all {SLOTS} messages that may be unanswered at once are other contexts', to \
+                             PEs that were lost; a quiet on each of those contexts gives them up"
                         ),
                     });
                 }
@@ -240,18 +286,21 @@ impl Context<'_> {
         let mut slots = self.shared.active.slots();
         let next = slots.next;
         let (mut oldest, mut alive, mut free) = (None::<Sent>, false, None);
+        let (mut given_up, mut lost) = (false, None);
         for slot in (next..SLOTS).chain(0..next) {
             let Some(taken) = slots.slots.get(slot).copied().flatten() else {
                 free = Some(slot);
                 break;
             };
-            if taken.dead {
-                continue;
-            }
             let mine = taken.context == context;
             if (mine || !taken.fetching) && self.is_answered(taken)? {
                 free = Some(slot);
                 break;
+            }
+            if self.shared.losses.is_lost(taken.pe) {
+                given_up |= mine;
+                lost = Some(taken.pe);
+                continue;
             }
             alive = true;
             if mine {
@@ -268,7 +317,6 @@ impl Context<'_> {
                     pe,
                     context,
                     transport: via.index,
-                    dead: false,
                     fetching,
                 };
                 if let Some(place) = slots.slots.get_mut(slot) {
@@ -276,29 +324,21 @@ impl Context<'_> {
                 }
                 Ok(Room::Free(sent))
             }
+            _ if given_up => Ok(Room::GivenUp),
             (None, Some(oldest)) => Ok(Room::After(oldest)),
-            (None, None) if alive => Ok(Room::Full),
-            (None, None) => Ok(Room::Lost),
+            (None, None) => match lost.filter(|_| !alive) {
+                Some(pe) => Ok(Room::Lost(pe)),
+                None => Ok(Room::Full),
+            },
         }
     }
 
-    /// A message was answered, or never sent.
+    /// A message was answered, or no answer can come.
     fn free_slot(&self, sent: Sent) {
-        self.change_slot(sent, None);
-    }
-
-    /// No answer will come.
-    fn give_slot_up(&self, sent: Sent) {
-        self.change_slot(sent, Some(Sent { dead: true, ..sent }));
-    }
-
-    fn change_slot(&self, sent: Sent, to: Option<Sent>) {
         let mut slots = self.shared.active.slots();
-        // Answered, it may have been taken by another context meanwhile.
-        if let Some(slot) = slots.slots.get_mut(sent.slot)
-            && slot.is_some_and(|now| now.number == sent.number)
-        {
-            *slot = to;
+        if let Some(slot) = slots.slots.get_mut(sent.slot) {
+            // Answered, it may have been taken by another context meanwhile.
+            slot.take_if(|now| now.number == sent.number);
         }
     }
 

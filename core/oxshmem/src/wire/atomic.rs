@@ -152,9 +152,9 @@ impl Context<'_> {
             // Who has the old value knows that it was performed.
             Some((_, Until::Completed)) => (Until::Completed, Leaves::Nothing),
             Some((_, Until::Posted)) if op == AtomicOp::Fetch => {
-                (Until::Posted, Leaves::Nonblocking(Classes::NONE))
+                (Until::Posted, Leaves::Brings(Classes::NONE))
             }
-            Some((_, Until::Posted)) => (Until::Posted, Leaves::Nonblocking(update)),
+            Some((_, Until::Posted)) => (Until::Posted, Leaves::Brings(update)),
         };
         if op != AtomicOp::Fetch {
             self.state.wire.gpu_due(via, far);

@@ -10,7 +10,7 @@ use oxshmem_transport::{Counters, Lane, Op, Pe, Status};
 
 use super::Leaves;
 use super::opened::{Opened, Vacant};
-use super::outstanding::{Dirty, Outstanding};
+use super::outstanding::{Dirty, Noted, Outstanding};
 use crate::order::{Classes, keeps};
 use crate::trace::{Operation, Tally, Trace};
 use crate::{Error, Result};
@@ -352,14 +352,24 @@ impl Channel {
         self.lane.borrow_mut().lane().err()
     }
 
-    /// Forgets everything towards a PE.
+    /// Forgets everything towards a PE that was lost, after the lane's first step since: what has not
+    /// completed is given up.
     pub(super) fn forget(&self, pe: usize) {
         let state = &mut *self.lane.borrow_mut();
-        if state.waiting.pe == pe {
+        let mut completed = true;
+        if state.waiting.pe == pe && !state.waiting.ops.is_empty() {
             state.waiting.ops.clear();
+            completed = false;
         }
-        state.refused.retain(|(whom, _)| *whom != pe);
-        self.clean(pe);
+        state.refused.retain(|(whom, _)| {
+            completed &= *whom != pe;
+            *whom != pe
+        });
+        let counters = state.lane().map(|lane| lane.counters(Pe(pe as u32)));
+        match counters.is_ok_and(|now| completed && now.completed >= now.posted) {
+            true => self.clean(pe),
+            false => self.give_up(pe),
+        }
     }
 
     pub(super) fn counters(&self, to: Pe) -> Result<Counters, String> {
@@ -435,12 +445,11 @@ impl Channel {
         }
     }
 
-    /// Notes something outstanding: `updates`, none of them if it only reads, of which a fence orders
-    /// `ordered`.
+    /// Notes something outstanding.
     #[inline]
-    pub(super) fn note(&self, pe: usize, updates: Classes, ordered: Classes) {
+    pub(super) fn note(&self, pe: usize, noted: Noted) {
         let mut outstanding = self.outstanding.borrow_mut();
-        outstanding.note(self.pes, pe, updates, ordered);
+        outstanding.note(self.pes, pe, noted);
     }
 
     /// How many operations towards a PE a flush must see completed; none if nothing is outstanding.
@@ -450,7 +459,7 @@ impl Channel {
         outstanding.dirt(pe.index())?;
         let target = self.counters(pe).map(|counters| counters.posted);
         if target.is_err() {
-            outstanding.clean_all();
+            outstanding.give_all_up();
         }
         drop(outstanding);
         self.trace_clean();
@@ -470,7 +479,7 @@ impl Channel {
     /// Whether nothing but messages is outstanding towards a PE.
     pub(super) fn only_messages(&self, pe: usize) -> bool {
         let dirty = self.dirt(pe);
-        dirty.is_some_and(|dirty| !dirty.reads && dirty.all.only_messages())
+        dirty.is_some_and(|dirty| !dirty.brings && dirty.all.only_messages())
     }
 
     /// Whether the lane itself performs all of `earlier` before any of `later`.
@@ -497,13 +506,38 @@ impl Channel {
         self.outstanding.borrow().is_clean()
     }
 
+    /// What was outstanding towards a PE has completed.
     pub(super) fn clean(&self, pe: usize) {
         self.outstanding.borrow_mut().clean(pe);
         self.trace_clean();
     }
 
-    pub(super) fn clean_all(&self) {
-        self.outstanding.borrow_mut().clean_all();
+    /// What is outstanding towards a PE is given up: if something was to come, a quiet tells so.
+    pub(super) fn give_up(&self, pe: usize) {
+        self.outstanding.borrow_mut().give_up(pe);
+        self.trace_clean();
+    }
+
+    /// Of what is outstanding towards a PE the messages are given up.
+    pub(super) fn give_messages_up(&self, pe: usize) {
+        self.outstanding.borrow_mut().give_messages_up(pe);
+    }
+
+    /// Whether messages to a PE were given up.
+    pub(super) fn is_unanswered(&self, pe: usize) -> bool {
+        self.dirt(pe).is_some_and(|dirty| dirty.unanswered)
+    }
+
+    /// A PE, one of `only`, from which something does not come, while no quiet has told so.
+    pub(super) fn missing(&self, only: Option<&[usize]>) -> Option<usize> {
+        let outstanding = self.outstanding.borrow();
+        let mut missing = outstanding.missing().iter().copied();
+        missing.find(|pe| only.is_none_or(|only| only.contains(pe)))
+    }
+
+    /// A quiet has told that what was to come from a PE does not.
+    pub(super) fn told(&self, pe: usize) {
+        self.outstanding.borrow_mut().told(pe);
         self.trace_clean();
     }
 
@@ -514,5 +548,12 @@ impl Channel {
 
     pub(super) fn is_fenced(&self, pe: usize) -> bool {
         self.dirt(pe).is_some_and(|dirty| dirty.fenced)
+    }
+
+    /// Has a test look at what the lane is asked.
+    #[cfg(test)]
+    pub(super) fn wrap(&self, wrap: impl FnOnce(Box<dyn Lane>) -> Box<dyn Lane>) {
+        let lane = &mut self.lane.borrow_mut().lane;
+        *lane = lane.take().map(wrap);
     }
 }

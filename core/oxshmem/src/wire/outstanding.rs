@@ -9,6 +9,19 @@ pub(super) struct Outstanding {
     dirty: Vec<Dirty>,
     /// The PEs with something outstanding, each once, in order.
     list: Vec<usize>,
+    /// The PEs from which something was to come that was given up, while no quiet has told so.
+    missing: Vec<usize>,
+}
+
+/// What an operation leaves outstanding.
+#[derive(Clone, Copy)]
+pub(super) struct Noted {
+    /// None if it only reads.
+    pub updates: Classes,
+    /// Those that a fence orders.
+    pub ordered: Classes,
+    /// Whether it brings something here.
+    pub brings: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,8 +34,10 @@ pub(super) struct Dirty {
     pub all: Classes,
     /// A fence has ordered these before what other lanes are given later.
     pub fenced: bool,
-    /// Operations that read are among them.
-    pub reads: bool,
+    /// Operations that bring something here are among them.
+    pub brings: bool,
+    /// Messages among them were given up: their answers can come no more.
+    pub unanswered: bool,
 }
 
 impl Outstanding {
@@ -31,9 +46,13 @@ impl Outstanding {
         self.dirty.get(pe).filter(|dirty| dirty.listed)
     }
 
-    /// Notes something: `updates`, none of them if it only reads, of which a fence orders `ordered`. There
-    /// are `pes` PEs.
-    pub(super) fn note(&mut self, pes: usize, pe: usize, updates: Classes, ordered: Classes) {
+    /// Notes something, of which a fence orders `ordered`. There are `pes` PEs.
+    pub(super) fn note(&mut self, pes: usize, pe: usize, noted: Noted) {
+        let Noted {
+            updates,
+            ordered,
+            brings,
+        } = noted;
         if self.dirty.is_empty() {
             self.dirty.resize(pes, Dirty::default());
         }
@@ -43,7 +62,7 @@ impl Outstanding {
                 let place = self.list.partition_point(|listed| *listed < pe);
                 self.list.insert(place, pe);
             }
-            dirty.reads |= updates.is_empty();
+            dirty.brings |= brings;
             dirty.all.add(updates);
             dirty.classes.add(ordered);
         }
@@ -58,6 +77,51 @@ impl Outstanding {
         }
     }
 
+    /// Messages to a PE were given up. They are outstanding until the PE's loss is acknowledged.
+    pub(super) fn give_messages_up(&mut self, pe: usize) {
+        if let Some(dirty) = self.dirty.get_mut(pe)
+            && dirty.listed
+        {
+            dirty.unanswered = true;
+        }
+    }
+
+    /// A quiet has told that what was to come from a PE does not.
+    pub(super) fn told(&mut self, pe: usize) {
+        if let Some(dirty) = self.dirty.get_mut(pe) {
+            dirty.brings = false;
+        }
+        self.missing.retain(|missing| *missing != pe);
+    }
+
+    /// A PE from which something was to come that was given up, if no quiet has told so.
+    pub(super) fn missing(&self) -> &[usize] {
+        &self.missing
+    }
+
+    /// What is outstanding towards a PE is given up.
+    pub(super) fn give_up(&mut self, pe: usize) {
+        self.miss(pe);
+        self.clean(pe);
+    }
+
+    /// What is outstanding is given up.
+    pub(super) fn give_all_up(&mut self) {
+        for pe in std::mem::take(&mut self.list) {
+            self.miss(pe);
+            if let Some(dirty) = self.dirty.get_mut(pe) {
+                *dirty = Dirty::default();
+            }
+        }
+    }
+
+    fn miss(&mut self, pe: usize) {
+        if self.dirt(pe).is_some_and(|dirty| dirty.brings) && !self.missing.contains(&pe) {
+            self.missing.push(pe);
+        }
+    }
+
+    /// What was outstanding towards a PE has completed.
     pub(super) fn clean(&mut self, pe: usize) {
         if let Some(dirty) = self.dirty.get_mut(pe)
             && dirty.listed
@@ -69,16 +133,9 @@ impl Outstanding {
         }
     }
 
-    pub(super) fn clean_all(&mut self) {
-        for pe in self.list.drain(..) {
-            if let Some(dirty) = self.dirty.get_mut(pe) {
-                *dirty = Dirty::default();
-            }
-        }
-    }
-
+    /// Whether nothing is outstanding, nor to be told.
     pub(super) fn is_clean(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.missing.is_empty()
     }
 
     /// The first PE from `from` on with anything outstanding; by PE, whatever is cleaned meanwhile.

@@ -278,7 +278,15 @@ impl Context<'_> {
             to,
         };
         // SAFETY: the caller's promise.
-        unsafe { self.post_nbi(call, via, far.pe, op, (source.len, update)) }
+        unsafe {
+            self.post_nbi(
+                call,
+                via,
+                far.pe,
+                op,
+                (source.len, Leaves::Nonblocking(update)),
+            )
+        }
     }
 
     /// A get that the next quiet completes.
@@ -306,7 +314,7 @@ impl Context<'_> {
             into: into.local,
             from,
         };
-        let whole = (destination.len, Classes::NONE);
+        let whole = (destination.len, Leaves::Brings(Classes::NONE));
         // SAFETY: the caller's promise.
         unsafe { self.post_nbi(call, via, far.pe, op, whole) }
     }

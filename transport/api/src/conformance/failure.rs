@@ -94,6 +94,33 @@ pub(super) fn lost_peer(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
+/// When a lane's first call after a PE's loss has returned, gets from there write nothing any more.
+pub(super) fn gets_from_lost_peer(harness: &dyn Harness) -> Found {
+    let world = World::small(harness, 2)?;
+    let mut lanes = world.lanes()?;
+    let near = &world.member(PE0).near;
+    let count = held(&world, 64);
+    let gets: Vec<Op> = (0..count)
+        .map(|k| get(near.local(8 * k, 8), to(8 * k)))
+        .collect();
+    let posted = lanes.of(PE0).post(PE1, &gets)?;
+    if posted.accepted != gets.len() {
+        return Err(format!(
+            "{posted:?} for as many operations as the lane holds"
+        ));
+    }
+    world.member(PE0).domain.peer_lost(PE1);
+    progress(lanes.of(PE0))?;
+    near.fill(0, 8 * count, 11);
+    for _ in 0..100 {
+        lanes.of(PE1).progress()?;
+        progress(lanes.of(PE0))?;
+    }
+    near.expect_filled(0, 8 * count, 11)
+        .map_err(|e| format!("a get wrote after its PE was lost and its lane was driven: {e}"))?;
+    Ok(Done::Tried)
+}
+
 /// A flush, and completion of all before it, in a world where PE 1 is lost.
 fn place_with_lost(world: &World<'_>, lanes: &mut Lanes<'_>, from: Pe, pe: Pe) -> Found<()> {
     let mut patience = Patience::new(world.deadline());

@@ -335,3 +335,55 @@ pub(super) fn lost_sender(harness: &dyn Harness) -> Found {
         other => Err(format!("beside a lost sender an answer's value is {other}")),
     }
 }
+
+/// No answer comes to a lane that is gone, nor from a PE that was lost once the lane has made a call.
+pub(super) fn late_answers(harness: &dyn Harness) -> Found {
+    for drops in [false, true] {
+        let world = World::small(harness, 2)?;
+        if world.capabilities.message < 8 {
+            return Ok(UNDECLARED);
+        }
+        let mut lanes = world.lanes()?;
+        let mut inbox = inbox(&world, PE1)?;
+        let own = &world.member(PE0).target;
+        own.store(VALUE, 0);
+        own.store(NUMBER, 0);
+        lanes.post_all(PE0, PE1, &[message(&world, 0, 8)])?;
+        lanes.place(PE0, PE1)?;
+        if drops {
+            drop(lanes);
+        } else {
+            world.member(PE0).domain.peer_lost(PE1);
+            match lanes.of(PE0).lane.progress() {
+                Ok(()) | Err(Error::PeerLost { pe: PE1, .. }) => {}
+                Err(other) => return Err(format!("progress after PE 1 was lost: {other:?}")),
+            }
+        }
+        let word = |offset| Remote {
+            region: TARGET,
+            offset,
+        };
+        for _ in 0..100 {
+            let mut serve = |_: Pe, _: &[u8]| {
+                Some(Answer {
+                    to: word(VALUE),
+                    value: 7,
+                    done: word(NUMBER),
+                    number: 8,
+                })
+            };
+            let served = inbox.serve(&mut serve);
+            served.map_err(|e| format!("serve: {e}"))?;
+            std::thread::yield_now();
+        }
+        if (own.load(VALUE), own.load(NUMBER)) != (0, 0) {
+            let whom = if drops {
+                "a lane that is gone"
+            } else {
+                "a lane that gave its PE up"
+            };
+            return Err(format!("{whom} was answered"));
+        }
+    }
+    Ok(Done::Tried)
+}

@@ -278,10 +278,16 @@ impl Pool {
             None => Err(Error::Closed {
                 transport: self.name,
             }),
-            Some(wrapped) => match wrapped.failure.take() {
-                Some(error) => Err(error),
-                None => wrapped.lane.progress(),
-            },
+            Some(wrapped) => {
+                let driven = wrapped.lane.progress();
+                match std::mem::take(&mut wrapped.failure) {
+                    None => driven,
+                    Some(error) => {
+                        wrapped.failure = driven.err();
+                        Err(error)
+                    }
+                }
+            }
         }
     }
 

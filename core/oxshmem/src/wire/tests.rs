@@ -1,0 +1,225 @@
+//! What lanes are asked to do where PEs are lost.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_transport::{Counters, Lane, Op, Pe, Posted};
+
+use crate::testing::spmd_with;
+use crate::{Builder, Context, ContextOptions, Error, Result, Scope, Sym, World};
+
+/// A lane that counts what is asked of it.
+#[derive(Debug)]
+struct Watched {
+    inner: Box<dyn Lane>,
+    asked: Arc<Asked>,
+}
+
+#[derive(Default)]
+struct Asked {
+    operations: AtomicUsize,
+    /// Calls by which it learns of a loss.
+    calls: AtomicUsize,
+    /// What happens when it has taken so many operations.
+    then: Mutex<Option<(usize, Box<dyn FnOnce() + Send>)>>,
+}
+
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asked").finish_non_exhaustive()
+    }
+}
+
+impl Lane for Watched {
+    fn endpoint(&mut self, pe: Pe) -> oxshmem_transport::Result<Vec<u8>> {
+        self.inner.endpoint(pe)
+    }
+
+    fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> oxshmem_transport::Result<()> {
+        self.inner.connect(pe, endpoint)
+    }
+
+    unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
+        self.asked.calls.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.inner.post(pe, ops) };
+        self.asked.took(posted.accepted);
+        posted
+    }
+
+    fn progress(&mut self) -> oxshmem_transport::Result<()> {
+        self.asked.calls.fetch_add(1, Ordering::SeqCst);
+        self.inner.progress()
+    }
+
+    fn counters(&self, pe: Pe) -> Counters {
+        self.inner.counters(pe)
+    }
+}
+
+impl Asked {
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    fn after(&self, operations: usize, then: impl FnOnce() + Send + 'static) {
+        *self.then.lock().unwrap() = Some((operations, Box::new(then)));
+    }
+
+    fn took(&self, operations: usize) {
+        let taken = self.operations.fetch_add(operations, Ordering::SeqCst) + operations;
+        let due = self.then.lock().unwrap().take_if(|(at, _)| *at <= taken);
+        due.into_iter().for_each(|(_, then)| then());
+    }
+}
+
+/// Watches a context's lane.
+fn watched(context: &Context<'_>) -> Arc<Asked> {
+    let asked = Arc::new(Asked::default());
+    for via in &context.state.wire.channels {
+        let asked = Arc::clone(&asked);
+        via.wrap(|inner| Box::new(Watched { inner, asked }));
+    }
+    asked
+}
+
+/// By lanes that do nothing before they are driven.
+fn tiny() -> Builder {
+    let builder = World::builder().transports(vec![Arc::new(Tiny::default())]);
+    builder.timeout(Duration::from_secs(60))
+}
+
+/// Cuts PE 1 off, which lives.
+fn cut_off(world: &World) {
+    (world.shared.lose)(1);
+}
+
+fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
+    assert!(
+        matches!(result, Err(Error::PeerLost { pe: 1, .. })),
+        "{result:?}"
+    );
+}
+
+/// Runs PE 0 of two; PE 1 lives until it is through.
+fn beside_a_living_pe(first: impl Fn(&World, Sym<u64>) -> Result<()> + Sync) {
+    let through = AtomicUsize::new(0);
+    let ended = spmd_with(tiny(), 2, |world| {
+        let x = world.alloc_zeroed::<u64>(512)?;
+        if world.my_pe() == 0 {
+            let done = first(world, x);
+            through.fetch_add(1, Ordering::SeqCst);
+            done?;
+        }
+        let since = Instant::now();
+        while through.load(Ordering::SeqCst) == 0 {
+            assert!(since.elapsed() < Duration::from_secs(60), "PE 0 is stuck");
+            std::thread::yield_now();
+        }
+        Ok(())
+    });
+    // The job cannot end together any more.
+    let lost = matches!(ended, Err(Error::PeerLost { .. }));
+    assert!(lost, "{ended:?}");
+}
+
+/// Something that a scope lends a buffer to.
+type Issue =
+    for<'scope, 'env> fn(&'scope Scope<'scope, 'env>, &'env mut u64, Sym<u64>) -> Result<()>;
+
+const ISSUES: [Issue; 3] = [
+    |scope, into, x| scope.get_nbi(std::slice::from_mut(into), x, 1),
+    |scope, into, x| scope.fetch_add_nbi(into, x, 1, 1),
+    |scope, into, x| scope.fetch_nbi(into, x, 1),
+];
+
+/// Whoever acknowledges the loss, and though nothing is outstanding after that.
+#[test]
+fn m19_a_scope_tells_that_what_it_was_to_bring_does_not_come_any_more() {
+    for issue in ISSUES {
+        for own in [true, false] {
+            beside_a_living_pe(|world, x| {
+                let other = world.create_context(ContextOptions::NONE)?;
+                let context: &Context<'_> = if own { world } else { &other };
+                context.p(x.at(1)?, 1, 1)?;
+                context.quiet()?;
+                let asked = watched(context);
+                let mut before = 0;
+                let mut came = 77;
+                let ended = context.scope(|scope| {
+                    issue(scope, &mut came, x)?;
+                    cut_off(world);
+                    before = asked.calls();
+                    assert_eq!(world.acknowledge_lost(), [1]);
+                    // What orders tells nothing that a quiet has to tell.
+                    context.fence()
+                });
+                is_lost(ended);
+                assert_eq!(came, 77);
+                let now = asked.calls();
+                assert!(now > before, "the lane may still write what was lent");
+                context.quiet()
+            });
+        }
+    }
+}
+
+/// What had come before the loss was known has come.
+#[test]
+fn m19_a_scope_whose_data_came_before_the_loss_is_complete() {
+    beside_a_living_pe(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        let mut came = 77;
+        context.scope(|scope| {
+            scope.get_nbi(std::slice::from_mut(&mut came), x, 1)?;
+            (0..10).for_each(|_| context.progress());
+            cut_off(world);
+            assert_eq!(world.acknowledge_lost(), [1]);
+            Ok(())
+        })?;
+        assert_eq!(came, 0);
+        Ok(())
+    });
+}
+
+/// A quiet that has failed of a loss has told what did not come: once it is acknowledged, quiets are as
+/// ever.
+#[test]
+fn m19_a_loss_that_a_quiet_has_told_is_not_told_again_when_it_is_acknowledged() {
+    beside_a_living_pe(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        let mut came = 77;
+        let ended = context.scope(|scope| {
+            scope.get_nbi(std::slice::from_mut(&mut came), x, 1)?;
+            cut_off(world);
+            Ok(())
+        });
+        is_lost(ended);
+        is_lost(context.quiet());
+        assert_eq!(world.acknowledge_lost(), [1]);
+        context.quiet()?;
+        context.destroy()
+    });
+}
+
+/// The blocks before the one that meets the loss were posted, and may be under way.
+#[test]
+fn m16_a_strided_get_that_meets_a_loss_has_its_lane_give_up_the_blocks_before() {
+    beside_a_living_pe(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        context.p(x, 1, 1)?;
+        context.quiet()?;
+        let asked = watched(&context);
+        let lose = Arc::clone(&world.shared.lose);
+        asked.after(4, move || lose(1));
+        let mut blocks = [77; 16];
+        is_lost(context.iget(&mut blocks, x, 2, 2, 8, 1));
+        assert_eq!(asked.operations.load(Ordering::SeqCst), 4);
+        assert!(asked.calls() > 4, "the lane may still write what was lent");
+        assert_eq!(blocks, [77; 16]);
+        Ok(())
+    });
+}
