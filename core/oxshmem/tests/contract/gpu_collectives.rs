@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use oxshmem::{Error, Fold, Result, Sym, World};
+use oxshmem::{Error, Fold, MemoryModel, Result, Sym, World};
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
+use oxshmem_transport::Pe as Rank;
+use oxshmem_weak::{Machine, Seeded, Simulator, simulated_gpu_memory};
 
 use crate::collectives;
 use crate::gpu::Growing;
@@ -13,7 +15,7 @@ use crate::gpu_staged::{CUDA, MIB, everywhere};
 use crate::gpu_staged_losses::join_staged;
 use crate::job::{say, stay};
 use crate::kills::kill_one;
-use crate::setting::{Case, DEADLINE, Path, Pe, Setting, on_each, patterns};
+use crate::setting::{Case, DEADLINE, Path, Pe, SEED, Setting, on_each, patterns};
 
 /// A case, with its objects in GPU memory.
 fn on_gpu(world: &World, case: Case) -> Result<()> {
@@ -55,6 +57,70 @@ fn calls_of_several_hosts_equal_a_serial_reference() {
             collectives::calls_of_any_team_equal_a_serial_reference,
         )
     });
+}
+
+/// GPUs that may see what a NIC has placed in their memory only when they are flushed.
+#[test]
+fn m27_what_calls_have_placed_is_seen_by_the_gpu() {
+    const LEN: usize = 300;
+    for model in [MemoryModel::Ordered, MemoryModel::Relaxed] {
+        let machine = Machine::new(4, Arc::new(Seeded::new(SEED)));
+        let gpu = simulated_gpu_memory(MIB).unwrap();
+        let gpus = Simulator::nic(Arc::clone(&machine), "gpus", &[CUDA]);
+        let builder = World::builder()
+            .transports(vec![
+                Arc::new(Simulator::new(Arc::clone(&machine))),
+                Arc::new(gpus),
+            ])
+            .model(model)
+            .timeout(DEADLINE)
+            .heap_limit(MIB)
+            .gpu_heap(gpu.clone());
+        on_each(vec![builder; 3], |world| {
+            let (me, n, team) = (world.my_pe(), world.n_pes(), world.team());
+            // Its scratch memory has no room for long objects.
+            let part = team.split_strided(0, 1, n)?.unwrap();
+            let look = |object: Sym<u64>| {
+                let at = gpu.base().addr().get() + object.offset() as usize;
+                let (storage, at) = machine.registered(Rank(me as u32), at, 8).unwrap();
+                let mut word = [0; 8];
+                machine.load(Rank(me as u32), &storage, at, &mut word);
+                u64::from_le_bytes(word)
+            };
+            let seen = |object: Sym<u64>| -> Result<Vec<u64>> {
+                (0..object.len()).map(|i| Ok(look(object.at(i)?))).collect()
+            };
+            let dst = world.alloc_on::<u64>(CUDA, n * LEN)?;
+            let sources = [world.alloc_on::<u64>(CUDA, LEN)?, world.alloc(LEN)?];
+            for round in 0..6 {
+                for (src, team) in sources
+                    .into_iter()
+                    .flat_map(|src| [(src, &team), (src, &part)])
+                {
+                    let (one, given) = (dst.range(..LEN)?, |pe| patterns(pe + n * round, LEN));
+                    world.write(src, &given(me))?;
+                    team.broadcast(one, src, round % n)?;
+                    assert_eq!(seen(one)?, given(round % n), "broadcast");
+                    team.fcollect(dst, src)?;
+                    let all: Vec<u64> = (0..n).flat_map(given).collect();
+                    assert_eq!(seen(dst)?, all, "fcollect");
+                    let part = LEN / n;
+                    team.alltoalls(dst, src, 2, 1, part)?;
+                    let each = (0..n * part).map(|i| all[i / part * LEN + me * part + i % part]);
+                    let apart = (0..n * part).map(|i| Ok(look(dst.at(2 * i)?)));
+                    assert!(apart.collect::<Result<Vec<_>>>()?.into_iter().eq(each));
+                    team.reduce(one, src, Fold::Xor)?;
+                    let folded = (0..LEN).map(|i| (0..n).fold(0, |x, pe| x ^ all[pe * LEN + i]));
+                    assert!(seen(one)?.into_iter().eq(folded), "reduce");
+                }
+            }
+            part.destroy()?;
+            for object in [dst, sources[0], sources[1]] {
+                world.free(object)?;
+            }
+            Ok(())
+        });
+    }
 }
 
 /// Longer than what goes through a buffer at a time.
