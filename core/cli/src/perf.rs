@@ -16,6 +16,7 @@ mod overlap;
 mod parameters;
 mod plan;
 mod plot;
+mod proof;
 mod report;
 mod row;
 mod sizes;
@@ -145,7 +146,10 @@ fn against_perftest(
 
 fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     let plan = check(args, world.n_pes())?;
-    let room = |task: &Task| task.op.room(task.bytes, world.n_pes());
+    let room = |task: &Task| {
+        let room = task.op.room(task.bytes, world.n_pes());
+        if args.validate { room.of_slots() } else { room }
+    };
     let room = plan.iter().map(room).fold(Room::default(), Room::and);
     let cpus = gather(world, &allowed_cpus())?;
     let bind = args.launcher.and(Some(args.bind()));

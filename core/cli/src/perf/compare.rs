@@ -334,8 +334,14 @@ mod tests {
         let text = comparison.to_string();
         assert!(text.contains("2 of 4 rows changed significantly"), "{text}");
         assert!(text.contains("latency of put, 8 B"), "{text}");
-        assert!(text.contains("slower   1.500 of the time (1.4"), "{text}");
-        assert!(text.contains("faster   0.500 of the time (0.4"), "{text}");
+        assert!(
+            text.contains("slower   1.500 of the time (1.499 to 1.500)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("faster   0.500 of the time (0.500 to 0.500)"),
+            "{text}"
+        );
         // Each once, and not what may differ from run to run.
         let differences = [
             "pes 2, was 4",

@@ -183,6 +183,11 @@ impl<'g, 'w> Player<'g, 'w> {
     fn batch_done(&mut self) -> anyhow::Result<()> {
         if self.validate {
             self.check()?;
+            match &mut self.threads {
+                Some(threads) => threads.prove(self.seat)?,
+                None => self.work.prove(self.ground, self.seat)?,
+            }
+            self.ground.world.barrier_all()?;
             self.work = (self.task.op.prepare)(self.ground, self.task.bytes)?;
             if let Some(threads) = &mut self.threads {
                 threads.prepare(&self.task)?;
@@ -352,6 +357,7 @@ mod tests {
             let room = tasks.iter().map(|task| task.op.room(task.bytes, pes));
             let team = world.team();
             let room = room.fold(Room::default(), Room::and);
+            let room = if validate { room.of_slots() } else { room };
             let ground = Ground::new(world, Some(&team), room, 1)?;
             for task in tasks {
                 // Not timed one by one, and timed so.
@@ -392,7 +398,7 @@ mod tests {
                 source: 256,
             };
             let team = world.team();
-            let ground = Ground::new(world, Some(&team), room, 3)?;
+            let ground = Ground::new(world, Some(&team), room.of_slots(), 3)?;
             for op in Op::all().filter(|op| op.has_threads()) {
                 for metric in op.metrics.iter().filter(|metric| metric.has_window()) {
                     let task = Task {
@@ -422,7 +428,7 @@ mod tests {
                 let collectives = || Op::all().filter(|op| op.who == Who::Team);
                 let room = collectives().map(|op| op.room(256, world.n_pes()));
                 let room = room.fold(Room::default(), Room::and);
-                let ground = Ground::new(world, team.as_ref(), room, 1)?;
+                let ground = Ground::new(world, team.as_ref(), room.of_slots(), 1)?;
                 for op in collectives() {
                     let task = Task {
                         op,

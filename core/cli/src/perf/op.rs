@@ -73,6 +73,13 @@ pub trait Work {
         None
     }
 
+    /// Does a few more that are not timed, each with data and a place of its own, or looks at each one's effect
+    /// by itself. Collective; before and after it all PEs meet, and then it is made ready anew. Where each
+    /// operation counts, the check says as much.
+    fn prove(&mut self, _: &Ground<'_>, _: Seat) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// Checks what this PE got, after it was done `total` times and completed. Collective.
     fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()>;
 }

@@ -133,6 +133,12 @@ impl<'w> Threads<'w> {
             .map_or(Duration::ZERO, |(first, last)| last - first))
     }
 
+    /// Proves each one's operations, one thread's after the other's. Collective.
+    pub fn prove(&mut self, seat: Seat) -> anyhow::Result<()> {
+        let mut threads = self.threads.iter_mut();
+        threads.try_for_each(|thread| thread.work.prove(&thread.ground, seat))
+    }
+
     /// Checks each one's data, of which `total` operations were done each. Collective.
     pub fn check(&self, seat: Seat, total: u64) -> anyhow::Result<()> {
         let check = |thread: &Thread<'_>| thread.work.check(&thread.ground, seat, total);

@@ -3,11 +3,13 @@
 use std::hint::black_box;
 use std::marker::PhantomData;
 
+use anyhow::Context as _;
 use oxshmem::{AtomicBits, Context, Result, Sym};
 
 use crate::perf::ground::{Ground, Seat, Target, VALUE, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
+use crate::perf::proof;
 
 /// A word's type.
 pub(super) trait Value: AtomicBits + Send {
@@ -146,6 +148,34 @@ pub(super) fn fill<T: Value>(ground: &Ground<'_>, value: u64) -> Result<()> {
         .write(ground.word.cast::<T>()?, &[T::of(value)])
 }
 
+/// Does a few on PE 0, one by one, the word being what it is at first before each, and looks at what each leaves
+/// and gives.
+pub(super) fn prove<T: Value>(
+    ground: &Ground<'_>,
+    seat: Seat,
+    after: fn(u64) -> u64,
+    one: &mut dyn FnMut(&Target<'_, '_>) -> Result<Option<T>>,
+) -> anyhow::Result<()> {
+    if !seat.acts {
+        return Ok(());
+    }
+    let target = ground.target(ground.world);
+    let (context, word) = (target.context, target.word.cast::<T>()?);
+    let [before, left] = [0, 1].map(|count| T::of(after(count)));
+    for number in 0..proof::SLOTS {
+        context.set(word, before, target.pe)?;
+        context.quiet()?;
+        let gives = one(&target)?;
+        context.quiet()?;
+        let leaves = context.fetch(word, target.pe)?;
+        same_word(leaves.wide(), left.wide()).with_context(|| proof::of(number))?;
+        if let Some(gives) = gives {
+            same_word(gives.wide(), before.wide()).with_context(|| proof::of(number))?;
+        }
+    }
+    Ok(())
+}
+
 /// An operation made ready.
 struct Atomic<T, C> {
     /// How often it was done.
@@ -180,6 +210,14 @@ impl<T: Value, C: Call<T>> OneSided for Atomic<T, C> {
 impl<T: Value, C: Call<T>> Work for Atomic<T, C> {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
         self.post(&ground.target(ground.world), count)
+    }
+
+    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        prove(ground, seat, C::after, &mut |target| {
+            let word = target.word.cast::<T>()?;
+            let gives = C::call(target.context, word, T::of(0), target.pe)?;
+            Ok(C::FETCHES.then_some(gives))
+        })
     }
 
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {

@@ -127,6 +127,13 @@ impl<T: Value, C: Start<T>> Work for Atomics<T, C> {
         self.post(&ground.target(ground.world), count)
     }
 
+    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        atomic::prove(ground, seat, C::after, &mut |target| {
+            self.post(target, 1)?;
+            Ok(self.results.first().copied())
+        })
+    }
+
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         Some(self)
     }

@@ -1,10 +1,12 @@
 //! What the members of a team do together.
 
+use anyhow::Context;
 use oxshmem::{Fold, Result, Sym, Team, World};
 
 use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
+use crate::perf::proof::{self, Place};
 
 const METRICS: &[Metric] = &[Metric::Latency];
 
@@ -275,6 +277,40 @@ impl Work for Exchange {
             return Ok(());
         };
         (0..count).try_for_each(|_| (self.call)(team, self.block, self.source))
+    }
+
+    fn prove(&mut self, ground: &Ground<'_>, _: Seat) -> anyhow::Result<()> {
+        let Some(team) = ground.team else {
+            return Ok(());
+        };
+        let mut mine = vec![0; self.source.len()];
+        ground.world.read(&mut mine, self.source)?;
+        // All of them move words or add them up: of three times the words comes three times as much.
+        let mut calls = Vec::with_capacity(proof::SLOTS);
+        for number in 0..proof::SLOTS {
+            let [source, block] = [
+                (ground.source, &mut mine),
+                (ground.block, &mut self.expected),
+            ]
+            .map(|(memory, words)| {
+                words
+                    .iter_mut()
+                    .for_each(|word| *word = word.wrapping_mul(3));
+                Place::of(memory, size_of_val(words.as_slice()), number)
+            });
+            let (source, block) = (source?, block?);
+            source.fill(ground, &mine)?;
+            block.fill::<u64>(ground, &[])?;
+            calls.push((source, block, self.expected.clone()));
+        }
+        team.barrier()?;
+        for (number, (source, block, expected)) in calls.iter().enumerate() {
+            (self.call)(team, block.data.cast()?, source.data.cast()?)?;
+            block
+                .holds(ground, expected)
+                .with_context(|| proof::of(number))?;
+        }
+        Ok(())
     }
 
     fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {

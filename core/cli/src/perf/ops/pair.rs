@@ -1,10 +1,12 @@
 //! There and back: PE 0 and its partner by turns, each waiting for the other. Signals, too.
 
+use anyhow::Context;
 use oxshmem::{Cmp, Result, SignalOp};
 
 use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
+use crate::perf::proof;
 
 const METRICS: &[Metric] = &[Metric::Latency];
 
@@ -150,6 +152,15 @@ where
     }
 }
 
+impl<S, A> Turns<S, A> {
+    /// Whether the peer sent what this PE sends.
+    fn arrived(&self, ground: &Ground<'_>) -> anyhow::Result<()> {
+        let mut block = vec![0; self.near.len()];
+        ground.world.read(&mut block, ground.block)?;
+        same_bytes(&block, &self.near)
+    }
+}
+
 impl<S, A> Work for Turns<S, A>
 where
     S: Fn(&Ground<'_>, &[u8], u64) -> Result<()>,
@@ -170,6 +181,26 @@ where
         Ok(())
     }
 
+    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        if !seat.acts || self.near.is_empty() {
+            return Ok(());
+        }
+        for number in 0..proof::SLOTS {
+            self.near = pattern(&format!("trip {number}"), self.near.len());
+            self.trips += 1;
+            if ground.leads() {
+                (self.send)(ground, &self.near, self.trips)?;
+            }
+            (self.await_it)(ground, self.trips)?;
+            // By now all of it is there, and nothing follows before this PE has answered.
+            self.arrived(ground).with_context(|| proof::of(number))?;
+            if !ground.leads() {
+                (self.send)(ground, &self.near, self.trips)?;
+            }
+        }
+        Ok(())
+    }
+
     fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
         if !seat.acts {
             return Ok(());
@@ -180,8 +211,6 @@ where
             world.g(ground.word, me)? + world.signal_fetch(ground.signal)?,
             if self.takes { 0 } else { total },
         )?;
-        let mut block = vec![0; self.near.len()];
-        world.read(&mut block, ground.block)?;
-        same_bytes(&block, &self.near)
+        self.arrived(ground)
     }
 }

@@ -8,6 +8,7 @@ use self::issue::*;
 use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same_bytes, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
+use crate::perf::proof::{self, Shape, Side, Slot};
 
 /// Far elements, or blocks of them, of a strided transfer lie so many times as far apart as they are long.
 const STRIDE: usize = 2;
@@ -65,7 +66,10 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::put(ground, "put", bytes, put),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("put", bytes, Side::Far);
+            Transfer::boxed(ground, shape, put)
+        },
     },
     Op {
         name: "get",
@@ -73,7 +77,10 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::get(ground, "get", bytes, get),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("get", bytes, Side::Near);
+            Transfer::boxed(ground, shape, get)
+        },
     },
     Op {
         name: "put-from",
@@ -81,7 +88,10 @@ pub const OPS: &[Op] = &[
         span: SYMMETRIC,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::put_from(ground, "put-from", bytes, put_from),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("put-from", bytes, Side::Far).symmetric();
+            Transfer::boxed(ground, shape, put_from)
+        },
     },
     Op {
         name: "get-into",
@@ -89,7 +99,10 @@ pub const OPS: &[Op] = &[
         span: SYMMETRIC,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::get_into(ground, "get-into", bytes, get_into),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("get-into", bytes, Side::Source).symmetric();
+            Transfer::boxed(ground, shape, get_into)
+        },
     },
     Op {
         name: "iput",
@@ -97,7 +110,10 @@ pub const OPS: &[Op] = &[
         span: STRIDED,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::put_apart(ground, "iput", bytes, 1, iput),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("iput", bytes, Side::Far).apart(1, STRIDE);
+            Transfer::boxed(ground, shape, iput)
+        },
     },
     Op {
         name: "iget",
@@ -105,7 +121,10 @@ pub const OPS: &[Op] = &[
         span: STRIDED,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::get_apart(ground, "iget", bytes, 1, iget),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("iget", bytes, Side::Near).apart(1, STRIDE);
+            Transfer::boxed(ground, shape, iget)
+        },
     },
     Op {
         name: "ibput",
@@ -113,7 +132,10 @@ pub const OPS: &[Op] = &[
         span: BLOCKS,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::put_apart(ground, "ibput", bytes, BLOCK, ibput),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("ibput", bytes, Side::Far).apart(BLOCK, STRIDE);
+            Transfer::boxed(ground, shape, ibput)
+        },
     },
     Op {
         name: "ibget",
@@ -121,7 +143,10 @@ pub const OPS: &[Op] = &[
         span: BLOCKS,
         metrics: BLOCKING,
         who: Who::One,
-        prepare: |ground, bytes| Transfer::get_apart(ground, "ibget", bytes, BLOCK, ibget),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("ibget", bytes, Side::Near).apart(BLOCK, STRIDE);
+            Transfer::boxed(ground, shape, ibget)
+        },
     },
     Op {
         name: "put-nbi",
@@ -129,7 +154,10 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: NONBLOCKING,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| Transfer::put(ground, "put-nbi", bytes, put_nbi),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("put-nbi", bytes, Side::Far);
+            Transfer::boxed(ground, shape, put_nbi)
+        },
     },
     Op {
         name: "get-nbi",
@@ -137,7 +165,10 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: NONBLOCKING,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| Transfer::get(ground, "get-nbi", bytes, get_nbi),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("get-nbi", bytes, Side::Near);
+            Transfer::boxed(ground, shape, get_nbi)
+        },
     },
     Op {
         name: "put-from-nbi",
@@ -145,7 +176,10 @@ pub const OPS: &[Op] = &[
         span: SYMMETRIC,
         metrics: NONBLOCKING,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| Transfer::put_from(ground, "put-from-nbi", bytes, put_from_nbi),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("put-from-nbi", bytes, Side::Far).symmetric();
+            Transfer::boxed(ground, shape, put_from_nbi)
+        },
     },
     Op {
         name: "get-into-nbi",
@@ -153,7 +187,10 @@ pub const OPS: &[Op] = &[
         span: SYMMETRIC,
         metrics: NONBLOCKING,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| Transfer::get_into(ground, "get-into-nbi", bytes, get_into_nbi),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("get-into-nbi", bytes, Side::Source).symmetric();
+            Transfer::boxed(ground, shape, get_into_nbi)
+        },
     },
     Op {
         name: "put-signal-nbi",
@@ -161,162 +198,76 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: NONBLOCKING,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| Transfer::put_signal(ground, "put-signal-nbi", bytes),
+        prepare: |ground, bytes| {
+            let shape = Shape::new("put-signal-nbi", bytes, Side::Far);
+            let transfer = Transfer::new(ground, shape, put_signal_nbi)?;
+            ground.world.write(ground.word, &[0])?;
+            let counts = true;
+            Ok(Box::new(Transfer { counts, ..transfer }))
+        },
     },
 ];
 
 /// Transfers between this PE's memory and the peer's block.
 struct Transfer<T> {
+    shape: Shape,
     /// Private memory.
     near: Vec<T>,
     /// What arrives.
     expected: Vec<T>,
-    arrives: Place,
-    /// Elements that are together in the peer's block, and from their first to the next one's.
-    block: (usize, usize),
     /// Whether each is counted in the peer's word.
     counts: bool,
     issue: Issue<T>,
 }
 
-/// Where data arrives.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// In private memory.
-    Near,
-    /// In this PE's symmetric source.
-    Source,
-    /// In the peer's block.
-    Far,
-}
-
-/// Of elements that lie in blocks, those of the blocks.
-fn gathered<T: Copy>(elements: &[T], (block, stride): (usize, usize)) -> Vec<T> {
-    let blocks = elements.chunks(stride);
-    blocks
-        .flat_map(|all| all.iter().take(block))
-        .copied()
-        .collect()
-}
-
-/// Elements without others between them.
-const TOGETHER: (usize, usize) = (1, 1);
-
 impl<T: Pod + Send> Transfer<T> {
-    fn boxed(self) -> Result<Box<dyn Work>> {
-        Ok(Box::new(self))
+    fn boxed(ground: &Ground<'_>, shape: Shape, issue: Issue<T>) -> Result<Box<dyn Work>> {
+        Ok(Box::new(Self::new(ground, shape, issue)?))
     }
 
-    /// From private memory into the peer's block, which is cleared.
-    fn to(
-        ground: &Ground<'_>,
-        op: &str,
-        bytes: usize,
-        block: (usize, usize),
-        issue: Issue<T>,
-    ) -> Result<Self> {
-        let (elements, stride) = block;
-        let room = ground.block.range(..bytes / elements * stride)?;
-        ground.world.write(room, &vec![0; room.len()])?;
-        let near = pattern::<T>(op, bytes);
-        Ok(Transfer {
-            expected: near.clone(),
-            near,
-            arrives: Place::Far,
-            block,
-            counts: false,
-            issue,
-        })
-    }
-
-    /// From the peer's block, which is filled, into private memory.
-    fn from(
-        ground: &Ground<'_>,
-        op: &str,
-        bytes: usize,
-        block: (usize, usize),
-        issue: Issue<T>,
-    ) -> Result<Self> {
-        let (elements, stride) = block;
-        let source = pattern::<T>(op, bytes / elements * stride);
-        ground.world.write(ground.block.cast()?, &source)?;
-        let expected = gathered(&source, block);
-        Ok(Transfer {
-            near: vec![T::zeroed(); expected.len()],
-            expected,
-            arrives: Place::Near,
-            block,
-            counts: false,
-            issue,
-        })
-    }
-
-    fn put(ground: &Ground<'_>, op: &str, bytes: usize, issue: Issue<T>) -> Result<Box<dyn Work>> {
-        Self::to(ground, op, bytes, TOGETHER, issue)?.boxed()
-    }
-
-    fn get(ground: &Ground<'_>, op: &str, bytes: usize, issue: Issue<T>) -> Result<Box<dyn Work>> {
-        Self::from(ground, op, bytes, TOGETHER, issue)?.boxed()
-    }
-
-    /// So many elements together, and as much apart as [`STRIDE`] says.
-    fn put_apart(
-        ground: &Ground<'_>,
-        op: &str,
-        bytes: usize,
-        block: usize,
-        issue: Issue<T>,
-    ) -> Result<Box<dyn Work>> {
-        Self::to(ground, op, bytes, (block, block * STRIDE), issue)?.boxed()
-    }
-
-    fn get_apart(
-        ground: &Ground<'_>,
-        op: &str,
-        bytes: usize,
-        block: usize,
-        issue: Issue<T>,
-    ) -> Result<Box<dyn Work>> {
-        Self::from(ground, op, bytes, (block, block * STRIDE), issue)?.boxed()
-    }
-
-    fn put_from(
-        ground: &Ground<'_>,
-        op: &str,
-        bytes: usize,
-        issue: Issue<T>,
-    ) -> Result<Box<dyn Work>> {
-        let transfer = Self::to(ground, op, bytes, TOGETHER, issue)?;
-        ground
-            .world
-            .write(ground.source.cast()?, &transfer.expected)?;
-        transfer.boxed()
-    }
-
-    fn get_into(
-        ground: &Ground<'_>,
-        op: &str,
-        bytes: usize,
-        issue: Issue<T>,
-    ) -> Result<Box<dyn Work>> {
-        let transfer = Self::from(ground, op, bytes, TOGETHER, issue)?;
-        ground.world.write(ground.source.cast()?, &transfer.near)?;
-        let arrives = Place::Source;
-        Transfer {
-            arrives,
-            ..transfer
+    /// Fills what is read, and clears what is written.
+    fn new(ground: &Ground<'_>, shape: Shape, issue: Issue<T>) -> Result<Self> {
+        let block = ground.block.range(..shape.spread())?.cast()?;
+        let (near, expected) = match shape.arrives {
+            Side::Far => {
+                ground.world.write(block, &vec![T::zeroed(); block.len()])?;
+                let moved = pattern::<T>(shape.op, shape.bytes);
+                (moved.clone(), moved)
+            }
+            Side::Near | Side::Source => {
+                let far = pattern::<T>(shape.op, shape.spread());
+                ground.world.write(block, &far)?;
+                let moved = shape.gathered(&far);
+                (vec![T::zeroed(); moved.len()], moved)
+            }
+        };
+        if shape.symmetric {
+            ground.world.write(ground.source.cast()?, &near)?;
         }
-        .boxed()
+        Ok(Transfer {
+            shape,
+            near,
+            expected,
+            counts: false,
+            issue,
+        })
     }
 }
 
-impl Transfer<u8> {
-    fn put_signal(ground: &Ground<'_>, op: &str, bytes: usize) -> Result<Box<dyn Work>> {
-        let transfer = Self::to(ground, op, bytes, TOGETHER, put_signal_nbi)?;
-        ground.world.write(ground.word, &[0])?;
-        let counts = true;
-        Transfer { counts, ..transfer }.boxed()
-    }
+/// Begins all of them before it completes the first; blocking ones go one after the other.
+fn all_at_once<T>(issue: Issue<T>, target: &Target<'_, '_>, slots: &mut [Slot<T>]) -> Result<()> {
+    let Some((slot, others)) = slots.split_first_mut() else {
+        return Ok(());
+    };
+    let at = Target {
+        block: slot.block,
+        source: slot.source,
+        ..*target
+    };
+    let mut rest = Ok(());
+    let mut begin_others = || rest = all_at_once(issue, target, others);
+    issue(slot.near(), &at, 1, &mut begin_others)?;
+    rest
 }
 
 impl<T: Pod + Send> Work for Transfer<T> {
@@ -332,20 +283,25 @@ impl<T: Pod + Send> Work for Transfer<T> {
         Some(self)
     }
 
+    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        let (target, issue) = (ground.target(ground.world), self.issue);
+        let mut go = |slots: &mut [Slot<T>]| all_at_once(issue, &target, slots);
+        proof::transfers(ground, seat, &self.shape, &mut go)
+    }
+
     fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
         let mut found = Vec::new();
-        let arrived = match self.arrives {
-            Place::Near if seat.acts => &self.near,
-            Place::Source if seat.acts => {
+        let arrived = match self.shape.arrives {
+            Side::Near if seat.acts => &self.near,
+            Side::Source if seat.acts => {
                 found.resize(self.expected.len(), T::zeroed());
                 ground.world.read(&mut found, ground.source.cast()?)?;
                 &found
             }
-            Place::Far if seat.receives => {
-                let (block, stride) = self.block;
-                found.resize(self.expected.len() / block * stride, T::zeroed());
+            Side::Far if seat.receives => {
+                found.resize(self.shape.spread() / size_of::<T>(), T::zeroed());
                 ground.world.read(&mut found, ground.block.cast()?)?;
-                found = gathered(&found, self.block);
+                found = self.shape.gathered(&found);
                 &found
             }
             _ => return Ok(()),

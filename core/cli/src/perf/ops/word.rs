@@ -7,6 +7,7 @@ use oxshmem::{Pod, Result};
 use crate::perf::ground::{Ground, Seat, Target, VALUE, low, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
+use crate::perf::proof::{self, Shape, Side};
 
 const SIZES: Span = Span::Values(&[1, 2, 4, 8]);
 const METRICS: &[Metric] = &[Metric::Latency, Metric::Rate];
@@ -64,6 +65,17 @@ impl<T: Pod + Send> Work for P<T> {
         self.post(&ground.target(ground.world), count)
     }
 
+    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        let shape = Shape::new("p", size_of::<T>(), Side::Far);
+        proof::transfers(ground, seat, &shape, &mut |slots| {
+            slots.iter_mut().try_for_each(|slot| {
+                let word = slot.block.cast()?;
+                let mut values = slot.near().iter();
+                values.try_for_each(|value: &T| ground.world.p(word, *value, ground.peer()))
+            })
+        })
+    }
+
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         Some(self)
     }
@@ -93,6 +105,19 @@ impl<T: Pod + Send> OneSided for G<T> {
 impl<T: Pod + Send> Work for G<T> {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
         self.post(&ground.target(ground.world), count)
+    }
+
+    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        let shape = Shape::new("g", size_of::<T>(), Side::Near);
+        proof::transfers(ground, seat, &shape, &mut |slots| {
+            for slot in slots {
+                let word = slot.block.cast::<T>()?;
+                for value in slot.near() {
+                    *value = ground.world.g(word, ground.peer())?;
+                }
+            }
+            Ok(())
+        })
     }
 
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {

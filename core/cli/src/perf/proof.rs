@@ -1,0 +1,347 @@
+//! What `--validate` does beside timing: a few operations, each with data and a place of its own, so that none
+//! can stand in for another.
+
+use anyhow::Context;
+use oxshmem::{Pod, Result, Sym};
+
+use super::ground::{Ground, Room, Seat, pattern, same_bytes};
+
+/// Operations, one right after the other.
+pub const SLOTS: usize = 4;
+/// Bytes behind each one's, at least, that must stay zero.
+const GUARD: usize = 64;
+/// From one place to the next is a multiple of so many bytes: two cache lines.
+const APART: usize = 128;
+
+impl Room {
+    /// For all places, each with its guard.
+    pub fn of_slots(self) -> Room {
+        let all = |bytes: usize| match bytes {
+            0 => 0,
+            bytes => pitch(bytes).saturating_mul(SLOTS),
+        };
+        Room {
+            block: all(self.block),
+            source: all(self.source),
+        }
+    }
+}
+
+/// From one place of so many bytes to the next.
+fn pitch(bytes: usize) -> usize {
+    let guarded = bytes.saturating_add(GUARD);
+    guarded
+        .checked_next_multiple_of(APART)
+        .unwrap_or(usize::MAX)
+}
+
+/// A place in symmetric memory, with its guard.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub data: Sym<u8>,
+    all: Sym<u8>,
+}
+
+impl Place {
+    /// The place of one of the operations, of so many bytes.
+    pub fn of(memory: Sym<u8>, bytes: usize, slot: usize) -> Result<Self> {
+        let begin = slot * pitch(bytes);
+        let all = memory.range(begin..begin + pitch(bytes))?;
+        let data = all.range(..bytes)?;
+        Ok(Place { data, all })
+    }
+
+    /// Gives this PE's the data, and what is behind it zeros.
+    pub fn fill<T: Pod>(&self, ground: &Ground<'_>, data: &[T]) -> Result<()> {
+        let mut image = bytemuck::cast_slice::<T, u8>(data).to_vec();
+        image.resize(self.all.len(), 0);
+        ground.world.write(self.all, &image)
+    }
+
+    /// Whether this PE's holds the data, and zeros behind it.
+    pub fn holds<T: Pod>(&self, ground: &Ground<'_>, data: &[T]) -> anyhow::Result<()> {
+        let mut found = vec![0; self.all.len()];
+        ground.world.read(&mut found, self.all)?;
+        guarded(&found, data)
+    }
+}
+
+/// Whether these bytes are the data and zeros.
+fn guarded<T: Pod>(found: &[u8], data: &[T]) -> anyhow::Result<()> {
+    let mut expected = bytemuck::cast_slice::<T, u8>(data).to_vec();
+    expected.resize(found.len(), 0);
+    same_bytes(found, &expected)
+}
+
+/// Where data arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// In private memory.
+    Near,
+    /// In this PE's symmetric source.
+    Source,
+    /// In the peer's block.
+    Far,
+}
+
+/// What a transfer moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub op: &'static str,
+    /// Bytes.
+    pub bytes: usize,
+    pub arrives: Side,
+    /// Elements that are together in the peer's block, and from their first to the next one's.
+    pub block: (usize, usize),
+    /// Whether this PE's side is symmetric memory.
+    pub symmetric: bool,
+}
+
+impl Shape {
+    pub fn new(op: &'static str, bytes: usize, arrives: Side) -> Self {
+        Shape {
+            op,
+            bytes,
+            arrives,
+            block: (1, 1),
+            symmetric: false,
+        }
+    }
+
+    /// Where the peer's elements lie in blocks, so many times as far apart as they are long.
+    pub fn apart(self, block: usize, times: usize) -> Self {
+        let block = (block, block * times);
+        Shape { block, ..self }
+    }
+
+    /// Where this PE's side is symmetric memory.
+    pub fn symmetric(self) -> Self {
+        let symmetric = true;
+        Shape { symmetric, ..self }
+    }
+
+    /// Bytes of the peer's block.
+    pub fn spread(&self) -> usize {
+        let (block, stride) = self.block;
+        self.bytes / block * stride
+    }
+
+    /// Of elements as they lie in the peer's block, those that are moved.
+    pub fn gathered<T: Copy>(&self, elements: &[T]) -> Vec<T> {
+        let (block, stride) = self.block;
+        let blocks = elements.chunks(stride);
+        blocks
+            .flat_map(|all| all.iter().take(block))
+            .copied()
+            .collect()
+    }
+
+    /// Elements as they lie in the peer's block, zeros between.
+    fn scattered<T: Pod>(&self, elements: &[T]) -> Vec<T> {
+        let (block, stride) = self.block;
+        let mut spread = Vec::with_capacity(self.spread() / size_of::<T>());
+        for together in elements.chunks(block) {
+            spread.extend_from_slice(together);
+            spread.resize(spread.len() + stride - block, T::zeroed());
+        }
+        spread
+    }
+}
+
+/// One of the transfers.
+pub struct Slot<T> {
+    /// Private memory, with a guard behind it.
+    near: Vec<T>,
+    len: usize,
+    /// The peer's.
+    pub block: Sym<u8>,
+    /// This PE's.
+    pub source: Sym<u8>,
+}
+
+impl<T> Slot<T> {
+    pub fn near(&mut self) -> &mut [T] {
+        self.near.get_mut(..self.len).unwrap_or_default()
+    }
+}
+
+/// Has `go` begin them all, and looks at what each has brought. Collective.
+pub fn transfers<T: Pod>(
+    ground: &Ground<'_>,
+    seat: Seat,
+    shape: &Shape,
+    go: &mut dyn FnMut(&mut [Slot<T>]) -> Result<()>,
+) -> anyhow::Result<()> {
+    let world = ground.world;
+    let puts = shape.arrives == Side::Far;
+    let guard = GUARD / size_of::<T>();
+    let mut slots = Vec::with_capacity(SLOTS);
+    // Of each, what is moved, how the peer's block then looks, and the places.
+    let mut expected = Vec::with_capacity(SLOTS);
+    for number in 0..SLOTS {
+        let name = format!("{} {number}", shape.op);
+        let far = match puts {
+            true => shape.scattered(&pattern::<T>(&name, shape.bytes)),
+            false => pattern::<T>(&name, shape.spread()),
+        };
+        let moved = shape.gathered(&far);
+        let mut near = if puts { moved.clone() } else { Vec::new() };
+        near.resize(moved.len() + guard, T::zeroed());
+        let block = Place::of(ground.block, shape.spread(), number)?;
+        let source = match shape.symmetric {
+            true => Some(Place::of(ground.source, shape.bytes, number)?),
+            false => None,
+        };
+        if let Some(source) = source {
+            source.fill::<T>(ground, if puts { &moved } else { &[] })?;
+        }
+        block.fill::<T>(ground, if puts { &[] } else { &far })?;
+        slots.push(Slot {
+            len: moved.len(),
+            near,
+            block: block.data,
+            source: source.map_or(ground.source, |source| source.data),
+        });
+        expected.push((moved, far, block, source));
+    }
+    world.barrier_all()?;
+    if seat.acts {
+        go(&mut slots)?;
+        world.quiet()?;
+    }
+    world.barrier_all()?;
+    for (number, (slot, (moved, far, block, source))) in slots.iter().zip(&expected).enumerate() {
+        let right = match (shape.arrives, source) {
+            (Side::Far, _) if seat.receives => block.holds(ground, far),
+            (Side::Near, _) if seat.acts => guarded(bytemuck::cast_slice(&slot.near), moved),
+            (Side::Source, Some(source)) if seat.acts => source.holds(ground, moved),
+            _ => Ok(()),
+        };
+        right.with_context(|| of(number))?;
+    }
+    Ok(())
+}
+
+/// Which one it was.
+pub fn of(number: usize) -> String {
+    format!(
+        "operation {} of {SLOTS} that were validated beside",
+        number + 1
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem::testing::spmd;
+
+    const SEAT: Seat = Seat {
+        acts: true,
+        receives: true,
+    };
+
+    /// Whether it is found right what `go` does, of one PE towards itself.
+    fn found_right(
+        shape: Shape,
+        go: impl Fn(&Ground<'_>, &mut [Slot<u64>]) -> Result<()> + Sync,
+    ) -> bool {
+        let right = spmd(1, |world| {
+            let room = Room {
+                block: shape.spread(),
+                source: shape.bytes,
+            };
+            let ground = Ground::new(world, None, room.of_slots(), 1)?;
+            let proven = transfers(&ground, SEAT, &shape, &mut |slots| go(&ground, slots));
+            ground.free()?;
+            Ok(proven.is_ok())
+        });
+        right.unwrap() == [true]
+    }
+
+    fn put(ground: &Ground<'_>, slot: &mut Slot<u64>) -> Result<()> {
+        ground.world.put(slot.block.cast()?, slot.near(), 0)
+    }
+
+    fn get(ground: &Ground<'_>, slot: &mut Slot<u64>) -> Result<()> {
+        let block = slot.block.cast()?;
+        ground.world.get(slot.near(), block, 0)
+    }
+
+    #[test]
+    fn a_put_that_is_lost_or_stands_in_for_another_or_goes_too_far_is_found() {
+        let shape = Shape::new("test", 24, Side::Far);
+        let right = |go: fn(&Ground<'_>, &mut [Slot<u64>]) -> Result<()>| found_right(shape, go);
+        assert!(right(|ground, slots| slots
+            .iter_mut()
+            .try_for_each(|slot| put(ground, slot))));
+        for lost in 0..SLOTS {
+            assert!(!found_right(shape, |ground, slots| {
+                let others = slots.iter_mut().enumerate().filter(|(at, _)| *at != lost);
+                others
+                    .map(|(_, slot)| slot)
+                    .try_for_each(|slot| put(ground, slot))
+            }));
+        }
+        assert!(!right(|ground, slots| {
+            slots.iter_mut().try_for_each(|slot| put(ground, slot))?;
+            let (first, others) = slots.split_first_mut().unwrap();
+            ground.world.put(first.block.cast()?, others[0].near(), 0)
+        }));
+        assert!(!right(|ground, slots| {
+            slots.iter_mut().try_for_each(|slot| put(ground, slot))?;
+            let behind = Place::of(ground.block, 24, SLOTS - 1)?.all;
+            ground.world.put(behind.range(24..25)?, &[1], 0)
+        }));
+    }
+
+    #[test]
+    fn a_get_that_is_lost_or_brings_anothers_is_found() {
+        let shape = Shape::new("test", 24, Side::Near);
+        let right = |go: fn(&Ground<'_>, &mut [Slot<u64>]) -> Result<()>| found_right(shape, go);
+        assert!(right(|ground, slots| slots
+            .iter_mut()
+            .try_for_each(|slot| get(ground, slot))));
+        assert!(!right(|ground, slots| {
+            slots
+                .iter_mut()
+                .skip(1)
+                .try_for_each(|slot| get(ground, slot))
+        }));
+        assert!(!right(|ground, slots| {
+            let first = slots[0].block;
+            slots.iter_mut().for_each(|slot| slot.block = first);
+            slots.iter_mut().try_for_each(|slot| get(ground, slot))
+        }));
+    }
+
+    #[test]
+    fn what_lies_between_blocks_is_looked_at_too() {
+        let shape = Shape::new("test", 32, Side::Far).apart(2, 2);
+        let strided = |ground: &Ground<'_>, slots: &mut [Slot<u64>]| {
+            slots.iter_mut().try_for_each(|slot| {
+                let block = slot.block.cast()?;
+                ground.world.ibput(block, slot.near(), 4, 2, 2, 2, 0)
+            })
+        };
+        assert!(found_right(shape, strided));
+        assert!(!found_right(shape, |ground, slots| {
+            strided(ground, slots)?;
+            ground.world.put(slots[0].block.range(16..17)?, &[1], 0)
+        }));
+    }
+
+    #[test]
+    fn slots_have_room_for_their_guards() {
+        let room = Room {
+            block: 100,
+            source: 0,
+        };
+        let all = room.of_slots();
+        assert_eq!((all.block, all.source), (256 * SLOTS, 0));
+        let huge = Room {
+            block: usize::MAX,
+            source: 0,
+        };
+        assert_eq!(huge.of_slots().block, usize::MAX);
+    }
+}
