@@ -39,6 +39,7 @@ use crate::gpu::stage::Stage;
 #[cfg(feature = "cuda")]
 use crate::gpu::{self, GpuMemory, cuda::Gpu};
 use crate::growth::Growth;
+use crate::lock::BrokenLocks;
 use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
 #[cfg(feature = "cuda")]
@@ -81,6 +82,7 @@ pub(crate) struct Parts {
     pub services: Vec<Service>,
     pub lane_spin: u32,
     pub questions: Questions,
+    pub broken_locks: BrokenLocks,
     pub lose: Lose,
     /// By pieces where some PE's transport pins what it registers.
     pub growth: Growth,
@@ -332,7 +334,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
     let always = simulation.is_some() || has_gpu || config.check;
     // Who has no lane does not join.
     let wire = Wire::open(&opened, size as usize, always)?;
-    let questions = Questions::default();
+    let (questions, broken_locks) = (Questions::default(), BrokenLocks::of(&bootstrap));
     let end_streams = {
         #[cfg(feature = "cuda")]
         let ending = gpu_side.as_ref().map(|side| Arc::clone(&side.ending));
@@ -342,7 +344,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         }
     };
     let stage = Arc::new(Stage::new(gpu_access, &own, &gpu_flushes, &bootstrap));
-    let listening = (&gpu_flushes, &stage, &questions);
+    let listening = (&gpu_flushes, &stage, &questions, &broken_locks);
     let lose = hear_of_others(&bootstrap, peers.losses(), &opened, listening, end_streams)?;
     let here_all = on_hosts.with(me as usize);
     let near = |pe: &usize| !config.check && routes.get(*pe).is_some_and(|route| route.mapped);
@@ -412,6 +414,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         services,
         lane_spin,
         questions,
+        broken_locks,
         lose,
         growth: Growth {
             cut: grows,
@@ -639,11 +642,11 @@ fn hear_of_others(
     bootstrap: &Arc<dyn Bootstrap>,
     losses: &Arc<Losses>,
     transports: &[Arc<Opened>],
-    (gpu, stage, questions): (&GpuFlushes, &Arc<Stage>, &Questions),
+    (gpu, stage, questions, broken_locks): (&GpuFlushes, &Arc<Stage>, &Questions, &BrokenLocks),
     end_streams: impl Fn() + Send + Sync + 'static,
 ) -> Result<Lose> {
     let domains: Vec<_> = transports.iter().map(|t| Arc::clone(&t.domain)).collect();
-    let (losses, lent) = (Arc::clone(losses), Arc::clone(stage));
+    let (losses, lent, broken) = (Arc::clone(losses), Arc::clone(stage), broken_locks.clone());
     let lose = Arc::new(move |pe: u32, loss: Loss| {
         // The domains first: who sees the loss may rely on its operations being given up.
         for domain in &domains {
@@ -652,6 +655,7 @@ fn hear_of_others(
         lent.lost(pe);
         let left = matches!(loss, Loss::Left);
         losses.lose(pe as usize, loss);
+        broken.tell_again();
         // Who leaves in order has come to the end, as all have: their streams run out. Else the loss is told
         // first: whose wait on a stream ends looks for it.
         if !left {
@@ -667,7 +671,7 @@ fn hear_of_others(
         let _ = tell_by.upgrade().map(|b| b.send(pe, &told));
     });
     let (gave_up, gpu, questions) = (Arc::clone(&lose), gpu.clone(), questions.clone());
-    let stage = Arc::clone(stage);
+    let (stage, broken_locks) = (Arc::clone(stage), broken_locks.clone());
     let named: Vec<_> = transports
         .iter()
         .map(|t| (t.name, Arc::clone(&t.domain)))
@@ -701,6 +705,7 @@ fn hear_of_others(
             Some(Message::Answer(number, answer)) => {
                 questions.answered(from as usize, number, answer);
             }
+            Some(Message::LockBroken(offset, broken)) => broken_locks.note(offset, broken),
             None => report::warn(&format!(
                 "PE {from} sent {} bytes that this version of oxshmem does not understand",
                 bytes.len()

@@ -4,34 +4,26 @@
 //! finds another there tells it its own number and sleeps until that one hands over. So PEs come in the
 //! order in which they asked, a release wakes one of them, and nobody asks again and again over a
 //! network. All words are of 32 bits: their atomics are CPUs', wherever those of 64 are (M29).
+//!
+//! The steps, and what happens when one of them fails, are in [`queue`]; who cannot go on breaks the lock
+//! for all ([`broken`]). Nothing is entered before `last` is swapped, so that a PE to which that is refused (it has
+//! no such atomics there) leaves the lock as it was.
+
+mod broken;
+mod queue;
 
 use std::sync::atomic::{Ordering, fence};
 
-use oxshmem_transport::Width;
+use oxshmem_transport::{AtomicOp, Width};
 
+pub(crate) use self::broken::{Broken, BrokenLocks};
+use self::queue::{HOLDS, Words};
 use crate::futex::Kernel;
 use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::park;
 use crate::wait::{Needs, Reason};
 use crate::{Error, Result, Sym, World};
-
-/// In a PE's own word of the queue: it waits.
-const WAITS: u32 = 1 << 31;
-/// It has the lock.
-const HOLDS: u32 = 1 << 30;
-/// Who is next, from 1; 0 is nobody.
-const NEXT: u32 = HOLDS - 1;
-
-/// The words of one lock.
-struct Words {
-    /// The PE whose copy has the end of the queue.
-    home: usize,
-    /// There: the last PE in the queue, from 1; 0 where the lock is free.
-    last: Sym<u32>,
-    /// At each PE: its own state, and who is next.
-    own: Sym<u32>,
-}
 
 impl World {
     /// Takes a lock, waiting until the PEs that asked before have let it go.
@@ -42,8 +34,13 @@ impl World {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] if this PE has it already. [`Error::PeerLost`] if a PE was lost that might
-    /// have had it: such a lock cannot be used again.
+    /// [`Error::Argument`] if this PE has it already.
+    ///
+    /// A lock is broken once a PE is lost that had it, waited for it or keeps its queue, and once a call
+    /// on it has failed midway, as by [`Error::Timeout`]. Then that call, those that wait and all later ones fail, on every
+    /// PE, whether the loss is acknowledged or not: with [`Error::PeerLost`], or with
+    /// [`Error::FailedElsewhere`], which says where and why. Take another lock; the memory of this one
+    /// can be no lock again. The loss of other PEs does not disturb a lock.
     ///
     /// ```
     /// # oxshmem::testing::spmd(4, |world| {
@@ -61,37 +58,28 @@ impl World {
     pub fn set_lock(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "set_lock";
         let _traced = self.traced(CALL);
-        let words = self.lock_words(CALL, lock)?;
-        let me = self.my_pe();
-        if !self.enters(&words)? {
+        let lock = self.lock_words(CALL, lock)?;
+        if !queue::take(&lock)? {
             return Err(Error::Argument {
                 call: CALL,
                 what: "this PE has the lock already, and would wait for itself; clear it first"
                     .into(),
             });
         }
-        let before = self.swap(words.last, me as u32 + 1, words.home)?;
-        let Some(before) = (before as usize).checked_sub(1) else {
-            return self.has(&words);
-        };
-        self.or(words.own, me as u32 + 1, before)?;
-        let what = || format!("to have the lock at offset {}", lock.offset());
-        self.wait_in_queue(CALL, &words, before, &what, |own| own & WAITS == 0)
-            .map(drop)
+        self.has(&lock)
     }
 
-    /// Takes a lock if it is free; gives whether this PE has it now. Does not wait.
+    /// Takes a lock if it is free; gives whether this call has taken it. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_lock`](Self::set_lock) of a broken lock; who has it already gets false.
     #[doc(alias = "shmem_test_lock")]
     pub fn test_lock(&self, lock: Sym<u64>) -> Result<bool> {
-        let words = self.lock_words("test_lock", lock)?;
-        let me = self.my_pe();
-        if !self.enters(&words)? {
-            return Ok(false);
-        }
-        let taken = self.compare_swap(words.last, 0, me as u32 + 1, words.home)? == 0;
-        match taken {
-            true => self.has(&words)?,
-            false => self.swap(words.own, 0, me).map(drop)?,
+        let lock = self.lock_words("test_lock", lock)?;
+        let taken = queue::take_if_free(&lock)?;
+        if taken {
+            self.has(&lock)?;
         }
         Ok(taken)
     }
@@ -101,96 +89,200 @@ impl World {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] if this PE does not have it.
+    /// [`Error::Argument`] if this PE does not have it. [`Error::PeerLost`] of the quiet: the lock is let go,
+    /// and what was written on PEs that live is there. After any other error the lock is broken (see
+    /// [`set_lock`](Self::set_lock)). So nobody waits for a PE whose `clear_lock` has failed.
     #[doc(alias = "shmem_clear_lock")]
     pub fn clear_lock(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "clear_lock";
         let _traced = self.traced(CALL);
-        let words = self.lock_words(CALL, lock)?;
-        let me = self.my_pe();
-        let own = self.fetch(words.own, me)?;
-        if own & HOLDS == 0 {
+        let lock = self.lock_words(CALL, lock)?;
+        if lock.look() & HOLDS == 0 {
+            lock.whole()?;
             return Err(Error::Argument {
                 call: CALL,
                 what: "this PE does not have the lock; only the PE that set it may clear it".into(),
             });
         }
-        self.quiet()?;
-        let mut next = own & NEXT;
-        if next == 0 {
-            let last = self.compare_swap(words.last, me as u32 + 1, 0, words.home)?;
-            if last == me as u32 + 1 {
-                return self.swap(words.own, 0, me).map(drop);
-            }
-            // It has entered the queue and is about to tell this PE.
-            let what = || "to say that it is next for the lock".into();
-            let pe = (last as usize).saturating_sub(1);
-            next = self.wait_in_queue(CALL, &words, pe, &what, |own| own & NEXT != 0)? & NEXT;
-        }
-        // From here on this PE may enter again.
-        self.swap(words.own, 0, me)?;
-        self.hand_over(&words, (next as usize).saturating_sub(1))
+        let lost = match self.quiet() {
+            Ok(()) => Ok(()),
+            // The error does not tell whether all else was completed.
+            Err(lost @ Error::PeerLost { .. }) if self.quiet_to_the_living().is_ok() => Err(lost),
+            Err(error) => return Err(lock.breaks(error)),
+        };
+        queue::let_go(&lock)?;
+        lost
     }
 
-    fn lock_words(&self, call: &'static str, lock: Sym<u64>) -> Result<Words> {
+    fn quiet_to_the_living(&self) -> Result<()> {
+        let losses = &self.shared.losses;
+        let living = (0..self.n_pes()).filter(|&pe| !losses.is_lost(pe));
+        self.pe_quiet(&living.collect::<Vec<_>>())
+    }
+
+    fn lock_words(&self, call: &'static str, lock: Sym<u64>) -> Result<Lock<'_>> {
         self.check_own(call, lock, 1)?;
         let halves: Sym<u32> = lock.at(0)?.cast()?;
-        Ok(Words {
+        Ok(Lock {
+            world: self,
+            call,
             home: (lock.offset() / size_of::<u64>() as u64 % self.n_pes() as u64) as usize,
             last: halves.at(0)?,
             own: halves.at(1)?,
         })
     }
 
-    /// Makes this PE one that waits; gives whether it was none that has the lock.
-    fn enters(&self, words: &Words) -> Result<bool> {
-        let me = self.my_pe();
-        if self.fetch(words.own, me)? & HOLDS != 0 {
-            return Ok(false);
+    /// This PE has taken the lock.
+    fn has(&self, lock: &Lock<'_>) -> Result<()> {
+        if self.ordered {
+            return Ok(());
         }
-        self.swap(words.own, WAITS, me)?;
-        Ok(true)
+        // Nothing else keeps later reads behind the one that found the lock free (M21).
+        let fenced = self.fence();
+        if fenced.is_err() {
+            // The caller does not get it.
+            queue::let_go(lock)?;
+        }
+        fenced
+    }
+}
+
+/// One lock, in one call.
+struct Lock<'w> {
+    world: &'w World,
+    call: &'static str,
+    /// The PE whose copy has the end of the queue.
+    home: usize,
+    last: Sym<u32>,
+    own: Sym<u32>,
+}
+
+/// The number of a PE as it stands in the words.
+fn number(pe: usize) -> u32 {
+    pe as u32 + 1
+}
+
+/// The PE with such a number.
+fn numbered(number: u32) -> usize {
+    number.saturating_sub(1) as usize
+}
+
+impl Lock<'_> {
+    /// This PE's own word; what its setter did before is seen.
+    fn look(&self) -> u32 {
+        let own = self.world.own(self.own);
+        own.look(Width::W32, Inserted::Wait) as u32
     }
 
-    /// The lock was free, and is this PE's now.
-    fn has(&self, words: &Words) -> Result<()> {
-        self.xor(words.own, WAITS | HOLDS, self.my_pe())?;
-        // In the relaxed model nothing else keeps later reads behind the one that found it free (M21).
-        self.fence()
+    fn update(&self, op: AtomicOp, on: Sym<u32>, to: u32, from: u32, pe: usize) -> Result<u32> {
+        let (to, from) = (to.into(), from.into());
+        let old = self.world.rmw(self.call, op, on, to, from, pe)?;
+        Ok(old as u32)
     }
 
-    /// Makes a PE that waits the one that has the lock, and wakes it.
-    fn hand_over(&self, words: &Words, to: usize) -> Result<()> {
-        self.xor(words.own, WAITS | HOLDS, to)?;
-        if let Some(bell) = self.bell(to) {
+    /// A step at the home failed, if it did: broken is the lock where the step may have been performed.
+    fn at_home(&self, done: Result<u32>) -> Result<u32> {
+        done.map_err(|error| match error {
+            Error::Unsupported { .. } | Error::Unreachable { .. } => error,
+            error => self.breaks(error),
+        })
+    }
+
+    /// The lock is broken for all, because of this error; gives it.
+    #[cold]
+    fn breaks(&self, error: Error) -> Error {
+        let broken = Broken::of(self.world.my_pe(), &error);
+        let locks = &self.world.shared.broken_locks;
+        locks.note(self.last.offset(), broken);
+        error
+    }
+}
+
+impl Words for Lock<'_> {
+    type Error = Error;
+
+    fn me(&self) -> u32 {
+        number(self.world.my_pe())
+    }
+
+    fn whole(&self) -> Result<()> {
+        let offset = self.last.offset();
+        match self.world.shared.broken_locks.find(offset) {
+            None => Ok(()),
+            Some(broken) => Err(broken.error(self.call, offset)),
+        }
+    }
+
+    fn change_last(&self, from: u32, to: u32) -> Result<u32> {
+        let swap = AtomicOp::CompareSwap;
+        self.at_home(self.update(swap, self.last, to, from, self.home))
+    }
+
+    fn swap_last(&self, to: u32) -> Result<u32> {
+        self.at_home(self.update(AtomicOp::Swap, self.last, to, 0, self.home))
+    }
+
+    fn lives(&self, pe: u32) -> Result<()> {
+        let pe = numbered(pe);
+        if self.world.shared.losses.is_lost(pe) {
+            let call = self.call;
+            return Err(self.breaks(Error::PeerLost { call, pe }));
+        }
+        Ok(())
+    }
+
+    fn own(&self) -> Result<u32> {
+        Ok(self.look())
+    }
+
+    fn clear_own(&self) -> Result<()> {
+        let cleared = self.update(AtomicOp::Swap, self.own, 0, 0, self.world.my_pe());
+        cleared.map(drop).map_err(|error| self.breaks(error))
+    }
+
+    fn await_own(&self, bits: u32, whom: u32) -> Result<u32> {
+        let (world, pe, offset) = (self.world, numbered(whom), self.last.offset());
+        let tell = || match bits {
+            HOLDS => {
+                let what = "which it or a PE before it in the queue has";
+                let what = format!("the lock at offset {offset}, {what}");
+                (format!("PE {pe}"), what)
+            }
+            _ => {
+                let what = format!("to say that it is next for the lock at offset {offset}");
+                (format!("PE {pe}"), what)
+            }
+        };
+        let reason = Reason {
+            call: self.call,
+            needs: Needs::Turn(pe),
+            tell: &tell,
+        };
+        // Who hands over rings, if it maps this PE; who says that it is next does so within moments.
+        let bell = match bits {
+            HOLDS => world.bell(pe).and_then(|_| world.bell(world.my_pe())),
+            _ => None,
+        };
+        let waited = world.wait(&reason, bell, || match self.look() {
+            own if own & bits != 0 => Some(Ok(own)),
+            _ => self.whole().err().map(Err),
+        });
+        waited.unwrap_or_else(|error| Err(self.breaks(error)))
+    }
+
+    fn tell(&self, pe: u32, bits: u32) -> Result<()> {
+        let pe = numbered(pe);
+        // One that fetches has been performed when it returns; an error is this call's.
+        let told = self.update(AtomicOp::Or, self.own, bits, 0, pe);
+        told.map_err(|error| self.breaks(error))?;
+        if bits == HOLDS
+            && pe != self.world.my_pe()
+            && let Some(bell) = self.world.bell(pe)
+        {
             // Orders the word before the look at the sleepers (park::ring).
             fence(Ordering::SeqCst);
             park::ring(bell, &Kernel);
         }
         Ok(())
-    }
-
-    /// Waits until this PE's own word is as asked; gives it. `whom` is to change it, or whoever comes
-    /// before that one.
-    fn wait_in_queue(
-        &self,
-        call: &'static str,
-        words: &Words,
-        whom: usize,
-        what: &dyn Fn() -> String,
-        is_so: impl Fn(u32) -> bool,
-    ) -> Result<u32> {
-        let tell = || (format!("PE {whom}"), what());
-        let reason = Reason {
-            call,
-            needs: Needs::AnyLiving,
-            tell: &tell,
-        };
-        // Who is not mapped here rings no bell.
-        let bell = self.bell(whom).and_then(|_| self.bell(self.my_pe()));
-        self.wait(&reason, bell, || {
-            let own = self.own(words.own).look(Width::W32, Inserted::Wait) as u32;
-            is_so(own).then_some(own)
-        })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::gpu::Request;
+use crate::lock::Broken;
 use crate::wait::WARN_EVERY;
 use crate::{Context, Error, Result, report};
 
@@ -22,6 +23,8 @@ pub(crate) enum Message {
     Ask(u64, Question),
     /// The answer to the question of this number, or why there is none.
     Answer(u64, Result<Vec<u8>, String>),
+    /// The lock at this offset is broken.
+    LockBroken(u64, Broken),
 }
 
 /// What a PE is asked to do.
@@ -64,6 +67,7 @@ impl Message {
             }
             Message::Answer(number, Ok(answer)) => with(3, *number, &[answer]),
             Message::Answer(number, Err(why)) => with(4, *number, &[why.as_bytes()]),
+            Message::LockBroken(offset, broken) => with(6, *offset, &[&broken.to_bytes()]),
         }
     }
 
@@ -93,6 +97,7 @@ impl Message {
                 let request = Request::of_bytes(rest)?;
                 Some(Message::Ask(number, Question::Stage(request)))
             }
+            6 => Some(Message::LockBroken(number, Broken::of_bytes(rest)?)),
             _ => None,
         }
     }
@@ -272,6 +277,11 @@ mod tests {
 
     #[test]
     fn messages_come_back_as_they_were_sent() {
+        let broken = |lost, why: &str| Broken {
+            by: 0,
+            lost,
+            why: why.into(),
+        };
         let connect = Question::Connect {
             transport: "weak(tiny)".into(),
             endpoint: vec![0, 255, 7],
@@ -283,6 +293,8 @@ mod tests {
             Message::Ask(10, Question::Stage(Request::Done)),
             Message::Answer(7, Ok(vec![1, 2])),
             Message::Answer(8, Err("no GPU".into())),
+            Message::LockBroken(64, broken(Some(3), "it died")),
+            Message::LockBroken(u64::MAX, broken(None, "")),
         ] {
             assert_eq!(Message::of_bytes(&message.to_bytes()), Some(message));
         }

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::gpu::GpuFlushes;
 use crate::gpu::stage::Stage;
 use crate::join::Lose;
+use crate::lock::BrokenLocks;
 use crate::messages::Questions;
 use crate::order::Inserted;
 use crate::peers::Losses;
@@ -50,6 +51,7 @@ pub(crate) struct Shared {
     pub always: bool,
     /// What other PEs were asked.
     pub questions: Questions,
+    pub broken_locks: BrokenLocks,
     /// Active messages under way.
     pub active: Active,
     pub bounces: Bounces,

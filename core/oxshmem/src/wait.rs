@@ -45,6 +45,8 @@ pub(crate) enum Needs<'a> {
     Finalizing,
     /// This PE's.
     Pe(usize),
+    /// This PE's, whose turn comes before: its store ends the wait, soon or after long.
+    Turn(usize),
     /// This PE's, while its lane alone brings what is waited for.
     Lane(usize),
     /// That of any PE whose loss is not acknowledged: it might have been the one.
@@ -212,7 +214,9 @@ impl Shared {
             Needs::Everyone => (0..self.n_pes()).find(|&pe| self.losses.is_lost(pe)),
             Needs::Members(members) => members.pes().find(|&pe| self.losses.is_lost(pe)),
             Needs::Finalizing => (0..self.n_pes()).find(|&pe| self.losses.has_died(pe)),
-            Needs::Pe(pe) | Needs::Lane(pe) => self.losses.is_lost(pe).then_some(pe),
+            Needs::Pe(pe) | Needs::Turn(pe) | Needs::Lane(pe) => {
+                self.losses.is_lost(pe).then_some(pe)
+            }
             Needs::AnyLiving => self.losses.first_lost(),
         }
     }

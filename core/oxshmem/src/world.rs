@@ -319,6 +319,7 @@ impl World {
             lane_spin: parts.lane_spin,
             always: parts.always,
             questions: parts.questions,
+            broken_locks: parts.broken_locks,
             active: parts.active,
             #[cfg(feature = "cuda")]
             gpu_side,

@@ -1,0 +1,152 @@
+//! The locks that are broken, and how all PEs hear of it.
+//!
+//! They hear by the bootstrap: it reaches those, too, to which the lanes have failed, and needs no call of theirs. Who
+//! hears of a broken lock tells the next PE that lives, by number; who knew it already does not. When a
+//! PE is lost, those who know tell the next again: so all hear of it, whoever is lost meanwhile.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use oxshmem_bootstrap::Bootstrap;
+
+use crate::Error;
+use crate::messages::Message;
+
+/// Why a lock is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    /// The PE that found it so.
+    pub by: u32,
+    /// The PE that was lost, if that was the reason.
+    pub lost: Option<u32>,
+    /// What that PE's call said.
+    pub why: String,
+}
+
+/// In place of a PE's number.
+const NOBODY: u32 = u32::MAX;
+
+impl Broken {
+    /// What a call of the PE `by` has found.
+    pub(super) fn of(by: usize, error: &Error) -> Self {
+        Broken {
+            by: by as u32,
+            lost: match error {
+                Error::PeerLost { pe, .. } => Some(*pe as u32),
+                _ => None,
+            },
+            why: error.to_string(),
+        }
+    }
+
+    /// What later calls on the lock say.
+    pub(super) fn error(&self, call: &'static str, offset: u64) -> Error {
+        match self.lost {
+            Some(pe) => Error::PeerLost {
+                call,
+                pe: pe as usize,
+            },
+            None => Error::FailedElsewhere {
+                call,
+                pe: self.by as usize,
+                why: format!(
+                    "{}; since then nobody can have the lock at offset {offset}: use another",
+                    self.why
+                ),
+            },
+        }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let lost = self.lost.unwrap_or(NOBODY);
+        let numbers = [self.by.to_le_bytes(), lost.to_le_bytes()];
+        [numbers.as_flattened(), self.why.as_bytes()].concat()
+    }
+
+    /// None for what no version of this library sends.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let (by, rest) = bytes.split_first_chunk()?;
+        let (lost, why) = rest.split_first_chunk()?;
+        Some(Broken {
+            by: u32::from_le_bytes(*by),
+            lost: Some(u32::from_le_bytes(*lost)).filter(|&pe| pe != NOBODY),
+            why: String::from_utf8_lossy(why).into_owned(),
+        })
+    }
+}
+
+/// The broken locks of a job that this PE knows, by their offsets.
+#[derive(Clone)]
+pub(crate) struct BrokenLocks(Arc<Known>);
+
+struct Known {
+    any: AtomicBool,
+    by_offset: Mutex<HashMap<u64, Broken>>,
+    /// Weak: the bootstrap holds the handler that holds this.
+    bootstrap: Weak<dyn Bootstrap>,
+}
+
+impl fmt::Debug for BrokenLocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BrokenLocks").finish_non_exhaustive()
+    }
+}
+
+impl BrokenLocks {
+    pub(crate) fn of(bootstrap: &Arc<dyn Bootstrap>) -> Self {
+        BrokenLocks(Arc::new(Known {
+            any: AtomicBool::new(false),
+            by_offset: Mutex::default(),
+            bootstrap: Arc::downgrade(bootstrap),
+        }))
+    }
+
+    fn by_offset(&self) -> MutexGuard<'_, HashMap<u64, Broken>> {
+        let known = self.0.by_offset.lock();
+        known.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This PE has found a lock broken, or heard that it is. The first reason stays.
+    pub(crate) fn note(&self, offset: u64, broken: Broken) {
+        match self.by_offset().entry(offset) {
+            Entry::Occupied(_) => return,
+            Entry::Vacant(place) => drop(place.insert(broken.clone())),
+        }
+        self.0.any.store(true, Ordering::Release);
+        self.tell_next(offset, broken);
+    }
+
+    /// A PE is lost. It may have been the next, or the one that was to tell others.
+    pub(crate) fn tell_again(&self) {
+        if self.0.any.load(Ordering::Acquire) {
+            let all = self.by_offset().clone();
+            for (offset, broken) in all {
+                self.tell_next(offset, broken);
+            }
+        }
+    }
+
+    fn tell_next(&self, offset: u64, broken: Broken) {
+        let Some(bootstrap) = self.0.bootstrap.upgrade() else {
+            return;
+        };
+        let (me, n) = (bootstrap.rank(), bootstrap.size());
+        let told = Message::LockBroken(offset, broken).to_bytes();
+        // Who is gone cannot be told.
+        let _ = (me + 1..n)
+            .chain(0..me)
+            .find(|&pe| bootstrap.send(pe, &told).is_ok());
+    }
+
+    /// Why the lock there is broken, if it is.
+    #[inline]
+    pub(super) fn find(&self, offset: u64) -> Option<Broken> {
+        if !self.0.any.load(Ordering::Acquire) {
+            return None;
+        }
+        self.by_offset().get(&offset).cloned()
+    }
+}
