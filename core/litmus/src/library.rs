@@ -56,6 +56,7 @@ const LIBRARY: &[(&str, &str)] = programs![
     "sb",
     "sb+fence",
     "sb+own-get",
+    "sb+own-stores+context",
     "sb+quiet",
     "sb+swaps",
     "set-quiet-set",

@@ -69,7 +69,7 @@ impl World {
             mine
         } else {
             // First quiet, whatever `mine` is: arriving means that all is complete.
-            let quieted = self.quiet_slow(call, None);
+            let quieted = self.quiet_slow(call, None, true);
             mine.and(quieted)
         };
         self.together(call, digest, mine, words)

@@ -86,8 +86,9 @@ pub struct Context<'w> {
     pub(crate) tag: u32,
     pub(crate) ordered: bool,
     me: usize,
-    /// Whether plain stores may be outstanding that no call has noted.
-    pub(crate) sticky: Arc<AtomicBool>,
+    /// Whether plain stores may be outstanding that no call has noted; none with
+    /// [`NOSTORE`](ContextOptions::NOSTORE), which has nothing to do with the PE's own stores.
+    pub(crate) sticky: Option<Arc<AtomicBool>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) state: Box<State>,
     /// The PEs by their numbers in the world, where they have others here.
@@ -181,8 +182,8 @@ impl<'w> Context<'w> {
             ordered: shared.config.model == MemoryModel::Ordered,
             me,
             sticky: match options.has(ContextOptions::NOSTORE) {
-                true => Arc::default(),
-                false => Arc::clone(&shared.sticky),
+                true => None,
+                false => Some(Arc::clone(&shared.sticky)),
             },
             state: Box::new(State {
                 number,

@@ -111,7 +111,7 @@ impl Context<'_> {
 
     /// Has what this PE has put into its own GPU memory be there, for its GPU and for others.
     pub(crate) fn settle_own_gpu(&self, call: &'static str) -> Result<()> {
-        self.quiet_slow(call, Some(&[self.shared.me]))?;
+        self.quiet_slow(call, Some(&[self.shared.me]), true)?;
         self.see_gpu_data()
     }
 

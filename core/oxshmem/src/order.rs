@@ -6,7 +6,9 @@
 mod classes;
 mod inserted;
 
-use std::sync::atomic::{Ordering, fence};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 pub(crate) use self::classes::{Class, Classes, keeps};
 pub use self::inserted::Inserted;
@@ -23,12 +25,25 @@ pub enum Visibility {
     Local,
 }
 
+thread_local! {
+    /// Whether this thread has written its PE's own memory, on whatever context, since a quiet of its has
+    /// last made a full fence. Of the thread, because what is outstanding is its CPU's.
+    static WROTE: Cell<bool> = const { Cell::new(false) };
+}
+
 impl Context<'_> {
-    /// Whether no mapped store can be outstanding: none was noted, and no raw pointer was handed
-    /// out through which one could be made unseen.
+    /// Whether no mapped store can be outstanding: none was noted on this context, nor by this thread in its
+    /// own memory, and no raw pointer was handed out through which one could be made unseen.
     #[inline(always)]
     fn is_clean(&self) -> bool {
-        self.peers.is_clean() && !self.sticky.load(Ordering::Relaxed)
+        let own = |sticky: &Arc<AtomicBool>| WROTE.get() || sticky.load(Ordering::Relaxed);
+        self.peers.is_clean() && !self.sticky.as_ref().is_some_and(own)
+    }
+
+    /// Notes a store of this PE to its own memory, which is every context's.
+    #[inline(always)]
+    pub(crate) fn note_own_store(&self) {
+        WROTE.set(true);
     }
 
     /// Orders this PE's earlier puts, puts-with-signal, atomics and stores to symmetric memory
@@ -53,6 +68,12 @@ impl Context<'_> {
     fn fence_slow(&self) -> Result<()> {
         let _traced = self.traced_order("fence");
         self.point();
+        self.simulated_fence();
+        self.wire_fence("fence")
+    }
+
+    /// Orders what a simulated CPU does, where there is one.
+    fn simulated_fence(&self) {
         if let Some(simulation) = &self.shared.simulation {
             simulation.fence(Inserted::FenceStores);
             // In the ordered model reads are ordered already (M20).
@@ -60,35 +81,45 @@ impl Context<'_> {
                 simulation.fence(Inserted::FenceLoads);
             }
         }
-        self.wire_fence("fence")
     }
 
     /// Completes all of this PE's operations, nonblocking ones included: on return they have been
     /// performed and are visible as [`visibility`](Self::visibility) says (M19, M24, M25).
     ///
-    /// Free where nothing was issued since the last one and no raw pointer into symmetric memory
-    /// was handed out; else a full fence, and on lanes a wait for all completions (M27).
+    /// Free where nothing was issued since the last one, this thread has not written its PE's own memory,
+    /// and no raw pointer into symmetric memory was handed out; else a full fence, and on lanes a wait for
+    /// all completions (M27). Of nonblocking operations that brought something here from a PE that was lost
+    /// it is [`PeerLost`](Error::PeerLost), once, though the loss is acknowledged.
     #[inline]
     pub fn quiet(&self) -> Result<()> {
         // As `fence`, for what a clean quiet must still order: earlier loads (M21).
         fence(Ordering::AcqRel);
-        if !self.is_clean() {
+        let stored = !self.is_clean();
+        if stored {
             fence(Ordering::SeqCst);
             self.peers.take_notes();
+            WROTE.set(false);
         }
         if self.is_idle() {
             Ok(())
         } else {
-            self.quiet_slow("quiet", None)
+            self.quiet_slow("quiet", None, stored)
         }
     }
 
+    /// What a quiet does beyond this CPU's fence. `stored` says whether it is a full one.
     #[cold]
-    pub(crate) fn quiet_slow(&self, call: &'static str, only: Option<&[usize]>) -> Result<()> {
+    pub(crate) fn quiet_slow(
+        &self,
+        call: &'static str,
+        only: Option<&[usize]>,
+        stored: bool,
+    ) -> Result<()> {
         let _traced = self.traced_order("quiet");
         self.point();
-        if let Some(simulation) = &self.shared.simulation {
-            simulation.fence(Inserted::QuietStores);
+        match &self.shared.simulation {
+            Some(simulation) if stored => simulation.fence(Inserted::QuietStores),
+            _ => self.simulated_fence(),
         }
         self.wire_quiet(call, only)
     }
@@ -108,14 +139,15 @@ impl Context<'_> {
         }
         // The note stays: mapped stores to other PEs may be outstanding in theory. The fence covers
         // all of them in fact, and a later quiet fences once more at worst.
-        if !self.is_clean() {
+        let stored = !self.is_clean();
+        if stored {
             fence(Ordering::SeqCst);
         }
         if self.is_idle() {
             Ok(())
         } else {
             let all: Vec<usize> = pes.iter().filter_map(|&pe| self.in_world(pe)).collect();
-            self.quiet_slow("pe_quiet", Some(&all))
+            self.quiet_slow("pe_quiet", Some(&all), stored)
         }
     }
 
@@ -150,5 +182,52 @@ impl Shared {
     /// Whether this order is inserted: always, but in a mutation check.
     pub(crate) fn inserts(&self, inserted: Inserted) -> bool {
         self.omitted != Some(inserted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ContextOptions;
+    use crate::testing::spmd;
+
+    #[test]
+    fn m19_own_stores_concern_every_context_but_one_made_without_stores() {
+        spmd(1, |world| {
+            let x = world.alloc_zeroed::<u64>(2)?;
+            let [any, without, other] = [
+                ContextOptions::NONE,
+                ContextOptions::NOSTORE,
+                ContextOptions::SERIALIZED,
+            ]
+            .map(|options| world.create_context(options));
+            let (any, without, other) = (any?, without?, other?);
+            any.quiet()?;
+            assert!(any.is_clean() && without.is_clean() && other.is_clean());
+            world.write(x, &[1, 2])?;
+            assert!(!any.is_clean() && without.is_clean());
+            // Completed by whichever quiet; and only by one of this thread.
+            std::thread::scope(|threads| {
+                let elsewhere = threads.spawn(move || {
+                    assert!(other.is_clean());
+                    other.quiet()?;
+                    Ok::<_, crate::Error>(other)
+                });
+                elsewhere.join().unwrap().map(drop)
+            })?;
+            assert!(!any.is_clean());
+            any.quiet()?;
+            assert!(any.is_clean());
+            // What a context has issued itself it completes, whatever it was made for.
+            without.write(x.at(0)?, &[1])?;
+            assert!(!without.is_clean() && !any.is_clean());
+            without.quiet()?;
+            assert!(without.is_clean() && any.is_clean());
+            // A raw pointer may be used unseen.
+            assert!(world.ptr(x, 0).is_some());
+            any.quiet()?;
+            assert!(!any.is_clean() && without.is_clean());
+            Ok(())
+        })
+        .unwrap();
     }
 }

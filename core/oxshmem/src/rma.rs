@@ -171,12 +171,13 @@ impl Context<'_> {
         Ok(value)
     }
 
-    /// Writes this PE's own copy: a store, or in GPU memory a put to itself that is complete when the call
-    /// returns.
+    /// Writes this PE's own copy: a store, which the fences and quiets of every context concern (M17, M19),
+    /// or in GPU memory a put to itself that is complete when the call returns.
     #[inline]
     pub fn write<T: Pod>(&self, dst: Sym<T>, source: &[T]) -> Result<()> {
         self.put_as("write", dst, source, self.my_pe())?;
         if dst.tag() == self.tag {
+            self.note_own_store();
             return Ok(());
         }
         self.settle_own_gpu("write")

@@ -1,7 +1,7 @@
 //! Waiting for, and testing, words of this PE's own symmetric memory that others change (M23).
 //!
 //! Comparisons are typed. A call that returns with success has acquired: later reads see what the
-//! writer ordered before the word. All of them drive progress.
+//! writer ordered before the word. Tests, and waits that do not find their word at once, drive progress.
 
 use std::cell::Cell;
 

@@ -16,9 +16,10 @@ impl ContextOptions {
     /// Used by several threads, one at a time. Changes nothing, as [`PRIVATE`](Self::PRIVATE).
     #[doc(alias = "SHMEM_CTX_SERIALIZED")]
     pub const SERIALIZED: ContextOptions = ContextOptions(2);
-    /// Its fences and quiets need not order or complete this PE's plain stores, those through
-    /// [`ptr`](crate::Context::ptr): a quiet costs nothing where the context has issued nothing since the last
-    /// one (M17, M19). The context's own operations are ordered and completed as ever.
+    /// Its fences and quiets need not order or complete this PE's stores, those through
+    /// [`ptr`](crate::Context::ptr) and by [`write`](crate::Context::write) on other contexts: a quiet costs
+    /// nothing where the context has issued nothing since the last one (M17, M19). The context's own operations
+    /// are ordered and completed as ever.
     #[doc(alias = "SHMEM_CTX_NOSTORE")]
     pub const NOSTORE: ContextOptions = ContextOptions(4);
 

@@ -48,8 +48,8 @@ impl Context<'_> {
     /// Begins a session. In one that has begun, its options join those that it has.
     ///
     /// By it, atomics that fetch nothing are gathered where lanes gain by that. What was gathered is on its way
-    /// when as many have come together as the lane takes, and after any fence, quiet or wait on this context or
-    /// the session's end.
+    /// when as many have come together as the lane takes, and after a quiet on this context, a wait that has to
+    /// wait, or the session's end. A fence orders it, and need not send it.
     #[doc(alias = "shmem_ctx_session_start")]
     pub fn session_start(&self, session: Session) {
         let now = self.state.session.get();

@@ -387,3 +387,6 @@ impl Context<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Messages that nobody answers any more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_transport::MemoryKind;
+
+use super::{Channel, SLOTS};
+use crate::order::{Class, Classes};
+use crate::testing::spmd_with;
+use crate::wire::{Leaves, Path};
+use crate::{Context, ContextOptions, Error, Result, Sym, World};
+
+const LOST: usize = 2;
+
+fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
+    assert!(
+        matches!(result, Err(Error::PeerLost { pe: LOST, .. })),
+        "{result:?}"
+    );
+}
+
+/// The lane by which a context asks for a narrow atomic.
+fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Channel {
+    match context.path("test", Class::Atomic, x, pe) {
+        Ok(Path::Lane(via, _)) => via,
+        _ => panic!("a narrow atomic takes no lane"),
+    }
+}
+
+/// As many messages as may be, to a PE that answers none of them.
+fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
+    let via = lane(context, x, LOST);
+    for _ in 0..SLOTS {
+        context.take_slot("test", via, LOST, false)?;
+    }
+    let message = Classes::of(Class::Message, MemoryKind::Host);
+    context.leave(via, LOST, Leaves::Update(message));
+    context.state.wire.busy.set(true);
+    Ok(())
+}
+
+/// PE 0 of three, where PE 2 owes every answer that may be outstanding; it is cut off, and lives.
+fn beside_one_that_owes_all(first: impl Fn(&World, Sym<u32>) -> Result<()> + Sync) {
+    let through = AtomicUsize::new(0);
+    let builder = World::builder().transports(vec![Arc::new(Tiny::nic())]);
+    let builder = builder.timeout(Duration::from_secs(60));
+    let ended = spmd_with(builder, 3, |world| {
+        let x = world.alloc_zeroed::<u32>(1)?;
+        if world.my_pe() == 0 {
+            // The ways are connected.
+            world.inc(x, 1)?;
+            world.inc(x, LOST)?;
+            world.quiet()?;
+            let done = first(world, x);
+            through.fetch_add(1, Ordering::SeqCst);
+            done?;
+        }
+        let since = Instant::now();
+        while through.load(Ordering::SeqCst) == 0 {
+            assert!(since.elapsed() < Duration::from_secs(60), "PE 0 is stuck");
+            std::thread::yield_now();
+        }
+        Ok(())
+    });
+    // The job cannot end together any more.
+    let lost = matches!(ended, Err(Error::PeerLost { .. }));
+    assert!(lost, "{ended:?}");
+}
+
+fn lose(world: &World) {
+    (world.shared.lose)(LOST as u32);
+}
+
+/// Neither the one that sent them nor another one waits for what cannot come, and all go on.
+#[test]
+fn messages_that_a_lost_pe_owes_hold_up_no_context() {
+    beside_one_that_owes_all(|world, x| {
+        let other = world.create_context(ContextOptions::NONE)?;
+        send_unanswered(world, x)?;
+        lose(world);
+        // The one that sent them has yet to hear of it.
+        is_lost(other.inc(x, 1));
+        is_lost(world.quiet());
+        other.inc(x, 1)?;
+        other.quiet()?;
+        // Until the loss is acknowledged a quiet tells that something was not done.
+        is_lost(world.quiet());
+        assert_eq!(world.acknowledge_lost(), [LOST]);
+        world.quiet()?;
+        for _ in 0..2 * SLOTS {
+            world.inc(x, 1)?;
+        }
+        world.quiet()?;
+        assert_eq!(world.fetch(x, 1)?, 2 + 2 * SLOTS as u32);
+        other.destroy()
+    });
+}
+
+/// Who sends on without a quiet in between has room at once; the quiet tells.
+#[test]
+fn a_context_gives_up_its_own_messages_to_a_lost_pe_when_it_needs_room() {
+    beside_one_that_owes_all(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        send_unanswered(&context, x)?;
+        lose(world);
+        context.inc(x, 1)?;
+        assert_eq!(context.fetch(x, 1)?, 2);
+        is_lost(context.quiet());
+        assert_eq!(world.acknowledge_lost(), [LOST]);
+        context.quiet()?;
+        context.destroy()
+    });
+}
+
+/// What a context that failed leaves unanswered keeps no other from sending.
+#[test]
+fn a_context_that_ends_gives_up_its_messages() {
+    beside_one_that_owes_all(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        send_unanswered(&context, x)?;
+        // The PE lives, and its way fails.
+        let why = Error::Argument {
+            call: "test",
+            what: "the way's failure".into(),
+        };
+        lane(&context, x, LOST).fail(&why);
+        drop(context);
+        world.inc(x, 1)?;
+        world.quiet()?;
+        lose(world);
+        Ok(())
+    });
+}
+
+/// An acknowledged loss is no reason to fail a call to another PE: it is told what holds it up.
+#[test]
+fn room_that_contexts_keep_for_acknowledged_losses_is_told() {
+    beside_one_that_owes_all(|world, x| {
+        let idle = world.create_context(ContextOptions::NONE)?;
+        send_unanswered(&idle, x)?;
+        lose(world);
+        assert_eq!(world.acknowledge_lost(), [LOST]);
+        let error = world.inc(x, 1).unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains("quiet") && told.contains("lost"), "{told}");
+        // Its own acknowledgement makes that quiet a good one.
+        idle.quiet()?;
+        world.inc(x, 1)?;
+        world.quiet()
+    });
+}
