@@ -355,6 +355,18 @@ mod tests {
     }
 
     #[test]
+    fn m32_what_a_fence_has_ordered_is_refused_to_nobody_though_another_entry_cannot_be_ended() {
+        let unended = |w: &World, x: crate::Sym<u64>| {
+            w.add(x, 1, 1)?;
+            // In no slot of any table.
+            w.state.entered.borrow_mut().insert(0, (1, super::SLOTS, 0));
+            assert!(w.fence().is_err());
+            Ok(())
+        };
+        assert_eq!(conflict(unended, |w, x| w.p(x, 1, 1)), None);
+    }
+
+    #[test]
     fn what_the_contract_allows_is_not_refused() {
         // One type; other words; ordered by fence or quiet; fetching atomics are complete.
         assert_eq!(conflict(|w, x| w.add(x, 1, 1), |w, x| w.inc(x, 1)), None);

@@ -223,3 +223,21 @@ fn m16_a_strided_get_that_meets_a_loss_has_its_lane_give_up_the_blocks_before() 
         Ok(())
     });
 }
+
+/// Nor is the error told twice.
+#[test]
+fn m19_a_context_that_cannot_be_completed_is_not_waited_for_twice() {
+    beside_a_living_pe(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        context.p(x, 1, 1)?;
+        context.quiet()?;
+        context.add(x, 2, 1)?;
+        cut_off(world);
+        let asked = watched(&context);
+        is_lost(context.quiet());
+        let once = asked.calls();
+        is_lost(context.destroy());
+        assert_eq!(asked.calls(), 2 * once, "calls of two quiets");
+        Ok(())
+    });
+}

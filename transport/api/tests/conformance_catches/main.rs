@@ -275,7 +275,20 @@ const FAULTS: &[(Base, Fault, &[&str])] = &[
     (
         Base::Tiny,
         Fault::IgnoresLoss,
-        &["a_lost_peer_is_refused_and_the_others_go_on"],
+        &[
+            "a_lost_peer_is_refused_and_the_others_go_on",
+            "gets_from_a_lost_peer_write_nothing_more",
+        ],
+    ),
+    (
+        Base::TinyNics,
+        Fault::IgnoresLoss,
+        &["no_answer_comes_to_who_gave_up"],
+    ),
+    (
+        Base::TinyNics,
+        Fault::WorksAfterDrop,
+        &["no_answer_comes_to_who_gave_up"],
     ),
     (
         Base::Tiny,
