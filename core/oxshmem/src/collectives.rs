@@ -3,7 +3,7 @@
 //! A call has one of two forms ([`choose`]). *By scratch memory*: each member copies what it gives to its
 //! own scratch memory, arrives, and reads what it needs from the others'; they use that memory again two
 //! arrivals later, when all have read. So there is one arrival, and objects are touched by their own PE
-//! alone. *Direct*: members arrive, read each other's objects (or write them, where all are mapped and
+//! alone: for what is small, where an arrival costs more than to move bytes twice. *Direct*: members arrive, read each other's objects (or write them, where all are mapped and
 //! each part is one member's), and arrive again, so that nobody's object is used while another is at it.
 
 mod choose;

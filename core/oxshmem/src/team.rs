@@ -46,8 +46,8 @@ use crate::{Context, ContextOptions, Error, Result, World};
 ///
 /// A PE has room for `OXSHMEM_TEAMS` teams at the same time, 256 by default, and a new team needs the same
 /// room on all its members: where they are in different other teams, that may be fewer. Room for one is 640
-/// to 1,024 bytes of each PE's symmetric heap in worlds of up to 4,096 PEs, set aside when the world is
-/// joined.
+/// to 1,024 bytes of each PE's symmetric heap in worlds of up to 4,096 PEs, up to 1,664 where they are on
+/// several hosts, set aside when the world is joined.
 ///
 /// A team is used by one thread at a time, as its world. It cannot be used once it is destroyed:
 ///

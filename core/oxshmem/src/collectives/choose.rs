@@ -132,7 +132,10 @@ fn most(kind: Kind, core: &Core) -> usize {
     match kind {
         // Of each other member a block, of as many.
         Kind::Broadcast | Kind::Alltoall | Kind::Alltoalls => half.min(read),
-        Kind::Collect | Kind::Fcollect | Kind::Reduce | Kind::Scan => half.min(read / members),
+        // Of each a cache line at least.
+        Kind::Collect | Kind::Fcollect | Kind::Reduce | Kind::Scan => {
+            half.min((read / members).max(64))
+        }
     }
 }
 
@@ -182,6 +185,53 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Sym;
+    use crate::team::{Crowd, Layout, Members};
+
+    fn cores(pes: usize) -> impl Iterator<Item = Core> {
+        let variants = [(false, false), (false, true), (true, false), (true, true)];
+        variants.into_iter().map(move |(mapped, oversubscribed)| {
+            let crowd = Crowd {
+                pes,
+                hosts: 1,
+                most_near: pes,
+                oversubscribed,
+            };
+            let layout = Layout::wide(crowd, 64 << 10);
+            let memory = Sym::new(2, 0, 0, layout.bytes());
+            Core::new(Members::all(pes, 0), layout, memory, mapped, 0).unwrap()
+        })
+    }
+
+    #[test]
+    fn a_word_goes_by_scratch_memory_and_what_is_large_directly() {
+        for core in [2, 8, 1000].into_iter().flat_map(cores) {
+            for kind in Kind::ALL {
+                let way = |bytes| choose(Choices::default(), kind, &core, bytes);
+                let head = if kind == Kind::Collect { 24 } else { 8 };
+                assert_eq!(way(head), Way::Scratch, "{kind:?} {core:?}");
+                assert_eq!(way(1 << 20), Way::Direct, "{kind:?} {core:?}");
+                let most = most(kind, &core);
+                assert!(most <= core.half() && way(most) == Way::Scratch);
+                assert_eq!(way(most + 1), Way::Direct);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_by_the_user_goes_so_where_it_fits() {
+        for core in cores(8) {
+            for (chosen, named) in [("scratch", Way::Scratch), ("direct", Way::Direct)] {
+                let choices = Choices::parse(chosen).unwrap();
+                for bytes in [0, 8, core.half()] {
+                    let way = choose(choices, Kind::Reduce, &core, bytes);
+                    assert_eq!(way, named);
+                }
+                let large = choose(choices, Kind::Reduce, &core, core.half() + 1);
+                assert_eq!(large, Way::Direct);
+            }
+        }
+    }
 
     #[test]
     fn choices_are_read_as_they_are_told() {
