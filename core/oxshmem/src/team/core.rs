@@ -177,9 +177,10 @@ impl Core {
 
     /// Given the host of each PE of the world, if every PE maps all of its host.
     pub(crate) fn on_hosts(mut self, hosts: Option<&[u32]>) -> Self {
-        if let Some((groups, mine)) = hosts.and_then(|hosts| Hosts::groups(&self.members, hosts)) {
-            self.rounds = self.layout.by_host.by_host(&groups, mine).into();
-            self.hosts = Some(Hosts::of(&groups, mine.0));
+        if let Some(groups) = hosts.and_then(|hosts| Hosts::groups(&self.members, hosts)) {
+            let by_host = self.layout.by_host;
+            self.rounds = by_host.by_host(&groups.members, groups.mine).into();
+            self.hosts = Some(Hosts::of(&groups));
         }
         self
     }

@@ -9,13 +9,17 @@ pub(crate) struct Hosts {
     near: Box<[usize]>,
 }
 
+/// A team's members by host.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    pub members: Vec<Vec<u32>>,
+    /// This PE's host, and its place among that host's members.
+    pub mine: (usize, usize),
+}
+
 impl Hosts {
-    /// A team's members by host, by the host of each PE of the world; and which of them this PE is. None
-    /// where there is nothing to gain.
-    pub(crate) fn groups(
-        members: &Members,
-        hosts: &[u32],
-    ) -> Option<(Vec<Vec<u32>>, (usize, usize))> {
+    /// A team's members by host, by the host of each PE of the world. None where there is nothing to gain.
+    pub(crate) fn groups(members: &Members, hosts: &[u32]) -> Option<Groups> {
         let of: Option<Vec<u32>> = members.pes().map(|pe| hosts.get(pe).copied()).collect();
         let of = of?;
         let mut different = of.clone();
@@ -34,12 +38,14 @@ impl Hosts {
             }
             group.push(place);
         }
-        Some((groups, mine))
+        Some(Groups {
+            members: groups,
+            mine,
+        })
     }
 
-    /// Of a team whose members on each host are these, for one of that host.
-    pub(crate) fn of(groups: &[Vec<u32>], host: usize) -> Self {
-        let near = groups.get(host).into_iter().flatten();
+    pub(crate) fn of(groups: &Groups) -> Self {
+        let near = groups.members.get(groups.mine.0).into_iter().flatten();
         Hosts {
             near: near.map(|place| *place as usize).collect(),
         }
@@ -67,9 +73,10 @@ mod tests {
         let hosts = [0, 1, 0, 1, 1, 2];
         for me in 0..6 {
             let all = Members::all(6, me);
-            let (groups, mine) = Hosts::groups(&all, &hosts).unwrap();
-            assert_eq!(groups[mine.0][mine.1], me as u32);
-            let by_host = Hosts::of(&groups, mine.0);
+            let groups = Hosts::groups(&all, &hosts).unwrap();
+            let (host, place) = groups.mine;
+            assert_eq!(groups.members[host][place], me as u32);
+            let by_host = Hosts::of(&groups);
             for place in 0..6 {
                 assert_eq!(by_host.is_near(place), hosts[place] == hosts[me]);
                 assert!(by_host.is_near(by_host.fetcher(place)));
