@@ -73,6 +73,34 @@ pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the contract is passed on.
         return unsafe { bulk::copy(dst, src, len) };
     }
+    // SAFETY: as above.
+    unsafe { copy_word(dst, src, len) }
+}
+
+/// [`copy`] as a part of `whole` bytes that are copied at about the same time, by this PE and others: where
+/// they are more than caches hold, it goes past those.
+///
+/// # Safety
+///
+/// As [`copy`].
+#[inline]
+pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, whole: usize) {
+    // SAFETY: the contract is passed on.
+    unsafe {
+        match len > 8 {
+            true => bulk::copy_part(dst, src, len, whole),
+            false => copy_word(dst, src, len),
+        }
+    }
+}
+
+/// [`copy`] of up to 8 bytes.
+///
+/// # Safety
+///
+/// As [`copy`].
+#[inline]
+unsafe fn copy_word(dst: *mut u8, src: *const u8, len: usize) {
     let bits = dst.addr() | src.addr();
     match len {
         // SAFETY: in range by the contract, and both pointers are aligned by the guard.

@@ -136,7 +136,7 @@ impl Team<'_> {
             world.shared.config.collectives,
             kind,
             self.core(),
-            src.bytes(),
+            (src.bytes(), src.is_on_gpu()),
         );
         let given = match way {
             Way::Scratch => turn.scratch()?.range(..src.bytes())?,

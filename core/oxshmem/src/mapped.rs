@@ -135,15 +135,17 @@ impl<'w> Span<'w> {
         unsafe { oxshmem_heap::copy::copy(destination, self.addr.as_ptr(), len) }
     }
 
-    /// Copies `len` bytes from another span, which the caller has checked to be this one or apart.
+    /// Copies `len` bytes, of `whole` that are copied at about the same time, from another span, which the
+    /// caller has checked to be this one or apart.
     #[inline(always)]
-    pub(crate) fn copy_from_span(self, source: Span<'_>, len: usize) {
+    pub(crate) fn copy_from_span(self, source: Span<'_>, len: usize, whole: usize) {
         debug_assert!(len <= self.len && len <= source.len);
         if self.addr == source.addr {
             return;
         }
+        let (to, from) = (self.addr.as_ptr(), source.addr.as_ptr());
         // SAFETY: both are mapped for `len` bytes, which do not overlap.
-        unsafe { oxshmem_heap::copy::copy(self.addr.as_ptr(), source.addr.as_ptr(), len) }
+        unsafe { oxshmem_heap::copy::copy_part(to, from, len, whole) }
     }
 
     /// Sets every byte to zero.

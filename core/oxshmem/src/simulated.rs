@@ -198,8 +198,14 @@ impl Bytes for Place<'_> {
 impl Place<'_> {
     /// Copies `len` bytes from another place, which the caller has checked to be this one or apart.
     pub(crate) fn copy_from_place(self, source: Place<'_>, len: usize) {
+        self.copy_part_from_place(source, len, len);
+    }
+
+    /// [`copy_from_place`](Self::copy_from_place) as a part of `whole` bytes that are copied at about the
+    /// same time, by this PE and others.
+    pub(crate) fn copy_part_from_place(self, source: Place<'_>, len: usize, whole: usize) {
         match (self, source) {
-            (Place::Real(to), Place::Real(from)) => to.copy_from_span(from, len),
+            (Place::Real(to), Place::Real(from)) => to.copy_from_span(from, len, whole),
             (to, from) => {
                 let mut bytes = vec![0; len];
                 from.copy_to(&mut bytes);

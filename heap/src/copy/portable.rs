@@ -4,6 +4,17 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{word8, word16, word32, word64};
 
+/// See [`super::copy_part`].
+///
+/// # Safety
+///
+/// As [`super::copy`].
+#[cfg(any(miri, not(target_arch = "x86_64")))]
+pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, _whole: usize) {
+    // SAFETY: the contract is passed on.
+    unsafe { copy(dst, src, len) }
+}
+
 /// See [`super::copy`].
 ///
 /// # Safety

@@ -14,8 +14,15 @@ fn routines() -> Vec<(&'static str, strategies::Routine)> {
         // SAFETY: the contract is passed on.
         unsafe { copy(dst, src, len) }
     }
-    let mut all: Vec<(&'static str, strategies::Routine)> =
-        vec![("copy", public), ("portable", portable::copy)];
+    unsafe extern "C" fn part(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: the contract is passed on.
+        unsafe { copy_part(dst, src, len, usize::MAX) }
+    }
+    let mut all: Vec<(&'static str, strategies::Routine)> = vec![
+        ("copy", public),
+        ("copy_part", part),
+        ("portable", portable::copy),
+    ];
     all.extend(strategies::all());
     all
 }

@@ -28,7 +28,7 @@ const STRING_MIN: usize = 8 << 10;
 /// whose every load straddles two cache lines: 1.03 of memcpy's speed against 0.95.
 const NARROW: Range<usize> = 32 << 10..1 << 20;
 
-/// From here on stores bypass the caches: 1.3 times as fast as memcpy at 64 MiB, but slower than it
+/// From so many bytes in all on, stores bypass the caches: 1.3 times as fast as memcpy at 64 MiB, but slower than it
 /// at 16 MiB, where the data fits a cache.
 const STREAM_MIN: usize = 64 << 20;
 
@@ -47,24 +47,35 @@ static WORDS: AtomicPtr<()> = AtomicPtr::new(resolve as *mut ());
 #[inline]
 pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: the contract is passed on.
-    unsafe {
-        if len < STRING_MIN {
-            call(&VECTOR, dst, src, len);
-        } else {
-            copy_long(dst, src, len);
-        }
-    }
+    unsafe { copy_part(dst, src, len, len) }
 }
 
-/// [`copy`] from `STRING_MIN` bytes on.
+/// See [`super::copy_part`].
 ///
 /// # Safety
 ///
 /// As [`super::copy`].
-unsafe fn copy_long(dst: *mut u8, src: *const u8, len: usize) {
+#[inline]
+pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, whole: usize) {
+    // SAFETY: the contract is passed on.
+    unsafe {
+        if len < STRING_MIN {
+            call(&VECTOR, dst, src, len);
+        } else {
+            copy_long(dst, src, len, whole);
+        }
+    }
+}
+
+/// [`copy_part`] from `STRING_MIN` bytes on.
+///
+/// # Safety
+///
+/// As [`super::copy`].
+unsafe fn copy_long(dst: *mut u8, src: *const u8, len: usize, whole: usize) {
     // SAFETY: the contract is passed on; every x86-64 CPU has SSE2.
     unsafe {
-        if len >= STREAM_MIN {
+        if whole >= STREAM_MIN {
             copy_stream(dst, src, len);
         } else if (dst.addr() ^ src.addr()).is_multiple_of(8) {
             call(&WORDS, dst, src, len);

@@ -116,11 +116,12 @@ const READ_IN_TURNS: usize = 16 << 10;
 const READ_AT_ONCE: usize = 4 << 10;
 const FOLDED_AT_ONCE: usize = 1 << 10;
 
-/// The most bytes of a member's scratch memory that a call of this kind uses by itself.
-fn most(kind: Kind, core: &Core) -> usize {
+/// The most bytes of a member's scratch memory that a call of this kind uses by itself. What is given may be
+/// on a GPU, whose memory other PEs' CPUs do not load.
+fn most(kind: Kind, core: &Core, on_gpu: bool) -> usize {
     let (half, members) = (core.half(), core.members.len());
     let folds = matches!(kind, Kind::Reduce | Kind::Scan);
-    let read = match (core.mapped, core.in_turns()) {
+    let read = match (core.mapped && !on_gpu, core.in_turns()) {
         (false, _) if folds => FOLDED_BY_ALL,
         // What is strided is packed together there.
         _ if kind == Kind::Alltoalls => return half,
@@ -139,13 +140,18 @@ fn most(kind: Kind, core: &Core) -> usize {
     }
 }
 
-/// The way of a call that puts `bytes` into each member's scratch memory, if it goes that way. The same on
-/// every member, given the same arguments.
-pub(crate) fn choose(choices: Choices, kind: Kind, core: &Core, bytes: usize) -> Way {
+/// The way of a call that puts so many bytes, which may be on a GPU, into each member's scratch memory, if
+/// it goes that way. The same on every member, given the same arguments.
+pub(crate) fn choose(
+    choices: Choices,
+    kind: Kind,
+    core: &Core,
+    (bytes, on_gpu): (usize, bool),
+) -> Way {
     let half = core.half();
     match choices.get(kind) {
         Some(Way::Scratch) if bytes <= half => Way::Scratch,
-        None if bytes <= most(kind, core) => Way::Scratch,
+        None if bytes <= most(kind, core, on_gpu) => Way::Scratch,
         _ => Way::Direct,
     }
 }
@@ -157,7 +163,7 @@ pub struct Choice {
     /// The kind of call.
     pub call: &'static str,
     /// Up to so many bytes in each PE's scratch memory it goes by [`Way::Scratch`], beyond by
-    /// [`Way::Direct`]. Those are the bytes that a PE gives: for `alltoall` all its blocks.
+    /// [`Way::Direct`]. Those are the bytes that a PE gives, in host memory: for `alltoall` all its blocks.
     pub scratch: usize,
     /// Whether `OXSHMEM_COLLECTIVES` says so.
     pub set: bool,
@@ -174,7 +180,7 @@ impl World {
             scratch: match choices.get(kind) {
                 Some(Way::Direct) => 0,
                 Some(Way::Scratch) => core.half(),
-                None => most(kind, core),
+                None => most(kind, core, false),
             },
             set: choices.get(kind).is_some(),
         };
@@ -206,12 +212,12 @@ mod tests {
     #[test]
     fn a_word_goes_by_scratch_memory_and_what_is_large_directly() {
         for core in [2, 8, 1000].into_iter().flat_map(cores) {
-            for kind in Kind::ALL {
-                let way = |bytes| choose(Choices::default(), kind, &core, bytes);
+            for (kind, on_gpu) in Kind::ALL.into_iter().flat_map(|k| [(k, false), (k, true)]) {
+                let way = |bytes| choose(Choices::default(), kind, &core, (bytes, on_gpu));
                 let head = if kind == Kind::Collect { 24 } else { 8 };
                 assert_eq!(way(head), Way::Scratch, "{kind:?} {core:?}");
                 assert_eq!(way(1 << 20), Way::Direct, "{kind:?} {core:?}");
-                let most = most(kind, &core);
+                let most = most(kind, &core, on_gpu);
                 assert!(most <= core.half() && way(most) == Way::Scratch);
                 assert_eq!(way(most + 1), Way::Direct);
             }
@@ -224,10 +230,10 @@ mod tests {
             for (chosen, named) in [("scratch", Way::Scratch), ("direct", Way::Direct)] {
                 let choices = Choices::parse(chosen).unwrap();
                 for bytes in [0, 8, core.half()] {
-                    let way = choose(choices, Kind::Reduce, &core, bytes);
+                    let way = choose(choices, Kind::Reduce, &core, (bytes, false));
                     assert_eq!(way, named);
                 }
-                let large = choose(choices, Kind::Reduce, &core, core.half() + 1);
+                let large = choose(choices, Kind::Reduce, &core, (core.half() + 1, false));
                 assert_eq!(large, Way::Direct);
             }
         }

@@ -48,7 +48,7 @@ impl Team<'_> {
                 pe: turn.pe(from),
             })
         });
-        let mut copied = world.copy_pieces(CALL, into, pieces);
+        let mut copied = world.copy_pieces(CALL, (into, core.near()), pieces);
         if hosts.is_some() {
             turn.arrive(copied)?;
             let others = self.around().filter(|from| fetcher(*from) != me);
@@ -59,7 +59,7 @@ impl Team<'_> {
                     pe: turn.pe(fetcher(from)),
                 })
             });
-            copied = world.copy_pieces(CALL, into, pieces);
+            copied = world.copy_pieces(CALL, (into, core.near()), pieces);
         }
         Self::end(&mut turn, way, copied)
     }
@@ -90,7 +90,7 @@ impl Team<'_> {
                 world.shared.config.collectives,
                 Kind::Collect,
                 core,
-                HEAD + bytes,
+                (HEAD + bytes, src.is_on_gpu()),
             );
             way == Way::Scratch
         };
@@ -132,7 +132,7 @@ impl Team<'_> {
                 pe: turn.pe(from),
             })
         });
-        let copied = world.copy_pieces(CALL, dst.range(..all)?.cast()?, pieces);
+        let copied = world.copy_pieces(CALL, (dst.range(..all)?.cast()?, core.near()), pieces);
         match parts.iter().any(direct) {
             true => turn.arrive(copied)?,
             false => copied?,

@@ -107,16 +107,46 @@ impl World {
         }
     }
 
-    /// Copies pieces that do not overlap to this PE's own object.
+    /// Copies pieces that do not overlap to this PE's own object, as `near` PEs of this host do at about the
+    /// same time. What comes by lanes is under way together.
     pub(super) fn copy_pieces(
         &self,
         call: &'static str,
-        dst: Sym<u8>,
+        (dst, near): (Sym<u8>, usize),
         mut pieces: impl Iterator<Item = Result<Piece>>,
     ) -> Result<()> {
         let copy =
             |piece: Piece| self.copy_between(call, dst.range(piece.into)?, piece.from, piece.pe);
-        if self.is_on_host(dst) || dst.len() > BY_HOST {
+        if self.is_on_host(dst) {
+            let whole = dst.len().saturating_mul(near);
+            let mut far = Vec::new();
+            let begun = pieces.try_for_each(|piece| {
+                let Piece { into, from, pe } = piece?;
+                let dst = dst.range(into)?;
+                if from.is_empty() {
+                    return Ok(());
+                }
+                if let Some(span) = self.peers.span(from, pe) {
+                    self.own(dst)
+                        .copy_part_from_place(Place::Real(span), from.len(), whole);
+                    return Ok(());
+                }
+                match self.path(call, Class::Put, from, pe)? {
+                    path @ Path::Lane(..) => {
+                        far.push(pe);
+                        self.get_by(call, path, dst, (from, pe), true)
+                    }
+                    _ => self.copy_between(call, dst, from, pe),
+                }
+            });
+            // Also where one could not be begun: others may be under way.
+            let come = match far.is_empty() {
+                true => Ok(()),
+                false => self.wire_quiet(call, Some(&far)),
+            };
+            return begun.and(come);
+        }
+        if dst.len() > BY_HOST {
             return pieces.try_for_each(|piece| copy(piece?));
         }
         // What is all of an object on a GPU, and little, gets there at once.

@@ -40,7 +40,7 @@ impl Team<'_> {
             world.shared.config.collectives,
             Kind::Broadcast,
             core,
-            src.bytes(),
+            (src.bytes(), src.is_on_gpu()),
         ) {
             Way::Scratch => {
                 let given = turn.scratch()?.range(..src.bytes())?;
@@ -109,7 +109,7 @@ impl Team<'_> {
                 pe: turn.pe(from),
             })
         });
-        let copied = world.copy_pieces(CALL, dst.cast()?, pieces);
+        let copied = world.copy_pieces(CALL, (dst.cast()?, self.core().near()), pieces);
         Self::end(&mut turn, way, copied)
     }
 }

@@ -48,7 +48,7 @@ impl Team<'_> {
             world.shared.config.collectives,
             Kind::Alltoalls,
             core,
-            bytes,
+            (bytes, src.is_on_gpu()),
         );
         if way == Way::Scratch {
             let given = turn.scratch()?.range(..bytes)?;

@@ -209,6 +209,15 @@ impl Core {
         self.layout.half
     }
 
+    /// Members on this PE's host, as far as it knows.
+    pub(crate) fn near(&self) -> usize {
+        match &self.hosts {
+            Some(hosts) => hosts.near(),
+            None if self.mapped => self.members.len(),
+            None => 1,
+        }
+    }
+
     /// Whether members may have to take turns on their CPUs. The same on each.
     pub(crate) fn in_turns(&self) -> bool {
         self.layout.in_turns

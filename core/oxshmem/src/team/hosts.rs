@@ -51,6 +51,11 @@ impl Hosts {
         }
     }
 
+    /// How many members are on this PE's host.
+    pub(crate) fn near(&self) -> usize {
+        self.near.len()
+    }
+
     /// Whether a member is on this PE's host.
     pub(crate) fn is_near(&self, place: usize) -> bool {
         self.near.binary_search(&place).is_ok()
