@@ -65,7 +65,8 @@ pub struct Args {
     /// Measure so many operations in each row, however long they take.
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     pub iterations: Option<u64>,
-    /// Clear the data before each batch and check it after each, not just once a row.
+    /// Clear the data before each batch and check it after each, not just once a row; and validate a few
+    /// operations one by one beside.
     #[arg(long)]
     pub validate: bool,
     /// Write parameters and rows as JSON to a file; - is stdout, in place of the table.

@@ -99,8 +99,9 @@ pub fn allowed_cpus() -> String {
     oxshmem_topo::usable_cpus().map_or("not known".into(), |usable| usable.allowed.to_string())
 }
 
-/// Variables that say which job this is and how its PEs find each other: no row depends on them.
-const JOB: [&str; 15] = [
+/// Variables that say which job this is, how its PEs find each other and how long they may take: no row
+/// depends on them.
+const JOB: [&str; 16] = [
     "OXSHMEM_BOOTSTRAP",
     "OXSHMEM_BOOTSTRAP_TIMEOUT",
     "OXSHMEM_HUB_ADDRESS",
@@ -111,6 +112,7 @@ const JOB: [&str; 15] = [
     "OXSHMEM_RENDEZVOUS",
     "OXSHMEM_JOB_KEY",
     "OXSHMEM_MASTER_PORT",
+    "OXSHMEM_TIMEOUT",
     "RANK",
     "WORLD_SIZE",
     "LOCAL_RANK",
@@ -173,7 +175,7 @@ impl fmt::Display for Parameters {
         } else {
             "by lanes"
         };
-        let device = self.device.iter().map(|device| format!(" on {device}"));
+        let device = self.device.iter().map(|device| format!(" ({device})"));
         let device: String = device.collect();
         writeln!(
             f,
