@@ -322,3 +322,39 @@ impl Work for Exchange {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem::testing::spmd;
+
+    #[test]
+    fn a_call_that_brings_nothing_is_found() {
+        let calls: [(Call, bool); 2] = [
+            (|team, to, from| team.fcollect(to, from), true),
+            (|_, _, _| Ok(()), false),
+        ];
+        for (call, right) in calls {
+            spmd(2, |world| {
+                let team = world.team();
+                let ground = Ground::new(world, Some(&team), gathered(32, 2).of_slots(), 1)?;
+                let words = [me(world), 2, 3, 4];
+                let expected = vec![1, 2, 3, 4, 2, 2, 3, 4];
+                let mut work = Exchange::boxed(&ground, &words, expected, call)?;
+                world.barrier_all()?;
+                let seat = Seat {
+                    acts: true,
+                    receives: true,
+                };
+                assert_eq!(work.prove(&ground, seat).is_ok(), right);
+                world.barrier_all()?;
+                ground.free()
+            })
+            .unwrap();
+        }
+    }
+
+    fn me(world: &World) -> u64 {
+        world.my_pe() as u64 + 1
+    }
+}

@@ -214,3 +214,40 @@ where
         self.arrived(ground)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem::testing::spmd;
+
+    #[test]
+    fn a_signal_without_its_data_is_found() {
+        const SEAT: Seat = Seat {
+            acts: true,
+            receives: true,
+        };
+        let room = Room {
+            block: 64,
+            source: 0,
+        };
+        // To itself: the first trip's data each time, or each trip's own.
+        for (stale, right) in [(true, false), (false, true)] {
+            spmd(1, |world| {
+                let ground = Ground::new(world, None, room, 1)?;
+                let near = pattern::<u8>("test", 64);
+                let first = near.clone();
+                let send = move |ground: &Ground<'_>, near: &[u8], value| {
+                    let data = if stale { &first } else { near };
+                    let (block, signal) = (ground.block.range(..64)?, ground.signal);
+                    ground
+                        .world
+                        .put_signal(block, data, signal, value, SignalOp::Set, 0)
+                };
+                let mut work = Turns::boxed(&ground, near, send, await_signal)?;
+                assert_eq!(work.prove(&ground, SEAT).is_ok(), right);
+                ground.free()
+            })
+            .unwrap();
+        }
+    }
+}
