@@ -2,6 +2,8 @@
 //!
 //! Elements are always folded in the team's order, so that every member gets the same bits.
 
+use std::ops::Range;
+
 use oxshmem_transport::Fold;
 
 use super::choose::{Kind, Way};
@@ -101,9 +103,8 @@ impl Team<'_> {
     #[doc(alias = "nvshmem_int_sum_reducescatter")]
     pub fn reduce_scatter<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         const CALL: &str = "reduce_scatter";
-        let words = || format!("{CALL}({}, {}, {})", place(dst), place(src), fold.name());
-        let digest = const { Digest::of(CALL) }.and(fold as u64);
-        let digest = digest_of(digest, [dst, src]);
+        let words = || words(CALL, dst, src, fold);
+        let digest = digest_of(fold_digest::<T>(CALL, fold), [dst, src]);
         let most = self.world.at_a_time([dst, src]).min(dst.len());
         let (bench, valid) = split(Bench::new(CALL, fold, most));
         let valid = valid
@@ -117,8 +118,8 @@ impl Team<'_> {
         };
         let block = dst.bytes() * self.my_pe()..dst.bytes() * (self.my_pe() + 1);
         let mine = given.range(block)?.cast()?;
-        let last = self.n_pes();
-        let folded = self.fold_own(CALL, &turn, &mut bench, dst, mine, (0..last, false));
+        let all = 0..self.n_pes();
+        let folded = self.fold_own(CALL, &turn, &mut bench, dst, mine, all);
         Self::end(&mut turn, way, folded)
     }
 
@@ -132,9 +133,8 @@ impl Team<'_> {
         gives: Gives,
     ) -> Result<()> {
         let (world, core) = (self.world, self.core());
-        let words = || format!("{name}({}, {}, {})", place(dst), place(src), fold.name());
-        let digest = Digest::of(name).and(fold as u64);
-        let digest = digest_of(digest, [dst, src]);
+        let words = || words(name, dst, src, fold);
+        let digest = digest_of(fold_digest::<T>(name, fold), [dst, src]);
         let most = world.at_a_time([dst, src]).min(dst.len());
         let (bench, valid) = split(Bench::new(name, fold, most));
         let valid = valid.and_then(|()| self.check_pair(name, dst, src));
@@ -154,7 +154,6 @@ impl Team<'_> {
             Gives::UpToOwn => 0..me + 1,
             Gives::BeforeOwn => 0..me,
         };
-        let from_nothing = gives == Gives::BeforeOwn;
         let mapped = core.mapped && world.is_on_host(dst) && world.is_on_host(src);
         match way {
             Way::Direct if mapped => {
@@ -166,7 +165,7 @@ impl Team<'_> {
                 // destination.
                 let part = share::<T>(src.len(), me, members);
                 let (into, from) = (dst.range(part.clone())?, src.range(part)?);
-                let folded = self.fold_own(name, &turn, &mut bench, into, from, (read, false));
+                let folded = self.fold_own(name, &turn, &mut bench, into, from, read);
                 turn.arrive(folded)?;
                 let gathered = self.around().skip(1).try_for_each(|from| {
                     let part = dst.range(share::<T>(src.len(), from, members))?;
@@ -178,8 +177,7 @@ impl Team<'_> {
             Way::Direct if dst.is_where(src) => {
                 // Others read the source, which is the destination: first all read.
                 let mut kept = Vec::new();
-                let span = (read, from_nothing);
-                let folded = self.fold_each(name, &turn, &mut bench, src, span, |_, values| {
+                let folded = self.fold_each(name, &turn, &mut bench, src, read, |_, values| {
                     kept.extend_from_slice(values);
                     Ok(())
                 });
@@ -188,15 +186,13 @@ impl Team<'_> {
                 world.settle_own(name, dst)
             }
             way => {
-                let (given, span) = (given.cast()?, (read, from_nothing));
-                let folded = self.fold_own(name, &turn, &mut bench, dst, given, span);
+                let folded = self.fold_own(name, &turn, &mut bench, dst, given.cast()?, read);
                 Self::end(&mut turn, way, folded)
             }
         }
     }
 
-    /// Folds an object of the members `read` into this PE's own. `from_nothing`: beginning with what a fold of
-    /// nothing is.
+    /// Folds an object of the members `read` into this PE's own.
     fn fold_own<T: Reducible>(
         &self,
         call: &'static str,
@@ -204,24 +200,24 @@ impl Team<'_> {
         bench: &mut Bench<T>,
         into: Sym<T>,
         from: Sym<T>,
-        span: (std::ops::Range<usize>, bool),
+        read: Range<usize>,
     ) -> Result<()> {
         let (world, me) = (self.world, self.world.my_pe());
-        self.fold_each(call, turn, bench, from, span, |at, values| {
+        self.fold_each(call, turn, bench, from, read, |at, values| {
             world.push(call, into.range(at..at + values.len())?, values, me)
         })?;
         world.settle_own(call, into)
     }
 
     /// Folds an object of the members `read`, some elements at a time, each of which is given to `take`
-    /// with the number of its first element.
+    /// with the number of its first element. Of no members that is what a fold of nothing is.
     fn fold_each<T: Reducible>(
         &self,
         call: &'static str,
         turn: &Turn<'_>,
         bench: &mut Bench<T>,
         from: Sym<T>,
-        (read, from_nothing): (std::ops::Range<usize>, bool),
+        read: Range<usize>,
         mut take: impl FnMut(usize, &[T]) -> Result<()>,
     ) -> Result<()> {
         let most = bench.values.len().max(1);
@@ -231,14 +227,14 @@ impl Team<'_> {
             let Some(values) = bench.values.get_mut(..end - at) else {
                 break;
             };
-            if from_nothing {
+            if read.is_empty() {
                 bench.folded.start_empty();
             }
             for (i, place) in read.clone().enumerate() {
                 self.world.pull(call, values, part, turn.pe(place))?;
-                match i == 0 && !from_nothing {
-                    true => bench.folded.start(values),
-                    false => bench.folded.add(values),
+                match i {
+                    0 => bench.folded.start(values),
+                    _ => bench.folded.add(values),
                 }
             }
             bench.folded.give(values);
@@ -262,8 +258,7 @@ impl Team<'_> {
         let part = share::<T>(src.len(), me, members);
         let (dst, src) = (dst.range(part.clone())?, src.range(part)?);
         if gives == Gives::All {
-            let read = (0..members, false);
-            return self.fold_each(call, turn, bench, src, read, |at, values| {
+            return self.fold_each(call, turn, bench, src, 0..members, |at, values| {
                 let into = dst.range(at..at + values.len())?;
                 self.around()
                     .try_for_each(|to| world.push(call, into, values, turn.pe(to)))
@@ -298,6 +293,17 @@ impl Team<'_> {
         }
         Ok(())
     }
+}
+
+/// A fold of one type of values: objects of another may be as long.
+fn fold_digest<T: Reducible>(call: &'static str, fold: Fold) -> Digest {
+    let of = Digest::of(<T as Folds>::NAME).value();
+    Digest::of(call).and(fold as u64).and(of)
+}
+
+fn words<T: Reducible>(call: &'static str, dst: Sym<T>, src: Sym<T>, fold: Fold) -> String {
+    let (dst, src, fold, of) = (place(dst), place(src), fold.name(), <T as Folds>::NAME);
+    format!("{call}({dst}, {src}, {fold} of {of})")
 }
 
 /// What was made, and whether it was.

@@ -37,6 +37,7 @@ impl Team<'_> {
         };
         let digest = digest_of(const { Digest::of(CALL) }, [dst, src]);
         let digest = digest.and(dst_stride as u64).and(src_stride as u64);
+        let digest = digest.and(size_of::<T>() as u64);
         let (members, me) = (self.n_pes(), self.my_pe());
         let valid = self
             .check_apart(CALL, dst, src)

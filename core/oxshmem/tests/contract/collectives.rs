@@ -279,6 +279,37 @@ fn folds<T: Number>(pe: &Pe<'_>, team: &Team<'_>, x: [Sym<T>; 2], fold: Fold) ->
     Ok(())
 }
 
+/// The second PE gets what the first gave, bit for bit, whichever way a call of that length goes.
+pub fn exclusive_scans_begin_with_the_first_value_itself(pe: &Pe<'_>) -> Result<()> {
+    let most = pe.longest(6001);
+    let [dst, src] = [pe.alloc_zeroed::<f64>(most)?, pe.alloc::<f64>(most)?];
+    let odd = [-0.0, f64::NAN, f64::INFINITY];
+    let firsts: Vec<f64> = odd.iter().copied().cycle().take(most).collect();
+    let mine = if pe.me() == 0 {
+        &firsts
+    } else {
+        &vec![1.0; most]
+    };
+    pe.write(src, mine)?;
+    for (len, fold) in [
+        (3, Fold::Sum),
+        (3, Fold::Min),
+        (most, Fold::Sum),
+        (most, Fold::Min),
+    ] {
+        let some = ..len.min(most);
+        pe.team().exscan(dst.range(some)?, src.range(some)?, fold)?;
+        if pe.me() == 1 {
+            assert!(
+                bytes(&pe.own(dst.range(some)?)?) == bytes(&firsts[some]),
+                "{len} {fold:?}"
+            );
+        }
+    }
+    pe.free(src)?;
+    pe.free(dst)
+}
+
 fn all_folds<T: Number>(pe: &Pe<'_>) -> Result<()> {
     let kinds = pe.kinds().iter();
     kinds

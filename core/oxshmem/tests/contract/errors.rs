@@ -1,6 +1,6 @@
 //! What is undefined in the published models is an error: M35, M36, M38, and PEs that don't exist.
 
-use oxshmem::{Cmp, Error, Result, SignalOp};
+use oxshmem::{Cmp, Error, Fold, Result, SignalOp};
 
 use crate::setting::{Pe, patterns};
 
@@ -163,6 +163,25 @@ pub fn m36_different_arguments_are_an_error_on_all(pe: &Pe<'_>) -> Result<()> {
         pe,
         || pe.alloc_aligned::<u8>(100, pick(64, 128)).map(drop),
         &[(0, "align 64"), (last, "align 128")],
+    )?;
+    // As long, but of other values.
+    let floats = (x.cast::<f64>()?, y.cast::<f64>()?);
+    mismatch(
+        pe,
+        || match odd {
+            true => pe.team().reduce(floats.0, floats.1, Fold::Sum),
+            false => pe.team().reduce(x, y, Fold::Sum),
+        },
+        &[(0, "sum of u64"), (last, "sum of f64")],
+    )?;
+    let halves = (x.cast::<u32>()?, y.cast::<u32>()?);
+    mismatch(
+        pe,
+        || match odd {
+            true => pe.team().alltoalls(halves.0, halves.1, 1, 1, 1),
+            false => pe.team().alltoalls(x, y, 1, 1, 1),
+        },
+        &[(0, "alltoalls("), (last, "alltoalls(")],
     )?;
     mismatch(
         pe,

@@ -140,6 +140,7 @@ macro_rules! with_cases {
                 folds_of_floats_have_the_same_bits_on_every_pe
                 calls_of_any_team_equal_a_serial_reference
                 m36_a_teams_calls_refuse_what_makes_no_sense
+                exclusive_scans_begin_with_the_first_value_itself
                 late_pes_do_not_disturb_a_collective
                 |;
             counters:
