@@ -18,13 +18,15 @@ struct Watched {
     asked: Arc<Asked>,
 }
 
+type Then = Box<dyn FnOnce() + Send>;
+
 #[derive(Default)]
 struct Asked {
     operations: AtomicUsize,
     /// Calls by which it learns of a loss.
     calls: AtomicUsize,
     /// What happens when it has taken so many operations.
-    then: Mutex<Option<(usize, Box<dyn FnOnce() + Send>)>>,
+    then: Mutex<Option<(usize, Then)>>,
 }
 
 impl fmt::Debug for Asked {
