@@ -154,7 +154,7 @@ pub enum Error {
         /// On which PE and why, and what would mend it.
         why: String,
     },
-    /// A collective call failed on another PE, so it failed here too.
+    /// A collective call, what a PE was asked to do, or a lock failed on another PE, so it failed here too.
     #[error("{call}: failed on PE {pe}: {why}")]
     FailedElsewhere {
         /// The call.

@@ -37,8 +37,8 @@ impl World {
     /// [`Error::Argument`] if this PE has it already.
     ///
     /// A lock is broken once a PE is lost that had it, waited for it or keeps its queue, and once a call
-    /// on it has failed midway, as by [`Error::Timeout`]. Then that call, those that wait and all later ones fail, on every
-    /// PE, whether the loss is acknowledged or not: with [`Error::PeerLost`], or with
+    /// on it has failed midway, as by [`Error::Timeout`]. Then that call and those that wait fail, and all later ones on every
+    /// PE as soon as it has heard, whether the loss is acknowledged or not: with [`Error::PeerLost`], or with
     /// [`Error::FailedElsewhere`], which says where and why. Take another lock; the memory of this one
     /// can be no lock again. The loss of other PEs does not disturb a lock.
     ///

@@ -121,13 +121,13 @@ struct Pe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Faults {
     /// A PE is lost to all.
-    losses: usize,
+    losses: u8,
     /// Two PEs are lost to each other, and live.
-    cuts: usize,
+    cuts: u8,
     /// A wait takes too long.
-    timeouts: usize,
+    timeouts: u8,
     /// A step fails; it may have been performed.
-    failures: usize,
+    failures: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -78,7 +78,7 @@ fn the_last_one_ends(path: Path, n: usize, end: End, call: Call) {
     }
 }
 
-fn is_lost(result: Result<()>, victim: usize) {
+pub fn is_lost(result: Result<()>, victim: usize) {
     match result {
         Err(Error::PeerLost { pe, .. }) => assert_eq!(pe, victim),
         other => panic!("{other:?} though PE {victim} is lost"),

@@ -26,6 +26,7 @@ mod heap;
 mod job;
 mod kills;
 mod launched_kills;
+mod lock_losses;
 mod locks;
 mod loss;
 mod memory;
