@@ -11,6 +11,7 @@ use oxshmem_heap::{Allocator, Segment};
 use oxshmem_transport::{Memory, MemoryKind};
 
 use crate::gpu::GpuMemory;
+use crate::shared::Shared;
 use crate::sym::NIC;
 use crate::sync::Digest;
 use crate::wire::{Extents, Opened};
@@ -395,6 +396,18 @@ impl Context<'_> {
         let Some(kind) = self.kind_of(sym) else {
             return Err(Error::Foreign { call });
         };
+        self.shared.check_live(kind, call, sym)
+    }
+}
+
+impl Shared {
+    /// Refuses handles of freed blocks of this kind of memory.
+    pub(crate) fn check_live<T: Pod>(
+        &self,
+        kind: MemoryKind,
+        call: &'static str,
+        sym: Sym<T>,
+    ) -> Result<()> {
         if sym.is_empty() || self.heap(kind).holds(sym) {
             Ok(())
         } else {

@@ -4,7 +4,7 @@
 use bytemuck::Pod;
 
 use crate::wait_until::wait_word;
-use crate::{Cmp, Context, Result, SignalOp, Sym};
+use crate::{Cmp, Context, Result, SharedContext, SignalOp, Sym};
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe` and counts it there: once the count has it, the
@@ -62,5 +62,22 @@ impl Context<'_> {
         // A fetching one has happened when it returns, by a NIC, too: the next look counts nothing twice.
         let me = self.my_pe();
         self.fetch_add(counter, n.wrapping_neg(), me).map(drop)
+    }
+}
+
+impl SharedContext<'_> {
+    /// [`Context::wait_counted`]. Has the context for a moment when as many have come, not before.
+    pub fn wait_counted(&self, counter: Sym<u64>, n: u64) -> Result<()> {
+        wait_word(self, "wait_counted", counter, Cmp::Ge, n)?;
+        self.lock().take_counted(counter, n)
+    }
+
+    /// [`Context::test_counted`]. Has the context for a moment if as many have come, else not.
+    pub fn test_counted(&self, counter: Sym<u64>, n: u64) -> Result<bool> {
+        let enough = self.test(counter, Cmp::Ge, n)?;
+        if enough {
+            self.lock().take_counted(counter, n)?;
+        }
+        Ok(enough)
     }
 }

@@ -172,13 +172,17 @@ impl Context<'_> {
 
     /// A place where a simulated machine may let others run.
     pub(crate) fn point(&self) {
-        if let Some(schedule) = &self.shared.schedule {
-            schedule.point();
-        }
+        self.shared.point();
     }
 }
 
 impl Shared {
+    pub(crate) fn point(&self) {
+        if let Some(schedule) = &self.schedule {
+            schedule.point();
+        }
+    }
+
     /// Whether this order is inserted: always, but in a mutation check.
     pub(crate) fn inserts(&self, inserted: Inserted) -> bool {
         self.omitted != Some(inserted)

@@ -443,9 +443,7 @@ impl Context<'_> {
         elements: usize,
         pe: usize,
     ) -> Result<usize> {
-        if self.kind_of(sym).is_none() {
-            return Err(Error::Foreign { call });
-        }
+        self.shared.check_object(self.tag, call, sym, elements)?;
         let Some(in_world) = self.in_world(pe) else {
             return Err(Error::NoSuchPe {
                 call,
@@ -453,31 +451,18 @@ impl Context<'_> {
                 size: self.n_pes(),
             });
         };
-        if elements > sym.len() {
-            return Err(Error::OutOfRange {
-                call,
-                start: 0,
-                end: elements,
-                len: sym.len(),
-            });
-        }
-        if self.shared.config.check {
-            self.check_live(call, sym)?;
-        }
         self.point();
         Ok(in_world)
     }
 
-    /// [`check`](Self::check) of an object of this PE that its CPU has to load or store: one in GPU
-    /// memory it cannot (M4).
+    /// [`Shared::check_own`], of this context's world.
     pub(crate) fn check_own<T: Pod>(
         &self,
         call: &'static str,
         sym: Sym<T>,
         elements: usize,
     ) -> Result<()> {
-        self.check(call, sym, elements, self.my_pe())?;
-        self.own_in_host_memory(call, sym).map(drop)
+        self.shared.check_own(self.tag, call, sym, elements)
     }
 
     /// Two objects of one copy: of one length, and the same or apart.
@@ -543,6 +528,49 @@ impl Context<'_> {
 }
 
 impl Shared {
+    /// Refuses handles that are not of the world with this tag, and ranges that leave the object. Gives the
+    /// kind of its memory.
+    fn check_object<T: Pod>(
+        &self,
+        tag: u32,
+        call: &'static str,
+        sym: Sym<T>,
+        elements: usize,
+    ) -> Result<MemoryKind> {
+        let Some(kind) = sym.kind_in(tag) else {
+            return Err(Error::Foreign { call });
+        };
+        if elements > sym.len() {
+            return Err(Error::OutOfRange {
+                call,
+                start: 0,
+                end: elements,
+                len: sym.len(),
+            });
+        }
+        if self.config.check {
+            self.check_live(kind, call, sym)?;
+        }
+        Ok(kind)
+    }
+
+    /// [`Context::check`] of an object of this PE that its CPU has to load or store: one in GPU
+    /// memory it cannot (M4).
+    pub(crate) fn check_own<T: Pod>(
+        &self,
+        tag: u32,
+        call: &'static str,
+        sym: Sym<T>,
+        elements: usize,
+    ) -> Result<()> {
+        let kind = self.check_object(tag, call, sym, elements)?;
+        self.point();
+        match kind {
+            MemoryKind::Host => Ok(()),
+            _ => Err(on_gpu(call, sym)),
+        }
+    }
+
     /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
     #[inline(always)]
     pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Place<'_> {

@@ -84,16 +84,6 @@ impl Context<'_> {
         }
     }
 
-    /// Reads this PE's own signal word.
-    #[doc(alias = "shmem_signal_fetch")]
-    #[inline]
-    pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
-        self.check_own("signal_fetch", signal, 1)?;
-        let value = self.own(signal).look(Width::W64, Inserted::Wait);
-        self.see_gpu_data()?;
-        Ok(value)
-    }
-
     /// Sets a signal word of PE `pe`.
     #[doc(alias = "shmem_signal_set")]
     #[inline]

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use bytemuck::Pod;
+use oxshmem_transport::MemoryKind;
 
 use crate::{Error, Result};
 
@@ -89,6 +90,17 @@ impl<T: Pod> Sym<T> {
 
     pub(crate) const fn tag(&self) -> u32 {
         self.tag
+    }
+
+    /// The kind of memory that this names in the world with that tag, if it is that world's. Worlds' tags are even;
+    /// the next odd one is for their GPU memory.
+    #[inline]
+    pub(crate) fn kind_in(&self, world: u32) -> Option<MemoryKind> {
+        match self.tag {
+            tag if tag == world => Some(MemoryKind::Host),
+            tag if tag == world | 1 => Some(MemoryKind::Cuda),
+            _ => None,
+        }
     }
 
     pub(crate) const fn generation(&self) -> u32 {

@@ -55,8 +55,8 @@ impl<T: AtomicInt + PartialOrd + std::fmt::Debug> Waitable for T {}
 /// Who waits: a context, or one that threads share, whose lock is not held meanwhile.
 pub(crate) trait Waiter {
     fn shared(&self) -> &Shared;
-    /// Refuses what is no object of this PE that its CPU can load, or has too few elements.
-    fn check_word<T: Pod>(&self, call: &'static str, word: Sym<T>, elements: usize) -> Result<()>;
+    /// The tag of its world's handles.
+    fn tag(&self) -> u32;
     /// Drives the context's lanes.
     fn progress(&self);
     /// Where a trace shows its waits, if not on a track of the thread's.
@@ -71,9 +71,9 @@ impl Waiter for Context<'_> {
         &self.shared
     }
 
-    #[inline]
-    fn check_word<T: Pod>(&self, call: &'static str, word: Sym<T>, elements: usize) -> Result<()> {
-        self.check_own(call, word, elements)
+    #[inline(always)]
+    fn tag(&self) -> u32 {
+        self.tag
     }
 
     #[inline]
@@ -92,8 +92,19 @@ impl Waiter for Context<'_> {
     }
 }
 
+/// Refuses what is no object of this PE that its CPU can load, or has too few elements.
+#[inline]
+pub(crate) fn check_word<T: Pod>(
+    of: &impl Waiter,
+    call: &'static str,
+    word: Sym<T>,
+    elements: usize,
+) -> Result<()> {
+    of.shared().check_own(of.tag(), call, word, elements)
+}
+
 /// The next state of a simple random sequence (xorshift), of which none is 0.
-fn next_random(mut x: u64) -> u64 {
+pub(crate) fn next_random(mut x: u64) -> u64 {
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
@@ -254,7 +265,7 @@ macro_rules! calls {
         #[doc(alias = "shmem_test")]
         #[inline]
         pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
-            self.check_word("test", word, 1)?;
+            check_word(self, "test", word, 1)?;
             Waiter::progress(self);
             let holds = cmp.holds(look(self.shared(), word), value);
             self.shared().see_gpu_data()?;
@@ -266,6 +277,16 @@ macro_rules! calls {
         #[inline]
         pub fn signal_wait_until(&self, signal: Sym<u64>, cmp: Cmp, value: u64) -> Result<u64> {
             wait_word(self, "signal_wait_until", signal, cmp, value)
+        }
+
+        /// Reads this PE's own signal word.
+        #[doc(alias = "shmem_signal_fetch")]
+        #[inline]
+        pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
+            check_word(self, "signal_fetch", signal, 1)?;
+            let value = look(self.shared(), signal);
+            self.shared().see_gpu_data()?;
+            Ok(value)
         }
 
         families! {
@@ -309,7 +330,7 @@ fn word_set<'a, T: Waitable>(
     cmp: Cmp,
     values: Values<'a, T>,
 ) -> Result<Set<'a, T>> {
-    of.check_word(call, words, 0)?;
+    check_word(of, call, words, 0)?;
     let short = |len| Error::BufferTooSmall {
         call,
         len,
@@ -365,7 +386,7 @@ pub(crate) fn wait_word<T: Waitable>(
     cmp: Cmp,
     value: T,
 ) -> Result<T> {
-    of.check_word(call, word, 1)?;
+    check_word(of, call, word, 1)?;
     let tell = || {
         let now = look(of.shared(), word);
         let at = word.offset();

@@ -273,11 +273,7 @@ impl Context<'_> {
     /// The kind of memory that a handle of this world names, if it is one.
     #[inline]
     pub(crate) fn kind_of<T: Pod>(&self, sym: Sym<T>) -> Option<MemoryKind> {
-        match sym.tag() {
-            tag if tag == self.tag => Some(MemoryKind::Host),
-            tag if tag == self.gpu_tag() => Some(MemoryKind::Cuda),
-            _ => None,
-        }
+        sym.kind_in(self.tag)
     }
 
     /// How an object is reached by the slow branch at a PE, by its number in the world. The caller has

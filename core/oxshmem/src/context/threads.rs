@@ -2,23 +2,22 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use bytemuck::Pod;
-
 use super::Context;
+use crate::Result;
 use crate::shared::Shared;
 use crate::trace::Track;
-use crate::wait_until::Waiter;
-use crate::{Result, Sym};
+use crate::wait_until::{Waiter, next_random};
 
 /// A context that any number of threads use at once (OpenSHMEM's contexts without options). Made by
 /// [`Context::share`].
 ///
 /// [`lock`](Self::lock) gives a thread the context for as long as it keeps what it gets: for one call, or for
 /// some that belong together. A fence or quiet concerns what all threads have issued on it before. Waits and tests of
-/// this PE's own words are calls of this type itself: they do not hold the lock, so that who waits keeps no
-/// other thread from issuing what it waits for.
+/// this PE's own words are calls of this type itself: they neither take nor wait for the lock, so that who waits keeps no
+/// other thread from issuing what it waits for. (Those of counted puts take it once as many have come.)
 ///
 /// ```
 /// # oxshmem::testing::spmd(2, |world| {
@@ -42,14 +41,22 @@ use crate::{Result, Sym};
 /// ```
 pub struct SharedContext<'w> {
     context: Mutex<Context<'w>>,
+    // What waits need of it, which does not change.
     shared: Arc<Shared>,
+    tag: u32,
+    /// Another number for each wait that begins anywhere.
+    random: AtomicU64,
 }
 
 /// A shared context, which one thread has until this is dropped.
 ///
 /// Do not wait for other PEs' updates with it (`context.lock().wait_until(..)`): all other threads would wait for
-/// its lock meanwhile. [`SharedContext`] has those calls.
+/// its lock meanwhile. [`SharedContext`] has those calls. While a thread has the context and makes no call,
+/// nobody drives its lanes: keep it for calls, not for what is computed between them.
 pub struct LockedContext<'a, 'w>(MutexGuard<'a, Context<'w>>);
+
+/// From one number of [`SharedContext::random`] to the next.
+const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl fmt::Debug for SharedContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,6 +84,8 @@ impl<'w> Context<'w> {
     pub fn share(self) -> SharedContext<'w> {
         SharedContext {
             shared: Arc::clone(&self.shared),
+            tag: self.tag,
+            random: AtomicU64::new(self.random()),
             context: Mutex::new(self),
         }
     }
@@ -103,15 +112,15 @@ impl Waiter for SharedContext<'_> {
         &self.shared
     }
 
-    fn check_word<T: Pod>(&self, call: &'static str, word: Sym<T>, elements: usize) -> Result<()> {
-        self.lock().check_own(call, word, elements)
+    fn tag(&self) -> u32 {
+        self.tag
     }
 
     fn progress(&self) {
         match self.context.try_lock() {
             Ok(context) => context.progress(),
             Err(TryLockError::Poisoned(context)) => context.into_inner().progress(),
-            // Who has it drives its lanes.
+            // Who has it drives its lanes by its calls.
             Err(TryLockError::WouldBlock) => {}
         }
     }
@@ -121,6 +130,7 @@ impl Waiter for SharedContext<'_> {
     }
 
     fn random(&self) -> u64 {
-        self.lock().random()
+        let state = self.random.fetch_add(STRIDE, Ordering::Relaxed);
+        next_random(state | 1) >> 32
     }
 }

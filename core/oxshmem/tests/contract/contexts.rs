@@ -267,12 +267,12 @@ impl Board {
 }
 
 /// Whether PEs may have several threads: a simulated machine schedules one each.
-fn has_threads(pe: &Pe<'_>) -> bool {
+pub fn has_threads(pe: &Pe<'_>) -> bool {
     pe.setting.path != Path::Simulator
 }
 
 /// Runs `f` on as many threads, each with one of these; gives the first error.
-fn on_threads<T: Send>(each: Vec<T>, f: impl Fn(usize, T) -> Result<()> + Sync) -> Result<()> {
+pub fn on_threads<T: Send>(each: Vec<T>, f: impl Fn(usize, T) -> Result<()> + Sync) -> Result<()> {
     std::thread::scope(|threads| {
         let spawn = |(index, one)| {
             let f = &f;
@@ -384,6 +384,30 @@ pub fn m23_a_wait_on_a_shared_context_does_not_hold_it(pe: &Pe<'_>) -> Result<()
     )?;
     context.destroy()?;
     pe.barrier_all()?;
+    pe.free(words)
+}
+
+/// Not even its own thread's lock keeps a wait or a test from looking.
+pub fn m23_a_wait_on_a_shared_context_does_not_need_it(pe: &Pe<'_>) -> Result<()> {
+    let words = pe.alloc_zeroed::<u64>(2)?;
+    let (flag, never) = (words.at(0)?, words.at(1)?);
+    let context = pe.world.create_context(NONE)?.share();
+    let locked = context.lock();
+    locked.set(flag, 1, pe.me())?;
+    locked.quiet()?;
+    context.wait_until(flag, Cmp::Eq, 1)?;
+    assert_eq!(context.signal_wait_until(flag, Cmp::Eq, 1)?, 1);
+    assert_eq!(context.signal_fetch(flag)?, 1);
+    assert!(context.test(flag, Cmp::Eq, 1)? && !context.test(never, Cmp::Eq, 1)?);
+    assert_eq!(context.wait_until_any(words, None, Cmp::Eq, 1)?, Some(0));
+    assert_eq!(context.test_some(words, None, Cmp::Eq, 1)?, [0]);
+    assert!(!context.test_counted(never, 1)?);
+    assert!(matches!(
+        context.test(words.range(..0)?, Cmp::Eq, 1),
+        Err(Error::OutOfRange { .. })
+    ));
+    drop(locked);
+    context.destroy()?;
     pe.free(words)
 }
 

@@ -1,7 +1,8 @@
 //! Counted puts: the target waits for so many, whoever sent them.
 
-use oxshmem::Result;
+use oxshmem::{ContextOptions, Result, SharedContext};
 
+use crate::contexts::{has_threads, on_threads};
 use crate::order::poll;
 use crate::setting::{Pe, patterns};
 
@@ -57,6 +58,48 @@ pub fn a_wait_takes_what_it_waited_for_and_no_more(pe: &Pe<'_>) -> Result<()> {
     pe.put_counted(x, &[7], counter, pe.left())?;
     poll(|| pe.test_counted(counter, 1))?;
     assert_eq!(pe.own(x)?, [7]);
+    pe.free(counter)?;
+    pe.free(x)
+}
+
+/// Each PE's second thread counts in the next PE's word what its first thread waits for there.
+pub fn m22_a_thread_waits_for_counted_puts_while_another_sends_on_its_context(
+    pe: &Pe<'_>,
+) -> Result<()> {
+    if !has_threads(pe) {
+        return Ok(());
+    }
+    let rounds = pe.rounds(300);
+    let x = pe.alloc_zeroed::<u64>(rounds)?;
+    let counter = pe.alloc_zeroed::<u64>(1)?;
+    let context = pe.world.create_context(ContextOptions::NONE)?.share();
+    let (me, right) = (pe.me(), pe.right());
+    let run = |thread, context: &SharedContext<'_>| {
+        for round in 0..rounds {
+            let word = x.at(round)?;
+            if thread == 1 {
+                let locked = context.lock();
+                locked.put_counted(word, &[round as u64 + 1], counter, right)?;
+                locked.quiet()?;
+                continue;
+            }
+            match round % 2 {
+                0 => context.wait_counted(counter, 1)?,
+                _ => poll(|| context.test_counted(counter, 1))?,
+            }
+            let mut all = vec![0; rounds];
+            context.lock().get(&mut all, x, me)?;
+            let arrived = all.iter().filter(|word| **word != 0).count();
+            assert!(arrived > round, "{arrived} in round {round}");
+        }
+        Ok(())
+    };
+    on_threads(vec![&context; 2], run)?;
+    let expected: Vec<u64> = (1..=rounds as u64).collect();
+    assert_eq!(pe.own(x)?, expected);
+    assert!(!context.test_counted(counter, 1)?);
+    context.destroy()?;
+    pe.barrier_all()?;
     pe.free(counter)?;
     pe.free(x)
 }

@@ -147,7 +147,8 @@ macro_rules! with_cases {
             counters:
                 |
                 m22_the_data_of_every_counted_put_is_there
-                a_wait_takes_what_it_waited_for_and_no_more;
+                a_wait_takes_what_it_waited_for_and_no_more
+                m22_a_thread_waits_for_counted_puts_while_another_sends_on_its_context;
             locks:
                 |
                 a_lock_is_held_by_one_pe_at_a_time
@@ -165,7 +166,8 @@ macro_rules! with_cases {
                 m28_every_ticket_is_given_once_to_threads_too
                 |
                 m17_a_context_orders_what_it_issued
-                m23_a_wait_on_a_shared_context_does_not_hold_it;
+                m23_a_wait_on_a_shared_context_does_not_hold_it
+                m23_a_wait_on_a_shared_context_does_not_need_it;
             teams:
                 |
                 the_worlds_team_has_all_pes_and_the_shared_one_those_that_map_each_other
