@@ -516,7 +516,7 @@ fn strangers_and_wrong_hellos_do_not_disturb_the_job() {
 /// The first bytes of rank `rank` of `size`, as the protocol has them.
 fn hello(rank: u32, size: u32, key: &str) -> Vec<u8> {
     let mut bytes = b"\x89OXSHMEM".to_vec();
-    bytes.extend([1u32, rank, size].map(u32::to_le_bytes).concat());
+    bytes.extend([2u32, rank, size].map(u32::to_le_bytes).concat());
     bytes.extend((0..32).map(|at| u8::from_str_radix(&key[2 * at..2 * at + 2], 16).unwrap()));
     bytes
 }
