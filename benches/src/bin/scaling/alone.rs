@@ -9,6 +9,7 @@ use oxshmem_topo::Topology;
 use crate::counted::Counted;
 use crate::crowd::{self, Crowd};
 use crate::memory::Footprint;
+use crate::packed;
 use crate::rows::Alone;
 
 /// PEs of a host.
@@ -27,13 +28,13 @@ pub fn measure(pes: usize) -> anyhow::Result<Alone> {
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("OXSHMEM_TOPOLOGY", HOST) };
     let transports = crowd::transports(&Topology::from_xml(&text)?);
-    let (mut times, mut allocated, mut exchanges) = (Vec::new(), 0.0, Vec::new());
+    let (mut times, mut allocated, mut given) = (Vec::new(), 0.0, Vec::new());
     for _ in 0..RUNS {
         let before = Footprint::now()?.allocated;
         let (counted, start) = (Counted::new(Crowd::of(size)), Instant::now());
         let world = crowd::join(Arc::clone(&counted) as _, &transports)?;
         times.push(start.elapsed().as_secs_f64());
-        exchanges = counted.gathered();
+        given = counted.gathered();
         allocated = Footprint::now()?.allocated - before;
         drop(world);
     }
@@ -43,6 +44,7 @@ pub fn measure(pes: usize) -> anyhow::Result<Alone> {
         hosts: pes / WIDTH,
         join_s: times.get(RUNS / 2).copied().unwrap_or_default(),
         allocated,
-        exchanges,
+        exchanges: given.iter().map(Vec::len).collect(),
+        packed: given.iter().map(|part| packed::bytes(part, pes)).sum(),
     })
 }

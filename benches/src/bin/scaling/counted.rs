@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use oxshmem_bootstrap::{Bootstrap, ExitHandler, MessageHandler, Result};
 
-/// Notes the bytes of every allgather.
+/// Notes what this PE gives in every allgather.
 #[derive(Debug)]
 pub struct Counted {
     by: Arc<dyn Bootstrap>,
-    gathered: Mutex<Vec<usize>>,
+    gathered: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Counted {
@@ -19,8 +19,8 @@ impl Counted {
         Arc::new(Counted { by, gathered })
     }
 
-    /// Bytes that this PE gave, exchange by exchange.
-    pub fn gathered(&self) -> Vec<usize> {
+    /// What this PE gave, exchange by exchange.
+    pub fn gathered(&self) -> Vec<Vec<u8>> {
         let gathered = self.gathered.lock();
         gathered.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -43,7 +43,7 @@ impl Bootstrap for Counted {
         let gathered = self.gathered.lock();
         gathered
             .unwrap_or_else(PoisonError::into_inner)
-            .push(mine.len());
+            .push(mine.to_vec());
         self.by.allgather(mine)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use oxshmem::World;
+use oxshmem::{Builder, World, registry};
 use oxshmem_bootstrap::{Bootstrap, DEFAULT_DEADLINE, InProcess};
 
 use crate::collective::Timer;
@@ -22,17 +22,20 @@ pub fn threads(pes: usize) -> anyhow::Result<Job> {
     let count = u32::try_from(pes)?;
     let (before, start) = (Footprint::now()?, Instant::now());
     let group = InProcess::group(count);
+    // By one and the same, threads have each other's heaps as they are.
+    let transports = registry::built_in();
     let rows = std::thread::scope(|scope| {
         let spawned: Vec<_> = group
             .into_iter()
             .map(|bootstrap| {
+                let builder = World::builder().transports(transports.clone());
                 scope.spawn(move || {
                     let leads = bootstrap.rank() == 0;
                     let own = |now: Footprint| match leads {
                         true => now.since(before, pes),
                         false => Footprint::default(),
                     };
-                    as_pe(bootstrap, start, &own)
+                    as_pe(builder, bootstrap, start, &own)
                 })
             })
             .collect();
@@ -50,7 +53,8 @@ pub fn process(pes: usize) -> anyhow::Result<Option<Job>> {
     oxshmem::launch::self_with(pes)?;
     let (before, start) = (Footprint::now()?, Instant::now());
     let bootstrap = oxshmem_bootstrap::join(&|name| std::env::var(name).ok(), DEFAULT_DEADLINE)?;
-    as_pe(bootstrap, start, &|now| now.since(before, 1).share(pes))
+    let own = |now: Footprint| now.since(before, 1).share(pes);
+    as_pe(World::builder(), bootstrap, start, &own)
 }
 
 /// A program that does nothing.
@@ -73,18 +77,19 @@ pub fn time_empty(run: impl Fn() -> anyhow::Result<()>) -> anyhow::Result<f64> {
 
 /// `own` is this PE's part of the footprint of one PE.
 fn as_pe(
+    builder: Builder,
     bootstrap: Arc<dyn Bootstrap>,
     start: Instant,
     own: &dyn Fn(Footprint) -> Footprint,
 ) -> anyhow::Result<Option<Job>> {
     let counted = Counted::new(bootstrap);
-    let world = World::builder()
+    let world = builder
         .heap_limit(HEAP)
         .bootstrap(Arc::clone(&counted) as _)
         .join()?;
     world.barrier_all()?;
     let start_s = start.elapsed().as_secs_f64();
-    let exchanges = counted.gathered();
+    let exchanges = counted.gathered().iter().map(Vec::len).collect();
     let first = world.alloc_zeroed::<u64>(1)?;
     let internals = first.offset();
     let own = own(Footprint::now()?).to_array();

@@ -18,6 +18,7 @@ mod job;
 mod meeting;
 mod memory;
 mod model;
+mod packed;
 mod rows;
 #[path = "../../../../core/oxshmem/tests/scale/stand_in.rs"]
 mod stand_in;

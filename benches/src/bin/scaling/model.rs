@@ -34,8 +34,9 @@ pub struct Model {
 pub struct Start {
     /// Bytes that a PE gives, of all exchanges.
     pub given: usize,
-    pub exchanges: usize,
-    /// Bytes that the rendezvous sends: all to all.
+    /// Bytes that it is told of all, which are packed, at most.
+    pub told: usize,
+    /// Bytes that the rendezvous sends: that to all.
     pub sent: f64,
     /// That, by the network.
     pub sending_s: f64,
@@ -90,13 +91,13 @@ impl Model {
         let [barrier, _] = &barriers;
 
         let given: usize = many.exchanges.iter().sum();
-        let sent = all * all * given as f64;
+        let sent = all * many.packed as f64;
         let passed = (meeting.pes * meeting.pes * meeting.gather_bytes) as f64;
         let byte_s = (meeting.gather_s - meeting.barrier_s).max(0.0) / passed;
         let questions = all * barrier.told as f64;
         let start = Start {
             given,
-            exchanges: many.exchanges.len(),
+            told: many.packed,
             sent,
             sending_s: sent / TCP,
             byte_s,
@@ -154,7 +155,8 @@ fn flat(pes: usize, hosts: usize, near_s: f64) -> Arrival {
     while distance < pes {
         let digits = (1..radix).take_while(|digit| digit * distance < pes);
         // About half of those are near that lie less than a host's width away.
-        let far = digits.filter(|digit| 2 * digit * distance > width).count();
+        let far = digits.filter(|digit| hosts > 1 && 2 * digit * distance > width);
+        let far = far.count();
         match far {
             0 => {
                 near_rounds += 1;

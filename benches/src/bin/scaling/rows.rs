@@ -58,6 +58,8 @@ pub struct Alone {
     pub allocated: f64,
     /// Bytes that it gives in each exchange.
     pub exchanges: Vec<usize>,
+    /// Bytes that it is then told of all, at most.
+    pub packed: usize,
 }
 
 /// All of it.

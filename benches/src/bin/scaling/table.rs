@@ -100,7 +100,11 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
     row(
         "the rendezvous sends",
         bytes(start.sent),
-        format!("{} of each PE, to each", bytes(start.given as f64)),
+        format!(
+            "{} of each PE; of all together, packed, {} to each",
+            bytes(start.given as f64),
+            bytes(start.told as f64)
+        ),
     )?;
     row(
         "in that time",
