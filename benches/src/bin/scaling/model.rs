@@ -86,7 +86,7 @@ impl Model {
         let meeting = meetings.last()?;
         let (pes, hosts) = (many.pes, many.hosts);
         let all = pes as f64;
-        let near_s = two.row.barrier.seconds;
+        let near_s = two.row.barrier.best;
         let barriers = [by_host(pes, hosts, near_s), flat(pes, hosts, near_s)];
         let [barrier, _] = &barriers;
 

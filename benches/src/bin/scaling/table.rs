@@ -17,8 +17,8 @@ fn write_all(text: &mut String, results: &Results) -> std::fmt::Result {
     writeln!(text, "### PEs as threads, {} CPUs\n", results.cpus)?;
     writeln!(
         text,
-        "| PEs | start | allocated a PE | resident a PE | internals | threads | barrier | switches | \
-         all-reduce | switches |\n|---|---|---|---|---|---|---|---|---|---|"
+        "| PEs | start | allocated a PE | resident a PE | internals | threads | barrier, median (best) | switches | \
+         all-reduce, likewise | switches |\n|---|---|---|---|---|---|---|---|---|---|"
     )?;
     for row in &results.threads {
         let start = time(row.start_s);
@@ -27,8 +27,8 @@ fn write_all(text: &mut String, results: &Results) -> std::fmt::Result {
     writeln!(text, "\n### PEs as processes, {} CPUs\n", results.cpus)?;
     writeln!(
         text,
-        "| PEs | start; empty program | proportional a PE | resident a PE | internals | threads | barrier | \
-         switches | all-reduce | switches | descriptors |\n|---|---|---|---|---|---|---|---|---|---|---|"
+        "| PEs | start; empty program | proportional a PE | resident a PE | internals | threads | barrier, median (best) | \
+         switches | all-reduce, likewise | switches | descriptors |\n|---|---|---|---|---|---|---|---|---|---|---|"
     )?;
     for Both(row, empty_s) in results.processes.iter().map(|p| Both(&p.row, p.empty_s)) {
         let start = format!("{}; {}", time(row.start_s), time(empty_s));
@@ -74,16 +74,17 @@ fn write_all(text: &mut String, results: &Results) -> std::fmt::Result {
 struct Both<'a>(&'a Job, f64);
 
 fn line(text: &mut String, row: &Job, start: &str, memory: &str) -> std::fmt::Result {
-    let Cost { seconds, switches } = row.barrier;
+    let cost = |cost: Cost| format!("{} ({})", time(cost.seconds), time(cost.best));
     writeln!(
         text,
-        "| {} | {start} | {memory} | {} | {} | {:.1} | {} | {switches:.1} | {} | {:.1} |",
+        "| {} | {start} | {memory} | {} | {} | {:.1} | {} | {:.1} | {} | {:.1} |",
         row.pes,
         bytes(row.each.rss),
         bytes(row.internals as f64),
         row.each.threads,
-        time(seconds),
-        time(row.reduce.seconds),
+        cost(row.barrier),
+        row.barrier.switches,
+        cost(row.reduce),
         row.reduce.switches,
     )
 }
