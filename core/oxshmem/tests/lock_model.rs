@@ -464,7 +464,7 @@ impl fmt::Debug for State {
         write!(f, "last {}, ", self.last)?;
         write!(f, "queue {:?}, ", &self.queue.0[..self.queue.1])?;
         write!(f, "cut {:?}, {:?}, ", self.cut, self.faults)?;
-        f.debug_list().entries(&self.pes).finish()
+        f.debug_list().entries(self.pes).finish()
     }
 }
 
