@@ -10,7 +10,7 @@ help:
 	@echo "make test   every test, with the time of each stage (20 minutes on 2 cores at most)"
 	@echo "make lint   rustfmt, clippy, documentation, licences"
 	@echo "make doc    API documentation in $(TARGET)/doc"
-	@echo "make bench  measure against Open MPI's OpenSHMEM and the machine's limits"
+	@echo "make bench  measure against Open MPI's OpenSHMEM, UCX and the machine's limits"
 	@echo "make gpu    tests and benchmarks on this machine's GPU (ci/gpu --help: without Rust there)"
 	@echo "make setup  install the Debian packages that are missing"
 	@echo "make clean  remove what was built"

@@ -1,4 +1,4 @@
-//! Times a loop in batches, as `peers.c` does: repetitions doubled until a batch is long enough,
+//! Times a loop in batches, as `oshmem/timing.c` does: repetitions doubled until a batch is long enough,
 //! then the median of a fixed number of batches.
 
 use std::time::Instant;
@@ -9,6 +9,8 @@ use crate::statistics::Summary;
 /// A row: its name and the loop that does its operation so many times.
 pub struct Row<'a, E> {
     name: String,
+    /// Operations in one repetition.
+    each: f64,
     run: Box<dyn FnMut(u64) -> Result<(), E> + 'a>,
 }
 
@@ -20,13 +22,23 @@ impl<E> std::fmt::Debug for Row<'_, E> {
     }
 }
 
-/// Names a loop.
+/// Names a loop of single operations.
 pub fn row<'a, E>(
     name: impl Into<String>,
     run: impl FnMut(u64) -> Result<(), E> + 'a,
 ) -> Row<'a, E> {
+    row_of(name, 1, run)
+}
+
+/// Names a loop that does `each` operations in one repetition.
+pub fn row_of<'a, E>(
+    name: impl Into<String>,
+    each: u64,
+    run: impl FnMut(u64) -> Result<(), E> + 'a,
+) -> Row<'a, E> {
     Row {
         name: name.into(),
+        each: each as f64,
         run: Box::new(run),
     }
 }
@@ -43,6 +55,11 @@ impl<E> Row<'_, E> {
         let start = Instant::now();
         (self.run)(n)?;
         Ok(start.elapsed().as_nanos() as f64)
+    }
+
+    /// Nanoseconds of one operation, in a batch of `n` repetitions.
+    pub fn batch(&mut self, n: u64) -> Result<f64, E> {
+        Ok(self.time(n)? / (n as f64 * self.each))
     }
 }
 
@@ -66,7 +83,7 @@ pub fn measure<E>(mut rows: Vec<Row<'_, E>>) -> Result<(), E> {
     let mut batches = vec![Vec::with_capacity(BATCHES); rows.len()];
     for _ in 0..BATCHES {
         for ((row, n), times) in rows.iter_mut().zip(&repetitions).zip(&mut batches) {
-            times.push(row.time(*n)? / *n as f64);
+            times.push(row.batch(*n)?);
         }
     }
     for (row, times) in rows.iter().zip(&batches) {

@@ -1,9 +1,8 @@
 //! Operations on streams against NVSHMEM's: what both sides agree on, and the table made of it.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use crate::samples::{Samples, Side};
 use crate::statistics::Summary;
 
 /// Batches measured per row (`nvshmem/peer.cu` has the same numbers); the median counts.
@@ -25,62 +24,6 @@ const BEYOND_THE_DRIVER: f64 = 2000.0;
 pub fn sizes(largest: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(8_usize), |size| size.checked_mul(8))
         .take_while(move |size| *size <= largest)
-}
-
-/// Whose figure it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// `gpu_peer`, the driver's own copies among it.
-    Oxshmem,
-    /// `nvshmem/peer.cu`.
-    Nvshmem,
-}
-
-/// All figures, in nanoseconds: for each side and row one per round, a failed round's missing.
-#[derive(Clone, Debug, Default)]
-pub struct Samples(BTreeMap<(Side, String), BTreeMap<usize, f64>>);
-
-impl Samples {
-    /// Adds a figure.
-    pub fn add(&mut self, side: Side, row: &str, round: usize, value: f64) {
-        let rounds = self.0.entry((side, row.into())).or_default();
-        rounds.insert(round, value);
-    }
-
-    /// Every figure: side, then row, then round.
-    #[must_use]
-    pub fn all(&self) -> BTreeMap<Side, BTreeMap<&str, &BTreeMap<usize, f64>>> {
-        let mut all: BTreeMap<Side, BTreeMap<&str, _>> = BTreeMap::new();
-        for ((side, row), rounds) in &self.0 {
-            all.entry(*side).or_default().insert(row, rounds);
-        }
-        all
-    }
-
-    fn of(&self, side: Side, row: &str) -> Option<&BTreeMap<usize, f64>> {
-        self.0.get(&(side, row.into()))
-    }
-
-    fn summary(&self, side: Side, row: &str) -> Option<Summary> {
-        let values: Vec<f64> = self.of(side, row)?.values().copied().collect();
-        Summary::of(&values)
-    }
-
-    /// What comes of two figures of each round that has both.
-    fn within_rounds(
-        &self,
-        (side, row): (Side, &str),
-        (other_side, other_row): (Side, &str),
-        combine: impl Fn(f64, f64) -> f64,
-    ) -> Option<Summary> {
-        let (these, others) = (self.of(side, row)?, self.of(other_side, other_row)?);
-        let both = these.iter().filter_map(|(round, value)| {
-            let other = others.get(round)?;
-            Some(combine(*value, *other))
-        });
-        Summary::of(&both.collect::<Vec<_>>())
-    }
 }
 
 /// One line of the table.

@@ -1,13 +1,17 @@
 //! Microbenchmarks of oxshmem and their peers' counterparts.
 //!
-//! `peer` measures oxshmem and the machine's limits, `peers.c` the same rows over OpenSHMEM, and
-//! `peers` runs them by turns, compares them and judges them by the targets. `gpu_peer`,
-//! `nvshmem/peer.cu` and `gpu_peers` are the same for operations on streams, against NVSHMEM.
+//! `peer` measures oxshmem and the machine's limits, `oshmem/` the same rows over OpenSHMEM, and
+//! `peers` runs them by turns, UCX's own benchmark among them, compares them and judges them by the
+//! targets. `gpu_peer`, `nvshmem/peer.cu` and `gpu_peers` are the same for operations on streams,
+//! against NVSHMEM.
 
 pub mod affinity;
 pub mod batches;
+pub mod curves;
 pub mod gpu;
 pub mod limits;
+pub mod samples;
 pub mod sizes;
 pub mod statistics;
+pub mod table;
 pub mod targets;

@@ -1,25 +1,34 @@
 //! The speed targets: what is compared with what, and how it must come out.
 
-use std::collections::BTreeMap;
+mod rows;
+
 use std::fmt;
 
-use serde::Serialize;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
-use crate::sizes::BLOCKS;
+use crate::samples::{Samples, Side};
 use crate::statistics::Summary;
 
-/// Whose figure it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// What is measured in one go, and may be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// Open MPI's OpenSHMEM, by `peers.c`.
-    Oshmem,
-    /// oxshmem, and the limits measured beside it, by `peer`.
-    Oxshmem,
+pub enum Group {
+    /// Single operations between 2 PEs, UCX's among them.
+    Micro,
+    /// Barrier with 4 and 8 PEs.
+    Barrier,
+    /// Collective calls.
+    Collectives,
+    /// Updates of random words.
+    Gups,
+    /// A parallel integer sort.
+    Sort,
+    /// Message rates of two threads.
+    Threads,
+    /// How long an empty program takes, and what a PE keeps resident.
+    Start,
 }
-
-/// All figures: for each side and row one per round, a failed round's missing.
-pub type Samples = BTreeMap<(Side, String), BTreeMap<usize, f64>>;
 
 /// How a figure must compare with the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -65,28 +74,16 @@ struct Figure {
 
 impl Figure {
     fn in_round(&self, samples: &Samples, round: usize) -> Option<f64> {
-        let of = |row: &String| samples.get(&(self.side, row.clone()))?.get(&round).copied();
-        self.rows.iter().filter_map(of).min_by(f64::total_cmp)
-    }
-}
-
-fn ours(row: impl Into<String>) -> Figure {
-    Figure {
-        side: Side::Oxshmem,
-        rows: vec![row.into()],
-    }
-}
-
-fn theirs(row: impl Into<String>) -> Figure {
-    Figure {
-        side: Side::Oshmem,
-        rows: vec![row.into()],
+        let rows = self.rows.iter();
+        let values = rows.filter_map(|row| samples.in_round(self.side, row, round));
+        values.min_by(f64::total_cmp)
     }
 }
 
 /// One line of the table.
 #[derive(Clone, Debug)]
 struct Target {
+    group: Group,
     name: String,
     unit: &'static str,
     value: Figure,
@@ -113,6 +110,37 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The heads of [`cells`](Self::cells).
+    pub const HEADINGS: [&'static str; 6] = [
+        "comparison",
+        "median",
+        "interval",
+        "unit",
+        "target",
+        "verdict",
+    ];
+
+    /// As a line of a table.
+    #[must_use]
+    pub fn cells(&self) -> [String; 6] {
+        let (median, interval) = self.measured.map_or_else(Default::default, |measured| {
+            (
+                format!("{:.3}", measured.median),
+                format!("{:.3} to {:.3}", measured.low, measured.high),
+            )
+        });
+        let target = self.target.map(|target| target.to_string());
+        let (unit, target) = (self.unit.into(), target.unwrap_or_default());
+        [
+            self.name.clone(),
+            median,
+            interval,
+            unit,
+            target,
+            self.words(),
+        ]
+    }
+
     /// The last column.
     #[must_use]
     pub fn words(&self) -> String {
@@ -135,177 +163,41 @@ impl Verdict {
     }
 }
 
-fn table() -> Vec<Target> {
-    let mut table = Vec::new();
-    let mut ratio = |name: &str, value: Figure, by: Figure, bound: Option<Bound>| {
-        table.push(Target {
-            name: name.into(),
-            unit: "ratio",
-            value,
-            by: Some(by),
-            bound,
-        });
-    };
-    let at_most = |value| Some(Bound::AtMost(value));
-    let at_least = |value| Some(Bound::AtLeast(value));
-    let best = |rows: &[&str]| Figure {
-        side: Side::Oxshmem,
-        rows: rows.iter().map(|row| (*row).into()).collect(),
-    };
-    let fenced = best(&["store_mfence", "store_locked"]);
-    let bare = best(&[
-        "bare_ping_pong",
-        "bare_ping_pong_steps",
-        "bare_ping_pong_pause",
-    ]);
-
-    ratio(
-        "8-byte put / OSHMEM",
-        ours("put8"),
-        theirs("put8"),
-        at_most(1.0 / 3.0),
-    );
-    ratio(
-        "8-byte put / checked store",
-        ours("put8"),
-        ours("store8"),
-        at_most(1.5),
-    );
-    ratio("8-byte p / OSHMEM", ours("p8"), theirs("p8"), None);
-    ratio("8-byte p / checked store", ours("p8"), ours("store8"), None);
-    ratio(
-        "8-byte get / OSHMEM",
-        ours("get8"),
-        theirs("get8"),
-        at_most(1.0 / 3.0),
-    );
-    ratio(
-        "8-byte get / checked load",
-        ours("get8"),
-        ours("load8"),
-        None,
-    );
-    ratio(
-        "fetch-add / OSHMEM",
-        ours("fetch_add8"),
-        theirs("fetch_add8"),
-        at_most(0.7),
-    );
-    ratio(
-        "fetch-add / lock xadd",
-        ours("fetch_add8"),
-        ours("xadd8"),
-        at_most(1.3),
-    );
-    ratio(
-        "quiet, clean / OSHMEM",
-        ours("quiet_clean"),
-        theirs("quiet_clean"),
-        None,
-    );
-    ratio(
-        "put + quiet / OSHMEM",
-        ours("put_quiet"),
-        theirs("put_quiet"),
-        None,
-    );
-    ratio(
-        "put + quiet / store + fence",
-        ours("put_quiet"),
-        fenced,
-        at_most(1.2),
-    );
-    for bytes in BLOCKS {
-        let size = readable(bytes);
-        for way in ["put", "get"] {
-            let row = format!("{way}_{bytes}");
-            let memcpy = ours(format!("memcpy_{row}"));
-            let name = format!("{way} {size}: speed of memcpy's");
-            ratio(&name, memcpy, ours(row.clone()), at_least(0.97));
-            let name = format!("{way} {size}: speed of OSHMEM's");
-            ratio(&name, theirs(row.clone()), ours(row), at_least(1.0));
-        }
-    }
-    ratio("ping-pong / bare", ours("ping_pong"), bare, at_most(1.15));
-    ratio(
-        "ping-pong: times OSHMEM's",
-        theirs("ping_pong"),
-        ours("ping_pong"),
-        at_least(1.5),
-    );
-    for (pes, least) in [(2, 2.0), (4, 1.5), (8, 1.5)] {
-        let row = format!("barrier_{pes}");
-        let name = format!("barrier, {pes} PEs: times OSHMEM's");
-        ratio(&name, theirs(row.clone()), ours(row), at_least(least));
-    }
-    for pes in [4, 64] {
-        let row = format!("empty_{pes}");
-        let name = format!("empty program, {pes} PEs: times OSHMEM's");
-        ratio(&name, theirs(row.clone()), ours(row), None);
-    }
-
-    let mut plain = |name: &str, unit, row: &str, bound| {
-        table.push(Target {
-            name: name.into(),
-            unit,
-            value: ours(row),
-            by: None,
-            bound,
-        });
-    };
-    plain("8-byte put", "ns", "put8", None);
-    plain("8-byte get", "ns", "get8", None);
-    plain("fetch-add", "ns", "fetch_add8", None);
-    plain("quiet, clean", "ns", "quiet_clean", at_most(2.0));
-    plain("ping-pong, half round trip", "ns", "ping_pong", None);
-    plain("empty program, 4 PEs", "s", "empty_4", at_most(0.1));
-    plain("empty program, 64 PEs", "s", "empty_64", at_most(0.8));
-    plain("resident a PE (PSS), 64 PEs", "MiB", "pss_64", at_most(8.0));
-    plain("resident a PE (RSS), 64 PEs", "MiB", "rss_64", None);
-    table
-}
-
-/// A size in bytes as people write it.
-fn readable(bytes: usize) -> String {
-    match bytes {
-        mib if mib >= 1 << 20 => format!("{} MiB", mib >> 20),
-        kib => format!("{} KiB", kib >> 10),
-    }
-}
-
-/// Judges what was measured.
+/// Judges what was measured of these groups.
 #[must_use]
-pub fn judge(samples: &Samples, rounds: usize) -> Vec<Verdict> {
-    let judged = table().into_iter().map(|target| {
-        let in_round = |round| {
-            let value = target.value.in_round(samples, round)?;
-            match &target.by {
-                Some(by) => Some(value / by.in_round(samples, round)?),
-                None => Some(value),
-            }
-        };
-        let values: Vec<f64> = (0..rounds).filter_map(in_round).collect();
-        let measured = Summary::of(&values);
-        let met = target
-            .bound
-            .map(|bound| measured.is_some_and(|value| bound.met(value.median)));
-        let missed = |bound: Bound, value: Summary| {
-            (!bound.met(value.median))
-                .then(|| 100.0 * (value.median - bound.limit()).abs() / bound.limit())
-        };
-        Verdict {
-            missed_by_percent: target
-                .bound
-                .zip(measured)
-                .and_then(|(b, value)| missed(b, value)),
-            name: target.name,
-            unit: target.unit,
-            measured,
-            target: target.bound,
-            met,
+pub fn judge(samples: &Samples, groups: &[Group]) -> Vec<Verdict> {
+    let chosen = rows::all().filter(|target| groups.contains(&target.group));
+    chosen.map(|target| judge_one(target, samples)).collect()
+}
+
+fn judge_one(target: Target, samples: &Samples) -> Verdict {
+    let in_round = |round| {
+        let value = target.value.in_round(samples, round)?;
+        match &target.by {
+            Some(by) => Some(value / by.in_round(samples, round)?),
+            None => Some(value),
         }
-    });
-    judged.collect()
+    };
+    let values: Vec<f64> = (0..samples.rounds()).filter_map(in_round).collect();
+    let measured = Summary::of(&values);
+    let met = target
+        .bound
+        .map(|bound| measured.is_some_and(|value| bound.met(value.median)));
+    let missed = |bound: Bound, value: Summary| {
+        (!bound.met(value.median))
+            .then(|| 100.0 * (value.median - bound.limit()).abs() / bound.limit())
+    };
+    Verdict {
+        missed_by_percent: target
+            .bound
+            .zip(measured)
+            .and_then(|(bound, value)| missed(bound, value)),
+        name: target.name,
+        unit: target.unit,
+        measured,
+        target: target.bound,
+        met,
+    }
 }
 
 #[cfg(test)]
@@ -313,13 +205,15 @@ mod tests {
     use super::*;
 
     fn samples(rows: &[(Side, &str, f64)]) -> Samples {
-        rows.iter()
-            .map(|(side, row, value)| ((*side, (*row).into()), BTreeMap::from([(0, *value)])))
-            .collect()
+        let mut samples = Samples::default();
+        for (side, row, value) in rows {
+            samples.add(*side, row, 0, *value);
+        }
+        samples
     }
 
     fn verdict(samples: &Samples, name: &str) -> Verdict {
-        judge(samples, 1)
+        judge(samples, &[Group::Micro])
             .into_iter()
             .find(|verdict| verdict.name == name)
             .unwrap()
@@ -331,6 +225,23 @@ mod tests {
         let verdict = verdict(&samples, "8-byte put / OSHMEM");
         assert_eq!(verdict.measured.map(|value| value.median), Some(0.2));
         assert_eq!((verdict.met, verdict.words().as_str()), (Some(true), "met"));
+    }
+
+    #[test]
+    fn only_what_was_to_be_measured_is_judged() {
+        let samples = Samples::default();
+        let of = |groups: &[Group]| judge(&samples, groups).len();
+        assert_eq!(of(&[]), 0);
+        assert!(
+            Group::value_variants()
+                .iter()
+                .all(|group| of(&[*group]) > 0)
+        );
+        let each: usize = Group::value_variants()
+            .iter()
+            .map(|group| of(&[*group]))
+            .sum();
+        assert_eq!(of(Group::value_variants()), each);
     }
 
     #[test]
@@ -359,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_not_met() {
-        let verdict = verdict(&Samples::new(), "quiet, clean");
+        let verdict = verdict(&Samples::default(), "quiet, clean");
         assert_eq!(
             (verdict.met, verdict.words().as_str()),
             (Some(false), "not measured")

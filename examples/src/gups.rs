@@ -76,6 +76,8 @@ pub struct Table<'w> {
     total: u64,
     /// The words of one PE are 2 to the power of this.
     shift: u32,
+    /// Of each PE in a run.
+    updates: u64,
 }
 
 /// What is wrong with a table.
@@ -122,6 +124,7 @@ impl<'w> Table<'w> {
             words,
             total: (world.n_pes() as u64) << shift,
             shift,
+            updates: 4 << shift,
         };
         for (index, number) in (0..words.len()).zip(table.numbers()) {
             world.write(words.at(index)?, &[number])?;
@@ -130,16 +133,23 @@ impl<'w> Table<'w> {
         Ok(table)
     }
 
-    /// Updates of all PEs in a run: four for each word.
+    /// Makes so many updates of each PE a run.
+    #[must_use]
+    pub fn with_updates(mut self, each: u64) -> Self {
+        self.updates = each;
+        self
+    }
+
+    /// Updates of all PEs in a run: four for each word, where nothing else was said.
     #[must_use]
     pub fn updates(&self) -> u64 {
-        4 * self.total
+        self.updates * self.world.n_pes() as u64
     }
 
     /// This PE's part of the updates.
     fn mine(&self) -> impl Iterator<Item = u64> + use<> {
-        let count = 4 << self.shift;
-        Stream::from(BEGIN + self.world.my_pe() as u64 * count).take(count as usize)
+        let before = self.world.my_pe() as u64 * self.updates;
+        Stream::from(BEGIN + before).take(self.updates as usize)
     }
 
     /// What this PE's words held in the beginning.

@@ -2,7 +2,6 @@
 //! what checks its result and the serial program to compare it with where there is one.
 
 pub mod bfs;
-pub mod chart;
 pub mod exchange;
 pub mod graph;
 pub mod gups;

@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use clap::Parser;
-use oxshmem_benches::gpu::{Line, NO_GPU, Samples, Side, table};
+use oxshmem_benches::gpu::{Line, NO_GPU, table};
+use oxshmem_benches::samples::{Samples, Side};
+use oxshmem_benches::table::markdown;
 use serde::Serialize;
 
 /// Compares operations on streams with NVSHMEM's and with the driver's own copy.
@@ -87,7 +89,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
             }
         }
         // What fails in the first round will fail in all. (Not so oxshmem without NVSHMEM.)
-        if round == 0 && samples.all().is_empty() {
+        if round == 0 && samples.is_empty() {
             bail!("{}", failures.join("\n"));
         }
     }
@@ -98,7 +100,8 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for note in &about {
         println!("{note}");
     }
-    print(&lines);
+    let cells: Vec<_> = lines.iter().map(Line::cells).collect();
+    print!("{}", markdown(Line::HEADINGS, &cells));
     if let Some(file) = &args.json {
         let report = Report {
             commit: &args.commit,
@@ -106,7 +109,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
             rounds: args.rounds,
             gpus: args.gpus,
             lines: &lines,
-            samples: samples.all(),
+            samples: &samples,
             failures: &failures,
         };
         let text = serde_json::to_string_pretty(&report)?;
@@ -127,10 +130,7 @@ struct Report<'a> {
     gpus: u32,
     lines: &'a [Line],
     /// Side, then row, then round; nanoseconds.
-    samples: std::collections::BTreeMap<
-        Side,
-        std::collections::BTreeMap<&'a str, &'a std::collections::BTreeMap<usize, f64>>,
-    >,
+    samples: &'a Samples,
     failures: &'a [String],
 }
 
@@ -173,6 +173,7 @@ fn measure(args: &Args, side: Side) -> anyhow::Result<Measured> {
                 command.env("LD_LIBRARY_PATH", folders);
             }
         }
+        Side::Oshmem | Side::Ucx => bail!("{} has nothing on streams", side.name()),
     }
     let output = command
         .output()
@@ -198,27 +199,4 @@ fn measure(args: &Args, side: Side) -> anyhow::Result<Measured> {
     }
     ensure!(!rows.is_empty(), "{command:?}: printed no row");
     Ok(Measured::Rows { rows, note })
-}
-
-/// As a table that Markdown and people read.
-fn print(lines: &[Line]) {
-    let cells: Vec<_> = std::iter::once(Line::HEADINGS.map(String::from))
-        .chain(lines.iter().map(Line::cells))
-        .collect();
-    let mut widths = [0; Line::HEADINGS.len()];
-    for row in &cells {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.len().max(*width);
-        }
-    }
-    for (number, row) in cells.iter().enumerate() {
-        let padded = row.iter().zip(widths);
-        let padded: Vec<String> = padded
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
-        println!("| {} |", padded.join(" | "));
-        if number == 0 {
-            println!("|{}|", widths.map(|width| "-".repeat(width + 2)).join("|"));
-        }
-    }
 }

@@ -25,7 +25,6 @@ mod table;
 mod team;
 mod threads;
 mod transport;
-mod units;
 #[cfg(feature = "verbs")]
 mod versus;
 
@@ -33,6 +32,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use oxshmem::{Team, World};
+use oxshmem_figures::units::Rounded;
 
 use crate::gather::gather;
 use crate::output;
@@ -45,7 +45,6 @@ use parameters::Parameters;
 
 pub use args::Args;
 pub use parameters::allowed_cpus;
-pub use units::Rounded;
 
 /// Of a comparison that cannot be made, as diff(1) has it.
 const UNABLE: u8 = 2;

@@ -8,9 +8,9 @@ use anyhow::{Context, anyhow, ensure};
 use clap::Parser;
 use oxshmem::World;
 use oxshmem_examples::bfs::Search;
-use oxshmem_examples::chart::{self, Words};
 use oxshmem_examples::kronecker::Kronecker;
 use oxshmem_examples::{read, splitmix, tree};
+use oxshmem_figures::{Words, bars};
 
 /// Searches a graph breadth-first from several roots, and checks each search by Graph500's five rules.
 ///
@@ -193,5 +193,6 @@ fn draw(path: &Path, input: &Input, levels: &[u64], args: &Args) -> anyhow::Resu
         up: "vertices",
     };
     let heights = levels.iter().map(|count| *count as f64).collect();
-    chart::bars(path, words, &labels, &[("vertices", heights)])
+    let picture = bars(words, &labels, &[("vertices", heights)])?;
+    Ok(oxshmem_figures::write(path, &picture)?)
 }

@@ -1,14 +1,14 @@
 //! Giga-updates per second: random words of a table on all PEs, as HPC Challenge's RandomAccess.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::anyhow;
 use clap::{Parser, ValueEnum};
 use oxshmem::World;
-use oxshmem_examples::chart::{self, Words};
 use oxshmem_examples::gups::{self, Table};
+use oxshmem_figures::{Curve, Panel, Values, Words, panels};
 
 /// Updates random words of a table that is spread over all PEs, four times its words, and checks them.
 ///
@@ -89,7 +89,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         let seconds = start.elapsed().as_secs_f64();
         let updates = rounds * table.updates();
         let rate = updates as f64 / seconds / 1e9;
-        points.push((size, rate));
+        points.push((f64::from(size).exp2(), rate));
         if let Some(check) = table.check()? {
             println!(
                 "gups: {updates} updates of {} words on {} PEs in {seconds:.3} s: {rate:.4} GUP/s; {} words wrong",
@@ -103,15 +103,31 @@ fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     if let Some(path) = args.picture.as_ref().filter(|_| world.my_pe() == 0) {
-        let title = format!("Random updates by {} PEs", world.n_pes());
-        let words = Words {
-            title: &title,
-            across: "words of 8 bytes on each PE",
-            up: "GUP/s",
-        };
-        chart::curve(path, words, &points)?;
+        draw(path, &world, points)?;
     }
     world.free(memory)?;
     world.finalize()?;
     Ok(())
+}
+
+/// The rate over the table's size.
+fn draw(path: &Path, world: &World, points: Vec<(f64, f64)>) -> anyhow::Result<()> {
+    let title = format!("Random updates by {} PEs", world.n_pes());
+    let panel = Panel {
+        words: Words {
+            title: &title,
+            across: "words of 8 bytes on each PE",
+            up: "GUP/s",
+        },
+        size: |words| format!("2^{:.0}", words.log2()),
+        value: |rate| format!("{rate:.2}"),
+        values: Values::FromZero,
+        curves: vec![Curve {
+            name: "rate".into(),
+            at: 0,
+            points,
+            limit: false,
+        }],
+    };
+    Ok(oxshmem_figures::write(path, &panels("", &[panel])?)?)
 }

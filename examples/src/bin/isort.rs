@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use clap::Parser;
 use oxshmem::World;
-use oxshmem_examples::chart::{self, Words};
 use oxshmem_examples::isort::{self, Phases, Sorter};
+use oxshmem_figures::{Words, bars};
 
 /// Sorts random keys of all PEs and checks that they are in order and the same as before.
 ///
@@ -117,5 +117,5 @@ fn draw(path: &Path, all: &[Phases], args: &Args) -> anyhow::Result<()> {
         ("exchange", part(|phases| phases.exchange)),
         ("sort what came", part(|phases| phases.sort)),
     ];
-    chart::bars(path, words, &labels, &parts).context("the picture")
+    oxshmem_figures::write(path, &bars(words, &labels, &parts)?).context("the picture")
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use oxshmem::{Result, Route, World};
+use oxshmem_figures::units::Rounded;
 use serde::{Deserialize, Serialize};
 
 use crate::gather::gather;
-use crate::perf::{Rounded, allowed_cpus};
+use crate::perf::allowed_cpus;
 
 #[derive(Serialize)]
 pub struct Seen {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use oxshmem::World;
+use oxshmem_figures::units::Rounded;
 use oxshmem_topo::Policy;
 use serde::Serialize;
 
 use super::args::Args;
 use super::batches::{Effort, Until};
 use super::team::Which;
-use super::units::Rounded;
 
 /// The circumstances of a measurement.
 #[derive(Serialize)]

@@ -1,10 +1,11 @@
 //! The table: a section for each metric.
 
+use oxshmem_figures::units::{Bytes, PerSecond, Time};
+
 use super::measure::Task;
 use super::metric::Metric;
 use super::row::{Row, per_second};
 use super::statistics::Tail;
-use super::units::{Bytes, PerSecond, Time};
 
 /// Width of each column after the operation and the size.
 const WIDTH: usize = 12;

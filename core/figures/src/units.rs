@@ -3,6 +3,7 @@
 use std::fmt;
 
 /// Nanoseconds, to three digits in the unit that fits.
+#[derive(Clone, Copy, Debug)]
 pub struct Time(pub f64);
 
 impl fmt::Display for Time {
@@ -18,6 +19,7 @@ impl fmt::Display for Time {
 }
 
 /// Bytes, in the largest unit of 1024 that divides them.
+#[derive(Clone, Copy, Debug)]
 pub struct Bytes(pub usize);
 
 impl fmt::Display for Bytes {
@@ -32,6 +34,7 @@ impl fmt::Display for Bytes {
 }
 
 /// Bytes, in the unit that fits.
+#[derive(Clone, Copy, Debug)]
 pub struct Rounded(pub usize);
 
 impl fmt::Display for Rounded {
@@ -45,6 +48,7 @@ impl fmt::Display for Rounded {
 }
 
 /// An amount per second, to three digits in the unit of 1000 that fits.
+#[derive(Clone, Copy, Debug)]
 pub struct PerSecond(pub f64, pub &'static str);
 
 impl fmt::Display for PerSecond {

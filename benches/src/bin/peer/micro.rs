@@ -1,88 +1,32 @@
-//! One side of the comparison: oxshmem, and the machine's limits in the same run. The other side,
-//! `peers.c`, has the same rows and the same loops. `peers` starts both, by turns.
+//! Single operations between two PEs, and what the machine itself needs for the same.
 
 use std::cell::Cell;
 use std::hint::black_box;
-use std::process::ExitCode;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use clap::{Parser, ValueEnum};
-use oxshmem::{Cmp, Sym, World};
-use oxshmem_benches::batches::{Row, measure, report, row};
-use oxshmem_benches::sizes::{BATCHES, BLOCKS, LARGEST, MIN_BATCH_NS, WORDS};
-use oxshmem_benches::{affinity, limits};
+use oxshmem::{Cmp, SignalOp, Sym, World};
+use oxshmem_benches::batches::{Row, measure, row, row_of};
+use oxshmem_benches::limits;
+use oxshmem_benches::sizes::{BLOCKS, LARGEST, WINDOW, WORDS, latency_blocks};
 
-/// Measures oxshmem for `peers`; prints a line `ROW NANOSECONDS` for each row.
-#[derive(Parser)]
-struct Args {
-    mode: Mode,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Mode {
-    /// 2 PEs: puts, gets, atomics, order, ping-pong, barrier, and their limits.
-    Micro,
-    /// Any number of PEs: barrier alone.
-    Barrier,
-    /// Each PE prints what it keeps resident with an unused heap, in KiB: PSS and RSS.
-    Memory,
-    /// Joins and leaves.
-    Empty,
-}
+use crate::together::Together;
 
 /// A page, and what both sides align their buffers to.
 const PAGE: usize = 4096;
 
-fn main() -> ExitCode {
-    match run(Args::parse().mode) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("peer: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(mode: Mode) -> anyhow::Result<()> {
-    let world = World::init()?;
-    match mode {
-        Mode::Micro => micro(&world)?,
-        Mode::Barrier => {
-            pin(&world)?;
-            let agreed = world.alloc_zeroed::<u64>(1)?;
-            barrier(&world, agreed)?;
-            world.free(agreed)?;
-        }
-        Mode::Memory => memory(&world)?,
-        Mode::Empty => {}
-    }
-    world.finalize()?;
-    Ok(())
-}
-
-/// With a processor for each PE, each keeps to its own.
-fn pin(world: &World) -> anyhow::Result<()> {
-    let allowed = affinity::allowed()?;
-    if world.n_pes() <= allowed.len() {
-        affinity::restrict(&[allowed[world.my_pe()]])?;
-    }
-    Ok(())
-}
-
-fn micro(world: &World) -> anyhow::Result<()> {
+pub fn run(world: &World) -> anyhow::Result<()> {
     ensure!(
         world.n_pes() == 2,
         "`peer micro` needs 2 PEs, not {}",
         world.n_pes()
     );
-    pin(world)?;
     let words = world.alloc_aligned::<u64>(WORDS, PAGE)?;
     let block = world.alloc_aligned::<u8>(LARGEST, PAGE)?;
     let lines = world.alloc_aligned::<u64>(PAGE / 8, PAGE)?;
-    let (ping, pong, agreed, done) = (lines.at(0)?, lines.at(64)?, lines.at(128)?, lines.at(192)?);
+    let (ping, pong, done) = (lines.at(0)?, lines.at(64)?, lines.at(128)?);
     let mut local = Buffer::new(LARGEST);
     world.write(words, &[0; WORDS])?;
     world.write(block, local.bytes())?;
@@ -111,8 +55,16 @@ fn micro(world: &World) -> anyhow::Result<()> {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    ping_pong(world, [ping, pong], agreed)?;
-    barrier(world, agreed)?;
+    let together = Together::new(world)?;
+    let trips = Cell::new(0);
+    ping_pong(world, [ping, pong], &trips, &together)?;
+    for size in latency_blocks() {
+        let (block, local) = (block.range(..size)?, &local.bytes()[..size]);
+        let exchanged = put_ping_pong(world, [ping, pong], block, local, &trips);
+        together.measure(vec![row_of(format!("put_latency_{size}"), 2, exchanged)])?;
+    }
+    barrier(world, &together)?;
+    together.free()?;
     world.free(lines)?;
     world.free(block)?;
     world.free(words)?;
@@ -182,6 +134,13 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
         row("p8", |n| p8(world, words, n)),
         row("store8", |n| inside(limits::store(peer.words, n))),
     ])?;
+    let window = WINDOW as u64;
+    measure(vec![
+        row_of("put8_window", window, |n| put8_window(world, words, n)),
+        row_of("put_nbi8_window", window, |n| {
+            put_nbi8_window(world, words, n)
+        }),
+    ])?;
     measure(vec![
         row("get8", |n| get8(world, words, n)),
         row("load8", |n| inside(limits::load(peer.words, n))),
@@ -211,6 +170,29 @@ fn put8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
         world.put(words.at(i as usize & MASK)?, &[i], 1)?;
     }
     world.quiet()
+}
+
+#[inline(never)]
+fn put8_window(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    for i in 0..n {
+        for w in 0..WINDOW {
+            world.put(words.at(w)?, &[i + w as u64], 1)?;
+        }
+        world.quiet()?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn put_nbi8_window(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    let values: [u64; WINDOW] = std::array::from_fn(|w| w as u64);
+    for _ in 0..n {
+        world.scope(|scope| {
+            let mut each = black_box(&values).chunks(1).enumerate();
+            each.try_for_each(|(w, value)| scope.put_nbi(words.at(w)?, value, 1))
+        })?;
+    }
+    Ok(())
 }
 
 #[inline(never)]
@@ -301,55 +283,50 @@ fn blocks(
     ])
 }
 
-/// All PEs together; PE 0 decides the repetitions and reports `scale` times the time of one. The
-/// rows' batches take turns.
-fn together(
-    world: &World,
-    agreed: Sym<u64>,
-    scale: f64,
-    mut rows: Vec<Row<'_, oxshmem::Error>>,
-) -> anyhow::Result<()> {
-    let mut repetitions = Vec::new();
-    for row in &mut rows {
-        let mut n = 8;
-        loop {
-            world.barrier_all()?;
-            let took = row.time(n)?;
-            if world.my_pe() == 0 {
-                let enough = if took >= MIN_BATCH_NS { n } else { 0 };
-                (0..world.n_pes()).try_for_each(|pe| world.p(agreed, enough, pe))?;
-            }
-            world.barrier_all()?;
-            if world.g(agreed, world.my_pe())? != 0 {
-                break;
-            }
-            n *= 2;
-        }
-        repetitions.push(n);
-    }
-    let mut batches = vec![Vec::new(); rows.len()];
-    for _ in 0..BATCHES {
-        for ((row, n), times) in rows.iter_mut().zip(&repetitions).zip(&mut batches) {
-            world.barrier_all()?;
-            times.push(scale * row.time(*n)? / *n as f64);
-        }
-    }
-    if world.my_pe() == 0 {
-        rows.iter()
-            .zip(&batches)
-            .for_each(|(row, times)| report(row.name(), times));
-    }
+pub fn barrier_alone(world: &World) -> anyhow::Result<()> {
+    let together = Together::new(world)?;
+    barrier(world, &together)?;
+    together.free()?;
     Ok(())
 }
 
-fn barrier(world: &World, agreed: Sym<u64>) -> anyhow::Result<()> {
+fn barrier(world: &World, together: &Together<'_>) -> oxshmem::Result<()> {
     let barriers = |n| (0..n).try_for_each(|_| world.barrier_all());
-    together(world, agreed, 1.0, vec![row("barrier", barriers)])
+    let name = format!("barrier_{}", world.n_pes());
+    together.measure(vec![row(name, barriers)])
 }
 
-fn ping_pong(world: &World, [ping, pong]: [Sym<u64>; 2], agreed: Sym<u64>) -> anyhow::Result<()> {
+/// A put to the other's block with a flag, and the same back, once it has come.
+fn put_ping_pong<'a>(
+    world: &'a World,
+    [ping, pong]: [Sym<u64>; 2],
+    block: Sym<u8>,
+    local: &'a [u8],
+    trips: &'a Cell<u64>,
+) -> impl FnMut(u64) -> oxshmem::Result<()> + 'a {
     let first = world.my_pe() == 0;
-    let trips = Cell::new(0);
+    move |n| {
+        for value in trips.get() + 1..=trips.get() + n {
+            if first {
+                world.put_signal(block, local, ping, value, SignalOp::Set, 1)?;
+                world.wait_until(pong, Cmp::Eq, value)?;
+            } else {
+                world.wait_until(ping, Cmp::Eq, value)?;
+                world.put_signal(block, local, pong, value, SignalOp::Set, 0)?;
+            }
+        }
+        trips.set(trips.get() + n);
+        Ok(())
+    }
+}
+
+fn ping_pong(
+    world: &World,
+    [ping, pong]: [Sym<u64>; 2],
+    trips: &Cell<u64>,
+    together: &Together<'_>,
+) -> anyhow::Result<()> {
+    let first = world.my_pe() == 0;
     let ours = |n| {
         for value in trips.get() + 1..=trips.get() + n {
             if first {
@@ -370,13 +347,14 @@ fn ping_pong(world: &World, [ping, pong]: [Sym<u64>; 2], agreed: Sym<u64>) -> an
     // SAFETY: aligned words, mapped while the world lives, never behind a plain reference.
     let (mine, theirs) = unsafe { (mine.as_ref(), theirs.as_ref()) };
     let rows = vec![
-        row("ping_pong", ours),
+        // A round trip is two of them.
+        row_of("ping_pong", 2, ours),
         bare(
             "bare_ping_pong",
             first,
             mine,
             theirs,
-            &trips,
+            trips,
             limits::at_once,
         ),
         bare(
@@ -384,7 +362,7 @@ fn ping_pong(world: &World, [ping, pong]: [Sym<u64>; 2], agreed: Sym<u64>) -> an
             first,
             mine,
             theirs,
-            &trips,
+            trips,
             limits::few_steps,
         ),
         bare(
@@ -392,11 +370,12 @@ fn ping_pong(world: &World, [ping, pong]: [Sym<u64>; 2], agreed: Sym<u64>) -> an
             first,
             mine,
             theirs,
-            &trips,
+            trips,
             std::hint::spin_loop,
         ),
     ];
-    together(world, agreed, 0.5, rows)
+    together.measure(rows)?;
+    Ok(())
 }
 
 /// A bare ping-pong, inlined for each way to wait.
@@ -408,23 +387,9 @@ fn bare<'a>(
     trips: &'a Cell<u64>,
     between: impl Fn() + 'a,
 ) -> Row<'a, oxshmem::Error> {
-    row(name, move |n| {
+    row_of(name, 2, move |n| {
         limits::ping_pong(first, mine, theirs, trips.get(), n, &between);
         trips.set(trips.get() + n);
         Ok(())
     })
-}
-
-fn memory(world: &World) -> anyhow::Result<()> {
-    world.barrier_all()?;
-    let text = std::fs::read_to_string("/proc/self/smaps_rollup")?;
-    let kib = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().next().map(String::from)
-    };
-    let pss = kib("Pss:").context("smaps_rollup tells no Pss")?;
-    let rss = kib("Rss:").context("smaps_rollup tells no Rss")?;
-    println!("memory {pss} {rss}");
-    world.barrier_all()?;
-    Ok(())
 }

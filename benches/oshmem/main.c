@@ -1,0 +1,46 @@
+/* The counterpart of src/bin/peer over OpenSHMEM 1.4: the same rows, the same loops, one line
+ * "ROW NANOSECONDS" for each. `peers` builds it with oshcc, runs both and compares them.
+ *
+ *   peers-c micro        2 PEs: puts, gets, atomics, order, message rate, latency
+ *   peers-c barrier      barrier alone
+ *   peers-c collectives  all-reduce, broadcast, fcollect, alltoall
+ *   peers-c gups         updates of random words
+ *   peers-c sort         a parallel integer sort
+ *   peers-c memory       each PE prints what it keeps resident with an unused heap
+ *   peers-c empty        joins and leaves
+ */
+#include <shmem.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "timing.h"
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} MODES[] = {
+    {"micro", micro}, {"barrier", barrier_alone}, {"collectives", collectives},
+    {"gups", gups},   {"sort", sort},
+};
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    int status = 2;
+    shmem_init();
+    for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++)
+        if (!strcmp(what, MODES[i].name)) {
+            pin();
+            timing_init();
+            MODES[i].run();
+            status = 0;
+        }
+    if (!strcmp(what, "memory")) {
+        memory();
+        status = 0;
+    }
+    if (!strcmp(what, "empty")) status = 0;
+    if (status)
+        fprintf(stderr, "usage: peers-c micro | barrier | collectives | gups | sort | memory | empty\n");
+    shmem_finalize();
+    return status;
+}

@@ -1,0 +1,190 @@
+/* Single operations between two PEs, and what a PE keeps resident. */
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "timing.h"
+
+enum { WINDOW = 64, LARGEST_LATENCY = 4 << 20 };
+
+/* What the loops work on. */
+static long *words;        /* symmetric, WORDS longs */
+static char *block;        /* symmetric, LARGEST bytes */
+static char *local;        /* private, LARGEST bytes */
+static long *ping, *pong;  /* symmetric, a cache line each */
+static size_t size;        /* of the block loops */
+static volatile long sink;
+
+static void put8(long n) {
+    for (long i = 0; i < n; i++) {
+        long v = i;
+        shmem_long_put(&words[i & (WORDS - 1)], &v, 1, 1);
+    }
+    shmem_quiet();
+}
+static void put8_window(long n) {
+    for (long i = 0; i < n; i++) {
+        for (long w = 0; w < WINDOW; w++) {
+            long v = i + w;
+            shmem_long_put(&words[w], &v, 1, 1);
+        }
+        shmem_quiet();
+    }
+}
+static void put_nbi8_window(long n) {
+    long values[WINDOW];
+    for (long w = 0; w < WINDOW; w++) values[w] = w;
+    for (long i = 0; i < n; i++) {
+        for (long w = 0; w < WINDOW; w++) shmem_long_put_nbi(&words[w], &values[w], 1, 1);
+        shmem_quiet();
+        BARRIER_FOR_COMPILER();
+    }
+}
+static void p8(long n) {
+    for (long i = 0; i < n; i++) shmem_long_p(&words[i & (WORDS - 1)], i, 1);
+    shmem_quiet();
+}
+static void get8(long n) {
+    long sum = 0;
+    for (long i = 0; i < n; i++) {
+        long v;
+        shmem_long_get(&v, &words[i & (WORDS - 1)], 1, 1);
+        sum += v;
+    }
+    sink = sum;
+}
+static void fetch_add8(long n) {
+    long sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += shmem_long_atomic_fetch_add(&words[i & (WORDS - 1)], 1, 1);
+    sink = sum;
+}
+static void quiet_clean(long n) {
+    for (long i = 0; i < n; i++) {
+        shmem_quiet();
+        BARRIER_FOR_COMPILER();
+    }
+}
+static void put_quiet(long n) {
+    for (long i = 0; i < n; i++) {
+        long v = i;
+        shmem_long_put(&words[i & (WORDS - 1)], &v, 1, 1);
+        shmem_quiet();
+    }
+}
+static void put_block(long n) {
+    for (long i = 0; i < n; i++) {
+        shmem_putmem(block, local, size, 1);
+        BARRIER_FOR_COMPILER();
+    }
+    shmem_quiet();
+}
+static void get_block(long n) {
+    for (long i = 0; i < n; i++) {
+        shmem_getmem(local, block, size, 1);
+        BARRIER_FOR_COMPILER();
+    }
+}
+
+static long round_trips; /* ping-pong's count so far, equal on both PEs */
+static void ping_pong(long n) {
+    int me = shmem_my_pe();
+    for (long i = 0; i < n; i++) {
+        round_trips++;
+        if (me == 0) {
+            shmem_long_p(ping, round_trips, 1);
+            shmem_long_wait_until(pong, SHMEM_CMP_EQ, round_trips);
+        } else {
+            shmem_long_wait_until(ping, SHMEM_CMP_EQ, round_trips);
+            shmem_long_p(pong, round_trips, 0);
+        }
+    }
+}
+/* OpenSHMEM 1.4 has no put with signal: a put, a fence and the flag. */
+static void tell(long *flag, int pe) {
+    shmem_putmem(block, local, size, pe);
+    shmem_fence();
+    shmem_long_p(flag, round_trips, pe);
+}
+static void put_ping_pong(long n) {
+    int me = shmem_my_pe();
+    for (long i = 0; i < n; i++) {
+        round_trips++;
+        if (me == 0) {
+            tell(ping, 1);
+            shmem_long_wait_until(pong, SHMEM_CMP_EQ, round_trips);
+        } else {
+            shmem_long_wait_until(ping, SHMEM_CMP_EQ, round_trips);
+            tell(pong, 0);
+        }
+    }
+}
+static void barrier(long n) {
+    for (long i = 0; i < n; i++) shmem_barrier_all();
+}
+
+void barrier_alone(void) {
+    char row[32];
+    snprintf(row, sizeof row, "barrier_%d", shmem_n_pes());
+    together(row, barrier, 1);
+}
+
+void micro(void) {
+    int me = shmem_my_pe();
+    char row[32];
+    if (shmem_n_pes() != 2) wrong("micro needs 2 PEs");
+    words = shmem_align(4096, WORDS * sizeof *words);
+    block = shmem_align(4096, LARGEST);
+    ping = shmem_align(4096, 4096);
+    pong = ping + 64;
+    long *done = pong + 64;
+    if (posix_memalign((void **)&local, 4096, LARGEST)) abort();
+    memset(local, 1, LARGEST);
+    memset(block, 2, LARGEST);
+    memset(words, 0, WORDS * sizeof *words);
+    memset(ping, 0, 4096);
+    shmem_barrier_all();
+    if (me == 0) {
+        alone("quiet_clean", quiet_clean, 1);
+        alone("put8", put8, 1);
+        alone("p8", p8, 1);
+        alone("put8_window", put8_window, WINDOW);
+        alone("put_nbi8_window", put_nbi8_window, WINDOW);
+        alone("get8", get8, 1);
+        alone("fetch_add8", fetch_add8, 1);
+        alone("put_quiet", put_quiet, 1);
+        for (size = 1024; size <= LARGEST; size *= 4) {
+            snprintf(row, sizeof row, "put_%zu", size);
+            alone(row, put_block, 1);
+            snprintf(row, sizeof row, "get_%zu", size);
+            alone(row, get_block, 1);
+        }
+        shmem_long_p(done, 1, 1);
+        shmem_quiet();
+    } else {
+        while (!*(volatile long *)done) usleep(1000); /* stays off the caches */
+    }
+    together("ping_pong", ping_pong, 2);
+    for (size = 1024; size <= LARGEST_LATENCY; size *= 4) {
+        snprintf(row, sizeof row, "put_latency_%zu", size);
+        together(row, put_ping_pong, 2);
+    }
+    barrier_alone();
+}
+
+void memory(void) {
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    char line[256];
+    long rss = -1, pss = -1;
+    shmem_barrier_all();
+    while (f && fgets(line, sizeof line, f)) {
+        sscanf(line, "Rss: %ld kB", &rss);
+        sscanf(line, "Pss: %ld kB", &pss);
+    }
+    if (f) fclose(f);
+    printf("memory %ld %ld\n", pss, rss);
+    fflush(stdout);
+    shmem_barrier_all();
+}

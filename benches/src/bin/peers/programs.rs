@@ -1,0 +1,155 @@
+//! Runs one side's program once.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use oxshmem_benches::samples::Side;
+
+use crate::ucx;
+
+/// No run takes longer, in seconds.
+pub const DEADLINE: &str = "300";
+/// OSHMEM's heap on each PE, enough for all but the start and its memory, which have its default.
+const OSHMEM_HEAP: &str = "SHMEM_SYMMETRIC_SIZE=512M";
+
+/// Where the programs are.
+#[derive(Args)]
+pub struct Programs {
+    /// The OpenSHMEM counterpart, built from benches/oshmem.
+    #[arg(long, value_name = "PROGRAM", default_value = "peers-c")]
+    peers_c: PathBuf,
+    /// The folder that holds the built `oxshmem` and `peer`.
+    #[arg(long, value_name = "FOLDER", default_value = "")]
+    bin: PathBuf,
+}
+
+/// What both sides' programs can measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    Micro,
+    Barrier,
+    Collectives,
+    Gups,
+    Sort,
+    Threads,
+    Memory,
+    Empty,
+}
+
+impl Mode {
+    fn argument(self) -> &'static str {
+        match self {
+            Mode::Micro => "micro",
+            Mode::Barrier => "barrier",
+            Mode::Collectives => "collectives",
+            Mode::Gups => "gups",
+            Mode::Sort => "sort",
+            Mode::Threads => "threads",
+            Mode::Memory => "memory",
+            Mode::Empty => "empty",
+        }
+    }
+
+    /// Who is measured.
+    pub fn sides(self) -> &'static [Side] {
+        match self {
+            Mode::Micro => &[Side::Oshmem, Side::Oxshmem, Side::Ucx],
+            Mode::Threads => &[Side::Oxshmem],
+            _ => &[Side::Oshmem, Side::Oxshmem],
+        }
+    }
+}
+
+impl Programs {
+    /// Gives a side's rows.
+    pub fn run(&self, side: Side, mode: Mode, pes: usize) -> anyhow::Result<Vec<(String, f64)>> {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", DEADLINE]);
+        match side {
+            Side::Ucx => return ucx::rows(),
+            Side::Oxshmem => command
+                .arg(self.bin.join("oxshmem"))
+                .args(["run", "-n", &pes.to_string()])
+                .arg(self.bin.join("peer")),
+            Side::Oshmem => {
+                command.arg("oshrun").args(["--mca", "btl", "^openib"]);
+                command.args(["--allow-run-as-root", "--oversubscribe"]);
+                if !matches!(mode, Mode::Empty | Mode::Memory) {
+                    command.args(["-x", OSHMEM_HEAP]);
+                }
+                command
+                    .args(["--bind-to", "none", "-n", &pes.to_string()])
+                    .arg(&self.peers_c)
+                    .env("UCX_LOG_LEVEL", "error")
+            }
+            Side::Nvshmem => bail!("NVSHMEM is what `gpu_peers` compares with"),
+        };
+        command.arg(mode.argument());
+        let (text, seconds) = output(&mut command)?;
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        match mode {
+            Mode::Empty => Ok(vec![(format!("empty_{pes}"), seconds)]),
+            Mode::Memory => memory(&lines, pes),
+            _ => figures(&lines),
+        }
+        .with_context(|| format!("{command:?}"))
+    }
+}
+
+/// Runs a command to its end; gives its output and how many seconds it took.
+pub fn output(command: &mut Command) -> anyhow::Result<(String, f64)> {
+    let start = Instant::now();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("starting {command:?}"))?;
+    let took = start.elapsed().as_secs_f64();
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{command:?}: {}: {}", output.status, said.trim());
+    }
+    let text =
+        String::from_utf8(output.stdout).with_context(|| format!("{command:?}: its output"))?;
+    Ok((text, took))
+}
+
+/// Lines of a row and a number.
+fn figures(lines: &[Vec<&str>]) -> anyhow::Result<Vec<(String, f64)>> {
+    let mut rows = Vec::new();
+    for line in lines {
+        let [row, value] = line[..] else { continue };
+        rows.push((row.into(), number(value)?));
+    }
+    ensure!(!rows.is_empty(), "it printed no row");
+    Ok(rows)
+}
+
+/// The mean of what the PEs told, a line each, in KiB; in MiB.
+fn memory(lines: &[Vec<&str>], pes: usize) -> anyhow::Result<Vec<(String, f64)>> {
+    let mut totals = [0.0; 2];
+    let mut seen = 0;
+    for line in lines {
+        let ["memory", pss, rss] = line[..] else {
+            continue;
+        };
+        totals = [totals[0] + number(pss)?, totals[1] + number(rss)?];
+        seen += 1;
+    }
+    ensure!(seen == pes, "{seen} of {pes} PEs told their memory");
+    let [pss, rss] = totals.map(|total| total / 1024.0 / pes as f64);
+    Ok(vec![
+        (format!("pss_{pes}"), pss),
+        (format!("rss_{pes}"), rss),
+    ])
+}
+
+pub fn number(word: &str) -> anyhow::Result<f64> {
+    word.parse()
+        .with_context(|| format!("`{word}` is no number"))
+}

@@ -1,0 +1,155 @@
+//! What was measured, where and when: as text and as a file.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+use oxshmem_benches::samples::{Samples, Side};
+use oxshmem_benches::table::markdown;
+use oxshmem_benches::targets::{Group, Verdict, judge};
+use oxshmem_figures::units::Time;
+use serde::{Deserialize, Serialize};
+
+/// All of one comparison.
+#[derive(Serialize, Deserialize)]
+pub struct Results {
+    pub commit: String,
+    pub machine: Machine,
+    pub rounds: u32,
+    pub groups: Vec<Group>,
+    pub samples: Samples,
+    pub failures: Vec<String>,
+}
+
+/// The machine when the comparison began.
+#[derive(Serialize, Deserialize)]
+pub struct Machine {
+    date: String,
+    processor: String,
+    processors: usize,
+    kernel: String,
+    /// The load of the last minute, before anything of ours ran.
+    load: f64,
+    oshmem: String,
+    ucx: String,
+}
+
+impl Machine {
+    pub fn here() -> Self {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        let processor = read("/proc/cpuinfo");
+        let model = processor
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"));
+        let load = read("/proc/loadavg");
+        let load = load.split(' ').next().and_then(|word| word.parse().ok());
+        Machine {
+            date: first_line("date", &["-u", "+%F %H:%M"]),
+            processor: model
+                .unwrap_or_default()
+                .trim_matches(['\t', ' ', ':'])
+                .into(),
+            processors: std::thread::available_parallelism().map_or(0, usize::from),
+            kernel: first_line("uname", &["-r"]),
+            load: load.unwrap_or(f64::NAN),
+            oshmem: first_line("oshrun", &["--version"]),
+            ucx: first_line("ucx_info", &["-v"]),
+        }
+    }
+}
+
+fn first_line(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().ok();
+    let text = output.and_then(|output| String::from_utf8(output.stdout).ok());
+    text.and_then(|text| {
+        text.lines()
+            .next()
+            .map(|line| line.trim_matches(['#', ' ']).into())
+    })
+    .unwrap_or_default()
+}
+
+/// What the file has besides.
+#[derive(Serialize)]
+struct Judged<'a> {
+    #[serde(flatten)]
+    results: &'a Results,
+    comparisons: Vec<Verdict>,
+}
+
+impl Results {
+    /// As [`write`](Self::write) wrote them.
+    pub fn read(file: &Path) -> anyhow::Result<Self> {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is no file of `peers --json`", file.display()))
+    }
+
+    /// Every sample, and the verdicts.
+    pub fn write(&self, file: &Path) -> anyhow::Result<()> {
+        let judged = Judged {
+            results: self,
+            comparisons: judge(&self.samples, &self.groups),
+        };
+        let text = serde_json::to_string_pretty(&judged)?;
+        std::fs::write(file, text + "\n").with_context(|| format!("writing {}", file.display()))
+    }
+
+    /// Over pictures.
+    pub fn title(&self) -> String {
+        let Machine {
+            processor, date, ..
+        } = &self.machine;
+        let commit = &self.commit;
+        format!(
+            "{processor}, {} rounds, commit {commit}, {date}",
+            self.rounds
+        )
+    }
+}
+
+/// Tables in Markdown.
+impl fmt::Display for Results {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Machine {
+            date,
+            processor,
+            processors,
+            kernel,
+            load,
+            oshmem,
+            ucx,
+        } = &self.machine;
+        writeln!(
+            f,
+            "Commit {}, {date}, {} rounds, on two of {processors} processors ({processor}), Linux {kernel}, \
+             {oshmem}, {ucx}; load {load:.2} when it began.\n",
+            self.commit, self.rounds
+        )?;
+        let verdicts = judge(&self.samples, &self.groups);
+        let cells: Vec<_> = verdicts.iter().map(Verdict::cells).collect();
+        writeln!(f, "{}", markdown(Verdict::HEADINGS, &cells))?;
+        let sides = [Side::Oxshmem, Side::Oshmem, Side::Ucx];
+        let medians = |row: &str| {
+            let [ours, oshmem, ucx] = sides.map(|side| {
+                let summary = self.samples.summary(side, row);
+                summary.map_or_else(String::new, |summary| shown(row, summary.median))
+            });
+            [format!("`{row}`"), ours, oshmem, ucx]
+        };
+        let cells: Vec<_> = self.samples.rows().into_iter().map(medians).collect();
+        let headings = ["row, medians", "oxshmem, or limit", "OSHMEM", "UCX"];
+        write!(f, "{}", markdown(headings, &cells))
+    }
+}
+
+/// A figure with its unit, which the row tells.
+fn shown(row: &str, value: f64) -> String {
+    match row.split('_').next() {
+        Some("empty") => Time(1e9 * value).to_string(),
+        Some("pss" | "rss") => format!("{value:.2} MiB"),
+        _ => Time(value).to_string(),
+    }
+}

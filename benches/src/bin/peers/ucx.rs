@@ -1,0 +1,192 @@
+//! UCX's side: its own `ucx_perftest` over shared memory, a process that serves and one that measures.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use oxshmem_benches::affinity;
+use oxshmem_benches::sizes::{BLOCKS, latency_blocks};
+
+use crate::programs::{DEADLINE, number};
+
+/// How long the server may take to listen.
+const START: Duration = Duration::from_secs(20);
+/// About how long a row is measured, in nanoseconds.
+const ROW_NS: usize = 40_000_000;
+
+/// One of its tests: a row, in a line of its batch file.
+struct Test {
+    row: String,
+    test: &'static str,
+    size: usize,
+    /// About what an operation takes, in nanoseconds.
+    takes: usize,
+}
+
+fn tests() -> Vec<Test> {
+    let test = |row: String, test, size, least, bytes_a_ns| Test {
+        row,
+        test,
+        size,
+        takes: least + size / bytes_a_ns,
+    };
+    let mut all = vec![
+        test("put8".into(), "ucp_put_bw", 8, 10, 10),
+        test("get8".into(), "ucp_get", 8, 20, 10),
+        test("fetch_add8".into(), "ucp_fadd", 8, 20, 10),
+        test("ping_pong".into(), "ucp_put_lat", 8, 200, 10),
+    ];
+    for size in BLOCKS {
+        all.push(test(format!("put_{size}"), "ucp_put_bw", size, 20, 10));
+        all.push(test(format!("get_{size}"), "ucp_get", size, 20, 10));
+    }
+    for size in latency_blocks() {
+        let row = format!("put_latency_{size}");
+        all.push(test(row, "ucp_put_lat", size, 200, 5));
+    }
+    all
+}
+
+/// Measures every row.
+pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
+    let tests = tests();
+    let batch = Batch::of(&tests)?;
+    // No longer in use: the server takes it next.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|socket| socket.local_addr())
+        .context("no free port for ucx_perftest")?
+        .port();
+    let cpus = affinity::allowed()?;
+    let [serving, measuring] = cpus[..] else {
+        bail!("ucx_perftest needs two processors, and not {}", cpus.len());
+    };
+    let mut server = Server(
+        perftest(&batch, port, serving)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("starting ucx_perftest")?,
+    );
+    let mut client = perftest(&batch, port, measuring);
+    client.args(["-v", "-f"]).arg("127.0.0.1");
+    let since = Instant::now();
+    let text = loop {
+        let output = client.output().context("starting ucx_perftest")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            break String::from_utf8_lossy(&output.stdout).into_owned();
+        }
+        let waits = said.contains("refused") && since.elapsed() < START;
+        ensure!(
+            waits && server.0.try_wait()?.is_none(),
+            "{client:?}: {}: {}",
+            output.status,
+            said.trim()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let rows = tests.into_iter().map(|test| test.row);
+    rows.map(|row| figure(&text, &row).map(|ns| (row, ns)))
+        .collect()
+}
+
+/// The nanoseconds of an operation, by the messages a second that the last column tells.
+fn figure(text: &str, row: &str) -> anyhow::Result<f64> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(row)?.strip_prefix(','))
+        .with_context(|| format!("ucx_perftest told nothing of `{row}`: {text}"))?;
+    let rate = number(line.rsplit(',').next().unwrap_or_default())?;
+    ensure!(rate > 0.0, "ucx_perftest did nothing for `{row}`");
+    Ok(1e9 / rate)
+}
+
+fn perftest(batch: &Batch, port: u16, cpu: usize) -> Command {
+    let mut command = Command::new("timeout");
+    command
+        .args(["-k", "5", DEADLINE, "ucx_perftest", "-b"])
+        .arg(&batch.0)
+        .args(["-p", &port.to_string(), "-c", &cpu.to_string()])
+        .stdin(Stdio::null())
+        .env("UCX_TLS", "posix,sysv,self")
+        .env("UCX_LOG_LEVEL", "error");
+    command
+}
+
+/// A file of tests, while it is wanted.
+struct Batch(PathBuf);
+
+impl Batch {
+    fn of(tests: &[Test]) -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("peers-ucx-{}", std::process::id()));
+        let mut file = std::fs::File::create_new(&path)
+            .with_context(|| format!("making {}", path.display()))?;
+        let batch = Batch(path);
+        for test in tests {
+            let times = (ROW_NS / test.takes).max(10);
+            let Test {
+                row, test, size, ..
+            } = test;
+            let warm = times / 10;
+            writeln!(file, "{row} -t {test} -s {size} -n {times} -w {warm}")?;
+        }
+        Ok(batch)
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.0) {
+            eprintln!("peers: {} is left: {error}", self.0.display());
+        }
+    }
+}
+
+/// It ends by itself after the tests, or when the client goes; at the latest by its deadline.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.wait() {
+            eprintln!("peers: ucx_perftest still serves: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `ucx_perftest -b FILE -v -f` of UCX 1.13 prints.
+    const PRINTED: &str = "\
+peers-ucx,iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr
+put_16384,1000,0.600,0.602,0.602,25955.18,25955.18,1661131,1661131
+put_1638,1000,0.600,0.602,0.602,25955.18,25955.18,2000000,2000000
+put8,0,0.000,0.000,0.000,0.00,0.00,0,0
+";
+
+    #[test]
+    fn a_row_is_found_by_its_whole_name() {
+        assert_eq!(figure(PRINTED, "put_1638").unwrap(), 500.0);
+    }
+
+    #[test]
+    fn a_row_that_is_missing_or_empty_is_an_error_that_names_it() {
+        for row in ["get8", "put8"] {
+            let error = figure(PRINTED, row).unwrap_err().to_string();
+            assert!(error.contains(row), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_two_tests_have_one_name() {
+        let mut rows: Vec<String> = tests().into_iter().map(|test| test.row).collect();
+        let count = rows.len();
+        rows.sort();
+        rows.dedup();
+        assert_eq!(rows.len(), count);
+    }
+}

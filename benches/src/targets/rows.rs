@@ -1,0 +1,318 @@
+//! The lines of the table, group by group.
+
+use oxshmem_figures::units::Bytes;
+
+use super::{Bound, Figure, Group, Target};
+use crate::samples::Side;
+use crate::sizes::{
+    BLOCKS, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective, GUPS_SHIFT, PROGRAM_PES, SORT_SHIFTS,
+    THREADS, latency_blocks,
+};
+
+/// Every line.
+pub fn all() -> impl Iterator<Item = Target> {
+    let groups = [
+        small(),
+        blocks(),
+        latency(),
+        barrier(),
+        collectives(),
+        gups(),
+        sort(),
+        threads(),
+        start(),
+    ];
+    groups.into_iter().flatten()
+}
+
+fn of(side: Side, row: impl Into<String>) -> Figure {
+    let rows = vec![row.into()];
+    Figure { side, rows }
+}
+
+fn ours(row: impl Into<String>) -> Figure {
+    of(Side::Oxshmem, row)
+}
+
+fn oshmem(row: impl Into<String>) -> Figure {
+    of(Side::Oshmem, row)
+}
+
+fn ucx(row: impl Into<String>) -> Figure {
+    of(Side::Ucx, row)
+}
+
+/// The best of several ways that the machine has.
+fn best(rows: &[&str]) -> Figure {
+    Figure {
+        side: Side::Oxshmem,
+        rows: rows.iter().map(|row| (*row).into()).collect(),
+    }
+}
+
+fn at_most(value: f64) -> Option<Bound> {
+    Some(Bound::AtMost(value))
+}
+
+fn at_least(value: f64) -> Option<Bound> {
+    Some(Bound::AtLeast(value))
+}
+
+fn ratio(
+    group: Group,
+    name: impl Into<String>,
+    value: Figure,
+    by: Figure,
+    bound: Option<Bound>,
+) -> Target {
+    Target {
+        group,
+        name: name.into(),
+        unit: "ratio",
+        value,
+        by: Some(by),
+        bound,
+    }
+}
+
+fn plain(group: Group, name: &str, unit: &'static str, row: &str, bound: Option<Bound>) -> Target {
+    Target {
+        group,
+        name: name.into(),
+        unit,
+        value: ours(row),
+        by: None,
+        bound,
+    }
+}
+
+/// OSHMEM's time divided by ours, of the same row.
+fn times_oshmem(group: Group, name: &str, row: &str, bound: Option<Bound>) -> Target {
+    let name = format!("{name}: times OSHMEM's speed");
+    ratio(group, name, oshmem(row), ours(row), bound)
+}
+
+/// UCX's time divided by ours, of the same row; only told.
+fn times_ucx(name: &str, row: &str) -> Target {
+    let name = format!("{name}: times UCX's speed");
+    ratio(Group::Micro, name, ucx(row), ours(row), None)
+}
+
+/// Operations of 8 bytes.
+fn small() -> Vec<Target> {
+    let micro = |name: &str, value, by, bound| ratio(Group::Micro, name, value, by, bound);
+    let third = at_most(1.0 / 3.0);
+    let fenced = best(&["store_mfence", "store_locked"]);
+    let nanoseconds = |name, row, bound| plain(Group::Micro, name, "ns", row, bound);
+    vec![
+        micro("8-byte put / OSHMEM", ours("put8"), oshmem("put8"), third),
+        micro(
+            "8-byte put / checked store",
+            ours("put8"),
+            ours("store8"),
+            at_most(1.5),
+        ),
+        micro("8-byte p / OSHMEM", ours("p8"), oshmem("p8"), None),
+        micro("8-byte p / checked store", ours("p8"), ours("store8"), None),
+        micro("8-byte get / OSHMEM", ours("get8"), oshmem("get8"), third),
+        micro(
+            "8-byte get / checked load",
+            ours("get8"),
+            ours("load8"),
+            None,
+        ),
+        micro(
+            "fetch-add / OSHMEM",
+            ours("fetch_add8"),
+            oshmem("fetch_add8"),
+            at_most(0.7),
+        ),
+        micro(
+            "fetch-add / lock xadd",
+            ours("fetch_add8"),
+            ours("xadd8"),
+            at_most(1.3),
+        ),
+        micro(
+            "quiet, clean / OSHMEM",
+            ours("quiet_clean"),
+            oshmem("quiet_clean"),
+            None,
+        ),
+        micro(
+            "put + quiet / OSHMEM",
+            ours("put_quiet"),
+            oshmem("put_quiet"),
+            None,
+        ),
+        micro(
+            "put + quiet / store + fence",
+            ours("put_quiet"),
+            fenced,
+            at_most(1.2),
+        ),
+        times_oshmem(
+            Group::Micro,
+            "rate of 8-byte puts, one quiet",
+            "put8",
+            at_least(2.0),
+        ),
+        times_oshmem(
+            Group::Micro,
+            "rate of 8-byte puts, quiet each 64",
+            "put8_window",
+            at_least(2.0),
+        ),
+        times_oshmem(
+            Group::Micro,
+            "rate of 8-byte put_nbi, quiet each 64",
+            "put_nbi8_window",
+            at_least(2.0),
+        ),
+        times_ucx("rate of 8-byte puts, one quiet", "put8"),
+        times_ucx("8-byte get", "get8"),
+        times_ucx("fetch-add", "fetch_add8"),
+        nanoseconds("8-byte put", "put8", None),
+        nanoseconds("8-byte get", "get8", None),
+        nanoseconds("fetch-add", "fetch_add8", None),
+        nanoseconds("quiet, clean", "quiet_clean", at_most(2.0)),
+    ]
+}
+
+/// Streams of larger puts and gets.
+fn blocks() -> Vec<Target> {
+    let each = BLOCKS
+        .into_iter()
+        .flat_map(|bytes| ["put", "get"].map(|way| (way, bytes)));
+    let lines = each.flat_map(|(way, bytes)| {
+        let row = format!("{way}_{bytes}");
+        let name = format!("{way} {}", Bytes(bytes));
+        let memcpy = ours(format!("memcpy_{row}"));
+        let of_memcpy = format!("{name}: times memcpy's speed");
+        [
+            ratio(Group::Micro, of_memcpy, memcpy, ours(&row), at_least(0.97)),
+            times_oshmem(Group::Micro, &name, &row, at_least(1.0)),
+            times_ucx(&name, &row),
+        ]
+    });
+    lines.collect()
+}
+
+fn latency() -> Vec<Target> {
+    let bare = best(&[
+        "bare_ping_pong",
+        "bare_ping_pong_steps",
+        "bare_ping_pong_pause",
+    ]);
+    let (name, row) = ("ping-pong", "ping_pong");
+    let mut lines = vec![
+        ratio(
+            Group::Micro,
+            "ping-pong / bare",
+            ours(row),
+            bare,
+            at_most(1.15),
+        ),
+        times_oshmem(Group::Micro, name, row, at_least(1.5)),
+        times_ucx(name, row),
+        plain(Group::Micro, "ping-pong, half round trip", "ns", row, None),
+    ];
+    for bytes in latency_blocks() {
+        let row = format!("put_latency_{bytes}");
+        let name = format!("put {} with a flag, and back", Bytes(bytes));
+        lines.push(times_oshmem(Group::Micro, &name, &row, None));
+        lines.push(times_ucx(&name, &row));
+    }
+    lines
+}
+
+fn barrier() -> Vec<Target> {
+    let line = |(group, pes, least)| {
+        let name = format!("barrier, {pes} PEs");
+        times_oshmem(group, &name, &format!("barrier_{pes}"), at_least(least))
+    };
+    let each = [
+        (Group::Micro, 2, 2.0),
+        (Group::Barrier, 4, 1.5),
+        (Group::Barrier, 8, 1.5),
+    ];
+    each.map(line).into()
+}
+
+fn collectives() -> Vec<Target> {
+    let mut lines = Vec::new();
+    for call in Collective::ALL {
+        for (bytes, pes) in COLLECTIVE_BLOCKS
+            .into_iter()
+            .flat_map(|bytes| COLLECTIVE_PES.map(|pes| (bytes, pes)))
+        {
+            let name = format!("{} {}, {pes} PEs", call.name(), Bytes(bytes));
+            let row = call.row(bytes, pes);
+            lines.push(times_oshmem(Group::Collectives, &name, &row, at_least(1.0)));
+        }
+    }
+    lines
+}
+
+fn gups() -> Vec<Target> {
+    let mib = (8 << GUPS_SHIFT) >> 20;
+    let line = |pes| {
+        let atomic = format!("random updates by atomic xor, {mib} MiB a PE, {pes} PEs");
+        let by_copies = format!("random updates by get and put, {mib} MiB a PE, {pes} PEs");
+        let row = |way| format!("gups_{way}_{pes}");
+        [
+            times_oshmem(Group::Gups, &atomic, &row("xor"), at_least(2.0)),
+            times_oshmem(Group::Gups, &by_copies, &row("get_put"), at_least(2.0)),
+        ]
+    };
+    PROGRAM_PES.into_iter().flat_map(line).collect()
+}
+
+fn sort() -> Vec<Target> {
+    let each = SORT_SHIFTS
+        .into_iter()
+        .flat_map(|shift| PROGRAM_PES.map(|pes| (shift, pes)));
+    let lines = each.flat_map(|(shift, pes)| {
+        let name = format!("sort of 2^{shift} keys, {pes} PEs");
+        let exchange = format!("{name}, its exchange");
+        let (whole, part) = (
+            format!("sort_{shift}_{pes}"),
+            format!("sort_exchange_{shift}_{pes}"),
+        );
+        [
+            times_oshmem(Group::Sort, &name, &whole, at_least(1.0)),
+            times_oshmem(Group::Sort, &exchange, &part, None),
+        ]
+    });
+    lines.collect()
+}
+
+fn threads() -> Vec<Target> {
+    let line = |name: String, row: String, bound| {
+        ratio(Group::Threads, name, ours("threads_1"), ours(row), bound)
+    };
+    vec![
+        line(
+            format!("rate of {THREADS} threads, a context each / of one"),
+            format!("threads_{THREADS}"),
+            at_least(1.8),
+        ),
+        line(
+            format!("rate of {THREADS} threads, one shared context / of one"),
+            format!("threads_{THREADS}_shared"),
+            None,
+        ),
+    ]
+}
+
+fn start() -> Vec<Target> {
+    let told = |name, unit, row, bound| plain(Group::Start, name, unit, row, bound);
+    vec![
+        times_oshmem(Group::Start, "empty program, 4 PEs", "empty_4", None),
+        times_oshmem(Group::Start, "empty program, 64 PEs", "empty_64", None),
+        told("empty program, 4 PEs", "s", "empty_4", at_most(0.1)),
+        told("empty program, 64 PEs", "s", "empty_64", at_most(0.8)),
+        told("resident a PE (PSS), 64 PEs", "MiB", "pss_64", at_most(8.0)),
+        told("resident a PE (RSS), 64 PEs", "MiB", "rss_64", None),
+    ]
+}
