@@ -39,11 +39,7 @@ fn latency(samples: &Samples) -> Vec<Panel<'static>> {
             "bytes",
             curves(
                 samples,
-                &[
-                    ("oxshmem", Side::Oxshmem, &put),
-                    ("OSHMEM", Side::Oshmem, &put),
-                    ("UCX", Side::Ucx, &put),
-                ],
+                &put,
                 &[("memcpy", &memcpy_put), ("bare ping-pong", &bare)],
                 |_, ns| ns,
             ),
@@ -51,16 +47,7 @@ fn latency(samples: &Samples) -> Vec<Panel<'static>> {
         times(
             "a get",
             "bytes",
-            curves(
-                samples,
-                &[
-                    ("oxshmem", Side::Oxshmem, &get),
-                    ("OSHMEM", Side::Oshmem, &get),
-                    ("UCX", Side::Ucx, &get),
-                ],
-                &[("memcpy", &memcpy_get)],
-                |_, ns| ns,
-            ),
+            curves(samples, &get, &[("memcpy", &memcpy_get)], |_, ns| ns),
         ),
     ]
 }
@@ -71,16 +58,9 @@ fn bandwidth(samples: &Samples) -> Vec<Panel<'static>> {
             8 => Some(format!("{way}8")),
             size => Some(format!("{way}_{size}")),
         };
-        curves(
-            samples,
-            &[
-                ("oxshmem", Side::Oxshmem, &row),
-                ("OSHMEM", Side::Oshmem, &row),
-                ("UCX", Side::Ucx, &row),
-            ],
-            &[("memcpy", memcpy)],
-            |size, ns| size / ns * 1e9,
-        )
+        curves(samples, &row, &[("memcpy", memcpy)], |size, ns| {
+            size / ns * 1e9
+        })
     };
     let panel = |title, curves| {
         panel(title, "bytes", curves, |rate| {
@@ -96,7 +76,7 @@ fn bandwidth(samples: &Samples) -> Vec<Panel<'static>> {
 fn collectives(samples: &Samples) -> Vec<Panel<'static>> {
     let panel = |call: Collective| {
         let mut all = Vec::new();
-        for (side, name) in [(Side::Oxshmem, "oxshmem"), (Side::Oshmem, "OSHMEM")] {
+        for side in [Side::Oxshmem, Side::Oshmem] {
             for pes in COLLECTIVE_PES {
                 let row = |size| {
                     COLLECTIVE_BLOCKS
@@ -105,7 +85,7 @@ fn collectives(samples: &Samples) -> Vec<Panel<'static>> {
                 };
                 all.extend(curve(
                     samples,
-                    format!("{name}, {pes} PEs"),
+                    format!("{}, {pes} PEs", side.name()),
                     side,
                     &row,
                     |_, ns| ns,
@@ -154,13 +134,16 @@ fn panel(
 /// The sides' curves, and the limits'. `value` makes one of a size and its median nanoseconds.
 fn curves(
     samples: &Samples,
-    sides: &[(&str, Side, RowOf<'_>)],
+    row: RowOf<'_>,
     limits: &[(&str, RowOf<'_>)],
     value: impl Fn(f64, f64) -> f64 + Copy,
 ) -> Vec<Curve> {
     let mut all = Vec::new();
-    for (at, (name, side, row)) in sides.iter().enumerate() {
-        let found = curve(samples, (*name).into(), *side, row, value);
+    for (at, side) in [Side::Oxshmem, Side::Oshmem, Side::Ucx]
+        .into_iter()
+        .enumerate()
+    {
+        let found = curve(samples, side.name().into(), side, row, value);
         all.extend(found.map(|curve| Curve { at, ..curve }));
     }
     for (name, row) in limits {

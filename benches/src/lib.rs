@@ -10,6 +10,7 @@ pub mod batches;
 pub mod curves;
 pub mod gpu;
 pub mod limits;
+pub mod modes;
 pub mod samples;
 pub mod sizes;
 pub mod statistics;

@@ -11,34 +11,15 @@ mod together;
 
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use oxshmem::World;
 use oxshmem_benches::affinity;
+use oxshmem_benches::modes::Mode;
 
 /// Measures oxshmem for `peers`; prints a line `ROW NANOSECONDS` for each row.
 #[derive(Parser)]
 struct Args {
     mode: Mode,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Mode {
-    /// 2 PEs: puts, gets, atomics, order, message rate, latency, barrier, and their limits.
-    Micro,
-    /// Barrier alone.
-    Barrier,
-    /// All-reduce, broadcast, fcollect, alltoall.
-    Collectives,
-    /// Updates of random words.
-    Gups,
-    /// A parallel integer sort.
-    Sort,
-    /// 2 PEs: message rates of two threads of PE 0.
-    Threads,
-    /// Each PE prints what it keeps resident with an unused heap, in KiB: PSS and RSS.
-    Memory,
-    /// Joins and leaves.
-    Empty,
 }
 
 fn main() -> ExitCode {

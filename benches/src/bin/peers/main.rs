@@ -12,11 +12,12 @@ use anyhow::{Context, bail, ensure};
 use clap::{Parser, ValueEnum};
 use oxshmem_benches::affinity;
 use oxshmem_benches::curves::pictures;
+use oxshmem_benches::modes::Mode;
 use oxshmem_benches::samples::Samples;
 use oxshmem_benches::sizes::{COLLECTIVE_PES, PROGRAM_PES};
 use oxshmem_benches::targets::Group;
 
-use crate::programs::{Mode, Programs};
+use crate::programs::{Programs, sides};
 use crate::results::{Machine, Results};
 
 /// Compares oxshmem with Open MPI's OpenSHMEM, with UCX and with the machine's limits.
@@ -89,7 +90,7 @@ fn measured(args: &Args) -> anyhow::Result<Results> {
             eprint!("\rround {} of {}, {seconds} s", round + 1, args.rounds);
         }
         for (mode, pes) in runs(&args.only, round) {
-            let mut sides = mode.sides().to_vec();
+            let mut sides = sides(mode).to_vec();
             let count = sides.len();
             sides.rotate_left(round % count);
             for side in sides {

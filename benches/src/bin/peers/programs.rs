@@ -1,19 +1,19 @@
 //! Runs one side's program once.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
+use oxshmem_benches::modes::Mode;
 use oxshmem_benches::samples::Side;
 
 use crate::ucx;
 
 /// No run takes longer, in seconds.
 pub const DEADLINE: &str = "300";
-/// OSHMEM's heap on each PE, enough for all but the start and its memory, which have its default.
-const OSHMEM_HEAP: &str = "SHMEM_SYMMETRIC_SIZE=512M";
 
 /// Where the programs are.
 #[derive(Args)]
@@ -26,67 +26,62 @@ pub struct Programs {
     bin: PathBuf,
 }
 
-/// What both sides' programs can measure.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Mode {
-    Micro,
-    Barrier,
-    Collectives,
-    Gups,
-    Sort,
-    Threads,
-    Memory,
-    Empty,
-}
-
-impl Mode {
-    fn argument(self) -> &'static str {
-        match self {
-            Mode::Micro => "micro",
-            Mode::Barrier => "barrier",
-            Mode::Collectives => "collectives",
-            Mode::Gups => "gups",
-            Mode::Sort => "sort",
-            Mode::Threads => "threads",
-            Mode::Memory => "memory",
-            Mode::Empty => "empty",
-        }
-    }
-
-    /// Who is measured.
-    pub fn sides(self) -> &'static [Side] {
-        match self {
-            Mode::Micro => &[Side::Oshmem, Side::Oxshmem, Side::Ucx],
-            Mode::Threads => &[Side::Oxshmem],
-            _ => &[Side::Oshmem, Side::Oxshmem],
-        }
+/// Who is measured.
+pub fn sides(mode: Mode) -> &'static [Side] {
+    match mode {
+        Mode::Micro => &[Side::Oshmem, Side::Oxshmem, Side::Ucx],
+        Mode::Threads => &[Side::Oxshmem],
+        _ => &[Side::Oshmem, Side::Oxshmem],
     }
 }
 
 impl Programs {
     /// Gives a side's rows.
     pub fn run(&self, side: Side, mode: Mode, pes: usize) -> anyhow::Result<Vec<(String, f64)>> {
-        let mut command = Command::new("timeout");
-        command.args(["-k", "5", DEADLINE]);
         match side {
-            Side::Ucx => return ucx::rows(),
-            Side::Oxshmem => command
-                .arg(self.bin.join("oxshmem"))
-                .args(["run", "-n", &pes.to_string()])
-                .arg(self.bin.join("peer")),
+            Side::Ucx => ucx::rows(),
+            Side::Oxshmem => self.run_once(self.oxshmem(pes), mode, pes),
             Side::Oshmem => {
-                command.arg("oshrun").args(["--mca", "btl", "^openib"]);
-                command.args(["--allow-run-as-root", "--oversubscribe"]);
-                if !matches!(mode, Mode::Empty | Mode::Memory) {
-                    command.args(["-x", OSHMEM_HEAP]);
+                let mut best = BTreeMap::new();
+                for options in oshmem_options(mode) {
+                    for (row, value) in self.run_once(self.oshmem(options, pes), mode, pes)? {
+                        let held = best.entry(row).or_insert(value);
+                        *held = value.min(*held);
+                    }
                 }
-                command
-                    .args(["--bind-to", "none", "-n", &pes.to_string()])
-                    .arg(&self.peers_c)
-                    .env("UCX_LOG_LEVEL", "error")
+                Ok(best.into_iter().collect())
             }
             Side::Nvshmem => bail!("NVSHMEM is what `gpu_peers` compares with"),
-        };
+        }
+    }
+
+    fn oxshmem(&self, pes: usize) -> Command {
+        let mut command = timed();
+        command
+            .arg(self.bin.join("oxshmem"))
+            .args(["run", "-n", &pes.to_string()])
+            .arg(self.bin.join("peer"));
+        command
+    }
+
+    fn oshmem(&self, options: &[&str], pes: usize) -> Command {
+        let mut command = timed();
+        command
+            .args(["oshrun", "--mca", "btl", "^openib", "--allow-run-as-root"])
+            .args(["--oversubscribe", "--bind-to", "none"])
+            .args(options)
+            .args(["-n", &pes.to_string()])
+            .arg(&self.peers_c)
+            .env("UCX_LOG_LEVEL", "error");
+        command
+    }
+
+    fn run_once(
+        &self,
+        mut command: Command,
+        mode: Mode,
+        pes: usize,
+    ) -> anyhow::Result<Vec<(String, f64)>> {
         command.arg(mode.argument());
         let (text, seconds) = output(&mut command)?;
         let lines: Vec<Vec<&str>> = text
@@ -99,6 +94,26 @@ impl Programs {
             _ => figures(&lines),
         }
         .with_context(|| format!("{command:?}"))
+    }
+}
+
+/// A command that ends by the deadline.
+fn timed() -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "5", DEADLINE]);
+    command
+}
+
+/// The options of OSHMEM's launcher to measure with: the best of several counts.
+fn oshmem_options(mode: Mode) -> &'static [&'static [&'static str]] {
+    // Enough for all but the start and its memory, which have the default.
+    const HEAP: [&str; 2] = ["-x", "SHMEM_SYMMETRIC_SIZE=512M"];
+    const BASIC: [&str; 5] = [HEAP[0], HEAP[1], "--mca", "scoll", "basic"];
+    match mode {
+        Mode::Empty | Mode::Memory => &[&[]],
+        // By MPI's collective calls, which is the default, and by OSHMEM's own: neither is always ahead.
+        Mode::Collectives | Mode::Barrier => &[&HEAP, &BASIC],
+        _ => &[&HEAP],
     }
 }
 

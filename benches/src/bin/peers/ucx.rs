@@ -37,7 +37,7 @@ fn tests() -> Vec<Test> {
         test("put8".into(), "ucp_put_bw", 8, 10, 10),
         test("get8".into(), "ucp_get", 8, 20, 10),
         test("fetch_add8".into(), "ucp_fadd", 8, 20, 10),
-        test("ping_pong".into(), "ucp_put_lat", 8, 200, 10),
+        test("ping_pong".into(), "ucp_put_lat", 8, 1000, 10),
     ];
     for size in BLOCKS {
         all.push(test(format!("put_{size}"), "ucp_put_bw", size, 20, 10));
@@ -45,7 +45,7 @@ fn tests() -> Vec<Test> {
     }
     for size in latency_blocks() {
         let row = format!("put_latency_{size}");
-        all.push(test(row, "ucp_put_lat", size, 200, 5));
+        all.push(test(row, "ucp_put_lat", size, 1000, 5));
     }
     all
 }

@@ -1,0 +1,33 @@
+//! What one run of a side's program measures.
+
+use clap::ValueEnum;
+
+/// The argument of `peer` and of its counterpart in `oshmem/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// 2 PEs: puts, gets, atomics, order, message rate, latency, barrier, and their limits.
+    Micro,
+    /// Barrier alone.
+    Barrier,
+    /// All-reduce, broadcast, fcollect, alltoall.
+    Collectives,
+    /// Updates of random words.
+    Gups,
+    /// A parallel integer sort.
+    Sort,
+    /// 2 PEs: message rates of two threads of PE 0; `peer` alone has it.
+    Threads,
+    /// Each PE prints what it keeps resident with an unused heap, in KiB: PSS and RSS.
+    Memory,
+    /// Joins and leaves.
+    Empty,
+}
+
+impl Mode {
+    /// As it is written.
+    #[must_use]
+    pub fn argument(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().into())
+    }
+}
