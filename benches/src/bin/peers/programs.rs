@@ -19,10 +19,10 @@ pub const DEADLINE: &str = "300";
 #[derive(Args)]
 pub struct Programs {
     /// The OpenSHMEM counterpart, built from benches/oshmem.
-    #[arg(long, value_name = "PROGRAM", default_value = "peers-c")]
+    #[arg(long, value_name = "PROGRAM", default_value = "target/release/peers-c")]
     peers_c: PathBuf,
     /// The folder that holds the built `oxshmem` and `peer`.
-    #[arg(long, value_name = "FOLDER", default_value = "")]
+    #[arg(long, value_name = "FOLDER", default_value = "target/release")]
     bin: PathBuf,
 }
 

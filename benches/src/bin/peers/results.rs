@@ -30,7 +30,7 @@ pub struct Machine {
     processors: usize,
     kernel: String,
     /// The load of the last minute, before anything of ours ran.
-    load: f64,
+    load: Option<f64>,
     oshmem: String,
     ucx: String,
 }
@@ -52,7 +52,7 @@ impl Machine {
                 .into(),
             processors: std::thread::available_parallelism().map_or(0, usize::from),
             kernel: first_line("uname", &["-r"]),
-            load: load.unwrap_or(f64::NAN),
+            load,
             oshmem: first_line("oshrun", &["--version"]),
             ucx: first_line("ucx_info", &["-v"]),
         }
@@ -125,8 +125,10 @@ impl fmt::Display for Results {
         writeln!(
             f,
             "Commit {}, {date}, {} rounds, on two of {processors} processors ({processor}), Linux {kernel}, \
-             {oshmem}, {ucx}; load {load:.2} when it began.\n",
-            self.commit, self.rounds
+             {oshmem}, {ucx}; load {} when it began.\n",
+            self.commit,
+            self.rounds,
+            load.map_or_else(|| "unknown".into(), |load| format!("{load:.2}"))
         )?;
         let verdicts = judge(&self.samples, &self.groups);
         let cells: Vec<_> = verdicts.iter().map(Verdict::cells).collect();
@@ -151,5 +153,52 @@ fn shown(row: &str, value: f64) -> String {
         Some("empty") => Time(1e9 * value).to_string(),
         Some("pss" | "rss") => format!("{value:.2} MiB"),
         _ => Time(value).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_again_with_the_same_tables() {
+        let mut samples = Samples::default();
+        for round in [0, 2] {
+            samples.add(Side::Oxshmem, "barrier_4", round, 2e3);
+            samples.add(Side::Oshmem, "barrier_4", round, 5e3);
+        }
+        let results = Results {
+            commit: "abc".into(),
+            machine: Machine::here(),
+            rounds: 3,
+            groups: vec![Group::Barrier],
+            samples,
+            failures: vec!["one".into()],
+        };
+        let file = std::env::temp_dir().join(format!("oxshmem-results-{}", std::process::id()));
+        results.write(&file).unwrap();
+        let again = Results::read(&file).unwrap();
+        let written = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let text = again.to_string();
+        assert_eq!(text, results.to_string());
+        for words in ["Commit abc", "2.500 to 2.500", "2.00 µs", "5.00 µs"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(written.contains("missed_by_percent"), "{written}");
+        assert_eq!(again.failures, ["one"]);
+    }
+
+    #[test]
+    fn a_file_of_something_else_is_named() {
+        let error = Results::read(Path::new("/proc/self/status")).err().unwrap();
+        assert!(format!("{error:#}").contains("/proc/self/status"));
+    }
+
+    #[test]
+    fn a_figure_has_the_unit_of_its_row() {
+        assert_eq!(shown("empty_64", 0.13), "130 ms");
+        assert_eq!(shown("pss_64", 0.451), "0.45 MiB");
+        assert_eq!(shown("put8", 0.435), "0.43 ns");
     }
 }
