@@ -250,7 +250,7 @@ mod tests {
             (Side::Oxshmem, "put_1024", 20.0),
             (Side::Oxshmem, "memcpy_put_1024", 9.7),
         ]);
-        let verdict = verdict(&samples, "put 1 KiB: speed of memcpy's");
+        let verdict = verdict(&samples, "put 1 KiB: times memcpy's speed");
         assert_eq!(
             (verdict.met, verdict.words().as_str()),
             (Some(false), "missed by 50.0 %")
