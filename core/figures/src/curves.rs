@@ -21,7 +21,7 @@ const NAMES_TOP: u32 = 50;
 /// One thing's values.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What it is, for the list of names.
+    /// What it is, for the list of names; empty where the title says it.
     pub name: String,
     /// Its number among all of the picture, which its colour goes by; those beyond the colours have hollow
     /// points.
@@ -54,7 +54,8 @@ pub struct Panel<'a> {
     pub value: fn(f64) -> String,
     /// The axis of the values.
     pub values: Values,
-    /// With one point each at least. The list of names has their order; there is none for one curve.
+    /// With one point each at least. The list of names has their order; there is none where no curve has a
+    /// name.
     pub curves: Vec<Curve>,
 }
 
@@ -75,7 +76,9 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 fn draw(root: &Area<'_>, title: &str, head: u32, panels: &[Panel<'_>]) -> Drawn {
     root.fill(&WHITE)?;
     let (above, mut rest) = root.split_vertically(head);
-    above.draw(&Text::new(title.to_owned(), (10, 8), (FONT, 14)))?;
+    if !title.is_empty() {
+        above.draw(&Text::new(title.to_owned(), (10, 8), (FONT, 14)))?;
+    }
     for panel in panels {
         let (area, below) = rest.split_vertically(height(panel));
         draw_panel(&area, panel)?;
@@ -90,8 +93,8 @@ fn height(panel: &Panel<'_>) -> u32 {
 }
 
 fn draw_panel(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
-    let names = if panel.curves.len() > 1 { NAMES } else { 0 };
-    let (left, right) = area.split_horizontally(WIDTH - names);
+    let are_named = panel.curves.iter().any(|curve| !curve.name.is_empty());
+    let (left, right) = area.split_horizontally(WIDTH - if are_named { NAMES } else { 0 });
     let points = || panel.curves.iter().flat_map(|curve| &curve.points);
     let sizes = bounds(points().map(|(size, _)| *size));
     let values = bounds(points().map(|(_, value)| *value));
@@ -134,9 +137,9 @@ fn draw_panel(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         Values::FromZero => chart!(0.0..values.end),
         Values::Linear(range) => chart!(range.clone()),
     }
-    match names {
-        0 => Ok(()),
-        _ => draw_names(&right, &panel.curves),
+    match are_named {
+        true => draw_names(&right, &panel.curves),
+        false => Ok(()),
     }
 }
 
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_have_all_their_points_and_a_name_where_there_are_several() {
+    fn curves_have_all_their_points_and_those_with_names_are_listed() {
         let points = [(8.0, 10.0), (64.0, 20.0), (512.0, 900.0)];
         let two = vec![
             curve("put", &points, false),
@@ -247,17 +250,17 @@ mod tests {
         ] {
             assert!(texts.iter().any(|text| text == word), "{word}: {texts:?}");
         }
-        let alone = vec![curve("put", &points, false)];
-        let svg = panels("", &[panel(Values::FromZero, alone)]).unwrap();
+        let nameless = vec![curve("", &points, false)];
+        let svg = panels("", &[panel(Values::FromZero, nameless)]).unwrap();
         let (circles, texts) = parts(&svg, "circle");
         assert_eq!(circles, 3, "{svg}");
-        assert!(!texts.iter().any(|text| text == "put"), "{texts:?}");
+        assert!(texts.iter().all(|text| !text.is_empty()), "{texts:?}");
     }
 
     #[test]
     fn values_of_zero_are_a_picture_too() {
         for values in [Values::FromZero, Values::Linear(0.0..100.0)] {
-            let zeros = vec![curve("nothing", &[(1.0, 0.0), (2.0, 0.0)], false)];
+            let zeros = vec![curve("", &[(1.0, 0.0), (2.0, 0.0)], false)];
             assert_eq!(
                 parts(&panels("", &[panel(values, zeros)]).unwrap(), "circle").0,
                 2

@@ -123,7 +123,7 @@ fn draw(path: &Path, world: &World, points: Vec<(f64, f64)>) -> anyhow::Result<(
         value: |rate| format!("{rate:.2}"),
         values: Values::FromZero,
         curves: vec![Curve {
-            name: "rate".into(),
+            name: String::new(),
             at: 0,
             points,
             limit: false,
