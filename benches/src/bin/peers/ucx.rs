@@ -63,26 +63,30 @@ pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
     let [serving, measuring] = cpus[..] else {
         bail!("ucx_perftest needs two processors, and not {}", cpus.len());
     };
+    // Ends with this program, whatever ends that.
+    let mut serve = perftest("setpriv", &["--pdeathsig", "KILL"], &batch, port, serving);
     let mut server = Server(
-        perftest(&batch, port, serving)
+        serve
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .context("starting ucx_perftest")?,
+            .context("starting setpriv, of util-linux, for ucx_perftest")?,
     );
-    let mut client = perftest(&batch, port, measuring);
-    client.args(["-v", "-f"]).arg("127.0.0.1");
+    let mut measure = perftest("timeout", &["-k", "5", DEADLINE], &batch, port, measuring);
+    measure.args(["-v", "-f", "127.0.0.1"]);
     let since = Instant::now();
     let text = loop {
-        let output = client.output().context("starting ucx_perftest")?;
-        let said = String::from_utf8_lossy(&output.stderr);
+        let output = measure.output().context("starting ucx_perftest")?;
+        // It tells its errors there, too.
+        let told = String::from_utf8_lossy(&output.stdout);
         if output.status.success() {
-            break String::from_utf8_lossy(&output.stdout).into_owned();
+            break told.into_owned();
         }
+        let said = format!("{told}{}", String::from_utf8_lossy(&output.stderr));
         let waits = said.contains("refused") && since.elapsed() < START;
         ensure!(
             waits && server.0.try_wait()?.is_none(),
-            "{client:?}: {}: {}",
+            "{measure:?}: {}: {}",
             output.status,
             said.trim()
         );
@@ -104,10 +108,12 @@ fn figure(text: &str, row: &str) -> anyhow::Result<f64> {
     Ok(1e9 / rate)
 }
 
-fn perftest(batch: &Batch, port: u16, cpu: usize) -> Command {
-    let mut command = Command::new("timeout");
+/// `ucx_perftest`, run by another program.
+fn perftest(by: &str, options: &[&str], batch: &Batch, port: u16, cpu: usize) -> Command {
+    let mut command = Command::new(by);
     command
-        .args(["-k", "5", DEADLINE, "ucx_perftest", "-b"])
+        .args(options)
+        .args(["ucx_perftest", "-b"])
         .arg(&batch.0)
         .args(["-p", &port.to_string(), "-c", &cpu.to_string()])
         .stdin(Stdio::null())
@@ -145,12 +151,13 @@ impl Drop for Batch {
     }
 }
 
-/// It ends by itself after the tests, or when the client goes; at the latest by its deadline.
+/// Its figures are in when this goes.
 struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Err(error) = self.0.wait() {
+        let ended = self.0.kill().and_then(|()| self.0.wait());
+        if let Err(error) = ended {
             eprintln!("peers: ucx_perftest still serves: {error}");
         }
     }
