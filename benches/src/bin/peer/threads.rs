@@ -1,7 +1,10 @@
 //! How many puts of 8 bytes to mapped memory a second thread adds: each on a context of its own, and both
-//! on one that they share, beside one thread alone.
+//! on one that they share, beside one thread alone. Whoever shares takes the lock for a window of puts and its quiet,
+//! as a program would that cares for speed.
 
-use std::sync::Barrier;
+use std::ops::Deref;
+use std::sync::{PoisonError, RwLock};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
@@ -64,7 +67,7 @@ fn on_own(
     let contexts = (0..threads).map(|_| world.create_context(ContextOptions::NONE));
     let contexts: Vec<_> = contexts.collect::<oxshmem::Result<_>>()?;
     on_threads(contexts, cpus, |thread, context| {
-        puts(&context, part(words, thread)?, THREAD_PUTS)
+        puts(part(words, thread)?, || &context)
     })
 }
 
@@ -73,11 +76,7 @@ fn on_one(world: &World, words: Sym<u64>, cpus: &[usize]) -> anyhow::Result<Dura
     let context = world.create_context(ContextOptions::NONE)?.share();
     let each = vec![&context; THREADS];
     on_threads(each, cpus, |thread, context: &SharedContext<'_>| {
-        let words = part(words, thread)?;
-        for _ in 0..THREAD_PUTS / WINDOW as u64 {
-            puts(&context.lock(), words, WINDOW as u64)?;
-        }
-        Ok(())
+        puts(part(words, thread)?, || context.lock())
     })
 }
 
@@ -85,17 +84,21 @@ fn part(words: Sym<u64>, thread: usize) -> oxshmem::Result<Sym<u64>> {
     words.range(thread * WORDS..(thread + 1) * WORDS)
 }
 
-/// As a program's loop has them: another word each time, a check of each call, and a quiet now and then.
+/// As a program's loop has them: another word each time, a check of each call, and a quiet after each window, for which
+/// `take` gives the context.
 #[inline(never)]
-fn puts(context: &Context<'_>, words: Sym<u64>, count: u64) -> oxshmem::Result<()> {
-    for i in 0..count {
-        let at = i as usize;
-        context.p(words.at(at % WORDS)?, i, 1)?;
-        if at % WINDOW == WINDOW - 1 {
-            context.quiet()?;
+fn puts<'w, C>(words: Sym<u64>, take: impl Fn() -> C) -> oxshmem::Result<()>
+where
+    C: Deref<Target = Context<'w>>,
+{
+    for window in 0..THREAD_PUTS as usize / WINDOW {
+        let context = take();
+        for at in window * WINDOW..(window + 1) * WINDOW {
+            context.p(words.at(at % WORDS)?, at as u64, 1)?;
         }
+        context.quiet()?;
     }
-    context.quiet()
+    Ok(())
 }
 
 /// Runs `f` on a processor for each of these, all at once; gives how long the slowest took.
@@ -104,21 +107,27 @@ fn on_threads<T: Send>(
     cpus: &[usize],
     f: impl Fn(usize, T) -> oxshmem::Result<()> + Sync,
 ) -> anyhow::Result<Duration> {
-    let start = Barrier::new(each.len());
+    // Held until all have been started, or one cannot be.
+    let shut = RwLock::new(false);
     std::thread::scope(|threads| {
-        let spawn = |((thread, one), cpu): ((usize, T), &usize)| {
-            let (f, start, cpu) = (&f, &start, *cpu);
-            threads.spawn(move || -> anyhow::Result<Duration> {
+        let mut start = shut.write().unwrap_or_else(PoisonError::into_inner);
+        let mut started = Vec::with_capacity(each.len());
+        for ((thread, one), cpu) in each.into_iter().enumerate().zip(cpus) {
+            let (f, shut, cpu) = (&f, &shut, *cpu);
+            let post = move || -> anyhow::Result<Duration> {
                 affinity::restrict(&[cpu])?;
-                start.wait();
+                let go = *shut.read().unwrap_or_else(PoisonError::into_inner);
+                ensure!(go, "another thread could not be started");
                 let since = Instant::now();
                 f(thread, one)?;
                 Ok(since.elapsed())
-            })
-        };
-        let spawned: Vec<_> = each.into_iter().enumerate().zip(cpus).map(spawn).collect();
+            };
+            started.push(Builder::new().spawn_scoped(threads, post)?);
+        }
+        *start = true;
+        drop(start);
         let mut slowest = Duration::ZERO;
-        for thread in spawned {
+        for thread in started {
             let took = thread
                 .join()
                 .map_err(|_| anyhow::anyhow!("a thread panicked"))??;
