@@ -6,11 +6,14 @@
 
 mod atomics;
 mod completion;
+mod counters;
 mod explore;
 mod gpu;
+mod locks;
 mod mapping;
 mod pairs;
 mod reads;
 mod signals;
+mod teams;
 mod visibility;
 mod way;

@@ -1,0 +1,123 @@
+//! Teams: what a sync and a barrier of some of the PEs show their members.
+
+use oxshmem::{Inserted, MemoryKind, MemoryModel, Result, Team};
+
+use crate::explore::{At, Found, Seen, explore};
+use crate::way::{NICS, Setup, Way};
+
+/// What the members do between the one's update and the other's look.
+type Meets = fn(&At<'_>, &Team<'_>) -> Result<()>;
+
+const SYNC: Meets = |_, team| team.sync();
+const QUIET_AND_SYNC: Meets = |at, team| {
+    at.world.quiet()?;
+    team.sync()
+};
+const BARRIER: Meets = |_, team| team.barrier();
+
+/// The team of PEs 1 and 0, in a world of three: PE 0 updates PE 1's word by a way, they meet, and PE 1
+/// looks.
+fn meet(setup: &Setup, way: Way, meets: Meets, runs: u64) -> Found {
+    let by = setup.slot(way);
+    explore(
+        setup,
+        runs,
+        |world| by.confirm_0_to_1(world),
+        |at| {
+            let Some(team) = at.world.team().split_strided(1, -1, 2)? else {
+                return Ok(Seen::Nothing);
+            };
+            let x = at.word(by.kind, 0)?;
+            if at.me == 0 {
+                by.issue(at.world, x, 1)?;
+            }
+            meets(at, &team)?;
+            let seen = match at.me {
+                1 => Seen::held(at.world.g(x, 1)? == 1),
+                _ => Seen::Nothing,
+            };
+            team.destroy()?;
+            Ok(seen)
+        },
+    )
+}
+
+#[test]
+fn m19_a_teams_barrier_completes_what_its_members_put_whatever_the_way() {
+    for model in [MemoryModel::Ordered, MemoryModel::Relaxed] {
+        for way in [Way::Store, Way::Put, Way::Atomic, Way::Message] {
+            for (name, nic) in NICS {
+                for meets in [BARRIER, QUIET_AND_SYNC] {
+                    let mut setup = Setup::new(3, &[way]);
+                    (setup.nic, setup.model) = (nic, model);
+                    let found = meet(&setup, way, meets, 30);
+                    let what = format!("{model:?} {way:?}, NIC {name}");
+                    assert!(found.broken.is_none(), "{what}: {found:?}");
+                    assert_eq!(found.held, 30, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn m24_a_teams_sync_shows_its_members_each_others_stores() {
+    for model in [MemoryModel::Ordered, MemoryModel::Relaxed] {
+        let mut setup = Setup::new(3, &[Way::Store]);
+        setup.model = model;
+        let found = meet(&setup, Way::Store, SYNC, 200);
+        assert!(found.broken.is_none() && found.held == 200, "{found:?}");
+    }
+}
+
+#[test]
+fn m19_m24_each_order_that_a_team_needs_is_needed() {
+    for (inserted, way, meets) in [
+        (Inserted::Arrive, Way::Store, SYNC),
+        (Inserted::Arrived, Way::Store, SYNC),
+        (Inserted::QuietLane, Way::Put, BARRIER),
+    ] {
+        let mut setup = Setup::new(3, &[way]);
+        setup.omit = Some(inserted);
+        let found = meet(&setup, way, meets, 3000);
+        assert!(
+            found.broken.is_some(),
+            "{way:?} without {inserted:?}: {found:?}"
+        );
+    }
+    // A sync completes nothing that goes by a lane.
+    let found = meet(&Setup::new(3, &[Way::Put]), Way::Put, SYNC, 3000);
+    assert!(found.broken.is_some(), "{found:?}");
+}
+
+/// Two teams that have a PE in common: what one is told of, the other learns.
+#[test]
+fn m24_what_one_team_saw_is_seen_by_the_next() {
+    let setup = Setup::new(3, &[Way::Store]);
+    let found = explore(
+        &setup,
+        100,
+        |_| {},
+        |at| {
+            let world = at.world.team();
+            let (first, second) = (world.split_strided(0, 1, 2)?, world.split_strided(1, 1, 2)?);
+            let x = at.word(MemoryKind::Host, 0)?;
+            if at.me == 0 {
+                at.world.write(x, &[1])?;
+            }
+            if let Some(first) = first {
+                first.sync()?;
+                first.destroy()?;
+            }
+            if let Some(second) = second {
+                second.sync()?;
+                second.destroy()?;
+            }
+            match at.me {
+                2 => Ok(Seen::held(at.world.g(x, 0)? == 1)),
+                _ => Ok(Seen::Nothing),
+            }
+        },
+    );
+    assert!(found.broken.is_none() && found.held == 100, "{found:?}");
+}
