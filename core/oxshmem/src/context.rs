@@ -70,7 +70,26 @@ use crate::{Error, Result, World, report};
 /// # Ok(()) });
 /// ```
 ///
-/// nor does a world end before its contexts:
+/// nor is one used once it is destroyed:
+///
+/// ```compile_fail,E0382
+/// # fn f(context: oxshmem::Context<'_>) -> oxshmem::Result<()> {
+/// context.destroy()?;
+/// context.quiet()
+/// # }
+/// ```
+///
+/// nor does a team end before its contexts:
+///
+/// ```compile_fail,E0505
+/// # fn f(team: oxshmem::Team<'_>) -> oxshmem::Result<()> {
+/// let context = team.create_context(oxshmem::ContextOptions::NONE)?;
+/// team.destroy()?;
+/// context.quiet()
+/// # }
+/// ```
+///
+/// nor a world:
 ///
 /// ```compile_fail
 /// # fn main() -> oxshmem::Result<()> {

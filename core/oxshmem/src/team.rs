@@ -42,7 +42,8 @@ use crate::{Context, ContextOptions, Error, Result, World};
 /// call returns.
 ///
 /// A lost member ends each of the team's calls with [`Error::PeerLost`]; a lost PE that is not a member
-/// does not disturb it. Errors name PEs by their numbers in the world.
+/// does not disturb it, but for the quiet of a [`barrier`](Team::barrier) where something was on its way there
+/// ([`World::acknowledge_lost`]). Errors name PEs by their numbers in the world.
 ///
 /// A PE has room for `OXSHMEM_TEAMS` teams at the same time, 256 by default, and a new team needs the same
 /// room on all its members: where they are in different other teams, that may be fewer. Room for one is 640
@@ -155,10 +156,14 @@ impl<'w> Team<'w> {
         self.core().members.len()
     }
 
-    /// The number that PE `pe` of this team has in another team; none if one of the two does not have it.
+    /// The number that PE `pe` of this team has in another team; none if one of the two does not have it, or
+    /// if they are of two worlds.
     #[doc(alias = "shmem_team_translate_pe")]
     #[must_use]
     pub fn translate(&self, pe: usize, to: &Team<'_>) -> Option<usize> {
+        if self.world.tag != to.world.tag {
+            return None;
+        }
         // No team has the number that stands for none.
         to.core().members.place_of(self.core().members.pe(pe))
     }

@@ -380,6 +380,9 @@ impl World {
 
     /// Acknowledges every PE lost so far and gives their numbers: from here on waits no longer fail
     /// because of them. Calls that need them, collectives among them, still do.
+    ///
+    /// What was on its way to them by lanes is given up. Until then a quiet of the context that it was issued on
+    /// fails: of the default one where a collective call's own words were, too.
     pub fn acknowledge_lost(&self) -> Vec<usize> {
         let lost = self.shared.losses.acknowledge();
         self.forget_lost();

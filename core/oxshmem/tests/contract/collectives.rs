@@ -2,11 +2,10 @@
 
 use std::fmt::Debug;
 
-use oxshmem::{
-    Cmp, Complex, Error, Fold, MemoryKind, Pod, Reducible, Result, Sym, Team, bf16, f16,
-};
+use oxshmem::{Cmp, Complex, Fold, MemoryKind, Pod, Result, Sym, Team, bf16, f16};
 use proptest::prelude::*;
 
+use crate::numbers::Number;
 use crate::setting::{Pe, pattern, patterns, runner};
 
 pub fn no_pe_leaves_a_barrier_before_all_have_entered(pe: &Pe<'_>) -> Result<()> {
@@ -123,102 +122,6 @@ pub fn collectives_may_follow_each_other_at_once(pe: &Pe<'_>) -> Result<()> {
     pe.free(src)?;
     pe.free(dst)
 }
-
-/// A type with what a fold of two values of it is, by another way than the library's.
-trait Number: Reducible + PartialEq + Debug {
-    const FOLDS: &'static [Fold];
-    fn make(seed: u64) -> Self;
-    /// Folds in the team's order.
-    fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self>;
-    fn nothing(fold: Fold) -> Self;
-}
-
-macro_rules! integers {
-    ($($t:ty)*) => {$(impl Number for $t {
-        const FOLDS: &'static [Fold] = &Fold::ALL;
-        fn make(seed: u64) -> Self {
-            // Few bits, so that products and minima tell.
-            (seed % 251) as $t ^ ((seed >> 60) as $t).wrapping_mul(77).rotate_right(3)
-        }
-        fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self> {
-            let first = values.next()?;
-            Some(values.fold(first, |a, b| match fold {
-                Fold::Sum => a.wrapping_add(b),
-                Fold::Prod => a.wrapping_mul(b),
-                Fold::Min => if b < a { b } else { a },
-                Fold::Max => if b > a { b } else { a },
-                Fold::And => a & b,
-                Fold::Or => a | b,
-                Fold::Xor => a ^ b,
-            }))
-        }
-        fn nothing(fold: Fold) -> Self {
-            match fold {
-                Fold::Sum | Fold::Or | Fold::Xor => 0,
-                Fold::Prod => 1,
-                Fold::Min => <$t>::MAX,
-                Fold::Max => <$t>::MIN,
-                Fold::And => (0 as $t).wrapping_sub(1) | !0,
-            }
-        }
-    })*};
-}
-integers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
-
-const ARITHMETIC: &[Fold] = &[Fold::Sum, Fold::Prod, Fold::Min, Fold::Max];
-
-macro_rules! floats {
-    ($($t:ty, $wide:ty, $into:expr, $from:expr;)*) => {$(impl Number for $t {
-        const FOLDS: &'static [Fold] = ARITHMETIC;
-        fn make(seed: u64) -> Self {
-            $from(((seed % 2001) as $wide - 1000.0) / 257.0)
-        }
-        fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self> {
-            let mut values = values.map($into);
-            let first = values.next()?;
-            Some($from(values.fold(first, |a: $wide, b: $wide| match fold {
-                Fold::Sum => a + b,
-                Fold::Prod => a * b,
-                Fold::Min => if b < a { b } else { a },
-                _ => if b > a { b } else { a },
-            })))
-        }
-        fn nothing(fold: Fold) -> Self {
-            $from(match fold {
-                Fold::Sum => 0.0,
-                Fold::Prod => 1.0,
-                Fold::Min => <$wide>::INFINITY,
-                _ => <$wide>::NEG_INFINITY,
-            })
-        }
-    })*};
-}
-floats! {
-    f32, f32, |x| x, |x| x;
-    f64, f64, |x| x, |x| x;
-    f16, f32, f16::to_f32, f16::from_f32;
-    bf16, f32, bf16::to_f32, bf16::from_f32;
-}
-
-macro_rules! complex {
-    ($($t:ty)*) => {$(impl Number for Complex<$t> {
-        const FOLDS: &'static [Fold] = &[Fold::Sum, Fold::Prod];
-        fn make(seed: u64) -> Self {
-            Complex::new(<$t as Number>::make(seed), <$t as Number>::make(seed >> 20))
-        }
-        fn fold(fold: Fold, values: &mut dyn Iterator<Item = Self>) -> Option<Self> {
-            let first = values.next()?;
-            Some(values.fold(first, |a, b| match fold {
-                Fold::Sum => Complex::new(a.re + b.re, a.im + b.im),
-                _ => Complex::new(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re),
-            }))
-        }
-        fn nothing(fold: Fold) -> Self {
-            Complex::new(if fold == Fold::Prod { 1.0 } else { 0.0 }, 0.0)
-        }
-    })*};
-}
-complex!(f32 f64);
 
 fn bytes<T: Pod>(values: &[T]) -> &[u8] {
     bytemuck::cast_slice(values)
@@ -544,73 +447,5 @@ pub fn late_pes_do_not_disturb_a_collective(pe: &Pe<'_>) -> Result<()> {
         pe.barrier_all()?;
     }
     pe.free(turn)?;
-    pe.free(x)
-}
-
-/// Sizes that do not fit, overlaps and folds that a type does not have, on every member; and the next call
-/// goes well.
-pub fn m36_a_teams_calls_refuse_what_makes_no_sense(pe: &Pe<'_>) -> Result<()> {
-    let n = pe.n_pes();
-    let x = pe.alloc_zeroed::<u64>(60 * n)?;
-    let team = pe.team().split_strided(n - 1, -1, n)?.unwrap();
-    let refused = |result: Result<()>| match result {
-        Err(Error::Argument { .. } | Error::OutOfRange { .. } | Error::NoSuchPe { .. }) => {}
-        other => panic!("{other:?}"),
-    };
-    let part = |from: usize, len: usize| x.range(from..from + len);
-    refused(team.broadcast(part(0, 10)?, part(20, 11)?, 0));
-    refused(team.broadcast(part(0, 10)?, part(5, 10)?, 0));
-    refused(team.broadcast(part(0, 10)?, part(20, 10)?, n));
-    refused(team.fcollect(part(0, 10 * n)?, part(0, 10)?));
-    refused(team.fcollect(part(0, 10 * n)?, part(10 * n, 11)?));
-    refused(team.collect(part(0, 10)?, part(9, 2)?).map(drop));
-    refused(
-        team.collect(part(0, 10 * n - 1)?, part(20 * n, 10)?)
-            .map(drop),
-    );
-    refused(team.alltoall(part(0, 10 * n)?, part(0, 10 * n)?));
-    refused(team.alltoall(part(0, 10 * n + 1)?, part(20 * n, 10 * n)?));
-    if n > 1 {
-        refused(team.alltoall(part(0, 10 * n + 1)?, part(20 * n, 10 * n + 1)?));
-    }
-    let (a, b) = (part(0, 10 * n)?, part(20 * n, 10 * n)?);
-    refused(team.alltoalls(a, b, 0, 1, 10));
-    refused(team.alltoalls(a, b, 1, 0, 10));
-    refused(team.alltoalls(a, b, 2, 1, 10));
-    refused(team.alltoalls(a, b, 1, usize::MAX, 10));
-    refused(team.alltoalls(a, b, 1, 1, usize::MAX));
-    refused(team.alltoalls(a, a, 1, 1, 10));
-    refused(team.reduce_scatter(part(0, 10)?, part(20, 10 * n + 1)?, Fold::Sum));
-    refused(team.reduce_scatter(part(0, 10)?, part(0, 10 * n)?, Fold::Sum));
-    refused(team.inscan(part(0, 10)?, part(5, 10)?, Fold::Sum));
-    refused(team.exscan(part(0, 10)?, part(20, 11)?, Fold::Sum));
-    let floats = x.cast::<f64>()?;
-    refused(team.reduce(floats, floats, Fold::Xor));
-    let complex = x.cast::<Complex<f64>>()?;
-    refused(team.inscan(complex, complex, Fold::Max));
-    // Different folds, counts and calls are told to all.
-    if n > 1 {
-        let odd = pe.me() == 0;
-        let differ = |result: Result<()>| match result {
-            Err(Error::CollectiveMismatch { .. }) => {}
-            other => panic!("{other:?}"),
-        };
-        differ(team.reduce(a, b, if odd { Fold::Sum } else { Fold::Max }));
-        differ(team.alltoalls(a, b, 1, 1, if odd { 9 } else { 10 }));
-        differ(if odd {
-            team.alltoall(a, b)
-        } else {
-            team.inscan(a, b, Fold::Sum)
-        });
-        differ(team.fcollect(part(0, 10 * n)?, part(if odd { 20 } else { 30 } * n, 10)?));
-    }
-    pe.write(x, &patterns(team.my_pe(), x.len()))?;
-    team.fcollect(part(0, 10 * n)?, part(20 * n, 10)?)?;
-    let all: Vec<u64> = (0..n)
-        .flat_map(|m| patterns(m, x.len())[20 * n..20 * n + 10].to_vec())
-        .collect();
-    assert_eq!(pe.own(part(0, 10 * n)?)?, all);
-    team.destroy()?;
-    pe.barrier_all()?;
     pe.free(x)
 }

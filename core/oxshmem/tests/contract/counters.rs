@@ -1,10 +1,10 @@
 //! Counted puts: the target waits for so many, whoever sent them.
 
-use oxshmem::{ContextOptions, Result, SharedContext};
+use oxshmem::{ContextOptions, Error, Result, SharedContext};
 
-use crate::contexts::{has_threads, on_threads};
 use crate::order::poll;
 use crate::setting::{Pe, patterns};
+use crate::threads::{has_threads, on_threads};
 
 /// The part of an array that a PE writes.
 fn part(pe: usize, len: usize) -> std::ops::Range<usize> {
@@ -101,5 +101,34 @@ pub fn m22_a_thread_waits_for_counted_puts_while_another_sends_on_its_context(
     context.destroy()?;
     pe.barrier_all()?;
     pe.free(counter)?;
+    pe.free(x)
+}
+
+pub fn counters_that_make_no_sense_are_refused(pe: &Pe<'_>) -> Result<()> {
+    let x = pe.alloc_zeroed::<u64>(8)?;
+    let other = crate::objects::another_world()?;
+    let foreign = other.alloc_zeroed::<u64>(8)?;
+    let to = pe.right();
+    let outside = |result: Result<()>| match result {
+        Err(Error::OutOfRange { .. }) => {}
+        result => panic!("{result:?}"),
+    };
+    let none = x.range(..0)?;
+    outside(pe.put_counted(x, &[1; 9], x.at(7)?, to));
+    outside(pe.put_counted(x, &[1], none, to));
+    outside(pe.wait_counted(none, 0));
+    outside(pe.test_counted(none, 0).map(drop));
+    let is_foreign = |result: Result<()>| match result {
+        Err(Error::Foreign { .. }) => {}
+        result => panic!("{result:?}"),
+    };
+    is_foreign(pe.put_counted(foreign, &[1], x, to));
+    is_foreign(pe.put_counted(x.at(1)?, &[1], foreign, to));
+    is_foreign(pe.wait_counted(foreign, 1));
+    is_foreign(pe.test_counted(foreign, 1).map(drop));
+    pe.barrier_all()?;
+    assert_eq!(pe.own(x)?, [0; 8]);
+    other.free(foreign)?;
+    other.finalize()?;
     pe.free(x)
 }

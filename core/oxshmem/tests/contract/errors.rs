@@ -1,44 +1,51 @@
 //! What is undefined in the published models is an error: M35, M36, M38, and PEs that don't exist.
 
-use oxshmem::{Cmp, Error, Fold, Result, SignalOp};
+use oxshmem::{Cmp, Context, Error, Fold, Result, SignalOp, Sym};
 
 use crate::setting::{Pe, patterns};
+
+/// Every call of a context refuses a PE that it does not have.
+pub fn refuse_a_pe(context: &Context<'_>, x: Sym<u64>, at: usize) -> Result<()> {
+    let refused = |result: Result<()>| {
+        let Err(Error::NoSuchPe { pe, size, .. }) = result else {
+            panic!("{result:?}")
+        };
+        assert_eq!((pe, size), (at, context.n_pes()));
+    };
+    let mut buffer = [0; 8];
+    refused(context.put(x, &[1; 8], at));
+    refused(context.put(x, &[], at));
+    refused(context.get(&mut buffer, x, at));
+    refused(context.p(x, 1, at));
+    refused(context.g(x, at).map(drop));
+    refused(context.put_from(x.range(..4)?, x.range(4..)?, at));
+    refused(context.get_into(x.range(..4)?, x.range(4..)?, at));
+    refused(context.iput(x, &[1; 8], 1, 1, 8, at));
+    refused(context.iget(&mut buffer, x, 1, 1, 8, at));
+    refused(context.ibput(x, &[1; 8], 2, 2, 2, 4, at));
+    refused(context.ibget(&mut buffer, x, 2, 2, 2, 4, at));
+    refused(context.fetch(x, at).map(drop));
+    refused(context.set(x, 1, at));
+    refused(context.add(x, 1, at));
+    refused(context.compare_swap(x, 0, 1, at).map(drop));
+    refused(context.fetch_xor(x, 1, at).map(drop));
+    refused(context.put_signal(x, &[1], x.at(7)?, 1, SignalOp::Set, at));
+    refused(context.signal_add(x, 1, at));
+    refused(context.pe_quiet(&[0, at]));
+    refused(context.scope(|s| s.put_nbi(x, &[1; 8], at)));
+    refused(context.scope(|s| s.get_nbi(&mut buffer, x, at)));
+    let mut old = 0;
+    refused(context.scope(|s| s.fetch_add_nbi(&mut old, x, 1, at)));
+    refused(context.put_counted(x, &[1], x.at(7)?, at));
+    assert!(context.ptr(x, at).is_none());
+    Ok(())
+}
 
 pub fn a_pe_outside_the_job_is_refused_by_every_call(pe: &Pe<'_>) -> Result<()> {
     let x = pe.alloc_zeroed::<u64>(8)?;
     let n = pe.n_pes();
     for at in [n, n + 1, usize::MAX, u32::MAX as usize + 1] {
-        let refused = |result: Result<()>| {
-            let Err(Error::NoSuchPe { pe, size, .. }) = result else {
-                panic!("{result:?}")
-            };
-            assert_eq!((pe, size), (at, n));
-        };
-        let mut buffer = [0; 8];
-        refused(pe.put(x, &[1; 8], at));
-        refused(pe.put(x, &[], at));
-        refused(pe.get(&mut buffer, x, at));
-        refused(pe.p(x, 1, at));
-        refused(pe.g(x, at).map(drop));
-        refused(pe.put_from(x.range(..4)?, x.range(4..)?, at));
-        refused(pe.get_into(x.range(..4)?, x.range(4..)?, at));
-        refused(pe.iput(x, &[1; 8], 1, 1, 8, at));
-        refused(pe.iget(&mut buffer, x, 1, 1, 8, at));
-        refused(pe.ibput(x, &[1; 8], 2, 2, 2, 4, at));
-        refused(pe.ibget(&mut buffer, x, 2, 2, 2, 4, at));
-        refused(pe.fetch(x, at).map(drop));
-        refused(pe.set(x, 1, at));
-        refused(pe.add(x, 1, at));
-        refused(pe.compare_swap(x, 0, 1, at).map(drop));
-        refused(pe.fetch_xor(x, 1, at).map(drop));
-        refused(pe.put_signal(x, &[1], x.at(7)?, 1, SignalOp::Set, at));
-        refused(pe.signal_add(x, 1, at));
-        refused(pe.pe_quiet(&[0, at]));
-        refused(pe.scope(|s| s.put_nbi(x, &[1; 8], at)));
-        refused(pe.scope(|s| s.get_nbi(&mut buffer, x, at)));
-        let mut old = 0;
-        refused(pe.scope(|s| s.fetch_add_nbi(&mut old, x, 1, at)));
-        assert!(pe.ptr(x, at).is_none());
+        refuse_a_pe(pe, x, at)?;
     }
     pe.barrier_all()?;
     assert_eq!(pe.own(x)?, [0; 8]);

@@ -15,7 +15,7 @@ use crate::gpu_staged::{CUDA, MIB, everywhere};
 use crate::gpu_staged_losses::join_staged;
 use crate::job::{say, stay};
 use crate::kills::kill_one;
-use crate::setting::{Case, DEADLINE, Path, Pe, SEED, Setting, on_each, patterns};
+use crate::setting::{Case, DEADLINE, Path, Pe, Setting, on_each, patterns, seed};
 
 /// A case, with its objects in GPU memory.
 fn on_gpu(world: &World, case: Case) -> Result<()> {
@@ -24,19 +24,19 @@ fn on_gpu(world: &World, case: Case) -> Result<()> {
 }
 
 macro_rules! over_all_routes {
-    ($($case:ident)*) => {$(
+    ($($module:ident::$case:ident)*) => {$(
         #[test]
         fn $case() {
-            everywhere(3, |world| on_gpu(world, collectives::$case));
+            everywhere(3, |world| on_gpu(world, crate::$module::$case));
         }
     )*};
 }
 
 over_all_routes! {
-    broadcast_gives_every_pe_the_roots_data
-    collectives_may_follow_each_other_at_once
-    calls_of_any_team_equal_a_serial_reference
-    m36_a_teams_calls_refuse_what_makes_no_sense
+    collectives::broadcast_gives_every_pe_the_roots_data
+    collectives::collectives_may_follow_each_other_at_once
+    collectives::calls_of_any_team_equal_a_serial_reference
+    refusals::m36_a_teams_calls_refuse_what_makes_no_sense
 }
 
 /// What crosses a network once for each host.
@@ -63,7 +63,7 @@ fn calls_of_several_hosts_equal_a_serial_reference() {
 fn m27_what_calls_have_placed_is_seen_by_the_gpu() {
     const LEN: usize = 300;
     for model in [MemoryModel::Ordered, MemoryModel::Relaxed] {
-        let machine = Machine::new(4, Arc::new(Seeded::new(SEED)));
+        let machine = Machine::new(4, Arc::new(Seeded::new(seed())));
         let gpu = simulated_gpu_memory(MIB).unwrap();
         let gpus = Simulator::nic(Arc::clone(&machine), "gpus", &[CUDA]);
         let builder = World::builder()

@@ -16,7 +16,7 @@ use proptest::{collection::vec, prelude::*};
 use crate::gpu::Growing;
 use crate::job::{Process, end_well, this_program};
 use crate::order::poll;
-use crate::setting::{DEADLINE, SEED, on_each, patterns};
+use crate::setting::{DEADLINE, on_each, patterns, seed};
 
 pub const CUDA: MemoryKind = MemoryKind::Cuda;
 pub const MIB: usize = 1 << 20;
@@ -62,11 +62,11 @@ fn builders(over: Over, pes: usize) -> Vec<Builder> {
     let transports: Vec<Arc<dyn Transport>> = match over {
         Over::Mapped | Over::Checked => vec![loopback()],
         Over::Network => vec![Arc::new(Tiny::default())],
-        Over::Weak => vec![Arc::new(Weak::over(loopback(), Settings::worst(SEED)))],
+        Over::Weak => vec![Arc::new(Weak::over(loopback(), Settings::worst(seed())))],
         Over::InOrder => {
             let settings = Settings {
                 guarantees: IN_ORDER,
-                ..Settings::worst(SEED)
+                ..Settings::worst(seed())
             };
             vec![Arc::new(Weak::over(loopback(), settings))]
         }

@@ -155,6 +155,17 @@ pub fn locks_that_a_pe_cannot_set_or_clear_are_refused(pe: &Pe<'_>) -> Result<()
             pe.set_lock(nothing),
             Err(Error::OutOfRange { .. })
         ));
+        let other = crate::objects::another_world()?;
+        let foreign = other.alloc_zeroed::<u64>(1)?;
+        for call in [
+            pe.set_lock(foreign),
+            pe.clear_lock(foreign),
+            pe.test_lock(foreign).map(drop),
+        ] {
+            assert!(matches!(call, Err(Error::Foreign { .. })), "{call:?}");
+        }
+        other.free(foreign)?;
+        other.finalize()?;
         pe.barrier_all()?;
         // It is as if nothing had been tried.
         pe.set_lock(mine)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use oxshmem::testing::spmd_with;
-use oxshmem::{Cmp, Error, Result, SignalOp, Sym, World};
+use oxshmem::{Cmp, Error, Result, SignalOp, Sym, Team, World};
 
 use crate::order::poll;
 use crate::setting::{Path, Setting};
@@ -117,25 +117,42 @@ fn the_end_of_a_pe_ends_the_others_collectives() {
     everywhere(|world, x, _| world.free(x));
 }
 
+/// The last of four PEs ends; each other has done `then` when it has heard so, with a team that has that
+/// one and with one that has not.
+fn a_member_ends(
+    path: Path,
+    then: impl Fn(&World, Team<'_>, Team<'_>, usize) -> Result<()> + Sync,
+) {
+    let survivors = AtomicUsize::new(0);
+    let made = AtomicUsize::new(0);
+    let victim = 3;
+    let result = spmd_with(Setting::new(path).builder(), 4, |world| {
+        let all = world.team().split_strided(victim, -1, 4)?.unwrap();
+        let others = world.team().split_strided(0, 1, victim)?;
+        made.fetch_add(1, Ordering::Relaxed);
+        poll(|| Ok(made.load(Ordering::Relaxed) == 4))?;
+        let Some(others) = others else {
+            return Err(Error::Argument {
+                call: "test",
+                what: "the victim's error".into(),
+            });
+        };
+        is_lost(all.sync(), victim);
+        then(world, all, others, victim)?;
+        // Who ends first is lost to the others, so they end together.
+        survivors.fetch_add(1, Ordering::Relaxed);
+        poll(|| Ok(survivors.load(Ordering::Relaxed) == victim))
+    });
+    let ended = survivors.load(Ordering::Relaxed);
+    assert_eq!(ended, victim, "{path:?} {result:?}");
+    assert!(result.is_err_and(|e| e.to_string().contains("the victim's error")));
+}
+
 /// A team that has the lost PE hears of it; one that has not goes on, and teams are made of it still.
 #[test]
 fn the_end_of_a_pe_ends_the_calls_of_its_teams_alone() {
     for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
-        let survivors = AtomicUsize::new(0);
-        let made = AtomicUsize::new(0);
-        let victim = 3;
-        let result = spmd_with(Setting::new(path).builder(), 4, |world| {
-            let all = world.team().split_strided(victim, -1, 4)?.unwrap();
-            let others = world.team().split_strided(0, 1, victim)?;
-            made.fetch_add(1, Ordering::Relaxed);
-            poll(|| Ok(made.load(Ordering::Relaxed) == 4))?;
-            let Some(others) = others else {
-                return Err(Error::Argument {
-                    call: "test",
-                    what: "the victim's error".into(),
-                });
-            };
-            is_lost(all.sync(), victim);
+        a_member_ends(path, |world, all, others, victim| {
             is_lost(all.split_strided(0, 1, 2).map(drop), victim);
             is_lost(world.sync_all(), victim);
             assert_eq!(world.acknowledge_lost(), [victim]);
@@ -147,14 +164,34 @@ fn the_end_of_a_pe_ends_the_calls_of_its_teams_alone() {
             }
             is_lost(all.barrier(), victim);
             is_lost(all.destroy(), victim);
-            others.destroy()?;
-            // Who ends first is lost to the others, so they end together.
-            survivors.fetch_add(1, Ordering::Relaxed);
-            poll(|| Ok(survivors.load(Ordering::Relaxed) == victim))
+            others.destroy()
         });
-        let ended = survivors.load(Ordering::Relaxed);
-        assert_eq!(ended, victim, "{path:?} {result:?}");
-        assert!(result.is_err_and(|e| e.to_string().contains("the victim's error")));
+    }
+}
+
+/// What was on its way to a lost PE never completes: a quiet says so until the loss is acknowledged. A
+/// collective call's own words count, on lanes; calls that complete nothing go on.
+#[test]
+fn m19_a_quiet_fails_where_something_was_on_its_way_to_a_lost_pe_until_that_is_acknowledged() {
+    for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
+        a_member_ends(path, |world, _, others, victim| {
+            for _ in 0..3 {
+                match world.quiet() {
+                    Ok(()) => {}
+                    lost => {
+                        assert_ne!(path, Path::Mapped);
+                        is_lost(lost, victim);
+                    }
+                }
+                others.sync()?;
+            }
+            assert_eq!(world.acknowledge_lost(), [victim]);
+            for _ in 0..5 {
+                world.quiet()?;
+                others.barrier()?;
+            }
+            others.destroy()
+        });
     }
 }
 

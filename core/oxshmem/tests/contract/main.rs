@@ -32,14 +32,18 @@ mod loss;
 mod memory;
 mod mixture;
 mod nbi;
+mod numbers;
 mod objects;
 mod order;
 mod processes;
 mod programs;
+mod refusals;
+mod sequences;
 mod setting;
 mod signals;
 mod strided;
 mod teams;
+mod threads;
 mod waits;
 mod worlds;
 
@@ -140,15 +144,26 @@ macro_rules! with_cases {
                 folds_of_the_other_integers_equal_a_serial_reference
                 folds_of_floats_have_the_same_bits_on_every_pe
                 calls_of_any_team_equal_a_serial_reference
-                m36_a_teams_calls_refuse_what_makes_no_sense
                 exclusive_scans_begin_with_the_first_value_itself
                 late_pes_do_not_disturb_a_collective
                 |;
+            refusals:
+                m36_a_teams_calls_refuse_what_makes_no_sense
+                |
+                m35_m36_a_teams_calls_refuse_handles_that_are_not_live
+                m36_a_teams_calls_find_every_argument_that_differs
+                a_teams_calls_take_objects_that_are_empty
+                teams_of_other_worlds_have_none_of_this_ones_pes
+                a_teams_context_refuses_other_pes;
+            sequences:
+                |
+                sequences_of_calls_equal_a_serial_reference;
             counters:
                 |
                 m22_the_data_of_every_counted_put_is_there
                 a_wait_takes_what_it_waited_for_and_no_more
-                m22_a_thread_waits_for_counted_puts_while_another_sends_on_its_context;
+                m22_a_thread_waits_for_counted_puts_while_another_sends_on_its_context
+                counters_that_make_no_sense_are_refused;
             locks:
                 |
                 a_lock_is_held_by_one_pe_at_a_time
@@ -161,11 +176,14 @@ macro_rules! with_cases {
                 a_context_has_every_one_sided_call
                 m17_m19_sessions_are_hints
                 m35_a_context_refuses_what_the_world_refuses
+                |
+                m17_a_context_orders_what_it_issued;
+            threads:
                 m17_m19_threads_with_contexts_of_their_own_equal_a_serial_reference
                 m17_m19_threads_on_one_context_equal_a_serial_reference
                 m28_every_ticket_is_given_once_to_threads_too
                 |
-                m17_a_context_orders_what_it_issued
+                m17_m19_threads_and_collective_calls_equal_a_serial_reference
                 m23_a_wait_on_a_shared_context_does_not_hold_it
                 m23_a_wait_on_a_shared_context_does_not_need_it;
             teams:

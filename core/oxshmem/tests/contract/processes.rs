@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::job::{Job, Process, end_well, this_program};
+use crate::programs::ONLY;
 
 /// How the PEs are started, and what they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,4 +114,19 @@ fn without_a_launcher_a_program_is_a_world_of_one() {
 #[test]
 fn m13_a_pe_that_gets_no_memory_fails_the_allocation_on_all_and_rolls_back() {
     end_well(Job::new(3, "cannot-commit").start());
+}
+
+/// As many processes as share a large host, whose turns on a few CPUs come late.
+#[test]
+fn calls_among_64_processes_equal_a_serial_reference() {
+    let mut launcher = this_program("programs::launcher", "cases:64");
+    let only = "sequences::,teams::rows,teams::a_listed,locks::a_lock_is_held";
+    launcher.env(ONLY, only);
+    let report = judge(vec![Process::start(launcher)]);
+    assert_eq!(report.failure, None);
+    let done = report
+        .said
+        .iter()
+        .filter(|said| said.ends_with("all 4 cases"));
+    assert_eq!(done.count(), 64, "{:?}", report.said);
 }

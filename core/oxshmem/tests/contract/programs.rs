@@ -8,7 +8,7 @@ use oxshmem::{Cmp, Error, Result, SignalOp, World};
 
 use crate::CASES;
 use crate::job::{PROGRAM, arguments, say, stay};
-use crate::setting::{Path, Pe, SEED, Setting, patterns};
+use crate::setting::{Path, Pe, Setting, patterns, seed};
 
 /// A PE of another test's job.
 #[test]
@@ -52,7 +52,7 @@ fn launcher() {
     if program == "cases-weak" {
         let named = [
             ("TRANSPORT", "weak(loopback)".into()),
-            ("SEED", SEED.to_string()),
+            ("SEED", seed().to_string()),
         ];
         let variables = named.map(|(name, value)| (format!("OXSHMEM_{name}").into(), value.into()));
         launch.env.extend(variables);
@@ -62,7 +62,7 @@ fn launcher() {
 }
 
 /// Parts of names, separated by commas: runs the cases that have one of them in theirs, not all.
-const ONLY: &str = "CONTRACT_ONLY";
+pub const ONLY: &str = "CONTRACT_ONLY";
 
 /// Every case of the contract, in one world.
 fn cases(setting: Setting) -> Result<()> {

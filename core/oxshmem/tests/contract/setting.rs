@@ -22,11 +22,15 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 /// Each PE's heap in bytes.
 pub const HEAP: usize = 32 << 20;
 
-/// What weak transports decide by.
-pub const SEED: u64 = 7;
+/// What is drawn at random begins here: what weak transports decide by, and sequences of calls. Named by
+/// `CONTRACT_SEED`, else the same in each run.
+pub fn seed() -> u64 {
+    let named = std::env::var("CONTRACT_SEED");
+    named.map_or(7, |seed| seed.parse().expect("CONTRACT_SEED is a number"))
+}
 
 /// CPUs of a simulated machine: at least as many as PEs.
-const MOST: u32 = 8;
+const MOST: u32 = 9;
 
 /// How the PEs reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +68,7 @@ pub enum Table {
     },
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub path: Path,
     pub model: MemoryModel,
@@ -102,9 +106,9 @@ impl Setting {
         let transports: Vec<Arc<dyn Transport>> = match self.path {
             Path::Tiny => vec![self.tiny()],
             Path::Mapped | Path::Checked | Path::Named | Path::Gpu => vec![loopback()],
-            Path::Weak => vec![Arc::new(Weak::over(loopback(), Settings::worst(SEED)))],
+            Path::Weak => vec![Arc::new(Weak::over(loopback(), Settings::worst(seed())))],
             Path::Simulator => {
-                let machine = Machine::new(MOST, Arc::new(Seeded::new(SEED)));
+                let machine = Machine::new(MOST, Arc::new(Seeded::new(seed())));
                 vec![Arc::new(Simulator::new(machine))]
             }
             Path::Hosts => registry::built_in(),
@@ -119,6 +123,16 @@ impl Setting {
             .model(self.model)
             .timeout(DEADLINE)
             .heap_limit(HEAP)
+    }
+
+    /// The builders of so many PEs.
+    pub fn builders(self, n: usize) -> Vec<Builder> {
+        let builder = self.builder();
+        let host = |pe| match self.apart() {
+            true => builder.clone().host_id(format!("host-{pe}")),
+            false => builder.clone(),
+        };
+        (0..n).map(host).collect()
     }
 
     fn tiny(self) -> Arc<dyn Transport> {
@@ -144,9 +158,7 @@ pub fn run(setting: Setting, n: usize, case: Case) {
         return;
     }
     if setting.apart() {
-        let builder = setting.builder();
-        let hosts = (0..n).map(|pe| builder.clone().host_id(format!("host-{pe}")));
-        return on_each(hosts.collect(), case);
+        return on_each(setting.builders(n), case);
     }
     let done = spmd_with(setting.builder(), n, case);
     if let Err(error) = done {
@@ -187,8 +199,14 @@ mod gpus {
     }
 }
 
-/// Thread PEs whose builders differ; each must end well, or the first error is told.
+/// Thread PEs whose builders differ; each must end well.
 pub fn on_each(builders: Vec<Builder>, case: impl Fn(&World) -> Result<()> + Sync) {
+    let errors = ends(builders, case);
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+/// The same; gives the errors.
+pub fn ends(builders: Vec<Builder>, case: impl Fn(&World) -> Result<()> + Sync) -> Vec<String> {
     let run = |builder: Builder| {
         let world = builder.join()?;
         case(&world)?;
@@ -213,7 +231,7 @@ pub fn on_each(builders: Vec<Builder>, case: impl Fn(&World) -> Result<()> + Syn
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
-    assert!(errors.is_empty(), "{errors:#?}");
+    errors
 }
 
 /// One PE, for a case.

@@ -230,7 +230,7 @@ fn collectives_of_several_hosts_equal_a_serial_reference() {
                 setting: Setting::new(Path::Tiny),
             };
             crate::collectives::broadcast_gives_every_pe_the_roots_data(&pe).unwrap();
-            crate::collectives::calls_of_any_team_equal_a_serial_reference(&pe).unwrap();
+            crate::sequences::sequences_of_calls_equal_a_serial_reference(&pe).unwrap();
             crate::collectives::folds_of_floats_have_the_same_bits_on_every_pe(&pe).unwrap();
             // Beyond what goes by scratch memory.
             let n = world.n_pes();

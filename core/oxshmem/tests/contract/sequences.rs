@@ -1,0 +1,177 @@
+//! Sequences of collective calls, drawn at random: all kinds, teams, types, folds and sizes, back to back
+//! and in place, with teams that come and go, calls that are refused, puts, contexts, counters and locks
+//! between them. After each step all of every PE's memory is what a serial reference says.
+//!
+//! `CONTRACT_SEED` names another draw, `PROPTEST_CASES` the number of sequences (256 by default, of which
+//! each setting here has a part).
+
+mod plan;
+mod play;
+mod script;
+
+use std::env;
+use std::process::Command;
+use std::sync::Arc;
+
+use oxshmem::{Atomics, Builder, MemoryModel, Result, World};
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_loopback::Loopback;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use self::plan::plans;
+use self::script::script;
+use crate::setting::{DEADLINE, Path, Pe, Setting, ends, runner, seed};
+
+/// Bytes of each half of the memory that calls work on.
+const HALF: usize = 24 << 10;
+/// The same on a simulated machine, which goes byte by byte.
+const SHORT: usize = 600;
+
+/// PEs of which the reference is quickly made.
+const FEW: usize = 9;
+
+/// On the PEs of a world that is there already.
+pub fn sequences_of_calls_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
+    let n = pe.n_pes();
+    // Each PE has all PEs' memory in its reference: as much, of how many there are.
+    let share = |most: usize| (most * FEW / n.max(FEW)).max(1);
+    let half = match pe.longest(HALF) < HALF {
+        true => SHORT,
+        false => share(HALF).next_multiple_of(64),
+    };
+    let cases = share(pe.rounds(100).min(12)) as u32;
+    let locks = (0..n).all(|other| pe.has_atomics_of_32_bits_at(other));
+    let done = runner(cases).run(&plans(n..=n, 16), |plan| {
+        play::play(pe, &script(&plan, half), locks)
+            .map_err(|error| TestCaseError::fail(error.to_string()))
+    });
+    assert!(done.is_ok(), "PE {}: {}", pe.me(), told(done));
+    Ok(())
+}
+
+fn told<T: std::fmt::Debug>(
+    done: std::result::Result<(), proptest::test_runner::TestError<T>>,
+) -> String {
+    use proptest::test_runner::TestError;
+    match done {
+        Ok(()) => "well".into(),
+        Err(TestError::Abort(why)) => why.to_string(),
+        Err(TestError::Fail(why, plan)) => format!("{why}\nthe plan: {plan:?}"),
+    }
+}
+
+/// Small heaps have little scratch memory, so that more calls go from object to object.
+const HEAPS: [usize; 3] = [1 << 20, 2 << 20, 32 << 20];
+
+/// Worlds of 1 to 9 PEs, each with a sequence. What fails is made smaller, and told with its seed.
+fn hold(part: u32, half: usize, builders: impl Fn(usize) -> Vec<Builder>, locks: bool) {
+    let seed = seed();
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&u64::to_le_bytes(seed));
+    let usual = Config::default();
+    let config = Config {
+        cases: (usual.cases / part).max(1),
+        failure_persistence: None,
+        max_shrink_iters: 300,
+        max_shrink_time: 100_000,
+        ..usual
+    };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let any = (plans(1..=FEW, 30), 0..HEAPS.len());
+    let done = TestRunner::new_with_rng(config, rng).run(&any, |(plan, heap)| {
+        let script = script(&plan, half);
+        let builders = builders(plan.pes)
+            .into_iter()
+            .map(|builder| builder.heap_limit(HEAPS[heap]))
+            .collect();
+        let play = |world: &World| play::play(world, &script, locks);
+        match ends(builders, play) {
+            errors if errors.is_empty() => Ok(()),
+            errors => Err(TestCaseError::fail(errors.join("\n"))),
+        }
+    });
+    assert!(done.is_ok(), "CONTRACT_SEED={seed}: {}", told(done));
+}
+
+fn hold_in(setting: Setting, part: u32) {
+    let half = if setting.path == Path::Simulator {
+        SHORT
+    } else {
+        HALF
+    };
+    let locks = setting != Setting::new(Path::Tiny);
+    hold(part, half, |pes| setting.builders(pes), locks);
+}
+
+#[test]
+fn hold_by_load_and_store() {
+    hold_in(Setting::new(Path::Mapped), 8);
+}
+
+#[test]
+fn hold_in_the_relaxed_model() {
+    hold_in(Setting::relaxed(Path::Mapped), 32);
+}
+
+#[test]
+fn hold_in_checked_mode() {
+    hold_in(Setting::new(Path::Checked), 32);
+}
+
+#[test]
+fn hold_over_lanes_with_short_queues() {
+    hold_in(Setting::new(Path::Tiny), 32);
+}
+
+#[test]
+fn hold_over_weak_lanes() {
+    hold_in(Setting::new(Path::Weak), 32);
+    hold_in(Setting::relaxed(Path::Weak), 64);
+}
+
+#[test]
+fn hold_over_nics() {
+    hold_in(Setting::nics(MemoryModel::Ordered, Atomics::Auto, true), 32);
+}
+
+#[test]
+fn hold_on_a_simulated_machine() {
+    hold_in(Setting::new(Path::Simulator), 64);
+}
+
+/// Some PEs share memory, others do not: calls go by hosts.
+#[test]
+fn hold_on_several_hosts() {
+    for hosts in [2, 3] {
+        let builders = |pes: usize| {
+            let builder = World::builder()
+                .transports(vec![Arc::new(Loopback::new()), Arc::new(Tiny::nic())])
+                .timeout(DEADLINE);
+            let host = |pe| builder.clone().host_id(format!("host-{}", pe % hosts));
+            (0..pes).map(host).collect()
+        };
+        hold(16, HALF, builders, true);
+    }
+}
+
+/// Whichever way of moving data is asked for.
+#[test]
+fn hold_by_each_way() {
+    for (way, test) in [
+        ("scratch", "hold_by_load_and_store"),
+        ("direct", "hold_by_load_and_store"),
+        ("direct", "hold_over_weak_lanes"),
+        ("direct", "hold_on_several_hosts"),
+    ] {
+        let ended = Command::new(env::current_exe().expect("this program's path"))
+            .args(["--exact", &format!("sequences::{test}")])
+            .env("OXSHMEM_COLLECTIVES", way)
+            .output()
+            .expect("starting this program again");
+        let said = String::from_utf8_lossy(&ended.stdout);
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        let well = ended.status.success() && said.contains("1 passed");
+        assert!(well, "{way}, {test}: {said}\n{errors}");
+    }
+}
