@@ -37,6 +37,7 @@ over_all_routes! {
     collectives::collectives_may_follow_each_other_at_once
     collectives::calls_of_any_team_equal_a_serial_reference
     refusals::m36_a_teams_calls_refuse_what_makes_no_sense
+    sequences::sequences_of_calls_equal_a_serial_reference
 }
 
 /// What crosses a network once for each host.

@@ -149,15 +149,15 @@ macro_rules! with_cases {
                 |;
             refusals:
                 m36_a_teams_calls_refuse_what_makes_no_sense
-                |
                 m35_m36_a_teams_calls_refuse_handles_that_are_not_live
                 m36_a_teams_calls_find_every_argument_that_differs
                 a_teams_calls_take_objects_that_are_empty
-                teams_of_other_worlds_have_none_of_this_ones_pes
-                a_teams_context_refuses_other_pes;
-            sequences:
+                a_teams_context_refuses_other_pes
                 |
-                sequences_of_calls_equal_a_serial_reference;
+                teams_of_other_worlds_have_none_of_this_ones_pes;
+            sequences:
+                sequences_of_calls_equal_a_serial_reference
+                |;
             counters:
                 |
                 m22_the_data_of_every_counted_put_is_there

@@ -15,6 +15,14 @@ impl Pe<'_> {
         self.setting.path == Path::Gpu
     }
 
+    /// The kind of memory that the cases' objects lie in.
+    pub fn kind(&self) -> MemoryKind {
+        match self.is_on_gpu() {
+            true => MemoryKind::Cuda,
+            false => MemoryKind::Host,
+        }
+    }
+
     /// Of which kinds of memory a collective call's destination and source are.
     pub fn kinds(&self) -> &'static [[MemoryKind; 2]] {
         const HOST: MemoryKind = MemoryKind::Host;

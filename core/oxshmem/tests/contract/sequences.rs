@@ -13,7 +13,7 @@ use std::env;
 use std::process::Command;
 use std::sync::Arc;
 
-use oxshmem::{Atomics, Builder, MemoryModel, Result, World};
+use oxshmem::{Atomics, Builder, MemoryKind, MemoryModel, Result, World};
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ pub fn sequences_of_calls_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
     let cases = share(pe.rounds(100).min(12)) as u32;
     let locks = (0..n).all(|other| pe.has_atomics_of_32_bits_at(other));
     let done = runner(cases).run(&plans(n..=n, 16), |plan| {
-        play::play(pe, &script(&plan, half), locks)
+        play::play(pe, pe.kind(), &script(&plan, half), locks)
             .map_err(|error| TestCaseError::fail(error.to_string()))
     });
     assert!(done.is_ok(), "PE {}: {}", pe.me(), told(done));
@@ -85,7 +85,7 @@ fn hold(part: u32, half: usize, builders: impl Fn(usize) -> Vec<Builder>, locks:
             .into_iter()
             .map(|builder| builder.heap_limit(HEAPS[heap]))
             .collect();
-        let play = |world: &World| play::play(world, &script, locks);
+        let play = |world: &World| play::play(world, MemoryKind::Host, &script, locks);
         match ends(builders, play) {
             errors if errors.is_empty() => Ok(()),
             errors => Err(TestCaseError::fail(errors.join("\n"))),

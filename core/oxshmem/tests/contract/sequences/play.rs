@@ -1,6 +1,6 @@
 //! One PE's part of a script, its memory compared after each step.
 
-use oxshmem::{ContextOptions, Error, Fold, Result, SignalOp, Sym, Team, World};
+use oxshmem::{ContextOptions, Error, Fold, MemoryKind, Result, SignalOp, Sym, Team, World};
 
 use super::plan::{By, Kind};
 use super::script::{Deed, Moment, Script, Settled, Split, put, with_number};
@@ -25,12 +25,12 @@ fn wrong(what: String) -> Error {
     }
 }
 
-/// Plays this PE's part. Without `locks`, nothing is counted up.
-pub fn play(world: &World, script: &Script, locks: bool) -> Result<()> {
+/// Plays this PE's part, with its memory of this kind. Without `locks`, nothing is counted up.
+pub fn play(world: &World, kind: MemoryKind, script: &Script, locks: bool) -> Result<()> {
     let me = world.my_pe();
     let words = world.alloc_zeroed::<u64>(4)?;
     let mut objects = Objects {
-        memory: world.alloc(script.bytes)?,
+        memory: world.alloc_on(kind, script.bytes)?,
         counter: words.at(0)?,
         signal: words.at(1)?,
         lock: words.at(2)?,
