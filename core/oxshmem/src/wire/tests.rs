@@ -5,11 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bytemuck::Pod;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{Counters, Lane, Op, Pe, Posted};
 
 use crate::testing::spmd_with;
 use crate::{Builder, Context, ContextOptions, Error, Result, Scope, Sym, World};
+
+/// No test's wait is longer.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A lane that counts what is asked of it.
 #[derive(Debug)]
@@ -88,29 +92,33 @@ fn watched(context: &Context<'_>) -> Arc<Asked> {
     asked
 }
 
-/// By lanes that do nothing before they are driven.
-fn tiny() -> Builder {
-    let builder = World::builder().transports(vec![Arc::new(Tiny::default())]);
-    builder.timeout(Duration::from_secs(60))
-}
-
 /// Cuts PE 1 off, which lives.
 fn cut_off(world: &World) {
     (world.shared.lose)(1);
 }
 
-fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
+/// That it failed because PE `lost` is.
+pub(super) fn is_loss_of<T: fmt::Debug>(lost: usize, result: Result<T>) {
     assert!(
-        matches!(result, Err(Error::PeerLost { pe: 1, .. })),
+        matches!(result, Err(Error::PeerLost { pe, .. }) if pe == lost),
         "{result:?}"
     );
 }
 
-/// Runs PE 0 of two; PE 1 lives until it is through.
-fn beside_a_living_pe(first: impl Fn(&World, Sym<u64>) -> Result<()> + Sync) {
+fn is_lost<T: fmt::Debug>(result: Result<T>) {
+    is_loss_of(1, result);
+}
+
+/// Runs PE 0 of some, with an object of so many elements; the others live until it is through. It loses one
+/// of them.
+pub(super) fn beside_living_pes<T: Pod>(
+    builder: Builder,
+    (pes, elements): (usize, usize),
+    first: impl Fn(&World, Sym<T>) -> Result<()> + Sync,
+) {
     let through = AtomicUsize::new(0);
-    let ended = spmd_with(tiny(), 2, |world| {
-        let x = world.alloc_zeroed::<u64>(512)?;
+    let ended = spmd_with(builder.timeout(LIMIT), pes, |world| {
+        let x = world.alloc_zeroed::<T>(elements)?;
         if world.my_pe() == 0 {
             let done = first(world, x);
             through.fetch_add(1, Ordering::SeqCst);
@@ -118,7 +126,7 @@ fn beside_a_living_pe(first: impl Fn(&World, Sym<u64>) -> Result<()> + Sync) {
         }
         let since = Instant::now();
         while through.load(Ordering::SeqCst) == 0 {
-            assert!(since.elapsed() < Duration::from_secs(60), "PE 0 is stuck");
+            assert!(since.elapsed() < LIMIT, "PE 0 is stuck");
             std::thread::yield_now();
         }
         Ok(())
@@ -126,6 +134,12 @@ fn beside_a_living_pe(first: impl Fn(&World, Sym<u64>) -> Result<()> + Sync) {
     // The job cannot end together any more.
     let lost = matches!(ended, Err(Error::PeerLost { .. }));
     assert!(lost, "{ended:?}");
+}
+
+/// PE 0 of two, by lanes that do nothing before they are driven.
+fn beside_a_living_pe(first: impl Fn(&World, Sym<u64>) -> Result<()> + Sync) {
+    let tiny = World::builder().transports(vec![Arc::new(Tiny::default())]);
+    beside_living_pes(tiny, (2, 512), first);
 }
 
 /// Something that a scope lends a buffer to.

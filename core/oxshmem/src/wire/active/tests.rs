@@ -1,25 +1,20 @@
 //! Messages that nobody answers any more.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::MemoryKind;
 
 use super::{Channel, SLOTS};
 use crate::order::{Class, Classes};
-use crate::testing::spmd_with;
+use crate::wire::tests::{beside_living_pes, is_loss_of};
 use crate::wire::{Leaves, Path};
 use crate::{Context, ContextOptions, Error, Result, Sym, World};
 
 const LOST: usize = 2;
 
 fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
-    assert!(
-        matches!(result, Err(Error::PeerLost { pe: LOST, .. })),
-        "{result:?}"
-    );
+    is_loss_of(LOST, result);
 }
 
 /// The lane by which a context asks for a narrow atomic.
@@ -44,30 +39,14 @@ fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
 
 /// PE 0 of three, where PE 2 owes every answer that may be outstanding; it is cut off, and lives.
 fn beside_one_that_owes_all(first: impl Fn(&World, Sym<u32>) -> Result<()> + Sync) {
-    let through = AtomicUsize::new(0);
     let builder = World::builder().transports(vec![Arc::new(Tiny::nic())]);
-    let builder = builder.timeout(Duration::from_secs(60));
-    let ended = spmd_with(builder, 3, |world| {
-        let x = world.alloc_zeroed::<u32>(1)?;
-        if world.my_pe() == 0 {
-            // The ways are connected.
-            world.inc(x, 1)?;
-            world.inc(x, LOST)?;
-            world.quiet()?;
-            let done = first(world, x);
-            through.fetch_add(1, Ordering::SeqCst);
-            assert!(done.is_ok(), "{done:?}");
-        }
-        let since = Instant::now();
-        while through.load(Ordering::SeqCst) == 0 {
-            assert!(since.elapsed() < Duration::from_secs(60), "PE 0 is stuck");
-            std::thread::yield_now();
-        }
-        Ok(())
+    beside_living_pes(builder, (3, 1), |world, x| {
+        // The ways are connected.
+        world.inc(x, 1)?;
+        world.inc(x, LOST)?;
+        world.quiet()?;
+        first(world, x)
     });
-    // The job cannot end together any more.
-    let lost = matches!(ended, Err(Error::PeerLost { .. }));
-    assert!(lost, "{ended:?}");
 }
 
 fn lose(world: &World) {
