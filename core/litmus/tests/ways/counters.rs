@@ -1,22 +1,14 @@
 //! Counted puts: what was counted is there, whatever the ways of the data and of the count.
 
 use oxshmem::{Inserted, MemoryKind, Result};
-use oxshmem_transport::SignalSupport;
 
 use crate::explore::{Found, Seen, explore};
-use crate::way::{Class, NICS, Setup, Slot, Way};
-
-const DATA: [Way; 3] = [Way::Store, Way::Put, Way::Copy];
-const COUNTS: [Way; 3] = [Way::Store, Way::Atomic, Way::Message];
+use crate::signals::{breaks_without, every_setup, slots};
+use crate::way::{Setup, Way};
 
 /// PEs 0 and 2 each put to PE 1, which waits for one, then for the other.
-fn counted(setup: &Setup, [data, count]: [Way; 2], runs: u64) -> Found {
-    let data = setup.slot(data);
-    let count = Slot {
-        way: count,
-        kind: MemoryKind::Host,
-        class: Class::Atomic,
-    };
+fn counted(setup: &Setup, ways: [Way; 2], runs: u64) -> Found {
+    let [data, count] = slots(setup, ways);
     explore(
         setup,
         runs,
@@ -45,39 +37,22 @@ fn counted(setup: &Setup, [data, count]: [Way; 2], runs: u64) -> Found {
 
 #[test]
 fn m22_what_was_counted_is_there_whatever_the_ways() {
-    for data in DATA {
-        for count in COUNTS {
-            for (name, nic) in NICS {
-                for native in [true, false] {
-                    let mut setup = Setup::new(3, &[data, count]);
-                    setup.nic = nic;
-                    if !native {
-                        setup.put_signal = SignalSupport::None;
-                    }
-                    let found = counted(&setup, [data, count], 25);
-                    let what = format!("{data:?}, {count:?}, NIC {name}, native {native}");
-                    assert!(found.broken.is_none(), "{what}: {found:?}");
-                    assert_eq!(found.held, 25, "{what}");
-                }
-            }
-        }
-    }
+    every_setup(3, |setup, ways, what| {
+        let found = counted(setup, ways, 25);
+        assert!(found.broken.is_none(), "{what}: {found:?}");
+        assert_eq!(found.held, 25, "{what}");
+    });
 }
 
 #[test]
 fn m22_each_order_that_a_count_needs_is_needed() {
-    for (inserted, data, count) in [
+    for needed in [
         (Inserted::Signal, Way::Store, Way::Store),
         (Inserted::Doorbell, Way::Store, Way::Atomic),
         (Inserted::SignalLane, Way::Put, Way::Atomic),
         (Inserted::SignalLane, Way::Put, Way::Store),
         (Inserted::SignalLane, Way::Copy, Way::Message),
     ] {
-        let mut setup = Setup::new(3, &[data, count]);
-        setup.put_signal = SignalSupport::None;
-        setup.omit = Some(inserted);
-        let found = counted(&setup, [data, count], 3000);
-        let what = format!("{data:?}, {count:?} without {inserted:?}");
-        assert!(found.broken.is_some(), "{what}: {found:?}");
+        breaks_without(3, needed, counted);
     }
 }

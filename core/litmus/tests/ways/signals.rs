@@ -9,13 +9,52 @@ use crate::way::{Class, NICS, Setup, Slot, Way};
 const DATA: [Way; 3] = [Way::Store, Way::Put, Way::Copy];
 const SIGNALS: [Way; 3] = [Way::Store, Way::Atomic, Way::Message];
 
-fn put_signal(setup: &Setup, [data, signal]: [Way; 2], op: SignalOp, runs: u64) -> Found {
-    let data = setup.slot(data);
-    let signal = Slot {
-        way: signal,
+/// The slots of data and of the word that tells of it.
+pub fn slots(setup: &Setup, [data, word]: [Way; 2]) -> [Slot; 2] {
+    let word = Slot {
+        way: word,
         kind: MemoryKind::Host,
         class: Class::Atomic,
     };
+    [setup.slot(data), word]
+}
+
+/// Every pair of ways of data and of the word that tells of it, with every NIC, with and without its own
+/// puts with signal.
+pub fn every_setup(pes: usize, mut look: impl FnMut(&Setup, [Way; 2], String)) {
+    for data in DATA {
+        for word in SIGNALS {
+            for (name, nic) in NICS {
+                for native in [true, false] {
+                    let mut setup = Setup::new(pes, &[data, word]);
+                    setup.nic = nic;
+                    if !native {
+                        setup.put_signal = SignalSupport::None;
+                    }
+                    let what = format!("{data:?}, {word:?}, NIC {name}, native {native}");
+                    look(&setup, [data, word], what);
+                }
+            }
+        }
+    }
+}
+
+/// That what is looked for breaks without an order, where NICs have no puts with signal of their own.
+pub fn breaks_without(
+    pes: usize,
+    (inserted, data, word): (Inserted, Way, Way),
+    run: impl FnOnce(&Setup, [Way; 2], u64) -> Found,
+) {
+    let mut setup = Setup::new(pes, &[data, word]);
+    setup.put_signal = SignalSupport::None;
+    setup.omit = Some(inserted);
+    let found = run(&setup, [data, word], 3000);
+    let what = format!("{data:?}, {word:?} without {inserted:?}");
+    assert!(found.broken.is_some(), "{what}: {found:?}");
+}
+
+fn put_signal(setup: &Setup, ways: [Way; 2], op: SignalOp, runs: u64) -> Found {
+    let [data, signal] = slots(setup, ways);
     explore(
         setup,
         runs,
@@ -39,30 +78,18 @@ fn put_signal(setup: &Setup, [data, signal]: [Way; 2], op: SignalOp, runs: u64) 
 
 #[test]
 fn m22_a_signal_is_seen_after_its_data_whatever_the_ways() {
-    for data in DATA {
-        for signal in SIGNALS {
-            for (name, nic) in NICS {
-                for native in [true, false] {
-                    let mut setup = Setup::new(2, &[data, signal]);
-                    setup.nic = nic;
-                    if !native {
-                        setup.put_signal = SignalSupport::None;
-                    }
-                    for op in [SignalOp::Set, SignalOp::Add] {
-                        let found = put_signal(&setup, [data, signal], op, 40);
-                        let what = format!("{data:?}, {signal:?}, NIC {name}, native {native}");
-                        assert!(found.broken.is_none(), "{what}: {found:?}");
-                        assert_eq!(found.held, 40, "{what}");
-                    }
-                }
-            }
+    every_setup(2, |setup, ways, what| {
+        for op in [SignalOp::Set, SignalOp::Add] {
+            let found = put_signal(setup, ways, op, 40);
+            assert!(found.broken.is_none(), "{what}: {found:?}");
+            assert_eq!(found.held, 40, "{what}");
         }
-    }
+    });
 }
 
 #[test]
 fn m22_each_order_that_a_signal_needs_is_needed() {
-    for (inserted, data, signal) in [
+    for needed in [
         (Inserted::Signal, Way::Store, Way::Store),
         (Inserted::Doorbell, Way::Store, Way::Atomic),
         (Inserted::Doorbell, Way::Store, Way::Message),
@@ -72,12 +99,9 @@ fn m22_each_order_that_a_signal_needs_is_needed() {
         (Inserted::SignalLane, Way::Copy, Way::Store),
         (Inserted::SignalLane, Way::Copy, Way::Message),
     ] {
-        let mut setup = Setup::new(2, &[data, signal]);
-        setup.put_signal = SignalSupport::None;
-        setup.omit = Some(inserted);
-        let found = put_signal(&setup, [data, signal], SignalOp::Set, 3000);
-        let what = format!("{data:?}, {signal:?} without {inserted:?}");
-        assert!(found.broken.is_some(), "{what}: {found:?}");
+        breaks_without(2, needed, |setup, ways, runs| {
+            put_signal(setup, ways, SignalOp::Set, runs)
+        });
     }
 }
 
