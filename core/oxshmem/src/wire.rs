@@ -446,8 +446,11 @@ impl Context<'_> {
     fn connect(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
         self.try_connect(call, via, pe)
             .map_err(|error| match error {
-                // What a PE that has ended meanwhile had answered fits nothing any more.
-                Error::Transport(_) if pe != self.shared.me && self.hears_of_end(pe) => {
+                // A PE that is about to end refuses; and what one that has ended meanwhile had answered fits
+                // nothing any more.
+                Error::Transport(_) | Error::FailedElsewhere { .. }
+                    if pe != self.shared.me && self.hears_of_end(pe) =>
+                {
                     Error::PeerLost { call, pe }
                 }
                 Error::Transport(error) => self.refusal(call, pe, error),
