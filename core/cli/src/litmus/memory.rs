@@ -37,9 +37,20 @@ pub fn with_gpu(builder: Builder) -> Result<Builder, Refused> {
     Ok(builder.gpu(context, HEAP))
 }
 
+#[cfg(feature = "cuda")]
+const NONE: &str = "--memory cuda: this job's PEs have no GPU memory; set OXSHMEM_CUDA_SYMMETRIC_SIZE=2M, \
+    and have a GPU";
+#[cfg(not(feature = "cuda"))]
+const NONE: &str =
+    "--memory cuda: this build is without GPU memory; build it with the feature cuda";
+
 /// Refuses: this build has no GPU memory.
 #[cfg(not(feature = "cuda"))]
 pub fn with_gpu(_: Builder) -> Result<Builder, Refused> {
-    let why = "--memory cuda: this build is without GPU memory; build it with the feature cuda";
-    Err(Refused(why.into()))
+    Err(none())
+}
+
+/// That there is no GPU memory.
+pub fn none() -> Refused {
+    Refused(NONE.into())
 }

@@ -235,12 +235,7 @@ fn processes(
     let world = builder.join()?;
     if args.memory == Memory::Cuda && world.gpu_heap_limit() == 0 {
         world.finalize()?;
-        return Err(Refused(
-            "--memory cuda: this job's PEs have no GPU memory; set OXSHMEM_CUDA_SYMMETRIC_SIZE=2M, \
-             and have a GPU"
-                .into(),
-        )
-        .into());
+        return Err(memory::none().into());
     }
     let shows = world.my_pe() == 0;
     // A process joins its job once, and so by one model.
