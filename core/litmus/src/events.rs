@@ -25,9 +25,9 @@ pub(crate) enum Action {
     Exchange(usize, Fetching, usize),
     Test(usize, Cmp, u64, usize),
     Wait(usize, Cmp, u64, Option<usize>),
-    /// A broadcast's word: from, to.
+    /// A broadcast's word: from, to. One of the two is nobody's.
     Copy(usize, usize),
-    /// All PEs are in a collective.
+    /// All PEs are in a barrier or sync.
     Meet,
 }
 
@@ -196,10 +196,16 @@ fn is_fenced(kind: Kind, model: MemoryModel) -> bool {
 }
 
 /// The events of the collectives, which belong to several PEs.
-struct Collective {
-    meet: usize,
-    /// By PE and word.
-    copies: Vec<Vec<usize>>,
+enum Collective {
+    Meets(usize),
+    /// A broadcast.
+    Gives {
+        root: usize,
+        /// By word, the root's copy to where nobody else writes.
+        given: Vec<usize>,
+        /// By PE and word, the copy from there.
+        taken: Vec<Vec<usize>>,
+    },
 }
 
 struct Builder<'p> {
@@ -303,25 +309,49 @@ impl Builder<'_> {
     /// the same collectives, so PE 0's stand for all.
     fn collectives(&mut self) {
         for (statement, called) in self.program.statements(0).iter().enumerate() {
-            let mut copies = Vec::new();
-            match called {
-                Statement::BarrierAll | Statement::SyncAll => {}
-                Statement::Broadcast { .. } => copies = vec![Vec::new(); self.program.pes()],
-                _ => continue,
-            }
-            let meet = self.event(None, statement, Action::Meet, 0);
-            if let Statement::Broadcast { to, from, root } = *called {
-                for (pe, copies) in copies.iter_mut().enumerate() {
-                    for (to, from) in to.each().zip(from.each()) {
-                        let (to, from) = (self.own(to, pe), self.own(from, root));
-                        // Its statement's number is set by its PE.
-                        let copy = Action::Copy(from, to);
-                        copies.push(self.event(Some(pe), 0, copy, only(meet)));
-                    }
+            let collective = match *called {
+                Statement::BarrierAll | Statement::SyncAll => {
+                    Collective::Meets(self.event(None, statement, Action::Meet, 0))
                 }
-            }
-            self.collectives.push(Collective { meet, copies });
+                Statement::Broadcast { to, from, root } => self.broadcast((to, from), root),
+                _ => continue,
+            };
+            self.collectives.push(collective);
         }
+    }
+
+    /// A broadcast's copies. Their statements' numbers are set by their PEs.
+    fn broadcast(&mut self, (to, from): (Words, Words), root: usize) -> Collective {
+        let pes = self.program.pes();
+        let hidden: Vec<usize> = (0..from.count).map(|_| self.hidden(root)).collect();
+        let give = |(from, hidden): (Words, &usize)| {
+            let from = self.own(from, root);
+            self.event(Some(root), 0, Action::Copy(from, *hidden), 0)
+        };
+        let given: Vec<usize> = from.each().zip(&hidden).map(give).collect();
+        let take = |pe: usize| -> Vec<usize> {
+            let words = to.each().zip(hidden.iter().zip(&given));
+            let take = |(to, (hidden, given)): (Words, (&usize, &usize))| {
+                let to = self.own(to, pe);
+                self.event(Some(pe), 0, Action::Copy(*hidden, to), only(*given))
+            };
+            words.map(take).collect()
+        };
+        Collective::Gives {
+            root,
+            taken: (0..pes).map(take).collect(),
+            given,
+        }
+    }
+
+    /// A word that no statement names.
+    fn hidden(&mut self, pe: usize) -> usize {
+        let words = Words {
+            variable: usize::MAX,
+            first: self.events.cells.len(),
+            count: 1,
+        };
+        self.cell(Place { words, pe })
     }
 
     fn thread(&mut self, pe: usize) {
@@ -343,7 +373,8 @@ impl Builder<'_> {
             }
             match statement {
                 Statement::BarrierAll => thread.quiet(Some(Context::default()), None),
-                Statement::SyncAll | Statement::Broadcast { .. } => thread.quiet(None, None),
+                Statement::SyncAll => thread.quiet(None, None),
+                Statement::Broadcast { .. } => {}
                 _ => {
                     self.statement(&mut thread, at, statement);
                     continue;
@@ -354,26 +385,28 @@ impl Builder<'_> {
         }
     }
 
-    /// A collective's part of one PE, whose stores are visible to all then.
+    /// A collective's part of one PE.
     fn meet(&mut self, thread: &mut Thread, at: usize, which: usize) {
-        let (events, collective) = (&mut self.events.all, &self.collectives[which]);
-        events[collective.meet].after |= thread.before;
-        thread.before |= only(collective.meet);
-        let root = match self.program.statements(thread.pe)[at] {
-            Statement::Broadcast { root, .. } => Some(root),
-            _ => None,
-        };
-        for (pe, copies) in collective.copies.iter().enumerate() {
-            for &copy in copies {
-                if pe == thread.pe {
+        let (events, pe) = (&mut self.events.all, thread.pe);
+        match &self.collectives[which] {
+            Collective::Meets(meet) => {
+                events[*meet].after |= thread.before;
+                thread.before |= only(*meet);
+            }
+            Collective::Gives { root, given, taken } => {
+                if *root == pe {
+                    // It reads its own stores.
+                    thread.quiet(None, None);
+                }
+                let before = thread.before;
+                let given = given.iter().filter(|_| *root == pe);
+                for &copy in given.chain(&taken[pe]) {
                     events[copy].statement = at;
+                    events[copy].after |= before;
+                    thread.before |= only(copy);
                     if let Some(cell) = events[copy].action.writes() {
                         thread.last.insert(cell, copy);
                     }
-                }
-                // The root may reuse its source when all have copied it.
-                if pe == thread.pe || root == Some(thread.pe) {
-                    thread.before |= only(copy);
                 }
             }
         }

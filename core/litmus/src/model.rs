@@ -16,8 +16,8 @@
 //! - `quiet` returns when all operations of its context and all stores are performed (M19);
 //!   `pe_quiet` looks at those towards the PEs named; `barrier_all` is a quiet of the default context
 //!   and a meeting; `sync_all` waits for stores and meets.
-//! - `broadcast` meets, then copies word by word; each PE returns when its copy is done, the root when
-//!   all are.
+//! - `broadcast` copies word by word what the root has when it calls it; each PE returns when its copy is
+//!   done, the root whoever has come. No PE writes those of the root's words meanwhile.
 //! - In the ordered model reads that block are performed in program order (M20). In the relaxed model
 //!   those of a run of them ([`Program::read_runs`]) are performed in any order, of one word too (M21).
 //!   `fence` and every other call end a run. `wait_until`, `signal_wait_until`, `signal_fetch` and

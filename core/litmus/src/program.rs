@@ -569,7 +569,7 @@ impl Program {
         match self.variables.get(words.variable) {
             Some(v) if words.count == 1 && v.words > 1 => format!("{}[{}]", v.name, words.first),
             Some(v) => v.name.clone(),
-            None => String::new(),
+            None => "what a root gives".into(),
         }
     }
 

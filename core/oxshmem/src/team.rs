@@ -1,5 +1,6 @@
 //! Teams: some of a world's PEs, in an order of their own, that make collective calls together.
 
+mod ahead;
 mod core;
 mod hosts;
 mod members;

@@ -380,7 +380,7 @@ fn gives(statement: &Statement) -> usize {
     }
 }
 
-/// How many steps of the model it is at most: a collective's meeting counts once per PE here.
+/// How many steps of the model it is at most: a meeting, and what a root gives, count once per PE here.
 fn steps(statement: &Statement) -> usize {
     match statement {
         Statement::Put { to, .. } => to.words.count,
@@ -389,7 +389,7 @@ fn steps(statement: &Statement) -> usize {
         Statement::Write { to, .. } => to.count,
         Statement::Read { from, .. } => from.count,
         Statement::Fence { .. } | Statement::Quiet { .. } | Statement::PeQuiet { .. } => 0,
-        Statement::Broadcast { to, .. } => to.count + 1,
+        Statement::Broadcast { to, .. } => 2 * to.count,
         _ => 1,
     }
 }

@@ -13,7 +13,10 @@ impl Team<'_> {
     /// Copies `src` of PE `root` of this team to `dst` of every member, the root included. Both have the
     /// same length; they are the same object or do not overlap.
     ///
-    /// On return `dst` is updated here and `src` may be reused; other members may still be under way.
+    /// On return `dst` is updated here and `src` may be reused; other members may still be under way. Where all
+    /// members load each other's memory and the data are few, a root waits for the others in one call of
+    /// some tens only: nothing follows from its return about where they are, and where arguments differ (M36)
+    /// a member may get the error from its next call of the team instead.
     ///
     /// # Errors
     ///
@@ -42,6 +45,22 @@ impl Team<'_> {
             core,
             (src.bytes(), src.is_on_gpu()),
         ) {
+            Way::Scratch if core.mapped => {
+                if valid.is_err() {
+                    return turn.arrive(valid);
+                }
+                let ahead = turn.ahead(root, src.bytes())?;
+                if !is_root {
+                    turn.take(ahead, root)?;
+                    return world.copy_between(CALL, dst.cast()?, ahead.given, from);
+                }
+                let copied = world.copy_between(CALL, ahead.given, src.cast()?, from);
+                if copied.is_err() {
+                    return turn.arrive(copied);
+                }
+                turn.give(ahead)?;
+                world.copy_between(CALL, dst, src, from)
+            }
             Way::Scratch => {
                 let given = turn.scratch()?.range(..src.bytes())?;
                 if is_root {

@@ -182,9 +182,14 @@ impl Losses {
         self.state(pe) & ACKNOWLEDGED != 0
     }
 
+    /// Whether any PE was ever lost.
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
     /// A PE whose loss the program has not acknowledged.
     pub(crate) fn first_lost(&self) -> Option<usize> {
-        if !self.any.load(Ordering::Acquire) {
+        if !self.any() {
             return None;
         }
         let unknown = |pe: &usize| {

@@ -15,10 +15,13 @@ pub(crate) const LINE: usize = 64 / size_of::<u64>();
 const PACKED: usize = LINE;
 /// Bytes of each half of a packed team's scratch memory.
 const PACKED_HALF: usize = 256;
+/// Calls by which a member may give something that others have not taken yet.
+const AHEAD: usize = 32;
 const RECENT: usize = 6;
 
-/// How a team's symmetric memory is laid out: arrival words by [epoch parity][slot], then scratch memory
-/// in two halves, one for each parity.
+/// How a team's symmetric memory is laid out: arrival words by [epoch parity][slot] and the words of calls
+/// [ahead](super::ahead) of an arrival; then scratch memory in two halves, one for each parity, and as much
+/// for those calls as is in a half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     /// Of the arrival of all by each other.
@@ -91,12 +94,12 @@ impl Layout {
     }
 
     fn word_bytes(self) -> usize {
-        2 * self.slots * self.apart * size_of::<u64>()
+        (2 * self.slots + AHEAD) * self.apart * size_of::<u64>()
     }
 
     /// Bytes that a team needs.
     pub(crate) fn bytes(self) -> usize {
-        self.word_bytes() + 2 * self.half
+        self.word_bytes() + 3 * self.half
     }
 
     /// How members arrive, whatever their hosts.
@@ -133,6 +136,12 @@ pub(crate) struct State {
     pub calls: u64,
     /// The last few, in words, for the error that a mismatch is.
     pub recent: VecDeque<String>,
+    /// Calls since the last arrival in which one member gave and did not wait, and bytes of the memory for
+    /// them that are in use.
+    pub ahead: usize,
+    pub used: usize,
+    /// Who gave in the last of them, by its place in the team, and how many bytes.
+    pub last: (usize, usize),
     /// Why there can be no collective call any more.
     pub broken: Option<String>,
 }
@@ -156,7 +165,7 @@ impl Core {
             members,
             layout,
             words: memory.range(..words)?.cast()?,
-            scratch: memory.range(words..words + 2 * layout.half)?,
+            scratch: memory.range(words..words + 3 * layout.half)?,
             mapped,
             hosts: None,
             slot: None,
@@ -202,6 +211,23 @@ impl Core {
     pub(crate) fn scratch(&self, epoch: u32) -> Result<Sym<u8>> {
         let (parity, half) = ((epoch & 1) as usize, self.layout.half);
         self.scratch.range(parity * half..(parity + 1) * half)
+    }
+
+    /// The word of a call [ahead](super::ahead), by its number since the last arrival; none where there is no
+    /// room for one more.
+    pub(super) fn word_ahead(&self, number: usize) -> Option<Sym<u64>> {
+        let slot = 2 * self.layout.slots + number;
+        (number < AHEAD).then(|| self.words.at(slot * self.layout.apart).ok())?
+    }
+
+    /// What calls ahead of an arrival give, from byte `used` on; and how many of them `bytes` take.
+    pub(super) fn scratch_ahead(&self, used: usize, bytes: usize) -> Option<(Sym<u8>, usize)> {
+        let start = 2 * self.layout.half + used;
+        let line = self.layout.apart * size_of::<u64>();
+        let taken = bytes.next_multiple_of(line);
+        let fits = used + bytes <= self.layout.half;
+        let place = fits.then(|| self.scratch.range(start..start + bytes).ok())?;
+        Some((place?, taken))
     }
 
     /// Bytes of each half of the scratch memory.

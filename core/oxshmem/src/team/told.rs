@@ -98,11 +98,19 @@ impl Turn<'_> {
         })
     }
 
-    /// Every member is here, with the same verdict: they tell each other what they called.
+    /// Every member is here, with the same verdict: they tell each other what they called, after so many
+    /// calls [ahead](super::ahead).
     #[cold]
-    pub(super) fn mismatch(&mut self, words: &str) -> Error {
+    pub(super) fn mismatch(&mut self, words: &str, ahead: usize) -> Error {
         let call = self.call.name;
+        let (root, bytes) = self.state.last;
+        let ahead = (ahead > 0).then(|| {
+            format!(
+                "{ahead} x broadcast without meeting (the last of {bytes} bytes from root {root})"
+            )
+        });
         let mut told: Vec<&str> = self.state.recent.iter().map(String::as_str).collect();
+        told.extend(ahead.as_deref());
         // A call that is counted is in the list already.
         if !told.last().is_some_and(|last| last.ends_with(words)) {
             told.push(words);

@@ -24,7 +24,7 @@ pub(crate) struct Turn<'t> {
     pub(super) core: &'t Core,
     pub(super) state: MutexGuard<'t, State>,
     pub(super) call: Call<'t>,
-    needs: Needs<'t>,
+    pub(super) needs: Needs<'t>,
     /// Until the call ends.
     _traced: Option<Span<'t>>,
 }
@@ -174,19 +174,50 @@ impl<'t> Turn<'t> {
         }
     }
 
+    /// That calls of the team can still be made.
+    pub(super) fn not_broken(&self) -> Result<()> {
+        match &self.state.broken {
+            None => Ok(()),
+            Some(why) => Err(Error::CollectivesEnded {
+                call: self.call.name,
+                why: why.clone(),
+            }),
+        }
+    }
+
+    /// That no member is lost.
+    #[cold]
+    pub(super) fn none_lost(&self) -> Result<()> {
+        match self.world.shared.lost_among(self.needs) {
+            None => Ok(()),
+            Some(pe) => Err(Error::PeerLost {
+                call: self.call.name,
+                pe,
+            }),
+        }
+    }
+
+    /// Arrives because this PE has seen that the call has failed: with [`FAILED`] for a reason that others have
+    /// and tell, with [`MISMATCH`] since the PEs are in different calls.
+    #[cold]
+    pub(super) fn fail_together(&mut self, flag: u64) -> Result<()> {
+        self.agree_that(None, flag)?;
+        self.failed_together(Ok(()))
+    }
+
     /// Arrives. Gives whether the call went well on every member so far.
     pub(super) fn agree(&mut self, mine: Option<&Error>) -> Result<bool> {
+        self.agree_that(mine, if mine.is_some() { FAILED } else { 0 })
+    }
+
+    /// [`agree`](Self::agree) with flags of its word.
+    fn agree_that(&mut self, mine: Option<&Error>, flags: u64) -> Result<bool> {
         let name = self.call.name;
-        if let Some(why) = &self.state.broken {
-            return Err(Error::CollectivesEnded {
-                call: name,
-                why: why.clone(),
-            });
-        }
+        self.not_broken()?;
         self.state.epoch = self.state.epoch.wrapping_add(1);
         let history = Digest::of_history(self.state.history);
         let digest = history.and(self.call.digest.value()).value() & DIGEST;
-        let known = digest | if mine.is_some() { FAILED } else { 0 };
+        let known = digest | flags;
         let failed = || match mine {
             Some(error) => format!("{} (which failed: {error})", (self.call.words)()),
             None => (self.call.words)(),
@@ -210,6 +241,8 @@ impl<'t> Turn<'t> {
                 return Err(error);
             }
         };
+        let ahead = std::mem::take(&mut self.state.ahead);
+        self.state.used = 0;
         if known & BROKEN != 0 {
             let why = "another PE gave up a collective call (its own error says why)";
             self.state.broken = Some(why.into());
@@ -221,7 +254,7 @@ impl<'t> Turn<'t> {
         }
         if known & MISMATCH != 0 {
             let words = failed();
-            return Err(self.mismatch(&words));
+            return Err(self.mismatch(&words, ahead));
         }
         Ok(known & FAILED == 0)
     }

@@ -93,6 +93,71 @@ pub fn broadcast_gives_every_pe_the_roots_data(pe: &Pe<'_>) -> Result<()> {
 }
 
 /// No user synchronisation between collectives, and sources change right after each.
+/// Where all load each other's memory: the others call when the root has long returned.
+pub fn a_root_of_small_broadcasts_waits_for_nobody(pe: &Pe<'_>) -> Result<()> {
+    if pe.shared_team().n_pes() < pe.n_pes() {
+        return Ok(());
+    }
+    let flag = pe.alloc_zeroed::<u64>(1)?;
+    let (dst, src) = (pe.alloc_zeroed::<u64>(9)?, pe.alloc::<u64>(9)?);
+    for root in 0..pe.n_pes() {
+        let given = |call: usize| patterns(64 * root + call, call % 9);
+        pe.barrier_all()?;
+        if pe.me() != root {
+            pe.wait_until(flag, Cmp::Eq, root as u64 + 1)?;
+        }
+        for call in 0..20 {
+            let (dst, src) = (dst.range(..call % 9)?, src.range(..call % 9)?);
+            if pe.me() == root {
+                pe.write(src, &given(call))?;
+            }
+            pe.broadcast(dst, src, root)?;
+            assert_eq!(pe.own(dst)?, given(call), "root {root}, call {call}");
+        }
+        if pe.me() == root {
+            let mut others = (0..pe.n_pes()).filter(|at| *at != root);
+            others.try_for_each(|at| pe.p(flag, root as u64 + 1, at))?;
+            pe.quiet()?;
+        }
+    }
+    pe.barrier_all()?;
+    pe.free(src)?;
+    pe.free(dst)?;
+    pe.free(flag)
+}
+
+/// Of lengths that soon fill what a team has for it, and some that do not fit.
+pub fn broadcasts_by_root_after_root_give_each_its_data(pe: &Pe<'_>) -> Result<()> {
+    let (n, me) = (pe.n_pes(), pe.me());
+    let (dst, src) = (pe.alloc::<u64>(600)?, pe.alloc::<u64>(600)?);
+    let backwards = pe.world.team().split_strided(n - 1, -1, n)?.unwrap();
+    for (at, team) in [pe.team(), backwards].into_iter().enumerate() {
+        for round in 0..pe.rounds(600) {
+            let root = round / 7 % n;
+            let len = match round % 50 {
+                0 => 600,
+                _ => pattern(at, round) as usize % 30,
+            };
+            let (dst, src) = (dst.range(..len)?, src.range(..len)?);
+            pe.write(src, &patterns(me + 16 * round, len))?;
+            team.broadcast(dst, src, root)?;
+            // Its source may be reused.
+            pe.write(src, &vec![u64::MAX; len])?;
+            let giver = team.world_pes().nth(root).unwrap();
+            assert_eq!(
+                pe.own(dst)?,
+                patterns(giver + 16 * round, len),
+                "round {round}"
+            );
+        }
+        if at == 1 {
+            team.destroy()?;
+        }
+    }
+    pe.free(src)?;
+    pe.free(dst)
+}
+
 pub fn collectives_may_follow_each_other_at_once(pe: &Pe<'_>) -> Result<()> {
     let (n, me) = (pe.n_pes(), pe.me());
     let (dst, src) = (pe.alloc::<u64>(40)?, pe.alloc::<u64>(40)?);

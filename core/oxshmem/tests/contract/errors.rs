@@ -2,6 +2,7 @@
 
 use oxshmem::{Cmp, Context, Error, Fold, Result, SignalOp, Sym};
 
+use crate::refusals::broadcast;
 use crate::setting::{Pe, patterns};
 
 /// Every call of a context refuses a PE that it does not have.
@@ -142,8 +143,8 @@ pub fn m36_different_collectives_are_an_error_on_all(pe: &Pe<'_>) -> Result<()> 
     )?;
     mismatch(
         pe,
-        || or(&|| pe.broadcast(x, y, 0), &|| pe.sum_reduce(x, y)),
-        &[(0, "broadcast("), (last, "reduce(")],
+        || or(&|| broadcast(&pe.team(), x, y, 0), &|| pe.sum_reduce(x, y)),
+        &[(0, "broadcast"), (last, "reduce(")],
     )?;
     mismatch(
         pe,
@@ -203,12 +204,15 @@ pub fn m36_different_arguments_are_an_error_on_all(pe: &Pe<'_>) -> Result<()> {
     )?;
     mismatch(
         pe,
-        || pe.broadcast(x, y, pick(0, 1)),
+        || broadcast(&pe.team(), x, y, pick(0, 1)),
         &[(0, "root 0"), (last, "root 1")],
     )?;
     mismatch(
         pe,
-        || pe.broadcast(x.range(..pick(10, 11))?, y.range(..pick(10, 11))?, 0),
+        || {
+            let len = pick(10, 11);
+            broadcast(&pe.team(), x.range(..len)?, y.range(..len)?, 0)
+        },
         &[(0, "80 bytes"), (last, "88 bytes")],
     )?;
     mismatch(
@@ -265,6 +269,36 @@ pub fn m9_an_empty_call_that_one_pe_left_out_is_found_by_the_next_barrier(
         || pe.alloc::<u8>(8).map(drop),
         &[(0, "alloc_zeroed(0"), (last, "free(0 bytes")],
     )
+}
+
+/// Whether the PE that does without is the root or another.
+pub fn m36_a_broadcast_that_one_pe_left_out_is_found_when_they_meet(pe: &Pe<'_>) -> Result<()> {
+    let last = pe.n_pes() - 1;
+    if last == 0 {
+        return Ok(());
+    }
+    let (x, y) = (pe.alloc_zeroed::<u64>(64)?, pe.alloc_zeroed::<u64>(64)?);
+    for root in [0, last] {
+        for before in [0, 3, 31] {
+            for _ in 0..before {
+                pe.broadcast(x, y, root)?;
+            }
+            let left_out = pe.me() == last;
+            mismatch(
+                pe,
+                || match left_out {
+                    true => pe.sync_all(),
+                    false => {
+                        pe.broadcast(x, y, root)?;
+                        pe.sync_all()
+                    }
+                },
+                &[(0, "broadcast"), (last, "sync_all()")],
+            )?;
+        }
+    }
+    pe.free(y)?;
+    pe.free(x)
 }
 
 pub fn arguments_that_no_pe_may_give_are_refused_on_all(pe: &Pe<'_>) -> Result<()> {

@@ -3,6 +3,7 @@
 use oxshmem::{Cmp, Error, MemoryKind, Result, SignalOp};
 
 use crate::errors::mismatch;
+use crate::refusals::broadcast;
 use crate::setting::{Case, HEAP, Path, Setting, patterns, run};
 
 fn on_gpus(case: Case) {
@@ -97,8 +98,8 @@ fn m9_m36_allocations_of_other_kinds_or_lengths_are_an_error_on_all() {
         )?;
         mismatch(
             pe,
-            || pe.broadcast(host, if odd { host } else { gpu }, 0),
-            &[(0, "in GPU memory"), (last, "broadcast(")],
+            || broadcast(&pe.team(), host, if odd { gpu } else { host }, 0),
+            &[(0, "broadcast"), (last, "in GPU memory")],
         )?;
         mismatch(
             pe,

@@ -32,6 +32,7 @@ kills! {
     a_killed_pe_ends_the_others_sync: "sync/last";
     a_killed_pe_ends_the_others_allocation: "alloc/last";
     a_killed_pe_ends_the_others_broadcast: "broadcast/last";
+    a_killed_pe_ends_broadcasts_to_it: "broadcasts/last";
     a_killed_pe_ends_the_others_sum: "sum/last";
     a_killed_pe_ends_the_others_wait: "wait/last";
     a_killed_pe_ends_the_others_wait_for_any: "wait-any/last";

@@ -139,6 +139,7 @@ macro_rules! with_cases {
                 no_pe_leaves_a_barrier_before_all_have_entered
                 sync_makes_own_stores_visible
                 broadcast_gives_every_pe_the_roots_data
+                broadcasts_by_root_after_root_give_each_its_data
                 collectives_may_follow_each_other_at_once
                 folds_of_integers_equal_a_serial_reference_and_wrap
                 folds_of_the_other_integers_equal_a_serial_reference
@@ -146,7 +147,8 @@ macro_rules! with_cases {
                 calls_of_any_team_equal_a_serial_reference
                 exclusive_scans_begin_with_the_first_value_itself
                 late_pes_do_not_disturb_a_collective
-                |;
+                |
+                a_root_of_small_broadcasts_waits_for_nobody;
             refusals:
                 m36_a_teams_calls_refuse_what_makes_no_sense
                 m35_m36_a_teams_calls_refuse_handles_that_are_not_live
@@ -221,6 +223,7 @@ macro_rules! with_cases {
                 m36_different_arguments_are_an_error_on_all
                 m36_a_failure_of_one_pe_is_told_to_all
                 m9_an_empty_call_that_one_pe_left_out_is_found_by_the_next_barrier
+                m36_a_broadcast_that_one_pe_left_out_is_found_when_they_meet
                 arguments_that_no_pe_may_give_are_refused_on_all;
         }
     };

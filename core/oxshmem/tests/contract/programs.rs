@@ -214,7 +214,13 @@ fn survive(program: &str) -> Result<()> {
         "barrier" => world.barrier_all(),
         "sync" => world.sync_all(),
         "alloc" => world.alloc::<u8>(1000).map(drop),
-        "broadcast" => world.broadcast(x, x, 0),
+        "broadcast" => world.broadcast(x, x, victim),
+        // Whose root need not wait in each.
+        "broadcasts" => loop {
+            if let Err(error) = world.broadcast(x, x, 0) {
+                break Err(error);
+            }
+        },
         "sum" => world.sum_reduce(x, x),
         "wait" => world.wait_until(x, Cmp::Eq, 1),
         "wait-any" => world.wait_until_any(x, None, Cmp::Eq, 1).map(drop),

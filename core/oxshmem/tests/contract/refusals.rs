@@ -27,7 +27,7 @@ enum Blocks {
 use Blocks::{Each, One};
 
 const TAKING: [Taking; 9] = [
-    taking("broadcast", [One, One], |t, d, s| t.broadcast(d, s, 0)),
+    taking("broadcast", [One, One], |t, d, s| broadcast(t, d, s, 0)),
     taking("fcollect", [Each, One], |t, d, s| t.fcollect(d, s)),
     Taking {
         differing: true,
@@ -56,6 +56,12 @@ const fn taking(
         differing: false,
         call,
     }
+}
+
+/// A broadcast, and a call by which every member hears what was wrong with it.
+pub fn broadcast<T: Pod>(team: &Team<'_>, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
+    team.broadcast(dst, src, root)?;
+    team.sync()
 }
 
 /// Elements of a block.
@@ -199,7 +205,7 @@ pub fn m36_a_teams_calls_find_every_argument_that_differs(pe: &Pe<'_>) -> Result
     let (dst, src) = (dst?, src?);
     let or = |usual: usize, odd: usize| if is_last { odd } else { usual };
     let fold = if is_last { Fold::Min } else { Fold::Max };
-    differs(team.broadcast(dst, src, or(0, 1)), "root");
+    differs(broadcast(&team, dst, src, or(0, 1)), "root");
     differs(team.reduce(dst, src, fold), "fold of reduce");
     differs(team.inscan(dst, src, fold), "fold of inscan");
     differs(team.exscan(dst, src, fold), "fold of exscan");

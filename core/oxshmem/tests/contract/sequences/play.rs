@@ -5,6 +5,7 @@ use oxshmem::{ContextOptions, Error, Fold, MemoryKind, Result, SignalOp, Sym, Te
 use super::plan::{By, Kind};
 use super::script::{Deed, Moment, Script, Settled, Split, put, with_number};
 use crate::numbers::Number;
+use crate::refusals::broadcast;
 use crate::setting::pattern;
 
 /// The symmetric objects of a sequence.
@@ -299,7 +300,11 @@ fn refused(team: &Team<'_>, x: Sym<u64>, how: usize) -> Result<()> {
         }
         9 if is_last => (team.sync(), differ),
         9 => (team.barrier(), differ),
-        10 => (team.broadcast(a, b, usize::from(is_last)), differ),
+        // Without data: those that agree with their root have them already when they hear of it.
+        10 => {
+            let none = a.range(..0)?;
+            (broadcast(team, none, none, usize::from(is_last)), differ)
+        }
         11 if is_last => (team.split_2d(1).map(drop), differ),
         11 => (team.fcollect(a, x.at(n)?), differ),
         _ => {
