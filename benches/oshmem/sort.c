@@ -9,7 +9,7 @@
 
 #include "timing.h"
 
-enum { KEY_BITS = 28, DIGIT_BITS = 11, SORTS = 5 };
+enum { KEY_BITS = 28, DIGIT_BITS = 11, SORTS = 5, BUCKET = 256 };
 
 static int me, pes;
 static uint32_t *inbox; /* symmetric */
@@ -30,17 +30,33 @@ static uint64_t random_at(uint64_t seed, uint64_t place) {
 static uint32_t bound(int pe) { return (((uint64_t)pe << KEY_BITS) + pes - 1) / pes; }
 static int pe_of(uint32_t key) { return ((uint64_t)key * pes) >> KEY_BITS; }
 
-/* Keys to `scratch`, by the PE that is to have them; where each PE's end. */
-static void fill_buckets(const uint32_t *keys, size_t count, size_t *ends) {
-    memset(ends, 0, pes * sizeof *ends);
-    for (size_t i = 0; i < count; i++) ends[pe_of(keys[i])]++;
-    size_t next = 0;
+/* Keys on their way to one PE. */
+struct bucket {
+    uint32_t keys[BUCKET];
+    size_t filled;
+    uint32_t *rest; /* what is still to be put of this PE's stretch of the inbox */
+};
+
+static void send_bucket(struct bucket *bucket, int pe) {
+    shmem_putmem(bucket->rest, bucket->keys, bucket->filled * sizeof *bucket->keys, pe);
+    bucket->rest += bucket->filled;
+    bucket->filled = 0;
+}
+
+static void send_keys(const uint32_t *keys, size_t count, const size_t *counts, struct bucket *buckets) {
     for (int pe = 0; pe < pes; pe++) {
-        size_t length = ends[pe];
-        ends[pe] = next;
-        next += length;
+        buckets[pe].filled = 0;
+        if (counts[pe])
+            buckets[pe].rest = inbox + shmem_long_atomic_fetch_add(cursor, counts[pe], pe);
     }
-    for (size_t i = 0; i < count; i++) scratch[ends[pe_of(keys[i])]++] = keys[i];
+    for (size_t i = 0; i < count; i++) {
+        int pe = pe_of(keys[i]);
+        struct bucket *bucket = &buckets[pe];
+        bucket->keys[bucket->filled++] = keys[i];
+        if (bucket->filled == BUCKET) send_bucket(bucket, pe);
+    }
+    for (int pe = 0; pe < pes; pe++)
+        if (buckets[pe].filled) send_bucket(&buckets[pe], pe);
 }
 
 static void radix_sort(void) {
@@ -69,23 +85,21 @@ static void radix_sort(void) {
 
 /* Gives the nanoseconds that the exchange took. */
 static double sort_once(const uint32_t *keys, size_t count) {
-    size_t ends[pes];
+    size_t counts[pes];
+    static struct bucket *buckets;
+    if (!buckets) buckets = malloc(pes * sizeof *buckets);
+    if (!buckets) wrong("sort: no memory");
     shmem_barrier_all(); /* All inboxes are empty. */
-    fill_buckets(keys, count, ends);
-    double bucketed = now_ns();
-    for (int ahead = 0; ahead < pes; ahead++) {
-        int pe = (me + ahead) % pes;
-        size_t first = pe ? ends[pe - 1] : 0, length = ends[pe] - first;
-        if (length == 0) continue;
-        long at = shmem_long_atomic_fetch_add(cursor, length, pe);
-        shmem_putmem(inbox + at, scratch + first, length * sizeof *inbox, pe);
-    }
+    memset(counts, 0, sizeof counts);
+    for (size_t i = 0; i < count; i++) counts[pe_of(keys[i])]++;
+    double counted = now_ns();
+    send_keys(keys, count, counts, buckets);
     shmem_barrier_all();
     came = shmem_long_atomic_swap(cursor, 0, me);
     memcpy(sorted, inbox, came * sizeof *inbox);
     double exchanged = now_ns();
     radix_sort();
-    return exchanged - bucketed;
+    return exchanged - counted;
 }
 
 static uint64_t checksum(const uint32_t *keys, size_t count) {

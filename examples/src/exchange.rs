@@ -25,6 +25,18 @@ impl<'w, T: Pod> Exchange<'w, T> {
         })
     }
 
+    /// A stretch of a PE's inbox for so many items, behind what others have sent: this PE puts them there
+    /// before the next barrier.
+    ///
+    /// `Error::OutOfRange` if they do not fit.
+    pub fn reserve(&self, items: usize, pe: usize) -> Result<Sym<T>> {
+        let at = match items {
+            0 => 0,
+            _ => self.world.fetch_add(self.cursor, items as u64, pe)? as usize,
+        };
+        self.inbox.range(at..at.saturating_add(items))
+    }
+
     /// Puts items into a PE's inbox, behind what others have sent. They are there after the next
     /// barrier; `items` may be reused at once (M15).
     ///
@@ -33,9 +45,7 @@ impl<'w, T: Pod> Exchange<'w, T> {
         if items.is_empty() {
             return Ok(());
         }
-        let at = self.world.fetch_add(self.cursor, items.len() as u64, pe)? as usize;
-        let place = self.inbox.range(at..at.saturating_add(items.len()))?;
-        self.world.put(place, items, pe)
+        self.world.put(self.reserve(items.len(), pe)?, items, pe)
     }
 
     /// Reads what this PE was sent before the last barrier, in any order, into `items`, and empties

@@ -1,14 +1,14 @@
 //! A sort of integers that are spread over all PEs, by an exchange of buckets as in the benchmarks NAS IS
 //! and ISx.
 //!
-//! Keys are ISx's, uniform below [`KEYS_BELOW`], equally many per PE. Each PE puts its keys into buckets, one
-//! for each PE's range of keys, sends each bucket to its PE by an [`Exchange`], and sorts what it
-//! was sent. Then PE 0 has the smallest keys in order, PE 1 the next, and so on.
+//! Keys are ISx's, uniform below [`KEYS_BELOW`], equally many per PE. Each PE counts how many of its keys are in
+//! each PE's range, puts each key into a small bucket for its PE, which it sends by an [`Exchange`] when it is
+//! full, and sorts what it was sent. Then PE 0 has the smallest keys in order, PE 1 the next, and so on.
 
 use std::ops::Range;
 use std::time::Instant;
 
-use oxshmem::{Result, World};
+use oxshmem::{Result, Sym, World};
 
 use crate::exchange::Exchange;
 use crate::splitmix;
@@ -17,6 +17,9 @@ use crate::splitmix;
 const KEY_BITS: u32 = 28;
 /// Keys are smaller than this.
 pub const KEYS_BELOW: u32 = 1 << KEY_BITS;
+
+/// Keys of a bucket, a kibibyte: all PEs' buckets stay in a near cache, and a put of as much is worth its call.
+const BUCKET: usize = 256;
 
 /// Bits that one pass of the local sort orders by: its counters fit the nearest cache.
 const DIGIT_BITS: u32 = 11;
@@ -34,9 +37,9 @@ pub fn keys(pe: usize, count: usize, round: u64) -> Vec<u32> {
 /// Seconds that a PE spent in each phase of a sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Phases {
-    /// Putting keys into buckets.
-    pub bucket: f64,
-    /// Sending the buckets and waiting for the others'.
+    /// Counting keys by the PE that is to have them.
+    pub count: f64,
+    /// Sending them bucket by bucket, and waiting for the others'.
     pub exchange: f64,
     /// Sorting what came.
     pub sort: f64,
@@ -46,7 +49,7 @@ impl Phases {
     /// The whole time.
     #[must_use]
     pub fn total(&self) -> f64 {
-        self.bucket + self.exchange + self.sort
+        self.count + self.exchange + self.sort
     }
 }
 
@@ -86,9 +89,27 @@ impl Check {
 pub struct Sorter<'w> {
     world: &'w World,
     exchange: Exchange<'w, u32>,
-    /// The keys by bucket, and the other half of the local sort's memory.
+    /// The other half of the local sort's memory.
     scratch: Vec<u32>,
     sorted: Vec<u32>,
+}
+
+/// Keys on their way to one PE.
+#[derive(Clone)]
+struct Bucket {
+    keys: [u32; BUCKET],
+    filled: usize,
+    /// What is still to be put of this PE's stretch of the inbox.
+    rest: Sym<u32>,
+}
+
+impl Bucket {
+    fn send(&mut self, world: &World, pe: usize) -> Result<()> {
+        let filled = std::mem::take(&mut self.filled);
+        world.put(self.rest.range(..filled)?, &self.keys[..filled], pe)?;
+        self.rest = self.rest.range(filled..)?;
+        Ok(())
+    }
 }
 
 impl<'w> Sorter<'w> {
@@ -108,18 +129,13 @@ impl<'w> Sorter<'w> {
 
     /// Sorts; this PE's part of the result is [`sorted`](Self::sorted). Collective.
     pub fn sort(&mut self, keys: &[u32]) -> Result<Phases> {
-        let pes = self.world.n_pes();
+        let (me, pes) = (self.world.my_pe(), self.world.n_pes());
         self.world.barrier_all()?; // All inboxes are empty.
         let start = Instant::now();
-        let ends = fill_buckets(keys, pes, &mut self.scratch);
-        let bucketed = start.elapsed().as_secs_f64();
+        let counts = count(keys, pes);
+        let counted = start.elapsed().as_secs_f64();
 
-        // Each begins with its own bucket, so that not all send to one PE at a time.
-        let me = self.world.my_pe();
-        for pe in (0..pes).map(|ahead| (me + ahead) % pes) {
-            let first = if pe == 0 { 0 } else { ends[pe - 1] };
-            self.exchange.send(&self.scratch[first..ends[pe]], pe)?;
-        }
+        self.send(keys, &counts)?;
         self.world.barrier_all()?;
         self.exchange.receive(&mut self.sorted)?;
         let exchanged = start.elapsed().as_secs_f64();
@@ -128,10 +144,39 @@ impl<'w> Sorter<'w> {
         radix_sort(&mut self.sorted, &mut self.scratch, range_of(me, pes));
         let sorted = start.elapsed().as_secs_f64();
         Ok(Phases {
-            bucket: bucketed,
-            exchange: exchanged - bucketed,
+            count: counted,
+            exchange: exchanged - counted,
             sort: sorted - exchanged,
         })
+    }
+
+    /// Sends each key to its PE. Puts may be on their way until the next barrier.
+    fn send(&self, keys: &[u32], counts: &[usize]) -> Result<()> {
+        let pes = counts.len();
+        let bucket = |(pe, count): (usize, &usize)| {
+            Ok(Bucket {
+                keys: [0; BUCKET],
+                filled: 0,
+                rest: self.exchange.reserve(*count, pe)?,
+            })
+        };
+        let mut buckets: Vec<Bucket> = counts
+            .iter()
+            .enumerate()
+            .map(bucket)
+            .collect::<Result<_>>()?;
+        for key in keys {
+            let pe = pe_of(*key, pes);
+            let bucket = &mut buckets[pe];
+            bucket.keys[bucket.filled] = *key;
+            bucket.filled += 1;
+            if bucket.filled == BUCKET {
+                bucket.send(self.world, pe)?;
+            }
+        }
+        let rest = buckets.iter_mut().enumerate();
+        rest.into_iter()
+            .try_for_each(|(pe, bucket)| bucket.send(self.world, pe))
     }
 
     /// This PE's part of the sorted keys.
@@ -192,24 +237,13 @@ fn pe_of(key: u32, pes: usize) -> usize {
     ((u64::from(key) * pes as u64) >> KEY_BITS) as usize
 }
 
-/// Copies keys to `buckets`, ordered by the PE that is to have them; gives where each PE's end.
-fn fill_buckets(keys: &[u32], pes: usize, buckets: &mut Vec<u32>) -> Vec<usize> {
-    let mut ends = vec![0; pes];
+/// How many keys each PE is to have.
+fn count(keys: &[u32], pes: usize) -> Vec<usize> {
+    let mut counts = vec![0; pes];
     for key in keys {
-        ends[pe_of(*key, pes)] += 1;
+        counts[pe_of(*key, pes)] += 1;
     }
-    let mut next = 0;
-    for end in &mut ends {
-        // For now where the PE's begin; each key moves it on.
-        next += std::mem::replace(end, next);
-    }
-    buckets.resize(keys.len(), 0);
-    for key in keys {
-        let at = &mut ends[pe_of(*key, pes)];
-        buckets[*at] = *key;
-        *at += 1;
-    }
-    ends
+    counts
 }
 
 /// Sorts keys of a range; `scratch` is as long.
@@ -257,19 +291,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn buckets_and_radix_sort_agree_with_the_standard_sort(
+        fn radix_sorts_of_each_range_agree_with_the_standard_sort(
             keys in prop::collection::vec(0..KEYS_BELOW, 0..500),
             pes in 1_usize..9,
         ) {
-            let (mut buckets, mut together) = (Vec::new(), Vec::new());
-            let ends = fill_buckets(&keys, pes, &mut buckets);
-            let mut first = 0;
-            for (pe, end) in ends.into_iter().enumerate() {
-                let mut bucket = buckets[first..end].to_vec();
-                let mut scratch = vec![0; bucket.len()];
-                radix_sort(&mut bucket, &mut scratch, range_of(pe, pes));
-                together.extend(bucket);
-                first = end;
+            let mut together = Vec::new();
+            for (pe, count) in count(&keys, pes).into_iter().enumerate() {
+                let of_pe = keys.iter().filter(|key| pe_of(**key, pes) == pe);
+                let mut of_pe: Vec<u32> = of_pe.copied().collect();
+                prop_assert_eq!(of_pe.len(), count);
+                let mut scratch = vec![0; count];
+                radix_sort(&mut of_pe, &mut scratch, range_of(pe, pes));
+                together.extend(of_pe);
             }
             let mut wanted = keys;
             wanted.sort_unstable();

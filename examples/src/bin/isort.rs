@@ -49,7 +49,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     for round in 0..args.iterations {
         let keys = isort::keys(world.my_pe(), args.keys as usize, round.into());
         let phases = sorter.sort(&keys)?;
-        mine.bucket += phases.bucket;
+        mine.count += phases.count;
         mine.exchange += phases.exchange;
         mine.sort += phases.sort;
         seconds += slowest(&world, phases)?;
@@ -89,14 +89,14 @@ fn gather(world: &World, mine: Phases) -> oxshmem::Result<Vec<Phases>> {
     let shared = world.alloc::<[f64; 3]>(world.n_pes())?;
     let place = shared.at(world.my_pe())?;
     for pe in 0..world.n_pes() {
-        world.p(place, [mine.bucket, mine.exchange, mine.sort], pe)?;
+        world.p(place, [mine.count, mine.exchange, mine.sort], pe)?;
     }
     world.barrier_all()?;
     let mut all = vec![[0.0; 3]; world.n_pes()];
     world.read(&mut all, shared)?;
     world.free(shared)?;
-    let phases = all.into_iter().map(|[bucket, exchange, sort]| Phases {
-        bucket,
+    let phases = all.into_iter().map(|[count, exchange, sort]| Phases {
+        count,
         exchange,
         sort,
     });
@@ -113,7 +113,7 @@ fn draw(path: &Path, all: &[Phases], args: &Args) -> anyhow::Result<()> {
     };
     let part = |of: fn(&Phases) -> f64| all.iter().map(|phases| 1e3 * of(phases)).collect();
     let parts = [
-        ("put into buckets", part(|phases| phases.bucket)),
+        ("count", part(|phases| phases.count)),
         ("exchange", part(|phases| phases.exchange)),
         ("sort what came", part(|phases| phases.sort)),
     ];
