@@ -6,6 +6,7 @@
 //! alone: for what is small, where an arrival costs more than to move bytes twice. *Direct*: members arrive, read each other's objects (or write them, where all are mapped and
 //! each part is one member's), and arrive again, so that nobody's object is used while another is at it.
 
+mod by_host;
 mod choose;
 mod gather;
 mod moves;
@@ -245,7 +246,12 @@ fn on_what<T: Pod>(sym: Sym<T>) -> &'static str {
 
 /// The elements of `len` that are member `of`'s share of the work, in whole cache lines where that goes.
 fn share<T>(len: usize, place: usize, members: usize) -> std::ops::Range<usize> {
-    let line = (64 / size_of::<T>().max(1)).max(1);
+    share_of(size_of::<T>(), len, place, members)
+}
+
+/// [`share`] of elements of so many bytes.
+fn share_of(size: usize, len: usize, place: usize, members: usize) -> std::ops::Range<usize> {
+    let line = (64 / size.max(1)).max(1);
     let lines = len.div_ceil(line) as u128;
     let cut = |place: usize| {
         let at = (lines * place as u128 / members.max(1) as u128) as usize;

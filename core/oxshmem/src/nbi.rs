@@ -85,7 +85,9 @@ impl Context<'_> {
     }
 
     fn complete_scope(&self) -> Result<()> {
-        let completed = self.quiet().inspect_err(|error| self.wire_abandon(error));
+        let completed = self
+            .quiet()
+            .inspect_err(|error| self.wire_abandon(error, None));
         #[cfg(feature = "cuda")]
         self.slices_back(&completed);
         completed

@@ -12,6 +12,7 @@ mod turn;
 use std::fmt;
 
 pub(crate) use self::core::{Core, Crowd, Layout};
+pub(crate) use self::hosts::Hosts;
 pub(crate) use self::members::Members;
 pub(crate) use self::pool::Pool;
 pub(crate) use self::turn::{Call, Turn};

@@ -879,20 +879,23 @@ impl Context<'_> {
         first
     }
 
-    /// Drops every lane of this context, so that nothing outstanding touches local memory any more.
-    pub(crate) fn wire_abandon(&self, why: &Error) {
+    /// Drops every lane of this context with something outstanding towards `only` or any PE, so that none of
+    /// that touches local memory any more.
+    pub(crate) fn wire_abandon(&self, why: &Error, only: Option<&[usize]>) {
+        let wanted = |pe: &usize| only.is_none_or(|list| list.contains(pe));
         for via in &self.state.wire.channels {
             // Operations on a way that has failed were given up by the transport, and those to a lost PE
             // are with its lane's next step.
             let lost = |pe: usize| self.shared.losses.is_lost(pe);
-            if via.dirty().any(|pe| !lost(pe) && via.cut(pe).is_none()) {
+            let mut dirty = via.dirty().filter(wanted);
+            if dirty.any(|pe| !lost(pe) && via.cut(pe).is_none()) {
                 via.fail(why);
                 // The caller gets `why`.
                 via.dirty().for_each(|pe| {
                     via.told(pe);
                     via.give_up(pe);
                 });
-            } else if via.dirty().any(lost) {
+            } else if via.dirty().filter(wanted).any(lost) {
                 self.step(via);
             }
         }

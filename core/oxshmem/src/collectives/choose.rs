@@ -116,10 +116,19 @@ const READ_IN_TURNS: usize = 16 << 10;
 const READ_AT_ONCE: usize = 4 << 10;
 const FOLDED_AT_ONCE: usize = 1 << 10;
 
+/// The most bytes that a call of this kind can put into half of a member's scratch memory: where reductions
+/// go host by host, what comes of each host has its place there, too.
+fn room(kind: Kind, core: &Core) -> usize {
+    match (kind, &core.hosts) {
+        (Kind::Reduce, Some(_)) => core.half() / 2 & !63,
+        _ => core.half(),
+    }
+}
+
 /// The most bytes of a member's scratch memory that a call of this kind uses by itself. What is given may be
 /// on a GPU, whose memory other PEs' CPUs do not load.
 fn most(kind: Kind, core: &Core, on_gpu: bool) -> usize {
-    let (half, members) = (core.half(), core.members.len());
+    let (half, members) = (room(kind, core), core.members.len());
     let folds = matches!(kind, Kind::Reduce | Kind::Scan);
     let read = match (core.mapped && !on_gpu, core.in_turns()) {
         (false, _) if folds => FOLDED_BY_ALL,
@@ -133,6 +142,8 @@ fn most(kind: Kind, core: &Core, on_gpu: bool) -> usize {
     match kind {
         // Of each other member a block, of as many.
         Kind::Broadcast | Kind::Alltoall | Kind::Alltoalls => half.min(read),
+        // Of the members of a host, and then of hosts.
+        Kind::Reduce if let Some(hosts) = &core.hosts => half.min((read / hosts.widest()).max(64)),
         // Of each a cache line at least.
         Kind::Collect | Kind::Fcollect | Kind::Reduce | Kind::Scan => {
             half.min((read / members).max(64))
@@ -148,9 +159,8 @@ pub(crate) fn choose(
     core: &Core,
     (bytes, on_gpu): (usize, bool),
 ) -> Way {
-    let half = core.half();
     match choices.get(kind) {
-        Some(Way::Scratch) if bytes <= half => Way::Scratch,
+        Some(Way::Scratch) if bytes <= room(kind, core) => Way::Scratch,
         None if bytes <= most(kind, core, on_gpu) => Way::Scratch,
         _ => Way::Direct,
     }
@@ -179,7 +189,7 @@ impl World {
             call: kind.name(),
             scratch: match choices.get(kind) {
                 Some(Way::Direct) => 0,
-                Some(Way::Scratch) => core.half(),
+                Some(Way::Scratch) => room(kind, core),
                 None => most(kind, core, false),
             },
             set: choices.get(kind).is_some(),

@@ -5,17 +5,20 @@
 //! and before the call returns.
 
 use std::ops::Range;
+use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
 
 use crate::copies::BY_HOST;
 use crate::order::Class;
 use crate::simulated::Place;
-use crate::wire::Path;
+use crate::wire::{Path, Side};
 use crate::{Result, Sym, World};
 
 /// Bytes that go through a private buffer at a time: what a core's first caches hold.
 const CHUNK: usize = 16 << 10;
+/// Bytes of private memory into which other PEs' values come by lanes together, at most.
+const UNDER_WAY: usize = 1 << 20;
 
 /// A piece of a call's destination, and where at a PE it comes from.
 pub(super) struct Piece {
@@ -23,6 +26,36 @@ pub(super) struct Piece {
     pub into: Range<usize>,
     pub from: Sym<u8>,
     pub pe: usize,
+}
+
+/// Private memory of other PEs' values that came by lanes, before they are wanted.
+pub(super) struct Ahead<T> {
+    memory: Vec<T>,
+    /// The PEs whose values are there, in the order in which they are wanted.
+    pes: Vec<usize>,
+    /// How many of them have been taken.
+    taken: usize,
+}
+
+impl<T: Pod> Ahead<T> {
+    /// Of nobody.
+    pub(super) fn new() -> Self {
+        Ahead {
+            memory: Vec::new(),
+            pes: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    /// Gives the next values of so many elements, if they are this PE's.
+    fn take(&mut self, pe: usize, len: usize) -> Option<&[T]> {
+        let at = self.taken;
+        if self.pes.get(at) != Some(&pe) {
+            return None;
+        }
+        self.taken += 1;
+        self.memory.get(at * len..(at + 1) * len)
+    }
 }
 
 impl World {
@@ -53,6 +86,97 @@ impl World {
             }
             None => self.get_by_path(call, into, from, pe),
         }
+    }
+
+    /// [`pull`](Self::pull) from a PE, and then from the rest of `pes`, of which it is the first: what comes
+    /// from them by lanes is under way together, as much of it as there may be.
+    #[inline]
+    pub(super) fn pull_first<T: Pod>(
+        &self,
+        call: &'static str,
+        into: &mut [T],
+        from: Sym<T>,
+        (pe, pes): (usize, impl Iterator<Item = usize>),
+        ahead: &mut Ahead<T>,
+    ) -> Result<()> {
+        match self.peers.span(from, pe) {
+            Some(span) => {
+                span.copy_to(bytemuck::cast_slice_mut(into));
+                Ok(())
+            }
+            None => self.pull_ahead(call, into, from, (pe, pes), ahead),
+        }
+    }
+
+    fn pull_ahead<T: Pod>(
+        &self,
+        call: &'static str,
+        into: &mut [T],
+        from: Sym<T>,
+        (pe, pes): (usize, impl Iterator<Item = usize>),
+        ahead: &mut Ahead<T>,
+    ) -> Result<()> {
+        let by_lane = |pe: &usize| {
+            self.peers.span(from, *pe).is_none()
+                && matches!(self.path(call, Class::Put, from, *pe), Ok(Path::Lane(..)))
+        };
+        if ahead.pes.get(ahead.taken) != Some(&pe) && by_lane(&pe) && !into.is_empty() {
+            let most = (UNDER_WAY / size_of_val(into)).max(1);
+            ahead.pes = pes.filter(by_lane).take(most).collect();
+            ahead.taken = 0;
+            self.get_together(call, from, ahead)?;
+        }
+        match ahead.take(pe, into.len()) {
+            Some(values) => {
+                into.copy_from_slice(values);
+                Ok(())
+            }
+            None => self.get_by_path(call, bytemuck::cast_slice_mut(into), from, pe),
+        }
+    }
+
+    /// Gets an object of each of the PEs ahead, all of which are reached by lanes.
+    fn get_together<T: Pod>(
+        &self,
+        call: &'static str,
+        from: Sym<T>,
+        ahead: &mut Ahead<T>,
+    ) -> Result<()> {
+        let Ahead { memory, pes, .. } = ahead;
+        memory.resize(pes.len() * from.len(), T::zeroed());
+        let from = from.cast::<u8>()?;
+        let slots = bytemuck::cast_slice_mut::<T, u8>(memory).chunks_mut(from.len());
+        let begun = pes.iter().zip(slots).try_for_each(|(pe, slot)| {
+            let Path::Lane(via, _) = self.path(call, Class::Put, from, *pe)? else {
+                return self.get_by_path(call, slot, from, *pe);
+            };
+            // What a transport takes without registration need not be waited for at once.
+            let piece = usize::try_from(via.caps.get.unregistered).unwrap_or(usize::MAX);
+            let piece = piece.max(CHUNK);
+            slot.chunks_mut(piece)
+                .enumerate()
+                .try_for_each(|(i, part)| {
+                    let from = from.range(i * piece..i * piece + part.len())?;
+                    match self.path(call, Class::Put, from, *pe)? {
+                        // SAFETY: the memory is lent to this function, which ends only when the gets have
+                        // completed or were given up.
+                        Path::Lane(via, far) => unsafe {
+                            self.wire_get_nbi(call, via, far, Side::written(part))
+                        },
+                        _ => self.get_by_path(call, part, from, *pe),
+                    }
+                })
+        });
+        // Also where one could not be begun: others may be under way.
+        let come = begun.and(self.wire_quiet(call, Some(pes)));
+        if let Err(error) = &come {
+            // The memory may be freed (M37).
+            self.wire_abandon(error, Some(pes));
+            pes.clear();
+        }
+        // What is read next comes after the data's arrival.
+        fence(Ordering::Acquire);
+        come
     }
 
     /// Copies from private memory to this PE's, or to that of one that it maps. The caller has checked both.

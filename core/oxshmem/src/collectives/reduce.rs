@@ -1,12 +1,15 @@
 //! Calls that fold the members' values: reductions, reduce-scatter and scans.
 //!
-//! Elements are always folded in the team's order, so that every member gets the same bits.
-
-use std::ops::Range;
+//! Elements are always folded in the team's order, so that every member gets the same bits; but in
+//! reductions of a team over several hosts [host by host](super::by_host). Scans stay in one level: what a
+//! host's members fold to together serves only the hosts after it, and an order by host is not the team's.
+//! So does reduce-scatter, where a member reads but its own block of each other: folded on each host first, a
+//! block would have to be at some member there, and take an arrival more, to be read once.
 
 use oxshmem_transport::Fold;
 
 use super::choose::{Kind, Way};
+use super::moves::{Ahead, Piece};
 use super::number::{Folded, Folds};
 use super::{Reducible, digest_of, place, share};
 use crate::sync::Digest;
@@ -25,9 +28,9 @@ enum Gives {
 }
 
 /// The private memory of one fold.
-struct Bench<T: Reducible> {
+pub(super) struct Bench<T: Reducible> {
     folded: Folded<T>,
-    values: Vec<T>,
+    pub values: Vec<T>,
 }
 
 impl<T: Reducible> Bench<T> {
@@ -50,7 +53,10 @@ impl Team<'_> {
     /// Folds `src` of all members, element by element, into `dst` of every member. Both have the same
     /// length; they are the same object or do not overlap.
     ///
-    /// Elements are folded in the team's order, so every member gets the same bits, floats included.
+    /// Every member gets the same bits, floats included: elements are folded in the team's order. Where the
+    /// team spans hosts, some of them with several members, and both objects are in host memory, what each
+    /// host's members have is folded in the team's order, and then what comes of that, in an order of the
+    /// hosts that is the same for all teams.
     ///
     /// ```
     /// # use oxshmem::{Complex, Fold};
@@ -118,8 +124,8 @@ impl Team<'_> {
         };
         let block = dst.bytes() * self.my_pe()..dst.bytes() * (self.my_pe() + 1);
         let mine = given.range(block)?.cast()?;
-        let all = 0..self.n_pes();
-        let folded = self.fold_own(CALL, &turn, &mut bench, dst, mine, all);
+        let all = self.core().members.pes();
+        let folded = self.fold_own(CALL, &mut bench, dst, mine, all);
         Self::end(&mut turn, way, folded)
     }
 
@@ -139,10 +145,18 @@ impl Team<'_> {
         let (bench, valid) = split(Bench::new(name, fold, most));
         let valid = valid.and_then(|()| self.check_pair(name, dst, src));
         let mut turn = self.turn(name, digest, &words);
+        let on_host = world.is_on_host(dst) && world.is_on_host(src);
         let kind = match gives {
             Gives::All => Kind::Reduce,
             _ => Kind::Scan,
         };
+        if let Some(hosts) = core
+            .hosts
+            .as_ref()
+            .filter(|_| on_host && gives == Gives::All)
+        {
+            return self.reduce_by_host(&mut turn, hosts, bench, (dst, src), valid);
+        }
         let (way, given) = self.give(&mut turn, kind, src, valid)?;
         // Nobody comes here without.
         let Some(mut bench) = bench else {
@@ -154,9 +168,9 @@ impl Team<'_> {
             Gives::UpToOwn => 0..me + 1,
             Gives::BeforeOwn => 0..me,
         };
-        let mapped = core.mapped && world.is_on_host(dst) && world.is_on_host(src);
+        let read = read.map(|place| core.members.pe(place));
         match way {
-            Way::Direct if mapped => {
+            Way::Direct if core.mapped && on_host => {
                 let given = self.fold_share(name, &turn, &mut bench, (dst, src), gives);
                 turn.arrive(given)
             }
@@ -165,19 +179,26 @@ impl Team<'_> {
                 // destination.
                 let part = share::<T>(src.len(), me, members);
                 let (into, from) = (dst.range(part.clone())?, src.range(part)?);
-                let folded = self.fold_own(name, &turn, &mut bench, into, from, read);
+                let folded = self.fold_own(name, &mut bench, into, from, read);
                 turn.arrive(folded)?;
-                let gathered = self.around().skip(1).try_for_each(|from| {
-                    let part = dst.range(share::<T>(src.len(), from, members))?;
-                    world.copy_between(name, part, part, turn.pe(from))
+                let bytes: Sym<u8> = dst.cast()?;
+                let pieces = self.around().skip(1).map(|from| {
+                    let part = share::<T>(src.len(), from, members);
+                    let part = part.start * size_of::<T>()..part.end * size_of::<T>();
+                    Ok(Piece {
+                        from: bytes.range(part.clone())?,
+                        into: part,
+                        pe: turn.pe(from),
+                    })
                 });
+                let gathered = world.copy_pieces(name, (bytes, core.near()), pieces);
                 // Everyone has read this member's share.
                 turn.arrive(gathered)
             }
             Way::Direct if dst.is_where(src) => {
                 // Others read the source, which is the destination: first all read.
                 let mut kept = Vec::new();
-                let folded = self.fold_each(name, &turn, &mut bench, src, read, |_, values| {
+                let folded = self.fold_each(name, &mut bench, src, read, |_, values| {
                     kept.extend_from_slice(values);
                     Ok(())
                 });
@@ -186,56 +207,58 @@ impl Team<'_> {
                 world.settle_own(name, dst)
             }
             way => {
-                let folded = self.fold_own(name, &turn, &mut bench, dst, given.cast()?, read);
+                let folded = self.fold_own(name, &mut bench, dst, given.cast()?, read);
                 Self::end(&mut turn, way, folded)
             }
         }
     }
 
-    /// Folds an object of the members `read` into this PE's own.
-    fn fold_own<T: Reducible>(
+    /// Folds an object of these PEs into this PE's own.
+    pub(super) fn fold_own<T: Reducible>(
         &self,
         call: &'static str,
-        turn: &Turn<'_>,
         bench: &mut Bench<T>,
         into: Sym<T>,
         from: Sym<T>,
-        read: Range<usize>,
+        pes: impl Iterator<Item = usize> + Clone,
     ) -> Result<()> {
         let (world, me) = (self.world, self.world.my_pe());
-        self.fold_each(call, turn, bench, from, read, |at, values| {
+        self.fold_each(call, bench, from, pes, |at, values| {
             world.push(call, into.range(at..at + values.len())?, values, me)
         })?;
         world.settle_own(call, into)
     }
 
-    /// Folds an object of the members `read`, some elements at a time, each of which is given to `take`
-    /// with the number of its first element. Of no members that is what a fold of nothing is.
-    fn fold_each<T: Reducible>(
+    /// Folds an object of these PEs, in this order, some elements at a time, each of which is given to `take`
+    /// with the number of its first element. Of no PEs that is what a fold of nothing is.
+    pub(super) fn fold_each<T: Reducible>(
         &self,
         call: &'static str,
-        turn: &Turn<'_>,
         bench: &mut Bench<T>,
         from: Sym<T>,
-        read: Range<usize>,
+        pes: impl Iterator<Item = usize> + Clone,
         mut take: impl FnMut(usize, &[T]) -> Result<()>,
     ) -> Result<()> {
         let most = bench.values.len().max(1);
+        let mut ahead = Ahead::new();
         for at in (0..from.len()).step_by(most) {
             let end = from.len().min(at + most);
             let part = from.range(at..end)?;
             let Some(values) = bench.values.get_mut(..end - at) else {
                 break;
             };
-            if read.is_empty() {
-                bench.folded.start_empty();
-            }
-            for (i, place) in read.clone().enumerate() {
-                self.world.pull(call, values, part, turn.pe(place))?;
-                match i {
-                    0 => bench.folded.start(values),
-                    _ => bench.folded.add(values),
+            let mut pes = pes.clone();
+            let mut first = true;
+            while let (rest, Some(pe)) = (pes.clone(), pes.next()) {
+                self.world
+                    .pull_first(call, values, part, (pe, rest), &mut ahead)?;
+                match std::mem::take(&mut first) {
+                    true => bench.folded.start(values),
+                    false => bench.folded.add(values),
                 }
+            }
+            if first {
+                bench.folded.start_empty();
             }
             bench.folded.give(values);
             take(at, values)?;
@@ -258,7 +281,7 @@ impl Team<'_> {
         let part = share::<T>(src.len(), me, members);
         let (dst, src) = (dst.range(part.clone())?, src.range(part)?);
         if gives == Gives::All {
-            return self.fold_each(call, turn, bench, src, 0..members, |at, values| {
+            return self.fold_each(call, bench, src, self.core().members.pes(), |at, values| {
                 let into = dst.range(at..at + values.len())?;
                 self.around()
                     .try_for_each(|to| world.push(call, into, values, turn.pe(to)))

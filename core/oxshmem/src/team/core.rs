@@ -189,7 +189,7 @@ impl Core {
         if let Some(groups) = hosts.and_then(|hosts| Hosts::groups(&self.members, hosts)) {
             let by_host = self.layout.by_host;
             self.rounds = by_host.by_host(&groups.members, groups.mine).into();
-            self.hosts = Some(Hosts::of(&groups));
+            self.hosts = Some(Hosts::of(groups, by_host.across));
         }
         self
     }
@@ -233,6 +233,13 @@ impl Core {
     /// Bytes of each half of the scratch memory.
     pub(crate) fn half(&self) -> usize {
         self.layout.half
+    }
+
+    /// The rounds of an arrival after which members have heard of all on their hosts, and before which they
+    /// have told no other host anything.
+    pub(super) fn rounds_near(&self) -> usize {
+        let most_near = self.hosts.as_ref().map_or(0, Hosts::near);
+        self.layout.by_host.rounds_near(most_near)
     }
 
     /// Members on this PE's host, as far as it knows.

@@ -5,13 +5,15 @@ use super::members::Members;
 /// Members by host, where a team has several of them and some host has several members.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
-    /// Those of this PE's host, by their numbers in the team, ascending.
-    near: Box<[usize]>,
+    groups: Groups,
+    /// Hosts that hear of each other in a round of an arrival across hosts.
+    radix: usize,
 }
 
 /// A team's members by host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Groups {
+    /// By their numbers in the team, ascending; the hosts in the order of the world's.
     pub members: Vec<Vec<u32>>,
     /// This PE's host, and its place among that host's members.
     pub mine: (usize, usize),
@@ -44,28 +46,75 @@ impl Hosts {
         })
     }
 
-    pub(crate) fn of(groups: &Groups) -> Self {
-        let near = groups.members.get(groups.mine.0).into_iter().flatten();
-        Hosts {
-            near: near.map(|place| *place as usize).collect(),
-        }
+    /// `radix` is that of the arrival across hosts.
+    pub(crate) fn of(groups: Groups, radix: usize) -> Self {
+        Hosts { groups, radix }
+    }
+
+    /// How many hosts there are.
+    pub(crate) fn count(&self) -> usize {
+        self.groups.members.len()
+    }
+
+    /// This PE's host, and its place among that host's members.
+    pub(crate) fn mine(&self) -> (usize, usize) {
+        self.groups.mine
+    }
+
+    /// The members on a host, by their numbers in the team, ascending.
+    pub(crate) fn members(&self, host: usize) -> &[u32] {
+        self.groups.members.get(host).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those on this PE's host.
+    pub(crate) fn near_members(&self) -> &[u32] {
+        self.members(self.groups.mine.0)
     }
 
     /// How many members are on this PE's host.
     pub(crate) fn near(&self) -> usize {
-        self.near.len()
+        self.near_members().len()
+    }
+
+    /// The most of anything that a member reads of two levels: the hosts, or the members of one of them. The
+    /// same on each member.
+    pub(crate) fn widest(&self) -> usize {
+        let near = self.groups.members.iter().map(Vec::len).max();
+        near.unwrap_or(0).max(self.count())
     }
 
     /// Whether a member is on this PE's host.
     pub(crate) fn is_near(&self, place: usize) -> bool {
-        self.near.binary_search(&place).is_ok()
+        u32::try_from(place).is_ok_and(|place| self.near_members().binary_search(&place).is_ok())
     }
 
     /// The member of this PE's host that gets what a member of another has, for all of this host. What
     /// different members have is shared out.
     pub(crate) fn fetcher(&self, of: usize) -> usize {
-        let at = of % self.near.len().max(1);
-        self.near.get(at).copied().unwrap_or(of)
+        let at = of % self.near().max(1);
+        self.near_members()
+            .get(at)
+            .map_or(of, |place| *place as usize)
+    }
+
+    /// The member of each host, in the order of the hosts, whose word of an arrival was the first by which
+    /// this PE's host heard, directly or not, of that one: what it wrote before is visible here. Of this
+    /// PE's host it is this PE.
+    pub(crate) fn tellers(&self) -> impl Iterator<Item = usize> + Clone {
+        let (hosts, (mine, place)) = (self.count(), self.groups.mine);
+        (0..hosts).map(move |host| {
+            let members = self.members(host);
+            let mut distance = (mine + hosts - host) % hosts.max(1);
+            if distance == 0 {
+                return members.get(place).map_or(usize::MAX, |at| *at as usize);
+            }
+            // It went by the digits of the distance, the lowest first.
+            while distance.is_multiple_of(self.radix) {
+                distance /= self.radix;
+            }
+            let teller = members.get(distance % self.radix % members.len().max(1));
+            teller.map_or(usize::MAX, |at| *at as usize)
+        })
     }
 }
 
@@ -81,7 +130,7 @@ mod tests {
             let groups = Hosts::groups(&all, &hosts).unwrap();
             let (host, place) = groups.mine;
             assert_eq!(groups.members[host][place], me as u32);
-            let by_host = Hosts::of(&groups);
+            let by_host = Hosts::of(groups, 8);
             for place in 0..6 {
                 assert_eq!(by_host.is_near(place), hosts[place] == hosts[me]);
                 assert!(by_host.is_near(by_host.fetcher(place)));

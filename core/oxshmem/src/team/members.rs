@@ -104,7 +104,7 @@ impl Members {
     }
 
     /// The world's numbers, in the team's order.
-    pub(crate) fn pes(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn pes(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         (0..self.len()).map(|place| self.pe(place))
     }
 

@@ -201,23 +201,44 @@ impl<'t> Turn<'t> {
     /// and tell, with [`MISMATCH`] since the PEs are in different calls.
     #[cold]
     pub(super) fn fail_together(&mut self, flag: u64) -> Result<()> {
-        self.agree_that(None, flag)?;
+        self.agree_on(None, flag, None)?;
         self.failed_together(Ok(()))
+    }
+
+    /// [`arrive`](Self::arrive) of a team of several [hosts](Core::hosts) that does `between` when the members
+    /// on this host are here, before any other host is told of that: unless one of them failed or called
+    /// something else. If it fails, the call ends.
+    pub(crate) fn arrive_doing(
+        &mut self,
+        mine: Result<()>,
+        between: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        if self.agree_on(mine.as_ref().err(), 0, Some(between))? {
+            Ok(())
+        } else {
+            self.failed_together(mine)
+        }
     }
 
     /// Arrives. Gives whether the call went well on every member so far.
     pub(super) fn agree(&mut self, mine: Option<&Error>) -> Result<bool> {
-        self.agree_that(mine, if mine.is_some() { FAILED } else { 0 })
+        self.agree_on(mine, 0, None)
     }
 
-    /// [`agree`](Self::agree) with flags of its word.
-    fn agree_that(&mut self, mine: Option<&Error>, flags: u64) -> Result<bool> {
+    /// [`agree`](Self::agree) with a flag that is known already, and with something to do between.
+    #[inline]
+    fn agree_on(
+        &mut self,
+        mine: Option<&Error>,
+        flag: u64,
+        between: Option<&mut dyn FnMut() -> Result<()>>,
+    ) -> Result<bool> {
         let name = self.call.name;
         self.not_broken()?;
         self.state.epoch = self.state.epoch.wrapping_add(1);
         let history = Digest::of_history(self.state.history);
         let digest = history.and(self.call.digest.value()).value() & DIGEST;
-        let known = digest | flags;
+        let known = digest | flag | if mine.is_some() { FAILED } else { 0 };
         let failed = || match mine {
             Some(error) => format!("{} (which failed: {error})", (self.call.words)()),
             None => (self.call.words)(),
@@ -234,7 +255,20 @@ impl<'t> Turn<'t> {
             call: &call,
             needs: self.needs,
         };
-        let known = match arrival::arrive(&post, &self.core.rounds, epoch, known) {
+        let rounds = &self.core.rounds;
+        let arrived = match between {
+            None => arrival::arrive(&post, rounds, epoch, known),
+            Some(between) => {
+                let (near, rest) = rounds.split_at(self.core.rounds_near().min(rounds.len()));
+                arrival::arrive(&post, near, epoch, known).and_then(|known| {
+                    if known & (BROKEN | MISMATCH | FAILED) == 0 {
+                        between()?;
+                    }
+                    arrival::arrive(&post, rest, epoch, known)
+                })
+            }
+        };
+        let known = match arrived {
             Ok(known) => known,
             Err(error) => {
                 self.abandon(&error);

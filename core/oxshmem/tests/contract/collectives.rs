@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use oxshmem::{Cmp, Complex, Fold, MemoryKind, Pod, Result, Sym, Team, bf16, f16};
 use proptest::prelude::*;
 
+use crate::by_host;
 use crate::numbers::Number;
 use crate::setting::{Pe, pattern, patterns, runner};
 
@@ -211,9 +212,14 @@ fn folded<T: Number>(
         .collect()
 }
 
-/// A reduction and both scans of a team, bit for bit (the order of the members is that of the folds), apart
-/// and in place.
-fn folds<T: Number>(pe: &Pe<'_>, team: &Team<'_>, x: [Sym<T>; 2], fold: Fold) -> Result<()> {
+/// A reduction and both scans of a team, bit for bit (the order of the members is that of the scans' folds, and
+/// the reduction's is told), apart and in place.
+fn folds<T: Number>(
+    pe: &Pe<'_>,
+    (team, groups): (&Team<'_>, &[Vec<usize>]),
+    x: [Sym<T>; 2],
+    fold: Fold,
+) -> Result<()> {
     type Call<T> = fn(&Team<'_>, Sym<T>, Sym<T>, Fold) -> Result<()>;
     let (len, me, n) = (x[0].len(), team.my_pe(), team.n_pes());
     let calls: [(Call<T>, std::ops::Range<usize>); 3] = [
@@ -226,7 +232,13 @@ fn folds<T: Number>(pe: &Pe<'_>, team: &Team<'_>, x: [Sym<T>; 2], fold: Fold) ->
     ];
     let [dst, src] = x;
     for (i, (call, members)) in calls.into_iter().enumerate() {
-        let expected = folded::<T>(fold, members, len);
+        let expected = match i {
+            0 => {
+                let value = |i| by_host::folded(fold, groups, |at| T::make(pattern(at, i)));
+                (0..len).map(value).collect()
+            }
+            _ => folded::<T>(fold, members, len),
+        };
         let mine = data::<T>(me, len);
         pe.write(src, &mine)?;
         call(team, dst, src, fold)?;
@@ -289,6 +301,11 @@ fn all_folds_of<T: Number>(pe: &Pe<'_>, kinds: [MemoryKind; 2]) -> Result<()> {
     let most = pe.longest(6001);
     let [dst, src] = pe.alloc_each::<T>(kinds, most)?;
     let team = pe.team();
+    let hosts = match kinds {
+        [MemoryKind::Host, MemoryKind::Host] => by_host::hosts(pe.world)?,
+        _ => vec![0; pe.n_pes()],
+    };
+    let groups = by_host::groups(team.world_pes(), &hosts);
     for (i, fold) in T::FOLDS.iter().enumerate() {
         // Every length with one fold, every fold with one length.
         let lengths: &[usize] = match i {
@@ -297,7 +314,7 @@ fn all_folds_of<T: Number>(pe: &Pe<'_>, kinds: [MemoryKind; 2]) -> Result<()> {
         };
         for len in lengths {
             let x = [dst.range(..*len)?, src.range(..*len)?];
-            folds(pe, &team, x, *fold)?;
+            folds(pe, (&team, &groups), x, *fold)?;
         }
     }
     pe.free(dst)?;

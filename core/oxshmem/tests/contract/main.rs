@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod atomics;
+mod by_host;
 mod collectives;
 mod connecting;
 mod contexts;

@@ -21,6 +21,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use self::plan::plans;
 use self::script::script;
+use crate::by_host;
 use crate::setting::{DEADLINE, Path, Pe, Setting, ends, runner, seed};
 
 /// Bytes of each half of the memory that calls work on.
@@ -42,8 +43,12 @@ pub fn sequences_of_calls_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
     };
     let cases = share(pe.rounds(100).min(12)) as u32;
     let locks = (0..n).all(|other| pe.has_atomics_of_32_bits_at(other));
+    let hosts = match pe.kind() {
+        MemoryKind::Host => by_host::hosts(pe.world)?,
+        _ => vec![0; n],
+    };
     let done = runner(cases).run(&plans(n..=n, 16), |plan| {
-        play::play(pe, pe.kind(), &script(&plan, half), locks)
+        play::play(pe, pe.kind(), &script(&plan, half, &hosts), locks)
             .map_err(|error| TestCaseError::fail(error.to_string()))
     });
     assert!(done.is_ok(), "PE {}: {}", pe.me(), told(done));
@@ -64,8 +69,14 @@ fn told<T: std::fmt::Debug>(
 /// Small heaps have little scratch memory, so that more calls go from object to object.
 const HEAPS: [usize; 3] = [1 << 20, 2 << 20, 32 << 20];
 
-/// Worlds of 1 to 9 PEs, each with a sequence. What fails is made smaller, and told with its seed.
-fn hold(part: u32, half: usize, builders: impl Fn(usize) -> Vec<Builder>, locks: bool) {
+/// Worlds of 1 to 9 PEs, each with a sequence, on as many hosts. What fails is made smaller, and told with its
+/// seed.
+fn hold(
+    part: u32,
+    half: usize,
+    builders: impl Fn(usize) -> Vec<Builder>,
+    (hosts, locks): (&dyn Fn(usize) -> usize, bool),
+) {
     let seed = seed();
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&u64::to_le_bytes(seed));
@@ -80,7 +91,8 @@ fn hold(part: u32, half: usize, builders: impl Fn(usize) -> Vec<Builder>, locks:
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let any = (plans(1..=FEW, 30), 0..HEAPS.len());
     let done = TestRunner::new_with_rng(config, rng).run(&any, |(plan, heap)| {
-        let script = script(&plan, half);
+        let hosts: Vec<usize> = (0..plan.pes).map(hosts).collect();
+        let script = script(&plan, half, &hosts);
         let builders = builders(plan.pes)
             .into_iter()
             .map(|builder| builder.heap_limit(HEAPS[heap]))
@@ -101,7 +113,7 @@ fn hold_in(setting: Setting, part: u32) {
         HALF
     };
     let locks = setting != Setting::new(Path::Tiny);
-    hold(part, half, |pes| setting.builders(pes), locks);
+    hold(part, half, |pes| setting.builders(pes), (&|_| 0, locks));
 }
 
 #[test]
@@ -143,15 +155,22 @@ fn hold_on_a_simulated_machine() {
 /// Some PEs share memory, others do not: calls go by hosts.
 #[test]
 fn hold_on_several_hosts() {
-    for hosts in [2, 3] {
+    let hosts: [fn(usize) -> usize; 4] = [
+        |pe| pe % 2,
+        |pe| pe % 3,
+        // One with many, and some with one each.
+        |pe| pe.saturating_sub(4),
+        |pe| [0, 0, 0, 1, 1, 0, 2, 1, 0][pe % FEW],
+    ];
+    for host in hosts {
         let builders = |pes: usize| {
             let builder = World::builder()
                 .transports(vec![Arc::new(Loopback::new()), Arc::new(Tiny::nic())])
                 .timeout(DEADLINE);
-            let host = |pe| builder.clone().host_id(format!("host-{}", pe % hosts));
-            (0..pes).map(host).collect()
+            let on_host = |pe| builder.clone().host_id(format!("host-{}", host(pe)));
+            (0..pes).map(on_host).collect()
         };
-        hold(16, HALF, builders, true);
+        hold(32, HALF, builders, (&host, true));
     }
 }
 
@@ -163,6 +182,7 @@ fn hold_by_each_way() {
         ("direct", "hold_by_load_and_store"),
         ("direct", "hold_over_weak_lanes"),
         ("direct", "hold_on_several_hosts"),
+        ("scratch", "hold_on_several_hosts"),
     ] {
         let ended = Command::new(env::current_exe().expect("this program's path"))
             .args(["--exact", &format!("sequences::{test}")])

@@ -209,7 +209,11 @@ fn two_near_one_far() -> Vec<Builder> {
 #[test]
 fn collectives_of_several_hosts_equal_a_serial_reference() {
     let loopback = Arc::new(Loopback::new());
-    for hosts in [&["a", "b", "a", "b"][..], &["a", "a", "b", "c", "b", "a"]] {
+    for hosts in [
+        &["a", "b", "a", "b"][..],
+        &["a", "a", "b", "c", "b", "a"],
+        &["b", "a", "a", "a", "b"],
+    ] {
         let tiny = Arc::new(Tiny::default());
         let setting = Setting::new(Path::Mapped);
         let builder = |host: &&str| {

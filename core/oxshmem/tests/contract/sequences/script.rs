@@ -6,6 +6,7 @@ use std::sync::Arc;
 use oxshmem::Fold;
 
 use super::plan::{By, Call, Kind, Len, Plan, Shape, Step};
+use crate::by_host;
 use crate::numbers::Number;
 use crate::setting::pattern;
 
@@ -144,13 +145,15 @@ struct Job {
     /// Bytes of each half of the memory.
     half: usize,
     memory: Vec<Arc<Vec<u8>>>,
+    /// The host of each PE.
+    hosts: Vec<usize>,
     /// None for one that was destroyed.
     teams: Vec<Option<Vec<usize>>>,
     counted: u64,
 }
 
-/// Does a plan's steps one after the other, in two halves of memory of so many bytes.
-pub fn script(plan: &Plan, half: usize) -> Script {
+/// Does a plan's steps one after the other, in two halves of memory of so many bytes, with PEs on these hosts.
+pub fn script(plan: &Plan, half: usize, hosts: &[usize]) -> Script {
     let start = |pe| {
         let bytes = (0..2 * half).map(|i| pattern(pe, i) as u8);
         Arc::new(bytes.collect())
@@ -158,6 +161,7 @@ pub fn script(plan: &Plan, half: usize) -> Script {
     let mut job = Job {
         half,
         memory: (0..plan.pes).map(start).collect(),
+        hosts: hosts.to_vec(),
         teams: vec![Some((0..plan.pes).collect())],
         counted: 0,
     };
@@ -303,7 +307,11 @@ impl Job {
         let (team, members) = self.team(any);
         let number = call.number % NUMBERS;
         let call = with_number!(number, settle(call, members.len(), self.half));
-        with_number!(number, perform(&mut self.memory, &members, &call));
+        let groups = by_host::groups(members.iter().copied(), &self.hosts);
+        with_number!(
+            number,
+            perform(&mut self.memory, (&members, &groups), &call)
+        );
         (members, Deed::Call { team, call })
     }
 }
@@ -379,7 +387,11 @@ fn write<T: Number>(memory: &mut Arc<Vec<u8>>, at: usize, values: &[T]) {
 }
 
 /// Does a call: every member's destination, by definition.
-fn perform<T: Number>(memory: &mut [Arc<Vec<u8>>], members: &[usize], call: &Settled) {
+fn perform<T: Number>(
+    memory: &mut [Arc<Vec<u8>>],
+    (members, groups): (&[usize], &[Vec<usize>]),
+    call: &Settled,
+) {
     if call.fresh {
         for (member, pe) in members.iter().enumerate() {
             write::<T>(&mut memory[*pe], call.src.start, &call.given(member));
@@ -417,7 +429,9 @@ fn perform<T: Number>(memory: &mut [Arc<Vec<u8>>], members: &[usize], call: &Set
                 }
                 continue;
             }
-            Kind::Reduce => folds(0..n),
+            Kind::Reduce => (0..len)
+                .map(|i| by_host::folded(call.fold, groups, |member| given[member][i]))
+                .collect(),
             Kind::Inscan => folds(0..me + 1),
             Kind::Exscan => folds(0..me),
             Kind::ReduceScatter => (me * len..(me + 1) * len).map(|i| fold(0..n, i)).collect(),

@@ -1,0 +1,233 @@
+//! Reductions of a team over several hosts, each of whose members load and store each other's memory: on each
+//! host first, then across hosts, then on each host again.
+//!
+//! *By scratch memory* they take no arrival more than on one host. The team's arrival goes by host itself:
+//! when a host's members are here, and before another is told so, each folds what they gave, puts that into
+//! its own scratch memory, and reads after the arrival what one member of each other host has there.
+//!
+//! *Direct* they take one more than in one level, four in all: when all objects are ready, when each host has
+//! folded its members' elements, when those are folded across hosts, and when all is where it belongs. The
+//! elements are shared out among hosts, and each such slice among the members of a host: a member folds its share of
+//! each slice on its host, its share of its host's slice across hosts, and gets its share of the other
+//! slices from there. So a host gets, and gives, no more than twice an object's bytes, however many members it has.
+
+use std::ops::Range;
+
+use super::choose::{Kind, Way, choose};
+use super::moves::Piece;
+use super::reduce::Bench;
+use super::{Reducible, share_of};
+use crate::team::{Hosts, Team, Turn};
+use crate::{Result, Sym};
+
+/// A cache line, at which what a host's members fold to begins in scratch memory.
+const LINE: usize = 64;
+
+/// How the elements of an object are shared out.
+#[derive(Clone, Copy)]
+struct Shares<'t> {
+    /// How many elements.
+    len: usize,
+    /// Bytes of one.
+    size: usize,
+    hosts: &'t Hosts,
+}
+
+impl<'t> Shares<'t> {
+    fn of<T: Reducible>(object: Sym<T>, hosts: &'t Hosts) -> Self {
+        Shares {
+            len: object.len(),
+            size: size_of::<T>(),
+            hosts,
+        }
+    }
+
+    /// The elements of the slice of host `slice` that are the share of the member at a place on `host`.
+    fn get(self, slice: usize, host: usize, place: usize) -> Range<usize> {
+        let slice = share_of(self.size, self.len, slice, self.hosts.count());
+        let members = self.hosts.members(host).len();
+        let share = share_of(self.size, slice.len(), place, members);
+        slice.start + share.start..slice.start + share.end
+    }
+
+    /// Of each slice, this PE's share.
+    fn mine(self, slice: usize) -> Range<usize> {
+        let (host, place) = self.hosts.mine();
+        self.get(slice, host, place)
+    }
+
+    /// What a host's members have of these elements of a slice, by their numbers in the team.
+    fn held(
+        self,
+        slice: usize,
+        host: usize,
+        wanted: Range<usize>,
+    ) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
+        let members = self.hosts.members(host).iter().enumerate();
+        members.filter_map(move |(place, member)| {
+            let theirs = self.get(slice, host, place);
+            let part = theirs.start.max(wanted.start)..theirs.end.min(wanted.end);
+            (!part.is_empty()).then_some((*member as usize, part))
+        })
+    }
+
+    /// This PE's share of its own host's slice, in parts each of which one member of each host has.
+    fn parts(self) -> Vec<Range<usize>> {
+        let (slice, _) = self.hosts.mine();
+        let wanted = self.mine(slice);
+        let held = |host| self.held(slice, host, wanted.clone());
+        let starts =
+            (0..self.hosts.count()).flat_map(|host| held(host).map(|(_, part)| part.start));
+        let mut cuts: Vec<usize> = starts.chain([wanted.end]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let parts = cuts.array_windows().map(|[start, end]| *start..*end);
+        parts.collect()
+    }
+}
+
+impl Team<'_> {
+    /// Folds `src` of all members, which are on these hosts, into `dst` of each. Both are in host memory.
+    pub(super) fn reduce_by_host<T: Reducible>(
+        &self,
+        turn: &mut Turn<'_>,
+        hosts: &Hosts,
+        bench: Option<Bench<T>>,
+        (dst, src): (Sym<T>, Sym<T>),
+        valid: Result<()>,
+    ) -> Result<()> {
+        let choices = self.world.shared.config.collectives;
+        let given = (src.bytes(), false);
+        match choose(choices, Kind::Reduce, self.core(), given) {
+            Way::Scratch => self.reduce_by_scratch(turn, hosts, bench, (dst, src), valid),
+            Way::Direct => self.reduce_direct(turn, hosts, bench, (dst, src), valid),
+        }
+    }
+
+    fn reduce_by_scratch<T: Reducible>(
+        &self,
+        turn: &mut Turn<'_>,
+        hosts: &Hosts,
+        mut bench: Option<Bench<T>>,
+        (dst, src): (Sym<T>, Sym<T>),
+        valid: Result<()>,
+    ) -> Result<()> {
+        let (world, call, bytes) = (self.world, turn.name(), src.bytes());
+        let second = bytes.next_multiple_of(LINE);
+        let scratch = turn.scratch()?;
+        let given: Sym<T> = scratch.range(..bytes)?.cast()?;
+        let of_host: Sym<T> = scratch.range(second..second + bytes)?.cast()?;
+        let copied = valid.and_then(|()| world.copy_between(call, given, src, world.my_pe()));
+        turn.arrive_doing(copied, &mut || match &mut bench {
+            Some(bench) => self.fold_own(call, bench, of_host, given, self.near_pes(hosts)),
+            None => Ok(()),
+        })?;
+        // Nobody comes here without.
+        let Some(bench) = &mut bench else {
+            return Ok(());
+        };
+        let tellers = hosts.tellers().map(|member| self.core().members.pe(member));
+        self.fold_own(call, bench, dst, of_host, tellers)
+    }
+
+    fn reduce_direct<T: Reducible>(
+        &self,
+        turn: &mut Turn<'_>,
+        hosts: &Hosts,
+        bench: Option<Bench<T>>,
+        (dst, src): (Sym<T>, Sym<T>),
+        valid: Result<()>,
+    ) -> Result<()> {
+        let call = turn.name();
+        turn.arrive(valid)?;
+        // Nobody comes here without.
+        let Some(mut bench) = bench else {
+            return Ok(());
+        };
+        let bench = &mut bench;
+        let shares = Shares::of(src, hosts);
+        // Of these elements nobody else reads or writes a member's on this host, so that the destination may
+        // be the source.
+        let folded = (0..hosts.count()).try_for_each(|slice| {
+            let mine = shares.mine(slice);
+            let (into, from) = (dst.range(mine.clone())?, src.range(mine)?);
+            self.fold_own(call, bench, into, from, self.near_pes(hosts))
+        });
+        turn.arrive(folded)?;
+        let crossed = self.fold_across(call, bench, shares, dst);
+        turn.arrive(crossed)?;
+        let gathered = self.gather_across(call, bench, shares, dst);
+        turn.arrive(gathered)
+    }
+
+    /// Folds this PE's share of its host's slice across hosts, and gives it to the members of its host.
+    fn fold_across<T: Reducible>(
+        &self,
+        call: &'static str,
+        bench: &mut Bench<T>,
+        shares: Shares<'_>,
+        dst: Sym<T>,
+    ) -> Result<()> {
+        let (slice, _) = shares.hosts.mine();
+        shares.parts().into_iter().try_for_each(|part| {
+            let holders = (0..shares.hosts.count()).flat_map(|host| {
+                let held = shares.held(slice, host, part.clone());
+                held.map(|(member, _)| self.core().members.pe(member))
+            });
+            let object = dst.range(part.clone())?;
+            self.fold_each(call, bench, object, holders, |at, values| {
+                let into = object.range(at..at + values.len())?;
+                self.near_pes(shares.hosts)
+                    .try_for_each(|to| self.world.push(call, into, values, to))
+            })
+        })
+    }
+
+    /// Gets this PE's share of the other hosts' slices, and gives it to the members of its host.
+    fn gather_across<T: Reducible>(
+        &self,
+        call: &'static str,
+        bench: &mut Bench<T>,
+        shares: Shares<'_>,
+        dst: Sym<T>,
+    ) -> Result<()> {
+        let (world, me) = (self.world, self.world.my_pe());
+        let (host, size) = (shares.hosts.mine().0, size_of::<T>());
+        let bytes: Sym<u8> = dst.cast()?;
+        // From the next host on, so that not all read one at the same time.
+        let count = shares.hosts.count();
+        let others = (1..count).map(|step| (host + step) % count);
+        let held = others
+            .clone()
+            .flat_map(|slice| shares.held(slice, slice, shares.mine(slice)));
+        let pieces = held.map(|(member, part)| {
+            let part = part.start * size..part.end * size;
+            Ok(Piece {
+                from: bytes.range(part.clone())?,
+                into: part,
+                pe: self.core().members.pe(member),
+            })
+        });
+        world.copy_pieces(call, (bytes, shares.hosts.near()), pieces)?;
+        let most = bench.values.len().max(1);
+        let mut mine = others.map(|slice| shares.mine(slice));
+        mine.try_for_each(|part| {
+            part.clone().step_by(most).try_for_each(|start| {
+                let object = dst.range(start..part.end.min(start + most))?;
+                let Some(values) = bench.values.get_mut(..object.len()) else {
+                    return Ok(());
+                };
+                world.pull(call, values, object, me)?;
+                self.near_pes(shares.hosts)
+                    .filter(|to| *to != me)
+                    .try_for_each(|to| world.push(call, object, values, to))
+            })
+        })
+    }
+
+    /// The PEs of this one's host, itself included, in the team's order.
+    fn near_pes<'t>(&'t self, hosts: &'t Hosts) -> impl Iterator<Item = usize> + Clone + 't {
+        let near = hosts.near_members().iter();
+        near.map(|member| self.core().members.pe(*member as usize))
+    }
+}
