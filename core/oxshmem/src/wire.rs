@@ -14,7 +14,7 @@ mod opened;
 mod outstanding;
 mod staged;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod transfer;
 
 use std::cell::{Cell, RefCell};

@@ -231,3 +231,54 @@ impl Team<'_> {
         near.map(|member| self.core().members.pe(*member as usize))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::team::Members;
+
+    /// Each slice's elements are each host's members' once, and what is folded across hosts is one member's of
+    /// each.
+    #[test]
+    fn shares_of_a_host_are_all_elements_once() {
+        let spread: [&[u32]; 4] = [
+            &[0, 1, 0, 1],
+            &[0, 0, 1, 0, 0],
+            &[0, 1, 2, 2, 1, 0, 0],
+            &[0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3],
+        ];
+        for on in spread {
+            for len in [0, 1, 9, 64, 1000, 4097] {
+                let mut folded = vec![0; len];
+                for me in 0..on.len() {
+                    let groups = Hosts::groups(&Members::all(on.len(), me), on).unwrap();
+                    let hosts = Hosts::of(groups, 8);
+                    let shares = Shares {
+                        len,
+                        size: 8,
+                        hosts: &hosts,
+                    };
+                    let (mine, place) = hosts.mine();
+                    for part in shares.parts() {
+                        part.clone().for_each(|at| folded[at] += 1);
+                        for host in 0..hosts.count() {
+                            let holders: Vec<_> = shares.held(mine, host, part.clone()).collect();
+                            assert_eq!(holders.len(), 1);
+                            let (member, held) = &holders[0];
+                            assert!(on[*member] == host as u32 && *held == part);
+                            assert!(host != mine || *member == me);
+                        }
+                    }
+                    if place > 0 {
+                        continue;
+                    }
+                    let all = (0..hosts.count())
+                        .flat_map(|slice| (0..hosts.near()).map(move |place| (slice, place)));
+                    let parts = all.map(|(slice, place)| shares.get(slice, mine, place));
+                    assert!(parts.flatten().eq(0..len));
+                }
+                assert!(folded.iter().all(|times| *times == 1), "{on:?} {len}");
+            }
+        }
+    }
+}

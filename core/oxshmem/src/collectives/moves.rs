@@ -17,6 +17,8 @@ use crate::{Result, Sym, World};
 
 /// Bytes that go through a private buffer at a time: what a core's first caches hold.
 const CHUNK: usize = 16 << 10;
+/// The same of what is folded where some comes by lanes: to wait for it is little beside its way here.
+const FAR_CHUNK: usize = 128 << 10;
 /// Bytes of private memory into which other PEs' values come by lanes together, at most.
 const UNDER_WAY: usize = 1 << 20;
 
@@ -67,6 +69,15 @@ impl World {
             false => BY_HOST,
         };
         (bytes / size_of::<T>().max(1)).max(1)
+    }
+
+    /// The same of what is folded, in a team whose members all load each other's memory or not.
+    pub(super) fn folded_at_a_time<T: Pod>(&self, objects: [Sym<T>; 2], mapped: bool) -> usize {
+        let elements = self.at_a_time(objects);
+        match mapped {
+            true => elements,
+            false => elements.max(FAR_CHUNK / size_of::<T>().max(1)),
+        }
     }
 
     /// Copies from a PE's memory to private memory. The caller has checked both.
@@ -121,10 +132,17 @@ impl World {
                 && matches!(self.path(call, Class::Put, from, *pe), Ok(Path::Lane(..)))
         };
         if ahead.pes.get(ahead.taken) != Some(&pe) && by_lane(&pe) && !into.is_empty() {
-            let most = (UNDER_WAY / size_of_val(into)).max(1);
-            ahead.pes = pes.filter(by_lane).take(most).collect();
+            let bytes = size_of_val(into);
+            ahead.pes.clear();
             ahead.taken = 0;
-            self.get_together(call, from, ahead)?;
+            ahead
+                .pes
+                .extend(pes.filter(by_lane).take((UNDER_WAY / bytes).max(1)));
+            match ahead.pes.len() {
+                // One operation.
+                1 if bytes <= CHUNK => ahead.pes.clear(),
+                _ => self.get_together(call, from, ahead)?,
+            }
         }
         match ahead.take(pe, into.len()) {
             Some(values) => {
@@ -287,5 +305,82 @@ impl World {
         }
         self.push(call, dst, &bytes, self.my_pe())?;
         self.settle_own(call, dst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use oxshmem_example_tiny_transport::Tiny;
+
+    use super::*;
+    use crate::wire::tests::{Asked, beside_living_pes, is_loss_of, watched};
+
+    const PES: usize = 4;
+    const LEN: usize = 100;
+
+    /// PE 0's part, the others of which it reaches by lanes that do nothing before they are driven.
+    fn beside_others(first: impl Fn(&World, Sym<u64>, &Arc<Asked>) -> Result<()> + Sync) {
+        let tiny = World::builder().transports(vec![Arc::new(Tiny::default())]);
+        beside_living_pes(tiny, (PES, LEN), |world, x: Sym<u64>| {
+            for pe in 1..PES {
+                world.put(x, &[pe as u64; LEN], pe)?;
+            }
+            world.quiet()?;
+            first(world, x, &watched(world))
+        });
+    }
+
+    #[test]
+    fn values_that_come_by_lanes_are_under_way_together() {
+        beside_others(|world, x, asked| {
+            let at_all = Arc::new(AtomicUsize::new(0));
+            let (seen, calls) = (Arc::clone(&at_all), Arc::clone(asked));
+            asked.after(PES - 1, move || seen.store(calls.calls(), Ordering::SeqCst));
+            let (mut values, mut ahead) = ([0; LEN], Ahead::new());
+            for pe in 0..PES {
+                world.pull_first("test", &mut values, x, (pe, pe..PES), &mut ahead)?;
+                assert_eq!(values, [pe as u64; LEN]);
+            }
+            assert_eq!(asked.operations.load(Ordering::SeqCst), PES - 1);
+            let calls = at_all.load(Ordering::SeqCst);
+            assert!(calls < PES, "driven between them: {calls} calls");
+            (world.shared.lose)(1);
+            Ok(())
+        });
+    }
+
+    /// Each operation in turn is the last before the loss.
+    #[test]
+    fn m37_a_loss_leaves_nothing_that_writes_to_the_memory_of_what_was_to_come() {
+        for operations in 1..PES {
+            beside_others(|world, x, asked| {
+                let (lose, calls) = (Arc::clone(&world.shared.lose), Arc::clone(asked));
+                let at_loss = Arc::new(AtomicUsize::new(usize::MAX));
+                let seen = Arc::clone(&at_loss);
+                asked.after(operations, move || {
+                    lose(2);
+                    seen.store(calls.calls(), Ordering::SeqCst);
+                });
+                let (mut values, mut ahead) = ([77; LEN], Ahead::new());
+                let pulled = world.pull_first("test", &mut values, x, (1, 1..PES), &mut ahead);
+                is_loss_of(2, pulled);
+                assert_eq!(values, [77; LEN]);
+                let driven = asked.calls() > at_loss.load(Ordering::SeqCst);
+                assert!(driven, "the lane may still write");
+                // What the other PEs had is not under way either.
+                let before = ahead.memory.clone();
+                ahead.memory.fill(55);
+                (0..100).for_each(|_| world.progress());
+                assert_eq!(ahead.memory, vec![55; before.len()]);
+                let next = world.pull_first("test", &mut values, x, (3, 3..PES), &mut ahead);
+                next.and_then(|()| {
+                    assert_eq!(values, [3; LEN]);
+                    Ok(())
+                })
+            });
+        }
     }
 }

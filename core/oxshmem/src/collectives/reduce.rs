@@ -111,7 +111,11 @@ impl Team<'_> {
         const CALL: &str = "reduce_scatter";
         let words = || words(CALL, dst, src, fold);
         let digest = digest_of(fold_digest::<T>(CALL, fold), [dst, src]);
-        let most = self.world.at_a_time([dst, src]).min(dst.len());
+        let mapped = self.core().mapped;
+        let most = self
+            .world
+            .folded_at_a_time([dst, src], mapped)
+            .min(dst.len());
         let (bench, valid) = split(Bench::new(CALL, fold, most));
         let valid = valid
             .and_then(|()| self.check_apart(CALL, dst, src))
@@ -141,7 +145,9 @@ impl Team<'_> {
         let (world, core) = (self.world, self.core());
         let words = || words(name, dst, src, fold);
         let digest = digest_of(fold_digest::<T>(name, fold), [dst, src]);
-        let most = world.at_a_time([dst, src]).min(dst.len());
+        let most = world
+            .folded_at_a_time([dst, src], core.mapped)
+            .min(dst.len());
         let (bench, valid) = split(Bench::new(name, fold, most));
         let valid = valid.and_then(|()| self.check_pair(name, dst, src));
         let mut turn = self.turn(name, digest, &words);

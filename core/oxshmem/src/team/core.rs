@@ -288,10 +288,19 @@ mod tests {
     /// That each of `pes` members hears of all, where member i arrives in `rounds(i)`, and that no word is
     /// written twice in an epoch, nor left unread.
     fn all_hear_of_all(pes: usize, slots: usize, rounds: impl Fn(usize) -> Box<[Round]>) {
+        let known = hear_of_what_was_done(pes, slots, rounds, |_| 0);
+        assert!(known.iter().flatten().all(|known| *known));
+    }
+
+    /// Of which others each has heard after they had done as many rounds as `before` says, and something then.
+    fn hear_of_what_was_done(
+        pes: usize,
+        slots: usize,
+        rounds: impl Fn(usize) -> Box<[Round]>,
+        before: impl Fn(usize) -> usize,
+    ) -> Vec<Vec<bool>> {
         let all: Vec<Box<[Round]>> = (0..pes).map(rounds).collect();
-        let mut known: Vec<Vec<bool>> = (0..pes)
-            .map(|i| (0..pes).map(|j| i == j).collect())
-            .collect();
+        let mut known = vec![vec![false; pes]; pes];
         // What was written, by its reader, slot and writer.
         let mut words = std::collections::HashMap::new();
         let mut written = std::collections::HashSet::new();
@@ -300,6 +309,7 @@ mod tests {
         while std::mem::take(&mut moves) {
             for me in 0..pes {
                 let (round, told) = &mut at[me];
+                known[me][me] |= *round >= before(me);
                 let Some(now) = all[me].get(*round) else {
                     continue;
                 };
@@ -329,7 +339,7 @@ mod tests {
             }
         }
         assert!(words.is_empty(), "words that nobody reads: {words:?}");
-        assert!(known.iter().flatten().all(|known| *known));
+        known
     }
 
     fn on_one_host(pes: usize) -> Crowd {
@@ -395,6 +405,24 @@ mod tests {
                     core.on_hosts(Some(hosts)).rounds
                 };
                 all_hear_of_all(pes, layout.slots, rounds);
+                // What members do when their hosts are here is known, of one of each host, to all.
+                let cores: Vec<Core> = (0..pes)
+                    .map(|me| {
+                        let members = Members::all(pes, me);
+                        let core = Core::new(members, layout, memory, false, 0).unwrap();
+                        core.on_hosts(Some(hosts))
+                    })
+                    .collect();
+                let near = |me: usize| cores[me].rounds_near();
+                let known = hear_of_what_was_done(pes, layout.slots, rounds, near);
+                for (core, known) in cores.iter().zip(&known) {
+                    let tellers: Vec<usize> = core.hosts.as_ref().unwrap().tellers().collect();
+                    let of: Vec<u32> = tellers.iter().map(|teller| hosts[*teller]).collect();
+                    assert!(of.iter().copied().eq(0..number as u32), "{of:?}");
+                    assert!(tellers.iter().all(|teller| known[*teller]));
+                    let me = core.members.me();
+                    assert_eq!(tellers[hosts[me] as usize], me);
+                }
                 // Across go no more words than hosts would need that had one member each.
                 let across = |me: usize| {
                     let rounds = rounds(me);

@@ -25,8 +25,8 @@ struct Watched {
 type Then = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-struct Asked {
-    operations: AtomicUsize,
+pub(crate) struct Asked {
+    pub operations: AtomicUsize,
     /// Calls by which it learns of a loss.
     calls: AtomicUsize,
     /// What happens when it has taken so many operations.
@@ -67,11 +67,11 @@ impl Lane for Watched {
 }
 
 impl Asked {
-    fn calls(&self) -> usize {
+    pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
 
-    fn after(&self, operations: usize, then: impl FnOnce() + Send + 'static) {
+    pub(crate) fn after(&self, operations: usize, then: impl FnOnce() + Send + 'static) {
         *self.then.lock().unwrap() = Some((operations, Box::new(then)));
     }
 
@@ -83,7 +83,7 @@ impl Asked {
 }
 
 /// Watches a context's lane.
-fn watched(context: &Context<'_>) -> Arc<Asked> {
+pub(crate) fn watched(context: &Context<'_>) -> Arc<Asked> {
     let asked = Arc::new(Asked::default());
     for via in &context.state.wire.channels {
         let asked = Arc::clone(&asked);
@@ -98,7 +98,7 @@ fn cut_off(world: &World) {
 }
 
 /// That it failed because PE `lost` is.
-pub(super) fn is_loss_of<T: fmt::Debug>(lost: usize, result: Result<T>) {
+pub(crate) fn is_loss_of<T: fmt::Debug>(lost: usize, result: Result<T>) {
     assert!(
         matches!(result, Err(Error::PeerLost { pe, .. }) if pe == lost),
         "{result:?}"
@@ -111,7 +111,7 @@ fn is_lost<T: fmt::Debug>(result: Result<T>) {
 
 /// Runs PE 0 of some, with an object of so many elements; the others live until it is through. It loses one
 /// of them.
-pub(super) fn beside_living_pes<T: Pod>(
+pub(crate) fn beside_living_pes<T: Pod>(
     builder: Builder,
     (pes, elements): (usize, usize),
     first: impl Fn(&World, Sym<T>) -> Result<()> + Sync,
