@@ -1,9 +1,17 @@
-//! In which order a reduction folds: host by host, where a team spans hosts of which some have several of its
-//! members and objects are in host memory; else in the team's order.
+//! Reductions of teams over several hosts. Where some of these have several members, and objects are in host
+//! memory, they fold host by host, else in the team's order.
 
-use oxshmem::{Fold, Result, World};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use oxshmem::{Builder, Error, Fold, Result, Sym, World};
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_loopback::Loopback;
+
+use crate::loss::is_lost;
 use crate::numbers::Number;
+use crate::order::poll;
+use crate::setting::{DEADLINE, HEAP, ends, on_each};
 
 /// The host of each PE, hosts in the order of their first PEs: a host's PEs map each other's memory.
 pub fn hosts(world: &World) -> Result<Vec<usize>> {
@@ -39,4 +47,139 @@ pub fn folded<T: Number>(fold: Fold, groups: &[Vec<usize>], value: impl Fn(usize
     };
     let mut of_hosts = groups.iter().map(group);
     T::fold(fold, &mut of_hosts).expect("no team is without members")
+}
+
+/// What goes by scratch memory, what does not, and what has no element for some members.
+const LENGTHS: [usize; 3] = [3, 40_001, 9];
+
+/// PEs on these hosts, which others reach by lanes.
+fn on(hosts: &[&str]) -> Vec<Builder> {
+    let builder = World::builder()
+        .transports(vec![Arc::new(Loopback::new()), Arc::new(Tiny::nic())])
+        .timeout(DEADLINE)
+        .heap_limit(HEAP);
+    let on = |host: &&str| builder.clone().host_id(*host);
+    hosts.iter().map(on).collect()
+}
+
+const HOSTS: [&str; 6] = ["a", "b", "a", "c", "b", "a"];
+
+/// So many hosts that not all hear of each other in one round of an arrival, in a team's memory.
+#[test]
+fn many_hosts_fold_in_one_order() {
+    let names: Vec<String> = (0..25).map(|pe| format!("host-{}", pe % 23)).collect();
+    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+    on_each(on(&hosts), |world| {
+        let (n, me) = (world.n_pes(), world.my_pe());
+        let [dst, src] = [world.alloc::<f32>(3000)?, world.alloc::<f32>(3000)?];
+        let hosts = self::hosts(world)?;
+        let list: Vec<usize> = (0..n).map(|i| i * 7 % n).collect();
+        let part = world.team().split_list(&list)?.expect("all are in it");
+        for team in [&world.team(), &part] {
+            let pes: Vec<usize> = team.world_pes().collect();
+            let groups = groups(pes.iter().copied(), &hosts);
+            for len in [1, 14, 3000] {
+                let value = |pe: usize, i: usize| (pe * 31 + i) as f32 / 7.0;
+                let mine: Vec<f32> = (0..len).map(|i| value(me, i)).collect();
+                let (dst, src) = (dst.range(..len)?, src.range(..len)?);
+                for round in 0..3 {
+                    world.write(src, &mine)?;
+                    team.reduce(dst, src, Fold::Sum)?;
+                    let mut seen = vec![0.0; len];
+                    world.read(&mut seen, dst)?;
+                    let sum = |i| folded(Fold::Sum, &groups, |at| value(pes[at], i));
+                    let expected: Vec<f32> = (0..len).map(sum).collect();
+                    assert!(seen == expected, "{len} elements in round {round}");
+                }
+            }
+        }
+        part.destroy()?;
+        world.free(src)?;
+        world.free(dst)
+    });
+}
+
+/// Whoever it is that calls something else: one of its host may be the first to find that out, or another's.
+#[test]
+fn m36_what_differs_on_one_host_is_refused_on_all() {
+    on_each(on(&HOSTS), |world| {
+        let (n, me, team) = (world.n_pes(), world.my_pe(), world.team());
+        for len in LENGTHS {
+            let [dst, src] = [world.alloc::<u64>(len)?, world.alloc::<u64>(len)?];
+            let mine = vec![me as u64; len];
+            for odd in 0..n {
+                for how in 0..4 {
+                    world.write(dst, &mine)?;
+                    world.write(src, &mine)?;
+                    let refused = match how {
+                        _ if me != odd => team.reduce(dst, src, Fold::Sum),
+                        0 => team.reduce(dst, src, Fold::Max),
+                        1 => team.sync(),
+                        2 => team.reduce(src, src, Fold::Sum),
+                        _ => team.inscan(dst, src, Fold::Sum),
+                    };
+                    let differ = matches!(refused, Err(Error::CollectiveMismatch { .. }));
+                    assert!(differ, "{len} elements, PE {odd}: {refused:?}");
+                    let mut seen = vec![0; len];
+                    for object in [dst, src] {
+                        world.read(&mut seen, object)?;
+                        assert!(seen == mine, "a refused call has changed something");
+                    }
+                }
+            }
+            world.sum_reduce(dst, src)?;
+            let mut seen = vec![0; len];
+            world.read(&mut seen, dst)?;
+            assert!(seen == vec![(n * (n - 1) / 2) as u64; len]);
+            world.free(src)?;
+            world.free(dst)?;
+        }
+        Ok(())
+    });
+}
+
+/// One PE ends while others reduce, each in turn: all of these hear so, and go on with a team of theirs.
+#[test]
+fn a_loss_midway_ends_reductions_on_all_hosts() {
+    let n = HOSTS.len();
+    for len in LENGTHS {
+        for victim in 0..n {
+            let (begun, survivors) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let errors = ends(on(&HOSTS), |world| {
+                let (me, team) = (world.my_pe(), world.team());
+                let list: Vec<usize> = (0..n).filter(|pe| *pe != victim).collect();
+                let others = team.split_list(&list)?;
+                let [dst, src]: [Sym<u64>; 2] = [world.alloc(len)?, world.alloc(len)?];
+                world.write(src, &vec![me as u64; len])?;
+                for _ in 0..5 {
+                    team.reduce(dst, src, Fold::Sum)?;
+                }
+                begun.fetch_add(1, Ordering::SeqCst);
+                let Some(others) = others else {
+                    // Who ends while others are in one of those may end that.
+                    poll(|| Ok(begun.load(Ordering::SeqCst) == n))?;
+                    return Err(Error::Argument {
+                        call: "test",
+                        what: "the victim's error".into(),
+                    });
+                };
+                let lost = loop {
+                    if let Err(error) = team.reduce(dst, src, Fold::Sum) {
+                        break error;
+                    }
+                };
+                is_lost(Err(lost), victim);
+                assert_eq!(world.acknowledge_lost(), [victim]);
+                others.reduce(dst, src, Fold::Sum)?;
+                let mut seen = vec![0; len];
+                world.read(&mut seen, dst)?;
+                assert!(seen == vec![(n * (n - 1) / 2 - victim) as u64; len]);
+                // Who ends first is lost to the others, so they end together.
+                survivors.fetch_add(1, Ordering::SeqCst);
+                poll(|| Ok(survivors.load(Ordering::SeqCst) == n - 1))
+            });
+            let went_on = survivors.load(Ordering::SeqCst);
+            assert_eq!(went_on, n - 1, "without PE {victim}: {errors:?}");
+        }
+    }
 }
