@@ -5,6 +5,10 @@
 //! arrivals later, when all have read. So there is one arrival, and objects are touched by their own PE
 //! alone: for what is small, where an arrival costs more than to move bytes twice. *Direct*: members arrive, read each other's objects (or write them, where all are mapped and
 //! each part is one member's), and arrive again, so that nobody's object is used while another is at it.
+//!
+//! In a team over several hosts, of which some have several members, a broadcast and fcollect take what is
+//! another host's once to each host, and [reductions](by_host) fold on each host first. Other calls do not
+//! ask where members are.
 
 mod by_host;
 mod choose;

@@ -12,9 +12,6 @@ pub const LATENCY: f64 = 2e-6;
 pub const GAP: f64 = 0.2e-6;
 /// Assumed: what the rendezvous' host sends by TCP, in bytes per second (10 Gbit/s).
 pub const TCP: f64 = 1.25e9;
-/// Words of 8 bytes that all give, in bytes, up to which every PE folds for itself
-/// (`core/oxshmem/src/collectives/choose.rs`).
-const FOLDED_BY_ALL: usize = 64 << 10;
 
 /// What it comes to.
 #[derive(Debug, Serialize)]
@@ -67,8 +64,8 @@ pub struct Memory {
 
 #[derive(Debug, Serialize)]
 pub struct Reduce {
-    /// Whether every PE reads all others, or one does.
-    pub by_all: bool,
+    /// What a PE reads by the network: of each other host, what its members fold to.
+    pub reads: usize,
     pub seconds: f64,
 }
 
@@ -114,15 +111,11 @@ impl Model {
             tables: each * all,
             pairs: barrier.told,
         };
-        let by_all = size_of::<u64>() <= FOLDED_BY_ALL / pes;
+        // An arrival, within which hosts fold what they have, and reads that are under way together.
+        let reads = hosts.saturating_sub(1);
         let reduce = Reduce {
-            by_all,
-            seconds: match by_all {
-                // An arrival, and a read of each other PE, one after the other.
-                true => barrier.seconds + all * 2.0 * LATENCY,
-                // Three arrivals; one PE reads all others, and then all read that one.
-                false => 3.0 * barrier.seconds + all * (2.0 * LATENCY + GAP),
-            },
+            reads,
+            seconds: barrier.seconds + 2.0 * LATENCY + reads.saturating_sub(1) as f64 * GAP,
         };
         Some(Model {
             pes,

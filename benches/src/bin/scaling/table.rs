@@ -156,14 +156,14 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
             ),
         )?;
     }
-    let by = match model.reduce.by_all {
-        true => "every PE reads all others",
-        false => "one PE reads all others, and is read by them",
-    };
+    let by = format!(
+        "within a barrier each host folds its own; each PE reads {} others",
+        model.reduce.reads
+    );
     row(
         "all-reduce of a word",
         time(model.reduce.seconds),
-        by.into(),
+        by,
     )
 }
 

@@ -204,9 +204,10 @@ mod tests {
     use crate::Sym;
     use crate::team::{Crowd, Layout, Members};
 
+    /// Of one host, and of two.
     fn cores(pes: usize) -> impl Iterator<Item = Core> {
         let variants = [(false, false), (false, true), (true, false), (true, true)];
-        variants.into_iter().map(move |(mapped, oversubscribed)| {
+        let on_one = variants.into_iter().map(move |(mapped, oversubscribed)| {
             let crowd = Crowd {
                 pes,
                 hosts: 1,
@@ -216,7 +217,21 @@ mod tests {
             let layout = Layout::wide(crowd, 64 << 10);
             let memory = Sym::new(2, 0, 0, layout.bytes());
             Core::new(Members::all(pes, 0), layout, memory, mapped, 0).unwrap()
-        })
+        });
+        let on_two = [false, true].into_iter().map(move |oversubscribed| {
+            let crowd = Crowd {
+                pes,
+                hosts: 2,
+                most_near: pes.div_ceil(2),
+                oversubscribed,
+            };
+            let layout = Layout::wide(crowd, 64 << 10);
+            let memory = Sym::new(2, 0, 0, layout.bytes());
+            let core = Core::new(Members::all(pes, 0), layout, memory, false, 0).unwrap();
+            let hosts: Vec<u32> = (0..pes as u32).map(|pe| pe % 2).collect();
+            core.on_hosts(Some(&hosts))
+        });
+        on_one.chain(on_two)
     }
 
     #[test]
@@ -228,7 +243,7 @@ mod tests {
                 assert_eq!(way(head), Way::Scratch, "{kind:?} {core:?}");
                 assert_eq!(way(1 << 20), Way::Direct, "{kind:?} {core:?}");
                 let most = most(kind, &core, on_gpu);
-                assert!(most <= core.half() && way(most) == Way::Scratch);
+                assert!(most <= room(kind, &core) && way(most) == Way::Scratch);
                 assert_eq!(way(most + 1), Way::Direct);
             }
         }
@@ -239,11 +254,15 @@ mod tests {
         for core in cores(8) {
             for (chosen, named) in [("scratch", Way::Scratch), ("direct", Way::Direct)] {
                 let choices = Choices::parse(chosen).unwrap();
-                for bytes in [0, 8, core.half()] {
+                let room = room(Kind::Reduce, &core);
+                // Where hosts fold first, there is room for what comes of that, too.
+                let shares = if core.hosts.is_some() { 2 } else { 1 };
+                assert!(shares * room <= core.half());
+                for bytes in [0, 8, room] {
                     let way = choose(choices, Kind::Reduce, &core, (bytes, false));
                     assert_eq!(way, named);
                 }
-                let large = choose(choices, Kind::Reduce, &core, (core.half() + 1, false));
+                let large = choose(choices, Kind::Reduce, &core, (room + 1, false));
                 assert_eq!(large, Way::Direct);
             }
         }

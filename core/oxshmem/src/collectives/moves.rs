@@ -312,19 +312,29 @@ impl World {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use oxshmem_example_tiny_transport::Tiny;
 
     use super::*;
-    use crate::wire::tests::{Asked, beside_living_pes, is_loss_of, watched};
+    use crate::Error;
+    use crate::wire::tests::{Asked, LIMIT, beside, is_loss_of, watched};
 
     const PES: usize = 4;
     const LEN: usize = 100;
 
     /// PE 0's part, the others of which it reaches by lanes that do nothing before they are driven.
     fn beside_others(first: impl Fn(&World, Sym<u64>, &Arc<Asked>) -> Result<()> + Sync) {
+        beside_others_until(LIMIT, first);
+    }
+
+    /// The same, where no wait is longer than that.
+    fn beside_others_until(
+        limit: Duration,
+        first: impl Fn(&World, Sym<u64>, &Arc<Asked>) -> Result<()> + Sync,
+    ) {
         let tiny = World::builder().transports(vec![Arc::new(Tiny::default())]);
-        beside_living_pes(tiny, (PES, LEN), |world, x: Sym<u64>| {
+        beside(tiny.timeout(limit), (PES, LEN), |world, x: Sym<u64>| {
             for pe in 1..PES {
                 world.put(x, &[pe as u64; LEN], pe)?;
             }
@@ -371,10 +381,9 @@ mod tests {
                 let driven = asked.calls() > at_loss.load(Ordering::SeqCst);
                 assert!(driven, "the lane may still write");
                 // What the other PEs had is not under way either.
-                let before = ahead.memory.clone();
                 ahead.memory.fill(55);
                 (0..100).for_each(|_| world.progress());
-                assert_eq!(ahead.memory, vec![55; before.len()]);
+                assert!(ahead.memory.iter().all(|value| *value == 55));
                 let next = world.pull_first("test", &mut values, x, (3, 3..PES), &mut ahead);
                 next.and_then(|()| {
                     assert_eq!(values, [3; LEN]);
@@ -382,5 +391,22 @@ mod tests {
                 })
             });
         }
+    }
+
+    /// What was put off waits for room when time is up.
+    #[test]
+    fn m37_a_wait_that_takes_too_long_leaves_nothing_that_writes_either() {
+        beside_others_until(Duration::from_secs(2), |world, x, asked| {
+            asked.fill_after(Some(0));
+            let (mut values, mut ahead) = ([77; LEN], Ahead::new());
+            let pulled = world.pull_first("test", &mut values, x, (1, 1..PES), &mut ahead);
+            assert!(matches!(pulled, Err(Error::Timeout { .. })), "{pulled:?}");
+            asked.fill_after(None);
+            ahead.memory.fill(55);
+            (0..100).for_each(|_| world.progress());
+            assert!(ahead.memory.iter().all(|value| *value == 55));
+            (world.shared.lose)(1);
+            Ok(())
+        });
     }
 }

@@ -97,23 +97,21 @@ impl Hosts {
             .map_or(of, |place| *place as usize)
     }
 
-    /// The member of each host, in the order of the hosts, whose word of an arrival was the first by which
-    /// this PE's host heard, directly or not, of that one: what it wrote before is visible here. Of this
-    /// PE's host it is this PE.
+    /// A member of each host, in the order of the hosts, of which is known after an arrival what it did when
+    /// its host's members were there: the one that told this PE's host or another between, or any that told
+    /// those after its host's members had met again. Of this PE's host it is this PE.
     pub(crate) fn tellers(&self) -> impl Iterator<Item = usize> + Clone {
         let (hosts, (mine, place)) = (self.count(), self.groups.mine);
         (0..hosts).map(move |host| {
             let members = self.members(host);
-            let mut distance = (mine + hosts - host) % hosts.max(1);
-            if distance == 0 {
-                return members.get(place).map_or(usize::MAX, |at| *at as usize);
-            }
-            // It went by the digits of the distance, the lowest first.
-            while distance.is_multiple_of(self.radix) {
-                distance /= self.radix;
-            }
-            let teller = members.get(distance % self.radix % members.len().max(1));
-            teller.map_or(usize::MAX, |at| *at as usize)
+            let at = match (mine + hosts - host) % hosts.max(1) {
+                0 => place,
+                // The lowest digit is that of the first round, in which it is one member's business.
+                distance => distance % self.radix % members.len().max(1),
+            };
+            members
+                .get(at)
+                .map_or(usize::MAX, |member| *member as usize)
         })
     }
 }

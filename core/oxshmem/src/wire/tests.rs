@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use oxshmem_example_tiny_transport::Tiny;
-use oxshmem_transport::{Counters, Lane, Op, Pe, Posted};
+use oxshmem_transport::{Counters, Lane, Op, Pe, Posted, Status};
 
 use crate::testing::spmd_with;
 use crate::{Builder, Context, ContextOptions, Error, Result, Scope, Sym, World};
 
 /// No test's wait is longer.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A lane that counts what is asked of it.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Asked {
     pub operations: AtomicUsize,
     /// Calls by which it learns of a loss.
     calls: AtomicUsize,
+    /// So many operations it takes, if this says so: then it is full, and does nothing of what it took.
+    room: Mutex<Option<usize>>,
     /// What happens when it has taken so many operations.
     then: Mutex<Option<(usize, Then)>>,
 }
@@ -50,15 +52,23 @@ impl Lane for Watched {
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
+        let room = self.asked.room().unwrap_or(usize::MAX);
+        let some = &ops[..ops.len().min(room)];
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.inner.post(pe, ops) };
+        let mut posted = unsafe { self.inner.post(pe, some) };
+        if some.len() < ops.len() && matches!(posted.status, Status::All) {
+            posted.status = Status::Full;
+        }
         self.asked.took(posted.accepted);
         posted
     }
 
     fn progress(&mut self) -> oxshmem_transport::Result<()> {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
-        self.inner.progress()
+        match self.asked.room() {
+            None => self.inner.progress(),
+            Some(_) => Ok(()),
+        }
     }
 
     fn counters(&self, pe: Pe) -> Counters {
@@ -69,6 +79,17 @@ impl Lane for Watched {
 impl Asked {
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
+    }
+
+    /// How many operations it takes until it is full.
+    fn room(&self) -> Option<usize> {
+        let room = *self.room.lock().unwrap();
+        room.map(|room| room.saturating_sub(self.operations.load(Ordering::SeqCst)))
+    }
+
+    /// Has it be full after so many operations, or not any more.
+    pub(crate) fn fill_after(&self, operations: Option<usize>) {
+        *self.room.lock().unwrap() = operations;
     }
 
     pub(crate) fn after(&self, operations: usize, then: impl FnOnce() + Send + 'static) {
@@ -111,13 +132,22 @@ fn is_lost<T: fmt::Debug>(result: Result<T>) {
 
 /// Runs PE 0 of some, with an object of so many elements; the others live until it is through. It loses one
 /// of them.
-pub(crate) fn beside_living_pes<T: Pod>(
+pub(super) fn beside_living_pes<T: Pod>(
+    builder: Builder,
+    (pes, elements): (usize, usize),
+    first: impl Fn(&World, Sym<T>) -> Result<()> + Sync,
+) {
+    beside(builder.timeout(LIMIT), (pes, elements), first);
+}
+
+/// The same, where no wait is longer than the builder says.
+pub(crate) fn beside<T: Pod>(
     builder: Builder,
     (pes, elements): (usize, usize),
     first: impl Fn(&World, Sym<T>) -> Result<()> + Sync,
 ) {
     let through = AtomicUsize::new(0);
-    let ended = spmd_with(builder.timeout(LIMIT), pes, |world| {
+    let ended = spmd_with(builder, pes, |world| {
         let x = world.alloc_zeroed::<T>(elements)?;
         if world.my_pe() == 0 {
             let done = first(world, x);
