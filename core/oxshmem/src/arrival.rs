@@ -168,15 +168,6 @@ impl Radixes {
         across.first + across.rounds(hosts) * across.slots()
     }
 
-    /// The first rounds of [`by_host`](Self::by_host), which are those of a host of so many members alone.
-    pub(crate) fn rounds_near(self, members: usize) -> usize {
-        let near = Spread {
-            radix: self.near,
-            first: 0,
-        };
-        near.rounds(members)
-    }
-
     /// Arrival on each host, then across hosts, then on each host again; for each round across. What one
     /// host tells another in a round goes once, and is shared out among its members. `groups` are the
     /// members by host, this one at (host, place).

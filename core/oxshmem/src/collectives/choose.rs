@@ -120,7 +120,7 @@ const FOLDED_AT_ONCE: usize = 1 << 10;
 /// go host by host, what comes of each host has its place there, too.
 fn room(kind: Kind, core: &Core) -> usize {
     match (kind, &core.hosts) {
-        (Kind::Reduce, Some(_)) => core.half() / 2 & !63,
+        (Kind::Reduce, Some(_)) => (core.half() / 2) & !63,
         _ => core.half(),
     }
 }

@@ -389,10 +389,7 @@ mod tests {
                 (0..100).for_each(|_| world.progress());
                 assert!(ahead.memory.iter().all(|value| *value == 55));
                 let next = world.pull_first("test", &mut values, x, (3, 3..PES), &mut ahead);
-                next.and_then(|()| {
-                    assert_eq!(values, [3; LEN]);
-                    Ok(())
-                })
+                next.map(|()| assert_eq!(values, [3; LEN]))
             });
         }
     }

@@ -238,8 +238,11 @@ impl Core {
     /// The rounds of an arrival after which members have heard of all on their hosts, and before which they
     /// have told no other host anything.
     pub(super) fn rounds_near(&self) -> usize {
-        let most_near = self.hosts.as_ref().map_or(0, Hosts::near);
-        self.layout.by_host.rounds_near(most_near)
+        let near = Spread {
+            radix: self.layout.by_host.near,
+            first: 0,
+        };
+        near.rounds(self.hosts.as_ref().map_or(0, Hosts::near))
     }
 
     /// Members on this PE's host, as far as it knows.
