@@ -7,9 +7,12 @@
 //!
 //! *Direct* they take one more than in one level, four in all: when all objects are ready, when each host has
 //! folded its members' elements, when those are folded across hosts, and when all is where it belongs. The
-//! elements are shared out among hosts, and each such slice among the members of a host: a member folds its share of
-//! each slice on its host, its share of its host's slice across hosts, and gets its share of the other
+//! elements are shared out among hosts, and each such slice among the members of a host: a member folds its
+//! share of each slice on its host, its share of its host's slice across hosts, and gets its share of the other
 //! slices from there. So a host gets, and gives, no more than twice an object's bytes, however many members it has.
+//!
+//! Objects on a GPU stay with one level, in the team's order: no member's CPU loads another's GPU memory, which is
+//! what the inner level is for.
 
 use std::ops::Range;
 
