@@ -160,11 +160,7 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
         "within a barrier each host folds its own; each PE reads {} others",
         model.reduce.reads
     );
-    row(
-        "all-reduce of a word",
-        time(model.reduce.seconds),
-        by,
-    )
+    row("all-reduce of a word", time(model.reduce.seconds), by)
 }
 
 fn time(seconds: f64) -> String {
