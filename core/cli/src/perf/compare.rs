@@ -186,15 +186,16 @@ fn worse(metric: Metric, change: f64) -> f64 {
     }
 }
 
-/// Parameters that have another value than they have now, in words. What says how long was measured does
-/// not matter.
+/// Parameters that have another value than they have now, in words. Of the effort only what each batch's data
+/// goes through matters, not how long was measured.
 fn note_differences(within: &str, old: &Value, new: &Value, noted: &mut Vec<String>) {
     let none = Map::new();
     let [old, new] = [old, new].map(|value| value.as_object().unwrap_or(&none));
     let only_old = old
         .keys()
         .filter(|name| !within.is_empty() && !new.contains_key(*name));
-    for name in new.keys().chain(only_old).filter(|name| *name != "effort") {
+    let counts = |name: &&String| within != "effort" || *name == "validate";
+    for name in new.keys().chain(only_old).filter(counts) {
         let [old, new] = [old, new].map(|values| values.get(name).unwrap_or(&Value::Null));
         if new.is_object() {
             note_differences(name, old, new, noted);
@@ -289,7 +290,9 @@ mod tests {
                 })
                 .collect();
             let parameters = json!({
-                "pes": 4, "effort": 1, "settings": {"OXSHMEM_SPIN": "5", "OXSHMEM_CHECK": "1"}
+                "pes": 4,
+                "effort": {"batch": 1, "validate": true},
+                "settings": {"OXSHMEM_SPIN": "5", "OXSHMEM_CHECK": "1"}
             });
             serde_json::from_value(json!({"parameters": parameters, "rows": rows})).unwrap()
         };
@@ -301,8 +304,11 @@ mod tests {
             earlier: runs(old, count),
             new: runs(new, count - 1),
         };
-        let parameters =
-            json!({"pes": 2, "effort": 2, "settings": {"OXSHMEM_SPIN": "5", "OXSHMEM_SEED": "7"}});
+        let parameters = json!({
+            "pes": 2,
+            "effort": {"batch": 2, "validate": false},
+            "settings": {"OXSHMEM_SPIN": "5", "OXSHMEM_SEED": "7"}
+        });
         Comparison::of(&both, &parameters, new)
     }
 
@@ -345,6 +351,7 @@ mod tests {
         // Each once, and not what may differ from run to run.
         let differences = [
             "pes 2, was 4",
+            "validate false, was true",
             "OXSHMEM_SEED \"7\", was null",
             "OXSHMEM_CHECK null, was \"1\"",
         ];

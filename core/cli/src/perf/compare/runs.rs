@@ -1,5 +1,6 @@
 //! Runs to compare with, each from a file of `--json`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -83,6 +84,17 @@ impl Runs {
                  chance; measure {} of each, and give their files to --compare and --with",
                 significance::enough(1)
             );
+            let mut named = BTreeSet::new();
+            for path in args.compare.iter().chain(&args.with) {
+                // What cannot be found is told when it is read.
+                let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                ensure!(
+                    named.insert(file),
+                    "{} is named twice; a run counts once: give each of --compare and --with a file \
+                     of its own",
+                    path.display()
+                );
+            }
             anyhow::Ok(())
         };
         counted().map_err(Unable)?;
@@ -194,6 +206,16 @@ mod tests {
         let many = vec!["x.json"; MOST + 1].join(",");
         let text = refused("{", &["--compare", &many]);
         assert!(text.contains("32 of a side"), "{text}");
+        // The file itself, by another name, is among these.
+        let same = format!("x.json,{}/./old.json", folder.display());
+        for twice in [
+            ["--compare", &same],
+            ["--with", &same],
+            ["--with", "x.json,x.json"],
+        ] {
+            let text = refused("{", &twice);
+            assert!(text.contains("is named twice"), "{text}");
+        }
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(refused_missing(&path).contains("old.json"));
         assert!(Runs::read(&parsed(&[]), &[]).unwrap().is_none());

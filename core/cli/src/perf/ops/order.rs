@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use anyhow::ensure;
 use oxshmem::Result;
 
 use crate::perf::ground::{Ground, Seat, VALUE, same_word};
@@ -74,31 +75,38 @@ fn pe_quiet(ground: &Ground<'_>) -> Result<()> {
     ground.world.pe_quiet(&[ground.peer()])
 }
 
-/// Without operations between, save one before the first.
+/// Without operations between, and how often it was called.
 struct Idle<F> {
     call: F,
-    begun: bool,
+    called: u64,
 }
 
 impl<F: Fn(&Ground<'_>) -> Result<()> + 'static> Idle<F> {
     fn boxed(ground: &Ground<'_>, call: F) -> Result<Box<dyn Work>> {
         ground.world.write(ground.word, &[0])?;
-        let begun = false;
-        Ok(Box::new(Idle { call, begun }))
+        ground.world.barrier_all()?;
+        // From the first operation on there is something to look after, also where all has completed.
+        if ground.leads() {
+            ground.world.p(ground.word, VALUE, ground.peer())?;
+            ground.world.quiet()?;
+        }
+        let called = 0;
+        Ok(Box::new(Idle { call, called }))
     }
 }
 
 impl<F: Fn(&Ground<'_>) -> Result<()>> Work for Idle<F> {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        if !self.begun {
-            ground.world.p(ground.word, VALUE, ground.peer())?;
-            ground.world.quiet()?;
-            self.begun = true;
-        }
+        self.called += count;
         (0..count).try_for_each(|_| (self.call)(ground))
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
+    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+        let called = self.called;
+        ensure!(
+            !seat.acts || called == total,
+            "it was called {called} times of {total}"
+        );
         arrived(ground, seat)
     }
 }
@@ -125,4 +133,36 @@ fn arrived(ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
         return Ok(());
     }
     same_word(ground.world.g(ground.word, ground.world.my_pe())?, VALUE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem::testing::spmd;
+
+    use crate::perf::ground::Room;
+
+    #[test]
+    fn what_there_is_before_nothing_is_not_timed() {
+        spmd(2, |world| {
+            let ground = Ground::new(world, None, Room::default(), 1)?;
+            for op in OPS.iter().filter(|op| matches!(op.span, Span::Nothing)) {
+                let mut work = (op.prepare)(&ground, 0)?;
+                world.barrier_all()?;
+                let own = || world.g(ground.word, world.my_pe());
+                assert_eq!(own()? == VALUE, ground.answers(), "{}", op.name);
+                world.write(ground.word, &[0])?;
+                world.barrier_all()?;
+                if ground.leads() {
+                    work.run(&ground, 5)?;
+                    world.quiet()?;
+                }
+                world.barrier_all()?;
+                assert_eq!(own()?, 0, "{}", op.name);
+                world.barrier_all()?;
+            }
+            ground.free()
+        })
+        .unwrap();
+    }
 }
