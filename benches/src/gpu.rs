@@ -120,14 +120,11 @@ impl Line {
         let time = |of: Option<Summary>| of.map_or_else(String::new, |ns| microseconds(ns.median));
         let ratio = |of: Option<Summary>| {
             of.map_or_else(String::new, |ratio| {
-                format!(
-                    "{:.3} ({:.3} to {:.3})",
-                    ratio.median, ratio.low, ratio.high
-                )
+                format!("{:.3} ({:.3})", ratio.median, ratio.spread)
             })
         };
         let beyond = self.beyond.map_or_else(String::new, |ns| {
-            format!("{:.0} ns ({:.0} to {:.0})", ns.median, ns.low, ns.high)
+            format!("{:.0} ns ({:.0})", ns.median, ns.spread)
         });
         let verdict = match (self.target, self.met) {
             (Some(target), Some(true)) => format!("{target}: met"),
@@ -165,6 +162,7 @@ fn microseconds(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::Spread;
 
     fn samples(rows: &[(Side, &str, &[f64])]) -> Samples {
         let mut samples = Samples::default();
@@ -195,7 +193,8 @@ mod tests {
         ]);
         let line = line_of(&samples, "put_8");
         let half = line.ratio.unwrap();
-        assert_eq!((half.low, half.median, half.high), (0.5, 0.5, 0.5));
+        assert_eq!(half.median, 0.5);
+        assert_eq!(half.spread, Spread::Rounds(0.5, 0.5));
         assert_eq!(line.met, Some(true));
     }
 

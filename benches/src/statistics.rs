@@ -1,4 +1,6 @@
-//! Medians of samples, with an interval.
+//! Medians of samples, and how far they could be off.
+
+use std::fmt;
 
 use serde::Serialize;
 
@@ -7,26 +9,55 @@ use serde::Serialize;
 pub struct Summary {
     /// The median of the rounds.
     pub median: f64,
-    /// The lower end of the median's interval of about 95 % confidence.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
+    /// What lies around it.
+    pub spread: Spread,
 }
 
+/// What is known of where a median lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    /// Between these two with about 95 % confidence.
+    Interval(f64, f64),
+    /// The least and the most of fewer than [`FEWEST`] rounds, between which it lies with less confidence
+    /// than that: with 50 % of two.
+    Rounds(f64, f64),
+}
+
+/// Fewer rounds have no interval of 95 % confidence: all of them lie on one side of the median in one of 2^(n - 1)
+/// cases.
+const FEWEST: usize = 6;
+
 impl Summary {
-    /// Of samples in any order; none of none. The interval is between two of the samples, by rank:
-    /// it assumes no distribution. With less than 6 samples it spans them all.
+    /// Of samples in any order; none of none. The spread is between two of the samples, by rank: it assumes no
+    /// distribution.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (count, last) = (sorted.len(), sorted.len().checked_sub(1)?);
         let outside = ((count as f64 - 1.96 * (count as f64).sqrt()) / 2.0).max(0.0) as usize;
+        let spread = match count < FEWEST {
+            true => Spread::Rounds(sorted[0], sorted[last]),
+            false => Spread::Interval(sorted[outside], sorted[last - outside]),
+        };
         Some(Summary {
             median: f64::midpoint(sorted[last / 2], sorted[count / 2]),
-            low: sorted[outside],
-            high: sorted[last - outside],
+            spread,
         })
+    }
+}
+
+/// With as many digits as are asked for.
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(3);
+        match self {
+            Spread::Interval(low, high) => write!(f, "{low:.digits$} to {high:.digits$}"),
+            Spread::Rounds(least, most) => {
+                write!(f, "{least:.digits$} to {most:.digits$}, least and most")
+            }
+        }
     }
 }
 
@@ -47,8 +78,7 @@ mod tests {
             Summary::of(&samples),
             Some(Summary {
                 median: 7.0,
-                low: 3.0,
-                high: 11.0
+                spread: Spread::Interval(3.0, 11.0),
             })
         );
     }
@@ -60,17 +90,38 @@ mod tests {
             summary,
             Summary {
                 median: 2.5,
-                low: 1.0,
-                high: 4.0
+                spread: Spread::Rounds(1.0, 4.0),
             }
         );
     }
 
+    #[test]
+    fn fewer_than_six_rounds_have_no_interval() {
+        for count in 1..12 {
+            let samples: Vec<f64> = (0..count).map(f64::from).collect();
+            let spread = Summary::of(&samples).unwrap().spread;
+            // That all lie on one side of the median.
+            let misses = 2.0 / f64::from(1 << count);
+            let all = Spread::Interval(0.0, f64::from(count - 1));
+            match spread {
+                Spread::Rounds(..) => assert!(misses > 0.05, "{count}: {spread}"),
+                _ => assert!(
+                    misses < 0.05 && (count > 7 || spread == all),
+                    "{count}: {spread}"
+                ),
+            }
+        }
+        let words = |samples: &[f64]| format!("{:.1}", Summary::of(samples).unwrap().spread);
+        assert_eq!(words(&[2.0, 1.0]), "1.0 to 2.0, least and most");
+        assert_eq!(words(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), "1.0 to 6.0");
+    }
+
     proptest! {
         #[test]
-        fn the_interval_holds_the_median(samples in prop::collection::vec(-1e9..1e9, 1..99)) {
-            let summary = Summary::of(&samples).unwrap();
-            prop_assert!(summary.low <= summary.median && summary.median <= summary.high);
+        fn the_spread_holds_the_median(samples in prop::collection::vec(-1e9..1e9, 1..99)) {
+            let Summary { median, spread } = Summary::of(&samples).unwrap();
+            let (Spread::Interval(low, high) | Spread::Rounds(low, high)) = spread;
+            prop_assert!(low <= median && median <= high);
         }
     }
 }

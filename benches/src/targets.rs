@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::samples::{Samples, Side};
-use crate::statistics::Summary;
+use crate::statistics::{Spread, Summary};
 
 /// What is measured in one go, and may be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
@@ -126,7 +126,7 @@ impl Verdict {
         let (median, interval) = self.measured.map_or_else(Default::default, |measured| {
             (
                 format!("{:.3}", measured.median),
-                format!("{:.3} to {:.3}", measured.low, measured.high),
+                format!("{:.3}", measured.spread),
             )
         });
         let target = self.target.map(|target| target.to_string());
@@ -153,8 +153,9 @@ impl Verdict {
                 let spans = self
                     .measured
                     .zip(self.target)
-                    .is_some_and(|(measured, target)| {
-                        target.met(measured.low) || target.met(measured.high)
+                    .is_some_and(|(measured, target)| match measured.spread {
+                        Spread::Interval(low, high) => target.met(low) || target.met(high),
+                        Spread::Rounds(..) => false,
                     });
                 let noise = if spans { " (within its interval)" } else { "" };
                 format!("missed by {by:.1} %{noise}")
@@ -255,6 +256,22 @@ mod tests {
             (verdict.met, verdict.words().as_str()),
             (Some(false), "missed by 50.0 %")
         );
+    }
+
+    #[test]
+    fn a_miss_is_within_an_interval_where_there_is_one() {
+        for (rounds, words) in [
+            (5, "missed by 50.0 %"),
+            (7, "missed by 50.0 % (within its interval)"),
+        ] {
+            let mut samples = Samples::default();
+            for round in 0..rounds {
+                let times = if round == 0 { 1.0 } else { 3.0 };
+                samples.add(Side::Oxshmem, "quiet_clean", round, times);
+            }
+            let verdict = verdict(&samples, "quiet, clean");
+            assert_eq!(verdict.words(), words, "{rounds} rounds");
+        }
     }
 
     #[test]
