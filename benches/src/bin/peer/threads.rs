@@ -101,7 +101,8 @@ where
     Ok(())
 }
 
-/// Runs `f` on a processor for each of these, all at once; gives how long the slowest took.
+/// Runs `f` on a processor for each of these, all at once; gives the time from the first one's beginning to the last
+/// one's end.
 fn on_threads<T: Send>(
     each: Vec<T>,
     cpus: &[usize],
@@ -114,25 +115,46 @@ fn on_threads<T: Send>(
         let mut started = Vec::with_capacity(each.len());
         for ((thread, one), cpu) in each.into_iter().enumerate().zip(cpus) {
             let (f, shut, cpu) = (&f, &shut, *cpu);
-            let post = move || -> anyhow::Result<Duration> {
+            let post = move || -> anyhow::Result<(Instant, Instant)> {
                 affinity::restrict(&[cpu])?;
                 let go = *shut.read().unwrap_or_else(PoisonError::into_inner);
                 ensure!(go, "another thread could not be started");
                 let since = Instant::now();
                 f(thread, one)?;
-                Ok(since.elapsed())
+                Ok((since, Instant::now()))
             };
             started.push(Builder::new().spawn_scoped(threads, post)?);
         }
         *start = true;
         drop(start);
-        let mut slowest = Duration::ZERO;
-        for thread in started {
-            let took = thread
-                .join()
-                .map_err(|_| anyhow::anyhow!("a thread panicked"))??;
-            slowest = slowest.max(took);
-        }
-        Ok(slowest)
+        let spans = started.into_iter().map(|thread| {
+            let ended = thread.join();
+            ended.map_err(|_| anyhow::anyhow!("a thread panicked"))?
+        });
+        Ok(from_first_to_last(
+            &spans.collect::<anyhow::Result<Vec<_>>>()?,
+        ))
     })
+}
+
+/// Of the threads' beginnings and ends.
+fn from_first_to_last(spans: &[(Instant, Instant)]) -> Duration {
+    let first = spans.iter().map(|(since, _)| *since).min();
+    let last = spans.iter().map(|(_, end)| *end).max();
+    first
+        .zip(last)
+        .map_or(Duration::ZERO, |(first, last)| last - first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_one_after_the_other_take_as_long_as_both() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let spans = [(at(5), at(9)), (at(0), at(5))];
+        assert_eq!(from_first_to_last(&spans), Duration::from_millis(9));
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
+use oxshmem_benches::affinity;
 use oxshmem_benches::modes::Mode;
 use oxshmem_benches::samples::Side;
 
@@ -42,9 +43,11 @@ impl Programs {
             Side::Ucx => ucx::rows(),
             Side::Oxshmem => self.run_once(self.oxshmem(pes), mode, pes),
             Side::Oshmem => {
+                let cpus = affinity::allowed()?.len();
                 let mut best = BTreeMap::new();
-                for options in oshmem_options(mode) {
-                    for (row, value) in self.run_once(self.oshmem(options, pes), mode, pes)? {
+                for (mode, options) in oshmem_runs(mode) {
+                    let command = self.oshmem(options, pes, cpus);
+                    for (row, value) in self.run_once(command, mode, pes)? {
                         let held = best.entry(row).or_insert(value);
                         *held = value.min(*held);
                     }
@@ -64,11 +67,16 @@ impl Programs {
         command
     }
 
-    fn oshmem(&self, options: &[&str], pes: usize) -> Command {
+    fn oshmem(&self, options: &[&str], pes: usize, cpus: usize) -> Command {
         let mut command = timed();
         command
             .args(["oshrun", "--mca", "btl", "^openib", "--allow-run-as-root"])
-            .args(["--oversubscribe", "--bind-to", "none"])
+            .args(["--oversubscribe", "--bind-to", "none"]);
+        if pes > cpus {
+            // Whoever waits gives its processor to those that it waits for.
+            command.args(["--mca", "mpi_yield_when_idle", "1"]);
+        }
+        command
             .args(options)
             .args(["-n", &pes.to_string()])
             .arg(&self.peers_c)
@@ -104,16 +112,19 @@ fn timed() -> Command {
     command
 }
 
-/// The options of OSHMEM's launcher to measure with: the best of several counts.
-fn oshmem_options(mode: Mode) -> &'static [&'static [&'static str]] {
+/// What is run of OSHMEM's side, and with which options of its launcher: of rows that several have, the best
+/// counts.
+fn oshmem_runs(mode: Mode) -> Vec<(Mode, &'static [&'static str])> {
     // Enough for all but the start and its memory, which have the default.
     const HEAP: [&str; 2] = ["-x", "SHMEM_SYMMETRIC_SIZE=512M"];
     const BASIC: [&str; 5] = [HEAP[0], HEAP[1], "--mca", "scoll", "basic"];
     match mode {
-        Mode::Empty | Mode::Memory => &[&[]],
+        Mode::Empty | Mode::Memory => vec![(mode, &[])],
         // By MPI's collective calls, which is the default, and by OSHMEM's own: neither is always ahead.
-        Mode::Collectives | Mode::Barrier => &[&HEAP, &BASIC],
-        _ => &[&HEAP],
+        Mode::Collectives | Mode::Barrier => vec![(mode, &HEAP), (mode, &BASIC)],
+        // The barrier of 2 PEs, which is among these, likewise.
+        Mode::Micro => vec![(mode, &HEAP), (Mode::Barrier, &BASIC)],
+        _ => vec![(mode, &HEAP)],
     }
 }
 
@@ -167,4 +178,36 @@ fn memory(lines: &[Vec<&str>], pes: usize) -> anyhow::Result<Vec<(String, f64)>>
 pub fn number(word: &str) -> anyhow::Result<f64> {
     word.parse()
         .with_context(|| format!("`{word}` is no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn barriers_are_measured_by_both_components_of_oshmem() {
+        for mode in [Mode::Micro, Mode::Barrier, Mode::Collectives] {
+            let by_basic = |(_, options): &(Mode, &[&str])| options.contains(&"basic");
+            let (basic, usual): (Vec<_>, Vec<_>) =
+                oshmem_runs(mode).into_iter().partition(by_basic);
+            let has_it = |runs: &[(Mode, &[&str])]| {
+                let mut runs = runs.iter();
+                runs.any(|(run, _)| *run == mode || *run == Mode::Barrier)
+            };
+            assert!(has_it(&basic) && has_it(&usual), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn waits_of_oshmem_yield_where_pes_outnumber_the_processors() {
+        let programs = Programs {
+            peers_c: "peers-c".into(),
+            bin: "bin".into(),
+        };
+        for (pes, cpus) in [(2, 2), (4, 2), (8, 16)] {
+            let command = programs.oshmem(&[], pes, cpus);
+            let yields = command.get_args().any(|arg| arg == "mpi_yield_when_idle");
+            assert_eq!(yields, pes > cpus, "{command:?}");
+        }
+    }
 }
