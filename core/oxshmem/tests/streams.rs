@@ -249,7 +249,6 @@ fn broadcast_fcollect_and_alltoall_on_streams_give_everyone_their_parts() {
     }
 }
 
-/// Reduces `values(pe)` of every PE on streams, into another object and in place.
 /// What streams have done is in the calls after `synchronize`, and what the calls have done is there for
 /// streams.
 #[test]
@@ -279,6 +278,7 @@ fn host_collectives_come_after_synchronized_streams_and_before_what_follows() {
     });
 }
 
+/// Reduces `values(pe)` of every PE on streams, into another object and in place.
 fn reduced<T: GpuNumber + PartialEq + Debug>(
     world: &World,
     stream: &Stream,

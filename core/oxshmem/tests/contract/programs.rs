@@ -8,7 +8,7 @@ use oxshmem::{Cmp, Error, Result, SignalOp, World};
 
 use crate::CASES;
 use crate::job::{PROGRAM, arguments, say, stay};
-use crate::setting::{Path, Pe, Setting, patterns, seed};
+use crate::setting::{Case, Path, Pe, Setting, patterns, seed};
 
 /// A PE of another test's job.
 #[test]
@@ -61,13 +61,36 @@ fn launcher() {
     assert_eq!(outcome.status, 0, "{outcome:?}");
 }
 
-/// Parts of names, separated by commas: runs the cases that have one of them in theirs, not all.
+/// Parts of names, separated by commas: runs the cases that have one of them in theirs, not all. Each part
+/// is in the name of some case.
 pub const ONLY: &str = "CONTRACT_ONLY";
+
+/// The cases that `only` chooses; or which part of it chooses none.
+fn chosen(only: &str) -> std::result::Result<Vec<&'static (&'static str, Case)>, &str> {
+    let parts = || only.split(',');
+    let named = |part: &str| CASES.iter().any(|(name, _)| name.contains(part));
+    match parts().find(|part| !named(part)) {
+        Some(part) => Err(part),
+        None => {
+            let has_one = |name: &str| parts().any(|part| name.contains(part));
+            Ok(CASES.iter().filter(|(name, _)| has_one(name)).collect())
+        }
+    }
+}
+
+#[test]
+fn each_part_of_what_is_chosen_is_a_cases() {
+    let (first, _) = CASES[0];
+    assert_eq!(chosen("").map(|all| all.len()), Ok(CASES.len()));
+    assert_eq!(chosen(first).map(|one| one.len()), Ok(1));
+    let absent = format!("{first},no_such_case");
+    assert_eq!(chosen(&absent).err(), Some("no_such_case"));
+}
 
 /// Every case of the contract, in one world.
 fn cases(setting: Setting) -> Result<()> {
     let only = env::var(ONLY).unwrap_or_default();
-    let chosen = |name: &str| only.split(',').any(|part| name.contains(part));
+    let chosen = chosen(&only).unwrap_or_else(|part| panic!("{ONLY}: no case is called {part}"));
     let world = setting.builder().join()?;
     let pe = Pe {
         world: &world,
@@ -81,7 +104,7 @@ fn cases(setting: Setting) -> Result<()> {
     };
     let first = fresh()?;
     let mut held = 0;
-    for (name, case) in CASES.iter().filter(|(name, _)| chosen(name)) {
+    for (name, case) in chosen {
         match catch_unwind(AssertUnwindSafe(|| case(&pe))) {
             Ok(Ok(())) => {
                 held += 1;
@@ -95,7 +118,6 @@ fn cases(setting: Setting) -> Result<()> {
         }
         assert_eq!(fresh()?, first, "{name} frees what it allocates");
     }
-    assert!(held > 0, "{ONLY}={only}: no case has such a name");
     world.finalize()?;
     say(format_args!("{me} all {held} cases"));
     Ok(())

@@ -17,12 +17,12 @@ use oxshmem::{Atomics, Builder, MemoryKind, MemoryModel, Result, World};
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, TestRunner};
 
 use self::plan::plans;
 use self::script::script;
 use crate::by_host;
-use crate::setting::{DEADLINE, Path, Pe, Setting, ends, runner, seed};
+use crate::setting::{DEADLINE, Path, Pe, Setting, ends, numbers, runner, seed};
 
 /// Bytes of each half of the memory that calls work on.
 const HALF: usize = 24 << 10;
@@ -51,7 +51,13 @@ pub fn sequences_of_calls_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
         play::play(pe, pe.kind(), &script(&plan, half, &hosts), locks)
             .map_err(|error| TestCaseError::fail(error.to_string()))
     });
-    assert!(done.is_ok(), "PE {}: {}", pe.me(), told(done));
+    let seed = seed();
+    assert!(
+        done.is_ok(),
+        "PE {}, CONTRACT_SEED={seed}: {}",
+        pe.me(),
+        told(done)
+    );
     Ok(())
 }
 
@@ -78,8 +84,6 @@ fn hold(
     (hosts, locks): (&dyn Fn(usize) -> usize, bool),
 ) {
     let seed = seed();
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&u64::to_le_bytes(seed));
     let usual = Config::default();
     let config = Config {
         cases: (usual.cases / part).max(1),
@@ -88,9 +92,8 @@ fn hold(
         max_shrink_time: 100_000,
         ..usual
     };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let any = (plans(1..=FEW, 30), 0..HEAPS.len());
-    let done = TestRunner::new_with_rng(config, rng).run(&any, |(plan, heap)| {
+    let done = TestRunner::new_with_rng(config, numbers(seed)).run(&any, |(plan, heap)| {
         let hosts: Vec<usize> = (0..plan.pes).map(hosts).collect();
         let script = script(&plan, half, &hosts);
         let builders = builders(plan.pes)

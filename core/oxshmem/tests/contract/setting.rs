@@ -11,6 +11,8 @@ use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::Transport;
 use oxshmem_weak::{Machine, Seeded, Settings, Simulator, Weak};
+use proptest::prelude::any;
+use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 /// A part of the contract, tried by every PE of a world. It frees what it allocates.
@@ -22,8 +24,8 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 /// Each PE's heap in bytes.
 pub const HEAP: usize = 32 << 20;
 
-/// What is drawn at random begins here: what weak transports decide by, and sequences of calls. Named by
-/// `CONTRACT_SEED`, else the same in each run.
+/// What is drawn at random begins here: what weak transports decide by, sequences of calls, and whatever
+/// properties are tried with. Named by `CONTRACT_SEED`, else the same in each run.
 pub fn seed() -> u64 {
     let named = std::env::var("CONTRACT_SEED");
     named.map_or(7, |seed| seed.parse().expect("CONTRACT_SEED is a number"))
@@ -346,14 +348,35 @@ pub fn patterns(seed: usize, len: usize) -> Vec<u64> {
     (0..len).map(|i| pattern(seed, i)).collect()
 }
 
-/// A property runner that tries the same values on every PE, so that properties may call
+/// The random numbers that a seed names.
+pub fn numbers(seed: u64) -> TestRng {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
+}
+
+/// A property runner that tries the same values on every PE, by [`seed`], so that properties may call
 /// collectives; it does not shrink, since the PEs would do so each for itself.
 pub fn runner(cases: u32) -> TestRunner {
+    runner_by(seed(), cases)
+}
+
+fn runner_by(seed: u64, cases: u32) -> TestRunner {
     let config = Config {
         cases,
         max_shrink_iters: 0,
         failure_persistence: None,
         ..Config::default()
     };
-    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+    TestRunner::new_with_rng(config, numbers(seed))
+}
+
+#[test]
+fn a_seed_names_what_is_tried() {
+    let drawn = |seed| {
+        let tree = any::<u64>().new_tree(&mut runner_by(seed, 1));
+        tree.unwrap().current()
+    };
+    assert_eq!(drawn(7), drawn(7));
+    assert_ne!(drawn(7), drawn(8));
 }
