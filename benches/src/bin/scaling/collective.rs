@@ -19,6 +19,46 @@ pub struct Cost {
 /// A batch takes at least this.
 const BATCH: Duration = Duration::from_millis(3);
 const BATCHES: usize = 21;
+/// Batches of a length that must all take so long: one alone may have been disturbed.
+const TRIALS: usize = 3;
+
+/// Finds how many calls a batch has, and keeps the batches' times.
+struct Batches {
+    calls: u64,
+    /// Batches in a row of so many calls that took long enough; then the length is kept.
+    long_enough: usize,
+    /// Seconds of a call.
+    times: Vec<f64>,
+}
+
+impl Batches {
+    fn new() -> Self {
+        Batches {
+            calls: 1,
+            long_enough: 0,
+            times: Vec::new(),
+        }
+    }
+
+    /// Calls of the next batch; 0 after the last.
+    fn next(&self) -> u64 {
+        match self.times.len() < BATCHES {
+            true => self.calls,
+            false => 0,
+        }
+    }
+
+    fn done(&mut self, took: Duration) {
+        if self.long_enough == TRIALS {
+            self.times.push(took.as_secs_f64() / self.calls as f64);
+        } else if took < BATCH {
+            self.calls *= 2;
+            self.long_enough = 0;
+        } else {
+            self.long_enough += 1;
+        }
+    }
+}
 
 /// PE 0 tells the others how many calls a batch has.
 pub struct Timer<'w> {
@@ -47,14 +87,11 @@ impl<'w> Timer<'w> {
     pub fn measure(&self, call: &dyn Fn() -> Result<()>) -> Result<Cost> {
         let world = self.world;
         let leads = world.my_pe() == 0;
-        let mut calls = 1;
-        let mut times = Vec::new();
+        let mut batches = Batches::new();
         let mut switched = 0;
         let mut done = 0;
         loop {
-            // 0 ends it.
-            let next = if times.len() < BATCHES { calls } else { 0 };
-            world.write(self.order, &[next])?;
+            world.write(self.order, &[batches.next()])?;
             world.broadcast(self.order, self.order, 0)?;
             let count = world.g(self.order, world.my_pe())?;
             if count == 0 {
@@ -65,18 +102,14 @@ impl<'w> Timer<'w> {
             let took = start.elapsed();
             switched += switches() - before;
             done += count;
-            if !leads {
-                continue;
-            }
-            if took < BATCH && times.is_empty() {
-                calls *= 2;
-            } else {
-                times.push(took.as_secs_f64() / count as f64);
+            if leads {
+                batches.done(took);
             }
         }
         world.write(self.switches, &[switched])?;
         world.sum_reduce(self.switches, self.switches)?;
         let all = world.g(self.switches, world.my_pe())?;
+        let mut times = batches.times;
         times.sort_by(f64::total_cmp);
         Ok(Cost {
             seconds: times.get(times.len() / 2).copied().unwrap_or_default(),
@@ -95,4 +128,32 @@ fn switches() -> u64 {
         usage
     };
     (usage.ru_nvcsw + usage.ru_nivcsw) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_was_disturbed_does_not_make_the_others_short() {
+        // A call of a microsecond; one of these batches takes a thousand times as long.
+        for disturbed in 0..12 {
+            let mut batches = Batches::new();
+            for at in 0.. {
+                let calls = batches.next();
+                if calls == 0 {
+                    break;
+                }
+                let times = if at == disturbed { 1000 } else { 1 };
+                batches.done(Duration::from_micros(calls * times));
+            }
+            assert_eq!(
+                batches.calls, 4096,
+                "the disturbed one is number {disturbed}"
+            );
+            assert_eq!(batches.times.len(), BATCHES);
+            let undisturbed = batches.times.iter().filter(|time| **time < 2e-6);
+            assert_eq!(undisturbed.count(), BATCHES);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use oxshmem_bootstrap::{Bootstrap, DEFAULT_DEADLINE, MessageHandler};
+use oxshmem_examples::splitmix;
 
 use crate::rows::Meeting;
 
@@ -53,7 +54,7 @@ fn meet(rank: usize, pes: usize, port: u16, start: Instant) -> anyhow::Result<Me
     bootstrap.barrier()?;
     let connect_s = start.elapsed().as_secs_f64();
     let barrier_s = median(|| Ok(bootstrap.barrier()?))?;
-    let mine = vec![rank as u8; BYTES];
+    let mine = unlike(rank);
     let gather_s = median(|| Ok(bootstrap.allgather(&mine).map(drop)?))?;
 
     let (told, answers) = channel();
@@ -79,6 +80,14 @@ fn meet(rank: usize, pes: usize, port: u16, start: Instant) -> anyhow::Result<Me
         gather_bytes: BYTES,
         question_s: asked / (pes * QUESTIONS) as f64,
     })
+}
+
+/// What a rank gives: no part is like another, so that packing (which the rendezvous does to what is long) makes
+/// none of it shorter.
+fn unlike(rank: usize) -> Vec<u8> {
+    let words = (BYTES / size_of::<u64>()) as u64;
+    let word = |place| splitmix::at(rank as u64, place);
+    (0..words).map(word).flat_map(u64::to_le_bytes).collect()
 }
 
 fn answering(by: Weak<dyn Bootstrap>, told: Sender<()>) -> MessageHandler {
@@ -118,5 +127,25 @@ fn raise_descriptor_limit() {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::DeflateEncoder;
+
+    use super::*;
+
+    /// Of more ranks than have a result that is sent as it is.
+    #[test]
+    fn what_ranks_give_is_as_long_when_it_is_packed() {
+        let all: Vec<u8> = (0..2000).flat_map(unlike).collect();
+        assert_eq!(all.len(), 2000 * BYTES);
+        let mut packer = DeflateEncoder::new(Vec::new(), Compression::fast());
+        packer.write_all(&all).unwrap();
+        assert!(packer.finish().unwrap().len() >= all.len());
     }
 }
