@@ -12,6 +12,9 @@ pub const LATENCY: f64 = 2e-6;
 pub const GAP: f64 = 0.2e-6;
 /// Assumed: what the rendezvous' host sends by TCP, in bytes per second (10 Gbit/s).
 pub const TCP: f64 = 1.25e9;
+/// Bytes of other PEs' values that are under way together (`core/oxshmem/src/collectives/moves.rs`). A word
+/// goes by scratch memory, however many the PEs (`most` in `choose.rs` beside it).
+const UNDER_WAY: usize = 1 << 20;
 
 /// What it comes to.
 #[derive(Debug, Serialize)]
@@ -22,8 +25,8 @@ pub struct Model {
     pub memory: Memory,
     /// Where each PE maps all of its host, and where it does not.
     pub barriers: [Arrival; 2],
-    /// Of one word.
-    pub reduce: Reduce,
+    /// Of one word, likewise.
+    pub reduces: [Reduce; 2],
 }
 
 /// Measured constants, and what they come to.
@@ -62,11 +65,16 @@ pub struct Memory {
     pub pairs: usize,
 }
 
+/// An all-reduce, as `core/oxshmem/src/collectives/{reduce,by_host}.rs` have it.
 #[derive(Debug, Serialize)]
 pub struct Reduce {
-    /// What a PE reads by the network: of each other host, what its members fold to.
+    pub way: &'static str,
+    /// PEs that a PE reads by the network, and that read it.
     pub reads: usize,
     pub seconds: f64,
+    /// Questions of all PEs for queue pairs in the first one, at most: barriers have made some.
+    pub questions: f64,
+    pub connecting_s: f64,
 }
 
 impl Model {
@@ -83,7 +91,7 @@ impl Model {
         let meeting = meetings.last()?;
         let (pes, hosts) = (many.pes, many.hosts);
         let all = pes as f64;
-        let near_s = two.row.barrier.best;
+        let near_s = two.row.barrier.seconds;
         let barriers = [by_host(pes, hosts, near_s), flat(pes, hosts, near_s)];
         let [barrier, _] = &barriers;
 
@@ -111,20 +119,38 @@ impl Model {
             tables: each * all,
             pairs: barrier.told,
         };
-        // An arrival, within which hosts fold what they have, and reads that are under way together.
-        let reads = hosts.saturating_sub(1);
-        let reduce = Reduce {
-            reads,
-            seconds: barrier.seconds + 2.0 * LATENCY + reads.saturating_sub(1) as f64 * GAP,
-        };
+        // Within the arrival a host's PEs fold what they gave, and then each reads of each other host what it
+        // came to; where they do not map their hosts each reads every other PE.
+        let [by_host, flat] = &barriers;
+        let reduces = [
+            Reduce::after(by_host, hosts - 1, all, meeting.question_s),
+            Reduce::after(flat, pes - 1, all, meeting.question_s),
+        ];
         Some(Model {
             pes,
             hosts,
             start,
             memory,
             barriers,
-            reduce,
+            reduces,
         })
+    }
+}
+
+impl Reduce {
+    /// Of a word that each of `all` PEs then reads of so many others.
+    fn after(arrival: &Arrival, reads: usize, all: f64, question_s: f64) -> Self {
+        let waits = (reads * size_of::<u64>()).div_ceil(UNDER_WAY);
+        // A NIC sends the requests of its PE's reads and its answers to the others'.
+        let messages = (2 * reads).saturating_sub(1);
+        let questions = all * reads as f64;
+        Reduce {
+            way: arrival.way,
+            reads,
+            seconds: arrival.seconds + waits as f64 * 2.0 * LATENCY + messages as f64 * GAP,
+            questions,
+            connecting_s: questions * question_s,
+        }
     }
 }
 
@@ -218,5 +244,27 @@ mod tests {
         assert_eq!(told(flat(8, 1, 0.0)), (1, 0, 0));
         let seconds = by_host(16, 2, 1.0).seconds;
         assert!((seconds - 2.0 - LATENCY).abs() < 1e-12, "{seconds}");
+    }
+
+    #[test]
+    fn a_word_is_read_once_of_each_other_host_after_the_arrival() {
+        let arrival = by_host(10_000, 1_250, 0.0);
+        let reduce = Reduce::after(&arrival, 1_249, 10_000.0, 1e-4);
+        // There and back, and as many messages of a NIC as it asks and answers.
+        let reading = reduce.seconds - arrival.seconds;
+        assert!(
+            (reading - 2.0 * LATENCY - 2_497.0 * GAP).abs() < 1e-12,
+            "{reading}"
+        );
+        assert_eq!(reduce.questions, 12_490_000.0);
+        assert!((reduce.connecting_s - 1_249.0).abs() < 1e-6);
+        // More than may be under way together wait twice.
+        let most = UNDER_WAY / size_of::<u64>();
+        let waits = |reads| {
+            let reduce = Reduce::after(&arrival, reads, 1.0, 0.0);
+            let rest = reduce.seconds - arrival.seconds - (2 * reads - 1) as f64 * GAP;
+            (rest / 2.0 / LATENCY).round()
+        };
+        assert_eq!([waits(most), waits(most + 1)], [1.0, 2.0]);
     }
 }

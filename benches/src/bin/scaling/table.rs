@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::collective::Cost;
-use crate::model::Model;
+use crate::model::{Model, Reduce};
 use crate::rows::{Job, Results};
 
 pub fn markdown(results: &Results) -> String {
@@ -156,11 +156,26 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
             ),
         )?;
     }
-    let by = format!(
-        "within a barrier each host folds its own; each PE reads {} others",
-        model.reduce.reads
-    );
-    row("all-reduce of a word", time(model.reduce.seconds), by)
+    for reduce in &model.reduces {
+        let Reduce {
+            way,
+            reads,
+            seconds,
+            questions,
+            connecting_s,
+        } = reduce;
+        row(
+            &format!("all-reduce of a word, {way}"),
+            time(*seconds),
+            format!("a barrier, and {reads} reads by each PE, which are under way together"),
+        )?;
+        row(
+            "connecting queue pairs in the first of those, at most",
+            time(*connecting_s),
+            format!("{questions:.0} questions of {}", time(start.question_s)),
+        )?;
+    }
+    Ok(())
 }
 
 fn time(seconds: f64) -> String {
