@@ -42,7 +42,7 @@ pub fn sequences_of_calls_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
         false => share(HALF).next_multiple_of(64),
     };
     let cases = share(pe.rounds(100).min(12)) as u32;
-    let locks = (0..n).all(|other| pe.has_atomics_of_32_bits_at(other));
+    let locks = pe.has_locks()?;
     let hosts = match pe.kind() {
         MemoryKind::Host => by_host::hosts(pe.world)?,
         _ => vec![0; n],

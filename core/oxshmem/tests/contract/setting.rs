@@ -290,6 +290,16 @@ impl Pe<'_> {
         self.setting.path != Path::Tiny || self.setting.table != Table::Plain || pe == self.my_pe()
     }
 
+    /// Whether there are locks, which are in host memory wherever else a setting has its objects.
+    pub fn has_locks(&self) -> Result<bool> {
+        let at = |pe: usize| match self.setting.path {
+            Path::Gpu => Ok(self.explain(pe)?.host_atomics.transport != Some("tiny")),
+            _ => Ok(self.has_atomics_of_32_bits_at(pe)),
+        };
+        let all: Vec<bool> = (0..self.n_pes()).map(at).collect::<Result<_>>()?;
+        Ok(!all.contains(&false))
+    }
+
     /// How often to repeat something: fewer times where PEs take turns on few CPUs, or on lanes, or
     /// where checked mode enters every word in its tables.
     pub fn rounds(&self, most: usize) -> usize {
