@@ -498,7 +498,7 @@ impl World {
             )
         };
         let _traced = self.traced(call);
-        self.inner.internal.record(digest, words);
+        self.shared.internal.record(digest, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         let tag = match kind {
             MemoryKind::Host => self.tag,
@@ -605,7 +605,7 @@ impl World {
             .and(sym.generation().into())
             .and(u64::from(sym.tag() & 1));
         let words = || format!("free({} bytes at {})", sym.bytes(), sym.offset());
-        self.inner.internal.record(digest, words);
+        self.shared.internal.record(digest, words);
         let kind = self.kind_of(sym);
         if sym.bytes() == 0 && kind.is_some() {
             return Ok(());
@@ -658,7 +658,7 @@ impl World {
                 sym.offset()
             )
         };
-        self.inner.internal.record(digest, words);
+        self.shared.internal.record(digest, words);
         let whole = self
             .own_in_host_memory(CALL, sym)
             .and_then(|_| self.whole_block(CALL, sym));

@@ -152,9 +152,11 @@ impl World {
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
         self.context_of(None, options)
     }
+}
 
-    /// [`create_context`](Self::create_context) for operations towards `members`, given by their numbers in
-    /// the world and numbered from 0 in the context's calls. This PE is one of them.
+impl<'w> Context<'w> {
+    /// A context for operations towards all PEs, or towards `members`, given by their numbers in the world
+    /// and numbered from 0 in the context's calls. This PE is one of them.
     pub(crate) fn context_of(
         &self,
         members: Option<&Arc<[u32]>>,
@@ -176,9 +178,7 @@ impl World {
         let members = members.cloned();
         Ok(Context::with(shared, peers, wire, (me, members), options))
     }
-}
 
-impl<'w> Context<'w> {
     /// The default one.
     pub(crate) fn default(shared: Arc<Shared>, peers: Peers, wire: Wire) -> Self {
         let me = shared.me;

@@ -67,12 +67,6 @@ impl GpuFlushes {
 }
 
 impl World {
-    /// Bytes of each PE's GPU heap; 0 if there is none.
-    #[must_use]
-    pub fn gpu_heap_limit(&self) -> usize {
-        self.heap(MemoryKind::Cuda).limit()
-    }
-
     /// [`alloc`](Self::alloc) in memory of another kind (M2): on the GPU, from the heap that
     /// [`Builder::gpu_heap`](crate::Builder::gpu_heap) gave. Collective, with the same arguments on
     /// every PE.
@@ -98,6 +92,12 @@ impl World {
 }
 
 impl Context<'_> {
+    /// Bytes of each PE's GPU heap; 0 if there is none.
+    #[must_use]
+    pub fn gpu_heap_limit(&self) -> usize {
+        self.heap(MemoryKind::Cuda).limit()
+    }
+
     /// The tag of handles that name GPU memory. Worlds' own tags are even.
     #[inline(always)]
     pub(crate) fn gpu_tag(&self) -> u32 {

@@ -22,6 +22,7 @@ use crate::routes::Routes;
 use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
 use crate::stream::{leaving::Leaving, side::GpuSide};
+use crate::sync::Internal;
 use crate::trace::Trace;
 use crate::wire::{Active, Bounces, Opened};
 use crate::{Sym, Visibility};
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     /// Active messages under way.
     pub active: Active,
     pub bounces: Bounces,
+    /// What collective calls use.
+    pub internal: Internal,
     /// Private buffers that the program has registered.
     pub registered: Registrations,
     pub heap: Mutex<Heap>,

@@ -17,7 +17,7 @@ use crate::park::Bell;
 use crate::rma::on_gpu;
 use crate::team::{Call, Core, Crowd, Layout, Members, Pool};
 use crate::wire::{Path, Side};
-use crate::{Result, Sym, World};
+use crate::{Context, Result, Sym, World};
 
 /// Each PE's part of the library's own symmetric memory.
 #[derive(Debug)]
@@ -130,15 +130,6 @@ impl Internal {
 }
 
 impl World {
-    /// Where a PE sleeps, if it is mapped here.
-    pub(crate) fn bell(&self, pe: usize) -> Option<Bell<'_>> {
-        let span = self.peers.span(self.inner.internal.bell, pe)?;
-        Some(Bell {
-            rings: span.part(0, 4).atomic_u32(),
-            sleepers: span.part(4, 4).atomic_u32(),
-        })
-    }
-
     /// Arrives in a collective call and waits for all PEs. Stores made before are visible to every PE
     /// that returns from it (mapped) or as far as earlier quiets made them (lanes).
     ///
@@ -157,7 +148,7 @@ impl World {
             digest,
             words,
         };
-        self.inner.internal.all.turn(self, call).arrive(mine)
+        self.shared.internal.all.turn(self, call).arrive(mine)
     }
 
     /// Arrives in finalize, after which PEs leave.
@@ -167,7 +158,23 @@ impl World {
             digest: const { Digest::of("finalize") },
             words: &|| "finalize()".into(),
         };
-        self.inner.internal.all.turn(self, call).last().arrive(mine)
+        self.shared
+            .internal
+            .all
+            .turn(self, call)
+            .last()
+            .arrive(mine)
+    }
+}
+
+impl Context<'_> {
+    /// Where a PE sleeps, if it is mapped here.
+    pub(crate) fn bell(&self, pe: usize) -> Option<Bell<'_>> {
+        let span = self.peers.span(self.shared.internal.bell, pe)?;
+        Some(Bell {
+            rings: span.part(0, 4).atomic_u32(),
+            sleepers: span.part(4, 4).atomic_u32(),
+        })
     }
 
     /// Writes an arrival word of PE `to`.

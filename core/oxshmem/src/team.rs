@@ -72,7 +72,7 @@ use crate::{Context, ContextOptions, Error, Result, World};
 /// ```
 #[doc(alias = "shmem_team_t")]
 pub struct Team<'w> {
-    pub(crate) world: &'w World,
+    pub(crate) world: &'w Context<'w>,
     held: Held<'w>,
     config: TeamConfig,
 }
@@ -116,7 +116,7 @@ impl World {
     #[doc(alias = "SHMEM_TEAM_WORLD")]
     #[must_use]
     pub fn team(&self) -> Team<'_> {
-        Team::always(self, &self.inner.internal.all)
+        Team::always(self, &self.shared.internal.all)
     }
 
     /// The team of the PEs whose memory this PE loads and stores, and they its (M8), in ascending order:
@@ -124,12 +124,12 @@ impl World {
     #[doc(alias = "SHMEM_TEAM_SHARED")]
     #[must_use]
     pub fn shared_team(&self) -> Team<'_> {
-        Team::always(self, &self.inner.internal.shared)
+        Team::always(self, &self.shared.internal.shared)
     }
 }
 
 impl<'w> Team<'w> {
-    fn always(world: &'w World, core: &'w Core) -> Self {
+    fn always(world: &'w Context<'w>, core: &'w Core) -> Self {
         Team {
             world,
             held: Held::Always(core),
@@ -197,8 +197,9 @@ impl<'w> Team<'w> {
     /// As [`World::create_context`].
     #[doc(alias = "shmem_team_create_ctx")]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
-        if *self == self.world.team() {
-            return self.world.create_context(options);
+        let all = &self.world.shared.internal.all;
+        if std::ptr::eq(self.core(), all) {
+            return self.world.context_of(None, options);
         }
         let pes = self.world_pes().map(|pe| pe as u32).collect();
         self.world.context_of(Some(&pes), options)
@@ -234,7 +235,7 @@ impl<'w> Team<'w> {
         if let Some(slot) = core.slot() {
             // A member that gave up this call has told others so as of the next epoch, too.
             let last = turn.epoch().wrapping_add(1);
-            self.world.inner.internal.pool.take_back(slot, last);
+            self.world.shared.internal.pool.take_back(slot, last);
         }
         Ok(())
     }

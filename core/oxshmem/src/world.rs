@@ -22,7 +22,6 @@ use crate::service::Service;
 use crate::shared::Shared;
 #[cfg(feature = "cuda")]
 use crate::stream::leaving::Leaving;
-use crate::sync::Internal;
 use crate::{Context, Error, Result, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
@@ -61,9 +60,8 @@ pub(crate) enum NicAtomics {
     Always,
 }
 
-/// What collective calls alone use.
+/// What the World alone uses, no other context.
 pub(crate) struct Inner {
-    pub internal: Internal,
     /// How heaps grow, the GPU's second.
     growths: [Growth; 2],
     /// Which words' atomics are NICs'.
@@ -326,6 +324,7 @@ impl World {
             #[cfg(feature = "cuda")]
             _leaving: leaving,
             bounces: parts.bounces,
+            internal: parts.internal,
             registered: Registrations::default(),
             heap: Mutex::new(parts.heap),
             gpu: parts
@@ -352,7 +351,6 @@ impl World {
             _services: parts.services,
             context: Context::default(Arc::new(shared), parts.peers, parts.wire),
             inner: Box::new(Inner {
-                internal: parts.internal,
                 growths: [parts.growth, parts.gpu_growth],
                 nic_atomics: parts.nic_atomics,
                 linger: parts.linger,

@@ -184,7 +184,7 @@ impl World {
     #[must_use]
     pub fn collective_choices(&self) -> Vec<Choice> {
         let choices = self.shared.config.collectives;
-        let core = &self.inner.internal.all;
+        let core = &self.shared.internal.all;
         let choice = |kind: Kind| Choice {
             call: kind.name(),
             scratch: match choices.get(kind) {

@@ -1,7 +1,7 @@
 //! How a collective call's data get from one place to another: objects and scratch memory, here and at
 //! other PEs, in host memory or on a GPU, by whatever route there is; and private memory.
 //!
-//! What is written into this PE's own GPU memory [settles](World::settle_own) before others are told of it
+//! What is written into this PE's own GPU memory [settles](Context::settle_own) before others are told of it
 //! and before the call returns.
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::copies::BY_HOST;
 use crate::order::Class;
 use crate::simulated::Place;
 use crate::wire::{Path, Side};
-use crate::{Result, Sym, World};
+use crate::{Context, Result, Sym};
 
 /// Bytes that go through a private buffer at a time: what a core's first caches hold.
 const CHUNK: usize = 16 << 10;
@@ -60,7 +60,7 @@ impl<T: Pod> Ahead<T> {
     }
 }
 
-impl World {
+impl Context<'_> {
     /// Elements of these objects that go through a private buffer at a time: more where each time a GPU
     /// copies.
     pub(super) fn at_a_time<T: Pod, const N: usize>(&self, objects: [Sym<T>; N]) -> usize {

@@ -113,7 +113,7 @@ impl<'w> Team<'w> {
         teams: Result<[Option<Members>; K], String>,
     ) -> Result<[Option<Team<'w>>; K]> {
         let (world, parent) = (self.world, self.core());
-        let pool = &world.inner.internal.pool;
+        let pool = &world.shared.internal.pool;
         let call = Call {
             name: call,
             digest,
@@ -172,7 +172,7 @@ impl<'w> Team<'w> {
             }
             let slot = slots.get(k).copied().unwrap_or_default();
             let core = pool.lend(slot, members, mapped, epoch)?;
-            let core = core.on_hosts(world.inner.internal.hosts.as_deref());
+            let core = core.on_hosts(world.shared.internal.hosts.as_deref());
             *made = Some(Team {
                 world,
                 held: Held::Made(Box::new(core)),

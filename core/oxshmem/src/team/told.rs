@@ -4,7 +4,7 @@
 use super::turn::Turn;
 use crate::mapped::Bytes;
 use crate::sync::Digest;
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
 /// Bytes that say how many follow.
 const HEAD: usize = size_of::<u64>();
@@ -145,7 +145,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-impl World {
+impl Context<'_> {
     /// Adds the next piece of what a PE tells to what came before; gives how many bytes it tells in all.
     fn read_piece(
         &self,

@@ -16,11 +16,11 @@ use crate::park;
 use crate::sync::Digest;
 use crate::trace::Span;
 use crate::wait::{Needs, Reason};
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
 /// A collective call under way.
 pub(crate) struct Turn<'t> {
-    pub(super) world: &'t World,
+    pub(super) world: &'t Context<'t>,
     pub(super) core: &'t Core,
     pub(super) state: MutexGuard<'t, State>,
     pub(super) call: Call<'t>,
@@ -41,7 +41,7 @@ pub(crate) struct Call<'t> {
 
 /// The arrival words of one epoch.
 struct Words<'t> {
-    world: &'t World,
+    world: &'t Context<'t>,
     core: &'t Core,
     epoch: u32,
     call: &'t Call<'t>,
@@ -110,7 +110,7 @@ impl Post for Words<'_> {
 impl Core {
     /// Begins a collective call.
     #[inline]
-    pub(crate) fn turn<'t>(&'t self, world: &'t World, call: Call<'t>) -> Turn<'t> {
+    pub(crate) fn turn<'t>(&'t self, world: &'t Context<'t>, call: Call<'t>) -> Turn<'t> {
         Turn {
             world,
             core: self,
