@@ -22,10 +22,11 @@ use crate::config::MemoryModel;
 use crate::peers::Peers;
 use crate::shared::Shared;
 use crate::wire::Wire;
-use crate::{Error, Result, World, report};
+use crate::{Error, Result, report};
 
 /// A stream of operations with a fence and quiet of its own (M17, M19): neither orders or completes
-/// what other contexts have issued. Made by [`World::create_context`]; a [`World`] is the default
+/// what other contexts have issued. Made by [`create_context`](Self::create_context); a
+/// [`World`](crate::World) is the default
 /// context of its PE, too, and so has all of these calls.
 ///
 /// A context is used by one thread at a time and owns its lanes without a lock: it is `Send`, not `Sync`. Threads
@@ -141,27 +142,27 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
-impl World {
-    /// Makes a context for operations towards all PEs. Not collective, and its end neither: contexts may
-    /// differ in number from PE to PE.
+impl<'w> Context<'w> {
+    /// Makes a context for operations towards the same PEs as this one's, on a [`World`](crate::World) towards all. Not
+    /// collective, and its end neither: contexts may differ in number from PE to PE. Other threads may be in
+    /// collective calls meanwhile.
     ///
     /// # Errors
     ///
     /// What a transport says that has no lane left.
     #[doc(alias = "shmem_ctx_create")]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
-        self.context_of(None, options)
+        self.context_of(self.members.as_ref(), options)
     }
-}
 
-impl<'w> Context<'w> {
     /// A context for operations towards all PEs, or towards `members`, given by their numbers in the world
-    /// and numbered from 0 in the context's calls. This PE is one of them.
-    pub(crate) fn context_of(
+    /// and numbered from 0 in the context's calls. This PE is one of them. The caller says how long it lives:
+    /// no longer than the world.
+    pub(crate) fn context_of<'c>(
         &self,
         members: Option<&Arc<[u32]>>,
         options: ContextOptions,
-    ) -> Result<Context<'_>> {
+    ) -> Result<Context<'c>> {
         let shared = Arc::clone(&self.shared);
         let me = match members {
             None => shared.me,
@@ -177,6 +178,11 @@ impl<'w> Context<'w> {
         let peers = self.peers.of_context(members);
         let members = members.cloned();
         Ok(Context::with(shared, peers, wire, (me, members), options))
+    }
+
+    /// Whether its numbers for the PEs are the world's.
+    pub(crate) fn counts_as_world(&self) -> bool {
+        self.members.is_none()
     }
 
     /// The default one.

@@ -103,7 +103,7 @@ pub use statics::Static;
 #[cfg(feature = "cuda")]
 pub use stream::{GpuNumber, GpuView};
 pub use sym::Sym;
-pub use team::{Team, TeamConfig};
+pub use team::{AttachedTeam, DetachedTeam, Team, TeamConfig};
 pub use topology::{OpenDevice, described_topology, usable_nics};
 pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};

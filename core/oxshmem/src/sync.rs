@@ -123,6 +123,16 @@ impl Internal {
         self
     }
 
+    /// A number of a team that no other team of this PE has, the same on all its members.
+    pub(crate) fn rank(&self, team: &Core) -> usize {
+        let all = &self.all;
+        match team.slot() {
+            Some(slot) => 2 + slot,
+            None if std::ptr::eq(team, all) => 0,
+            None => 1,
+        }
+    }
+
     /// Counts a collective call that has its own place in the sequence (M9).
     pub(crate) fn record(&self, digest: Digest, words: impl FnOnce() -> String) {
         self.all.state().record(digest, words());

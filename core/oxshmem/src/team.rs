@@ -2,6 +2,7 @@
 
 mod ahead;
 mod core;
+mod detached;
 mod hosts;
 mod members;
 mod pool;
@@ -12,6 +13,7 @@ mod turn;
 use std::fmt;
 
 pub(crate) use self::core::{Core, Crowd, Layout};
+pub use self::detached::{AttachedTeam, DetachedTeam};
 pub(crate) use self::hosts::Hosts;
 pub(crate) use self::members::Members;
 pub(crate) use self::pool::Pool;
@@ -52,7 +54,19 @@ use crate::{Context, ContextOptions, Error, Result, World};
 /// to 1,024 bytes of each PE's symmetric heap in worlds of up to 4,096 PEs, up to 1,664 where they are on
 /// several hosts, set aside when the world is joined.
 ///
-/// A team is used by one thread at a time, as its world. It cannot be used once it is destroyed:
+/// A team is bound to a context, the world's default one at first, and is used by one thread at a time, as that.
+/// [Detached](Team::detach), it goes to another thread:
+///
+/// ```compile_fail,E0277
+/// # oxshmem::testing::spmd(1, |world| {
+/// let team = world.team();
+/// std::thread::scope(|threads| {
+///     threads.spawn(|| team.sync()); // `Team` is neither `Sync` nor `Send`: does not compile
+/// });
+/// # Ok(()) });
+/// ```
+///
+/// It cannot be used once it is destroyed:
 ///
 /// ```compile_fail,E0382
 /// # fn f(team: oxshmem::Team<'_>) -> oxshmem::Result<()> {
@@ -72,6 +86,7 @@ use crate::{Context, ContextOptions, Error, Result, World};
 /// ```
 #[doc(alias = "shmem_team_t")]
 pub struct Team<'w> {
+    /// The context that it is bound to.
     pub(crate) world: &'w Context<'w>,
     held: Held<'w>,
     config: TeamConfig,
@@ -87,7 +102,7 @@ pub struct TeamConfig {
 }
 
 enum Held<'w> {
-    /// One that is always there.
+    /// One that is always there, or that a [`DetachedTeam`] has.
     Always(&'w Core),
     /// One that was made, and can be destroyed.
     Made(Box<Core>),
@@ -194,7 +209,7 @@ impl<'w> Team<'w> {
     ///
     /// # Errors
     ///
-    /// As [`World::create_context`].
+    /// As [`Context::create_context`].
     #[doc(alias = "shmem_team_create_ctx")]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
         let all = &self.world.shared.internal.all;

@@ -30,8 +30,8 @@ use crate::{Context, Error, Result, report};
 /// quiet. What it has itself is collective, or concerns the PE.
 ///
 /// A `World` may move between threads and is used by one at a time (it is `Send`, not `Sync`); threads have
-/// [contexts](Self::create_context).
-/// Collective calls come in the same order on every PE. End it with [`finalize`](Self::finalize): a world that is merely dropped
+/// [contexts](Context::create_context), and [teams](crate::Team::detach) on them.
+/// Collective calls of all PEs come in the same order on every PE. End it with [`finalize`](Self::finalize): a world that is merely dropped
 /// is, to its peers, a PE that was lost.
 pub struct World {
     /// Ended before what they serve.
@@ -380,7 +380,7 @@ impl World {
     /// because of them. Calls that need them, collectives among them, still do.
     ///
     /// What was on its way to them by lanes is given up. Until then a quiet of the context that it was issued on
-    /// fails: of the default one where a collective call's own words were, too.
+    /// fails: of the one that a team is bound to where a collective call's own words were, too.
     pub fn acknowledge_lost(&self) -> Vec<usize> {
         let lost = self.shared.losses.acknowledge();
         self.forget_lost();

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::Context;
+use super::{Context, ContextOptions};
 use crate::Result;
 use crate::shared::Shared;
 use crate::trace::Track;
@@ -98,6 +98,16 @@ impl<'w> SharedContext<'w> {
     pub fn lock(&self) -> LockedContext<'_, 'w> {
         // A call leaves the context whole, whatever panics in a thread that has it.
         LockedContext(self.context.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes a context for one thread, as [`Context::create_context`].
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
+        let context = self.lock();
+        context.context_of(context.members.as_ref(), options)
     }
 
     /// [`Context::destroy`], when no thread uses it any more.

@@ -21,6 +21,57 @@ struct State {
     free: Vec<u64>,
     /// The highest epoch that a destroyed team of this PE has come to.
     epoch: u32,
+    /// The ranks of the splits that choose slots just now, and that of the one which has the free slots to
+    /// itself.
+    choosing: Vec<usize>,
+    chooses: Option<usize>,
+}
+
+/// A split that chooses slots, as threads may make several on this PE at once. Its rank is the same on all
+/// members of its team, and another than that of any other team of this PE.
+///
+/// A split has the free slots to itself from [`take`](Self::take) on, until it [leaves](Self::leave) them or has
+/// lent what was chosen. Where one has them on some members and another on others, neither waits for the other: both
+/// leave them and try again. The least rank of all gets them everywhere, since no other takes them meanwhile.
+pub(crate) struct Choosing<'p> {
+    pool: &'p Pool,
+    rank: usize,
+}
+
+impl Choosing<'_> {
+    /// The free slots, a bit for each, for this split alone; and the epoch beyond which a new team's begin, so
+    /// that no word of an old one can be taken for its own. None where another has them or comes before.
+    pub(crate) fn take(&self) -> Option<(Vec<u64>, u32)> {
+        let mut state = self.pool.state();
+        if state.chooses.is_some() || state.choosing.iter().min() != Some(&self.rank) {
+            return None;
+        }
+        state.chooses = Some(self.rank);
+        Some((state.free.clone(), state.next_epoch()))
+    }
+
+    /// Leaves the free slots to others.
+    pub(crate) fn leave(&self) {
+        let mut state = self.pool.state();
+        state.chooses = state.chooses.filter(|rank| *rank != self.rank);
+    }
+}
+
+impl Drop for Choosing<'_> {
+    fn drop(&mut self) {
+        self.leave();
+        self.pool.state().choosing.retain(|rank| *rank != self.rank);
+    }
+}
+
+impl State {
+    /// Slots are clean when they are lent, so that the count may begin again.
+    fn next_epoch(&self) -> u32 {
+        match self.epoch {
+            epoch if epoch < 1 << 31 => epoch,
+            _ => 0,
+        }
+    }
 }
 
 impl Pool {
@@ -40,7 +91,12 @@ impl Pool {
             memory,
             count,
             layout: Layout::packed(crowd),
-            state: Mutex::new(State { free, epoch: 0 }),
+            state: Mutex::new(State {
+                free,
+                epoch: 0,
+                choosing: Vec::new(),
+                chooses: None,
+            }),
         }
     }
 
@@ -53,21 +109,14 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A bit for each slot that is free.
-    pub(crate) fn free(&self) -> Vec<u64> {
-        self.state().free.clone()
+    /// Begins to choose slots, when all members of the split's team are in it: so nobody who has not called
+    /// keeps the free slots from others.
+    pub(crate) fn choose(&self, rank: usize) -> Choosing<'_> {
+        self.state().choosing.push(rank);
+        Choosing { pool: self, rank }
     }
 
-    /// The epoch beyond which a new team's begin, so that no word of an old one can be taken for its own.
-    /// Slots are clean when they are lent, so that the count may begin again.
-    pub(crate) fn epoch(&self) -> u32 {
-        match self.state().epoch {
-            epoch if epoch < 1 << 31 => epoch,
-            _ => 0,
-        }
-    }
-
-    /// Lends a slot to a team. All members have found it free.
+    /// Lends a slot to a team, whose split has the free slots to itself on all members.
     pub(crate) fn lend(
         &self,
         slot: usize,
@@ -145,16 +194,41 @@ mod tests {
         assert_eq!(Pool::fit(seven, 256, 10 * each + 1).0, 10);
         let memory = Sym::new(2, 0, 0, 70 * each);
         let pool = Pool::new(seven, 70, memory);
-        assert_eq!(pool.free(), [u64::MAX, 63]);
+        let free = || pool.choose(0).take().unwrap();
+        assert_eq!(free().0, [u64::MAX, 63]);
         for slot in 0..70 {
-            assert_eq!(lowest_common([&*pool.free()], None), Some(slot));
+            assert_eq!(lowest_common([&*free().0], None), Some(slot));
             let team = pool.lend(slot, Members::all(7, 0), true, 5).unwrap();
             assert_eq!(team.slot(), Some(slot));
         }
-        assert_eq!(lowest_common([&*pool.free()], None), None);
+        assert_eq!(lowest_common([&*free().0], None), None);
         pool.take_back(69, 40);
-        assert_eq!((pool.free(), pool.epoch()), (vec![0, 32], 40));
+        assert_eq!(free(), (vec![0, 32], 40));
         pool.take_back(3, 1 << 31);
-        assert_eq!(pool.epoch(), 0);
+        assert_eq!(free().1, 0);
+    }
+
+    #[test]
+    fn one_split_at_a_time_has_the_free_slots_and_the_least_rank_gets_them() {
+        let two = Crowd {
+            pes: 2,
+            hosts: 1,
+            most_near: 2,
+            oversubscribed: false,
+        };
+        let each = Pool::fit(two, 1, usize::MAX).1;
+        let pool = Pool::new(two, 1, Sym::new(2, 0, 0, each));
+        let high = pool.choose(7);
+        assert!(high.take().is_some());
+        let low = pool.choose(3);
+        assert!(low.take().is_none() && high.take().is_none());
+        // It is not given up for another.
+        low.leave();
+        assert!(low.take().is_none());
+        high.leave();
+        // Not to the one that had it while a lesser wants it.
+        assert!(high.take().is_none() && low.take().is_some());
+        drop(low);
+        assert!(high.take().is_some());
     }
 }

@@ -8,7 +8,8 @@ use crate::sync::Digest;
 use crate::{Error, Result};
 
 /// What a PE tells its parent team of one new team, in bytes: the free slots, then whether it loads and
-/// stores all members' memory, then the epoch beyond which the team's must begin.
+/// stores all members' memory, then the epoch beyond which the team's must begin. One that has the free slots
+/// not to itself tells nothing.
 fn told(free: &[u64], mapped: bool, epoch: u32) -> Vec<u8> {
     let words = free
         .iter()
@@ -127,20 +128,31 @@ impl<'w> Team<'w> {
                 (Err(Error::Argument { call, what }), [const { None }; K])
             }
         };
-        // A world's teams are one thread's: no other split lends of them meanwhile.
-        let free = pool.free();
-        let tell = |team: &Option<Members>| match team {
-            Some(members) => {
-                let mapped = parent.mapped || members.pes().all(|pe| world.maps(pe));
-                told(&free, mapped, pool.epoch())
+        turn.arrive(valid)?;
+        let choosing = pool.choose(world.shared.internal.rank(parent));
+        let part = pool.count().div_ceil(64) + 2;
+        let all = loop {
+            let mine: Vec<u8> = match choosing.take() {
+                Some((free, epoch)) => {
+                    let tell = |team: &Option<Members>| match team {
+                        Some(members) => {
+                            let mapped = parent.mapped || members.pes().all(|pe| world.maps(pe));
+                            told(&free, mapped, epoch)
+                        }
+                        // A team without this PE may have any.
+                        None => told(&vec![u64::MAX; free.len()], true, 0),
+                    };
+                    teams.iter().flat_map(tell).collect()
+                }
+                None => Vec::new(),
+            };
+            let all = turn.tell_all(Ok(()), &mine)?;
+            let all: Vec<Vec<u64>> = all.iter().map(|told| numbers(told)).collect();
+            if all.iter().all(|told| !told.is_empty()) {
+                break all;
             }
-            // A team without this PE may have any.
-            None => told(&vec![u64::MAX; free.len()], true, 0),
+            choosing.leave();
         };
-        let mine: Vec<u8> = teams.iter().flat_map(tell).collect();
-        let all = turn.tell_all(valid, &mine)?;
-        let all: Vec<Vec<u64>> = all.iter().map(|told| numbers(told)).collect();
-        let part = free.len() + 2;
         let told = |k: usize, place: usize| -> &[u64] {
             let told = all.get(place).map(Vec::as_slice).unwrap_or_default();
             told.get(k * part..(k + 1) * part).unwrap_or_default()

@@ -1,0 +1,197 @@
+//! Teams apart from a context, for threads that each have one.
+
+use std::fmt;
+use std::ops::Deref;
+
+use super::{Core, Held, Team, TeamConfig};
+use crate::{Context, Error, Result};
+
+/// A team that is not bound to a thread's context: it may go to any thread, and be shared by them. Made by
+/// [`Team::detach`].
+///
+/// A thread makes the team's calls once it has [attached](Self::attach) it to a context of its own. Threads of one PE
+/// make calls of different teams at once, and beside those of the thread that has the world. Calls of *one*
+/// team come in the same order on all members, so that a program does not let two threads of a PE make them at once: the second
+/// waits until the first has returned, and which one that is may differ from PE to PE.
+///
+/// ```
+/// # oxshmem::testing::spmd(2, |world| {
+/// # use oxshmem::{ContextOptions, Fold, Team};
+/// let sums = world.alloc_zeroed::<u64>(2)?;
+/// let make = |_| -> oxshmem::Result<_> {
+///     let team = world.team().split_strided(0, 1, 2)?.map(Team::detach);
+///     Ok((team, world.create_context(ContextOptions::NONE)?))
+/// };
+/// let made: Vec<_> = (0..2).map(make).collect::<oxshmem::Result<_>>()?;
+/// std::thread::scope(|threads| {
+///     for (i, (team, context)) in made.into_iter().enumerate() {
+///         threads.spawn(move || -> oxshmem::Result<()> {
+///             let Some(team) = team else { return Ok(()) };
+///             let team = team.into_team(&context)?;
+///             let sum = sums.at(i)?;
+///             context.write(sum, &[i as u64 + 1])?;
+///             team.reduce(sum, sum, Fold::Sum)?;
+///             team.destroy()
+///         });
+///     }
+/// });
+/// assert_eq!(world.g(sums.at(1)?, world.my_pe())?, 4);
+/// # Ok(()) })?;
+/// # Ok::<(), oxshmem::Error>(())
+/// ```
+///
+/// It names the team and keeps nothing of the world alive; with a context of another world it is refused.
+#[doc(alias = "shmem_team_t")]
+pub struct DetachedTeam {
+    /// The world's.
+    tag: u32,
+    which: Which,
+    config: TeamConfig,
+}
+
+enum Which {
+    All,
+    Shared,
+    Made(Box<Core>),
+}
+
+/// A [`DetachedTeam`] on a thread's context: it has the calls of a [`Team`], but for those that end it.
+///
+/// ```compile_fail,E0507
+/// # fn f(team: &oxshmem::DetachedTeam, context: &oxshmem::Context<'_>) -> oxshmem::Result<()> {
+/// team.attach(context)?.destroy() // others may have it: `into_team` is for that
+/// # }
+/// ```
+pub struct AttachedTeam<'t>(Team<'t>);
+
+impl<'t> Deref for AttachedTeam<'t> {
+    type Target = Team<'t>;
+    fn deref(&self) -> &Team<'t> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for AttachedTeam<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AttachedTeam").field(&self.0).finish()
+    }
+}
+
+impl fmt::Debug for DetachedTeam {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut team = f.debug_struct("DetachedTeam");
+        match &self.which {
+            Which::All => team.field("members", &"all PEs"),
+            Which::Shared => team.field("members", &"the PEs that share memory"),
+            Which::Made(core) => team.field("members", &core.members),
+        };
+        team.finish()
+    }
+}
+
+impl Team<'_> {
+    /// The team without its context, for other threads. Not collective.
+    ///
+    /// Contexts that the team made have ended:
+    ///
+    /// ```compile_fail,E0505
+    /// # fn f(team: oxshmem::Team<'_>) -> oxshmem::Result<()> {
+    /// let context = team.create_context(oxshmem::ContextOptions::NONE)?;
+    /// let team = team.detach();
+    /// context.quiet()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn detach(self) -> DetachedTeam {
+        let all = &self.world.shared.internal.all;
+        DetachedTeam {
+            tag: self.world.tag,
+            which: match self.held {
+                Held::Made(core) => Which::Made(core),
+                // There are two of these.
+                Held::Always(core) if std::ptr::eq(core, all) => Which::All,
+                Held::Always(_) => Which::Shared,
+            },
+            config: self.config,
+        }
+    }
+}
+
+impl DetachedTeam {
+    /// The team on a context: calls go by its lanes, and a [barrier](Team::barrier) completes what was
+    /// issued on it. Not collective.
+    ///
+    /// While it is attached anywhere, it is not ended:
+    ///
+    /// ```compile_fail,E0505
+    /// # fn f(team: oxshmem::DetachedTeam, context: oxshmem::Context<'_>) -> oxshmem::Result<()> {
+    /// let attached = team.attach(&context)?;
+    /// team.into_team(&context)?.destroy()?;
+    /// attached.sync()
+    /// # }
+    /// ```
+    ///
+    /// nor is its context:
+    ///
+    /// ```compile_fail,E0505
+    /// # fn f(team: oxshmem::DetachedTeam, context: oxshmem::Context<'_>) -> oxshmem::Result<()> {
+    /// let attached = team.attach(&context)?;
+    /// context.destroy()?;
+    /// attached.sync()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Foreign`] where the context is another world's; [`Error::Argument`] where it was made for a
+    /// team that is not all PEs in the world's order, and so has numbers of its own for them.
+    pub fn attach<'t>(&'t self, context: &'t Context<'_>) -> Result<AttachedTeam<'t>> {
+        self.check(context)?;
+        let always = &context.shared.internal;
+        let core = match &self.which {
+            Which::All => &always.all,
+            Which::Shared => &always.shared,
+            Which::Made(core) => core,
+        };
+        Ok(AttachedTeam(Team {
+            world: context,
+            held: Held::Always(core),
+            config: self.config,
+        }))
+    }
+
+    /// The team for one thread alone again, which can [destroy](Team::destroy) it. Not collective.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Self::attach). The team is gone then, and keeps its room.
+    pub fn into_team<'c>(self, context: &'c Context<'_>) -> Result<Team<'c>> {
+        self.check(context)?;
+        let always = &context.shared.internal;
+        Ok(Team {
+            world: context,
+            held: match self.which {
+                Which::All => Held::Always(&always.all),
+                Which::Shared => Held::Always(&always.shared),
+                Which::Made(core) => Held::Made(core),
+            },
+            config: self.config,
+        })
+    }
+
+    fn check(&self, context: &Context<'_>) -> Result<()> {
+        const CALL: &str = "attach";
+        if context.tag != self.tag {
+            return Err(Error::Foreign { call: CALL });
+        }
+        match context.counts_as_world() {
+            true => Ok(()),
+            false => Err(Error::Argument {
+                call: CALL,
+                what:
+                    "this context has a team's numbers for its PEs; use one that the world has made"
+                        .into(),
+            }),
+        }
+    }
+}
