@@ -43,6 +43,7 @@ mod sequences;
 mod setting;
 mod signals;
 mod strided;
+mod team_threads;
 mod teams;
 mod threads;
 mod waits;
@@ -189,6 +190,16 @@ macro_rules! with_cases {
                 m17_m19_threads_and_collective_calls_equal_a_serial_reference
                 m23_a_wait_on_a_shared_context_does_not_hold_it
                 m23_a_wait_on_a_shared_context_does_not_need_it;
+            team_threads:
+                |
+                m36_calls_of_teams_by_threads_at_once_equal_a_serial_reference
+                m9_m36_splits_by_threads_at_once_give_teams_of_their_own
+                a_split_does_not_wait_for_that_of_another_parent
+                m19_a_teams_barrier_completes_the_context_that_it_is_attached_to
+                calls_of_one_team_by_two_threads_come_one_after_the_other
+                a_context_is_made_while_another_thread_is_in_a_collective
+                a_detached_team_is_the_same_team
+                m35_a_team_is_attached_to_contexts_of_its_own_world_with_its_numbers;
             teams:
                 |
                 the_worlds_team_has_all_pes_and_the_shared_one_those_that_map_each_other
