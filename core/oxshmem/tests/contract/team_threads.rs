@@ -373,8 +373,8 @@ pub fn calls_of_one_team_by_two_threads_come_one_after_the_other(pe: &Pe<'_>) ->
     if !has_threads(pe) {
         return Ok(());
     }
-    let back = pe.team().split_strided(pe.n_pes() - 1, -1, pe.n_pes())?;
-    let team = &back.unwrap().detach();
+    let n = pe.n_pes();
+    let team = pe.team().split_strided(n - 1, -1, n)?.unwrap().detach();
     let contexts = [
         pe.world.create_context(NONE)?,
         pe.world.create_context(NONE)?,
@@ -384,7 +384,7 @@ pub fn calls_of_one_team_by_two_threads_come_one_after_the_other(pe: &Pe<'_>) ->
         let team = team.attach(&context)?;
         (0..rounds).try_for_each(|_| team.sync())
     })?;
-    pe.barrier_all()
+    team.into_team(pe.world)?.destroy()
 }
 
 /// A context is made on any thread while the world's is in a collective call, which here ends only after.
