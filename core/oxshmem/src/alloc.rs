@@ -366,6 +366,7 @@ impl Heap {
     }
 
     /// Whether `sym` lies in a live block of its own generation, or in permanent memory.
+    #[inline]
     fn holds<T: Pod>(&self, sym: Sym<T>) -> bool {
         if matches!(sym.generation() & !NIC, OWN | STATIC) {
             return true;
