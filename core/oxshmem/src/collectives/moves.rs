@@ -31,7 +31,7 @@ pub(super) struct Piece {
 }
 
 /// Private memory of other PEs' values that came by lanes, before they are wanted.
-pub(super) struct Ahead<T> {
+pub(super) struct Fetched<T> {
     memory: Vec<T>,
     /// The PEs whose values are there, in the order in which they are wanted.
     pes: Vec<usize>,
@@ -39,10 +39,10 @@ pub(super) struct Ahead<T> {
     taken: usize,
 }
 
-impl<T: Pod> Ahead<T> {
+impl<T: Pod> Fetched<T> {
     /// Of nobody.
     pub(super) fn new() -> Self {
-        Ahead {
+        Fetched {
             memory: Vec::new(),
             pes: Vec::new(),
             taken: 0,
@@ -108,7 +108,7 @@ impl Context<'_> {
         into: &mut [T],
         from: Sym<T>,
         (pe, pes): (usize, impl Iterator<Item = usize>),
-        ahead: &mut Ahead<T>,
+        ahead: &mut Fetched<T>,
     ) -> Result<()> {
         match self.peers.span(from, pe) {
             Some(span) => {
@@ -125,7 +125,7 @@ impl Context<'_> {
         into: &mut [T],
         from: Sym<T>,
         (pe, pes): (usize, impl Iterator<Item = usize>),
-        ahead: &mut Ahead<T>,
+        ahead: &mut Fetched<T>,
     ) -> Result<()> {
         let by_lane = |pe: &usize| {
             self.peers.span(from, *pe).is_none()
@@ -158,9 +158,9 @@ impl Context<'_> {
         &self,
         call: &'static str,
         from: Sym<T>,
-        ahead: &mut Ahead<T>,
+        ahead: &mut Fetched<T>,
     ) -> Result<()> {
-        let Ahead { memory, pes, .. } = ahead;
+        let Fetched { memory, pes, .. } = ahead;
         memory.resize(pes.len() * from.len(), T::zeroed());
         let from = from.cast::<u8>()?;
         let slots = bytemuck::cast_slice_mut::<T, u8>(memory).chunks_mut(from.len());
@@ -317,8 +317,8 @@ mod tests {
     use oxshmem_example_tiny_transport::Tiny;
 
     use super::*;
-    use crate::Error;
     use crate::wire::tests::{Asked, LIMIT, beside, is_loss_of, watched};
+    use crate::{Error, World};
 
     const PES: usize = 4;
     const LEN: usize = 100;
@@ -350,7 +350,7 @@ mod tests {
             let at_all = Arc::new(AtomicUsize::new(0));
             let (seen, calls) = (Arc::clone(&at_all), Arc::clone(asked));
             asked.after(PES - 1, move || seen.store(calls.calls(), Ordering::SeqCst));
-            let (mut values, mut ahead) = ([0; LEN], Ahead::new());
+            let (mut values, mut ahead) = ([0; LEN], Fetched::new());
             for times in 1..3 {
                 for pe in 0..PES {
                     world.pull_first("test", &mut values, x, (pe, pe..PES), &mut ahead)?;
@@ -378,7 +378,7 @@ mod tests {
                     lose(2);
                     seen.store(calls.calls(), Ordering::SeqCst);
                 });
-                let (mut values, mut ahead) = ([77; LEN], Ahead::new());
+                let (mut values, mut ahead) = ([77; LEN], Fetched::new());
                 let pulled = world.pull_first("test", &mut values, x, (1, 1..PES), &mut ahead);
                 is_loss_of(2, pulled);
                 assert_eq!(values, [77; LEN]);
@@ -399,7 +399,7 @@ mod tests {
     fn m37_a_wait_that_takes_too_long_leaves_nothing_that_writes_either() {
         beside_others_by(Tiny::nic(), Duration::from_secs(2), |world, x, asked| {
             asked.fill_after(Some(0));
-            let (mut values, mut ahead) = ([77; LEN], Ahead::new());
+            let (mut values, mut ahead) = ([77; LEN], Fetched::new());
             let pulled = world.pull_first("test", &mut values, x, (1, 1..PES), &mut ahead);
             assert!(matches!(pulled, Err(Error::Timeout { .. })), "{pulled:?}");
             asked.fill_after(None);

@@ -9,7 +9,7 @@
 use oxshmem_transport::Fold;
 
 use super::choose::{Kind, Way};
-use super::moves::{Ahead, Piece};
+use super::moves::{Fetched, Piece};
 use super::number::{Folded, Folds};
 use super::{Reducible, digest_of, place, share};
 use crate::sync::Digest;
@@ -246,7 +246,7 @@ impl Team<'_> {
         mut take: impl FnMut(usize, &[T]) -> Result<()>,
     ) -> Result<()> {
         let most = bench.values.len().max(1);
-        let mut ahead = Ahead::new();
+        let mut fetched = Fetched::new();
         for at in (0..from.len()).step_by(most) {
             let end = from.len().min(at + most);
             let part = from.range(at..end)?;
@@ -257,7 +257,7 @@ impl Team<'_> {
             let mut first = true;
             while let (rest, Some(pe)) = (pes.clone(), pes.next()) {
                 self.world
-                    .pull_first(call, values, part, (pe, rest), &mut ahead)?;
+                    .pull_first(call, values, part, (pe, rest), &mut fetched)?;
                 match std::mem::take(&mut first) {
                     true => bench.folded.start(values),
                     false => bench.folded.add(values),
