@@ -96,6 +96,14 @@ pub(super) fn lost_peer(harness: &dyn Harness) -> Found {
 
 /// When a lane's first call after a PE's loss has returned, gets from there write nothing any more.
 pub(super) fn gets_from_lost_peer(harness: &dyn Harness) -> Found {
+    for posts in [false, true] {
+        gets_from_lost_peer_by(harness, posts)?;
+    }
+    Ok(Done::Tried)
+}
+
+/// Where that first call is of `post`, or of `progress`.
+fn gets_from_lost_peer_by(harness: &dyn Harness, posts: bool) -> Found<()> {
     let world = World::small(harness, 2)?;
     let mut lanes = world.lanes()?;
     let near = &world.member(PE0).near;
@@ -110,15 +118,17 @@ pub(super) fn gets_from_lost_peer(harness: &dyn Harness) -> Found {
         ));
     }
     world.member(PE0).domain.peer_lost(PE1);
-    progress(lanes.of(PE0))?;
+    match posts {
+        true => expect_refusal(lanes.of(PE0), PE1, &[Op::Flush], true)?,
+        false => progress(lanes.of(PE0))?,
+    }
     near.fill(0, 8 * count, 11);
     for _ in 0..100 {
         lanes.of(PE1).progress()?;
         progress(lanes.of(PE0))?;
     }
     near.expect_filled(0, 8 * count, 11)
-        .map_err(|e| format!("a get wrote after its PE was lost and its lane was driven: {e}"))?;
-    Ok(Done::Tried)
+        .map_err(|e| format!("a get wrote after its PE was lost and its lane was called: {e}"))
 }
 
 /// A flush, and completion of all before it, in a world where PE 1 is lost.

@@ -153,9 +153,18 @@ impl Pool {
         }
     }
 
-    /// What is outstanding towards a lost PE is given up, after the wrapped domain has done so.
+    /// What is outstanding towards a lost PE is given up, of which the wrapped domain was told. A wrapped lane
+    /// may read the copies that the operations own until it is called once more.
     pub(super) fn forget(&self, pe: Pe) {
-        self.lock().pending.retain(|pending| pending.pe != pe);
+        let state = &mut *self.lock();
+        for pending in state.pending.extract_if(.., |p| p.pe == pe) {
+            if let Some(wrapped) = state.lanes.get_mut(&pending.lane)
+                && pending.pieces.iter().any(Piece::is_given)
+                && let Err(error) = wrapped.lane.progress()
+            {
+                wrapped.failure.get_or_insert(error);
+            }
+        }
     }
 
     pub(super) fn counters(&self, lane: u64, pe: Pe) -> Counters {
@@ -541,5 +550,91 @@ impl State {
             }
         }
         self.pending.retain(|p| !(p.counted && p.is_performed()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use oxshmem_transport::{Posted, RegionId, Remote};
+
+    use super::*;
+
+    /// Somebody takes each step.
+    #[derive(Debug)]
+    struct Directed;
+
+    impl Choices for Directed {
+        fn choose(&self, _: usize) -> usize {
+            0
+        }
+
+        fn mode(&self, _: Pe) -> Mode {
+            Mode::Directed
+        }
+    }
+
+    /// Takes all and completes nothing; counts the calls by which it may learn of a loss.
+    #[derive(Debug, Default)]
+    struct Slow {
+        calls: Arc<AtomicUsize>,
+        counters: Counters,
+    }
+
+    impl Lane for Slow {
+        fn endpoint(&mut self, _: Pe) -> Result<Vec<u8>> {
+            Ok(Vec::new())
+        }
+
+        fn connect(&mut self, _: Pe, _: &[u8]) -> Result<()> {
+            Ok(())
+        }
+
+        unsafe fn post(&mut self, _: Pe, ops: &[Op]) -> Posted {
+            self.calls.fetch_add(1, Ordering::SeqCst);
+            self.counters.posted += ops.len() as u64;
+            Posted::all(ops.len())
+        }
+
+        fn progress(&mut self) -> Result<()> {
+            self.calls.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+
+        fn counters(&self, _: Pe) -> Counters {
+            self.counters
+        }
+    }
+
+    #[test]
+    fn a_copied_source_is_kept_until_the_wrapped_lane_was_called_after_a_loss() {
+        let choices = Arc::new(Directed);
+        let pool = Pool::new("test", Pe(0), Settings::worst(0), choices, None, true);
+        let slow = Slow::default();
+        let calls = Arc::clone(&slow.calls);
+        let lane = pool.add_lane(Box::new(slow));
+        let mut bytes = [7_u8; 8];
+        let put = Op::Put {
+            from: Local {
+                addr: bytes.as_mut_ptr(),
+                len: bytes.len(),
+                key: None,
+            },
+            to: Remote {
+                region: RegionId(0),
+                offset: 0,
+            },
+        };
+        // SAFETY: the bytes outlive the pool's use of them: they are copied.
+        let posted = unsafe { pool.post(lane, Pe(1), put) };
+        assert!(matches!(posted, Status::All));
+        // The lane has it from here on.
+        pool.step(0);
+        let before = calls.load(Ordering::SeqCst);
+        assert!(before > 0);
+        pool.forget(Pe(1));
+        assert!(calls.load(Ordering::SeqCst) > before);
+        assert!(pool.lock().pending.is_empty());
     }
 }
