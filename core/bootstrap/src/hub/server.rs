@@ -331,7 +331,12 @@ impl Server {
                 continue;
             }
             match member.next_frame() {
-                Ok(Some(frame)) => self.act(index, frame),
+                Ok(Some(frame)) => {
+                    if !self.act(index, frame) {
+                        self.disconnect(index);
+                        return;
+                    }
+                }
                 Ok(None) => {
                     if member.finished {
                         self.disconnect(index);
@@ -347,9 +352,10 @@ impl Server {
         }
     }
 
-    fn act(&mut self, index: usize, frame: Frame) {
+    /// Does what a frame says; false if it makes no sense.
+    fn act(&mut self, index: usize, frame: Frame) -> bool {
         let Ok(rank) = u32::try_from(index) else {
-            return;
+            return false;
         };
         let broken = match frame {
             Frame::Enter {
@@ -363,7 +369,7 @@ impl Server {
                 if bytes.len() <= limit {
                     let step = self.rounds.enter(rank, sequence, kind, deadline, bytes);
                     self.announce(step);
-                    return;
+                    return true;
                 }
                 "more bytes than a collective call takes"
             }
@@ -380,13 +386,13 @@ impl Server {
                     }
                     .encode();
                     self.pass_on(index, to, frame.into());
-                    return;
+                    return true;
                 }
                 "a message that is too long or to no rank"
             }
             Frame::Abort { status, why, .. } => {
                 self.abort(AbortNotice { rank, status, why });
-                return;
+                return true;
             }
             Frame::Leave => {
                 if self
@@ -396,7 +402,7 @@ impl Server {
                 {
                     self.end(rank, true);
                 }
-                return;
+                return true;
             }
             Frame::Welcome
             | Frame::Refusal(_)
@@ -408,7 +414,7 @@ impl Server {
             "dropped rank {rank}'s connection: it sent {broken}; all PEs and the launcher must be \
              the same version of oxshmem"
         ));
-        self.disconnect(index);
+        false
     }
 
     /// Queues a message, or holds it (and its sender) while its target has too much to take. One

@@ -49,7 +49,7 @@ fn a_crowd_of_silent_strangers_pushes_out_no_pe() {
 
 /// Three ranks: a watcher with the exits that it hears of, one that reads nothing, and a sender.
 struct Trio {
-    _watcher: TcpBootstrap,
+    watcher: TcpBootstrap,
     exits: Receiver<PeerExit>,
     _deaf: TcpStream,
     sender: TcpStream,
@@ -73,7 +73,7 @@ impl Trio {
         let mut sender = say_hello(address, hello(1));
         read_welcome(&mut sender);
         Trio {
-            _watcher: watcher,
+            watcher,
             exits,
             _deaf: deaf,
             sender,
@@ -134,4 +134,27 @@ fn the_death_of_a_held_sender_with_more_on_its_way_is_told() {
     trio.sender.shutdown(std::net::Shutdown::Both).unwrap();
     trio.hub.process_ended(1);
     assert_eq!(trio.watch(), DEATH);
+}
+
+#[test]
+fn what_follows_a_frame_that_makes_no_sense_is_not_heeded() {
+    let mut trio = Trio::new();
+    let (heard, messages) = channel();
+    trio.watcher
+        .on_message(Box::new(move |from, bytes| {
+            heard.send((from, bytes.to_vec())).unwrap_or(());
+        }))
+        .unwrap();
+    let message = Frame::Message {
+        rank: 2,
+        channel: Channel::User,
+        bytes: vec![7],
+    };
+    // At once, so that both are there when the first is looked at.
+    let frames = [Frame::Welcome.encode(), message.encode()].concat();
+    trio.sender.write_all(&frames).unwrap();
+    assert_eq!(trio.watch(), DEATH);
+    // What the rendezvous had passed on before would come before this.
+    trio.watcher.send(2, &[1]).unwrap();
+    assert_eq!(messages.recv_timeout(PATIENCE).unwrap(), (2, vec![1]));
 }
