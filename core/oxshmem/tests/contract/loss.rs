@@ -117,10 +117,11 @@ fn the_end_of_a_pe_ends_the_others_collectives() {
     everywhere(|world, x, _| world.free(x));
 }
 
-/// The last of four PEs ends; each other has done `then` when it has heard so, with a team that has that
-/// one and with one that has not.
+/// The last of four PEs ends; each other has done `before` when it has a word there, and `then` when it has
+/// heard of it, with a team that has that one and with one that has not.
 fn a_member_ends(
     path: Path,
+    before: impl Fn(&World, Sym<u64>, usize) -> Result<()> + Sync,
     then: impl Fn(&World, Team<'_>, Team<'_>, usize) -> Result<()> + Sync,
 ) {
     let survivors = AtomicUsize::new(0);
@@ -129,6 +130,7 @@ fn a_member_ends(
     let result = spmd_with(Setting::new(path).builder(), 4, |world| {
         let all = world.team().split_strided(victim, -1, 4)?.unwrap();
         let others = world.team().split_strided(0, 1, victim)?;
+        let x = world.alloc_zeroed::<u64>(1)?;
         made.fetch_add(1, Ordering::Relaxed);
         poll(|| Ok(made.load(Ordering::Relaxed) == 4))?;
         let Some(others) = others else {
@@ -137,6 +139,7 @@ fn a_member_ends(
                 what: "the victim's error".into(),
             });
         };
+        before(world, x, victim)?;
         is_lost(all.sync(), victim);
         then(world, all, others, victim)?;
         // Who ends first is lost to the others, so they end together.
@@ -152,7 +155,8 @@ fn a_member_ends(
 #[test]
 fn the_end_of_a_pe_ends_the_calls_of_its_teams_alone() {
     for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
-        a_member_ends(path, |world, all, others, victim| {
+        let nothing = |_: &World, _, _| Ok(());
+        a_member_ends(path, nothing, |world, all, others, victim| {
             is_lost(all.split_strided(0, 1, 2).map(drop), victim);
             is_lost(world.sync_all(), victim);
             assert_eq!(world.acknowledge_lost(), [victim]);
@@ -169,19 +173,20 @@ fn the_end_of_a_pe_ends_the_calls_of_its_teams_alone() {
     }
 }
 
-/// What was on its way to a lost PE never completes: a quiet says so until the loss is acknowledged. A
-/// collective call's own words count, on lanes; calls that complete nothing go on.
+/// What was on its way to a lost PE never completes: a quiet says so until the loss is acknowledged. Calls that
+/// complete nothing go on.
 #[test]
 fn m19_a_quiet_fails_where_something_was_on_its_way_to_a_lost_pe_until_that_is_acknowledged() {
     for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
-        a_member_ends(path, |world, _, others, victim| {
+        // Until one is outstanding when the PE is lost.
+        let put = |world: &World, x, victim| poll(|| Ok(world.p(x, 1, victim).is_err()));
+        a_member_ends(path, put, |world, _, others, victim| {
             for _ in 0..3 {
-                match world.quiet() {
-                    Ok(()) => {}
-                    lost => {
-                        assert_ne!(path, Path::Mapped);
-                        is_lost(lost, victim);
-                    }
+                match (path, world.quiet()) {
+                    (Path::Mapped, quiet) => quiet?,
+                    // A put of theirs has been done when it returns.
+                    (Path::Checked | Path::Tiny, Ok(())) => {}
+                    (_, lost) => is_lost(lost, victim),
                 }
                 others.sync()?;
             }
