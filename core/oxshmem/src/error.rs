@@ -239,7 +239,8 @@ pub enum Error {
         /// The operation.
         what: String,
     },
-    /// An earlier failure closed the lanes of this transport.
+    /// A way to a PE that lives has failed, or an earlier failure closed the lanes of this transport. To PEs that
+    /// something was on its way to, words of collective calls perhaps, this one is lost then: they do not wait for it.
     #[error(
         "{call}: the {transport} lane of this world has failed and is closed: {why}; end the job"
     )]

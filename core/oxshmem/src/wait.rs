@@ -11,7 +11,7 @@ use crate::park::{self, Bell};
 use crate::report;
 use crate::shared::Shared;
 use crate::team::Members;
-use crate::trace::{Track, Waiting};
+use crate::trace::Waiting;
 use crate::wait_until::Waiter;
 use crate::{Context, Error, Result};
 
@@ -88,21 +88,19 @@ pub(crate) fn wait<R>(
             return Ok(value);
         }
     }
-    let drive = || of.progress();
-    wait_longer(of.shared(), &drive, of.track(), reason, bell, &mut ready)
+    wait_longer(of, reason, bell, &mut ready)
 }
 
 #[cold]
 fn wait_longer<R>(
-    shared: &Shared,
-    drive: &dyn Fn(),
-    track: Option<Track>,
+    of: &dyn Waiter,
     reason: &Reason<'_>,
     bell: Option<Bell<'_>>,
     ready: &mut dyn FnMut() -> Option<R>,
 ) -> Result<R> {
+    let shared = of.shared();
     let trace = shared.trace.as_ref();
-    let waiting = trace.map(|trace| trace.wait(track, reason));
+    let waiting = trace.map(|trace| trace.wait(of.track(), reason));
     let since = Instant::now();
     let mut warn_at = WARN_EVERY;
     let mut nap = SHORT_SLEEP;
@@ -116,7 +114,7 @@ fn wait_longer<R>(
         _ => shared.lane_spin,
     };
     loop {
-        drive();
+        of.progress();
         if let Some(value) = ready() {
             return Ok(value);
         }
@@ -138,6 +136,9 @@ fn wait_longer<R>(
         lost = shared.lost_among(reason.needs);
         if lost.is_some() {
             continue;
+        }
+        if let Some(error) = of.stranded(reason.call, reason.needs) {
+            return Err(error);
         }
         if let Some(schedule) = &shared.schedule {
             if !schedule.idle() {

@@ -59,6 +59,8 @@ pub(crate) trait Waiter {
     fn tag(&self) -> u32;
     /// Drives the context's lanes.
     fn progress(&self);
+    /// Why a collective call that needs these PEs cannot come to its end.
+    fn stranded(&self, call: &'static str, needs: Needs<'_>) -> Option<Error>;
     /// Where a trace shows its waits, if not on a track of the thread's.
     fn track(&self) -> Option<Track>;
     /// A number, another each time.
@@ -79,6 +81,10 @@ impl Waiter for Context<'_> {
     #[inline]
     fn progress(&self) {
         self.progress();
+    }
+
+    fn stranded(&self, call: &'static str, needs: Needs<'_>) -> Option<Error> {
+        self.stranded(call, needs)
     }
 
     fn track(&self) -> Option<Track> {

@@ -30,13 +30,13 @@ use oxshmem_transport::{MemoryKind, Op, Pe, Remote, Status};
 pub(crate) use self::active::Active;
 pub(crate) use self::bounce::Bounces;
 pub(crate) use self::channel::Channel;
-use self::channel::Looked;
+use self::channel::{Failed, Looked};
 pub(crate) use self::extents::Extents;
 pub(crate) use self::near::{Keyed, Side};
 pub(crate) use self::opened::Opened;
 use self::outstanding::Noted;
 pub(crate) use self::transfer::Signal;
-use crate::messages::Question;
+use crate::messages::{Message, Question};
 use crate::order::{Class, Classes, Inserted};
 use crate::routes::{Way, Ways};
 use crate::shared::Shared;
@@ -530,6 +530,36 @@ impl Context<'_> {
         }
     }
 
+    /// Tells the PEs that may wait for what is outstanding on a way which has failed, though both live, that it
+    /// does not come: this PE is lost to them.
+    #[cold]
+    fn tell_stranded(&self, via: &Channel) {
+        for pe in via.untold().into_iter().filter(|pe| *pe != self.shared.me) {
+            // Who is gone waits for nothing.
+            let _ = self.send("progress", pe, &Message::GaveUp);
+        }
+    }
+
+    /// Why a collective call that needs these PEs cannot come to its end: what went to one of them, the
+    /// call's own words perhaps, is outstanding on a way that has failed.
+    #[cold]
+    pub(crate) fn stranded(&self, call: &'static str, needs: Needs<'_>) -> Option<Error> {
+        let losses = &self.shared.losses;
+        let needed = |pe: usize| match needs {
+            Needs::Members(members) => members.place_of(pe).is_some(),
+            // Who has left in order has heard what it had to.
+            Needs::Finalizing => !self.hears_of_end(pe) || losses.has_died(pe),
+            _ => false,
+        };
+        let mut channels = self.state.wire.channels.iter();
+        let (via, (pe, why)) = channels.find_map(|via| Some((via, via.stranded_of(needed)?)))?;
+        // Its end may be the reason.
+        Some(match self.hears_of_end(pe) {
+            true => Error::PeerLost { call, pe },
+            false => via.failed(call, why),
+        })
+    }
+
     /// Posts an operation that a later quiet completes: together with others, if it is small.
     ///
     /// # Safety
@@ -606,6 +636,9 @@ impl Context<'_> {
             Err(_) if via.cut(pe).is_some() => {}
             Err(error) => via.fail(error),
         }
+        if result.is_err() {
+            self.tell_stranded(via);
+        }
         result
     }
 
@@ -671,8 +704,10 @@ impl Context<'_> {
     /// Drives one lane a step. It has then given up what was outstanding towards every PE whose loss this
     /// PE knew of before.
     fn step(&self, via: &Channel) {
-        if let Some(pe) = via.progress() {
-            self.lost_by_lane(pe.index());
+        match via.progress() {
+            None => {}
+            Some(Failed::Peer(pe)) => self.lost_by_lane(pe.index()),
+            Some(Failed::Way) => self.tell_stranded(via),
         }
     }
 
@@ -700,6 +735,7 @@ impl Context<'_> {
     /// The error of a way to a PE that has failed although the PE lives.
     fn cut(&self, call: &'static str, via: &Channel, pe: usize) -> Option<Error> {
         let why = via.cut(pe)?;
+        self.tell_stranded(via);
         Some(via.failed(call, why))
     }
 
@@ -728,7 +764,9 @@ impl Context<'_> {
         }
         let dirt = via.updates(pe);
         if dirt.has(Class::Message, MemoryKind::Host) {
-            self.await_answers(call, pe)?;
+            // Puts may be under way from what the caller is about to reuse.
+            let answered = self.await_answers(call, pe);
+            self.settle(via, pe, answered)?;
         }
         if via.only_messages(pe) {
             // What was answered is done.

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::{Context, ContextOptions};
-use crate::Result;
 use crate::shared::Shared;
 use crate::trace::Track;
+use crate::wait::Needs;
 use crate::wait_until::{Waiter, next_random};
+use crate::{Error, Result};
 
 /// A context that any number of threads use at once (OpenSHMEM's contexts without options). Made by
 /// [`Context::share`].
@@ -133,6 +134,11 @@ impl Waiter for SharedContext<'_> {
             // Who has it drives its lanes by its calls.
             Err(TryLockError::WouldBlock) => {}
         }
+    }
+
+    /// It makes no collective calls.
+    fn stranded(&self, _: &'static str, _: Needs<'_>) -> Option<Error> {
+        None
     }
 
     fn track(&self) -> Option<Track> {

@@ -380,6 +380,7 @@ impl Context<'_> {
                 }
             }
             let why = via.gone().or_else(|| via.cut(pe))?;
+            self.tell_stranded(via);
             Some(Err(via.failed(call, why)))
         })??;
         // Later accesses come after what the target's CPU did.

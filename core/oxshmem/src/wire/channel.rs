@@ -6,12 +6,12 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use oxshmem_transport::{Counters, Lane, Op, Pe, Status};
+use oxshmem_transport::{Counters, Lane, MemoryKind, Op, Pe, Status};
 
 use super::Leaves;
 use super::opened::{Opened, Vacant};
 use super::outstanding::{Dirty, Noted, Outstanding};
-use crate::order::{Classes, keeps};
+use crate::order::{Class, Classes, keeps};
 use crate::trace::{Operation, Tally, Trace};
 use crate::{Error, Result};
 
@@ -41,6 +41,10 @@ struct LaneState {
     refused: Vec<(usize, oxshmem_transport::Error)>,
     /// The PEs to which the way has failed although they live, and why.
     cut: Vec<(usize, String)>,
+    /// A way has failed, or the lane, since who may wait for what was on it was told.
+    untold: bool,
+    /// Who was told.
+    told: Vec<usize>,
 }
 
 impl Deref for Channel {
@@ -56,6 +60,15 @@ impl fmt::Debug for Channel {
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
+}
+
+/// How a lane has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// Towards this PE, which does not answer any more.
+    Peer(Pe),
+    /// Towards some PE that lives, or as a whole: [`Channel::untold`] gives whom that concerns.
+    Way,
 }
 
 /// What looking at a lane alone has brought.
@@ -87,6 +100,7 @@ impl LaneState {
             && !self.cut.iter().any(|(known, _)| *known == pe.index())
         {
             self.cut.push((pe.index(), error.to_string()));
+            self.untold = true;
         }
     }
 
@@ -103,6 +117,7 @@ impl LaneState {
             Err(error) => {
                 self.lane = None;
                 self.failure = error.to_string();
+                self.untold = true;
                 None
             }
         }
@@ -153,6 +168,12 @@ impl LaneState {
         true
     }
 
+    /// Why the way to a PE has failed, if it has, although the PE lives.
+    fn cut_to(&self, pe: usize) -> Option<String> {
+        let cut = self.cut.iter().find(|(whom, _)| *whom == pe)?;
+        Some(cut.1.clone())
+    }
+
     /// The lane, and whether all that waited for it has been posted.
     fn ready(&mut self) -> Result<(&mut dyn Lane, bool), String> {
         let posted = self.post_waiting();
@@ -191,6 +212,8 @@ impl Channel {
                 waiting: Waiting::default(),
                 refused: Vec::new(),
                 cut: Vec::new(),
+                untold: false,
+                told: Vec::new(),
             }),
             outstanding: RefCell::default(),
             tally: None,
@@ -376,11 +399,45 @@ impl Channel {
         Ok(self.lane.borrow_mut().lane()?.counters(to))
     }
 
-    /// Drives the lane a step. Gives the PE to which a way has failed just now.
-    pub(super) fn progress(&self) -> Option<Pe> {
+    /// Drives the lane a step. Gives what has failed.
+    pub(super) fn progress(&self) -> Option<Failed> {
         let state = &mut *self.lane.borrow_mut();
         state.post_waiting();
-        state.step()
+        let lost = state.step().map(Failed::Peer);
+        lost.or(state.untold.then_some(Failed::Way))
+    }
+
+    /// The PEs that live, and to which something is outstanding on a way that has failed: they may wait for it.
+    /// What this library's own words may be among, which are put into host memory.
+    fn stranded(&self) -> Vec<(usize, String)> {
+        let state = self.lane.borrow();
+        if state.lane.is_some() && state.cut.is_empty() {
+            return Vec::new();
+        }
+        let why = |pe: usize| match &state.lane {
+            Some(_) => state.cut_to(pe),
+            None => Some(state.failure.clone()),
+        };
+        let words = |pe: &usize| self.updates(*pe).has(Class::Put, MemoryKind::Host);
+        let stranded = self.dirty().filter(words);
+        stranded.filter_map(|pe| Some((pe, why(pe)?))).collect()
+    }
+
+    /// One of these PEs that may wait for what is outstanding on a way that has failed, and why it has.
+    pub(super) fn stranded_of(&self, which: impl Fn(usize) -> bool) -> Option<(usize, String)> {
+        self.stranded().into_iter().find(|(pe, _)| which(*pe))
+    }
+
+    /// The PEs that may wait for what is outstanding on a way that has failed; each once.
+    pub(super) fn untold(&self) -> Vec<usize> {
+        if !std::mem::take(&mut self.lane.borrow_mut().untold) {
+            return Vec::new();
+        }
+        let mut untold: Vec<usize> = self.stranded().into_iter().map(|(pe, _)| pe).collect();
+        let told = &mut self.lane.borrow_mut().told;
+        untold.retain(|pe| !told.contains(pe));
+        told.extend(&untold);
+        untold
     }
 
     /// Completions of what was posted to a PE are about to be waited for.
@@ -430,9 +487,7 @@ impl Channel {
 
     /// Why the way to a PE has failed, if it has, although the PE lives.
     pub(super) fn cut(&self, pe: usize) -> Option<String> {
-        let state = self.lane.borrow();
-        let cut = state.cut.iter().find(|(whom, _)| *whom == pe)?;
-        Some(cut.1.clone())
+        self.lane.borrow().cut_to(pe)
     }
 
     /// Drops the lane, which waits until nothing outstanding touches local memory. What it had not

@@ -1,4 +1,6 @@
-//! What lanes are asked to do where PEs are lost.
+//! What lanes are asked to do where PEs are lost, and what becomes of calls where lanes fail.
+
+mod cuts;
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,14 +17,34 @@ use crate::{Builder, Context, ContextOptions, Error, Result, Scope, Sym, World};
 /// No test's wait is longer.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// A lane that counts what is asked of it.
+/// A lane that counts what is asked of it, and fails where it is to.
 #[derive(Debug)]
 struct Watched {
     inner: Box<dyn Lane>,
     asked: Arc<Asked>,
+    /// By PE, operations that were taken and never performed.
+    kept: Vec<u64>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let then = self.asked.dropped.lock().unwrap().take();
+        then.into_iter().for_each(|then| then());
+    }
 }
 
 type Then = Box<dyn FnOnce() + Send>;
+
+/// What a lane does with an operation.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Fate {
+    Perform,
+    /// Takes it, and no more.
+    Keep,
+    Refuse,
+}
+
+type Decide = Box<dyn FnMut(Pe, &Op) -> Fate + Send>;
 
 #[derive(Default)]
 pub(crate) struct Asked {
@@ -33,6 +55,12 @@ pub(crate) struct Asked {
     room: Mutex<Option<usize>>,
     /// What happens when it has taken so many operations.
     then: Mutex<Option<(usize, Then)>>,
+    /// What becomes of each, if not all are performed.
+    fate: Mutex<Option<Decide>>,
+    /// What progress tells next.
+    failure: Mutex<Option<oxshmem_transport::Error>>,
+    /// What happens when it is dropped.
+    dropped: Mutex<Option<Then>>,
 }
 
 impl fmt::Debug for Asked {
@@ -54,10 +82,32 @@ impl Lane for Watched {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
         let room = self.asked.room().unwrap_or(usize::MAX);
         let some = &ops[..ops.len().min(room)];
-        // SAFETY: the caller's promise.
-        let mut posted = unsafe { self.inner.post(pe, some) };
-        if some.len() < ops.len() && matches!(posted.status, Status::All) {
+        let mut posted = Posted::all(some.len());
+        if some.len() < ops.len() {
             posted.status = Status::Full;
+        }
+        for (accepted, op) in some.iter().enumerate() {
+            let mut decide = self.asked.fate.lock().unwrap();
+            let fate = decide
+                .as_mut()
+                .map_or(Fate::Perform, |decide| decide(pe, op));
+            let status = match fate {
+                // SAFETY: the caller's promise.
+                Fate::Perform => unsafe { self.inner.post(pe, &[*op]) }.status,
+                Fate::Keep => {
+                    self.kept.resize(self.kept.len().max(pe.index() + 1), 0);
+                    self.kept[pe.index()] += 1;
+                    Status::All
+                }
+                Fate::Refuse => Status::Refused(oxshmem_transport::Error::Unsupported {
+                    transport: "watched",
+                    what: "an operation that is to be refused".into(),
+                }),
+            };
+            if !matches!(status, Status::All) {
+                posted = Posted { accepted, status };
+                break;
+            }
         }
         self.asked.took(posted.accepted);
         posted
@@ -65,6 +115,9 @@ impl Lane for Watched {
 
     fn progress(&mut self) -> oxshmem_transport::Result<()> {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);
+        if let Some(error) = self.asked.failure.lock().unwrap().take() {
+            return Err(error);
+        }
         match self.asked.room() {
             None => self.inner.progress(),
             Some(_) => Ok(()),
@@ -72,7 +125,9 @@ impl Lane for Watched {
     }
 
     fn counters(&self, pe: Pe) -> Counters {
-        self.inner.counters(pe)
+        let mut counters = self.inner.counters(pe);
+        counters.posted += self.kept.get(pe.index()).copied().unwrap_or(0);
+        counters
     }
 }
 
@@ -101,6 +156,14 @@ impl Asked {
         let due = self.then.lock().unwrap().take_if(|(at, _)| *at <= taken);
         due.into_iter().for_each(|(_, then)| then());
     }
+
+    pub(super) fn decide(&self, decide: impl FnMut(Pe, &Op) -> Fate + Send + 'static) {
+        *self.fate.lock().unwrap() = Some(Box::new(decide));
+    }
+
+    pub(super) fn fail(&self, error: oxshmem_transport::Error) {
+        *self.failure.lock().unwrap() = Some(error);
+    }
 }
 
 /// Watches a context's lane.
@@ -108,7 +171,10 @@ pub(crate) fn watched(context: &Context<'_>) -> Arc<Asked> {
     let asked = Arc::new(Asked::default());
     for via in &context.state.wire.channels {
         let asked = Arc::clone(&asked);
-        via.wrap(|inner| Box::new(Watched { inner, asked }));
+        via.wrap(|inner| {
+            let kept = Vec::new();
+            Box::new(Watched { inner, asked, kept })
+        });
     }
     asked
 }

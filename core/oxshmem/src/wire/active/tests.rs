@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use oxshmem_example_tiny_transport::Tiny;
-use oxshmem_transport::MemoryKind;
+use oxshmem_transport::{MemoryKind, Op};
 
 use super::{Channel, SLOTS};
 use crate::order::{Class, Classes};
-use crate::wire::tests::{beside_living_pes, is_loss_of};
+use crate::wire::tests::{Fate, beside_living_pes, is_loss_of, watched};
 use crate::wire::{Leaves, Path};
 use crate::{Context, ContextOptions, Error, Result, Sym, World};
 
@@ -129,5 +129,27 @@ fn room_that_contexts_keep_for_acknowledged_losses_is_told() {
         idle.quiet()?;
         world.inc(x, 1)?;
         world.quiet()
+    });
+}
+
+/// Puts that were posted with messages whose answers cannot be waited for may still read what they were lent.
+#[test]
+fn m19_a_quiet_that_cannot_wait_for_answers_leaves_no_put_under_way() {
+    beside_one_that_owes_all(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        context.inc(x, LOST)?;
+        context.quiet()?;
+        send_unanswered(&context, x)?;
+        context.p(x, 7, LOST)?;
+        watched(&context).decide(|_, op| match op {
+            Op::Flush => Fate::Refuse,
+            _ => Fate::Perform,
+        });
+        let ended = context.quiet();
+        assert!(matches!(ended, Err(Error::Transport(_))), "{ended:?}");
+        let gone = lane(&context, x, LOST).gone();
+        assert!(gone.is_some(), "the lane is kept, and what it may still do");
+        lose(world);
+        Ok(())
     });
 }

@@ -1,0 +1,204 @@
+//! Ways between PEs that live fail.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+
+use oxshmem_loopback::Loopback;
+use oxshmem_transport::{Completion, Guarantees, Op, Pe};
+use oxshmem_weak::{Settings, Weak};
+
+use super::{Asked, Fate, LIMIT, is_loss_of, watched};
+use crate::testing::spmd_with;
+use crate::{Builder, Error, Result, World};
+
+/// PEs whose lanes copy what they are given, so that nobody waits for a word to be on its way.
+fn by_lanes(completion: Completion) -> Builder {
+    let guarantees = Guarantees {
+        completion,
+        ..Guarantees::NONE
+    };
+    let settings = Settings {
+        guarantees,
+        depth: None,
+        ..Settings::worst(7)
+    };
+    let weak = Weak::over(Arc::new(Loopback::new()), settings);
+    let builder = World::builder().transports(vec![Arc::new(weak)]);
+    builder.timeout(LIMIT).heap_limit(8 << 20)
+}
+
+/// Waits for others without the library, but that what is posted goes out.
+fn until(world: &World, ready: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !ready() {
+        assert!(since.elapsed() < LIMIT, "stuck");
+        world.progress();
+        std::thread::yield_now();
+    }
+}
+
+/// A few PEs that meet, and do `then`; nobody ends before all have done so.
+fn together(pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
+    let through = AtomicUsize::new(0);
+    let ended = spmd_with(by_lanes(Completion::Placed), pes, |world| {
+        // The ways are connected.
+        world.barrier_all()?;
+        world.quiet()?;
+        then(world)?;
+        through.fetch_add(1, Ordering::SeqCst);
+        until(world, || through.load(Ordering::SeqCst) == pes);
+        Ok(())
+    });
+    assert_eq!(through.load(Ordering::SeqCst), pes, "{ended:?}");
+}
+
+/// How a lane fails.
+#[derive(Clone, Copy, Debug)]
+enum Failure {
+    /// The way to a PE, which was never answered.
+    Way(Pe),
+    /// All of it.
+    Device,
+}
+
+impl Failure {
+    fn error(self) -> oxshmem_transport::Error {
+        match self {
+            Failure::Way(pe) => oxshmem_transport::Error::Connection {
+                transport: "watched",
+                pe,
+                why: "no packet was ever answered".into(),
+            },
+            Failure::Device => oxshmem_transport::Error::Os {
+                transport: "watched",
+                call: "poll".into(),
+                source: std::io::Error::other("the device failed"),
+            },
+        }
+    }
+}
+
+/// From here on what a PE's lane is given goes nowhere.
+fn swallow(world: &World) -> Arc<Asked> {
+    let asked = watched(world);
+    asked.decide(|_, _| Fate::Keep);
+    asked
+}
+
+fn is_lane_failure<T: std::fmt::Debug>(result: Result<T>) {
+    assert!(
+        matches!(result, Err(Error::LaneFailed { .. })),
+        "{result:?}"
+    );
+}
+
+fn failures(pe: u32) -> [Failure; 2] {
+    [Failure::Way(Pe(pe)), Failure::Device]
+}
+
+#[test]
+fn a_barrier_ends_where_the_ways_of_both_pes_fail_after_their_words_were_taken() {
+    for device in 0..2 {
+        together(2, |world| {
+            let other = 1 - world.my_pe() as u32;
+            let asked = swallow(world);
+            let failing = Arc::clone(&asked);
+            asked.after(1, move || failing.fail(failures(other)[device].error()));
+            match world.barrier_all() {
+                Err(Error::LaneFailed { .. }) => {}
+                // The other one was first, and has told so.
+                lost => is_loss_of(other as usize, lost),
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_barrier_ends_where_one_word_is_lost_with_its_way() {
+    for failure in failures(1) {
+        together(2, |world| {
+            if world.my_pe() == 0 {
+                let asked = swallow(world);
+                let failing = Arc::clone(&asked);
+                asked.after(1, move || failing.fail(failure.error()));
+                // It may hear the other's word before it looks at its lane.
+                match world.barrier_all() {
+                    Ok(()) => is_lane_failure(world.quiet()),
+                    failed => is_lane_failure(failed),
+                }
+            } else {
+                is_loss_of(0, world.barrier_all());
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Who waits finds it by itself, whatever the other one does.
+#[test]
+fn a_barrier_ends_where_the_way_fails_to_one_that_has_yet_to_come() {
+    for failure in failures(1) {
+        let failed = AtomicBool::new(false);
+        together(2, |world| {
+            if world.my_pe() == 1 {
+                until(world, || failed.load(Ordering::SeqCst));
+                is_loss_of(0, world.barrier_all());
+                return Ok(());
+            }
+            let asked = swallow(world);
+            let failing = Arc::clone(&asked);
+            asked.after(1, move || failing.fail(failure.error()));
+            is_lane_failure(world.barrier_all());
+            failed.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+    }
+}
+
+/// Who has heard all computes, and looks at its lanes in whatever it calls next.
+#[test]
+fn a_barrier_ends_where_the_way_of_one_that_has_returned_from_it_fails() {
+    for failure in failures(1) {
+        for waits in [false, true] {
+            together(2, |world| {
+                if world.my_pe() == 1 {
+                    is_loss_of(0, world.barrier_all());
+                    return Ok(());
+                }
+                let asked = swallow(world);
+                world.barrier_all()?;
+                asked.fail(failure.error());
+                match waits {
+                    true => world.progress(),
+                    false => is_lane_failure(world.quiet()),
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
+/// What a PE has put into another's memory is its own business: where it has all been completed, a failure is
+/// told to nobody.
+#[test]
+fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
+    together(2, |world| {
+        if world.my_pe() == 0 {
+            let asked = watched(world);
+            world.barrier_all()?;
+            world.quiet()?;
+            asked.fail(Failure::Way(Pe(1)).error());
+            for via in &world.state.wire.channels {
+                world.step(via);
+                assert!(via.cut(1).is_some());
+            }
+        } else {
+            world.barrier_all()?;
+        }
+        world.shared.bootstrap.barrier()?;
+        assert!(!world.shared.losses.is_lost(1 - world.my_pe()));
+        Ok(())
+    });
+}
