@@ -407,7 +407,8 @@ impl World {
     }
 
     /// Leaves the job. Collective: completes this PE's operations and waits for all, as
-    /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported.
+    /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported. Where this PE cannot complete
+    /// what it has told the others in this call, it is lost to them.
     #[doc(alias = "shmem_finalize")]
     pub fn finalize(mut self) -> Result<()> {
         let traced = self.traced("finalize");
@@ -437,8 +438,11 @@ impl World {
         }
         drop(traced);
         self.end_trace();
-        self.shared.bootstrap.leave();
-        self.inner.linger = false;
+        // Who waits for a word that has not gone out hears of a death instead.
+        if drained.is_ok() {
+            self.shared.bootstrap.leave();
+            self.inner.linger = false;
+        }
         drained.and(streams)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
+use oxshmem_bootstrap::InProcess;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{Completion, Guarantees, Op, Pe};
 use oxshmem_weak::{Settings, Weak};
@@ -200,5 +201,32 @@ fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
         world.shared.bootstrap.barrier()?;
         assert!(!world.shared.losses.is_lost(1 - world.my_pe()));
         Ok(())
+    });
+}
+
+/// One that does not know whether its last word went out says no goodbye.
+#[test]
+fn who_cannot_complete_its_last_words_is_lost_and_not_gone_in_order() {
+    let run = |world: World| {
+        world.barrier_all().unwrap();
+        world.quiet().unwrap();
+        if world.my_pe() == 0 {
+            watched(&world).decide(|_, op| match op {
+                // What completes its word, which goes nowhere.
+                Op::Flush => Fate::Refuse,
+                _ => Fate::Keep,
+            });
+            let ended = world.finalize();
+            assert!(matches!(ended, Err(Error::Transport(_))), "{ended:?}");
+        } else {
+            is_loss_of(0, world.finalize());
+        }
+    };
+    std::thread::scope(|threads| {
+        let builder = by_lanes(Completion::Accepted);
+        for bootstrap in InProcess::group(2) {
+            let builder = builder.clone().bootstrap(bootstrap as Arc<_>);
+            threads.spawn(move || run(builder.join().unwrap()));
+        }
     });
 }
