@@ -153,6 +153,8 @@ impl<'w> Team<'w> {
             }
             choosing.leave();
         };
+        // Who could not read what was told has no team, and so nobody has.
+        turn.arrive(Ok(()))?;
         let told = |k: usize, place: usize| -> &[u64] {
             let told = all.get(place).map(Vec::as_slice).unwrap_or_default();
             told.get(k * part..(k + 1) * part).unwrap_or_default()

@@ -230,3 +230,29 @@ fn who_cannot_complete_its_last_words_is_lost_and_not_gone_in_order() {
         }
     });
 }
+
+#[test]
+fn a_split_in_which_one_pe_cannot_read_makes_a_team_for_none() {
+    let read = Arc::new(AtomicUsize::new(0));
+    together(3, |world| {
+        let (first, read) = (world.my_pe() == 0, Arc::clone(&read));
+        watched(world).decide(move |_, op| match op {
+            Op::Get { .. } if first => {
+                // When the others have read all: how much and what, of two.
+                let since = Instant::now();
+                while read.load(Ordering::SeqCst) < 8 && since.elapsed() < LIMIT {
+                    std::thread::yield_now();
+                }
+                Fate::Refuse
+            }
+            Op::Get { .. } => {
+                read.fetch_add(1, Ordering::SeqCst);
+                Fate::Perform
+            }
+            _ => Fate::Perform,
+        });
+        let made = world.team().split_strided(0, 1, 3);
+        assert!(made.is_err(), "{made:?}");
+        Ok(())
+    });
+}
