@@ -50,9 +50,9 @@ use crate::{Context, ContextOptions, Error, Result, World};
 /// ([`World::acknowledge_lost`]). Errors name PEs by their numbers in the world.
 ///
 /// A PE has room for `OXSHMEM_TEAMS` teams at the same time, 256 by default, and a new team needs the same
-/// room on all its members: where they are in different other teams, that may be fewer. Room for one is 640
-/// to 1,024 bytes of each PE's symmetric heap in worlds of up to 4,096 PEs, up to 1,664 where they are on
-/// several hosts, set aside when the world is joined.
+/// room on all its members: where they are in different other teams, that may be fewer. Room for one is 1,152
+/// to 1,536 bytes of each PE's symmetric heap in worlds of up to 4,096 PEs on one host, up to 2,432 where they are
+/// on several of one size, and up to 4,096 where hosts differ much; set aside when the world is joined.
 ///
 /// A team is bound to a context, the world's default one at first, and is used by one thread at a time, as that.
 /// [Detached](Team::detach), it goes to another thread:
@@ -244,13 +244,14 @@ impl<'w> Team<'w> {
         };
         let mut turn = core.turn(self.world, call);
         turn.arrive(Ok(()))?;
+        // That all came, and that nobody gave the call up, whose word would come late.
+        turn.part()?;
         // Each word that was sent to this PE in this epoch it has heard, and by that all before: nothing
         // is on its way any more.
         turn.clean();
         if let Some(slot) = core.slot() {
-            // A member that gave up this call has told others so as of the next epoch, too.
-            let last = turn.epoch().wrapping_add(1);
-            self.world.shared.internal.pool.take_back(slot, last);
+            let pool = &self.world.shared.internal.pool;
+            pool.take_back(slot, turn.epoch());
         }
         Ok(())
     }

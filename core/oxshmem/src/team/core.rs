@@ -451,6 +451,33 @@ mod tests {
         }
     }
 
+    /// The documentation of `Team` says how much.
+    #[test]
+    fn a_team_takes_as_much_room_as_is_told() {
+        let bytes = |pes: usize, hosts: usize, most_near: usize| {
+            Layout::packed(Crowd {
+                pes,
+                hosts,
+                most_near,
+                oversubscribed: false,
+            })
+            .bytes()
+        };
+        let least = bytes(2, 1, 2);
+        let (mut one_host, mut alike, mut any) = (0, 0, 0);
+        for pes in (2..4096).step_by(7).chain([4096]) {
+            one_host = one_host.max(bytes(pes, 1, pes));
+            for hosts in 2..=pes {
+                if pes.is_multiple_of(hosts) {
+                    alike = alike.max(bytes(pes, hosts, pes / hosts));
+                }
+                any = any.max(bytes(pes, hosts, pes - hosts + 1));
+            }
+        }
+        let more = [one_host, alike, any].map(|most| most - least);
+        assert_eq!(more, [1536 - 1152, 2432 - 1152, 4096 - 1152]);
+    }
+
     #[test]
     fn words_and_scratch_lie_apart() {
         let nine = on_one_host(9);

@@ -25,6 +25,8 @@ pub(crate) struct Turn<'t> {
     pub(super) state: MutexGuard<'t, State>,
     pub(super) call: Call<'t>,
     pub(super) needs: Needs<'t>,
+    /// Some member may be through with the team, and its words be another team's.
+    parting: bool,
     /// Until the call ends.
     _traced: Option<Span<'t>>,
 }
@@ -117,6 +119,7 @@ impl Core {
             state: self.state(),
             call,
             needs: Needs::Members(&self.members),
+            parting: false,
             _traced: None,
         }
     }
@@ -220,6 +223,13 @@ impl<'t> Turn<'t> {
         }
     }
 
+    /// Arrives for the last time, after all have. Who returns from it may lend the team's words to another one:
+    /// so a member that fails in it writes none.
+    pub(super) fn part(&mut self) -> Result<()> {
+        self.parting = true;
+        self.arrive(Ok(()))
+    }
+
     /// Arrives. Gives whether the call went well on every member so far.
     pub(super) fn agree(&mut self, mine: Option<&Error>) -> Result<bool> {
         self.agree_on(mine, 0, None)
@@ -280,7 +290,8 @@ impl<'t> Turn<'t> {
         if known & BROKEN != 0 {
             let why = "another PE gave up a collective call (its own error says why)";
             self.state.broken = Some(why.into());
-            self.give_up();
+            // It reaches all, so that nobody has parted.
+            self.give_up(true);
             return Err(Error::CollectivesEnded {
                 call: name,
                 why: why.into(),
@@ -301,13 +312,13 @@ impl<'t> Turn<'t> {
         let died = matches!(error, Error::PeerLost { pe, .. } if self.world.hears_of_end(*pe));
         if !died {
             self.state.broken = Some(error.to_string());
-            self.give_up();
+            self.give_up(!self.parting);
         }
     }
 
     /// Tells everyone who may wait for this PE, in this call or the next, that it will not come.
     #[cold]
-    fn give_up(&self) {
+    fn give_up(&self, by_words: bool) {
         let (world, core) = (self.world, self.core);
         for epoch in [self.state.epoch, self.state.epoch.wrapping_add(1)] {
             for mail in core.rounds.iter().flat_map(|round| &round.tells) {
@@ -317,10 +328,8 @@ impl<'t> Turn<'t> {
                 let to = self.pe(mail.member as usize);
                 // Where the way there has failed, but perhaps not the way back: by the bootstrap it
                 // hears of this PE as of a lost one.
-                if world
-                    .tell("give_up", slot, arrival::word(epoch, BROKEN), to)
-                    .is_err()
-                {
+                let word = arrival::word(epoch, BROKEN);
+                if !by_words || world.tell("give_up", slot, word, to).is_err() {
                     let _ = world.send("give_up", to, &Message::GaveUp);
                 }
             }

@@ -1,7 +1,7 @@
 //! Ways between PEs that live fail.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use oxshmem_bootstrap::InProcess;
@@ -10,8 +10,9 @@ use oxshmem_transport::{Completion, Guarantees, Op, Pe};
 use oxshmem_weak::{Settings, Weak};
 
 use super::{Asked, Fate, LIMIT, is_loss_of, watched};
+use crate::mapped::Bytes;
 use crate::testing::spmd_with;
-use crate::{Builder, Error, Result, World};
+use crate::{Builder, Error, Result, Team, World};
 
 /// PEs whose lanes copy what they are given, so that nobody waits for a word to be on its way.
 fn by_lanes(completion: Completion) -> Builder {
@@ -254,5 +255,92 @@ fn a_split_in_which_one_pe_cannot_read_makes_a_team_for_none() {
         let made = world.team().split_strided(0, 1, 3);
         assert!(made.is_err(), "{made:?}");
         Ok(())
+    });
+}
+
+/// The failure of PE 0.
+#[derive(Default)]
+struct Fails {
+    lane: Mutex<Option<Arc<Asked>>>,
+    /// All that PE 0 writes after it is written.
+    over: AtomicBool,
+}
+
+impl Fails {
+    /// One way fails: by the other PE 0 may write.
+    fn now(&self) {
+        let lane = self.lane.lock().unwrap().take();
+        lane.iter()
+            .for_each(|lane| lane.fail(Failure::Way(Pe(2)).error()));
+    }
+}
+
+/// Three members of a team; PE 0 fails in its destruction when PE 1 says so.
+fn destroyed(second: impl Fn(&World, &Asked, Team<'_>, &Arc<Fails>) + Sync) {
+    let fails = Arc::new(Fails::default());
+    let met = AtomicUsize::new(0);
+    together(3, |world| {
+        let team = world.team().split_strided(0, 1, 3)?.unwrap();
+        world.barrier_all()?;
+        world.quiet()?;
+        let asked = watched(world);
+        match world.my_pe() {
+            0 => {
+                *fails.lane.lock().unwrap() = Some(asked);
+                met.fetch_add(1, Ordering::SeqCst);
+                is_lane_failure(team.destroy());
+                let _ = world.quiet();
+                fails.over.store(true, Ordering::SeqCst);
+            }
+            1 => {
+                until(world, || met.load(Ordering::SeqCst) == 1);
+                second(world, &asked, team, &fails);
+            }
+            _ => {
+                let _ = team.destroy();
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Its word would come when the room is another team's.
+#[test]
+fn the_room_of_a_team_is_not_lent_while_a_member_may_still_give_its_destruction_up() {
+    destroyed(|_, asked, team, fails| {
+        let mut kept = false;
+        asked.decide(move |pe, _| match pe {
+            // Its first word to PE 0, which waits.
+            Pe(0) if !std::mem::replace(&mut kept, true) => Fate::Keep,
+            _ => Fate::Perform,
+        });
+        // It has heard all, and says so.
+        let fail = Arc::clone(fails);
+        asked.after(3, move || fail.now());
+        let ended = team.destroy();
+        fails.now();
+        assert!(ended.is_err(), "the room is free");
+    });
+}
+
+#[test]
+fn who_gives_the_end_of_a_destruction_up_writes_nothing_into_room_that_is_free() {
+    destroyed(|world, asked, team, fails| {
+        let words = team.core().words();
+        let mut told = 0;
+        asked.decide(move |pe, _| {
+            told += usize::from(pe == Pe(0));
+            // Its last word to PE 0, which waits.
+            match (pe, told) {
+                (Pe(0), 2) => Fate::Keep,
+                _ => Fate::Perform,
+            }
+        });
+        team.destroy().unwrap();
+        fails.now();
+        until(world, || fails.over.load(Ordering::SeqCst));
+        let mut all = vec![1; words.bytes()];
+        world.own(words).copy_to(&mut all);
+        assert!(all.iter().all(|byte| *byte == 0), "{all:?}");
     });
 }
