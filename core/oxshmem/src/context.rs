@@ -109,8 +109,9 @@ pub struct Context<'w> {
     /// Whether plain stores may be outstanding that no call has noted; none with
     /// [`NOSTORE`](ContextOptions::NOSTORE), which has nothing to do with the PE's own stores.
     pub(crate) sticky: Option<Arc<AtomicBool>>,
-    pub(crate) shared: Arc<Shared>,
+    /// Dropped before what is shared: the default context has left its lanes there.
     pub(crate) state: Box<State>,
+    pub(crate) shared: Arc<Shared>,
     /// The PEs by their numbers in the world, where they have others here.
     members: Option<Arc<[u32]>>,
     world: PhantomData<&'w ()>,

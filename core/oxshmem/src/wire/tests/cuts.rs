@@ -344,3 +344,22 @@ fn who_gives_the_end_of_a_destruction_up_writes_nothing_into_room_that_is_free()
         assert!(all.iter().all(|byte| *byte == 0), "{all:?}");
     });
 }
+
+/// The default context's lanes end before what they may use.
+#[test]
+fn the_lanes_of_a_world_end_before_the_rest_of_what_its_contexts_share() {
+    let before = Arc::new(AtomicUsize::new(0));
+    let ended = spmd_with(by_lanes(Completion::Placed), 2, |world| {
+        world.barrier_all()?;
+        let asked = watched(world);
+        // It is dropped behind the transports.
+        let later = Arc::downgrade(&world.shared.sticky);
+        let before = Arc::clone(&before);
+        *asked.dropped.lock().unwrap() = Some(Box::new(move || {
+            before.fetch_add(later.strong_count(), Ordering::SeqCst);
+        }));
+        Ok(())
+    });
+    ended.unwrap();
+    assert_eq!(before.load(Ordering::SeqCst), 2);
+}
