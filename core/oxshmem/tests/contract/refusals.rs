@@ -387,7 +387,12 @@ fn gives_up(path: Path) {
             }
             gave_up.fetch_add(1, Ordering::Relaxed);
         }
-        is_over(back.sync());
+        match back.sync() {
+            // Over lanes without order the words that the others came may be there before those that they
+            // gave up.
+            Ok(()) if world.my_pe() == 1 && path == Path::Weak => {}
+            ended => is_over(ended),
+        }
         is_over(back.split_strided(0, 1, 3).map(drop));
         is_over(back.destroy());
         others.barrier()?;
