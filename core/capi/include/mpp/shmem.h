@@ -1,0 +1,2 @@
+/* The header's old place. Deprecated in OpenSHMEM 1.1. */
+#include <shmem.h>

@@ -1,0 +1,7 @@
+/* What oxshmem has beyond OpenSHMEM: nothing so far. */
+#ifndef SHMEMX_H
+#define SHMEMX_H
+
+#include <shmem.h>
+
+#endif

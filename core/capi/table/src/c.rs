@@ -1,0 +1,60 @@
+//! Declarations in C, as far as the table has them.
+
+use crate::{Function, Param};
+
+/// A piece of C in which `T` stands for the type of elements.
+pub(crate) fn with_type(text: &str, c_type: &str) -> String {
+    let words = text.split(' ').map(|word| match word {
+        "T" => c_type,
+        _ => word,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Parameters that are written as in C, with a space between type and name (`const T *source, int pe`).
+pub(crate) fn params(text: &str, c_type: &str) -> Vec<Param> {
+    let each = text.split(", ").filter(|param| !param.is_empty());
+    each.map(|param| {
+        let at = param.rfind([' ', '*']).map_or(0, |at| at + 1);
+        let (c, name) = param.split_at(at);
+        Param {
+            c: with_type(c.trim(), c_type),
+            name: name.into(),
+        }
+    })
+    .collect()
+}
+
+/// Parameters as a prototype has them.
+pub(crate) fn list(params: &[Param]) -> String {
+    if params.is_empty() {
+        return "void".into();
+    }
+    let each = params.iter().map(|Param { c, name }| match c.as_str() {
+        "" => name.clone(),
+        pointer if pointer.ends_with('*') => format!("{c}{name}"),
+        _ => format!("{c} {name}"),
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// A type and a name after it.
+pub(crate) fn typed(c: &str, name: &str) -> String {
+    match c.ends_with('*') {
+        true => format!("{c}{name}"),
+        false => format!("{c} {name}"),
+    }
+}
+
+/// A function's prototype under some name.
+pub(crate) fn prototype(function: &Function, name: &str) -> String {
+    let declared = format!(
+        "{}({})",
+        typed(&function.returns, name),
+        list(&function.params)
+    );
+    match function.name.ends_with("_global_exit") {
+        true => format!("OXSHMEM_NORETURN {declared};"),
+        false => format!("{declared};"),
+    }
+}

@@ -1,0 +1,156 @@
+//! The C11 macros and the C++ overloads: one name for the functions of all types.
+
+use std::fmt::Write;
+
+use crate::types::distinct;
+use crate::{Function, c, functions};
+
+/// The functions of one name.
+struct Generic {
+    name: &'static str,
+    /// One for each type that is a type of its own in C, without a context.
+    plain: Vec<Function>,
+    /// The same with a context, if there are such.
+    ctx: Vec<Function>,
+}
+
+fn generics() -> Vec<Generic> {
+    let mut all: Vec<Generic> = Vec::new();
+    for function in functions() {
+        let Some(name) = function.row.generic else {
+            continue;
+        };
+        if !all.iter().any(|generic| generic.name == name) {
+            all.push(Generic {
+                name,
+                plain: Vec::new(),
+                ctx: Vec::new(),
+            });
+        }
+        let Some(generic) = all.iter_mut().find(|generic| generic.name == name) else {
+            continue;
+        };
+        let forms = match function.ctx {
+            true => &mut generic.ctx,
+            false => &mut generic.plain,
+        };
+        let same = |a: &Function, b: &Function| match (a.of, b.of) {
+            (Some(a), Some(b)) => distinct(a.c) == distinct(b.c),
+            _ => false,
+        };
+        if !forms.iter().any(|other| same(other, &function)) {
+            forms.push(function);
+        }
+    }
+    all
+}
+
+/// The associations that choose among functions by the type of a pointer to their elements.
+fn choices(functions: &[Function], indent: &str) -> String {
+    let mut text = String::new();
+    for function in functions {
+        let Some(of) = function.of else { continue };
+        let by = function.params.iter().find(|param| {
+            let pointed = param.c.strip_suffix('*').map(str::trim);
+            pointed.is_some_and(|pointed| pointed.strip_prefix("const ").unwrap_or(pointed) == of.c)
+        });
+        let (c, name) = (distinct(of.c), &function.name);
+        let _ = write!(text, "{indent}{c} *: {name}, \\\n");
+        if by.is_some_and(|by| by.c.starts_with("const ")) {
+            let _ = write!(text, "{indent}const {c} *: {name}, \\\n");
+        }
+    }
+    let _ = write!(text, "{indent}default: oxshmem_no_such_call");
+    text
+}
+
+/// The C11 macros.
+pub(crate) fn macros() -> String {
+    let mut text = String::new();
+    for generic in generics() {
+        let name = generic.name;
+        let (first, second) = (
+            "(OXSHMEM_FIRST(__VA_ARGS__, 0))",
+            "(OXSHMEM_SECOND(__VA_ARGS__, 0, 0))",
+        );
+        let typed = generic.plain.iter().any(|function| function.of.is_some());
+        let chosen = match (generic.plain.as_slice(), generic.ctx.as_slice()) {
+            ([sync], []) if !typed => {
+                format!(
+                    "_Generic({first}, shmem_team_t: {}, default: {name})",
+                    sync.name
+                )
+            }
+            ([plain], [ctx]) if !typed => {
+                format!(
+                    "_Generic({first}, shmem_ctx_t: {}, default: {})",
+                    ctx.name, plain.name
+                )
+            }
+            (plain, []) => {
+                let team = plain
+                    .first()
+                    .is_some_and(|f| f.params.first().is_some_and(|p| p.c == "shmem_team_t"));
+                let by = if team { second } else { first };
+                format!("_Generic({by}, \\\n{})", choices(plain, "    "))
+            }
+            (plain, ctx) => format!(
+                "_Generic({first}, \\\n    shmem_ctx_t: _Generic({second}, \\\n{}), \\\n{})",
+                choices(ctx, "        "),
+                choices(plain, "    ")
+            ),
+        };
+        let _ = writeln!(text, "#define {name}(...) {chosen}(__VA_ARGS__)");
+    }
+    text
+}
+
+/// The C++ overloads.
+pub(crate) fn overloads() -> String {
+    let all = functions();
+    let types =
+        |f: &Function| -> Vec<String> { f.params.iter().map(|p| distinct(&p.c).into()).collect() };
+    let mut text = String::new();
+    for generic in generics() {
+        for function in generic.plain.iter().chain(&generic.ctx) {
+            // What has that name in C already, with those parameters.
+            let is_c = |f: &&Function| f.name == generic.name && types(f) == types(function);
+            if all.iter().find(is_c).is_none() {
+                let _ = writeln!(text, "{}", overload(function, generic.name, |c| c.into()));
+            }
+        }
+    }
+    for function in &all {
+        let standard = |c: &str| {
+            c.replace("oxshmem_complexd", "std::complex<double>")
+                .replace("oxshmem_complexf", "std::complex<float>")
+        };
+        if function.of.is_some_and(|of| of.name.starts_with("complex")) {
+            let _ = writeln!(text, "{}", overload(function, &function.name, standard));
+            if let Some(name) = function.row.generic {
+                let _ = writeln!(text, "{}", overload(function, name, standard));
+            }
+        }
+    }
+    text
+}
+
+fn overload(function: &Function, name: &str, as_type: impl Fn(&str) -> String) -> String {
+    let mut params = function.params.clone();
+    let mut given = Vec::new();
+    for param in &mut params {
+        let c = as_type(&param.c);
+        given.push(match c == param.c {
+            true => param.name.clone(),
+            false => format!("reinterpret_cast<{}>({})", param.c, param.name),
+        });
+        param.c = c;
+    }
+    format!(
+        "static inline {}({}) {{ return {}({}); }}",
+        c::typed(&function.returns, name),
+        c::list(&params),
+        function.name,
+        given.join(", ")
+    )
+}

@@ -1,0 +1,136 @@
+//! The headers.
+
+use std::fmt::Write;
+
+use crate::types::{self, Set};
+use crate::{c, functions, generics};
+
+const GENERATED: &str = "/* Generated from oxshmem's table (core/capi/table); do not edit. */\n";
+
+/// All generated headers: their names in `core/capi/include/`, and their text.
+#[must_use]
+pub fn headers() -> Vec<(&'static str, String)> {
+    vec![
+        ("shmem.h", shmem()),
+        ("pshmem.h", pshmem()),
+        ("oxshmem/generics.h", generic()),
+        ("oxshmem/overloads.h", overloads()),
+        ("../tests/c/types.h", lists()),
+    ]
+}
+
+fn guarded(guard: &str, about: &str, body: &str) -> String {
+    format!("/* {about} */\n{GENERATED}#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n")
+}
+
+fn in_c(body: &str) -> String {
+    format!(
+        "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{body}\n#ifdef __cplusplus\n}}\n#endif\n"
+    )
+}
+
+fn shmem() -> String {
+    let mut text = String::new();
+    for (function, first) in with_firsts() {
+        if first && let Some(version) = function.row.deprecated {
+            let _ = writeln!(text, "/* Deprecated in OpenSHMEM {version}. */");
+        }
+        let _ = writeln!(text, "{}", c::prototype(&function, &function.name));
+    }
+    let body = format!(
+        "#include <oxshmem/base.h>\n\n{}\n#if defined(__cplusplus)\n#include <oxshmem/overloads.h>\n\
+         #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L\n#include <oxshmem/generics.h>\n#endif\n",
+        in_c(&text)
+    );
+    guarded("SHMEM_H", "The OpenSHMEM API in C and C++.", &body)
+}
+
+/// Each function, and whether it is the first of its row.
+fn with_firsts() -> Vec<(crate::Function, bool)> {
+    let mut last = None;
+    let all = functions().into_iter().map(|function| {
+        let first = last != Some(function.row.name);
+        last = Some(function.row.name);
+        (function, first)
+    });
+    all.collect()
+}
+
+fn pshmem() -> String {
+    let mut text = String::new();
+    for function in functions() {
+        if let Some(twin) = function.twin() {
+            let _ = writeln!(text, "{}", c::prototype(&function, &twin));
+        }
+    }
+    let body = format!("#include <oxshmem/base.h>\n\n{}", in_c(&text));
+    let about = "The names that a profiling tool calls which defines those of shmem.h itself.";
+    guarded("PSHMEM_H", about, &body)
+}
+
+fn generic() -> String {
+    let body = format!(
+        "/* Its first and its second argument, if followed by enough others. */\n\
+         #define OXSHMEM_FIRST(first, ...) first\n#define OXSHMEM_SECOND(first, second, ...) second\n\n\
+         /* What is chosen for a type of which there is no function: nothing fits as its argument. */\n\
+         struct oxshmem_no_such_type;\n\
+         void oxshmem_no_such_call(struct oxshmem_no_such_type, struct oxshmem_no_such_type);\n\n{}",
+        generics::macros()
+    );
+    let about = "One name for the functions of all types, in C11. Included by shmem.h.";
+    guarded("OXSHMEM_GENERICS_H", about, &body)
+}
+
+fn overloads() -> String {
+    let body = format!("#include <complex>\n\n{}", generics::overloads());
+    let about = "One name for the functions of all types, in C++. Included by shmem.h.";
+    guarded("OXSHMEM_OVERLOADS_H", about, &body)
+}
+
+/// For the conformance programs: `RMA_TYPES(X)` is `X(float, float)` and so on for each type.
+fn lists() -> String {
+    let sets = [
+        ("RMA_TYPES", Set::Rma),
+        ("STANDARD_TYPES", Set::Standard),
+        ("EXTENDED_TYPES", Set::Extended),
+        ("BITWISE_TYPES", Set::Bitwise),
+        ("OLD_EXTENDED_TYPES", Set::OldExtended),
+        ("OLD_STANDARD_TYPES", Set::OldStandard),
+        ("OLD_WAITS_TYPES", Set::OldWaits),
+        ("OLD_WAIT_TYPES", Set::OldWait),
+        ("REDUCE_BITS_TYPES", Set::ReduceBits),
+        ("REDUCE_SUM_TYPES", Set::ReduceSum),
+        ("OLD_REDUCE_BITS_TYPES", Set::OldReduceBits),
+        ("OLD_REDUCE_ORDER_TYPES", Set::OldReduceOrder),
+        ("OLD_REDUCE_SUM_TYPES", Set::OldReduceSum),
+    ];
+    let mut text = String::new();
+    for (name, set) in sets {
+        let all = types::of(set);
+        let each = all.iter().flatten();
+        let each: Vec<_> = each.map(|of| format!("X({}, {})", of.name, of.c)).collect();
+        let _ = writeln!(
+            text,
+            "#define {name}(X) \\\n    {}\n",
+            each.join(" \\\n    ")
+        );
+        // Those that are types of their own, which C11 and C++ choose by.
+        let mut seen = Vec::new();
+        let distinct = all.iter().flatten().filter(|of| {
+            let c = types::distinct(of.c);
+            let new = !seen.contains(&c);
+            seen.push(c);
+            new
+        });
+        let each: Vec<_> = distinct
+            .map(|of| format!("X({}, {})", of.name, of.c))
+            .collect();
+        let _ = writeln!(
+            text,
+            "#define DISTINCT_{name}(X) \\\n    {}\n",
+            each.join(" \\\n    ")
+        );
+    }
+    let about = "The types over which the conformance programs expand.";
+    guarded("OXSHMEM_TESTS_TYPES_H", about, &text)
+}

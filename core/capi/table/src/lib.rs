@@ -1,0 +1,130 @@
+//! The OpenSHMEM C API as one table, and what is generated from it.
+//!
+//! [`rows`] has a line for each family of functions: how its names are made, of which types there are
+//! functions, their parameters in C, and the Rust function that implements them all. [`functions`] expands
+//! that to all 1788 functions. From these come
+//!
+//! - [`exports`], the Rust source of the symbols (`core/capi/build.rs` writes it where the library includes it);
+//! - [`headers`], which are checked in at `core/capi/include/` so that they can be read, and which
+//!   `cargo run -p oxshmem-capi-table` writes anew; a test tells when they are not current;
+//! - the lists of types over which the conformance programs expand (`oxshmem_types.h`, beside those).
+//!
+//! To add a function, add a row, and the function that it names to `core/capi/src`.
+
+mod c;
+mod exports;
+mod generics;
+mod headers;
+pub mod rows;
+pub mod types;
+
+use rows::{ROWS, Row};
+use types::Type;
+
+pub use exports::{exports, version_script};
+pub use headers::headers;
+
+/// A function's parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Its type in C.
+    pub c: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// A function of the API.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// What it returns, in C.
+    pub returns: String,
+    /// Its parameters, the context first where it has one.
+    pub params: Vec<Param>,
+    /// Whether it has the context.
+    pub ctx: bool,
+    /// Of which type of elements it is, if there are several.
+    pub of: Option<Type>,
+    /// The row that it is of.
+    pub row: &'static Row,
+}
+
+impl Function {
+    /// Whether it has a `pshmem_` twin: all do but the oldest.
+    #[must_use]
+    pub fn twin(&self) -> Option<String> {
+        let rest = self.name.strip_prefix("shmem_")?;
+        Some(format!("pshmem_{rest}"))
+    }
+}
+
+/// All functions of the API, in the table's order.
+#[must_use]
+pub fn functions() -> Vec<Function> {
+    ROWS.iter().flat_map(expand).collect()
+}
+
+/// The functions of a row: of each type, without a context and with one.
+fn expand(row: &'static Row) -> Vec<Function> {
+    let mut all = Vec::new();
+    for ctx in [false, true] {
+        if ctx && !row.name.contains('@') {
+            continue;
+        }
+        for of in types::of(row.types) {
+            let name = row.name.replace('@', if ctx { "ctx_" } else { "" });
+            let name = name.replace('%', of.map_or("", |of| of.name));
+            let c_type = of.map_or("void", |of| of.c);
+            let returns = c::with_type(row.returns, c_type);
+            let context = ctx.then(|| Param {
+                c: "shmem_ctx_t".into(),
+                name: "ctx".into(),
+            });
+            let params = c::params(row.params, c_type);
+            all.push(Function {
+                name,
+                returns,
+                params: context.into_iter().chain(params).collect(),
+                ctx,
+                of,
+                row,
+            });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const NAMES: &str = include_str!("../data/names.txt");
+
+    #[test]
+    fn the_table_has_every_name_of_the_specification_and_no_other() {
+        let named: BTreeSet<String> = NAMES.lines().map(str::to_owned).collect();
+        let functions = functions();
+        let made: BTreeSet<String> = functions.iter().map(|f| f.name.clone()).collect();
+        assert_eq!(made.len(), functions.len(), "a name is made twice");
+        let missing: Vec<_> = named.difference(&made).collect();
+        let extra: Vec<_> = made.difference(&named).collect();
+        assert!(missing.is_empty(), "missing: {missing:?}");
+        assert!(extra.is_empty(), "extra: {extra:?}");
+        assert_eq!(named.len(), 1788);
+    }
+
+    #[test]
+    fn the_headers_that_are_checked_in_are_current() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
+        for (name, text) in headers() {
+            let found = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+            assert!(
+                found == text,
+                "core/capi/include/{name} is not what the table gives; run cargo run -p oxshmem-capi-table"
+            );
+        }
+    }
+}
