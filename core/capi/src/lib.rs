@@ -1,1 +1,64 @@
-compile_error!("soon");
+//! The OpenSHMEM 1.6 API for C and C++: `liboxshmem`.
+//!
+//! The exported functions are generated from the table (`core/capi/table`, whose documentation says how): each is a
+//! symbol `pshmem_X` with a weak alias `shmem_X`, and hands its arguments to a function of one of the modules here,
+//! with the call's name for messages. The modules are the chapters of the specification.
+//!
+//! # State
+//!
+//! The process is one PE: [`library`] holds its [`World`](oxshmem::World) while it is initialized, and the teams and
+//! contexts that handles name ([`handles`]). No other package keeps state of the process.
+//!
+//! # Failure
+//!
+//! A call that returns nothing and cannot be done tells what, where and why, and ends the job ([`failure`]). One that
+//! returns a status tells, and returns it. Nothing panics.
+//!
+//! # Threads
+//!
+//! Up to `SHMEM_THREAD_SERIALIZED` one thread at a time is in a call: no call takes a lock.
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
+compile_error!(
+    "the C API is for x86-64 Linux with glibc: C's types, and long double's, are those there"
+);
+
+mod active_sets;
+mod atomics;
+mod collectives;
+mod contexts;
+mod failure;
+mod handles;
+mod library;
+mod locks;
+mod long_double;
+mod memory;
+mod order;
+mod query;
+mod rma;
+mod setup;
+mod signals;
+mod teams;
+mod waits;
+
+/// The symbols.
+#[allow(
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unused_unit,
+    missing_docs,
+    non_snake_case,
+    unused_unsafe,
+    reason = "generated: each function hands its caller's promises on, which are the specification's"
+)]
+mod exports {
+    use std::ffi::{c_int, c_long, c_void};
+
+    use oxshmem::{Complex, LongDouble};
+
+    use crate::handles::{Ctx, SessionConfig, Team, TeamConfig};
+    use crate::*;
+
+    include!(concat!(env!("OUT_DIR"), "/exports.rs"));
+}

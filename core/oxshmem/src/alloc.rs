@@ -378,6 +378,12 @@ impl Heap {
         })
     }
 
+    /// The live block around an offset: where it starts, its bytes and its generation.
+    pub(crate) fn around(&self, offset: u64) -> Option<(u64, u64, u32)> {
+        let (start, block) = self.blocks.range(..=offset).next_back()?;
+        (offset - start < block.bytes).then_some((*start, block.bytes, block.generation))
+    }
+
     /// Blocks that were not freed, and their bytes.
     pub(crate) fn leaks(&self) -> (usize, u64) {
         (

@@ -13,6 +13,8 @@
 mod by_host;
 mod choose;
 mod gather;
+#[cfg(target_arch = "x86_64")]
+mod long_double;
 mod moves;
 mod number;
 mod reduce;
@@ -30,6 +32,8 @@ use crate::{Error, Result, Sym, World};
 pub(crate) use self::choose::Choices;
 pub use self::choose::{Choice, Way};
 use self::choose::{Kind, choose};
+#[cfg(target_arch = "x86_64")]
+pub use self::long_double::LongDouble;
 pub use self::number::Reducible;
 
 impl World {

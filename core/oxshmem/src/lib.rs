@@ -35,6 +35,7 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("oxshmem needs a 64-bit target: its words of 64 bits are aligned atomics there");
 
+mod address;
 mod alloc;
 mod arrival;
 mod atomics;
@@ -59,6 +60,7 @@ mod park;
 mod peers;
 mod primitive;
 mod ptr;
+mod raw;
 mod register;
 pub mod registry;
 mod report;
@@ -82,8 +84,11 @@ mod wait_until;
 mod wire;
 mod world;
 
+pub use address::Addresses;
 pub use alloc::Hints;
 pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
+#[cfg(target_arch = "x86_64")]
+pub use collectives::LongDouble;
 pub use collectives::{Choice, Reducible, Way};
 pub use config::{Atomics, MemoryModel, Variable, variables};
 pub use context::{Context, ContextOptions, LockedContext, Session, SharedContext};
@@ -92,8 +97,9 @@ pub use error::{Error, Result};
 pub use gpu::{GpuAccess, GpuMemory};
 pub use nbi::Scope;
 pub use order::{Inserted, Visibility};
-pub use oxshmem_transport::{Fold, Memory, MemoryKind};
+pub use oxshmem_transport::{AtomicOp, Fold, Memory, MemoryKind};
 pub use ptr::PeerPtr;
+pub use raw::Blocks;
 pub use register::Registered;
 #[cfg(feature = "cuda")]
 pub use register::RegisteredGpu;

@@ -26,7 +26,8 @@ use crate::atomics::Word;
 use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
-use crate::wire::{Path, Side, Signal};
+use crate::signal::of_length;
+use crate::wire::{Path, Side};
 use crate::{AtomicBits, AtomicInt, AtomicValue, Context, Result, SignalOp, Sym};
 
 /// Nonblocking operations issued within one [`Context::scope`].
@@ -181,7 +182,7 @@ impl Context<'_> {
     ///
     /// `result` is writable, and not accessed, until a quiet has returned; if that quiet fails,
     /// until the world is dropped.
-    unsafe fn rmw_nbi<T: Word>(
+    pub(crate) unsafe fn rmw_nbi<T: Word>(
         &self,
         call: &'static str,
         op: AtomicOp,
@@ -261,13 +262,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         op: SignalOp,
         pe: usize,
     ) -> Result<()> {
-        let mapped = self.context.peers.span(dst, pe).is_some();
-        if mapped && self.context.peers.word(signal, pe).is_some() {
-            return self.context.put_signal(dst, source, signal, value, op, pe);
+        let dst = of_length("put_signal_nbi", dst, source.len())?;
+        // SAFETY: 'env outlives the scope, whose quiet completes the put or closes its lane.
+        unsafe {
+            self.context
+                .put_signal_raw(dst, source.as_ptr(), signal, value, op, pe, true)
         }
-        let word = signal;
-        let signal = Signal { word, op, value };
-        self.context.put_signal_slow(dst, source, signal, pe, true)
     }
 
     /// [`Context::fetch`] whose value is in `result` by the end of the scope.

@@ -12,64 +12,7 @@ use crate::mapped::{Bytes, Span};
 use crate::order::{Class, Inserted};
 use crate::shared::Shared;
 use crate::simulated::Place;
-use crate::wire::{Path, Side};
-use crate::{Context, Error, Result, Sym};
-
-/// Where the blocks of a strided transfer lie, in elements.
-#[derive(Clone, Copy)]
-struct Stride {
-    /// From one block to the next in the symmetric object.
-    far: usize,
-    /// From one block to the next in the private slice.
-    near: usize,
-    /// Elements of a block.
-    block: usize,
-    /// Number of blocks.
-    blocks: usize,
-}
-
-impl Stride {
-    /// Elements that the transfer spans at a stride, or none if that overflows.
-    fn span(self, stride: usize) -> Option<usize> {
-        match self.blocks {
-            n if n == 0 || self.block == 0 => Some(0),
-            n => stride.checked_mul(n - 1)?.checked_add(self.block),
-        }
-    }
-
-    /// Refuses strides below the block's size and ranges that leave either side.
-    fn check<T: Pod>(self, call: &'static str, far: Sym<T>, near: usize) -> Result<()> {
-        let least = self.block.max(1);
-        if self.far < least || self.near < least {
-            return Err(Error::Argument {
-                call,
-                what: format!(
-                    "strides {} and {} must be at least the block's {least} elements",
-                    self.far, self.near
-                ),
-            });
-        }
-        let outside = |end| Error::OutOfRange {
-            call,
-            start: 0,
-            end,
-            len: far.len(),
-        };
-        let far_span = self.span(self.far).ok_or_else(|| outside(usize::MAX))?;
-        if far_span > far.len() {
-            return Err(outside(far_span));
-        }
-        let near_span = self.span(self.near).unwrap_or(usize::MAX);
-        if near_span > near {
-            return Err(Error::BufferTooSmall {
-                call,
-                len: near,
-                needed: near_span,
-            });
-        }
-        Ok(())
-    }
-}
+use crate::{Blocks, Context, Error, Result, Sym};
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe`. Returns when `source` may be reused; the data
@@ -201,13 +144,13 @@ impl Context<'_> {
         count: usize,
         pe: usize,
     ) -> Result<()> {
-        let stride = Stride {
+        let blocks = Blocks {
             far: dst_stride,
             near: src_stride,
             block: 1,
-            blocks: count,
+            count,
         };
-        self.put_blocks("iput", dst, source, stride, pe)
+        self.put_blocks("iput", dst, source, blocks, pe)
     }
 
     /// Gets `count` elements, every `src_stride`-th of `src`, to every `dst_stride`-th of
@@ -222,13 +165,13 @@ impl Context<'_> {
         count: usize,
         pe: usize,
     ) -> Result<()> {
-        let stride = Stride {
+        let blocks = Blocks {
             far: src_stride,
             near: dst_stride,
             block: 1,
-            blocks: count,
+            count,
         };
-        self.get_blocks("iget", destination, src, stride, pe)
+        self.get_blocks("iget", destination, src, blocks, pe)
     }
 
     /// Puts `blocks` blocks of `block` contiguous elements; strides, in elements, run from block
@@ -245,13 +188,13 @@ impl Context<'_> {
         blocks: usize,
         pe: usize,
     ) -> Result<()> {
-        let stride = Stride {
+        let blocks = Blocks {
             far: dst_stride,
             near: src_stride,
             block,
-            blocks,
+            count: blocks,
         };
-        self.put_blocks("ibput", dst, source, stride, pe)
+        self.put_blocks("ibput", dst, source, blocks, pe)
     }
 
     /// Gets `blocks` blocks of `block` contiguous elements; strides as in [`ibput`](Self::ibput).
@@ -267,13 +210,13 @@ impl Context<'_> {
         blocks: usize,
         pe: usize,
     ) -> Result<()> {
-        let stride = Stride {
+        let blocks = Blocks {
             far: src_stride,
             near: dst_stride,
             block,
-            blocks,
+            count: blocks,
         };
-        self.get_blocks("ibget", destination, src, stride, pe)
+        self.get_blocks("ibget", destination, src, blocks, pe)
     }
 
     fn put_blocks<T: Pod>(
@@ -281,33 +224,12 @@ impl Context<'_> {
         call: &'static str,
         dst: Sym<T>,
         source: &[T],
-        stride: Stride,
+        blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
-        self.check(call, dst, 0, pe)?;
-        stride.check(call, dst, source.len())?;
-        if stride.block == 0 {
-            return Ok(());
-        }
-        let span = self.peers.span(dst, pe);
-        for (i, block) in source.chunks(stride.near).take(stride.blocks).enumerate() {
-            let block = block.get(..stride.block).unwrap_or(block);
-            match span {
-                Some(span) => {
-                    let at = i * stride.far * size_of::<T>();
-                    span.part(at, size_of_val(block))
-                        .copy_from(bytemuck::cast_slice(block));
-                }
-                None => {
-                    let at = i * stride.far;
-                    self.put_slow(call, dst.range(at..at + block.len())?, block, pe)?;
-                }
-            }
-        }
-        if span.is_some() {
-            self.peers.note(pe);
-        }
-        Ok(())
+        blocks.check_near(call, source.len())?;
+        // SAFETY: the blocks lie within `source`.
+        unsafe { self.put_blocks_raw(call, dst, source.as_ptr(), blocks, pe) }
     }
 
     fn get_blocks<T: Pod>(
@@ -315,37 +237,18 @@ impl Context<'_> {
         call: &'static str,
         destination: &mut [T],
         src: Sym<T>,
-        stride: Stride,
+        blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
-        self.check(call, src, 0, pe)?;
-        stride.check(call, src, destination.len())?;
-        if stride.block == 0 {
-            return Ok(());
-        }
-        let blocks = destination
-            .chunks_mut(stride.near)
-            .take(stride.blocks)
-            .enumerate();
-        let blocks = blocks.filter_map(|(i, block)| {
-            let room = block.len().min(stride.block);
-            Some((i * stride.far, block.get_mut(..room)?))
-        });
-        let Some(span) = self.peers.span(src, pe) else {
-            return self.get_blocks_slow(call, blocks, src, pe);
-        };
-        for (at, block) in blocks {
-            span.part(at * size_of::<T>(), size_of_val(block))
-                .copy_to(bytemuck::cast_slice_mut(block));
-        }
-        self.order_read(span);
-        Ok(())
+        blocks.check_near(call, destination.len())?;
+        // SAFETY: the blocks lie within `destination`.
+        unsafe { self.get_blocks_raw(call, destination.as_mut_ptr(), src, blocks, pe) }
     }
 
     /// Keeps later reads behind this one, which the ordered model needs (M20). On x86 no
     /// instruction, so there the relaxed model has it too.
     #[inline(always)]
-    fn order_read(&self, span: Span<'_>) {
+    pub(crate) fn order_read(&self, span: Span<'_>) {
         if cfg!(target_arch = "x86_64") || self.ordered {
             Bytes::fence(span, Inserted::Read);
         }
@@ -385,17 +288,8 @@ impl Context<'_> {
         bytes: &[u8],
         pe: usize,
     ) -> Result<()> {
-        match self.path(call, Class::Put, dst, pe)? {
-            Path::Near(place) => {
-                place.copy_from(bytes);
-                self.peers.note_slow();
-                Ok(())
-            }
-            // SAFETY: `bytes` is borrowed for the call.
-            Path::Lane(via, far) => unsafe { self.wire_put(call, via, far, Side::read(bytes)) },
-            // SAFETY: as above.
-            Path::Staged(far) => unsafe { self.staged_put(call, far, bytes.as_ptr(), bytes.len()) },
-        }
+        // SAFETY: `bytes` is borrowed for the call.
+        unsafe { self.put_raw_by_path(call, dst, bytes.as_ptr(), bytes.len(), pe) }
     }
 
     #[cold]
@@ -419,19 +313,8 @@ impl Context<'_> {
         src: Sym<T>,
         pe: usize,
     ) -> Result<()> {
-        match self.path(call, Class::Put, src, pe)? {
-            Path::Near(place) => {
-                place.copy_to(bytes);
-                self.order_read_slow(place);
-                Ok(())
-            }
-            // SAFETY: `bytes` is borrowed for the call.
-            Path::Lane(via, far) => unsafe { self.wire_get(call, via, far, Side::written(bytes)) },
-            // SAFETY: as above.
-            Path::Staged(far) => unsafe {
-                self.staged_get(call, far, bytes.as_mut_ptr(), bytes.len())
-            },
-        }
+        // SAFETY: `bytes` is borrowed for the call.
+        unsafe { self.get_raw_by_path(call, bytes.as_mut_ptr(), bytes.len(), src, pe) }
     }
 
     /// Refuses foreign handles, PEs that do not exist and ranges that leave the object. Gives the PE's

@@ -4,13 +4,10 @@ use bytemuck::Pod;
 use oxshmem_transport::AtomicOp;
 pub use oxshmem_transport::SignalOp;
 
-use oxshmem_transport::Width;
-
 use crate::check::Access;
-use crate::mapped::Bytes;
-use crate::order::{Class, Inserted};
+use crate::order::Class;
 use crate::wire::{Path, Side, Signal};
-use crate::{Context, Result, Sym};
+use crate::{Context, Error, Result, Sym};
 
 impl Context<'_> {
     /// Puts `source` at the start of `dst` on PE `pe`, then updates the signal word there: whoever
@@ -30,55 +27,45 @@ impl Context<'_> {
         op: SignalOp,
         pe: usize,
     ) -> Result<()> {
-        if source.len() <= dst.len()
-            && !signal.is_empty()
-            && let Some(span) = self.peers.span(dst, pe)
-            && let Some(word) = self.peers.word(signal, pe)
-        {
-            span.copy_from(bytemuck::cast_slice(source));
-            match op {
-                SignalOp::Set => word.tell(Width::W64, value, Inserted::Signal),
-                SignalOp::Add => {
-                    word.update(Width::W64, AtomicOp::Add, (value, 0), Inserted::Signal);
-                }
-            }
-            self.peers.note(pe);
-            return Ok(());
-        }
-        let word = signal;
-        self.put_signal_slow(dst, source, Signal { word, op, value }, pe, false)
+        let dst = of_length("put_signal", dst, source.len())?;
+        // SAFETY: `source` is borrowed for the call.
+        unsafe { self.put_signal_raw(dst, source.as_ptr(), signal, value, op, pe, false) }
     }
 
+    /// # Safety
+    ///
+    /// As of [`put_signal_raw`](Self::put_signal_raw).
     #[cold]
-    pub(crate) fn put_signal_slow<T: Pod>(
+    pub(crate) unsafe fn put_signal_slow<T: Pod>(
         &self,
         dst: Sym<T>,
-        source: &[T],
+        source: *const T,
         signal: Signal,
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
         const CALL: &str = "put_signal";
         self.check(CALL, signal.word, 1, pe)?;
-        let pe = self.check(CALL, dst, source.len(), pe)?;
+        let pe = self.check(CALL, dst, 0, pe)?;
         // Not under way afterwards: the signal orders it.
-        self.guard(CALL, Access::Put, dst, source.len(), pe, false)?;
-        let bytes: &[u8] = bytemuck::cast_slice(source);
+        self.guard(CALL, Access::Put, dst, dst.len(), pe, false)?;
+        let (source, len) = (source.cast(), dst.bytes());
         match self.path(CALL, Class::Put, dst, pe)? {
             Path::Near(place) => {
-                place.copy_from(bytes);
+                // SAFETY: the caller's promise.
+                unsafe { place.copy_from_raw(source, len) };
                 self.peers.note_slow();
                 self.signal(CALL, signal, pe)
             }
-            // SAFETY: `source` is borrowed for the call; of a nonblocking one beyond the inline
-            // limit the lane's completion is waited for.
+            // SAFETY: the caller's promise; of a nonblocking one beyond the inline limit the lane's
+            // completion is waited for.
             Path::Lane(via, far) => unsafe {
-                self.wire_put_signal(via, far, Side::read(bytes), signal, nonblocking)
+                self.wire_put_signal(via, far, Side::at(source, len), signal, nonblocking)
             },
             // Placed when it returns.
-            // SAFETY: `source` is borrowed for the call.
+            // SAFETY: the caller's promise.
             Path::Staged(far) => unsafe {
-                self.staged_put(CALL, far, bytes.as_ptr(), bytes.len())?;
+                self.staged_put(CALL, far, source, len)?;
                 self.signal(CALL, signal, pe)
             },
         }
@@ -97,4 +84,15 @@ impl Context<'_> {
     pub fn signal_add(&self, signal: Sym<u64>, value: u64, pe: usize) -> Result<()> {
         self.post_rmw("signal_add", AtomicOp::Add, signal, value, 0, pe)
     }
+}
+
+/// The first `len` elements of what is put to.
+#[inline(always)]
+pub(crate) fn of_length<T: Pod>(call: &'static str, dst: Sym<T>, len: usize) -> Result<Sym<T>> {
+    dst.range(..len).map_err(|_| Error::OutOfRange {
+        call,
+        start: 0,
+        end: len,
+        len: dst.len(),
+    })
 }

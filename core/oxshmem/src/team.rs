@@ -1,6 +1,7 @@
 //! Teams: some of a world's PEs, in an order of their own, that make collective calls together.
 
 mod ahead;
+mod among;
 mod core;
 mod detached;
 mod hosts;

@@ -13,7 +13,7 @@ use oxshmem_transport::Fold;
 pub trait Reducible: Pod + Folds {}
 
 /// A fold of values into others, element by element.
-type Folder<T> = fn(&mut [<T as Folds>::Wide], &[T]);
+pub type Folder<T> = fn(&mut [<T as Folds>::Wide], &[T]);
 
 /// How a type is folded. Not to be named outside of the library.
 pub trait Folds: Sized {

@@ -24,10 +24,25 @@ impl Team<'_> {
     /// are told to all (M36), and a member that is lost or gives up ends it for all.
     #[doc(alias = "shmem_broadcastmem")]
     pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
+        self.spread(dst, src, root, true)
+    }
+
+    /// [`broadcast`](Self::broadcast) that leaves the root's own `dst` as it is: that of OpenSHMEM's active sets.
+    ///
+    /// # Errors
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    #[doc(alias = "shmem_broadcast64")]
+    pub fn broadcast_to_others<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
+        self.spread(dst, src, root, false)
+    }
+
+    fn spread<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize, to_root: bool) -> Result<()> {
         const CALL: &str = "broadcast";
         let (world, core) = (self.world, self.core());
         let words = || format!("broadcast({}, {}, root {root})", place(dst), place(src));
         let digest = const { Digest::of(CALL) }.and(root as u64);
+        let digest = digest.and(to_root.into());
         let digest = digest_of(digest, [dst, src]);
         let mut valid = self.check_pair(CALL, dst, src);
         if root >= self.n_pes() {
@@ -69,7 +84,8 @@ impl Team<'_> {
                 }
                 turn.arrive(valid)?;
                 match is_root {
-                    true => world.copy_between(CALL, dst, src, from),
+                    true if to_root => world.copy_between(CALL, dst, src, from),
+                    true => Ok(()),
                     false => world.copy_between(CALL, dst.cast()?, given, from),
                 }
             }
@@ -83,7 +99,7 @@ impl Team<'_> {
                 };
                 let near = fetcher == self.my_pe();
                 let mut copied = Ok(());
-                if near {
+                if near && (to_root || !is_root) {
                     copied = world.copy_between(CALL, dst, src, from);
                 }
                 if core.hosts.is_some() {

@@ -5,29 +5,38 @@ use oxshmem_transport::Op;
 
 use super::{Channel, Far, Leaves, Path, Side, Until};
 use crate::check::Access;
-use crate::mapped::Bytes;
 use crate::order::Class;
-use crate::{Context, Result, Sym};
+use crate::{Blocks, Context, Result, Sym};
 
 impl Context<'_> {
-    /// Gets blocks of `src`, each from an element on. Returns when they are there (M16).
+    /// Gets blocks of `src`. Returns when they are there (M16).
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable where blocks of it lie.
     #[cold]
-    pub(crate) fn get_blocks_slow<'d, T: Pod>(
+    pub(crate) unsafe fn get_blocks_slow<T: Pod>(
         &self,
         call: &'static str,
-        blocks: impl Iterator<Item = (usize, &'d mut [T])>,
+        destination: *mut T,
         src: Sym<T>,
+        blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
         let pe = self.check(call, src, 0, pe)?;
-        let mut blocks = blocks.peekable();
         let mut under_way = None;
         let mut result = Ok(());
-        while let Some((at, block)) = blocks.next()
-            && result.is_ok()
-        {
-            let last = blocks.peek().is_none();
-            result = self.get_block(call, (at, block), src, pe, last, &mut under_way);
+        for i in 0..blocks.count {
+            let at = i * blocks.far;
+            let into = destination.wrapping_add(i * blocks.near).cast();
+            let last = i + 1 == blocks.count;
+            result = src.range(at..at + blocks.block).and_then(|from| {
+                // SAFETY: the caller's promise.
+                unsafe { self.get_block(call, into, from, pe, last, &mut under_way) }
+            });
+            if result.is_err() {
+                break;
+            }
         }
         match under_way {
             // They write to what is the caller's again.
@@ -37,41 +46,33 @@ impl Context<'_> {
     }
 
     /// One of them; `under_way` is the lane on which some before it may have yet to arrive.
-    fn get_block<'w, T: Pod>(
+    ///
+    /// # Safety
+    ///
+    /// `into` is writable for the block, until the last of them has come or the lane was dropped.
+    unsafe fn get_block<'w, T: Pod>(
         &'w self,
         call: &'static str,
-        (at, block): (usize, &mut [T]),
-        src: Sym<T>,
+        into: *mut u8,
+        from: Sym<T>,
         pe: usize,
         last: bool,
         under_way: &mut Option<&'w Channel>,
     ) -> Result<()> {
-        let from = src.range(at..at + block.len())?;
         self.point();
-        self.guard(call, Access::Get, from, block.len(), pe, false)?;
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(block);
+        self.guard(call, Access::Get, from, from.len(), pe, false)?;
         match self.path(call, Class::Put, from, pe)? {
-            Path::Near(place) => {
-                place.copy_to(bytes);
-                self.order_read_slow(place);
-                Ok(())
-            }
-            Path::Lane(via, far) if last || bytes.is_empty() => {
-                // SAFETY: the bytes are borrowed for the call, which waits for them, and so for those
-                // before.
-                unsafe { self.wire_get(call, via, far, Side::written(bytes)) }
-            }
-            Path::Lane(via, far) => {
+            Path::Lane(via, far) if !last && !from.is_empty() => {
                 // SAFETY: the caller waits for a later block's completion, or has the lane dropped,
-                // while the bytes are borrowed.
-                let posted = unsafe { self.start_get(call, via, far, bytes)? };
+                // while the bytes are writable.
+                let posted =
+                    unsafe { self.start_get(call, via, far, Side::at(into, from.bytes()))? };
                 *under_way = posted.then_some(via).or(*under_way);
                 Ok(())
             }
-            // SAFETY: the bytes are borrowed for the call.
-            Path::Staged(far) => unsafe {
-                self.staged_get(call, far, bytes.as_mut_ptr(), bytes.len())
-            },
+            // What waits for this block waits for those before.
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.get_raw_by_path(call, into, from.bytes(), from, pe) },
         }
     }
 
@@ -79,15 +80,15 @@ impl Context<'_> {
     ///
     /// # Safety
     ///
-    /// The bytes stay borrowed until a later get of this lane has completed, or the lane was dropped.
+    /// The bytes stay writable until a later get of this lane has completed, or the lane was dropped.
     unsafe fn start_get(
         &self,
         call: &'static str,
         via: &Channel,
         far: Far,
-        bytes: &mut [u8],
+        destination: Side,
     ) -> Result<bool> {
-        let (len, destination) = (bytes.len(), Side::written(bytes));
+        let len = destination.len;
         let (from, rest) = far.locate(via, 0);
         let into = self.near_whole(via, destination, via.caps.get);
         // One that has to see what was put waits for that.
@@ -101,7 +102,7 @@ impl Context<'_> {
                 Ok(true)
             }
             None => {
-                // SAFETY: the bytes are borrowed for the call, which waits for them.
+                // SAFETY: the bytes are writable during the call, which waits for them.
                 unsafe { self.wire_get(call, via, far, destination)? };
                 Ok(false)
             }

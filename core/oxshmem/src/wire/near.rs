@@ -48,11 +48,6 @@ impl Side {
         Side::at(bytes.as_ptr(), bytes.len())
     }
 
-    /// A destination.
-    pub(crate) fn written(bytes: &mut [u8]) -> Side {
-        Side::at(bytes.as_mut_ptr(), bytes.len())
-    }
-
     /// The same bytes by a key of the transport whose lane is used, which lasts as long as they are.
     pub(crate) fn keyed(self, keyed: Keyed) -> Side {
         Side {

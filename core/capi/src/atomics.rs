@@ -1,0 +1,113 @@
+//! Atomics.
+
+use std::ffi::c_int;
+
+use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue};
+
+use crate::failure::{Done, or_end};
+use crate::handles::Ctx;
+use crate::library::{context, number};
+
+/// Atomics that give nothing, or the old value.
+macro_rules! atomics {
+    ($($name:ident: $bound:ident, $address:ty, ($($argument:ident),*) $(-> $returns:ident)?;)*) => {$(
+        #[inline(always)]
+        pub(crate) unsafe fn $name<T: $bound>(
+            call: &'static str, ctx: Ctx, dest: $address, $($argument: T,)* pe: c_int,
+        ) $(-> $returns)? {
+            or_end(call, || -> Done<_> {
+                let (library, context) = context(ctx)?;
+                let dest = library.object("dest", dest, 1)?;
+                Ok(context.$name(dest, $($argument,)* number(pe))?)
+            }())
+        }
+    )*};
+}
+atomics! {
+    fetch: AtomicValue, *const T, () -> T;
+    set: AtomicValue, *mut T, (value);
+    compare_swap: AtomicInt, *mut T, (cond, value) -> T;
+    swap: AtomicValue, *mut T, (value) -> T;
+    fetch_inc: AtomicInt, *mut T, () -> T;
+    inc: AtomicInt, *mut T, ();
+    fetch_add: AtomicInt, *mut T, (value) -> T;
+    add: AtomicInt, *mut T, (value);
+    fetch_and: AtomicBits, *mut T, (value) -> T;
+    and: AtomicBits, *mut T, (value);
+    fetch_or: AtomicBits, *mut T, (value) -> T;
+    or: AtomicBits, *mut T, (value);
+    fetch_xor: AtomicBits, *mut T, (value) -> T;
+    xor: AtomicBits, *mut T, (value);
+}
+
+/// Atomics whose old value comes by the next quiet.
+macro_rules! nonblocking {
+    ($($name:ident: $bound:ident, $address:ty, ($($argument:ident),*), $op:ident, $operand:expr, $compare:expr;)*) => {$(
+        pub(crate) unsafe fn $name<T: $bound>(
+            call: &'static str, ctx: Ctx, fetch: *mut T, dest: $address, $($argument: T,)* pe: c_int,
+        ) {
+            or_end(call, || -> Done {
+                let (library, context) = context(ctx)?;
+                let dest = library.object("dest", dest, 1)?;
+                let operands = ($operand, $compare);
+                // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
+                Ok(unsafe { context.atomic_nbi(AtomicOp::$op, fetch, dest, operands, number(pe)) }?)
+            }());
+        }
+    )*};
+}
+nonblocking! {
+    fetch_nbi: AtomicValue, *const T, (), Fetch, T::zeroed(), T::zeroed();
+    compare_swap_nbi: AtomicInt, *mut T, (cond, value), CompareSwap, value, cond;
+    swap_nbi: AtomicValue, *mut T, (value), Swap, value, T::zeroed();
+    fetch_inc_nbi: One, *mut T, (), Add, T::ONE, T::zeroed();
+    fetch_add_nbi: AtomicInt, *mut T, (value), Add, value, T::zeroed();
+    fetch_and_nbi: AtomicBits, *mut T, (value), And, value, T::zeroed();
+    fetch_or_nbi: AtomicBits, *mut T, (value), Or, value, T::zeroed();
+    fetch_xor_nbi: AtomicBits, *mut T, (value), Xor, value, T::zeroed();
+}
+
+/// A type that has a 1.
+pub(crate) trait One: AtomicInt {
+    const ONE: Self;
+}
+
+macro_rules! ones {
+    ($($t:ty)*) => {$(
+        impl One for $t {
+            const ONE: Self = 1;
+        }
+    )*};
+}
+ones!(i32 u32 i64 u64 isize usize);
+
+/// The names of OpenSHMEM 1.3, without contexts.
+pub(crate) mod old {
+    use std::ffi::c_int;
+
+    use oxshmem::{AtomicInt, AtomicValue};
+
+    use crate::handles::Ctx;
+
+    macro_rules! old {
+        ($($name:ident: $bound:ident, $address:ty, ($($argument:ident),*) $(-> $returns:ident)?;)*) => {$(
+            #[inline(always)]
+            pub(crate) unsafe fn $name<T: $bound>(
+                call: &'static str, dest: $address, $($argument: T,)* pe: c_int,
+            ) $(-> $returns)? {
+                // SAFETY: the caller's promise.
+                unsafe { super::$name(call, Ctx::DEFAULT, dest, $($argument,)* pe) }
+            }
+        )*};
+    }
+    old! {
+        fetch: AtomicValue, *const T, () -> T;
+        set: AtomicValue, *mut T, (value);
+        compare_swap: AtomicInt, *mut T, (cond, value) -> T;
+        swap: AtomicValue, *mut T, (value) -> T;
+        fetch_inc: AtomicInt, *mut T, () -> T;
+        inc: AtomicInt, *mut T, ();
+        fetch_add: AtomicInt, *mut T, (value) -> T;
+        add: AtomicInt, *mut T, (value);
+    }
+}

@@ -1,0 +1,183 @@
+//! Collective calls of teams.
+
+use std::ffi::c_int;
+
+use bytemuck::Pod;
+use oxshmem::{Fold, Reducible, Sym};
+
+use crate::failure::{Done, Failure, or_end, status};
+use crate::handles::Team;
+use crate::library::{self, Library, number};
+
+pub(crate) fn barrier_all(call: &'static str) {
+    or_end(
+        call,
+        library::get().and_then(|library| Ok(library.world.barrier_all()?)),
+    );
+}
+
+pub(crate) fn sync_all(call: &'static str) {
+    or_end(
+        call,
+        library::get().and_then(|library| Ok(library.world.sync_all()?)),
+    );
+}
+
+/// Does what a call asks of a team.
+fn with(
+    call: &'static str,
+    team: Team,
+    act: impl FnOnce(&Library, &oxshmem::Team<'static>) -> Done,
+) -> c_int {
+    let done = library::get().and_then(|library| act(library, &library.team(team)?.team));
+    status(call, done)
+}
+
+pub(crate) fn sync(call: &'static str, team: Team) -> c_int {
+    with(call, team, |_, team| Ok(team.sync()?))
+}
+
+/// `each` elements for every member; more than there can be where that overflows.
+pub(crate) fn for_all(team: &oxshmem::Team<'_>, each: usize) -> usize {
+    each.saturating_mul(team.n_pes())
+}
+
+/// A destination and a source, of so many elements.
+pub(crate) fn both<T: Pod>(
+    library: &Library,
+    (dest, dest_len): (*mut T, usize),
+    (source, source_len): (*const T, usize),
+) -> Done<(Sym<T>, Sym<T>)> {
+    let dest = library.block_of("dest", dest.cast_const(), dest_len)?;
+    Ok((dest, library.block_of("source", source, source_len)?))
+}
+
+pub(crate) unsafe fn alltoall<T: Pod>(
+    call: &'static str,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    with(call, team, |library, team| {
+        let len = for_all(team, nelems);
+        let (dest, source) = both(library, (dest, len), (source, len))?;
+        Ok(team.alltoall(dest, source)?)
+    })
+}
+
+/// The strided form, for teams and active sets.
+pub(crate) fn alltoalls_of<T: Pod>(
+    library: &Library,
+    team: &oxshmem::Team<'_>,
+    (dest, dst): (*mut T, isize),
+    (source, sst): (*const T, isize),
+    nelems: usize,
+) -> Done {
+    let stride = |name, stride: isize| match usize::try_from(stride) {
+        Ok(stride) if stride > 0 => Ok(stride),
+        _ => Err(Failure::argument(
+            name,
+            format!("a stride of {stride}; it is 1 element at least"),
+        )),
+    };
+    let (dst, sst) = (stride("dst", dst)?, stride("sst", sst)?);
+    let spanned = |stride: usize| match for_all(team, nelems) {
+        0 => 0,
+        len => (len - 1).saturating_mul(stride).saturating_add(1),
+    };
+    let (dest, source) = both(library, (dest, spanned(dst)), (source, spanned(sst)))?;
+    Ok(team.alltoalls(dest, source, dst, sst, nelems)?)
+}
+
+pub(crate) unsafe fn alltoalls<T: Pod>(
+    call: &'static str,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+) -> c_int {
+    with(call, team, |library, team| {
+        alltoalls_of(library, team, (dest, dst), (source, sst), nelems)
+    })
+}
+
+pub(crate) unsafe fn broadcast<T: Pod>(
+    call: &'static str,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    root: c_int,
+) -> c_int {
+    with(call, team, |library, team| {
+        let (dest, source) = both(library, (dest, nelems), (source, nelems))?;
+        Ok(team.broadcast(dest, source, number(root))?)
+    })
+}
+
+/// For teams and active sets.
+pub(crate) fn collect_of<T: Pod>(
+    library: &Library,
+    team: &oxshmem::Team<'_>,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> Done {
+    // How many elements come in all nobody knows yet.
+    let dest = library.world.rest_at("dest", dest.cast_const());
+    let dest = dest.map_err(|error| Failure::argument("dest", error.to_string()))?;
+    let source = library.block_of("source", source, nelems)?;
+    Ok(team.collect(dest, source).map(drop)?)
+}
+
+pub(crate) unsafe fn collect<T: Pod>(
+    call: &'static str,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    with(call, team, |library, team| {
+        collect_of(library, team, dest, source, nelems)
+    })
+}
+
+pub(crate) unsafe fn fcollect<T: Pod>(
+    call: &'static str,
+    team: Team,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    with(call, team, |library, team| {
+        let (dest, source) = both(library, (dest, for_all(team, nelems)), (source, nelems))?;
+        Ok(team.fcollect(dest, source)?)
+    })
+}
+
+macro_rules! folds {
+    ($($name:ident: $call:ident $fold:ident;)*) => {$(
+        pub(crate) unsafe fn $name<T: Reducible>(
+            call: &'static str, team: Team, dest: *mut T, source: *const T, nreduce: usize,
+        ) -> c_int {
+            with(call, team, |library, team| {
+                let (dest, source) = both(library, (dest, nreduce), (source, nreduce))?;
+                Ok(team.$call(dest, source, Fold::$fold)?)
+            })
+        }
+    )*};
+}
+folds! {
+    and_reduce: reduce And;
+    or_reduce: reduce Or;
+    xor_reduce: reduce Xor;
+    max_reduce: reduce Max;
+    min_reduce: reduce Min;
+    sum_reduce: reduce Sum;
+    prod_reduce: reduce Prod;
+    sum_inscan: inscan Sum;
+    sum_exscan: exscan Sum;
+}

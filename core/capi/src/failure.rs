@@ -1,0 +1,104 @@
+//! What becomes of a call that cannot be done.
+
+use std::ffi::c_int;
+
+use crate::library;
+
+/// Why a call cannot be done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library says so.
+    Core(oxshmem::Error),
+    /// The library is not initialized.
+    NotInitialized,
+    /// An argument makes no sense.
+    Argument {
+        /// Its name in the specification.
+        name: &'static str,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+pub(crate) type Done<R = ()> = Result<R, Failure>;
+
+impl From<oxshmem::Error> for Failure {
+    fn from(error: oxshmem::Error) -> Self {
+        Failure::Core(error)
+    }
+}
+
+impl Failure {
+    #[cold]
+    pub(crate) fn argument(name: &'static str, what: impl Into<String>) -> Self {
+        Failure::Argument {
+            name,
+            what: what.into(),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Failure::Core(oxshmem::Error::NoSuchPe { pe, size, .. }) => {
+                // C's numbers are signed.
+                let (pe, last) = (*pe as isize, *size as isize - 1);
+                format!("argument pe: there is no PE {pe}; here PEs are 0 to {last}")
+            }
+            Failure::Core(error) => error.to_string(),
+            Failure::NotInitialized => {
+                "oxshmem is not initialized; call shmem_init first, and nothing after the last shmem_finalize".into()
+            }
+            Failure::Argument { name, what } => format!("argument {name}: {what}"),
+        }
+    }
+}
+
+/// Tells of a call that failed.
+#[cold]
+pub(crate) fn tell(call: &str, failure: &Failure) {
+    let words = failure.words();
+    match library::get() {
+        Ok(library) => eprintln!("oxshmem: PE {}: {call}: {words}", library.world.my_pe()),
+        Err(_) => eprintln!("oxshmem: {call}: {words}"),
+    }
+}
+
+/// Tells of a call that failed and cannot say so, and ends the job.
+#[cold]
+pub(crate) fn end(call: &str, failure: Failure) -> ! {
+    tell(call, &failure);
+    exit(1)
+}
+
+/// Ends the job with a status: every PE, whatever it is doing.
+#[cold]
+pub(crate) fn exit(status: c_int) -> ! {
+    // SAFETY: null flushes all that the program has written.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+    if let Ok(library) = library::get() {
+        library.world.global_exit(status);
+    }
+    // SAFETY: ends the process. Without a launcher nobody else does; and no exit handler may wait for other PEs.
+    unsafe { libc::_exit(status) }
+}
+
+/// What a call gave, or the job's end.
+#[inline(always)]
+pub(crate) fn or_end<R>(call: &'static str, done: Done<R>) -> R {
+    match done {
+        Ok(done) => done,
+        Err(failure) => end(call, failure),
+    }
+}
+
+/// The status of a call: 0, or after a message something else.
+#[inline(always)]
+pub(crate) fn status(call: &'static str, done: Done) -> c_int {
+    match done {
+        Ok(()) => 0,
+        Err(failure) => {
+            tell(call, &failure);
+            -1
+        }
+    }
+}

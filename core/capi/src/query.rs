@@ -1,0 +1,82 @@
+//! What a program can ask about PEs, addresses and the library.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+use oxshmem::Sym;
+
+use crate::handles::Team;
+use crate::library::{self, Library};
+
+/// `SHMEM_VENDOR_STRING`.
+const NAME: &[u8] = concat!("oxshmem ", env!("CARGO_PKG_VERSION"), "\0").as_bytes();
+
+/// The library and a byte of symmetric memory, if the address is one.
+fn byte(address: *const c_void) -> Option<(&'static Library, Sym<u8>)> {
+    let library = library::get().ok()?;
+    let byte = library
+        .world
+        .object_at("addr", address.cast::<u8>(), 1)
+        .ok()?;
+    Some((library, byte))
+}
+
+pub(crate) fn pe_accessible(_: &'static str, pe: c_int) -> c_int {
+    let library = library::get().ok();
+    library
+        .is_some_and(|library| library.world.pe_accessible(library::number(pe)))
+        .into()
+}
+
+pub(crate) fn addr_accessible(_: &'static str, addr: *const c_void, pe: c_int) -> c_int {
+    let found = byte(addr);
+    found
+        .is_some_and(|(library, byte)| library.world.addr_accessible(byte, library::number(pe)))
+        .into()
+}
+
+pub(crate) fn ptr(_: &'static str, dest: *const c_void, pe: c_int) -> *mut c_void {
+    at(dest, library::number(pe))
+}
+
+/// Where a PE's copy lies here, by its number in the world.
+fn at(dest: *const c_void, pe: usize) -> *mut c_void {
+    let Some((library, byte)) = byte(dest) else {
+        return null_mut();
+    };
+    // A PE reaches itself, whatever is checked.
+    if pe == library.world.my_pe() {
+        return dest.cast_mut();
+    }
+    let found = library.world.ptr(byte, pe);
+    found.map_or(null_mut(), |at| at.as_ptr().cast())
+}
+
+pub(crate) fn team_ptr(_: &'static str, team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
+    let in_world = || {
+        let library = library::get().ok()?;
+        let team = library.teams.get(team.0)?;
+        team.team
+            .translate(usize::try_from(pe).ok()?, &library.world.team())
+    };
+    in_world().map_or(null_mut(), |pe| at(dest, pe))
+}
+
+pub(crate) unsafe fn version(_: &'static str, major: *mut c_int, minor: *mut c_int) {
+    for (place, number) in [(major, 1), (minor, 6)] {
+        if !place.is_null() {
+            // SAFETY: the caller gives places for two ints.
+            unsafe { place.write(number) };
+        }
+    }
+}
+
+pub(crate) unsafe fn name(_: &'static str, name: *mut c_char) {
+    if !name.is_null() {
+        // SAFETY: the caller gives SHMEM_MAX_NAME_LEN bytes, which are more.
+        unsafe { std::ptr::copy_nonoverlapping(NAME.as_ptr().cast(), name, NAME.len()) };
+    }
+}
+
+/// There is nothing to profile here: a tool that interposes sees the calls.
+pub(crate) fn pcontrol(_: &'static str, _level: c_int) {}

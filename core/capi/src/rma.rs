@@ -1,0 +1,211 @@
+//! Put and get.
+
+use std::ffi::c_int;
+
+use bytemuck::Pod;
+use oxshmem::Blocks;
+
+use crate::failure::{Done, Failure, or_end};
+use crate::handles::Ctx;
+use crate::library::{context, number};
+
+pub(crate) unsafe fn put<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            let dest = library.object("dest", dest, nelems)?;
+            // SAFETY: the caller gives so many elements.
+            Ok(unsafe { context.put_raw(dest, source, number(pe)) }?)
+        }(),
+    );
+}
+
+pub(crate) unsafe fn get<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            let source = library.object("source", source, nelems)?;
+            // SAFETY: the caller gives room for so many elements.
+            Ok(unsafe { context.get_raw(dest, source, number(pe)) }?)
+        }(),
+    );
+}
+
+pub(crate) unsafe fn put_nbi<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            let dest = library.object("dest", dest, nelems)?;
+            // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
+            Ok(unsafe { context.put_nbi(dest, source, nelems, number(pe)) }?)
+        }(),
+    );
+}
+
+pub(crate) unsafe fn get_nbi<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            let source = library.object("source", source, nelems)?;
+            // SAFETY: as of put_nbi.
+            Ok(unsafe { context.get_nbi(dest, source, nelems, number(pe)) }?)
+        }(),
+    );
+}
+
+#[inline(always)]
+pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            let dest = library.object("dest", dest, 1)?;
+            Ok(context.p(dest, value, number(pe))?)
+        }(),
+    );
+}
+
+#[inline(always)]
+pub(crate) unsafe fn g<T: Pod>(call: &'static str, ctx: Ctx, source: *const T, pe: c_int) -> T {
+    or_end(
+        call,
+        || -> Done<T> {
+            let (library, context) = context(ctx)?;
+            let source = library.object("source", source, 1)?;
+            Ok(context.g(source, number(pe))?)
+        }(),
+    )
+}
+
+/// A stride, which is at least 1.
+fn stride(name: &'static str, stride: isize) -> Done<usize> {
+    match usize::try_from(stride) {
+        Ok(stride) if stride > 0 => Ok(stride),
+        _ => Err(Failure::argument(
+            name,
+            format!("a stride of {stride}; it is 1 element at least"),
+        )),
+    }
+}
+
+pub(crate) unsafe fn iput<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { ibput(call, ctx, dest, source, dst, sst, 1, nelems, pe) }
+}
+
+pub(crate) unsafe fn iget<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    nelems: usize,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { ibget(call, ctx, dest, source, dst, sst, 1, nelems, pe) }
+}
+
+pub(crate) unsafe fn ibput<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    bsize: usize,
+    nblocks: usize,
+    pe: c_int,
+) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            if bsize == 0 || nblocks == 0 {
+                return Ok(());
+            }
+            let blocks = Blocks {
+                far: stride("dst", dst)?,
+                near: stride("sst", sst)?,
+                block: bsize,
+                count: nblocks,
+            };
+            let dest = library.object("dest", dest, blocks.far_span())?;
+            // SAFETY: the caller gives such elements.
+            Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
+        }(),
+    );
+}
+
+pub(crate) unsafe fn ibget<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    bsize: usize,
+    nblocks: usize,
+    pe: c_int,
+) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            if bsize == 0 || nblocks == 0 {
+                return Ok(());
+            }
+            let blocks = Blocks {
+                far: stride("sst", sst)?,
+                near: stride("dst", dst)?,
+                block: bsize,
+                count: nblocks,
+            };
+            let source = library.object("source", source, blocks.far_span())?;
+            // SAFETY: the caller gives room for such elements.
+            Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
+        }(),
+    );
+}

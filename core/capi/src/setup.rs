@@ -1,0 +1,211 @@
+//! Initialization, exit, and the PE's number.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+
+use oxshmem::World;
+
+use crate::failure::{self, Done, Failure, or_end, tell};
+use crate::handles::Table;
+use crate::library::{self, Library};
+use crate::{contexts, teams};
+
+const SINGLE: c_int = 0;
+const SERIALIZED: c_int = 2;
+const MULTIPLE: c_int = 3;
+
+/// How often the library was initialized and not yet finalized.
+static INITIALIZED: AtomicI32 = AtomicI32::new(0);
+
+unsafe extern "C" {
+    /// glibc: a function to call at the process's exit, with its status.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+pub(crate) fn init(call: &'static str) {
+    or_end(call, initialize(SINGLE));
+}
+
+pub(crate) unsafe fn init_thread(
+    call: &'static str,
+    requested: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    match initialize(requested) {
+        Ok(level) => {
+            if !provided.is_null() {
+                // SAFETY: the caller gives a place for an int.
+                unsafe { provided.write(level) };
+            }
+            0
+        }
+        Err(failure) => {
+            tell(call, &failure);
+            -1
+        }
+    }
+}
+
+/// Initializes, or counts one initialization more; gives the thread level.
+fn initialize(requested: c_int) -> Done<c_int> {
+    if !(SINGLE..=MULTIPLE).contains(&requested) {
+        return Err(Failure::argument(
+            "requested",
+            format!("{requested} is no thread level; give one of SHMEM_THREAD_SINGLE to _MULTIPLE"),
+        ));
+    }
+    if let Ok(library) = library::get() {
+        INITIALIZED.fetch_add(1, Ordering::Relaxed);
+        return Ok(library.level);
+    }
+    let world = World::init()?;
+    let addresses = world.addresses();
+    let mailbox = world.alloc_zeroed(world.mailbox_words())?;
+    let library = library::set(Library {
+        addresses,
+        contexts: Table::new(),
+        teams: Table::new(),
+        active_sets: Mutex::new(Vec::new()),
+        mailbox,
+        level: requested.min(SERIALIZED),
+        starts: AtomicUsize::new(0),
+        world,
+    });
+    contexts::add_default(library);
+    teams::add_predefined(library);
+    INITIALIZED.store(1, Ordering::Relaxed);
+    at_exit();
+    tell_settings(library);
+    Ok(library.level)
+}
+
+/// What SHMEM_VERSION, SHMEM_INFO and SHMEM_DEBUG ask for, once a job.
+fn tell_settings(library: &Library) {
+    let is_set = |name: &str| {
+        let names = [format!("SHMEM_{name}"), format!("SMA_{name}")];
+        names.iter().any(|name| std::env::var_os(name).is_some())
+    };
+    let (world, first) = (&library.world, library.world.my_pe() == 0);
+    if first && is_set("VERSION") {
+        println!("oxshmem {}, OpenSHMEM 1.6", env!("CARGO_PKG_VERSION"));
+    }
+    if first && is_set("INFO") {
+        println!("oxshmem reads these environment variables:");
+        let own = [
+            ("SHMEM_VERSION", "any value prints the version at start"),
+            ("SHMEM_INFO", "any value prints this"),
+            (
+                "SHMEM_DEBUG",
+                "any value prints how each PE reaches the others",
+            ),
+        ];
+        for (name, help) in own {
+            println!(
+                "  {name} (or SMA_{}): {help}",
+                name.trim_start_matches("SHMEM_")
+            );
+        }
+        for variable in oxshmem::variables() {
+            println!(
+                "  {}: {} [{}]",
+                variable.name, variable.meaning, variable.default
+            );
+        }
+    }
+    if is_set("DEBUG") {
+        let limit = world.heap_limit();
+        eprintln!(
+            "oxshmem: PE {} of {}: process {}, {limit} bytes of symmetric heap, visibility {:?}",
+            world.my_pe(),
+            world.n_pes(),
+            std::process::id(),
+            world.visibility()
+        );
+    }
+}
+
+/// Sees to it once that a process that ends well without `shmem_finalize` finalizes.
+fn at_exit() {
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !REGISTERED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the function may be called at any exit.
+        unsafe { on_exit(finalize_at_exit, std::ptr::null_mut()) };
+    }
+}
+
+extern "C" fn finalize_at_exit(status: c_int, _: *mut c_void) {
+    // Who fails ends the job, and waits for nobody.
+    if status == 0 && library::get().is_ok() {
+        INITIALIZED.store(0, Ordering::Relaxed);
+        if let Err(failure) = last_finalize() {
+            failure::end("shmem_finalize at exit", failure);
+        }
+    }
+}
+
+pub(crate) fn start_pes(call: &'static str, _npes: c_int) {
+    if library::get().is_err() {
+        init(call);
+    }
+}
+
+pub(crate) fn finalize(call: &'static str) {
+    let done =
+        library::get().and_then(
+            |library| match INITIALIZED.fetch_sub(1, Ordering::Relaxed) {
+                1 => last_finalize(),
+                _ => Ok(library.world.barrier_all()?),
+            },
+        );
+    or_end(call, done);
+}
+
+fn last_finalize() -> Done {
+    let library = library::get()?;
+    contexts::destroy_all(library);
+    library.world.free(library.mailbox)?;
+    let Some(library) = library::take() else {
+        return Err(Failure::NotInitialized);
+    };
+    let Library {
+        world,
+        contexts,
+        teams,
+        active_sets,
+        ..
+    } = *library;
+    drop(contexts);
+    drop(teams);
+    drop(active_sets);
+    Ok(world.finalize()?)
+}
+
+pub(crate) unsafe fn query_initialized(_: &'static str, initialized: *mut c_int) {
+    if !initialized.is_null() {
+        // SAFETY: the caller gives a place for an int.
+        unsafe { initialized.write(library::get().is_ok().into()) };
+    }
+}
+
+pub(crate) unsafe fn query_thread(call: &'static str, provided: *mut c_int) {
+    let level = or_end(call, library::get()).level;
+    if !provided.is_null() {
+        // SAFETY: the caller gives a place for an int.
+        unsafe { provided.write(level) };
+    }
+}
+
+pub(crate) fn global_exit(_: &'static str, status: c_int) {
+    failure::exit(status)
+}
+
+#[inline]
+pub(crate) fn my_pe(call: &'static str) -> c_int {
+    or_end(call, library::get()).world.my_pe() as c_int
+}
+
+#[inline]
+pub(crate) fn n_pes(call: &'static str) -> c_int {
+    or_end(call, library::get()).world.n_pes() as c_int
+}

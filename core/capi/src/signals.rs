@@ -1,0 +1,136 @@
+//! Signals, and puts with them.
+
+use std::ffi::c_int;
+
+use bytemuck::Pod;
+use oxshmem::SignalOp;
+
+use crate::failure::{Done, Failure, or_end};
+use crate::handles::Ctx;
+use crate::library::{context, number};
+use crate::waits;
+
+const SET: c_int = 0;
+const ADD: c_int = 1;
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "OpenSHMEM's put_signal has these"
+)]
+unsafe fn put_with<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    sig_addr: *mut u64,
+    signal: u64,
+    sig_op: c_int,
+    pe: c_int,
+    nonblocking: bool,
+) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            let op = match sig_op {
+                SET => SignalOp::Set,
+                ADD => SignalOp::Add,
+                _ => {
+                    let what = format!("{sig_op} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD");
+                    return Err(Failure::argument("sig_op", what));
+                }
+            };
+            let word = library.object("sig_addr", sig_addr, 1)?;
+            let dest = library.object("dest", dest, nelems)?;
+            // SAFETY: the caller gives so many elements, and leaves them alone until a quiet if the call is
+            // nonblocking. If a quiet fails the job ends.
+            Ok(unsafe {
+                context.put_signal_raw(dest, source, word, signal, op, number(pe), nonblocking)
+            }?)
+        }(),
+    );
+}
+
+pub(crate) unsafe fn put_signal<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    sig_addr: *mut u64,
+    signal: u64,
+    sig_op: c_int,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put_with(
+            call, ctx, dest, source, nelems, sig_addr, signal, sig_op, pe, false,
+        )
+    }
+}
+
+pub(crate) unsafe fn put_signal_nbi<T: Pod>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    sig_addr: *mut u64,
+    signal: u64,
+    sig_op: c_int,
+    pe: c_int,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put_with(
+            call, ctx, dest, source, nelems, sig_addr, signal, sig_op, pe, true,
+        )
+    }
+}
+
+pub(crate) unsafe fn add(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            let word = library.object("sig_addr", sig_addr, 1)?;
+            Ok(context.signal_add(word, signal, number(pe))?)
+        }(),
+    );
+}
+
+pub(crate) unsafe fn set(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
+    or_end(
+        call,
+        || -> Done {
+            let (library, context) = context(ctx)?;
+            let word = library.object("sig_addr", sig_addr, 1)?;
+            Ok(context.signal_set(word, signal, number(pe))?)
+        }(),
+    );
+}
+
+pub(crate) unsafe fn fetch(call: &'static str, sig_addr: *const u64) -> u64 {
+    or_end(
+        call,
+        || -> Done<u64> {
+            let (library, context) = context(Ctx::DEFAULT)?;
+            let word = library.object("sig_addr", sig_addr, 1)?;
+            Ok(context.signal_fetch(word)?)
+        }(),
+    )
+}
+
+pub(crate) unsafe fn wait_until(
+    call: &'static str,
+    sig_addr: *mut u64,
+    cmp: c_int,
+    value: u64,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    or_end(call, unsafe {
+        waits::word(call, "sig_addr", sig_addr, cmp, value)
+    })
+}

@@ -1,0 +1,198 @@
+//! Teams.
+
+use std::ffi::{c_int, c_long};
+
+use crate::contexts;
+use crate::failure::{Done, Failure, or_end, tell};
+use crate::handles::{Team, TeamConfig};
+use crate::library::{self, Library};
+
+const NUM_CONTEXTS: c_long = 1;
+
+/// A team, and what was said about it.
+pub(crate) struct TeamEntry {
+    /// Used until it is taken out of the table: contexts of it refer to it.
+    pub team: Box<oxshmem::Team<'static>>,
+    num_contexts: c_int,
+}
+
+impl TeamEntry {
+    fn new(team: oxshmem::Team<'static>, num_contexts: c_int) -> Self {
+        TeamEntry {
+            team: Box::new(team),
+            num_contexts,
+        }
+    }
+}
+
+pub(crate) fn add_predefined(library: &'static Library) {
+    for team in [library.world.team(), library.world.shared_team()] {
+        library.teams.add(TeamEntry::new(team, 0));
+    }
+}
+
+fn find(team: Team) -> Option<&'static TeamEntry> {
+    library::get().ok()?.teams.get(team.0)
+}
+
+pub(crate) fn my_pe(_: &'static str, team: Team) -> c_int {
+    find(team).map_or(-1, |entry| entry.team.my_pe() as c_int)
+}
+
+pub(crate) fn n_pes(_: &'static str, team: Team) -> c_int {
+    find(team).map_or(-1, |entry| entry.team.n_pes() as c_int)
+}
+
+pub(crate) fn translate_pe(_: &'static str, source: Team, pe: c_int, to: Team) -> c_int {
+    let place = || {
+        let (source, to) = (find(source)?, find(to)?);
+        source.team.translate(usize::try_from(pe).ok()?, &to.team)
+    };
+    place().map_or(-1, |pe| pe as c_int)
+}
+
+pub(crate) unsafe fn get_config(
+    _: &'static str,
+    team: Team,
+    mask: c_long,
+    config: *mut TeamConfig,
+) -> c_int {
+    let Some(entry) = find(team) else {
+        return -1;
+    };
+    match mask {
+        0 => 0,
+        NUM_CONTEXTS if !config.is_null() => {
+            let num_contexts = entry.num_contexts;
+            // SAFETY: the caller gives a place for a configuration.
+            unsafe { config.write(TeamConfig { num_contexts }) };
+            0
+        }
+        _ => -1,
+    }
+}
+
+/// What a caller says about a new team, as far as the mask says that it does.
+unsafe fn num_contexts(config: *const TeamConfig, mask: c_long) -> c_int {
+    match mask & NUM_CONTEXTS != 0 && !config.is_null() {
+        // SAFETY: the caller gives a configuration.
+        true => unsafe { (*config).num_contexts },
+        false => 0,
+    }
+}
+
+/// Enters a new team; a PE that is none of its members has no handle of it.
+fn enter(library: &Library, team: Option<oxshmem::Team<'static>>, contexts: c_int) -> Done<Team> {
+    let Some(team) = team else {
+        return Ok(Team::INVALID);
+    };
+    let handle = library.teams.add(TeamEntry::new(team, contexts));
+    match handle {
+        Some(handle) => Ok(Team(handle)),
+        None => Err(Failure::argument(
+            "new_team",
+            "there are too many teams; destroy some",
+        )),
+    }
+}
+
+/// Hands out what a split gave.
+unsafe fn give<const K: usize>(
+    call: &'static str,
+    parent: Team,
+    made: Done<[Team; K]>,
+    to: [*mut Team; K],
+) -> c_int {
+    let (handles, status) = match made {
+        Ok(handles) => (handles, 0),
+        Err(failure) => {
+            if parent != Team::INVALID {
+                tell(call, &failure);
+            }
+            ([Team::INVALID; K], -1)
+        }
+    };
+    for (handle, to) in handles.into_iter().zip(to) {
+        if !to.is_null() {
+            // SAFETY: the caller gives places for handles.
+            unsafe { to.write(handle) };
+        }
+    }
+    status
+}
+
+pub(crate) unsafe fn split_strided(
+    call: &'static str,
+    parent: Team,
+    start: c_int,
+    stride: c_int,
+    size: c_int,
+    config: *const TeamConfig,
+    mask: c_long,
+    new_team: *mut Team,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let contexts = unsafe { num_contexts(config, mask) };
+    let split = || {
+        let library = library::get()?;
+        // What is below 0 is refused on every PE alike, as what leaves the team.
+        let (start, size) = (library::number(start), usize::try_from(size).unwrap_or(0));
+        let team = &library.team(parent)?.team;
+        let made = team.split_strided(start, stride as isize, size)?;
+        enter(library, made, contexts).map(|team| [team])
+    };
+    // SAFETY: the caller's promise.
+    unsafe { give(call, parent, split(), [new_team]) }
+}
+
+pub(crate) unsafe fn split_2d(
+    call: &'static str,
+    parent: Team,
+    xrange: c_int,
+    xaxis_config: *const TeamConfig,
+    xaxis_mask: c_long,
+    xaxis_team: *mut Team,
+    yaxis_config: *const TeamConfig,
+    yaxis_mask: c_long,
+    yaxis_team: *mut Team,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let contexts = unsafe {
+        (
+            num_contexts(xaxis_config, xaxis_mask),
+            num_contexts(yaxis_config, yaxis_mask),
+        )
+    };
+    let split = || {
+        let library = library::get()?;
+        let team = &library.team(parent)?.team;
+        let (x, y) = team.split_2d(usize::try_from(xrange).unwrap_or(0))?;
+        let x = enter(library, Some(x), contexts.0)?;
+        let y = enter(library, Some(y), contexts.1)?;
+        Ok([x, y])
+    };
+    // SAFETY: the caller's promise.
+    unsafe { give(call, parent, split(), [xaxis_team, yaxis_team]) }
+}
+
+pub(crate) fn destroy(call: &'static str, team: Team) {
+    if team != Team::INVALID {
+        or_end(call, end(team));
+    }
+}
+
+fn end(team: Team) -> Done {
+    let library = library::get()?;
+    library.team(team)?;
+    if [Team::WORLD, Team::SHARED].contains(&team) {
+        return Err(Failure::argument(
+            "team",
+            "this team is always there, and cannot be destroyed",
+        ));
+    }
+    contexts::destroy_of(library, team)?;
+    match library.teams.remove(team.0) {
+        Some(entry) => Ok(entry.team.destroy()?),
+        None => Ok(()),
+    }
+}

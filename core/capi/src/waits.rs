@@ -1,0 +1,267 @@
+//! Waiting for, and testing, words of this PE's own memory.
+
+use std::ffi::c_int;
+use std::fmt::Debug;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+use std::sync::atomic::{
+    AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+};
+
+use bytemuck::Pod;
+use oxshmem::Cmp;
+
+use crate::failure::{Done, Failure, or_end};
+use crate::library::{self, Library};
+
+/// A type of words.
+pub(crate) trait Word: Pod + PartialOrd + Debug {
+    /// Loads one, and what its writer did before.
+    ///
+    /// # Safety
+    ///
+    /// The address is that of an aligned word that others write atomically.
+    unsafe fn load(at: *mut Self) -> Self;
+}
+
+macro_rules! words {
+    ($($t:ty, $atomic:ident;)*) => {$(
+        impl Word for $t {
+            #[inline(always)]
+            unsafe fn load(at: *mut Self) -> Self {
+                // SAFETY: the caller's promise. Acquire: what the word's writer ordered before it is seen.
+                unsafe { $atomic::from_ptr(at) }.load(Ordering::Acquire)
+            }
+        }
+    )*};
+}
+words! {
+    i16, AtomicI16; u16, AtomicU16;
+    i32, AtomicI32; u32, AtomicU32;
+    i64, AtomicI64; u64, AtomicU64;
+    isize, AtomicIsize; usize, AtomicUsize;
+}
+
+fn comparison(cmp: c_int) -> Done<Cmp> {
+    Ok(match cmp {
+        1 => Cmp::Eq,
+        2 => Cmp::Ne,
+        3 => Cmp::Gt,
+        4 => Cmp::Ge,
+        5 => Cmp::Lt,
+        6 => Cmp::Le,
+        _ => {
+            let what = format!("{cmp} is none of SHMEM_CMP_EQ, NE, GT, GE, LT and LE");
+            return Err(Failure::argument("cmp", what));
+        }
+    })
+}
+
+/// Waits for one word; gives the value that compares as asked.
+#[inline]
+pub(crate) unsafe fn word<T: Word>(
+    call: &'static str,
+    name: &'static str,
+    at: *mut T,
+    cmp: c_int,
+    value: T,
+) -> Done<T> {
+    let library = library::get()?;
+    library.object(name, at, 1)?;
+    let cmp = comparison(cmp)?;
+    // SAFETY: the word is an aligned one of symmetric memory.
+    let look = || unsafe { T::load(at) };
+    let what = || format!("the word at {at:p} ({:?}) to be {cmp:?} {value:?}", look());
+    Ok(library.world.wait_for(call, &what, || {
+        let now = look();
+        cmp.holds(now, value).then_some(now)
+    })?)
+}
+
+pub(crate) unsafe fn wait_until<T: Word>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) {
+    // SAFETY: the caller's promise.
+    or_end(call, unsafe { word(call, "ivar", ivar, cmp, value) });
+}
+
+/// The oldest form: until the word is not the value.
+pub(crate) unsafe fn wait<T: Word>(call: &'static str, ivar: *mut T, value: T) {
+    const NE: c_int = 2;
+    // SAFETY: the caller's promise.
+    or_end(call, unsafe { word(call, "ivar", ivar, NE, value) });
+}
+
+pub(crate) unsafe fn test<T: Word>(
+    call: &'static str,
+    ivar: *mut T,
+    cmp: c_int,
+    value: T,
+) -> c_int {
+    or_end(
+        call,
+        || -> Done<bool> {
+            let library = library::get()?;
+            library.object("ivar", ivar, 1)?;
+            let cmp = comparison(cmp)?;
+            // SAFETY: the word is an aligned one of symmetric memory.
+            Ok(library
+                .world
+                .look_once(|| cmp.holds(unsafe { T::load(ivar) }, value))?)
+        }(),
+    )
+    .into()
+}
+
+/// The words that a call looks at, each with its value.
+struct Set<T> {
+    library: &'static Library,
+    ivars: *mut T,
+    nelems: usize,
+    /// Where it is not 0 the word does not count; null where all do.
+    status: *const c_int,
+    cmp: Cmp,
+    values: Values<T>,
+}
+
+/// One value for all words, or one for each.
+#[derive(Clone, Copy)]
+pub(crate) enum Values<T> {
+    One(T),
+    Each(*const T),
+}
+
+impl<T: Word> Set<T> {
+    /// # Safety
+    ///
+    /// The arrays have `nelems` elements, as long as the set is used.
+    unsafe fn new(
+        ivars: *mut T,
+        nelems: usize,
+        status: *const c_int,
+        cmp: c_int,
+        values: Values<T>,
+    ) -> Done<Self> {
+        let library = library::get()?;
+        library.object("ivars", ivars, nelems)?;
+        Ok(Set {
+            library,
+            ivars,
+            nelems,
+            status,
+            cmp: comparison(cmp)?,
+            values,
+        })
+    }
+
+    fn counts(&self, i: usize) -> bool {
+        // SAFETY: the array has as many elements (`new`).
+        self.status.is_null() || unsafe { self.status.add(i).read() } == 0
+    }
+
+    fn holds(&self, i: usize) -> bool {
+        let value = match self.values {
+            Values::One(value) => value,
+            // SAFETY: as above.
+            Values::Each(values) => unsafe { values.add(i).read() },
+        };
+        // SAFETY: the word is an aligned one of symmetric memory.
+        self.cmp.holds(unsafe { T::load(self.ivars.add(i)) }, value)
+    }
+
+    fn members(&self) -> impl Iterator<Item = usize> {
+        (0..self.nelems).filter(|i| self.counts(*i))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.members().next().is_none()
+    }
+
+    fn all(&self) -> bool {
+        self.members().all(|i| self.holds(i))
+    }
+
+    /// One that holds, looked for from another place each time, so that none starves.
+    fn any(&self) -> Option<usize> {
+        let start = self.library.starts.fetch_add(1, Ordering::Relaxed) % self.nelems.max(1);
+        let holds = |i: &usize| self.counts(*i) && self.holds(*i);
+        (start..self.nelems)
+            .find(holds)
+            .or_else(|| (0..start).find(holds))
+    }
+
+    /// Writes down every one that holds; gives how many.
+    ///
+    /// # Safety
+    ///
+    /// `indices` has room for `nelems`.
+    unsafe fn some(&self, indices: *mut usize) -> usize {
+        let holding = self.members().filter(|i| self.holds(*i));
+        let mut count = 0;
+        for i in holding {
+            // SAFETY: the caller's promise.
+            unsafe { indices.add(count).write(i) };
+            count += 1;
+        }
+        count
+    }
+
+    fn wait<R>(&self, call: &'static str, look: impl FnMut() -> Option<R>) -> Done<R> {
+        let what = || {
+            let (nelems, ivars, cmp) = (self.nelems, self.ivars, self.cmp);
+            format!("{nelems} words at {ivars:p} to become {cmp:?}")
+        };
+        Ok(self.library.world.wait_for(call, &what, look)?)
+    }
+
+    fn test<R>(&self, look: impl FnOnce() -> R) -> Done<R> {
+        Ok(self.library.world.look_once(look)?)
+    }
+}
+
+/// What `any` gives where there is none.
+const NONE: usize = usize::MAX;
+
+macro_rules! families {
+    ($($name:ident $vector:ident ($($indices:ident)?) -> $returns:ty: $do:expr;)*) => {$(
+        pub(crate) unsafe fn $name<T: Word>(
+            call: &'static str, ivars: *mut T, nelems: usize, $($indices: *mut usize,)?
+            status: *const c_int, cmp: c_int, value: T,
+        ) -> $returns {
+            let act: fn(&'static str, &Set<T>, *mut usize) -> Done<$returns> = $do;
+            // SAFETY: the caller's promise.
+            let set = unsafe { Set::new(ivars, nelems, status, cmp, Values::One(value)) };
+            or_end(call, set.and_then(|set| act(call, &set, families!(@ $($indices)?))))
+        }
+
+        pub(crate) unsafe fn $vector<T: Word>(
+            call: &'static str, ivars: *mut T, nelems: usize, $($indices: *mut usize,)?
+            status: *const c_int, cmp: c_int, values: *const T,
+        ) -> $returns {
+            let act: fn(&'static str, &Set<T>, *mut usize) -> Done<$returns> = $do;
+            // SAFETY: the caller's promise.
+            let set = unsafe { Set::new(ivars, nelems, status, cmp, Values::Each(values)) };
+            or_end(call, set.and_then(|set| act(call, &set, families!(@ $($indices)?))))
+        }
+    )*};
+    (@) => { null_mut() };
+    (@ $indices:ident) => { $indices };
+}
+families! {
+    wait_until_all wait_until_all_vector () -> ():
+        |call, set, _| set.wait(call, || set.all().then_some(()));
+    wait_until_any wait_until_any_vector () -> usize:
+        |call, set, _| match set.is_empty() {
+            true => Ok(NONE),
+            false => set.wait(call, || set.any()),
+        };
+    wait_until_some wait_until_some_vector (indices) -> usize:
+        |call, set, indices| match set.is_empty() {
+            true => Ok(0),
+            // SAFETY: the caller gives room for as many as there are words.
+            false => set.wait(call, || Some(unsafe { set.some(indices) }).filter(|count| *count > 0)),
+        };
+    test_all test_all_vector () -> c_int: |_, set, _| set.test(|| set.all().into());
+    test_any test_any_vector () -> usize: |_, set, _| set.test(|| set.any().unwrap_or(NONE));
+    test_some test_some_vector (indices) -> usize:
+        // SAFETY: as above.
+        |_, set, indices| set.test(|| unsafe { set.some(indices) });
+}

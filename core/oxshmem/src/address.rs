@@ -1,0 +1,142 @@
+//! Symmetric objects that are named by their address, for bindings to other languages (M4, M6).
+
+use std::sync::atomic::Ordering;
+
+use bytemuck::Pod;
+use oxshmem_transport::MemoryKind;
+
+use crate::sym::NIC;
+use crate::world::NicAtomics;
+use crate::{Context, Error, Result, Sym, World};
+
+/// Where this PE's symmetric host memory lies, for as long as its world lives.
+///
+/// Made by [`World::addresses`]. It answers for most addresses by arithmetic alone; for the others, and to have
+/// an object's age and end known, there is [`Context::object_at`].
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    tag: u32,
+    base: usize,
+    /// Bytes; 0 where only a look at the blocks tells what an object is.
+    len: usize,
+}
+
+impl Addresses {
+    /// `len` elements at an address, if they lie in symmetric memory and the place is aligned for them. Whether they
+    /// lie in a live block is not looked at (as that of a [`Sym`] is not that is kept too long).
+    #[inline(always)]
+    #[must_use]
+    pub fn object<T: Pod>(&self, address: *const T, len: usize) -> Option<Sym<T>> {
+        let offset = address.addr().wrapping_sub(self.base);
+        let bytes = len.checked_mul(size_of::<T>())?;
+        let fits = offset <= self.len && bytes <= self.len - offset;
+        (fits && offset.is_multiple_of(align_of::<T>()))
+            .then(|| Sym::new(self.tag, crate::alloc::OWN, offset as u64, len))
+    }
+}
+
+impl World {
+    /// Where this PE's symmetric host memory lies. From here on every quiet is a full fence, as after
+    /// [`ptr`](Context::ptr): a program that knows addresses stores to them.
+    #[must_use]
+    pub fn addresses(&self) -> Addresses {
+        self.shared.sticky.store(true, Ordering::Relaxed);
+        let by_block = self.shared.config.check || self.inner.nic_atomics != NicAtomics::Never;
+        Addresses {
+            tag: self.tag,
+            base: self.own_base().as_ptr().addr(),
+            len: if by_block { 0 } else { self.heap_limit() },
+        }
+    }
+
+    /// The block that begins at an address, as [`alloc`](World::alloc) gave it.
+    ///
+    /// # Errors
+    ///
+    /// Where no live block begins there (M35).
+    pub fn block_at(&self, call: &'static str, address: *const u8) -> Result<Sym<u8>> {
+        let (block, before) = self.rest_of_block(call, address)?;
+        match before {
+            0 => Ok(block),
+            _ => Err(Error::NotABlock { call }),
+        }
+    }
+}
+
+impl Context<'_> {
+    /// The address of this PE's own copy of an object in host memory; none for any other.
+    #[must_use]
+    pub fn address_of<T: Pod>(&self, sym: Sym<T>) -> Option<*mut T> {
+        self.is_on_host(sym).then(|| {
+            self.own_base()
+                .as_ptr()
+                .wrapping_add(sym.offset() as usize)
+                .cast()
+        })
+    }
+
+    /// `len` elements at an address. None at all may be anywhere.
+    ///
+    /// # Errors
+    ///
+    /// Where the elements do not lie in one live block (M35), or the place is misaligned for them (M38).
+    pub fn object_at<T: Pod>(
+        &self,
+        call: &'static str,
+        address: *const T,
+        len: usize,
+    ) -> Result<Sym<T>> {
+        let rest = self.rest_at(call, address)?;
+        match len {
+            0 => rest.range(..0),
+            _ if len <= rest.len() => rest.range(..len),
+            _ => Err(Error::OutOfRange {
+                call,
+                start: 0,
+                end: len,
+                len: rest.len(),
+            }),
+        }
+    }
+
+    /// The elements from an address to the end of its block: the same on every PE. Null is an object without
+    /// elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`object_at`](Self::object_at).
+    pub fn rest_at<T: Pod>(&self, call: &'static str, address: *const T) -> Result<Sym<T>> {
+        if address.is_null() {
+            return Ok(Sym::new(self.tag, crate::alloc::OWN, 0, 0));
+        }
+        let (rest, _) = self.rest_of_block(call, address.cast())?;
+        let whole = rest.len() / size_of::<T>().max(1) * size_of::<T>();
+        rest.range(..whole)?.cast()
+    }
+
+    /// The bytes from an address to the end of its block, and how many come before.
+    fn rest_of_block(&self, call: &'static str, address: *const u8) -> Result<(Sym<u8>, u64)> {
+        let offset = address.addr().wrapping_sub(self.own_base().as_ptr().addr()) as u64;
+        let found = self.heap(MemoryKind::Host).around(offset);
+        let Some((start, bytes, generation)) = found else {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "{address:p} is no address of symmetric memory on this PE; give one from \
+                     a symmetric allocation that was not freed"
+                ),
+            });
+        };
+        let before = offset - start;
+        let rest = Sym::new(
+            self.tag,
+            generation & !NIC,
+            offset,
+            (bytes - before) as usize,
+        );
+        Ok(match generation & NIC {
+            0 => (rest, before),
+            _ => (rest.on_nic(), before),
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! C's `long double` on x86-64: 80 bits, in 16 bytes.
+
+use std::fmt;
+
+use bytemuck::{Pod, Zeroable};
+use oxshmem_transport::Fold;
+
+use super::Reducible;
+use super::number::{Folder, Folds};
+
+/// C's `long double` on x86-64: 80 bits in 16 bytes, of which the last 6 mean nothing.
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(C, align(16))]
+pub struct LongDouble([u8; 16]);
+
+impl fmt::Debug for LongDouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LongDouble({:e})", self.to_f64())
+    }
+}
+
+/// An instruction on two of them, and the way back to memory.
+macro_rules! with_both {
+    ($a:expr, $b:expr, $($instruction:literal),+) => {{
+        let (a, b) = (&$a, &$b);
+        let mut out = LongDouble([0; 16]);
+        // SAFETY: each pointer is to 16 bytes; what is loaded is taken off the stack of registers again.
+        unsafe {
+            std::arch::asm!(
+                "fld tbyte ptr [{a}]",
+                "fld tbyte ptr [{b}]",
+                $($instruction,)+
+                "fstp tbyte ptr [{out}]",
+                a = in(reg) a,
+                b = in(reg) b,
+                out = in(reg) &raw mut out,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack),
+            );
+        }
+        out
+    }};
+}
+
+impl LongDouble {
+    /// The nearest `f64`.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        let mut out = 0.0_f64;
+        // SAFETY: both pointers are to as many bytes as are read and written.
+        unsafe {
+            std::arch::asm!(
+                "fld tbyte ptr [{from}]",
+                "fstp qword ptr [{out}]",
+                from = in(reg) &self,
+                out = in(reg) &raw mut out,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack),
+            );
+        }
+        out
+    }
+
+    fn add(self, other: Self) -> Self {
+        with_both!(self, other, "faddp st(1), st")
+    }
+
+    fn mul(self, other: Self) -> Self {
+        with_both!(self, other, "fmulp st(1), st")
+    }
+
+    /// Whether it is less than another: not if one is no number.
+    fn is_less(self, than: Self) -> bool {
+        let less: u8;
+        // SAFETY: both pointers are to 16 bytes.
+        unsafe {
+            std::arch::asm!(
+                "fld tbyte ptr [{a}]",
+                "fld tbyte ptr [{b}]",
+                // Above: b > a, and they can be compared.
+                "fucomip st, st(1)",
+                "fstp st(0)",
+                "seta {less}",
+                a = in(reg) &self,
+                b = in(reg) &than,
+                less = out(reg_byte) less,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack),
+            );
+        }
+        less != 0
+    }
+
+    fn is_nan(self) -> bool {
+        self.to_f64().is_nan()
+    }
+
+    fn min(self, other: Self) -> Self {
+        match self.is_nan() || other.is_less(self) {
+            true => other,
+            false => self,
+        }
+    }
+
+    fn max(self, other: Self) -> Self {
+        match self.is_nan() || self.is_less(other) {
+            true => other,
+            false => self,
+        }
+    }
+}
+
+impl From<f64> for LongDouble {
+    fn from(value: f64) -> Self {
+        let mut out = LongDouble([0; 16]);
+        // SAFETY: both pointers are to as many bytes as are read and written.
+        unsafe {
+            std::arch::asm!(
+                "fld qword ptr [{from}]",
+                "fstp tbyte ptr [{out}]",
+                from = in(reg) &value,
+                out = in(reg) &raw mut out,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack),
+            );
+        }
+        out
+    }
+}
+
+impl Reducible for LongDouble {}
+impl Folds for LongDouble {
+    type Wide = Self;
+    const NAME: &'static str = "long double";
+
+    fn widen(self) -> Self {
+        self
+    }
+
+    fn narrow(wide: Self) -> Self {
+        wide
+    }
+
+    fn folder(fold: Fold) -> Option<Folder<Self>> {
+        fn each(
+            into: &mut [LongDouble],
+            from: &[LongDouble],
+            op: fn(LongDouble, LongDouble) -> LongDouble,
+        ) {
+            for (wide, value) in into.iter_mut().zip(from) {
+                *wide = op(*wide, *value);
+            }
+        }
+        match fold {
+            Fold::Sum => Some(|into, from| each(into, from, LongDouble::add)),
+            Fold::Prod => Some(|into, from| each(into, from, LongDouble::mul)),
+            Fold::Min => Some(|into, from| each(into, from, LongDouble::min)),
+            Fold::Max => Some(|into, from| each(into, from, LongDouble::max)),
+            Fold::And | Fold::Or | Fold::Xor => None,
+        }
+    }
+
+    fn identity(fold: Fold) -> Self {
+        LongDouble::from(match fold {
+            Fold::Prod => 1.0,
+            Fold::Min => f64::INFINITY,
+            Fold::Max => f64::NEG_INFINITY,
+            _ => 0.0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_doubles_keep_more_bits_than_doubles() {
+        // 2^60 + 1 needs 61 bits; a double has 53.
+        let [big, one] = [1.152_921_504_606_846_976e18, 1.0].map(LongDouble::from);
+        let sum = big.add(one);
+        let back = sum.add(LongDouble::from(-1.152_921_504_606_846_976e18));
+        assert_eq!(back.to_f64(), 1.0);
+        assert_eq!(one.add(one).mul(LongDouble::from(-3.5)).to_f64(), -7.0);
+    }
+
+    #[test]
+    fn what_is_no_number_loses_against_one() {
+        let [a, b, nan] = [-1.5, 2.5, f64::NAN].map(LongDouble::from);
+        assert_eq!(a.min(b).to_f64(), -1.5);
+        assert_eq!(a.max(b).to_f64(), 2.5);
+        for (x, y) in [(a, nan), (nan, a)] {
+            assert_eq!((x.min(y).to_f64(), x.max(y).to_f64()), (-1.5, -1.5));
+        }
+        assert!(a.is_less(b) && !b.is_less(a) && !a.is_less(a) && !nan.is_less(a));
+    }
+}

@@ -1,0 +1,379 @@
+//! Operations whose private side is raw memory, for bindings to other languages; the safe ones of slices are made
+//! of the strided ones here.
+//!
+//! They follow the same rules, with one more: the memory may be what other PEs write meanwhile, as no slice may.
+
+use bytemuck::Pod;
+use oxshmem_transport::{AtomicOp, Width};
+
+use crate::check::Access;
+use crate::mapped::Bytes;
+use crate::order::{Class, Inserted};
+use crate::wait::{Needs, Reason};
+use crate::wire::{Path, Side, Signal};
+use crate::{AtomicValue, Context, Error, Result, SignalOp, Sym};
+
+/// Where the blocks of a strided transfer lie, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// From the start of one block to that of the next in the symmetric object; at least `block`, and 1.
+    pub far: usize,
+    /// The same in private memory.
+    pub near: usize,
+    /// Elements of a block.
+    pub block: usize,
+    /// Number of blocks.
+    pub count: usize,
+}
+
+impl Blocks {
+    /// Elements that the blocks span at a stride, or none if that overflows.
+    fn span(self, stride: usize) -> Option<usize> {
+        match self.count {
+            n if n == 0 || self.block == 0 => Some(0),
+            n => stride.checked_mul(n - 1)?.checked_add(self.block),
+        }
+    }
+
+    /// Elements that they span in the symmetric object; as many as there can be if that overflows.
+    #[must_use]
+    pub fn far_span(self) -> usize {
+        self.span(self.far).unwrap_or(usize::MAX)
+    }
+
+    /// Refuses strides below the block's size, and a span that leaves the object.
+    fn check<T: Pod>(self, call: &'static str, far: Sym<T>) -> Result<()> {
+        let least = self.block.max(1);
+        if self.far < least || self.near < least {
+            return Err(Error::Argument {
+                call,
+                what: format!(
+                    "strides {} and {} must be at least the block's {least} elements",
+                    self.far, self.near
+                ),
+            });
+        }
+        let end = self.far_span();
+        if end > far.len() {
+            return Err(Error::OutOfRange {
+                call,
+                start: 0,
+                end,
+                len: far.len(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses a span that leaves `len` elements of private memory.
+    pub(crate) fn check_near(self, call: &'static str, len: usize) -> Result<()> {
+        // Of strides that are refused anyhow.
+        let needed = match self.near < self.block.max(1) {
+            true => 0,
+            false => self.span(self.near).unwrap_or(usize::MAX),
+        };
+        match needed <= len {
+            true => Ok(()),
+            false => Err(Error::BufferTooSmall { call, len, needed }),
+        }
+    }
+}
+
+impl Context<'_> {
+    /// [`put`](Self::put) of as many elements as `dst` has.
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable for as many elements, and is `dst`'s own place or apart from it.
+    #[inline(always)]
+    pub unsafe fn put_raw<T: Pod>(&self, dst: Sym<T>, source: *const T, pe: usize) -> Result<()> {
+        if let Some(span) = self.peers.span(dst, pe) {
+            // SAFETY: the caller's promise.
+            unsafe { span.copy_from_raw(source.cast(), dst.bytes()) };
+            self.peers.note(pe);
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.put_raw_slow("put", dst, source, pe) }
+    }
+
+    /// [`get`](Self::get) of as many elements as `src` has.
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable for as many elements, and is `src`'s own place or apart from it.
+    #[inline(always)]
+    pub unsafe fn get_raw<T: Pod>(
+        &self,
+        destination: *mut T,
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        if let Some(span) = self.peers.span(src, pe) {
+            // SAFETY: the caller's promise.
+            unsafe { span.copy_to_raw(destination.cast(), src.bytes()) };
+            self.order_read(span);
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.get_raw_slow("get", destination, src, pe) }
+    }
+
+    #[cold]
+    unsafe fn put_raw_slow<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        source: *const T,
+        pe: usize,
+    ) -> Result<()> {
+        let pe = self.check(call, dst, 0, pe)?;
+        self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.put_raw_by_path(call, dst, source.cast(), dst.bytes(), pe) }
+    }
+
+    #[cold]
+    unsafe fn get_raw_slow<T: Pod>(
+        &self,
+        call: &'static str,
+        destination: *mut T,
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        let pe = self.check(call, src, 0, pe)?;
+        self.guard(call, Access::Get, src, src.len(), pe, false)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.get_raw_by_path(call, destination.cast(), src.bytes(), src, pe) }
+    }
+
+    /// Puts bytes to a PE, by its number in the world; the caller has checked all.
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable for `len` bytes.
+    pub(crate) unsafe fn put_raw_by_path<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        source: *const u8,
+        len: usize,
+        pe: usize,
+    ) -> Result<()> {
+        match self.path(call, Class::Put, dst, pe)? {
+            Path::Near(place) => {
+                // SAFETY: the caller's promise.
+                unsafe { place.copy_from_raw(source, len) };
+                self.peers.note_slow();
+                Ok(())
+            }
+            // SAFETY: the caller's promise.
+            Path::Lane(via, far) => unsafe { self.wire_put(call, via, far, Side::at(source, len)) },
+            // SAFETY: the caller's promise.
+            Path::Staged(far) => unsafe { self.staged_put(call, far, source, len) },
+        }
+    }
+
+    /// Gets bytes from a PE, by its number in the world; the caller has checked all.
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable for `len` bytes.
+    pub(crate) unsafe fn get_raw_by_path<T: Pod>(
+        &self,
+        call: &'static str,
+        destination: *mut u8,
+        len: usize,
+        src: Sym<T>,
+        pe: usize,
+    ) -> Result<()> {
+        match self.path(call, Class::Put, src, pe)? {
+            Path::Near(place) => {
+                // SAFETY: the caller's promise.
+                unsafe { place.copy_to_raw(destination, len) };
+                self.order_read_slow(place);
+                Ok(())
+            }
+            // SAFETY: the caller's promise.
+            Path::Lane(via, far) => unsafe {
+                self.wire_get(call, via, far, Side::at(destination, len))
+            },
+            // SAFETY: the caller's promise.
+            Path::Staged(far) => unsafe { self.staged_get(call, far, destination, len) },
+        }
+    }
+
+    /// [`ibput`](Self::ibput).
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable where blocks of it lie.
+    pub unsafe fn put_blocks_raw<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: Sym<T>,
+        source: *const T,
+        blocks: Blocks,
+        pe: usize,
+    ) -> Result<()> {
+        let in_world = self.check(call, dst, 0, pe)?;
+        blocks.check(call, dst)?;
+        let Blocks {
+            far, near, block, ..
+        } = blocks;
+        if block == 0 {
+            return Ok(());
+        }
+        let span = self.peers.span(dst, pe);
+        for i in 0..blocks.count {
+            let from = source.wrapping_add(i * near);
+            match span {
+                Some(span) => {
+                    let (at, bytes) = (i * far * size_of::<T>(), block * size_of::<T>());
+                    // SAFETY: the caller's promise.
+                    unsafe { span.part(at, bytes).copy_from_raw(from.cast(), bytes) };
+                }
+                None => {
+                    let to = dst.range(i * far..i * far + block)?;
+                    self.point();
+                    self.guard(call, Access::Put, to, block, in_world, true)?;
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        self.put_raw_by_path(call, to, from.cast(), to.bytes(), in_world)?;
+                    }
+                }
+            }
+        }
+        if span.is_some() {
+            self.peers.note(pe);
+        }
+        Ok(())
+    }
+
+    /// [`ibget`](Self::ibget).
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable where blocks of it lie.
+    pub unsafe fn get_blocks_raw<T: Pod>(
+        &self,
+        call: &'static str,
+        destination: *mut T,
+        src: Sym<T>,
+        blocks: Blocks,
+        pe: usize,
+    ) -> Result<()> {
+        self.check(call, src, 0, pe)?;
+        blocks.check(call, src)?;
+        if blocks.block == 0 {
+            return Ok(());
+        }
+        let Some(span) = self.peers.span(src, pe) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.get_blocks_slow(call, destination, src, blocks, pe) };
+        };
+        for i in 0..blocks.count {
+            let (at, bytes) = (
+                i * blocks.far * size_of::<T>(),
+                blocks.block * size_of::<T>(),
+            );
+            let into = destination.wrapping_add(i * blocks.near);
+            // SAFETY: the caller's promise.
+            unsafe { span.part(at, bytes).copy_to_raw(into.cast(), bytes) };
+        }
+        self.order_read(span);
+        Ok(())
+    }
+
+    /// [`put_signal`](Self::put_signal) of as many elements as `dst` has; with `nonblocking`, completed by the
+    /// next quiet.
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable for as many elements; of a nonblocking call unchanged until a quiet has
+    /// returned, or if that fails until the world is dropped.
+    #[inline]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "OpenSHMEM's put_signal has these"
+    )]
+    pub unsafe fn put_signal_raw<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        source: *const T,
+        signal: Sym<u64>,
+        value: u64,
+        op: SignalOp,
+        pe: usize,
+        nonblocking: bool,
+    ) -> Result<()> {
+        if !signal.is_empty()
+            && let Some(span) = self.peers.span(dst, pe)
+            && let Some(word) = self.peers.word(signal, pe)
+        {
+            // SAFETY: the caller's promise.
+            unsafe { span.copy_from_raw(source.cast(), dst.bytes()) };
+            match op {
+                SignalOp::Set => word.tell(Width::W64, value, Inserted::Signal),
+                SignalOp::Add => {
+                    word.update(Width::W64, AtomicOp::Add, (value, 0), Inserted::Signal);
+                }
+            }
+            self.peers.note(pe);
+            return Ok(());
+        }
+        let word = signal;
+        let signal = Signal { word, op, value };
+        // SAFETY: the caller's promise.
+        unsafe { self.put_signal_slow(dst, source, signal, pe, nonblocking) }
+    }
+
+    /// A fetching atomic whose result arrives by the next quiet: `operand` is what it adds or writes, `compare` what
+    /// a compare-and-swap compares with.
+    ///
+    /// # Safety
+    ///
+    /// `result` is writable, and not accessed, until a quiet has returned; if that quiet fails,
+    /// until the world is dropped.
+    pub unsafe fn atomic_nbi<T: AtomicValue>(
+        &self,
+        op: AtomicOp,
+        result: *mut T,
+        on: Sym<T>,
+        (operand, compare): (T, T),
+        pe: usize,
+    ) -> Result<()> {
+        let operands = (operand.bits(), compare.bits());
+        // SAFETY: the caller's promise.
+        unsafe { self.rmw_nbi("atomic_nbi", op, result, on, operands, pe) }
+    }
+
+    /// Waits until `look` gives something, which looks at words of this PE's own symmetric memory and loads them
+    /// with `Acquire`: the wait of [`wait_until`](Self::wait_until) for words that it cannot name. `what` says
+    /// for what, when someone asks.
+    pub fn wait_for<R>(
+        &self,
+        call: &'static str,
+        what: &dyn Fn() -> String,
+        look: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        let tell = || ("some PE".into(), what());
+        let reason = Reason {
+            call,
+            needs: Needs::AnyLiving,
+            tell: &tell,
+        };
+        let found = self.wait(&reason, None, look)?;
+        self.see_gpu_data()?;
+        Ok(found)
+    }
+
+    /// Drives what is under way, then looks once, as [`test`](Self::test) does.
+    pub fn look_once<R>(&self, look: impl FnOnce() -> R) -> Result<R> {
+        self.point();
+        self.progress();
+        let found = look();
+        self.see_gpu_data()?;
+        Ok(found)
+    }
+}
