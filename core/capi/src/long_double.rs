@@ -1,7 +1,7 @@
 //! The calls that take or give a `long double` itself, for which Rust has no type: it lies on the stack when it is
 //! passed (8 bytes above its end in the caller), and in the first x87 register when it is given back.
 
-use std::arch::naked_asm;
+use std::arch::{global_asm, naked_asm};
 use std::ffi::c_int;
 
 use oxshmem::LongDouble;
@@ -94,3 +94,19 @@ unsafe extern "C" fn ctx_g(ctx: Ctx, source: *const LongDouble, pe: c_int, value
     // SAFETY: as above.
     unsafe { value.write_unaligned(rma::g("shmem_ctx_longdouble_g", ctx, source, pe)) }
 }
+
+// As of the generated functions.
+global_asm!(
+    ".weak shmem_longdouble_p",
+    ".type shmem_longdouble_p, @function",
+    ".set shmem_longdouble_p, pshmem_longdouble_p",
+    ".weak shmem_ctx_longdouble_p",
+    ".type shmem_ctx_longdouble_p, @function",
+    ".set shmem_ctx_longdouble_p, pshmem_ctx_longdouble_p",
+    ".weak shmem_longdouble_g",
+    ".type shmem_longdouble_g, @function",
+    ".set shmem_longdouble_g, pshmem_longdouble_g",
+    ".weak shmem_ctx_longdouble_g",
+    ".type shmem_ctx_longdouble_g, @function",
+    ".set shmem_ctx_longdouble_g, pshmem_ctx_longdouble_g",
+);

@@ -1,7 +1,8 @@
 //! The Rust source of the library's symbols.
 //!
 //! Each function is the strong symbol `pshmem_X`, which hands its arguments with its own name to the row's
-//! implementation; `shmem_X` is a weak alias of it, so that a profiling tool can define its own.
+//! implementation; `shmem_X` is a weak alias of it, so that a profiling tool can define its own. The aliases stand in
+//! the same Rust module as the functions: what the compiler puts into one object file, where alone an alias can be made.
 
 use std::fmt::Write;
 
@@ -13,6 +14,10 @@ pub fn exports() -> String {
     let mut source = String::from("// Generated from the table by build.rs.\n");
     let mut aliases = String::new();
     for function in functions() {
+        // These are written by hand, aliases and all.
+        if by_value_in_x87(&function) {
+            continue;
+        }
         let symbol = function.twin();
         if let Some(twin) = &symbol {
             let name = &function.name;
@@ -20,9 +25,6 @@ pub fn exports() -> String {
                 aliases,
                 "    \".weak {name}\", \".type {name}, @function\", \".set {name}, {twin}\","
             );
-        }
-        if by_value_in_x87(&function) {
-            continue;
         }
         let symbol = symbol.as_ref().unwrap_or(&function.name);
         let _ = writeln!(source, "{}", export(&function, symbol));

@@ -1,0 +1,11 @@
+# find_package(oxshmem) gives the target oxshmem::oxshmem.
+get_filename_component(_oxshmem_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET oxshmem::oxshmem)
+  add_library(oxshmem::oxshmem SHARED IMPORTED)
+  set_target_properties(oxshmem::oxshmem PROPERTIES
+    IMPORTED_LOCATION "${_oxshmem_prefix}/lib/liboxshmem.so"
+    IMPORTED_SONAME "liboxshmem.so.0"
+    INTERFACE_INCLUDE_DIRECTORIES "${_oxshmem_prefix}/include")
+endif()
+set(OXSHMEM_LAUNCHER "${_oxshmem_prefix}/bin/oshrun")
+unset(_oxshmem_prefix)
