@@ -135,9 +135,13 @@ pub(crate) unsafe fn split_strided(
     let contexts = unsafe { num_contexts(config, mask) };
     let split = || {
         let library = library::get()?;
-        // What is below 0 is refused on every PE alike, as what leaves the team.
-        let (start, size) = (library::number(start), usize::try_from(size).unwrap_or(0));
         let team = &library.team(parent)?.team;
+        // All PEs of the parent give the same.
+        let natural = |name, number: c_int| {
+            let refused = |_| Failure::argument(name, format!("{number} is below 0"));
+            usize::try_from(number).map_err(refused)
+        };
+        let (start, size) = (natural("start", start)?, natural("size", size)?);
         let made = team.split_strided(start, stride as isize, size)?;
         enter(library, made, contexts).map(|team| [team])
     };

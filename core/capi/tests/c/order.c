@@ -1,0 +1,92 @@
+/* Order, locks, setup, and what is asked of the library. */
+#include "check.h"
+
+static void order(void)
+{
+    long *x = shmem_calloc(2, sizeof(long)), i;
+    int *all = malloc(n * sizeof(int)), pe;
+    shmem_ctx_t ctx;
+    for (pe = 0; pe < n; pe++)
+        all[pe] = pe;
+    CHECK(shmem_ctx_create(0, &ctx) == 0);
+    for (i = 1; i <= 100; i++) {
+        shmem_long_p(x, i, right);
+        shmem_fence();
+        shmem_long_p(x + 1, i, right);
+        shmem_long_wait_until(x + 1, SHMEM_CMP_GE, i);
+        CHECK(shmem_long_g(x, me) >= i);
+        if (i % 3 == 0)
+            shmem_quiet();
+        if (i % 5 == 0)
+            shmem_pe_quiet(all, n);
+        shmem_pe_quiet(NULL, 0);
+        shmem_ctx_fence(ctx);
+        shmem_ctx_quiet(ctx);
+        shmem_ctx_pe_quiet(ctx, all, n);
+        shmem_sync_all();
+    }
+    shmem_ctx_destroy(ctx);
+    shmem_barrier_all();
+    free(all);
+    shmem_free(x);
+}
+
+static void locks(void)
+{
+    long *locks = shmem_calloc(3, sizeof(long)), *count = shmem_calloc(3, sizeof(long));
+    int i, which;
+    for (i = 0; i < 60; i++) {
+        which = i % 3;
+        if (which == 2) {
+            while (shmem_test_lock(locks + which) != 0)
+                ;
+        } else {
+            shmem_set_lock(locks + which);
+        }
+        shmem_long_p(count + which, shmem_long_g(count + which, 0) + 1, 0);
+        shmem_clear_lock(locks + which);
+    }
+    shmem_barrier_all();
+    if (me == 0)
+        CHECK(count[0] == 20 * n && count[1] == 20 * n && count[2] == 20 * n);
+    shmem_barrier_all();
+    shmem_free(count);
+    shmem_free(locks);
+}
+
+static void information(void)
+{
+    int major = 0, minor = 0;
+    char name[SHMEM_MAX_NAME_LEN];
+    shmem_info_get_version(&major, &minor);
+    CHECK(major == SHMEM_MAJOR_VERSION && minor == SHMEM_MINOR_VERSION);
+    memset(name, 'x', sizeof name);
+    shmem_info_get_name(name);
+    CHECK(strcmp(name, SHMEM_VENDOR_STRING) == 0);
+    shmem_pcontrol(0);
+    shmem_pcontrol(2, "anything", 3.5);
+}
+
+int main(void)
+{
+    int initialized = 9, provided = -1, again = -1;
+    shmem_query_initialized(&initialized);
+    CHECK(initialized == 0);
+    CHECK(shmem_init_thread(SHMEM_THREAD_SERIALIZED, &provided) == 0);
+    CHECK(provided >= SHMEM_THREAD_SINGLE && provided <= SHMEM_THREAD_MULTIPLE);
+    shmem_query_initialized(&initialized);
+    CHECK(initialized == 1);
+    shmem_query_thread(&again);
+    CHECK(again == provided);
+    /* Nested: the inner finalize ends nothing. */
+    begin();
+    order();
+    shmem_finalize();
+    CHECK(shmem_my_pe() == me);
+    locks();
+    information();
+    shmem_finalize();
+    shmem_query_initialized(&initialized);
+    CHECK(initialized == 0);
+    return 0;
+}

@@ -1,0 +1,372 @@
+//! Programs in C and C++, compiled and run as a user would: with `oshcc` and `oshrun` of an installation.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// How long a program may take, in `oshrun`'s words: so much longer than it does that only one that hangs is ended.
+const PATIENCE: &str = "240s";
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs a command; gives its output, or panics if it fails.
+fn run(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}\n{}", both(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn both(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    format!("{}\n{out}{err}", output.status)
+}
+
+/// The library and the launcher as built, installed once.
+fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        // Cargo builds neither a test's own shared library nor another package's program.
+        let mut build = Command::new(env!("CARGO"));
+        build.args([
+            "build",
+            "-q",
+            "-p",
+            "oxshmem-capi",
+            "-p",
+            "oxshmem-cli",
+            "--no-default-features",
+        ]);
+        let features = [
+            (cfg!(feature = "cuda"), "oxshmem-capi/cuda,oxshmem-cli/cuda"),
+            (
+                cfg!(feature = "hwloc"),
+                "oxshmem-capi/hwloc,oxshmem-cli/hwloc",
+            ),
+            (
+                cfg!(feature = "verbs"),
+                "oxshmem-capi/verbs,oxshmem-cli/verbs",
+            ),
+        ];
+        for (_, names) in features.into_iter().filter(|(on, _)| *on) {
+            build.args(["--features", names]);
+        }
+        let profile = match cfg!(debug_assertions) {
+            true => "debug",
+            false => {
+                build.arg("--release");
+                "release"
+            }
+        };
+        run(&mut build);
+        let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let prefix = tmp.join("capi");
+        let built = tmp.parent().unwrap().join(profile);
+        run(Command::new(here().join("install")).arg(built).arg(&prefix));
+        prefix
+    })
+}
+
+fn tool(name: &str) -> Command {
+    Command::new(prefix().join("bin").join(name))
+}
+
+/// A program of `tests/c`, compiled once for each name.
+fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
+    let program = prefix().join(format!("test-{name}"));
+    let compiler = match source.ends_with("pp") {
+        true => "oshc++",
+        false => "oshcc",
+    };
+    let source = here().join("tests/c").join(source);
+    let mut compile = tool(compiler);
+    compile
+        .args(["-Wall", "-Werror", "-g", "-O1", "-o"])
+        .arg(&program)
+        .arg(source)
+        .args(flags);
+    run(&mut compile);
+    program
+}
+
+fn job(pes: usize, program: &Path) -> Command {
+    let mut job = tool("oshrun");
+    job.args(["-np", &pes.to_string(), "--timeout", PATIENCE])
+        .arg(program);
+    // So that a small machine holds all tests' heaps at once.
+    job.env("SHMEM_SYMMETRIC_SIZE", "64M");
+    job
+}
+
+/// Runs a program with 1 to 4 PEs.
+fn passes(source: &str, flags: &[&str]) {
+    let program = compile(source, &source.replace('.', "-"), flags);
+    for pes in 1..=4 {
+        run(&mut job(pes, &program));
+    }
+}
+
+macro_rules! programs {
+    ($($name:ident: $source:literal, [$($flag:literal),*];)*) => {$(
+        #[test]
+        fn $name() {
+            passes($source, &[$($flag),*]);
+        }
+    )*};
+}
+programs! {
+    put_and_get_of_every_type: "rma.c", ["-std=c99"];
+    atomics_of_every_type: "atomics.c", ["-std=c99"];
+    signals_of_every_type: "signals.c", ["-std=c99"];
+    waits_of_every_type: "waits.c", ["-std=c99"];
+    collective_calls_of_every_type: "collectives.c", ["-std=c99"];
+    collective_calls_of_active_sets: "active_sets.c", ["-std=c99"];
+    memory: "memory.c", ["-std=c99"];
+    teams_and_contexts: "teams.c", ["-std=c99"];
+    order_locks_and_nested_initialization: "order.c", ["-std=c99"];
+    macros_of_c11: "generics.c", ["-std=c11"];
+    overloads_of_cpp: "generics.cpp", ["-std=c++11"];
+    a_function_of_the_programs_own: "profile.c", [];
+    finalized_and_initialized_again: "again.c", [];
+}
+
+/// The API's names, and those for tools.
+fn names() -> BTreeSet<String> {
+    let all = include_str!("../table/data/names.txt").lines();
+    let twins = all
+        .clone()
+        .filter_map(|name| Some(format!("pshmem_{}", name.strip_prefix("shmem_")?)));
+    all.map(str::to_owned).chain(twins).collect()
+}
+
+/// The names that `nm` lists with one of these letters.
+fn symbols(nm: &mut Command, letters: &str) -> BTreeSet<String> {
+    let listed = run(nm);
+    let lines = listed
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let chosen = lines.filter_map(|words| match words.as_slice() {
+        [.., letter, name] if letters.contains(letter) => Some((*name).to_owned()),
+        _ => None,
+    });
+    chosen.collect()
+}
+
+#[test]
+fn both_libraries_have_all_names_and_no_others() {
+    let lib = prefix().join("lib");
+    let shared = symbols(
+        Command::new("nm")
+            .arg("-D")
+            .arg("--defined-only")
+            .arg(lib.join("liboxshmem.so")),
+        "TW",
+    );
+    let archive = symbols(
+        Command::new("nm")
+            .arg("--defined-only")
+            .arg("-g")
+            .arg(lib.join("liboxshmem.a")),
+        "TWDBRV",
+    );
+    for found in [shared, archive] {
+        let differ: Vec<_> = found.symmetric_difference(&names()).cloned().collect();
+        assert!(differ.is_empty(), "{differ:?}");
+    }
+}
+
+/// That the programs above call everything.
+#[test]
+fn every_function_is_called_by_some_program() {
+    let called: BTreeSet<String> = [
+        "rma",
+        "atomics",
+        "signals",
+        "waits",
+        "collectives",
+        "active_sets",
+        "memory",
+        "teams",
+        "order",
+        "bad",
+        "old",
+    ]
+    .into_iter()
+    .flat_map(|name| {
+        let object = prefix().join(format!("coverage-{name}.o"));
+        let source = here().join("tests/c").join(format!("{name}.c"));
+        run(tool("oshcc")
+            .args(["-std=gnu99", "-c", "-o"])
+            .arg(&object)
+            .arg(source));
+        symbols(Command::new("nm").arg("-u").arg(&object), "U")
+    })
+    .collect();
+    let all = names();
+    let uncalled: Vec<_> = all
+        .difference(&called)
+        .filter(|name| !name.starts_with("pshmem_"))
+        .collect();
+    assert!(uncalled.is_empty(), "{uncalled:?}");
+}
+
+#[test]
+fn a_program_linked_with_the_archive_runs_and_may_define_functions() {
+    let archive = prefix().join("lib/liboxshmem.a");
+    let include = format!("-I{}", prefix().join("include").display());
+    for name in ["rma", "profile"] {
+        let program = prefix().join(format!("static-{name}"));
+        let source = here().join("tests/c").join(format!("{name}.c"));
+        let mut link = Command::new("cc");
+        link.args(["-g", &include, "-o"])
+            .arg(&program)
+            .arg(source)
+            .arg(&archive);
+        link.args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-lrt"]);
+        if cfg!(feature = "hwloc") {
+            link.arg("-lhwloc");
+        }
+        run(&mut link);
+        run(&mut job(2, &program));
+    }
+}
+
+#[test]
+fn what_makes_no_sense_ends_the_job_with_a_message() {
+    let program = compile("bad.c", "bad", &[]);
+    for (what, message) in [
+        ("before", "shmem_long_p: oxshmem is not initialized"),
+        ("my_pe_before", "shmem_my_pe: oxshmem is not initialized"),
+        ("after", "shmem_quiet: oxshmem is not initialized"),
+        ("pe", "shmem_long_p: argument pe: there is no PE 2"),
+        (
+            "negative_pe",
+            "shmem_long_g: argument pe: there is no PE -3",
+        ),
+        ("private", "shmem_long_put: argument dest: "),
+        ("private_source", "shmem_long_get: argument source: "),
+        ("null", "shmem_long_p: argument dest: "),
+        ("misaligned", "shmem_long_p: argument dest: "),
+        ("too_long", "shmem_long_put: argument dest: "),
+        ("ctx", "shmem_ctx_long_p: argument ctx: "),
+        ("destroyed_ctx", "shmem_ctx_long_p: argument ctx: "),
+        ("made_up_ctx", "shmem_ctx_quiet: argument ctx: "),
+        ("stride", "shmem_long_iput: argument dst: "),
+        ("cmp", "shmem_long_wait_until: argument cmp: "),
+        ("sig_op", "shmem_long_put_signal: argument sig_op: "),
+        ("private_wait", "shmem_long_wait_until: argument ivar: "),
+        ("lock", "shmem_set_lock: argument lock: "),
+        ("clear", "shmem_clear_lock: "),
+        ("free", "shmem_free: "),
+        ("free_inside", "shmem_free: "),
+        ("collective", "shmem_"),
+        ("active_set", "shmem_barrier: argument logPE_stride: "),
+    ] {
+        let output = job(2, &program).arg(what).output().unwrap();
+        let told = both(&output);
+        assert_eq!(output.status.code(), Some(1), "{what}: {told}");
+        assert!(told.contains(message), "{what}: {told}");
+    }
+}
+
+#[test]
+fn the_jobs_status_is_that_of_global_exit_and_of_a_pe_that_fails() {
+    let program = compile("bad.c", "bad-status", &[]);
+    for (what, status) in [("global_exit", 42), ("exit", 3)] {
+        let output = job(3, &program).arg(what).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{}", both(&output));
+    }
+}
+
+#[test]
+fn a_program_of_openshmem_1_0_needs_no_finalize() {
+    let program = compile("old.c", "old", &["-std=c99"]);
+    for pes in 1..=3 {
+        let told = run(&mut job(pes, &program));
+        for pe in 0..pes {
+            let line = format!("PE {pe} of {pes}: {}", (pe + pes - 1) % pes);
+            assert!(told.contains(&line), "{told}");
+        }
+    }
+}
+
+#[test]
+fn settings_are_shown_and_bad_ones_refused() {
+    let program = compile("old.c", "old-settings", &[]);
+    let told = run(job(2, &program)
+        .env("SMA_VERSION", "0")
+        .env("SHMEM_INFO", ""));
+    assert!(
+        told.contains("OpenSHMEM 1.6") && told.contains("OXSHMEM_SYMMETRIC_SIZE"),
+        "{told}"
+    );
+    for size in ["lots", "-1", "1x"] {
+        let output = job(2, &program)
+            .env("SHMEM_SYMMETRIC_SIZE", size)
+            .output()
+            .unwrap();
+        let told = both(&output);
+        assert!(
+            !output.status.success() && told.contains("SHMEM_SYMMETRIC_SIZE"),
+            "{size}: {told}"
+        );
+    }
+}
+
+#[test]
+fn the_compiler_wrapper_shows_what_it_does() {
+    let show = run(tool("oshcc").args(["-show", "a.c", "-o", "a"]));
+    assert!(
+        show.starts_with("cc -I") && show.contains("a.c -o a") && show.contains("-loxshmem"),
+        "{show}"
+    );
+    let show = run(tool("oshc++")
+        .args(["-showme", "-c", "a.cpp"])
+        .env("SHMEM_CXX", "clang++ -v"));
+    assert!(
+        show.starts_with("clang++ -v -I") && !show.contains("-loxshmem"),
+        "{show}"
+    );
+    assert!(run(tool("oshcc").arg("--showlibs")).contains("-loxshmem"));
+}
+
+#[test]
+fn cmake_and_pkg_config_find_it() {
+    let lib = prefix().join("lib");
+    let found = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "oxshmem"])
+        .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
+        .output();
+    match found {
+        Ok(found) => assert!(both(&found).contains("-loxshmem"), "{}", both(&found)),
+        Err(error) => eprintln!("SKIPPED: pkg-config cannot be run: {error}"),
+    }
+    let folder = prefix().join("cmake-test");
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = here().join("tests/c/old.c");
+    let project = format!(
+        "cmake_minimum_required(VERSION 3.13)\nproject(test C)\nfind_package(oxshmem 0.1 REQUIRED)\n\
+         add_executable(old {})\ntarget_link_libraries(old oxshmem::oxshmem)\n",
+        source.display()
+    );
+    std::fs::write(folder.join("CMakeLists.txt"), project).unwrap();
+    let path = format!("-DCMAKE_PREFIX_PATH={}", prefix().display());
+    if Command::new("cmake").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: cmake cannot be run");
+        return;
+    }
+    run(Command::new("cmake")
+        .arg("-S")
+        .arg(&folder)
+        .arg("-B")
+        .arg(folder.join("b"))
+        .arg(path));
+    run(Command::new("cmake").arg("--build").arg(folder.join("b")));
+    run(&mut job(2, &folder.join("b/old")));
+}
