@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_long};
 use std::sync::PoisonError;
 
 use bytemuck::Pod;
-use oxshmem::{Fold, Reducible, Sym};
+use oxshmem::{Error, Fold, Reducible, Sym};
 
 use crate::collectives::{alltoalls_of, both, collect_of, for_all};
 use crate::failure::{Done, Failure, or_end};
@@ -53,9 +53,17 @@ fn team(library: &'static Library, set: [c_int; 3]) -> Done<&'static oxshmem::Te
     let size = usize::try_from(size).unwrap_or(0);
     let made = match (start, stride, size) {
         (0, 1, size) if size == library.world.n_pes() => library.world.team(),
-        _ => library
-            .world
-            .team_among((number(start), stride, size), library.mailbox)?,
+        _ => {
+            let made = library
+                .world
+                .team_among((number(start), stride, size), library.mailbox);
+            made.map_err(|error| match error {
+                Error::Argument { what, .. } => {
+                    Failure::argument("PE_start, logPE_stride, PE_size", what)
+                }
+                error => error.into(),
+            })?
+        }
     };
     // For as long as the library is initialized; a few hundred bytes.
     let made: &'static _ = Box::leak(Box::new(made));

@@ -1,8 +1,8 @@
 //! Initialization, exit, and the PE's number.
 
 use std::ffi::{c_int, c_void};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem::World;
 
@@ -17,6 +17,14 @@ const MULTIPLE: c_int = 3;
 
 /// How often the library was initialized and not yet finalized.
 static INITIALIZED: AtomicI32 = AtomicI32::new(0);
+
+/// The world after the last finalize: a process joins its job once, and leaves it when it ends, since it may initialize
+/// again.
+static RESTING: Mutex<Option<World>> = Mutex::new(None);
+
+fn resting() -> MutexGuard<'static, Option<World>> {
+    RESTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 unsafe extern "C" {
     /// glibc: a function to call at the process's exit, with its status.
@@ -59,7 +67,10 @@ fn initialize(requested: c_int) -> Done<c_int> {
         INITIALIZED.fetch_add(1, Ordering::Relaxed);
         return Ok(library.level);
     }
-    let world = World::init()?;
+    let world = match resting().take() {
+        Some(world) => world,
+        None => World::init()?,
+    };
     let addresses = world.addresses();
     let mailbox = world.alloc_zeroed(world.mailbox_words())?;
     let library = library::set(Library {
@@ -125,7 +136,8 @@ fn tell_settings(library: &Library) {
     }
 }
 
-/// Sees to it once that a process that ends well without `shmem_finalize` finalizes.
+/// Sees to it once that a process that ends well without `shmem_finalize` finalizes, and that one that has finalized
+/// leaves.
 fn at_exit() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
@@ -141,6 +153,10 @@ extern "C" fn finalize_at_exit(status: c_int, _: *mut c_void) {
         if let Err(failure) = last_finalize() {
             failure::end("shmem_finalize at exit", failure);
         }
+    }
+    if let Some(world) = resting().take() {
+        // Nobody is left to hear of a failure.
+        let _ = world.leave();
     }
 }
 
@@ -164,21 +180,17 @@ pub(crate) fn finalize(call: &'static str) {
 fn last_finalize() -> Done {
     let library = library::get()?;
     contexts::destroy_all(library);
-    library.world.free(library.mailbox)?;
-    let Some(library) = library::take() else {
+    let Some(mut library) = library::take() else {
         return Err(Failure::NotInitialized);
     };
-    let Library {
-        world,
-        contexts,
-        teams,
-        active_sets,
-        ..
-    } = *library;
-    drop(contexts);
-    drop(teams);
-    drop(active_sets);
-    Ok(world.finalize()?)
+    // What refers to the world goes before the world is moved.
+    library.contexts = Table::new();
+    library.teams = Table::new();
+    library.active_sets = Mutex::new(Vec::new());
+    let world = library.world;
+    let rested = world.rest();
+    *resting() = Some(world);
+    Ok(rested?)
 }
 
 pub(crate) unsafe fn query_initialized(_: &'static str, initialized: *mut c_int) {

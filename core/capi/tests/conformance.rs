@@ -266,7 +266,10 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
         ("free", "shmem_free: "),
         ("free_inside", "shmem_free: "),
         ("collective", "shmem_"),
-        ("active_set", "shmem_barrier: argument logPE_stride: "),
+        (
+            "active_set",
+            "shmem_barrier: argument PE_start, logPE_stride, PE_size: ",
+        ),
     ] {
         let output = job(2, &program).arg(what).output().unwrap();
         let told = both(&output);

@@ -378,6 +378,15 @@ impl Heap {
         })
     }
 
+    /// Frees every live block.
+    pub(crate) fn free_all(&mut self) {
+        for offset in std::mem::take(&mut self.blocks).into_keys() {
+            // It was live, so the allocator knows it.
+            let _ = self.allocator.free(offset as usize);
+        }
+        self.uncommit();
+    }
+
     /// The live block around an offset: where it starts, its bytes and its generation.
     pub(crate) fn around(&self, offset: u64) -> Option<(u64, u64, u32)> {
         let (start, block) = self.blocks.range(..=offset).next_back()?;

@@ -410,21 +410,9 @@ impl World {
     /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported. Where this PE cannot complete
     /// what it has told the others in this call, it is lost to them.
     #[doc(alias = "shmem_finalize")]
-    pub fn finalize(mut self) -> Result<()> {
+    pub fn finalize(self) -> Result<()> {
         let traced = self.traced("finalize");
-        self.last_together(self.quiet())?;
-        #[cfg(feature = "cuda")]
-        let streams = match &self.shared.gpu_side {
-            Some(side) => side.end(),
-            None => Ok(()),
-        };
-        #[cfg(not(feature = "cuda"))]
-        let streams = Ok(());
-        // The words of that arrival itself may be on their way still.
-        let drained = match self.is_idle() {
-            true => Ok(()),
-            false => self.wire_drain("finalize"),
-        };
+        let drained = self.last_arrival()?;
         let host = self.heap(MemoryKind::Host).leaks();
         let gpu = self.heap(MemoryKind::Cuda).leaks();
         let (blocks, bytes) = (host.0 + gpu.0, host.1 + gpu.1);
@@ -437,13 +425,51 @@ impl World {
             }
         }
         drop(traced);
-        self.end_trace();
         // Who waits for a word that has not gone out hears of a death instead.
-        if drained.is_ok() {
+        let streams = self.depart(drained.is_ok());
+        drained.and(streams)
+    }
+
+    /// What [`finalize`](Self::finalize) does but for leaving the job: other PEs may [leave](Self::leave) it from here
+    /// on, and this one too. Frees every block. Collective. Who goes on begins with a call that is collective, too.
+    pub fn rest(&self) -> Result<()> {
+        let _traced = self.traced("finalize");
+        let drained = self.last_arrival()?;
+        self.heap(MemoryKind::Host).free_all();
+        self.heap(MemoryKind::Cuda).free_all();
+        drained
+    }
+
+    /// Completes this PE's operations and waits for all, who may then leave. Inside is what became of the words by
+    /// which others hear of it.
+    fn last_arrival(&self) -> Result<Result<()>> {
+        self.last_together(self.quiet())?;
+        // The words of that arrival itself may be on their way still.
+        Ok(match self.is_idle() {
+            true => Ok(()),
+            false => self.wire_drain("finalize"),
+        })
+    }
+
+    /// Leaves the job after a [`rest`](Self::rest), and waits for nobody.
+    pub fn leave(self) -> Result<()> {
+        self.depart(true)
+    }
+
+    fn depart(mut self, in_order: bool) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        let streams = match &self.shared.gpu_side {
+            Some(side) => side.end(),
+            None => Ok(()),
+        };
+        #[cfg(not(feature = "cuda"))]
+        let streams = Ok(());
+        self.end_trace();
+        if in_order {
             self.shared.bootstrap.leave();
             self.inner.linger = false;
         }
-        drained.and(streams)
+        streams
     }
 }
 
