@@ -97,6 +97,27 @@ impl Segment {
     /// Transparent huge pages and the NUMA node are wishes: see
     /// [`transparent_huge_pages`](Self::transparent_huge_pages) and [`numa`](Self::numa).
     pub fn create(limit: usize, options: &SegmentOptions) -> Result<Self> {
+        Self::with(None, limit, options)
+    }
+
+    /// Makes a segment of a memfd that has `used` bytes already, whole pages of ordinary size that count as
+    /// committed: what the program has mapped of it becomes the segment's beginning.
+    ///
+    /// Not of huge pages from a pool: [`Error::BadLimit`].
+    pub fn beginning_with(
+        file: OwnedFd,
+        used: usize,
+        limit: usize,
+        options: &SegmentOptions,
+    ) -> Result<Self> {
+        Self::with(Some((file, used)), limit, options)
+    }
+
+    fn with(
+        begun: Option<(OwnedFd, usize)>,
+        limit: usize,
+        options: &SegmentOptions,
+    ) -> Result<Self> {
         let bad = |why: String| Error::BadLimit { limit, why };
         let pool = options.huge_pages.pool();
         let page = pool.unwrap_or_else(rustix::param::page_size);
@@ -117,19 +138,18 @@ impl Segment {
             return Err(bad(why));
         }
 
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let flags = flags
-            | match options.huge_pages {
-                HugePages::Off | HugePages::Transparent => MemfdFlags::empty(),
-                HugePages::Explicit2M => MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB,
-                HugePages::Explicit1G => MemfdFlags::HUGETLB | MemfdFlags::HUGE_1GB,
-            };
-        let file = memfd_create(c"oxshmem-heap", flags).map_err(|errno| match pool {
-            Some(page) => bad(format!(
-                "this machine has no pages of {page} bytes ({errno}); use transparent huge pages"
-            )),
-            None => Error::os("memfd_create", errno),
-        })?;
+        let (file, used) = match begun {
+            Some(_) if pool.is_some() => {
+                return Err(bad("its beginning has ordinary pages".into()));
+            }
+            Some((_, used)) if used > size => {
+                return Err(bad(format!(
+                    "it begins with {used} bytes; set a higher limit"
+                )));
+            }
+            Some(begun) => begun,
+            None => (Self::file(limit, options)?, 0),
+        };
         ftruncate(&file, size as u64)
             .map_err(|errno| Error::os(format!("ftruncate to {size} bytes"), errno))?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
@@ -146,11 +166,29 @@ impl Segment {
         Ok(Segment {
             descriptor: Arc::new(file),
             mapping: Arc::new(mapping),
-            committed: 0,
+            committed: used,
             granule: pool.unwrap_or(GRANULE),
             pool,
             transparent,
             numa,
+        })
+    }
+
+    /// An empty file.
+    fn file(limit: usize, options: &SegmentOptions) -> Result<OwnedFd> {
+        let bad = |why: String| Error::BadLimit { limit, why };
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let flags = flags
+            | match options.huge_pages {
+                HugePages::Off | HugePages::Transparent => MemfdFlags::empty(),
+                HugePages::Explicit2M => MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB,
+                HugePages::Explicit1G => MemfdFlags::HUGETLB | MemfdFlags::HUGE_1GB,
+            };
+        memfd_create(c"oxshmem-heap", flags).map_err(|errno| match options.huge_pages.pool() {
+            Some(page) => bad(format!(
+                "this machine has no pages of {page} bytes ({errno}); use transparent huge pages"
+            )),
+            None => Error::os("memfd_create", errno),
         })
     }
 

@@ -130,7 +130,7 @@ pub(crate) fn collect_of<T: Pod>(
     let dest = library.world.rest_at("dest", dest.cast_const());
     let dest = dest.map_err(|error| Failure::argument("dest", error.to_string()))?;
     let source = library.block_of("source", source, nelems)?;
-    Ok(team.collect(dest, source).map(drop)?)
+    Ok(team.collect_into_rest(dest, source).map(drop)?)
 }
 
 pub(crate) unsafe fn collect<T: Pod>(

@@ -38,6 +38,7 @@ mod query;
 mod rma;
 mod setup;
 mod signals;
+mod statics;
 mod teams;
 mod waits;
 

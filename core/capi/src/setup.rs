@@ -9,7 +9,7 @@ use oxshmem::World;
 use crate::failure::{self, Done, Failure, or_end, tell};
 use crate::handles::Table;
 use crate::library::{self, Library};
-use crate::{contexts, teams};
+use crate::{contexts, statics, teams};
 
 const SINGLE: c_int = 0;
 const SERIALIZED: c_int = 2;
@@ -69,7 +69,7 @@ fn initialize(requested: c_int) -> Done<c_int> {
     }
     let world = match resting().take() {
         Some(world) => world,
-        None => World::init()?,
+        None => statics::share(World::builder()).join()?,
     };
     let addresses = world.addresses();
     let mailbox = world.alloc_zeroed(world.mailbox_words())?;

@@ -106,7 +106,9 @@ fn job(pes: usize, program: &Path) -> Command {
 
 /// Runs a program with 1 to 4 PEs.
 fn passes(source: &str, flags: &[&str]) {
-    let program = compile(source, &source.replace('.', "-"), flags);
+    let name = format!("{source}{}", flags.concat());
+    let name = name.replace(['.', '/', ',', '='], "-");
+    let program = compile(source, &name, flags);
     for pes in 1..=4 {
         run(&mut job(pes, &program));
     }
@@ -134,6 +136,9 @@ programs! {
     overloads_of_cpp: "generics.cpp", ["-std=c++11"];
     a_function_of_the_programs_own: "profile.c", [];
     finalized_and_initialized_again: "again.c", [];
+    variables_of_the_program: "statics.c", [];
+    variables_of_a_program_at_a_fixed_place: "statics.c", ["-no-pie", "-Wl,-z,norelro"];
+    variables_of_a_program_that_is_bound_at_once: "statics.c", ["-pie", "-fPIE", "-Wl,-z,now", "--coverage"];
 }
 
 /// The API's names, and those for tools.
@@ -220,7 +225,7 @@ fn every_function_is_called_by_some_program() {
 fn a_program_linked_with_the_archive_runs_and_may_define_functions() {
     let archive = prefix().join("lib/liboxshmem.a");
     let include = format!("-I{}", prefix().join("include").display());
-    for name in ["rma", "profile"] {
+    for name in ["rma", "profile", "statics"] {
         let program = prefix().join(format!("static-{name}"));
         let source = here().join("tests/c").join(format!("{name}.c"));
         let mut link = Command::new("cc");

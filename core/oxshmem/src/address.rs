@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
+use crate::alloc::{OWN, STATIC};
 use crate::sym::NIC;
 use crate::world::NicAtomics;
 use crate::{Context, Error, Result, Sym, World};
@@ -19,6 +20,9 @@ pub struct Addresses {
     base: usize,
     /// Bytes; 0 where only a look at the blocks tells what an object is.
     len: usize,
+    /// Where the program has the heap's beginning, too, if it does; its bytes as above.
+    program: usize,
+    program_len: usize,
 }
 
 impl Addresses {
@@ -27,11 +31,15 @@ impl Addresses {
     #[inline(always)]
     #[must_use]
     pub fn object<T: Pod>(&self, address: *const T, len: usize) -> Option<Sym<T>> {
-        let offset = address.addr().wrapping_sub(self.base);
         let bytes = len.checked_mul(size_of::<T>())?;
-        let fits = offset <= self.len && bytes <= self.len - offset;
-        (fits && offset.is_multiple_of(align_of::<T>()))
-            .then(|| Sym::new(self.tag, crate::alloc::OWN, offset as u64, len))
+        let within = |base: usize, whole: usize| {
+            let offset = address.addr().wrapping_sub(base);
+            (offset <= whole && bytes <= whole - offset).then_some(offset)
+        };
+        let offset = within(self.base, self.len);
+        let offset = offset.or_else(|| within(self.program, self.program_len))?;
+        let aligned = offset.is_multiple_of(align_of::<T>());
+        aligned.then(|| Sym::new(self.tag, OWN, offset as u64, len))
     }
 }
 
@@ -42,10 +50,14 @@ impl World {
     pub fn addresses(&self) -> Addresses {
         self.shared.sticky.store(true, Ordering::Relaxed);
         let by_block = self.shared.config.check || self.inner.nic_atomics != NicAtomics::Never;
+        let known = |len| if by_block { 0 } else { len };
+        let program = self.shared.program.as_ref();
         Addresses {
             tag: self.tag,
             base: self.own_base().as_ptr().addr(),
-            len: if by_block { 0 } else { self.heap_limit() },
+            len: known(self.heap_limit()),
+            program: program.map_or(0, |program| program.base),
+            program_len: program.map_or(0, |program| known(program.len)),
         }
     }
 
@@ -57,7 +69,7 @@ impl World {
     pub fn block_at(&self, call: &'static str, address: *const u8) -> Result<Sym<u8>> {
         let (block, before) = self.rest_of_block(call, address)?;
         match before {
-            0 => Ok(block),
+            0 if block.generation() != STATIC => Ok(block),
             _ => Err(Error::NotABlock { call }),
         }
     }
@@ -107,7 +119,7 @@ impl Context<'_> {
     /// As [`object_at`](Self::object_at).
     pub fn rest_at<T: Pod>(&self, call: &'static str, address: *const T) -> Result<Sym<T>> {
         if address.is_null() {
-            return Ok(Sym::new(self.tag, crate::alloc::OWN, 0, 0));
+            return Ok(Sym::new(self.tag, OWN, 0, 0));
         }
         let (rest, _) = self.rest_of_block(call, address.cast())?;
         let whole = rest.len() / size_of::<T>().max(1) * size_of::<T>();
@@ -116,6 +128,13 @@ impl Context<'_> {
 
     /// The bytes from an address to the end of its block, and how many come before.
     fn rest_of_block(&self, call: &'static str, address: *const u8) -> Result<(Sym<u8>, u64)> {
+        if let Some(program) = &self.shared.program {
+            let before = address.addr().wrapping_sub(program.base);
+            if before < program.len {
+                let rest = Sym::new(self.tag, STATIC, before as u64, program.len - before);
+                return Ok((rest, before as u64));
+            }
+        }
         let offset = address.addr().wrapping_sub(self.own_base().as_ptr().addr()) as u64;
         let found = self.heap(MemoryKind::Host).around(offset);
         let Some((start, bytes, generation)) = found else {

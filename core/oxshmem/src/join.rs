@@ -55,7 +55,7 @@ use crate::stream::side::{GpuSide, Own};
 use crate::sync::{Internal, Plan};
 use crate::trace::{Trace, Track};
 use crate::wire::{Active, Bounces, Extents, Opened, Wire};
-use crate::world::{Given, NicAtomics};
+use crate::world::{Given, NicAtomics, ProgramMemory};
 use crate::{Error, Result, Sym, Visibility, World, report, statics, trace, world};
 
 /// What a world is made of.
@@ -71,6 +71,7 @@ pub(crate) struct Parts {
     pub active: Active,
     pub bounces: Bounces,
     pub statics: Vec<Sym<u8>>,
+    pub program: Option<Arc<ProgramMemory>>,
     pub peers: Peers,
     pub transports: Vec<Arc<Opened>>,
     pub always: bool,
@@ -179,10 +180,12 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         },
         _ => (gpu_limit, None),
     };
-    let mut cards = show_cards(
-        bootstrap.as_ref(),
-        &my_card(&config, host, &found, (gpu_limit, gpu_access.is_some())),
-    )?;
+    let mut card = my_card(&config, host, &found, (gpu_limit, gpu_access.is_some()));
+    if let Some(program) = &given.program {
+        // So much of each heap.
+        card.statics ^= (program.len as u64) << 32;
+    }
+    let mut cards = show_cards(bootstrap.as_ref(), &card)?;
     let gpu_limit = agree_on_gpu_limit(&cards)?;
     let has_gpu = gpu_limit > 0;
     let mut gpu_heap = Heap::on_gpu(gpu.ok().flatten(), gpu_limit);
@@ -206,9 +209,22 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         huge_pages: config.huge_pages,
         numa_node,
     };
-    let segment = Segment::create(limit as usize, &options)?;
+    let file = given
+        .program
+        .as_ref()
+        .and_then(|program| program.take_file());
+    let segment = match (file, &given.program) {
+        (Some(file), Some(program)) => {
+            Segment::beginning_with(file, program.len, limit as usize, &options)?
+        }
+        _ => Segment::create(limit as usize, &options)?,
+    };
     let own = Arc::clone(segment.mapping());
     let mut heap = Heap::new(segment);
+    if let Some(program) = &given.program {
+        // Where the file begins: nothing was placed before.
+        heap.place_permanent(tag, STATIC, program.len, 1)?;
+    }
     let plan = Plan {
         // The same on every PE: the arrival words' places follow from it.
         crowd: on_hosts.crowd(oversubscribed.contains(&true)),
@@ -404,6 +420,7 @@ pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<
         active,
         bounces,
         statics,
+        program: given.program,
         peers,
         transports: opened,
         always,

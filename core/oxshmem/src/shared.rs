@@ -25,6 +25,7 @@ use crate::stream::{leaving::Leaving, side::GpuSide};
 use crate::sync::Internal;
 use crate::trace::Trace;
 use crate::wire::{Active, Bounces, Opened};
+use crate::world::ProgramMemory;
 use crate::{Sym, Visibility};
 
 /// One PE of a job, without what belongs to one stream of operations.
@@ -80,6 +81,8 @@ pub(crate) struct Shared {
     /// Checked mode's table, on every PE.
     pub shadow: Option<Sym<u64>>,
     pub statics: Vec<Sym<u8>>,
+    /// Memory of the program's, where that begins the heap.
+    pub program: Option<Arc<ProgramMemory>>,
     pub routes: Routes,
     pub visibility: Visibility,
     pub config: Config,

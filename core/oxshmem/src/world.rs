@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 #[cfg(feature = "cuda")]
 use std::sync::atomic::fence;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
@@ -100,6 +101,24 @@ pub struct Builder {
     #[cfg(feature = "cuda")]
     gpu: Option<(oxshmem_cuda::Context, usize)>,
     omitted: Option<Inserted>,
+    program: Option<Arc<ProgramMemory>>,
+}
+
+/// Memory of the program's that begins the heap.
+#[derive(Debug)]
+pub(crate) struct ProgramMemory {
+    /// The file that is mapped there, until the heap takes it.
+    pub file: Mutex<Option<OwnedFd>>,
+    /// Where it is mapped, and how many bytes.
+    pub base: usize,
+    pub len: usize,
+}
+
+impl ProgramMemory {
+    pub(crate) fn take_file(&self) -> Option<OwnedFd> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.take()
+    }
 }
 
 /// Makes a PE's GPU memory, by its rank.
@@ -123,6 +142,7 @@ pub(crate) struct Given {
     #[cfg(feature = "cuda")]
     pub gpu: Option<(oxshmem_cuda::Context, usize)>,
     pub omitted: Option<Inserted>,
+    pub program: Option<Arc<ProgramMemory>>,
 }
 
 impl Builder {
@@ -221,6 +241,23 @@ impl Builder {
         self
     }
 
+    /// Makes memory of the program's symmetric: its `len` bytes from `base` on, whole pages, where it has mapped all of
+    /// `file`, a memfd that may be sealed. It becomes the beginning of the heap, and its objects are named by
+    /// [`Addresses`](crate::Addresses). All PEs give as many bytes. Not with huge pages from a pool.
+    ///
+    /// # Safety
+    ///
+    /// The mapping is shared and stays as it is while the world lives, and no reference to it lives that other PEs'
+    /// stores would disturb.
+    pub unsafe fn program_memory(mut self, file: OwnedFd, base: *mut u8, len: usize) -> Self {
+        self.program = Some(Arc::new(ProgramMemory {
+            file: Mutex::new(Some(file)),
+            base: base.addr(),
+            len,
+        }));
+        self
+    }
+
     /// Leaves one inserted order out, for a mutation check over simulated memory or lanes: the
     /// memory model no longer holds. Processors' own fences on real memory stay.
     pub fn omit(mut self, inserted: Inserted) -> Self {
@@ -248,6 +285,10 @@ impl Builder {
             config.gpu_limit = bytes as u64;
         }
         config.model = self.model.unwrap_or(config.model);
+        if let (Some(limit), Some(program)) = (&mut config.heap_limit, &self.program) {
+            // What was asked for is for blocks.
+            *limit = limit.saturating_add(program.len as u64);
+        }
         config.check = self.check.unwrap_or(config.check);
         config.atomics = self.atomics.unwrap_or(config.atomics);
         config.timeout = self.timeout.or(config.timeout);
@@ -261,6 +302,7 @@ impl Builder {
             #[cfg(feature = "cuda")]
             gpu: self.gpu,
             omitted: self.omitted,
+            program: self.program,
         };
         join::join(config, &warnings, given)
     }
@@ -341,6 +383,7 @@ impl World {
             sticky: Arc::default(),
             shadow: parts.shadow,
             statics: parts.statics,
+            program: parts.program,
             routes: parts.routes,
             visibility: parts.visibility,
             config: parts.config,

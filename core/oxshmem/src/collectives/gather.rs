@@ -4,7 +4,7 @@ use bytemuck::Pod;
 
 use super::choose::{Kind, Way, choose};
 use super::moves::Piece;
-use super::{digest_of, on_what, place};
+use super::{check_apart, digest_of, on_what, place};
 use crate::mapped::Bytes;
 use crate::sync::Digest;
 use crate::team::{Team, Turn};
@@ -72,6 +72,25 @@ impl Team<'_> {
     /// As [`broadcast`](Self::broadcast); where there are more elements than `dst` has room for.
     #[doc(alias = "shmem_collectmem")]
     pub fn collect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<usize> {
+        self.gather(dst, src, self.check_apart("collect", dst, src))
+    }
+
+    /// [`collect`](Self::collect) into the beginning of `dst`, of which `src` may be a later part: only what comes has
+    /// to lie apart from it. For callers who know where their destination begins and not where it ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`collect`](Self::collect); this PE's alone may be that the two overlap.
+    pub fn collect_into_rest<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<usize> {
+        let live = self.world.check_live("collect", dst);
+        self.gather(
+            dst,
+            src,
+            live.and_then(|()| self.world.check_live("collect", src)),
+        )
+    }
+
+    fn gather<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, valid: Result<()>) -> Result<usize> {
         const CALL: &str = "collect";
         let (world, core) = (self.world, self.core());
         // What is given may differ, but for its kind of memory; what it is put into may not.
@@ -81,7 +100,6 @@ impl Team<'_> {
         };
         let digest = digest_of(const { Digest::of(CALL) }, [dst]).and(size_of::<T>() as u64);
         let digest = digest.and(src.is_on_gpu().into());
-        let valid = self.check_apart(CALL, dst, src);
         let mut turn = self.turn(CALL, digest, &words);
         let scratch = turn.scratch()?;
         // The first arrival is needed for the lengths anyway: what fits goes with them.
@@ -132,7 +150,9 @@ impl Team<'_> {
                 pe: turn.pe(from),
             })
         });
-        let copied = world.copy_pieces(CALL, (dst.range(..all)?.cast()?, core.near()), pieces);
+        let dst = dst.range(..all)?;
+        let copied = check_apart(CALL, dst, src)
+            .and_then(|()| world.copy_pieces(CALL, (dst.cast()?, core.near()), pieces));
         match parts.iter().any(direct) {
             true => turn.arrive(copied)?,
             false => copied?,
