@@ -3,7 +3,7 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(TARGET)/release
 
-.PHONY: help demo test lint doc bench gpu setup clean
+.PHONY: help demo test lint doc bench gpu install setup clean
 
 help:
 	@echo "make demo   build, PageRank on a real graph with 4 PEs against 1, a short perf"
@@ -12,6 +12,7 @@ help:
 	@echo "make doc    API documentation in $(TARGET)/doc"
 	@echo "make bench  measure against Open MPI's OpenSHMEM, UCX and the machine's limits"
 	@echo "make gpu    tests and benchmarks on this machine's GPU (ci/gpu --help: without Rust there)"
+	@echo "make install PREFIX=DIR   the OpenSHMEM library, its headers, oshcc, oshc++ and oshrun"
 	@echo "make setup  install the Debian packages that are missing"
 	@echo "make clean  remove what was built"
 
@@ -38,6 +39,11 @@ bench: setup
 
 gpu:
 	@ci/gpu
+
+PREFIX ?= /usr/local
+install:
+	cargo build --release -p oxshmem-capi -p oxshmem-cli
+	core/capi/install $(BIN) $(DESTDIR)$(PREFIX)
 
 clean:
 	cargo clean

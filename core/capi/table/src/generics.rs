@@ -55,9 +55,9 @@ fn choices(functions: &[Function], indent: &str) -> String {
             pointed.is_some_and(|pointed| pointed.strip_prefix("const ").unwrap_or(pointed) == of.c)
         });
         let (c, name) = (distinct(of.c), &function.name);
-        let _ = write!(text, "{indent}{c} *: {name}, \\\n");
+        let _ = writeln!(text, "{indent}{c} *: {name}, \\");
         if by.is_some_and(|by| by.c.starts_with("const ")) {
-            let _ = write!(text, "{indent}const {c} *: {name}, \\\n");
+            let _ = writeln!(text, "{indent}const {c} *: {name}, \\");
         }
     }
     let _ = write!(text, "{indent}default: oxshmem_no_such_call");

@@ -53,7 +53,7 @@ impl LongDouble {
             std::arch::asm!(
                 "fld tbyte ptr [{from}]",
                 "fstp qword ptr [{out}]",
-                from = in(reg) &self,
+                from = in(reg) &raw const self,
                 out = in(reg) &raw mut out,
                 out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
                 out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
@@ -83,8 +83,8 @@ impl LongDouble {
                 "fucomip st, st(1)",
                 "fstp st(0)",
                 "seta {less}",
-                a = in(reg) &self,
-                b = in(reg) &than,
+                a = in(reg) &raw const self,
+                b = in(reg) &raw const than,
                 less = out(reg_byte) less,
                 out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
                 out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
@@ -121,7 +121,7 @@ impl From<f64> for LongDouble {
             std::arch::asm!(
                 "fld qword ptr [{from}]",
                 "fstp tbyte ptr [{out}]",
-                from = in(reg) &value,
+                from = in(reg) &raw const value,
                 out = in(reg) &raw mut out,
                 out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
                 out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn long_doubles_keep_more_bits_than_doubles() {
         // 2^60 + 1 needs 61 bits; a double has 53.
-        let [big, one] = [1.152_921_504_606_846_976e18, 1.0].map(LongDouble::from);
+        let [big, one] = [2_f64.powi(60), 1.0].map(LongDouble::from);
         let sum = big.add(one);
-        let back = sum.add(LongDouble::from(-1.152_921_504_606_846_976e18));
+        let back = sum.add(LongDouble::from(-2_f64.powi(60)));
         assert_eq!(back.to_f64(), 1.0);
         assert_eq!(one.add(one).mul(LongDouble::from(-3.5)).to_f64(), -7.0);
     }

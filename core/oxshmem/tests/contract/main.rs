@@ -92,7 +92,10 @@ macro_rules! with_cases {
                 m12_zeroed_memory_is_zero_though_it_was_used
                 m13_a_failed_realloc_leaves_the_block_as_it_was
                 m12_an_overflowing_realloc_fails
-                m35_realloc_takes_a_block_of_its_own_world_and_whole;
+                m35_realloc_takes_a_block_of_its_own_world_and_whole
+                m4_an_address_names_the_object_at_it
+                m35_an_address_outside_of_blocks_names_none
+                m10_after_a_rest_every_block_is_free_and_the_heap_can_be_used;
             order:
                 m15_a_put_returns_when_its_source_may_be_reused
                 m16_a_get_returns_with_the_data
@@ -212,9 +215,12 @@ macro_rules! with_cases {
                 m24_a_teams_sync_makes_earlier_stores_visible
                 a_teams_context_counts_by_the_team
                 a_destroyed_teams_room_is_used_again
-                hundreds_of_teams_are_alive_at_once;
+                hundreds_of_teams_are_alive_at_once
+                members_make_a_team_among_themselves
+                a_broadcast_to_others_leaves_the_roots_own;
             nbi:
                 m19_a_scope_completes_all_that_was_issued_in_it
+                m19_raw_operations_are_complete_after_a_quiet
                 m19_long_nonblocking_transfers_are_complete
                 m19_quiet_and_barrier_complete_raw_nonblocking_operations
                 m19_a_scope_that_fails_still_completes_what_it_issued

@@ -138,3 +138,42 @@ pub fn a_scope_gives_its_closures_value_and_may_be_empty(pe: &Pe<'_>) -> Result<
     assert_eq!(pe.g(x, pe.me())?, 1);
     pe.free(x)
 }
+
+pub fn m19_raw_operations_are_complete_after_a_quiet(pe: &Pe<'_>) -> Result<()> {
+    let x = pe.alloc_zeroed::<u64>(8)?;
+    let word = pe.alloc_zeroed::<u64>(1)?;
+    let source: Vec<u64> = (0..4).map(|i| (pe.me() * 10 + i) as u64).collect();
+    let (mut old, mut back) = (99_u64, [0_u64; 4]);
+    let (data, count) = (x.range(..4)?, x.at(7)?);
+    // SAFETY: what is named lives beyond the quiets.
+    unsafe {
+        pe.put_raw(data, source.as_ptr(), pe.right())?;
+        pe.put_signal_raw(
+            data,
+            source.as_ptr(),
+            word,
+            1,
+            oxshmem::SignalOp::Add,
+            pe.right(),
+            true,
+        )?;
+        pe.atomic_nbi(
+            oxshmem::AtomicOp::Add,
+            &raw mut old,
+            count,
+            (5, 0),
+            pe.right(),
+        )?;
+    }
+    pe.quiet()?;
+    assert_eq!(old, 0);
+    // SAFETY: as above.
+    unsafe { pe.get_raw(back.as_mut_ptr(), data, pe.right())? };
+    assert_eq!(back, *source);
+    pe.barrier_all()?;
+    assert_eq!((pe.own(count)?, pe.own(word)?), (vec![5], vec![1]));
+    assert_eq!(pe.own(data)?[3], (pe.left() * 10 + 3) as u64);
+    pe.barrier_all()?;
+    pe.free(word)?;
+    pe.free(x)
+}

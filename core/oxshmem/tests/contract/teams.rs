@@ -309,3 +309,49 @@ pub fn hundreds_of_teams_are_alive_at_once(pe: &Pe<'_>) -> Result<()> {
     assert_eq!(all(pe.world)?, first);
     Ok(())
 }
+
+/// By pairs at the same time, and by more that overlap, while the others know nothing.
+pub fn members_make_a_team_among_themselves(pe: &Pe<'_>) -> Result<()> {
+    let n = pe.n_pes();
+    let mailbox = pe.alloc_zeroed::<u64>(pe.mailbox_words())?;
+    let sum = pe.alloc_zeroed::<u64>(1)?;
+    let mut made = Vec::new();
+    let pairs = (0..n - 1).map(|start| (start, 1, 2));
+    let sets = pairs.chain([(0, 2, n.div_ceil(2)), (0, 1, n), (n - 1, 1, 1)]);
+    for (start, stride, size) in sets {
+        let pes: Vec<usize> = (0..size).map(|i| start + i * stride).collect();
+        if !pes.contains(&pe.me()) {
+            continue;
+        }
+        let team = pe.team_among((start, stride as isize, size), mailbox)?;
+        has(pe, &team, &pes);
+        pe.write(sum, &[pe.me() as u64 + 1])?;
+        team.reduce(sum, sum, oxshmem::Fold::Sum)?;
+        let all: usize = pes.iter().map(|pe| pe + 1).sum();
+        assert_eq!(pe.own(sum)?, [all as u64]);
+        made.push(team);
+    }
+    assert!(pe.team_among((0, 1, n + 1), mailbox).is_err());
+    pe.barrier_all()?;
+    made.into_iter().try_for_each(Team::destroy)?;
+    pe.barrier_all()?;
+    pe.free(sum)?;
+    pe.free(mailbox)
+}
+
+pub fn a_broadcast_to_others_leaves_the_roots_own(pe: &Pe<'_>) -> Result<()> {
+    for len in [1, 40_000] {
+        let (dst, src) = (pe.alloc::<u64>(len)?, pe.alloc::<u64>(len)?);
+        for root in 0..pe.n_pes() {
+            pe.write(dst, &vec![9; len])?;
+            pe.write(src, &vec![pe.me() as u64 + 20; len])?;
+            pe.team().broadcast_to_others(dst, src, root)?;
+            let expected = if pe.me() == root { 9 } else { root as u64 + 20 };
+            assert_eq!(pe.own(dst)?, vec![expected; len]);
+            pe.barrier_all()?;
+        }
+        pe.free(src)?;
+        pe.free(dst)?;
+    }
+    Ok(())
+}
