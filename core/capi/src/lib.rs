@@ -18,6 +18,8 @@
 //!
 //! Up to `SHMEM_THREAD_SERIALIZED` one thread at a time is in a call: no call takes a lock.
 
+#![expect(clippy::too_many_arguments, reason = "OpenSHMEM's calls have as many")]
+
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
 compile_error!(
     "the C API is for x86-64 Linux with glibc: C's types, and long double's, are those there"
@@ -45,7 +47,6 @@ mod waits;
 /// The symbols.
 #[allow(
     clippy::missing_safety_doc,
-    clippy::too_many_arguments,
     clippy::undocumented_unsafe_blocks,
     clippy::unused_unit,
     missing_docs,

@@ -48,7 +48,7 @@ pub(crate) fn malloc_with_hints(call: &'static str, size: usize, hints: c_long) 
 
 pub(crate) fn calloc(call: &'static str, count: usize, size: usize) -> *mut c_void {
     // More than any heap has, where the product overflows.
-    let bytes = count.checked_mul(size).unwrap_or(usize::MAX);
+    let bytes = count.saturating_mul(size);
     address(call, |library| Ok(library.world.alloc_zeroed(bytes)))
 }
 

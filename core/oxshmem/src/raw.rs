@@ -42,7 +42,7 @@ impl Blocks {
     }
 
     /// Refuses strides below the block's size, and a span that leaves the object.
-    fn check<T: Pod>(self, call: &'static str, far: Sym<T>) -> Result<()> {
+    pub(crate) fn check<T: Pod>(self, call: &'static str, far: Sym<T>) -> Result<()> {
         let least = self.block.max(1);
         if self.far < least || self.near < least {
             return Err(Error::Argument {
@@ -67,14 +67,9 @@ impl Blocks {
 
     /// Refuses a span that leaves `len` elements of private memory.
     pub(crate) fn check_near(self, call: &'static str, len: usize) -> Result<()> {
-        // Of strides that are refused anyhow.
-        let needed = match self.near < self.block.max(1) {
-            true => 0,
-            false => self.span(self.near).unwrap_or(usize::MAX),
-        };
-        match needed <= len {
-            true => Ok(()),
-            false => Err(Error::BufferTooSmall { call, len, needed }),
+        match self.span(self.near).unwrap_or(usize::MAX) {
+            needed if needed <= len => Ok(()),
+            needed => Err(Error::BufferTooSmall { call, len, needed }),
         }
     }
 }

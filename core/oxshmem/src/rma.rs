@@ -227,6 +227,8 @@ impl Context<'_> {
         blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
+        self.check(call, dst, 0, pe)?;
+        blocks.check(call, dst)?;
         blocks.check_near(call, source.len())?;
         // SAFETY: the blocks lie within `source`.
         unsafe { self.put_blocks_raw(call, dst, source.as_ptr(), blocks, pe) }
@@ -240,6 +242,8 @@ impl Context<'_> {
         blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
+        self.check(call, src, 0, pe)?;
+        blocks.check(call, src)?;
         blocks.check_near(call, destination.len())?;
         // SAFETY: the blocks lie within `destination`.
         unsafe { self.get_blocks_raw(call, destination.as_mut_ptr(), src, blocks, pe) }
