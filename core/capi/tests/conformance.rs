@@ -112,6 +112,9 @@ fn passes(source: &str, flags: &[&str]) {
     for pes in 1..=4 {
         run(&mut job(pes, &program));
     }
+    // By lanes, in checked mode and by such as put everything off that they may.
+    run(job(2, &program).env("OXSHMEM_CHECK", "1"));
+    run(job(3, &program).env("OXSHMEM_TRANSPORT", "weak(loopback)"));
 }
 
 macro_rules! programs {

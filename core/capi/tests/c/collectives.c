@@ -182,7 +182,7 @@ int main(void)
     shmem_team_t odd;
     begin();
     round_of(SHMEM_TEAM_WORLD, 0, 1);
-    round_of(SHMEM_TEAM_SHARED, 0, 1);
+    round_of(SHMEM_TEAM_SHARED, shmem_team_translate_pe(SHMEM_TEAM_SHARED, 0, SHMEM_TEAM_WORLD), 1);
     /* Every second PE, from the last one down. */
     CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, n - 1, -2, (n + 1) / 2, NULL, 0, &odd) == 0);
     round_of(odd, n - 1, -2);

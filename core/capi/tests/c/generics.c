@@ -9,174 +9,202 @@
 
 static shmem_ctx_t ctx;
 
-#define RMA_BODY(T, C)                                                   \
-    do {                                                                 \
-        T *x = NEW(T, 8), source[4] = {(T)1, (T)2, (T)3, (T)4}, got[4];  \
-        uint64_t *word = NEW(uint64_t, 1);                               \
-        shmem_put(C x, source, 4, right);                                \
-        shmem_put_nbi(C x + 4, source, 4, right);                        \
-        shmem_ctx_quiet(ctx);                                            \
-        shmem_barrier_all();                                             \
-        CHECK(x[3] == (T)4 && x[7] == (T)4);                             \
-        shmem_get(C got, x, 4, right);                                   \
-        CHECK(got[1] == (T)2);                                           \
-        shmem_get_nbi(C got, x + 4, 4, right);                           \
-        shmem_quiet();                                                   \
-        shmem_ctx_quiet(ctx);                                            \
-        CHECK(got[2] == (T)3);                                           \
-        shmem_barrier_all();                                             \
-        shmem_p(C x, (T)9, right);                                       \
-        CHECK(shmem_g(C x, right) == (T)9);                              \
-        shmem_iput(C x, source, 2, 1, 4, right);                         \
-        shmem_ctx_quiet(ctx);                                            \
-        shmem_barrier_all();                                             \
-        CHECK(x[6] == (T)4);                                             \
-        shmem_iget(C got, x, 1, 2, 4, right);                            \
-        CHECK(got[3] == (T)4);                                           \
-        shmem_ibput(C x, source, 2, 2, 2, 2, right);                     \
-        shmem_ibget(C got, x, 2, 2, 2, 2, right);                        \
-        CHECK(got[3] == (T)4);                                           \
-        shmem_put_signal(C x, source, 4, word, 1, SHMEM_SIGNAL_ADD, right); \
+/* What fetches nothing may be on its way until a fence, what is nonblocking until a quiet. */
+#define QUIET                 \
+    do {                      \
+        shmem_quiet();        \
+        shmem_ctx_quiet(ctx); \
+    } while (0)
+#define FENCE                 \
+    do {                      \
+        shmem_fence();        \
+        shmem_ctx_fence(ctx); \
+    } while (0)
+
+#define RMA_BODY(T, C)                                                          \
+    do {                                                                        \
+        T *x = NEW(T, 8), source[4] = {(T)1, (T)2, (T)3, (T)4}, got[4];         \
+        uint64_t *word = NEW(uint64_t, 1);                                      \
+        shmem_put(C x, source, 4, right);                                       \
+        shmem_put_nbi(C x + 4, source, 4, right);                               \
+        shmem_ctx_quiet(ctx);                                                   \
+        shmem_barrier_all();                                                    \
+        CHECK(x[3] == (T)4 && x[7] == (T)4);                                    \
+        shmem_get(C got, x, 4, right);                                          \
+        CHECK(got[1] == (T)2);                                                  \
+        shmem_get_nbi(C got, x + 4, 4, right);                                  \
+        shmem_quiet();                                                          \
+        shmem_ctx_quiet(ctx);                                                   \
+        CHECK(got[2] == (T)3);                                                  \
+        shmem_barrier_all();                                                    \
+        shmem_p(C x, (T)9, right);                                              \
+        shmem_quiet();                                                          \
+        shmem_ctx_quiet(ctx);                                                   \
+        CHECK(shmem_g(C x, right) == (T)9);                                     \
+        shmem_iput(C x, source, 2, 1, 4, right);                                \
+        shmem_ctx_quiet(ctx);                                                   \
+        shmem_barrier_all();                                                    \
+        CHECK(x[6] == (T)4);                                                    \
+        shmem_iget(C got, x, 1, 2, 4, right);                                   \
+        CHECK(got[3] == (T)4);                                                  \
+        shmem_ibput(C x, source, 2, 2, 2, 2, right);                            \
+        shmem_ibget(C got, x, 2, 2, 2, 2, right);                               \
+        CHECK(got[3] == (T)4);                                                  \
+        shmem_put_signal(C x, source, 4, word, 1, SHMEM_SIGNAL_ADD, right);     \
         shmem_put_signal_nbi(C x, source, 4, word, 1, SHMEM_SIGNAL_ADD, right); \
-        shmem_signal_wait_until(word, SHMEM_CMP_EQ, 2);                  \
-        shmem_barrier_all();                                             \
-        shmem_signal_set(C word, 1, right);                              \
-        shmem_signal_add(C word, 5, right);                              \
-        shmem_ctx_quiet(ctx);                                            \
-        shmem_barrier_all();                                             \
-        CHECK(shmem_signal_fetch(word) == 6);                            \
-        shmem_barrier_all();                                             \
-        shmem_free(word);                                                \
-        shmem_free(x);                                                   \
+        shmem_signal_wait_until(word, SHMEM_CMP_EQ, 2);                         \
+        shmem_barrier_all();                                                    \
+        shmem_signal_set(C word, 1, right);                                     \
+        FENCE;                                                                  \
+        shmem_signal_add(C word, 5, right);                                     \
+        shmem_ctx_quiet(ctx);                                                   \
+        shmem_barrier_all();                                                    \
+        CHECK(shmem_signal_fetch(word) == 6);                                   \
+        shmem_barrier_all();                                                    \
+        shmem_free(word);                                                       \
+        shmem_free(x);                                                          \
     } while (0)
-#define EXTENDED_BODY(T, C)                             \
-    do {                                                \
-        T *x = NEW(T, 1), old;                          \
-        shmem_atomic_set(C x, (T)3, right);             \
-        CHECK(shmem_atomic_fetch(C x, right) == (T)3);  \
+#define EXTENDED_BODY(T, C)                                 \
+    do {                                                    \
+        T *x = NEW(T, 1), old;                              \
+        shmem_atomic_set(C x, (T)3, right);                 \
+        FENCE;                                              \
+        CHECK(shmem_atomic_fetch(C x, right) == (T)3);      \
         CHECK(shmem_atomic_swap(C x, (T)5, right) == (T)3); \
-        shmem_atomic_fetch_nbi(C &old, x, right);       \
-        shmem_atomic_swap_nbi(C &old, x, (T)6, right);  \
-        shmem_quiet();                                  \
-        shmem_ctx_quiet(ctx);                           \
-        CHECK(old == (T)5);                             \
-        shmem_barrier_all();                            \
-        shmem_free(x);                                  \
+        shmem_atomic_fetch_nbi(C &old, x, right);           \
+        QUIET;                                              \
+        shmem_atomic_swap_nbi(C &old, x, (T)6, right);      \
+        shmem_quiet();                                      \
+        shmem_ctx_quiet(ctx);                               \
+        CHECK(old == (T)5);                                 \
+        shmem_barrier_all();                                \
+        shmem_free(x);                                      \
     } while (0)
-#define STANDARD_BODY(T, C)                                           \
-    do {                                                              \
-        T *x = NEW(T, 1), old;                                        \
+#define STANDARD_BODY(T, C)                                               \
+    do {                                                                  \
+        T *x = NEW(T, 1), old;                                            \
         CHECK(shmem_atomic_compare_swap(C x, (T)0, (T)1, right) == (T)0); \
-        CHECK(shmem_atomic_fetch_inc(C x, right) == (T)1);            \
-        shmem_atomic_inc(C x, right);                                 \
-        CHECK(shmem_atomic_fetch_add(C x, (T)2, right) == (T)3);      \
-        shmem_atomic_add(C x, (T)2, right);                           \
-        shmem_atomic_compare_swap_nbi(C &old, x, (T)7, (T)1, right);  \
-        shmem_atomic_fetch_inc_nbi(C &old, x, right);                 \
-        shmem_atomic_fetch_add_nbi(C &old, x, (T)1, right);           \
-        shmem_quiet();                                                \
-        shmem_ctx_quiet(ctx);                                         \
-        CHECK(shmem_atomic_fetch(C x, right) == (T)3);                \
-        shmem_barrier_all();                                          \
-        shmem_free(x);                                                \
+        CHECK(shmem_atomic_fetch_inc(C x, right) == (T)1);                \
+        shmem_atomic_inc(C x, right);                                     \
+        FENCE;                                                            \
+        CHECK(shmem_atomic_fetch_add(C x, (T)2, right) == (T)3);          \
+        shmem_atomic_add(C x, (T)2, right);                               \
+        FENCE;                                                            \
+        shmem_atomic_compare_swap_nbi(C &old, x, (T)7, (T)1, right);      \
+        QUIET;                                                            \
+        shmem_atomic_fetch_inc_nbi(C &old, x, right);                     \
+        QUIET;                                                            \
+        shmem_atomic_fetch_add_nbi(C &old, x, (T)1, right);               \
+        shmem_quiet();                                                    \
+        shmem_ctx_quiet(ctx);                                             \
+        CHECK(shmem_atomic_fetch(C x, right) == (T)3);                    \
+        shmem_barrier_all();                                              \
+        shmem_free(x);                                                    \
     } while (0)
-#define BITWISE_BODY(T, C)                                         \
-    do {                                                           \
-        T *x = NEW(T, 1), old;                                     \
-        shmem_atomic_or(C x, (T)6, right);                         \
-        shmem_atomic_and(C x, (T)3, right);                        \
-        shmem_atomic_xor(C x, (T)1, right);                        \
-        CHECK(shmem_atomic_fetch_or(C x, (T)4, right) == (T)3);    \
-        CHECK(shmem_atomic_fetch_and(C x, (T)5, right) == (T)7);   \
-        CHECK(shmem_atomic_fetch_xor(C x, (T)1, right) == (T)5);   \
-        shmem_atomic_fetch_or_nbi(C &old, x, (T)1, right);         \
-        shmem_atomic_fetch_and_nbi(C &old, x, (T)1, right);        \
-        shmem_atomic_fetch_xor_nbi(C &old, x, (T)1, right);        \
-        shmem_quiet();                                             \
-        shmem_ctx_quiet(ctx);                                      \
-        shmem_barrier_all();                                       \
-        CHECK(*x == (T)0);                                         \
-        shmem_free(x);                                             \
+#define BITWISE_BODY(T, C)                                       \
+    do {                                                         \
+        T *x = NEW(T, 1), old;                                   \
+        shmem_atomic_or(C x, (T)6, right);                       \
+        FENCE;                                                   \
+        shmem_atomic_and(C x, (T)3, right);                      \
+        FENCE;                                                   \
+        shmem_atomic_xor(C x, (T)1, right);                      \
+        FENCE;                                                   \
+        CHECK(shmem_atomic_fetch_or(C x, (T)4, right) == (T)3);  \
+        CHECK(shmem_atomic_fetch_and(C x, (T)5, right) == (T)7); \
+        CHECK(shmem_atomic_fetch_xor(C x, (T)1, right) == (T)5); \
+        shmem_atomic_fetch_or_nbi(C &old, x, (T)1, right);       \
+        QUIET;                                                   \
+        shmem_atomic_fetch_and_nbi(C &old, x, (T)1, right);      \
+        QUIET;                                                   \
+        shmem_atomic_fetch_xor_nbi(C &old, x, (T)1, right);      \
+        shmem_quiet();                                           \
+        shmem_ctx_quiet(ctx);                                    \
+        shmem_barrier_all();                                     \
+        CHECK(*x == (T)0);                                       \
+        shmem_free(x);                                           \
     } while (0)
-#define COLLECTIVE_BODY(T)                                              \
-    do {                                                                \
-        T *x = NEW(T, 2 * n), *y = NEW(T, 2 * n);                       \
-        x[0] = (T)1;                                                    \
-        CHECK(shmem_alltoall(SHMEM_TEAM_WORLD, y, x, 1) == 0);          \
-        CHECK(shmem_alltoalls(SHMEM_TEAM_WORLD, y, x, 1, 2, 1) == 0);   \
+#define COLLECTIVE_BODY(T)                                                         \
+    do {                                                                           \
+        T *x = NEW(T, 2 * n), *y = NEW(T, 2 * n);                                  \
+        x[0] = (T)1;                                                               \
+        CHECK(shmem_alltoall(SHMEM_TEAM_WORLD, y, x, 1) == 0);                     \
+        CHECK(shmem_alltoalls(SHMEM_TEAM_WORLD, y, x, 1, 2, 1) == 0);              \
         CHECK(shmem_broadcast(SHMEM_TEAM_WORLD, y, x, 1, 0) == 0 && y[0] == (T)1); \
-        CHECK(shmem_collect(SHMEM_TEAM_WORLD, y, x, 1) == 0);           \
+        CHECK(shmem_collect(SHMEM_TEAM_WORLD, y, x, 1) == 0);                      \
         CHECK(shmem_fcollect(SHMEM_TEAM_WORLD, y, x, 1) == 0 && y[n - 1] == (T)1); \
-        CHECK(shmem_max_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0);        \
-        CHECK(shmem_min_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && y[0] == (T)1); \
-        shmem_free(y);                                                  \
-        shmem_free(x);                                                  \
+        CHECK(shmem_max_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0);                   \
+        CHECK(shmem_min_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && y[0] == (T)1);   \
+        shmem_free(y);                                                             \
+        shmem_free(x);                                                             \
     } while (0)
-#define SUM_BODY(T)                                                     \
-    do {                                                                \
-        T *x = NEW(T, 1), *y = NEW(T, 1);                               \
-        x[0] = (T)1;                                                    \
-        CHECK(shmem_prod_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)1); \
-        CHECK(shmem_sum_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)n); \
+#define SUM_BODY(T)                                                                   \
+    do {                                                                              \
+        T *x = NEW(T, 1), *y = NEW(T, 1);                                             \
+        x[0] = (T)1;                                                                  \
+        CHECK(shmem_prod_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)1);       \
+        CHECK(shmem_sum_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)n);        \
         CHECK(shmem_sum_inscan(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)(me + 1)); \
-        CHECK(shmem_sum_exscan(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)me); \
-        shmem_free(y);                                                  \
-        shmem_free(x);                                                  \
+        CHECK(shmem_sum_exscan(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)me);       \
+        shmem_free(y);                                                                \
+        shmem_free(x);                                                                \
     } while (0)
-#define REDUCE_BITS_BODY(T)                                             \
-    do {                                                                \
-        T *x = NEW(T, 1), *y = NEW(T, 1);                               \
-        x[0] = (T)3;                                                    \
+#define REDUCE_BITS_BODY(T)                                                    \
+    do {                                                                       \
+        T *x = NEW(T, 1), *y = NEW(T, 1);                                      \
+        x[0] = (T)3;                                                           \
         CHECK(shmem_and_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)3); \
-        CHECK(shmem_or_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)3); \
-        CHECK(shmem_xor_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0);        \
-        shmem_free(y);                                                  \
-        shmem_free(x);                                                  \
+        CHECK(shmem_or_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && *y == (T)3);  \
+        CHECK(shmem_xor_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0);               \
+        shmem_free(y);                                                         \
+        shmem_free(x);                                                         \
     } while (0)
-#define WAITS_BODY(T)                                                   \
-    do {                                                                \
-        T *x = NEW(T, 2), values[2] = {(T)1, (T)1};                     \
-        size_t at[2];                                                   \
-        shmem_p(x, (T)1, right);                                        \
-        shmem_p(x + 1, (T)1, right);                                    \
-        shmem_wait_until(x, SHMEM_CMP_EQ, (T)1);                        \
-        shmem_wait_until_all(x, 2, NULL, SHMEM_CMP_EQ, (T)1);           \
-        shmem_wait_until_all_vector(x, 2, NULL, SHMEM_CMP_EQ, values);  \
-        CHECK(shmem_wait_until_any(x, 2, NULL, SHMEM_CMP_EQ, (T)1) < 2); \
-        CHECK(shmem_wait_until_any_vector(x, 2, NULL, SHMEM_CMP_EQ, values) < 2); \
-        CHECK(shmem_wait_until_some(x, 2, at, NULL, SHMEM_CMP_EQ, (T)1) == 2); \
+#define WAITS_BODY(T)                                                                   \
+    do {                                                                                \
+        T *x = NEW(T, 2), values[2] = {(T)1, (T)1};                                     \
+        size_t at[2];                                                                   \
+        shmem_p(x, (T)1, right);                                                        \
+        shmem_p(x + 1, (T)1, right);                                                    \
+        shmem_wait_until(x, SHMEM_CMP_EQ, (T)1);                                        \
+        shmem_wait_until_all(x, 2, NULL, SHMEM_CMP_EQ, (T)1);                           \
+        shmem_wait_until_all_vector(x, 2, NULL, SHMEM_CMP_EQ, values);                  \
+        CHECK(shmem_wait_until_any(x, 2, NULL, SHMEM_CMP_EQ, (T)1) < 2);                \
+        CHECK(shmem_wait_until_any_vector(x, 2, NULL, SHMEM_CMP_EQ, values) < 2);       \
+        CHECK(shmem_wait_until_some(x, 2, at, NULL, SHMEM_CMP_EQ, (T)1) == 2);          \
         CHECK(shmem_wait_until_some_vector(x, 2, at, NULL, SHMEM_CMP_EQ, values) == 2); \
-        CHECK(shmem_test(x, SHMEM_CMP_EQ, (T)1));                       \
-        CHECK(shmem_test_all(x, 2, NULL, SHMEM_CMP_EQ, (T)1));          \
-        CHECK(shmem_test_all_vector(x, 2, NULL, SHMEM_CMP_EQ, values)); \
-        CHECK(shmem_test_any(x, 2, NULL, SHMEM_CMP_EQ, (T)1) < 2);      \
-        CHECK(shmem_test_any_vector(x, 2, NULL, SHMEM_CMP_EQ, values) < 2); \
-        CHECK(shmem_test_some(x, 2, at, NULL, SHMEM_CMP_EQ, (T)1) == 2); \
-        CHECK(shmem_test_some_vector(x, 2, at, NULL, SHMEM_CMP_EQ, values) == 2); \
-        shmem_barrier_all();                                            \
-        shmem_free(x);                                                  \
+        CHECK(shmem_test(x, SHMEM_CMP_EQ, (T)1));                                       \
+        CHECK(shmem_test_all(x, 2, NULL, SHMEM_CMP_EQ, (T)1));                          \
+        CHECK(shmem_test_all_vector(x, 2, NULL, SHMEM_CMP_EQ, values));                 \
+        CHECK(shmem_test_any(x, 2, NULL, SHMEM_CMP_EQ, (T)1) < 2);                      \
+        CHECK(shmem_test_any_vector(x, 2, NULL, SHMEM_CMP_EQ, values) < 2);             \
+        CHECK(shmem_test_some(x, 2, at, NULL, SHMEM_CMP_EQ, (T)1) == 2);                \
+        CHECK(shmem_test_some_vector(x, 2, at, NULL, SHMEM_CMP_EQ, values) == 2);       \
+        shmem_barrier_all();                                                            \
+        shmem_free(x);                                                                  \
     } while (0)
-#define OLD_EXTENDED_BODY(T)                          \
-    do {                                              \
-        T *x = NEW(T, 1);                             \
-        shmem_set(x, (T)3, right);                    \
-        CHECK(shmem_fetch(x, right) == (T)3);         \
-        CHECK(shmem_swap(x, (T)4, right) == (T)3);    \
-        shmem_barrier_all();                          \
-        shmem_free(x);                                \
+#define OLD_EXTENDED_BODY(T)                       \
+    do {                                           \
+        T *x = NEW(T, 1);                          \
+        shmem_set(x, (T)3, right);                 \
+        FENCE;                                     \
+        CHECK(shmem_fetch(x, right) == (T)3);      \
+        CHECK(shmem_swap(x, (T)4, right) == (T)3); \
+        shmem_barrier_all();                       \
+        shmem_free(x);                             \
     } while (0)
-#define OLD_STANDARD_BODY(T)                                 \
-    do {                                                     \
-        T *x = NEW(T, 1);                                    \
-        CHECK(shmem_cswap(x, (T)0, (T)2, right) == (T)0);    \
-        CHECK(shmem_finc(x, right) == (T)2);                 \
-        shmem_inc(x, right);                                 \
-        CHECK(shmem_fadd(x, (T)6, right) == (T)4);           \
-        shmem_add(x, (T)1, right);                           \
-        shmem_barrier_all();                                 \
-        CHECK(*x == (T)11);                                  \
-        shmem_barrier_all();                                 \
-        shmem_free(x);                                       \
+#define OLD_STANDARD_BODY(T)                              \
+    do {                                                  \
+        T *x = NEW(T, 1);                                 \
+        CHECK(shmem_cswap(x, (T)0, (T)2, right) == (T)0); \
+        CHECK(shmem_finc(x, right) == (T)2);              \
+        shmem_inc(x, right);                              \
+        FENCE;                                            \
+        CHECK(shmem_fadd(x, (T)6, right) == (T)4);        \
+        shmem_add(x, (T)1, right);                        \
+        shmem_barrier_all();                              \
+        CHECK(*x == (T)11);                               \
+        shmem_barrier_all();                              \
+        shmem_free(x);                                    \
     } while (0)
 
 #define RMA(N, T) RMA_BODY(T, NO_CTX); RMA_BODY(T, CTX); COLLECTIVE_BODY(T);

@@ -100,6 +100,7 @@ static void alone(void)
     CHECK(shmem_signal_fetch(word) == 1005);
     shmem_barrier_all();
     shmem_ctx_signal_set(ctx, word, 7, right);
+    shmem_ctx_fence(ctx);
     shmem_ctx_signal_add(ctx, word, 1, right);
     shmem_ctx_quiet(ctx);
     shmem_barrier_all();
