@@ -461,6 +461,34 @@ mod tests {
             * 512
     }
 
+    /// A file of the program's, with a word at its end.
+    fn begun(bytes: usize) -> OwnedFd {
+        let file = Segment::file(bytes, &SegmentOptions::default()).unwrap();
+        ftruncate(&file, bytes as u64).unwrap();
+        rustix::io::pwrite(&file, &7_u64.to_ne_bytes(), bytes as u64 - 8).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_segment_begins_with_what_its_file_has() {
+        let options = SegmentOptions::default();
+        let mut segment = Segment::beginning_with(begun(8192), 8192, 1 << 20, &options).unwrap();
+        assert_eq!(segment.limit(), 1 << 20);
+        segment.commit(100_000).unwrap();
+        segment.uncommit(8192).unwrap();
+        assert_eq!(word(segment.mapping(), 8184).load(Relaxed), 7);
+        // What was committed for it stays, though more cannot be.
+        assert!(segment.commit(2 << 20).is_err());
+        assert_eq!(word(segment.mapping(), 8184).load(Relaxed), 7);
+        assert!(Segment::beginning_with(begun(8192), 8192, 4096, &options).is_err());
+        let huge_pages = HugePages::Explicit2M;
+        let pool = SegmentOptions {
+            huge_pages,
+            ..options
+        };
+        assert!(Segment::beginning_with(begun(8192), 8192, 1 << 20, &pool).is_err());
+    }
+
     #[test]
     fn nothing_is_committed_until_asked_for() {
         let mut segment = segment(1 << 30);

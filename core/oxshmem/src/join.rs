@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use oxshmem_bootstrap::Bootstrap;
-use oxshmem_heap::{Mapping, Segment, SegmentOptions};
+use oxshmem_heap::{HugePages, Mapping, Segment, SegmentOptions};
 use oxshmem_transport::{HostId, Job, MemoryKind, Pe, Schedule, Transport};
 
 pub(crate) use self::card::{Bytes, exchange};
@@ -111,13 +111,23 @@ const SPIN: u32 = 20_000;
 /// lanes: some hundred microseconds. For what a lane brings by itself it makes more.
 const LANE_SPIN: u32 = 2_000;
 
-pub(crate) fn join(config: Config, warnings: &[String], given: Given) -> Result<World> {
+pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Result<World> {
     let (bootstrap, linger) = match given.bootstrap {
         Some(bootstrap) => (bootstrap, false),
         None => (join_environment(&config)?, true),
     };
     if bootstrap.rank() == 0 {
         warnings.iter().for_each(|w| report::warn(w));
+    }
+    let from_a_pool = matches!(
+        config.huge_pages,
+        HugePages::Explicit2M | HugePages::Explicit1G
+    );
+    if from_a_pool && given.program.take().is_some() {
+        report::warn(
+            "the program's own memory has ordinary pages and is not symmetric; set \
+             OXSHMEM_HUGE_PAGES to transparent if it is to be",
+        );
     }
     let (me, size) = (bootstrap.rank(), bootstrap.size());
     let host = match &config.host_id {

@@ -243,7 +243,8 @@ impl Builder {
 
     /// Makes memory of the program's symmetric: its `len` bytes from `base` on, whole pages, where it has mapped all of
     /// `file`, a memfd that may be sealed. It becomes the beginning of the heap, and its objects are named by
-    /// [`Addresses`](crate::Addresses). All PEs give as many bytes. Not with huge pages from a pool.
+    /// [`Addresses`](crate::Addresses). All PEs give as many bytes. With huge pages from a
+    /// pool it stays private, and a warning says so.
     ///
     /// # Safety
     ///
