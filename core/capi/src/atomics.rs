@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue};
 
-use crate::failure::{Done, or_end};
+use crate::failure::given_or_end;
 use crate::handles::Ctx;
-use crate::library::{context, number};
+use crate::library::{context_or_end, number};
 
 /// Atomics that give nothing, or the old value.
 macro_rules! atomics {
@@ -15,11 +15,9 @@ macro_rules! atomics {
         pub(crate) unsafe fn $name<T: $bound>(
             call: &'static str, ctx: Ctx, dest: $address, $($argument: T,)* pe: c_int,
         ) $(-> $returns)? {
-            or_end(call, || -> Done<_> {
-                let (library, context) = context(ctx)?;
-                let dest = library.object("dest", dest, 1)?;
-                Ok(context.$name(dest, $($argument,)* number(pe))?)
-            }())
+            let (library, context) = context_or_end(call, ctx);
+            let dest = library.object_or_end(call, "dest", dest, 1);
+            given_or_end(call, context.$name(dest, $($argument,)* number(pe)))
         }
     )*};
 }
@@ -46,13 +44,11 @@ macro_rules! nonblocking {
         pub(crate) unsafe fn $name<T: $bound>(
             call: &'static str, ctx: Ctx, fetch: *mut T, dest: $address, $($argument: T,)* pe: c_int,
         ) {
-            or_end(call, || -> Done {
-                let (library, context) = context(ctx)?;
-                let dest = library.object("dest", dest, 1)?;
-                let operands = ($operand, $compare);
-                // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
-                Ok(unsafe { context.atomic_nbi(AtomicOp::$op, fetch, dest, operands, number(pe)) }?)
-            }());
+            let (library, context) = context_or_end(call, ctx);
+            let dest = library.object_or_end(call, "dest", dest, 1);
+            let operands = ($operand, $compare);
+            // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
+            given_or_end(call, unsafe { context.atomic_nbi(AtomicOp::$op, fetch, dest, operands, number(pe)) });
         }
     )*};
 }

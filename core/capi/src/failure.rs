@@ -65,6 +65,7 @@ pub(crate) fn tell(call: &str, failure: &Failure) {
 
 /// Tells of a call that failed and cannot say so, and ends the job.
 #[cold]
+#[inline(never)]
 pub(crate) fn end(call: &str, failure: Failure) -> ! {
     tell(call, &failure);
     exit(1)
@@ -89,6 +90,21 @@ pub(crate) fn or_end<R>(call: &'static str, done: Done<R>) -> R {
         Ok(done) => done,
         Err(failure) => end(call, failure),
     }
+}
+
+/// The same of what the library gave, on the fast path.
+#[inline(always)]
+pub(crate) fn given_or_end<R>(call: &'static str, given: oxshmem::Result<R>) -> R {
+    match given {
+        Ok(given) => given,
+        Err(error) => end_by(call, error),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_by(call: &str, error: oxshmem::Error) -> ! {
+    end(call, Failure::Core(error))
 }
 
 /// The status of a call: 0, or after a message something else.

@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use oxshmem::{Addresses, Context, Sym, World};
 
 use crate::contexts::CtxEntry;
-use crate::failure::{Done, Failure};
+use crate::failure::{self, Done, Failure, or_end};
 use crate::handles::{Ctx, Table, Team};
 use crate::teams::TeamEntry;
 
@@ -73,7 +73,46 @@ pub(crate) fn context(ctx: Ctx) -> Done<(&'static Library, &'static Context<'sta
     }
 }
 
+/// [`context`], or the job's end. As all that calls on the fast path are made of: what ends is out of the way.
+#[inline(always)]
+pub(crate) fn context_or_end(
+    call: &'static str,
+    ctx: Ctx,
+) -> (&'static Library, &'static Context<'static>) {
+    match context(ctx) {
+        Ok(found) => found,
+        Err(failure) => failure::end(call, failure),
+    }
+}
+
 impl Library {
+    /// [`object`](Self::object), or the job's end.
+    #[inline(always)]
+    pub(crate) fn object_or_end<T: Pod>(
+        &self,
+        call: &'static str,
+        name: &'static str,
+        address: *const T,
+        len: usize,
+    ) -> Sym<T> {
+        match self.addresses.object(address, len) {
+            Some(object) => object,
+            None => self.block_or_end(call, name, address, len),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn block_or_end<T: Pod>(
+        &self,
+        call: &'static str,
+        name: &'static str,
+        address: *const T,
+        len: usize,
+    ) -> Sym<T> {
+        or_end(call, self.block_of(name, address, len))
+    }
+
     fn context(&'static self, ctx: Ctx) -> Done<&'static Context<'static>> {
         match self.contexts.get(ctx.0) {
             Some(entry) => Ok(entry.context(self)),

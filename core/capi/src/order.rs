@@ -2,27 +2,23 @@
 
 use std::ffi::c_int;
 
-use crate::failure::{Done, or_end};
+use crate::failure::given_or_end;
 use crate::handles::Ctx;
-use crate::library::{context, number};
+use crate::library::{context_or_end, number};
 
-#[inline]
+#[inline(always)]
 pub(crate) fn fence(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        or_end(
-            call,
-            context(ctx).and_then(|(_, context)| Ok(context.fence()?)),
-        );
+        let (_, context) = context_or_end(call, ctx);
+        given_or_end(call, context.fence());
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn quiet(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        or_end(
-            call,
-            context(ctx).and_then(|(_, context)| Ok(context.quiet()?)),
-        );
+        let (_, context) = context_or_end(call, ctx);
+        given_or_end(call, context.quiet());
     }
 }
 
@@ -30,15 +26,10 @@ pub(crate) unsafe fn pe_quiet(call: &'static str, ctx: Ctx, pes: *const c_int, n
     if ctx == Ctx::INVALID || npes == 0 {
         return;
     }
-    or_end(
-        call,
-        || -> Done {
-            let (_, context) = context(ctx)?;
-            // SAFETY: the caller gives so many numbers.
-            let pes: Vec<usize> = (0..npes)
-                .map(|i| number(unsafe { pes.add(i).read() }))
-                .collect();
-            Ok(context.pe_quiet(&pes)?)
-        }(),
-    );
+    let (_, context) = context_or_end(call, ctx);
+    // SAFETY: the caller gives so many numbers.
+    let pes: Vec<usize> = (0..npes)
+        .map(|i| number(unsafe { pes.add(i).read() }))
+        .collect();
+    given_or_end(call, context.pe_quiet(&pes));
 }

@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use bytemuck::Pod;
 use oxshmem::Blocks;
 
-use crate::failure::{Done, Failure, or_end};
+use crate::failure::{Done, Failure, given_or_end, or_end};
 use crate::handles::Ctx;
-use crate::library::{context, number};
+use crate::library::{context, context_or_end, number};
 
 pub(crate) unsafe fn put<T: Pod>(
     call: &'static str,
@@ -17,15 +17,10 @@ pub(crate) unsafe fn put<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
-            let dest = library.object("dest", dest, nelems)?;
-            // SAFETY: the caller gives so many elements.
-            Ok(unsafe { context.put_raw(dest, source, number(pe)) }?)
-        }(),
-    );
+    let (library, context) = context_or_end(call, ctx);
+    let dest = library.object_or_end(call, "dest", dest, nelems);
+    // SAFETY: the caller gives so many elements.
+    given_or_end(call, unsafe { context.put_raw(dest, source, number(pe)) });
 }
 
 pub(crate) unsafe fn get<T: Pod>(
@@ -36,15 +31,10 @@ pub(crate) unsafe fn get<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
-            let source = library.object("source", source, nelems)?;
-            // SAFETY: the caller gives room for so many elements.
-            Ok(unsafe { context.get_raw(dest, source, number(pe)) }?)
-        }(),
-    );
+    let (library, context) = context_or_end(call, ctx);
+    let source = library.object_or_end(call, "source", source, nelems);
+    // SAFETY: the caller gives room for so many elements.
+    given_or_end(call, unsafe { context.get_raw(dest, source, number(pe)) });
 }
 
 pub(crate) unsafe fn put_nbi<T: Pod>(
@@ -55,15 +45,12 @@ pub(crate) unsafe fn put_nbi<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
-            let dest = library.object("dest", dest, nelems)?;
-            // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
-            Ok(unsafe { context.put_nbi(dest, source, nelems, number(pe)) }?)
-        }(),
-    );
+    let (library, context) = context_or_end(call, ctx);
+    let dest = library.object_or_end(call, "dest", dest, nelems);
+    // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
+    given_or_end(call, unsafe {
+        context.put_nbi(dest, source, nelems, number(pe))
+    });
 }
 
 pub(crate) unsafe fn get_nbi<T: Pod>(
@@ -74,39 +61,26 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
-            let source = library.object("source", source, nelems)?;
-            // SAFETY: as of put_nbi.
-            Ok(unsafe { context.get_nbi(dest, source, nelems, number(pe)) }?)
-        }(),
-    );
+    let (library, context) = context_or_end(call, ctx);
+    let source = library.object_or_end(call, "source", source, nelems);
+    // SAFETY: as of put_nbi.
+    given_or_end(call, unsafe {
+        context.get_nbi(dest, source, nelems, number(pe))
+    });
 }
 
 #[inline(always)]
 pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
-            let dest = library.object("dest", dest, 1)?;
-            Ok(context.p(dest, value, number(pe))?)
-        }(),
-    );
+    let (library, context) = context_or_end(call, ctx);
+    let dest = library.object_or_end(call, "dest", dest, 1);
+    given_or_end(call, context.p(dest, value, number(pe)));
 }
 
 #[inline(always)]
 pub(crate) unsafe fn g<T: Pod>(call: &'static str, ctx: Ctx, source: *const T, pe: c_int) -> T {
-    or_end(
-        call,
-        || -> Done<T> {
-            let (library, context) = context(ctx)?;
-            let source = library.object("source", source, 1)?;
-            Ok(context.g(source, number(pe))?)
-        }(),
-    )
+    let (library, context) = context_or_end(call, ctx);
+    let source = library.object_or_end(call, "source", source, 1);
+    given_or_end(call, context.g(source, number(pe)))
 }
 
 /// A stride, which is at least 1.

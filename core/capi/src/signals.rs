@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use bytemuck::Pod;
 use oxshmem::SignalOp;
 
-use crate::failure::{Done, Failure, or_end};
+use crate::failure::{Done, Failure, given_or_end, or_end};
 use crate::handles::Ctx;
-use crate::library::{context, number};
+use crate::library::{context, context_or_end, number};
 use crate::waits;
 
 const SET: c_int = 0;
@@ -91,25 +91,15 @@ pub(crate) unsafe fn put_signal_nbi<T: Pod>(
 }
 
 pub(crate) unsafe fn add(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
-            let word = library.object("sig_addr", sig_addr, 1)?;
-            Ok(context.signal_add(word, signal, number(pe))?)
-        }(),
-    );
+    let (library, context) = context_or_end(call, ctx);
+    let word = library.object_or_end(call, "sig_addr", sig_addr, 1);
+    given_or_end(call, context.signal_add(word, signal, number(pe)));
 }
 
 pub(crate) unsafe fn set(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
-            let word = library.object("sig_addr", sig_addr, 1)?;
-            Ok(context.signal_set(word, signal, number(pe))?)
-        }(),
-    );
+    let (library, context) = context_or_end(call, ctx);
+    let word = library.object_or_end(call, "sig_addr", sig_addr, 1);
+    given_or_end(call, context.signal_set(word, signal, number(pe)));
 }
 
 pub(crate) unsafe fn fetch(call: &'static str, sig_addr: *const u64) -> u64 {
