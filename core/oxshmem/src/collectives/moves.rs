@@ -179,7 +179,12 @@ impl Context<'_> {
                         // SAFETY: the memory is lent to this function, which ends only when the gets have
                         // completed or were given up.
                         Path::Lane(via, far) => unsafe {
-                            self.wire_get_nbi(call, via, far, Side::written(part))
+                            self.wire_get_nbi(
+                                call,
+                                via,
+                                far,
+                                Side::at(part.as_mut_ptr(), part.len()),
+                            )
                         },
                         _ => self.get_by_path(call, part, from, *pe),
                     }

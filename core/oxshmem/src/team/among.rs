@@ -26,12 +26,13 @@ impl World {
 
     /// A flag, and what is told or answered.
     fn place_words(&self) -> usize {
-        1 + TOLD + self.inner.internal.pool.free().len().max(1)
+        1 + TOLD + self.shared.internal.pool.count().div_ceil(64).max(1)
     }
 
     /// Makes a team of `size` PEs of the world from `start` on, each `stride` after the one before. Collective over
     /// these PEs alone, with the same arguments; all others need not know. `mailbox` is an object of
-    /// [`mailbox_words`](Self::mailbox_words) words for these calls alone, zero at first, the same for all.
+    /// [`mailbox_words`](Self::mailbox_words) words for these calls alone, zero at first, the same for all. No other
+    /// thread of this PE splits a team meanwhile.
     ///
     /// # Errors
     ///
@@ -43,17 +44,17 @@ impl World {
         mailbox: Sym<u64>,
     ) -> Result<Team<'_>> {
         let refused = |what| Error::Argument { call: CALL, what };
-        let internal = &self.inner.internal;
+        let internal = &self.shared.internal;
         let members = internal.all.members.strided(start, stride, size);
         let members = members.map_err(refused)?;
         let members = members.ok_or_else(|| refused("this PE is none of the members".into()))?;
         let pool = &internal.pool;
-        let free = pool.free();
+        let (free, after) = pool.free();
         let mine = members.pes().all(|pe| self.maps(pe));
         let answer = match members.me() {
             0 => {
                 let key = key(start, stride, size);
-                let (mut all, mut mapped, mut epoch) = (vec![free], mine, pool.epoch());
+                let (mut all, mut mapped, mut epoch) = (vec![free], mine, after);
                 for pe in members.pes().skip(1) {
                     let told = self.take_mail(mailbox, pe, key)?;
                     let [theirs, after, free @ ..] = told.as_slice() else {
@@ -72,7 +73,7 @@ impl World {
                 answer
             }
             _ => {
-                let told = [u64::from(mine), pool.epoch().into()];
+                let told = [u64::from(mine), after.into()];
                 let told: Vec<u64> = told.into_iter().chain(free).collect();
                 let key = key(start, stride, size);
                 self.send_mail(mailbox, self.my_pe(), &told, key, members.pe(0))?;

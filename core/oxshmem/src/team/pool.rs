@@ -109,6 +109,12 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The free slots and the epoch, as [`Choosing::take`] gives them, where no split is under way.
+    pub(crate) fn free(&self) -> (Vec<u64>, u32) {
+        let state = self.state();
+        (state.free.clone(), state.next_epoch())
+    }
+
     /// Begins to choose slots, when all members of the split's team are in it: so nobody who has not called
     /// keeps the free slots from others.
     pub(crate) fn choose(&self, rank: usize) -> Choosing<'_> {
