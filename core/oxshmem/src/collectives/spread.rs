@@ -74,7 +74,10 @@ impl Team<'_> {
                     return turn.arrive(copied);
                 }
                 turn.give(ahead)?;
-                world.copy_between(CALL, dst, src, from)
+                match to_root {
+                    true => world.copy_between(CALL, dst, src, from),
+                    false => Ok(()),
+                }
             }
             Way::Scratch => {
                 let given = turn.scratch()?.range(..src.bytes())?;
