@@ -19,7 +19,7 @@ pub struct Summary {
 pub enum Spread {
     /// Between these two with about 95 % confidence.
     Interval(f64, f64),
-    /// The least and the most of fewer than [`FEWEST`] rounds, between which it lies with less confidence
+    /// The least and the most of fewer than six rounds, between which it lies with less confidence
     /// than that: with 50 % of two.
     Rounds(f64, f64),
 }
