@@ -401,8 +401,13 @@ impl Builder<'_> {
                 let before = thread.before;
                 let given = given.iter().filter(|_| *root == pe);
                 for &copy in given.chain(&taken[pe]) {
+                    // A PE's own earlier stores do not undo what it gets.
+                    let cell = events[copy].action.writes();
+                    let stores = thread.issued.iter().filter(|i| i.kind == Kind::Store);
+                    let undone = stores.filter(|i| events[i.event].action.writes() == cell);
+                    let stored = undone.fold(0, |set, i| set | only(i.event));
                     events[copy].statement = at;
-                    events[copy].after |= before;
+                    events[copy].after |= before | stored;
                     thread.before |= only(copy);
                     if let Some(cell) = events[copy].action.writes() {
                         thread.last.insert(cell, copy);

@@ -274,6 +274,11 @@ fn collectives() -> Test {
         "PE 0:\n write x 7\n broadcast y from x@0\n write x 8
          PE 1:\n broadcast y from x@0\n r0 = read y",
         &["7"],
+    )?;
+    in_both(
+        "PE 0:\n write x 7\n broadcast y from x@0
+         PE 1:\n write y 5\n broadcast y from x@0\n r0 = read y",
+        &["7"],
     )
 }
 

@@ -1,5 +1,6 @@
 //! A PE's membership of a job.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
@@ -69,6 +70,8 @@ pub(crate) struct Inner {
     pub nic_atomics: NicAtomics,
     /// Whether a world that is dropped without `finalize` keeps its connection for a moment.
     linger: bool,
+    /// Whether words of the last arrival have not gone out.
+    stranded: Cell<bool>,
 }
 
 impl fmt::Debug for World {
@@ -398,6 +401,7 @@ impl World {
                 growths: [parts.growth, parts.gpu_growth],
                 nic_atomics: parts.nic_atomics,
                 linger: parts.linger,
+                stranded: Cell::new(false),
             }),
         }
     }
@@ -469,8 +473,7 @@ impl World {
             }
         }
         drop(traced);
-        // Who waits for a word that has not gone out hears of a death instead.
-        let streams = self.depart(drained.is_ok());
+        let streams = self.leave();
         drained.and(streams)
     }
 
@@ -489,18 +492,16 @@ impl World {
     fn last_arrival(&self) -> Result<Result<()>> {
         self.last_together(self.quiet())?;
         // The words of that arrival itself may be on their way still.
-        Ok(match self.is_idle() {
+        let drained = match self.is_idle() {
             true => Ok(()),
             false => self.wire_drain("finalize"),
-        })
+        };
+        self.inner.stranded.set(drained.is_err());
+        Ok(drained)
     }
 
     /// Leaves the job after a [`rest`](Self::rest), and waits for nobody.
-    pub fn leave(self) -> Result<()> {
-        self.depart(true)
-    }
-
-    fn depart(mut self, in_order: bool) -> Result<()> {
+    pub fn leave(mut self) -> Result<()> {
         #[cfg(feature = "cuda")]
         let streams = match &self.shared.gpu_side {
             Some(side) => side.end(),
@@ -509,7 +510,8 @@ impl World {
         #[cfg(not(feature = "cuda"))]
         let streams = Ok(());
         self.end_trace();
-        if in_order {
+        // Who waits for a word that has not gone out hears of a death instead.
+        if !self.inner.stranded.get() {
             self.shared.bootstrap.leave();
             self.inner.linger = false;
         }

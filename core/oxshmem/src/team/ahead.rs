@@ -7,21 +7,25 @@
 //! [arrival](crate::arrival)'s does, a digest of the call and of those before it.
 //!
 //! A call that fails before anything was given fails by an arrival, as every other does. Who waits for a word
-//! looks at the arrivals, too: where the giver has arrived, or anyone who has failed, the word will not come.
-//! So does who hears that the giver's calls are others: all the rest find it there by their next call.
+//! looks at the arrivals, too. Who has arrived since either had this call's gift, or made another call, or failed in
+//! this one. The giver tells itself first, in its own memory, so that in the first case its word is seen there; in the
+//! others the call fails everywhere, and who waits arrives instead. So does who hears that the giver's calls are
+//! others: all the rest find it there by their next call.
 
 use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::Width;
 
 use super::turn::Turn;
-use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH};
+use crate::arrival::{self, DIGEST, FAILED, MISMATCH};
 use crate::futex::Kernel;
 use crate::mapped::Bytes;
-use crate::order::Inserted;
+use crate::order::{Class, Inserted};
 use crate::park;
+use crate::simulated::Place;
 use crate::sync::Digest;
 use crate::wait::Reason;
+use crate::wire::Path;
 use crate::{Error, Result, Sym};
 
 /// A call ahead of the next arrival.
@@ -75,9 +79,16 @@ impl Turn<'_> {
     }
 
     /// Tells all others that this member has given.
-    pub(crate) fn give(&self, ahead: Ahead) -> Result<()> {
+    pub(crate) fn give(&mut self, ahead: Ahead) -> Result<()> {
+        let told = self.tell_given(ahead);
+        told.inspect_err(|error| self.abandon_next(error))
+    }
+
+    fn tell_given(&self, ahead: Ahead) -> Result<()> {
         let (world, members) = (self.world, &self.core.members);
         let me = world.my_pe();
+        let own = world.own(ahead.word);
+        own.tell(Width::W64, ahead.told, Inserted::Arrive);
         for to in members.pes().filter(|to| *to != me) {
             world.tell(self.call.name, ahead.word, ahead.told, to)?;
         }
@@ -100,32 +111,45 @@ impl Turn<'_> {
             Ok(Heard::Given(_)) => self.fail_together(MISMATCH),
             Ok(Heard::Elsewhere) => self.fail_together(FAILED),
             Err(error) => {
-                self.abandon(&error);
+                self.abandon_next(&error);
                 Err(error)
             }
         }
     }
 
+    /// [`abandon`](Self::abandon) where the last arrival is complete, and others may still be in it.
+    #[cold]
+    fn abandon_next(&mut self, error: &Error) {
+        let epoch = self.state.epoch;
+        self.state.epoch = epoch.wrapping_add(1);
+        self.abandon(error);
+        self.state.epoch = epoch;
+    }
+
     fn hear_of(&self, ahead: Ahead, from: usize) -> Result<Heard> {
         let (world, core) = (self.world, self.core);
-        let word = world.own(ahead.word);
-        let epoch = (ahead.told >> 32) as u32;
-        let given = || {
-            let told = word.look(Width::W64, Inserted::Arrived);
+        let (epoch, giver) = ((ahead.told >> 32) as u32, self.pe(from));
+        let given = |place: Place<'_>| {
+            let told = place.look(Width::W64, Inserted::Arrived);
             (told >> 32 == ahead.told >> 32).then_some(Heard::Given(told))
         };
+        let own = world.own(ahead.word);
+        let theirs = match world.peers.span(ahead.word, giver) {
+            Some(span) => Place::Real(span),
+            None => match world.path(self.call.name, Class::Put, ahead.word, giver)? {
+                Path::Near(place) => place,
+                _ => own,
+            },
+        };
         let hears = || core.rounds.iter().flat_map(|round| &round.hears);
-        let elsewhere = || {
+        let anyone_arrived = || {
             hears().any(|mail| {
-                let Ok(word) = core.word(epoch, *mail) else {
-                    return false;
-                };
-                let told = world.own(word).look(Width::W64, Inserted::Arrived);
-                let failed = told & (FAILED | MISMATCH | BROKEN) != 0;
-                arrival::accepts(told, epoch) && (failed || mail.member as usize == from)
+                core.word(epoch, *mail).is_ok_and(|word| {
+                    let told = world.own(word).look(Width::W64, Inserted::Arrived);
+                    arrival::accepts(told, epoch)
+                })
             })
         };
-        let giver = self.pe(from);
         let tell = || {
             (
                 format!("PE {giver}"),
@@ -138,11 +162,8 @@ impl Turn<'_> {
             tell: &tell,
         };
         world.wait(&reason, world.bell(world.my_pe()), || {
-            given().or_else(|| match elsewhere() {
-                // What was given before it arrived is there by now.
-                true => given().or(Some(Heard::Elsewhere)),
-                false => None,
-            })
+            given(own)
+                .or_else(|| anyone_arrived().then(|| given(theirs).unwrap_or(Heard::Elsewhere)))
         })
     }
 }

@@ -355,6 +355,30 @@ pub fn a_teams_context_refuses_other_pes(pe: &Pe<'_>) -> Result<()> {
     pe.free(x)
 }
 
+/// In a team whose arrival has several rounds, whoever is alone with it and whoever its root is.
+#[test]
+fn m36_a_broadcast_that_one_member_alone_calls_is_told_to_all() {
+    const PES: usize = 16;
+    let done = spmd_with(Setting::new(Path::Mapped).builder(), PES, |world| {
+        let team = world.team().split_strided(PES - 1, -1, PES)?.unwrap();
+        let x = world.alloc_zeroed::<u64>(4)?;
+        for (alone, far) in (0..PES)
+            .step_by(5)
+            .flat_map(|at| [(at, 1), (at, 7), (at, 9)])
+        {
+            let called = match team.my_pe() == alone {
+                true => team.broadcast(x, x, (alone + far) % PES),
+                false => team.sync(),
+            };
+            differs(called, &format!("{alone} alone, its root {far} further"));
+            team.sync()?;
+        }
+        team.destroy()?;
+        world.free(x)
+    });
+    done.unwrap_or_else(|error| panic!("{error}"));
+}
+
 /// A member that gives a team's call up ends that team for all its members, whenever they come, and
 /// nothing else.
 #[test]
