@@ -1,10 +1,10 @@
 //! Initialization, exit, and the PE's number.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use oxshmem::World;
+use oxshmem::{MemoryModel, World};
 
 use crate::failure::{self, Done, Failure, or_end, tell};
 use crate::handles::Table;
@@ -69,7 +69,8 @@ fn initialize(requested: c_int) -> Done<c_int> {
     }
     let world = match resting().take() {
         Some(world) => world,
-        None => statics::share(World::builder()).join()?,
+        // C's calls are always of the ordered model (M21).
+        None => statics::share(World::builder().model(MemoryModel::Ordered)).join()?,
     };
     let addresses = world.addresses();
     let mailbox = world.alloc_zeroed(world.mailbox_words())?;
@@ -139,14 +140,19 @@ fn tell_settings(library: &Library) {
 /// Sees to it once that a process that ends well without `shmem_finalize` finalizes, and that one that has finalized
 /// leaves.
 fn at_exit() {
-    static REGISTERED: AtomicBool = AtomicBool::new(false);
-    if !REGISTERED.swap(true, Ordering::Relaxed) {
+    if PROCESS.swap(std::process::id(), Ordering::Relaxed) == 0 {
         // SAFETY: the function may be called at any exit.
         unsafe { on_exit(finalize_at_exit, std::ptr::null_mut()) };
     }
 }
 
+/// The process that is the PE, once it has initialized; its children are not.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
 extern "C" fn finalize_at_exit(status: c_int, _: *mut c_void) {
+    if PROCESS.load(Ordering::Relaxed) != std::process::id() {
+        return;
+    }
     // Who fails ends the job, and waits for nobody.
     if status == 0 && library::get().is_ok() {
         INITIALIZED.store(0, Ordering::Relaxed);

@@ -82,6 +82,10 @@ static void children(void)
         _exit(text[0] == 'a' ? 9 : 1);
     }
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9 && target == 5);
+    /* A child that ends as any program does is no PE, and says nothing in its parent's name. */
+    child = fork();
+    if (child == 0) exit(0);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(system("true") == 0);
     pipe = popen("echo heard", "r");
     CHECK(pipe != NULL && fgets(text, sizeof text, pipe) != NULL && strcmp(text, "heard\n") == 0);
