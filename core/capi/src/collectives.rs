@@ -8,6 +8,7 @@ use oxshmem::{Fold, Reducible, Sym};
 use crate::failure::{Done, Failure, or_end, status};
 use crate::handles::Team;
 use crate::library::{self, Library, number};
+use crate::rma::stride;
 
 pub(crate) fn barrier_all(call: &'static str) {
     or_end(
@@ -74,13 +75,6 @@ pub(crate) fn alltoalls_of<T: Pod>(
     (source, sst): (*const T, isize),
     nelems: usize,
 ) -> Done {
-    let stride = |name, stride: isize| match usize::try_from(stride) {
-        Ok(stride) if stride > 0 => Ok(stride),
-        _ => Err(Failure::argument(
-            name,
-            format!("a stride of {stride}; it is 1 element at least"),
-        )),
-    };
     let (dst, sst) = (stride("dst", dst)?, stride("sst", sst)?);
     let spanned = |stride: usize| match for_all(team, nelems) {
         0 => 0,

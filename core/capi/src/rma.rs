@@ -84,7 +84,7 @@ pub(crate) unsafe fn g<T: Pod>(call: &'static str, ctx: Ctx, source: *const T, p
 }
 
 /// A stride, which is at least 1.
-fn stride(name: &'static str, stride: isize) -> Done<usize> {
+pub(crate) fn stride(name: &'static str, stride: isize) -> Done<usize> {
     match usize::try_from(stride) {
         Ok(stride) if stride > 0 => Ok(stride),
         _ => Err(Failure::argument(
@@ -92,6 +92,23 @@ fn stride(name: &'static str, stride: isize) -> Done<usize> {
             format!("a stride of {stride}; it is 1 element at least"),
         )),
     }
+}
+
+/// The blocks of a strided call; none where it moves nothing, whatever its strides are.
+fn blocks(
+    far: (&'static str, isize),
+    near: (&'static str, isize),
+    (block, count): (usize, usize),
+) -> Done<Option<Blocks>> {
+    if block == 0 || count == 0 {
+        return Ok(None);
+    }
+    Ok(Some(Blocks {
+        far: stride(far.0, far.1)?,
+        near: stride(near.0, near.1)?,
+        block,
+        count,
+    }))
 }
 
 pub(crate) unsafe fn iput<T: Pod>(
@@ -137,14 +154,8 @@ pub(crate) unsafe fn ibput<T: Pod>(
         call,
         || -> Done {
             let (library, context) = context(ctx)?;
-            if bsize == 0 || nblocks == 0 {
+            let Some(blocks) = blocks(("dst", dst), ("sst", sst), (bsize, nblocks))? else {
                 return Ok(());
-            }
-            let blocks = Blocks {
-                far: stride("dst", dst)?,
-                near: stride("sst", sst)?,
-                block: bsize,
-                count: nblocks,
             };
             let dest = library.object("dest", dest, blocks.far_span())?;
             // SAFETY: the caller gives such elements.
@@ -168,14 +179,8 @@ pub(crate) unsafe fn ibget<T: Pod>(
         call,
         || -> Done {
             let (library, context) = context(ctx)?;
-            if bsize == 0 || nblocks == 0 {
+            let Some(blocks) = blocks(("sst", sst), ("dst", dst), (bsize, nblocks))? else {
                 return Ok(());
-            }
-            let blocks = Blocks {
-                far: stride("sst", sst)?,
-                near: stride("dst", dst)?,
-                block: bsize,
-                count: nblocks,
             };
             let source = library.object("source", source, blocks.far_span())?;
             // SAFETY: the caller gives room for such elements.
