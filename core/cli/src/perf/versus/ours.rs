@@ -115,6 +115,8 @@ impl<'w> Ground<'w> {
         world.barrier_all()?;
         let mut arrived = vec![0; words];
         world.read(&mut arrived, self.block.range(..words)?)?;
+        // The next row writes the block.
+        world.barrier_all()?;
         ensure!(arrived == near, "the data that arrived is wrong");
         Ok(if leads { median(times) } else { f64::NAN })
     }
