@@ -68,10 +68,10 @@ static void radix_sort(void) {
     uint32_t mask = (1u << width) - 1;
     for (int pass = 0; pass < passes; pass++) {
         int shift = pass * width;
-        size_t places[1 << DIGIT_BITS] = {0}, next = 0;
+        uint32_t places[1 << DIGIT_BITS] = {0}, next = 0;
         for (size_t i = 0; i < came; i++) places[((sorted[i] - start) >> shift) & mask]++;
         for (int digit = 0; digit < 1 << DIGIT_BITS; digit++) {
-            size_t length = places[digit];
+            uint32_t length = places[digit];
             places[digit] = next;
             next += length;
         }

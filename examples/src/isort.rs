@@ -24,14 +24,12 @@ const BUCKET: usize = 256;
 /// Bits that one pass of the local sort orders by: its counters fit the nearest cache.
 const DIGIT_BITS: u32 = 11;
 
-/// The unsorted keys of a PE; `round` makes others.
-#[must_use]
-pub fn keys(pe: usize, count: usize, round: u64) -> Vec<u32> {
+/// Writes the unsorted keys of a PE; `round` makes others.
+pub fn draw(keys: &mut [u32], pe: usize, round: u64) {
     let seed = splitmix::at(round, pe as u64);
-    let number = |place| splitmix::at(seed, place) >> (u64::BITS - KEY_BITS);
-    (0..count as u64)
-        .map(|place| number(place) as u32)
-        .collect()
+    for (place, key) in keys.iter_mut().enumerate() {
+        *key = (splitmix::at(seed, place as u64) >> (u64::BITS - KEY_BITS)) as u32;
+    }
 }
 
 /// Seconds that a PE spent in each phase of a sort.
@@ -248,13 +246,15 @@ fn count(keys: &[u32], pes: usize) -> Vec<usize> {
 
 /// Sorts keys of a range; `scratch` is as long.
 fn radix_sort(keys: &mut Vec<u32>, scratch: &mut Vec<u32>, range: Range<u32>) {
+    const DIGITS: usize = 1 << DIGIT_BITS;
     let bits = u32::BITS - (range.end - range.start).saturating_sub(1).leading_zeros();
     let passes = bits.div_ceil(DIGIT_BITS).max(1);
     let width = bits.div_ceil(passes);
+    // A mask within `DIGITS` by sight, so that no place is looked up with a check.
+    let mask = ((1 << width) - 1) & (DIGITS as u32 - 1);
     for pass in 0..passes {
-        let mask = (1 << width) - 1;
         let digit = |key: u32| (((key - range.start) >> (pass * width)) & mask) as usize;
-        let mut places = [0_usize; 1 << DIGIT_BITS];
+        let mut places = [0_u32; DIGITS];
         for key in keys.iter() {
             places[digit(*key)] += 1;
         }
@@ -264,7 +264,7 @@ fn radix_sort(keys: &mut Vec<u32>, scratch: &mut Vec<u32>, range: Range<u32>) {
         }
         for key in keys.iter() {
             let place = &mut places[digit(*key)];
-            scratch[*place] = *key;
+            scratch[*place as usize] = *key;
             *place += 1;
         }
         std::mem::swap(keys, scratch);

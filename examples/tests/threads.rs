@@ -65,7 +65,8 @@ fn m35_a_full_inbox_refuses_more() {
 /// Sorts, spoils this PE's result, and checks.
 fn check_of_sorted(pes: usize, spoil: impl Fn(usize, &mut Vec<u32>) + Sync) -> Check {
     let checks = spmd(pes, |world| {
-        let keys = isort::keys(world.my_pe(), 3000, 9);
+        let mut keys = vec![0; 3000];
+        isort::draw(&mut keys, world.my_pe(), 9);
         let mut sorter = Sorter::new(world, keys.len())?;
         sorter.sort(&keys)?;
         let mut sorted = sorter.sorted().to_vec();

@@ -46,8 +46,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let world = World::init()?;
     let mut sorter = Sorter::new(&world, args.keys as usize)?;
     let (mut mine, mut seconds) = (Phases::default(), 0.0);
+    let mut keys = vec![0; args.keys as usize];
     for round in 0..args.iterations {
-        let keys = isort::keys(world.my_pe(), args.keys as usize, round.into());
+        isort::draw(&mut keys, world.my_pe(), round.into());
         let phases = sorter.sort(&keys)?;
         mine.count += phases.count;
         mine.exchange += phases.exchange;

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use oxshmem::World;
 use oxshmem_benches::batches::report;
 use oxshmem_benches::sizes::{SORT_SHIFTS, SORTS};
-use oxshmem_examples::isort::{Sorter, keys};
+use oxshmem_examples::isort::{Sorter, draw};
 
 pub fn run(world: &World) -> anyhow::Result<()> {
     SORT_SHIFTS
@@ -19,10 +19,11 @@ fn sorts(world: &World, shift: u32) -> anyhow::Result<()> {
     let count = (1 << shift) / world.n_pes();
     let all = (count * world.n_pes()) as f64;
     let mut sorter = Sorter::new(world, count)?;
+    let mut keys = vec![0; count];
     let (mut whole, mut exchange) = (Vec::new(), Vec::new());
     // The first is not counted: its memory is new.
     for round in 0..=SORTS {
-        let keys = keys(world.my_pe(), count, round);
+        draw(&mut keys, world.my_pe(), round);
         world.barrier_all()?;
         let start = Instant::now();
         let phases = sorter.sort(&keys)?;
