@@ -106,10 +106,12 @@ pub(crate) type Lose = Arc<dyn Fn(u32) + Send + Sync>;
 /// A host's memory where it does not tell.
 const UNKNOWN_MEMORY: u64 = 1 << 30;
 /// Iterations a wait spins where every PE has a CPU: some tens of microseconds.
-const SPIN: u32 = 20_000;
+const SPIN: u32 = 20_000 / UNOPTIMISED;
 /// Rounds of progress a wait makes before it yields, where every PE has a CPU and some are reached by
 /// lanes: some hundred microseconds. For what a lane brings by itself it makes more.
-const LANE_SPIN: u32 = 2_000;
+const LANE_SPIN: u32 = 2_000 / UNOPTIMISED;
+/// How many times as long an iteration takes in a build without optimisation.
+const UNOPTIMISED: u32 = if cfg!(debug_assertions) { 20 } else { 1 };
 
 pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Result<World> {
     let (bootstrap, linger) = match given.bootstrap {
