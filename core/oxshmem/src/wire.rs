@@ -928,6 +928,8 @@ impl Context<'_> {
             let mut dirty = via.dirty().filter(wanted);
             if dirty.any(|pe| !lost(pe) && via.cut(pe).is_none()) {
                 via.fail(why);
+                // Before it is forgotten what they may wait for.
+                self.tell_stranded(via);
                 // The caller gets `why`.
                 via.dirty().for_each(|pe| {
                     via.told(pe);

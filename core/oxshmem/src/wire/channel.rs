@@ -497,6 +497,7 @@ impl Channel {
         if state.lane.take().is_some() {
             state.waiting = Waiting::default();
             state.failure = why.to_string();
+            state.untold = true;
         }
     }
 

@@ -12,14 +12,17 @@ use oxshmem_weak::{Settings, Weak};
 use super::{Asked, Fate, LIMIT, is_loss_of, watched};
 use crate::mapped::Bytes;
 use crate::testing::spmd_with;
-use crate::{Builder, Error, Result, Team, World};
+use crate::{Builder, Error, Result, Sym, Team, World};
 
-/// PEs whose lanes copy what they are given, so that nobody waits for a word to be on its way.
-fn by_lanes(completion: Completion) -> Builder {
-    let guarantees = Guarantees {
+const fn completed(completion: Completion) -> Guarantees {
+    Guarantees {
         completion,
         ..Guarantees::NONE
-    };
+    }
+}
+
+/// PEs whose lanes copy what they are given, so that nobody waits for a word to be on its way.
+fn by_lanes(guarantees: Guarantees) -> Builder {
     let settings = Settings {
         guarantees,
         depth: None,
@@ -42,8 +45,12 @@ fn until(world: &World, ready: impl Fn() -> bool) {
 
 /// A few PEs that meet, and do `then`; nobody ends before all have done so.
 fn together(pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
+    together_by(completed(Completion::Placed), pes, then);
+}
+
+fn together_by(guarantees: Guarantees, pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
     let through = AtomicUsize::new(0);
-    let ended = spmd_with(by_lanes(Completion::Placed), pes, |world| {
+    let ended = spmd_with(by_lanes(guarantees), pes, |world| {
         // The ways are connected.
         world.barrier_all()?;
         world.quiet()?;
@@ -207,6 +214,47 @@ fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
     });
 }
 
+/// Something for which the library drops a lane itself: what is outstanding there may touch memory that the
+/// program uses again.
+type Drops = fn(&World, Sym<u64>) -> Result<()>;
+
+const DROPS: [Drops; 2] = [
+    |world, _| world.scope(|_| Ok(())),
+    |world, x| world.iget(&mut [0; 4], x, 1, 2, 4, 1),
+];
+
+#[test]
+fn a_lane_that_is_dropped_is_told_to_who_waits_for_what_was_outstanding_on_it() {
+    for drops in DROPS {
+        let guarantees = Guarantees {
+            // A get waits for no flush.
+            put_get: true,
+            ..completed(Completion::Accepted)
+        };
+        together_by(guarantees, 2, |world| {
+            let x = world.alloc_zeroed::<u64>(8)?;
+            world.quiet()?;
+            if world.my_pe() == 1 {
+                is_loss_of(0, world.barrier_all());
+                return Ok(());
+            }
+            let mut gets = 0;
+            watched(world).decide(move |_, op| {
+                gets += usize::from(matches!(op, Op::Get { .. }));
+                match op {
+                    Op::Flush => Fate::Refuse,
+                    Op::Get { .. } if gets == 2 => Fate::Refuse,
+                    _ => Fate::Keep,
+                }
+            });
+            world.barrier_all()?;
+            let dropped = drops(world, x);
+            assert!(matches!(dropped, Err(Error::Transport(_))), "{dropped:?}");
+            Ok(())
+        });
+    }
+}
+
 /// One that does not know whether its last word went out says no goodbye.
 #[test]
 fn who_cannot_complete_its_last_words_is_lost_and_not_gone_in_order() {
@@ -226,7 +274,7 @@ fn who_cannot_complete_its_last_words_is_lost_and_not_gone_in_order() {
         }
     };
     std::thread::scope(|threads| {
-        let builder = by_lanes(Completion::Accepted);
+        let builder = by_lanes(completed(Completion::Accepted));
         for bootstrap in InProcess::group(2) {
             let builder = builder.clone().bootstrap(bootstrap as Arc<_>);
             threads.spawn(move || run(builder.join().unwrap()));
@@ -351,7 +399,7 @@ fn who_gives_the_end_of_a_destruction_up_writes_nothing_into_room_that_is_free()
 #[test]
 fn the_lanes_of_a_world_end_before_the_rest_of_what_its_contexts_share() {
     let before = Arc::new(AtomicUsize::new(0));
-    let ended = spmd_with(by_lanes(Completion::Placed), 2, |world| {
+    let ended = spmd_with(by_lanes(completed(Completion::Placed)), 2, |world| {
         world.barrier_all()?;
         let asked = watched(world);
         // It is dropped behind the transports.
