@@ -288,10 +288,10 @@ impl Context<'_> {
             });
             // Also where one could not be begun: others may be under way.
             let come = match far.is_empty() {
-                true => Ok(()),
-                false => self.wire_quiet(call, Some(&far)),
+                true => begun,
+                false => begun.and(self.wire_quiet(call, Some(&far))),
             };
-            return begun.and(come);
+            return come.inspect_err(|error| self.wire_abandon(error, Some(&far)));
         }
         if dst.len() > BY_HOST {
             return pieces.try_for_each(|piece| copy(piece?));
@@ -411,6 +411,32 @@ mod tests {
             ahead.memory.fill(55);
             (0..100).for_each(|_| world.progress());
             assert!(ahead.memory.iter().all(|value| *value == 55));
+            (world.shared.lose)(1);
+            Ok(())
+        });
+    }
+
+    /// The same of what comes into an object.
+    #[test]
+    fn m37_pieces_that_take_too_long_are_not_under_way_when_the_call_has_failed() {
+        beside_others_by(Tiny::nic(), Duration::from_secs(2), |world, x, asked| {
+            asked.fill_after(Some(0));
+            let bytes = x.cast::<u8>()?;
+            let pieces = [0..8, 8..16].map(|into| {
+                Ok(Piece {
+                    from: bytes.range(into.clone())?,
+                    into,
+                    pe: 1,
+                })
+            });
+            let copied = world.copy_pieces("test", (bytes, 1), pieces.into_iter());
+            assert!(matches!(copied, Err(Error::Timeout { .. })), "{copied:?}");
+            asked.fill_after(None);
+            world.write(x, &[55; LEN])?;
+            (0..100).for_each(|_| world.progress());
+            let mut own = [0; LEN];
+            world.read(&mut own, x)?;
+            assert_eq!(own, [55; LEN]);
             (world.shared.lose)(1);
             Ok(())
         });
