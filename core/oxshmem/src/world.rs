@@ -478,13 +478,24 @@ impl World {
     }
 
     /// What [`finalize`](Self::finalize) does but for leaving the job: other PEs may [leave](Self::leave) it from here
-    /// on, and this one too. Frees every block. Collective. Who goes on begins with a call that is collective, too.
+    /// on, and this one too. Waits for this PE's streams, then frees every block. Collective. Who goes on begins with a
+    /// call that is collective, too.
     pub fn rest(&self) -> Result<()> {
         let _traced = self.traced("finalize");
         let drained = self.last_arrival()?;
+        let streams = self.end_streams();
         self.heap(MemoryKind::Host).free_all();
         self.heap(MemoryKind::Cuda).free_all();
-        drained
+        drained.and(streams)
+    }
+
+    /// Waits for what this PE's streams were given, which may use all of its memory. Every PE has come to the end.
+    fn end_streams(&self) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let Some(side) = &self.shared.gpu_side {
+            return side.end();
+        }
+        Ok(())
     }
 
     /// Completes this PE's operations and waits for all, who may then leave. Inside is what became of the words by
@@ -502,13 +513,7 @@ impl World {
 
     /// Leaves the job after a [`rest`](Self::rest), and waits for nobody.
     pub fn leave(mut self) -> Result<()> {
-        #[cfg(feature = "cuda")]
-        let streams = match &self.shared.gpu_side {
-            Some(side) => side.end(),
-            None => Ok(()),
-        };
-        #[cfg(not(feature = "cuda"))]
-        let streams = Ok(());
+        let streams = self.end_streams();
         self.end_trace();
         // Who waits for a word that has not gone out hears of a death instead.
         if !self.inner.stranded.get() {

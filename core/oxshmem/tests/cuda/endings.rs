@@ -1,13 +1,14 @@
 //! The end of a world whose GPU has work that does not end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxshmem::cuda::{Pinned, PinnedOptions};
 use oxshmem_bootstrap::InProcess;
 
 use crate::again_only;
-use crate::on_gpu::{CUDA, context, on, stream};
+use crate::on_gpu::{CUDA, context, on, run, stream};
 
 #[test]
 fn a_world_ends_though_a_programs_own_work_on_the_gpu_does_not() {
@@ -52,4 +53,28 @@ fn again_with_work_that_waits_for_ever() {
     // SAFETY: a word of page-locked memory, which nobody writes any more.
     let seen = unsafe { mine.as_ptr().cast::<u64>().read_volatile() };
     assert_eq!(seen, if mapped { 5 } else { 0 });
+}
+
+#[test]
+fn m10_a_rest_waits_for_streams_before_it_frees() {
+    run(2, |world| {
+        let x = world.alloc_on::<u64>(CUDA, 1)?;
+        let working = stream(world);
+        let rested = Arc::new(AtomicBool::new(false));
+        // Work that lasts longer than a rest that does not wait for it.
+        let seen = Arc::clone(&rested);
+        let work = move || {
+            let since = Instant::now();
+            while !seen.load(Ordering::SeqCst) && since.elapsed() < Duration::from_millis(500) {
+                std::thread::yield_now();
+            }
+        };
+        working.host_func(work).unwrap();
+        world.quiet_on_stream(&working)?;
+        world.rest()?;
+        assert!(working.is_idle().unwrap());
+        rested.store(true, Ordering::SeqCst);
+        assert!(world.free(x).is_err());
+        Ok(())
+    });
 }
