@@ -33,7 +33,7 @@ pub(crate) trait Post {
     type Error;
     /// Writes a word of another member's, after (Release) all stores made before.
     fn tell(&self, mail: Mail, word: u64) -> Result<(), Self::Error>;
-    /// All words of a round are written, and a full fence made.
+    /// All words that are told together are written, and a full fence made.
     fn fenced(&self);
     /// Wakes a member if it sleeps. The fence came before.
     fn ring(&self, member: u32);
@@ -54,6 +54,26 @@ pub(crate) fn accepts(word: u64, epoch: u32) -> bool {
     ahead == 0 || (ahead > 0 && word & BROKEN != 0)
 }
 
+/// Tells some members a word, after all stores made before, and wakes them.
+#[inline]
+pub(crate) fn tell<P: Post>(
+    post: &P,
+    to: impl Iterator<Item = Mail> + Clone,
+    word: u64,
+) -> Result<(), P::Error> {
+    for mail in to.clone() {
+        post.tell(mail, word)?;
+    }
+    // Makes this PE's earlier stores visible, and orders the words before the look at the sleepers
+    // (park::ring).
+    fence(Ordering::SeqCst);
+    post.fenced();
+    for mail in to {
+        post.ring(mail.member);
+    }
+    Ok(())
+}
+
 /// All rounds of one epoch. `known` is this PE's digest and flags; gives the flags of all, and this
 /// PE's digest.
 #[inline]
@@ -65,16 +85,7 @@ pub(crate) fn arrive<P: Post>(
 ) -> Result<u64, P::Error> {
     let mine = known & DIGEST;
     for round in rounds {
-        for mail in &round.tells {
-            post.tell(*mail, word(epoch, known))?;
-        }
-        // Makes this PE's earlier stores visible, and orders the words before the look at the
-        // sleepers (park::ring).
-        fence(Ordering::SeqCst);
-        post.fenced();
-        for mail in &round.tells {
-            post.ring(mail.member);
-        }
+        tell(post, round.tells.iter().copied(), word(epoch, known))?;
         for mail in &round.hears {
             let theirs = post.hear(*mail)?;
             if (theirs ^ mine) & DIGEST != 0 {

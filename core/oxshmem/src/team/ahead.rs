@@ -12,16 +12,13 @@
 //! others the call fails everywhere, and who waits arrives instead. So does who hears that the giver's calls are
 //! others: all the rest find it there by their next call.
 
-use std::sync::atomic::{Ordering, fence};
-
 use oxshmem_transport::Width;
 
+use super::core::State;
 use super::turn::Turn;
-use crate::arrival::{self, DIGEST, FAILED, MISMATCH};
-use crate::futex::Kernel;
+use crate::arrival::{self, DIGEST, FAILED, MISMATCH, Mail};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
-use crate::park;
 use crate::simulated::Place;
 use crate::sync::Digest;
 use crate::wait::Reason;
@@ -31,11 +28,18 @@ use crate::{Error, Result, Sym};
 /// A call ahead of the next arrival.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
-    word: Sym<u64>,
+    /// Where its word is.
+    slot: u32,
     /// The next arrival's epoch, and the call with those before it.
     told: u64,
     /// Where the giver has what it gives.
     pub given: Sym<u8>,
+}
+
+impl Ahead {
+    fn epoch(&self) -> u32 {
+        (self.told >> 32) as u32
+    }
 }
 
 /// What may end a wait for a word.
@@ -51,15 +55,18 @@ impl Turn<'_> {
     pub(crate) fn ahead(&mut self, from: usize, bytes: usize) -> Result<Ahead> {
         self.not_broken()?;
         let core = self.core;
-        let room = |used, number| core.scratch_ahead(used, bytes).zip(core.word_ahead(number));
-        let room = match room(self.state.used, self.state.ahead) {
+        let room = |state: &State| {
+            let slot = core.slot_ahead(state.epoch.wrapping_add(1), state.ahead);
+            core.scratch_ahead(state.used, bytes).zip(slot)
+        };
+        let room = match room(&self.state) {
             Some(room) => Some(room),
             None => {
                 self.arrive(Ok(()))?;
-                room(0, 0)
+                room(&self.state)
             }
         };
-        let Some(((given, taken), word)) = room else {
+        let Some(((given, taken), slot)) = room else {
             return Err(Error::Argument {
                 call: self.call.name,
                 what: format!("{bytes} bytes do not fit into the team's scratch memory"),
@@ -72,7 +79,7 @@ impl Turn<'_> {
         self.state.history = history.value();
         let epoch = self.state.epoch.wrapping_add(1);
         Ok(Ahead {
-            word,
+            slot,
             told: arrival::word(epoch, history.value() & DIGEST),
             given,
         })
@@ -86,22 +93,28 @@ impl Turn<'_> {
 
     fn tell_given(&self, ahead: Ahead) -> Result<()> {
         let (world, members) = (self.world, &self.core.members);
-        let me = world.my_pe();
-        let own = world.own(ahead.word);
+        let own = world.own(self.word_of(ahead)?);
         own.tell(Width::W64, ahead.told, Inserted::Arrive);
-        for to in members.pes().filter(|to| *to != me) {
-            world.tell(self.call.name, ahead.word, ahead.told, to)?;
-        }
-        // Orders the words before the look at the sleepers (park::ring).
-        fence(Ordering::SeqCst);
-        let bells = members.pes().filter(|to| *to != me);
-        for bell in bells.filter_map(|to| world.bell(to)) {
-            park::ring(bell, &Kernel);
-        }
+        let others = (0..members.len()).filter(|place| *place != members.me());
+        let others = others.map(|place| Mail {
+            slot: ahead.slot,
+            member: place as u32,
+        });
+        let words = self.words(ahead.epoch(), &self.call);
+        arrival::tell(&words, others, ahead.told)?;
         match world.shared.losses.any() {
             true => self.none_lost(),
             false => Ok(()),
         }
+    }
+
+    /// A call's word, here and at all others.
+    fn word_of(&self, ahead: Ahead) -> Result<Sym<u64>> {
+        let mail = Mail {
+            slot: ahead.slot,
+            member: self.core.members.me() as u32,
+        };
+        self.core.word(ahead.epoch(), mail)
     }
 
     /// Waits until a member, by its place in the team, has given.
@@ -128,15 +141,16 @@ impl Turn<'_> {
 
     fn hear_of(&self, ahead: Ahead, from: usize) -> Result<Heard> {
         let (world, core) = (self.world, self.core);
-        let (epoch, giver) = ((ahead.told >> 32) as u32, self.pe(from));
+        let (epoch, giver) = (ahead.epoch(), self.pe(from));
+        let word = self.word_of(ahead)?;
         let given = |place: Place<'_>| {
             let told = place.look(Width::W64, Inserted::Arrived);
             (told >> 32 == ahead.told >> 32).then_some(Heard::Given(told))
         };
-        let own = world.own(ahead.word);
-        let theirs = match world.peers.span(ahead.word, giver) {
+        let own = world.own(word);
+        let theirs = match world.peers.span(word, giver) {
             Some(span) => Place::Real(span),
-            None => match world.path(self.call.name, Class::Put, ahead.word, giver)? {
+            None => match world.path(self.call.name, Class::Put, word, giver)? {
                 Path::Near(place) => place,
                 _ => own,
             },

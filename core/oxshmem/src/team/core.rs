@@ -198,7 +198,7 @@ impl Core {
         self.slot
     }
 
-    /// An arrival word.
+    /// An arrival word, or that of a call [ahead](super::ahead).
     #[inline]
     pub(crate) fn word(&self, epoch: u32, mail: Mail) -> Result<Sym<u64>> {
         let parity = (epoch & 1) as usize;
@@ -213,11 +213,12 @@ impl Core {
         self.scratch.range(parity * half..(parity + 1) * half)
     }
 
-    /// The word of a call [ahead](super::ahead), by its number since the last arrival; none where there is no
-    /// room for one more.
-    pub(super) fn word_ahead(&self, number: usize) -> Option<Sym<u64>> {
-        let slot = 2 * self.layout.slots + number;
-        (number < AHEAD).then(|| self.words.at(slot * self.layout.apart).ok())?
+    /// Where members have the [word](Self::word) of a call [ahead](super::ahead) of an epoch's arrival, by its number
+    /// since the last one; none where there is no room for one more.
+    pub(super) fn slot_ahead(&self, epoch: u32, number: usize) -> Option<u32> {
+        // Behind those of both parities.
+        let before = (2 - (epoch & 1) as usize) * self.layout.slots;
+        (number < AHEAD).then_some((before + number) as u32)
     }
 
     /// What calls ahead of an arrival give, from byte `used` on; and how many of them `bytes` take.

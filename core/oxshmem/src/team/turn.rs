@@ -41,8 +41,8 @@ pub(crate) struct Call<'t> {
     pub words: &'t dyn Fn() -> String,
 }
 
-/// The arrival words of one epoch.
-struct Words<'t> {
+/// The words of one epoch's arrival, and of the calls [ahead](super::ahead) of it.
+pub(super) struct Words<'t> {
     world: &'t Context<'t>,
     core: &'t Core,
     epoch: u32,
@@ -235,6 +235,18 @@ impl<'t> Turn<'t> {
         self.agree_on(mine, 0, None)
     }
 
+    /// How words of an epoch go, and come, in this call.
+    #[inline]
+    pub(super) fn words<'a>(&'a self, epoch: u32, call: &'a Call<'a>) -> Words<'a> {
+        Words {
+            world: self.world,
+            core: self.core,
+            epoch,
+            call,
+            needs: self.needs,
+        }
+    }
+
     /// [`agree`](Self::agree) with a flag that is known already, and with something to do between.
     #[inline]
     fn agree_on(
@@ -258,13 +270,7 @@ impl<'t> Turn<'t> {
             ..self.call
         };
         let epoch = self.state.epoch;
-        let post = Words {
-            world: self.world,
-            core: self.core,
-            epoch,
-            call: &call,
-            needs: self.needs,
-        };
+        let post = self.words(epoch, &call);
         let rounds = &self.core.rounds;
         let arrived = match between {
             None => arrival::arrive(&post, rounds, epoch, known),
