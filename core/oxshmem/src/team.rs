@@ -6,6 +6,7 @@ mod core;
 mod detached;
 mod hosts;
 mod members;
+mod offer;
 mod pool;
 mod split;
 mod told;
@@ -17,6 +18,7 @@ pub(crate) use self::core::{Core, Crowd, Layout};
 pub use self::detached::{AttachedTeam, DetachedTeam};
 pub(crate) use self::hosts::Hosts;
 pub(crate) use self::members::Members;
+use self::offer::Offer;
 pub(crate) use self::pool::Pool;
 pub(crate) use self::turn::{Call, Turn};
 use crate::sync::Digest;
@@ -151,6 +153,24 @@ impl<'w> Team<'w> {
             held: Held::Always(core),
             config: TeamConfig::default(),
         }
+    }
+
+    /// A new one in a slot that all members have reserved, given what they told of themselves together.
+    fn made(
+        world: &'w Context<'w>,
+        members: Members,
+        (slot, told): (usize, &Offer),
+    ) -> Result<Self> {
+        let internal = &world.shared.internal;
+        let core = internal
+            .pool
+            .lend(slot, members, told.mapped, told.epoch)?
+            .on_hosts(internal.hosts.as_deref());
+        Ok(Team {
+            world,
+            held: Held::Made(Box::new(core)),
+            config: TeamConfig::default(),
+        })
     }
 
     pub(crate) fn core(&self) -> &Core {

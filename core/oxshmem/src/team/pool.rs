@@ -1,9 +1,11 @@
 //! Room for teams in the library's own symmetric memory: slots, laid out when the world is joined.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::core::{Core, Crowd, Layout};
 use super::members::Members;
+use super::offer::Offer;
 use crate::{Result, Sym};
 
 /// The slots of this PE. A team has the same one on each of its members.
@@ -25,13 +27,18 @@ struct State {
     /// itself.
     choosing: Vec<usize>,
     chooses: Option<usize>,
+    /// How often this PE has called for a team of these PEs among themselves.
+    among: HashMap<Strided, u64>,
 }
+
+/// Start, stride and size of a set of the world's PEs.
+pub(super) type Strided = (usize, isize, usize);
 
 /// A split that chooses slots, as threads may make several on this PE at once. Its rank is the same on all
 /// members of its team, and another than that of any other team of this PE.
 ///
 /// A split has the free slots to itself from [`take`](Self::take) on, until it [leaves](Self::leave) them or has
-/// lent what was chosen. Where one has them on some members and another on others, neither waits for the other: both
+/// [reserved](Pool::reserve) what was chosen. Where one has them on some members and another on others, neither waits for the other: both
 /// leave them and try again. The least rank of all gets them everywhere, since no other takes them meanwhile.
 pub(crate) struct Choosing<'p> {
     pool: &'p Pool,
@@ -39,15 +46,15 @@ pub(crate) struct Choosing<'p> {
 }
 
 impl Choosing<'_> {
-    /// The free slots, a bit for each, for this split alone; and the epoch beyond which a new team's begin, so
-    /// that no word of an old one can be taken for its own. None where another has them or comes before.
-    pub(crate) fn take(&self) -> Option<(Vec<u64>, u32)> {
+    /// What this PE [offers](Pool::offer), to this split alone. None where another has the free slots or comes
+    /// before.
+    pub(super) fn take(&self) -> Option<Offer> {
         let mut state = self.pool.state();
         if state.chooses.is_some() || state.choosing.iter().min() != Some(&self.rank) {
             return None;
         }
         state.chooses = Some(self.rank);
-        Some((state.free.clone(), state.next_epoch()))
+        Some(state.offer())
     }
 
     /// Leaves the free slots to others.
@@ -65,11 +72,15 @@ impl Drop for Choosing<'_> {
 }
 
 impl State {
-    /// Slots are clean when they are lent, so that the count may begin again.
-    fn next_epoch(&self) -> u32 {
-        match self.epoch {
-            epoch if epoch < 1 << 31 => epoch,
-            _ => 0,
+    fn offer(&self) -> Offer {
+        Offer {
+            free: self.free.clone(),
+            mapped: true,
+            // Slots are clean when they are lent, so that the count may begin again.
+            epoch: match self.epoch {
+                epoch if epoch < 1 << 31 => epoch,
+                _ => 0,
+            },
         }
     }
 }
@@ -96,6 +107,7 @@ impl Pool {
                 epoch: 0,
                 choosing: Vec::new(),
                 chooses: None,
+                among: HashMap::new(),
             }),
         }
     }
@@ -109,10 +121,18 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The free slots and the epoch, as [`Choosing::take`] gives them, where no split is under way.
-    pub(crate) fn free(&self) -> (Vec<u64>, u32) {
-        let state = self.state();
-        (state.free.clone(), state.next_epoch())
+    /// The free slots, and the epoch beyond which a new team's begin, so that no word of an old one can be taken
+    /// for its own. For members that all map each other, while no split is under way.
+    pub(super) fn offer(&self) -> Offer {
+        self.state().offer()
+    }
+
+    /// Counts a call for a team of these PEs among themselves.
+    pub(super) fn count_among(&self, pes: Strided) -> u64 {
+        let mut state = self.state();
+        let calls = state.among.entry(pes).or_default();
+        *calls += 1;
+        *calls
     }
 
     /// Begins to choose slots, when all members of the split's team are in it: so nobody who has not called
@@ -122,7 +142,15 @@ impl Pool {
         Choosing { pool: self, rank }
     }
 
-    /// Lends a slot to a team, whose split has the free slots to itself on all members.
+    /// Takes a slot for a new team: before any other member can hear that all have it, since that one writes
+    /// into it, whatever becomes of this one's call.
+    pub(super) fn reserve(&self, slot: usize) {
+        if let Some(word) = self.state().free.get_mut(slot / 64) {
+            *word &= !(1 << (slot % 64));
+        }
+    }
+
+    /// Lends a slot that all members of a team have [reserved](Self::reserve).
     pub(crate) fn lend(
         &self,
         slot: usize,
@@ -130,10 +158,6 @@ impl Pool {
         mapped: bool,
         epoch: u32,
     ) -> Result<Core> {
-        let mut state = self.state();
-        if let Some(word) = state.free.get_mut(slot / 64) {
-            *word &= !(1 << (slot % 64));
-        }
         let each = self.layout.bytes();
         let memory = self.memory.range(slot * each..(slot + 1) * each)?;
         Core::new(members, self.layout, memory, mapped, epoch).map(|core| core.in_slot(slot))
@@ -149,43 +173,9 @@ impl Pool {
     }
 }
 
-/// The lowest bit that all have, but `not`.
-pub(crate) fn lowest_common<'a>(
-    all: impl IntoIterator<Item = &'a [u64]>,
-    not: Option<usize>,
-) -> Option<usize> {
-    let mut common: Vec<u64> = Vec::new();
-    for (i, free) in all.into_iter().enumerate() {
-        match i {
-            0 => common = free.to_vec(),
-            _ => {
-                common.truncate(free.len());
-                common.iter_mut().zip(free).for_each(|(c, f)| *c &= f);
-            }
-        }
-    }
-    if let Some(not) = not
-        && let Some(word) = common.get_mut(not / 64)
-    {
-        *word &= !(1 << (not % 64));
-    }
-    let word = common.iter().position(|word| *word != 0)?;
-    Some(word * 64 + common.get(word)?.trailing_zeros() as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_lowest_slot_that_all_have_free_is_taken() {
-        let all: [&[u64]; 3] = [&[0b1100, 7], &[0b0111, 7], &[0b1110, 1]];
-        assert_eq!(lowest_common(all, None), Some(2));
-        assert_eq!(lowest_common(all, Some(2)), Some(64));
-        let none: [&[u64]; 2] = [&[1], &[2]];
-        assert_eq!(lowest_common(none, None), None);
-        assert_eq!(lowest_common([], None), None);
-    }
 
     #[test]
     fn a_pool_has_as_many_slots_as_were_asked_for_and_fit() {
@@ -200,18 +190,19 @@ mod tests {
         assert_eq!(Pool::fit(seven, 256, 10 * each + 1).0, 10);
         let memory = Sym::new(2, 0, 0, 70 * each);
         let pool = Pool::new(seven, 70, memory);
-        let free = || pool.choose(0).take().unwrap();
-        assert_eq!(free().0, [u64::MAX, 63]);
+        let offer = || pool.choose(0).take().unwrap();
+        assert_eq!(offer().free, [u64::MAX, 63]);
         for slot in 0..70 {
-            assert_eq!(lowest_common([&*free().0], None), Some(slot));
+            assert_eq!(offer().slot(None), Some(slot));
+            pool.reserve(slot);
             let team = pool.lend(slot, Members::all(7, 0), true, 5).unwrap();
             assert_eq!(team.slot(), Some(slot));
         }
-        assert_eq!(lowest_common([&*free().0], None), None);
+        assert_eq!(offer().slot(None), None);
         pool.take_back(69, 40);
-        assert_eq!(free(), (vec![0, 32], 40));
+        assert_eq!((offer().free, offer().epoch), (vec![0, 32], 40));
         pool.take_back(3, 1 << 31);
-        assert_eq!(free().1, 0);
+        assert_eq!(offer().epoch, 0);
     }
 
     #[test]

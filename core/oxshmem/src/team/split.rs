@@ -1,22 +1,11 @@
 //! New teams of a team's PEs.
 
+use super::Team;
 use super::members::Members;
-use super::pool::lowest_common;
+use super::offer::Offer;
 use super::turn::Call;
-use super::{Held, Team, TeamConfig};
 use crate::sync::Digest;
 use crate::{Error, Result};
-
-/// What a PE tells its parent team of one new team, in bytes: the free slots, then whether it loads and
-/// stores all members' memory, then the epoch beyond which the team's must begin. One that has the free slots
-/// not to itself tells nothing.
-fn told(free: &[u64], mapped: bool, epoch: u32) -> Vec<u8> {
-    let words = free
-        .iter()
-        .copied()
-        .chain([u64::from(mapped), epoch.into()]);
-    words.flat_map(u64::to_ne_bytes).collect()
-}
 
 impl<'w> Team<'w> {
     /// Splits a team off: `size` PEs of this team from `start` on, each `stride` after the one before.
@@ -28,7 +17,8 @@ impl<'w> Team<'w> {
     /// # Errors
     ///
     /// On every PE of this team: where the new one would leave it, and where the PEs' arguments differ
-    /// (M36); [`Error::TooManyTeams`] where some member is in too many.
+    /// (M36); [`Error::TooManyTeams`] where some member is in too many. Where a member fails by itself, room for
+    /// the new team may stay taken until the world ends.
     #[doc(alias = "shmem_team_split_strided")]
     pub fn split_strided(
         &self,
@@ -130,19 +120,19 @@ impl<'w> Team<'w> {
         };
         turn.arrive(valid)?;
         let choosing = pool.choose(world.shared.internal.rank(parent));
-        let part = pool.count().div_ceil(64) + 2;
         let all = loop {
+            // One that has the free slots not to itself tells nothing.
             let mine: Vec<u8> = match choosing.take() {
-                Some((free, epoch)) => {
-                    let tell = |team: &Option<Members>| match team {
-                        Some(members) => {
-                            let mapped = parent.mapped || members.pes().all(|pe| world.maps(pe));
-                            told(&free, mapped, epoch)
-                        }
-                        // A team without this PE may have any.
-                        None => told(&vec![u64::MAX; free.len()], true, 0),
+                Some(mine) => {
+                    let offer = |team: &Option<Members>| match team {
+                        Some(members) => Offer {
+                            mapped: parent.mapped || members.pes().all(|pe| world.maps(pe)),
+                            ..mine.clone()
+                        },
+                        None => Offer::any(pool.count()),
                     };
-                    teams.iter().flat_map(tell).collect()
+                    let words = teams.iter().flat_map(|team| offer(team).words());
+                    words.flat_map(u64::to_ne_bytes).collect()
                 }
                 None => Vec::new(),
             };
@@ -153,45 +143,36 @@ impl<'w> Team<'w> {
             }
             choosing.leave();
         };
-        // Who could not read what was told has no team, and so nobody has.
-        turn.arrive(Ok(()))?;
-        let told = |k: usize, place: usize| -> &[u64] {
+        let part = Offer::len(pool.count());
+        let told = |k: usize, place: usize| {
             let told = all.get(place).map(Vec::as_slice).unwrap_or_default();
-            told.get(k * part..(k + 1) * part).unwrap_or_default()
+            Offer::of(told.get(k * part..(k + 1) * part).unwrap_or_default())
         };
         // First all slots are chosen: where one is wanting, none is taken.
         let mut slots = [0; K];
         let mut last = None;
         for (k, slot) in slots.iter_mut().enumerate() {
-            let free = (0..parent.members.len()).map(|i| {
-                let told = told(k, i);
-                told.get(..told.len().saturating_sub(2)).unwrap_or_default()
-            });
-            last = lowest_common(free, last);
+            let all = (0..parent.members.len()).map(|place| told(k, place));
+            last = Offer::together(all).slot(last);
             *slot = last.ok_or(Error::TooManyTeams {
                 call: call.name,
                 limit: pool.count(),
             })?;
         }
+        for (slot, _) in slots.iter().zip(&teams).filter(|(_, team)| team.is_some()) {
+            pool.reserve(*slot);
+        }
+        // Who could not read what was told has no team, and so nobody has. Who fails in this arrival itself
+        // does not know whether others have come through it: the slots stay reserved.
+        turn.arrive(Ok(()))?;
         let mut made = [const { None }; K];
         for (k, (team, made)) in teams.into_iter().zip(&mut made).enumerate() {
-            let Some(members) = team else { continue };
-            let (mut mapped, mut epoch) = (true, 0);
-            for pe in members.pes() {
-                let place = parent.members.place_of(pe).unwrap_or(usize::MAX);
-                if let [.., theirs, after] = told(k, place) {
-                    mapped &= *theirs == 1;
-                    epoch = epoch.max(*after as u32);
-                }
-            }
-            let slot = slots.get(k).copied().unwrap_or_default();
-            let core = pool.lend(slot, members, mapped, epoch)?;
-            let core = core.on_hosts(world.shared.internal.hosts.as_deref());
-            *made = Some(Team {
-                world,
-                held: Held::Made(Box::new(core)),
-                config: TeamConfig::default(),
-            });
+            let (Some(members), Some(slot)) = (team, slots.get(k)) else {
+                continue;
+            };
+            let place_of = |pe| parent.members.place_of(pe).unwrap_or(usize::MAX);
+            let told = Offer::together(members.pes().map(|pe| told(k, place_of(pe))));
+            *made = Some(Team::made(world, members, (*slot, &told))?);
         }
         Ok(made)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use oxshmem_bootstrap::InProcess;
 use oxshmem_loopback::Loopback;
@@ -305,6 +305,115 @@ fn a_split_in_which_one_pe_cannot_read_makes_a_team_for_none() {
         let made = world.team().split_strided(0, 1, 3);
         assert!(made.is_err(), "{made:?}");
         Ok(())
+    });
+}
+
+/// That the room which the others' team has is not lent here.
+fn is_reserved(world: &World, theirs: &AtomicUsize) {
+    let alone = world.shared_team().split_strided(0, 1, 1);
+    let slot = alone.unwrap().unwrap().core().slot();
+    assert_ne!(slot, Some(theirs.load(Ordering::SeqCst)));
+}
+
+/// It does not know whether the others have the team, and write into it.
+#[test]
+fn the_room_of_a_split_stays_reserved_where_its_last_arrival_fails() {
+    let fails = Fails::default();
+    let (made, room) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+    together(3, |world| {
+        let asked = watched(world);
+        if world.my_pe() == 0 {
+            *fails.lane.lock().unwrap() = Some(asked);
+            is_lane_failure(world.team().split_strided(0, 1, 3));
+            is_reserved(world, &room);
+            return Ok(());
+        }
+        if world.my_pe() == 1 {
+            let mut told = 0;
+            asked.decide(move |pe, op| {
+                let word = pe == Pe(0) && matches!(op, Op::Put { .. });
+                told += usize::from(word);
+                // Its last word to PE 0, which waits.
+                match word && told == 3 {
+                    true => Fate::Keep,
+                    false => Fate::Perform,
+                }
+            });
+        }
+        let team = world.team().split_strided(0, 1, 3)?.unwrap();
+        room.store(team.core().slot().unwrap(), Ordering::SeqCst);
+        made.fetch_add(1, Ordering::SeqCst);
+        until(world, || made.load(Ordering::SeqCst) == 2);
+        if world.my_pe() == 1 {
+            fails.now();
+        }
+        Ok(())
+    });
+}
+
+/// Who is not answered the first time has not reserved the room, and nobody has the team; who fails the second time
+/// leaves it reserved.
+#[test]
+fn a_team_that_members_make_among_themselves_has_room_on_all_or_is_none() {
+    for answers in [1, 2] {
+        let (made, room) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+        together(3, |world| {
+            let mailbox = world.alloc_zeroed(world.mailbox_words())?;
+            world.quiet()?;
+            let make = || world.team_among((0, 1, 3), mailbox);
+            match world.my_pe() {
+                0 => {
+                    let mut sent = 0;
+                    watched(world).decide(move |pe, op| {
+                        let data = matches!(op, Op::Put { .. } | Op::PutSignal { .. });
+                        sent += usize::from(pe == Pe(2) && data);
+                        match pe == Pe(2) && sent == answers {
+                            true => Fate::Refuse,
+                            false => Fate::Perform,
+                        }
+                    });
+                    let failed = make();
+                    assert!(matches!(failed, Err(Error::Transport(_))), "{failed:?}");
+                    if answers == 2 {
+                        until(world, || made.load(Ordering::SeqCst) == 1);
+                        is_reserved(world, &room);
+                    }
+                    (world.shared.lose)(1);
+                    (world.shared.lose)(2);
+                }
+                1 => match make() {
+                    Ok(team) => {
+                        assert_eq!(answers, 2);
+                        room.store(team.core().slot().unwrap(), Ordering::SeqCst);
+                        made.fetch_add(1, Ordering::SeqCst);
+                    }
+                    lost => {
+                        assert_eq!(answers, 1);
+                        is_loss_of(0, lost);
+                    }
+                },
+                _ => is_loss_of(0, make()),
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn the_loss_of_another_pe_does_not_disturb_members_that_make_a_team() {
+    together(3, |world| {
+        let mailbox = world.alloc_zeroed(world.mailbox_words())?;
+        if world.my_pe() == 2 {
+            return Ok(());
+        }
+        world.quiet()?;
+        (world.shared.lose)(2);
+        if world.my_pe() == 1 {
+            // PE 0 waits for it, and has looked for losses.
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let team = world.team_among((0, 1, 2), mailbox)?;
+        team.sync()
     });
 }
 

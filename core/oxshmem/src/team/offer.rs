@@ -1,0 +1,118 @@
+//! What PEs tell of themselves before they are in a new team, and the room that they choose by it.
+
+/// What a PE tells of itself before it is in a team; or what several tell together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// The slots that are free, a bit for each.
+    pub free: Vec<u64>,
+    /// Whether all members' memory is loaded and stored.
+    pub mapped: bool,
+    /// The epoch beyond which the team's must begin.
+    pub epoch: u32,
+}
+
+impl Offer {
+    /// How many words it is where PEs have so many slots.
+    pub(super) fn len(slots: usize) -> usize {
+        2 + slots.div_ceil(64)
+    }
+
+    /// Of a PE that the team does not have.
+    pub(super) fn any(slots: usize) -> Self {
+        Offer {
+            free: vec![u64::MAX; slots.div_ceil(64)],
+            mapped: true,
+            epoch: 0,
+        }
+    }
+
+    /// As it travels.
+    pub(super) fn words(&self) -> Vec<u64> {
+        let head = [u64::from(self.mapped), self.epoch.into()];
+        head.iter().chain(&self.free).copied().collect()
+    }
+
+    /// As it came; no room where there is nothing.
+    pub(super) fn of(words: &[u64]) -> Self {
+        match words {
+            [mapped, epoch, free @ ..] => Offer {
+                free: free.to_vec(),
+                mapped: *mapped == 1,
+                epoch: *epoch as u32,
+            },
+            _ => Offer {
+                free: Vec::new(),
+                mapped: false,
+                epoch: 0,
+            },
+        }
+    }
+
+    /// What several PEs offer together.
+    pub(super) fn together(all: impl Iterator<Item = Offer>) -> Self {
+        all.reduce(Offer::and).unwrap_or_else(|| Offer::of(&[]))
+    }
+
+    pub(super) fn and(mut self, other: Offer) -> Self {
+        self.free.truncate(other.free.len());
+        let both = self.free.iter_mut().zip(&other.free);
+        both.for_each(|(mine, theirs)| *mine &= theirs);
+        self.mapped &= other.mapped;
+        self.epoch = self.epoch.max(other.epoch);
+        self
+    }
+
+    /// The lowest slot that is free, but `not`.
+    pub(super) fn slot(&self, not: Option<usize>) -> Option<usize> {
+        let but = |(i, word): (usize, &u64)| match not {
+            Some(not) if not / 64 == i => *word & !(1 << (not % 64)),
+            _ => *word,
+        };
+        let mut words = self.free.iter().enumerate().map(but).enumerate();
+        let (at, word) = words.find(|(_, word)| *word != 0)?;
+        Some(at * 64 + word.trailing_zeros() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_slot_that_all_have_free_is_chosen() {
+        let offer = |free: &[u64]| Offer {
+            free: free.to_vec(),
+            ..Offer::any(0)
+        };
+        let all = [[0b1100, 7], [0b0111, 7], [0b1110, 1]];
+        let all = Offer::together(all.iter().map(|free| offer(free)));
+        assert_eq!(all.slot(None), Some(2));
+        assert_eq!(all.slot(Some(2)), Some(64));
+        let none = Offer::together([1, 2].iter().map(|free| offer(&[*free])));
+        assert_eq!(none.slot(None), None);
+        // One that told less than the others has less.
+        assert_eq!(offer(&[0, 1]).and(offer(&[1])).slot(None), None);
+        assert_eq!(Offer::together([].into_iter()).slot(None), None);
+    }
+
+    #[test]
+    fn an_offer_is_what_it_was_when_it_has_travelled() {
+        let offer = Offer {
+            free: vec![5, 9],
+            mapped: true,
+            epoch: 7,
+        };
+        assert_eq!(offer.words().len(), Offer::len(100));
+        assert_eq!(Offer::of(&offer.words()), offer);
+        let other = Offer {
+            mapped: false,
+            epoch: 8,
+            ..Offer::any(100)
+        };
+        let both = offer.clone().and(other);
+        assert_eq!(
+            (&both.free, both.mapped, both.epoch),
+            (&offer.free, false, 8)
+        );
+    }
+}
