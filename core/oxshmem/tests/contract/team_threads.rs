@@ -493,15 +493,15 @@ fn the_end_of_a_pe_ends_the_collectives_of_all_threads() {
             let others = world.team().split_strided(0, 1, victim)?;
             on_threads(parts, |_, part| {
                 let team = part.team.attach(&part.context)?;
-                (0..20).try_for_each(|_| team.sync())?;
+                let synced = (0..20).try_for_each(|_| team.sync());
                 if part.context.my_pe() == victim {
-                    return Ok(());
+                    return synced;
                 }
-                let lost = loop {
-                    if let Err(error) = team.reduce(part.dst, part.src, Fold::Sum) {
-                        break Err(error);
-                    }
-                };
+                // It may be gone before the last sync has ended here.
+                let mut lost = synced;
+                while lost.is_ok() {
+                    lost = team.reduce(part.dst, part.src, Fold::Sum);
+                }
                 is_lost(lost, victim);
                 is_lost(team.sync(), victim);
                 Ok(())
