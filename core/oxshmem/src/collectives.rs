@@ -117,6 +117,19 @@ impl Team<'_> {
         self.world.see_gpu_data()
     }
 
+    /// Takes the place of a collective call in which this PE cannot do its part for a reason that its caller alone
+    /// knows, such as an address in another language. The call fails on every member as one in which they do not agree
+    /// (M36), and `why` is what the others are told; of a [`broadcast`](Self::broadcast) some hear by their next call.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn refuse(&self, call: &'static str, why: String) -> Result<()> {
+        let refused = Err(Error::Argument { call, what: why });
+        self.turn(call, const { Digest::of("refuse") }, &|| call.into())
+            .arrive(refused)
+    }
+
     fn turn<'t>(
         &'t self,
         name: &'static str,

@@ -55,7 +55,7 @@ use crate::{Error, Result, report};
 ///
 /// Lanes are connected with a PE at the first operation towards it; a context that ends leaves its lanes, with
 /// their connections, to the next. A wait drives the lanes of its own context: who waits on one for what depends on
-/// another's operations completes those by a quiet first.
+/// another's operations completes those by a quiet first, or [drives](Self::progress) it meanwhile.
 ///
 /// A context of a team numbers the PEs as the team does. Errors name a PE that was lost or is not reached by its
 /// number in the world.

@@ -23,18 +23,18 @@ use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::park;
 use crate::wait::{Needs, Reason};
-use crate::{Error, Result, Sym, World};
+use crate::{Context, Error, Result, Sym};
 
-impl World {
+impl Context<'_> {
     /// Takes a lock, waiting until the PEs that asked before have let it go.
     ///
     /// `lock` is one word in host memory that was zero on every PE before its first use and that
     /// nothing else touches. What its last holder wrote before [`clear_lock`](Self::clear_lock) is
-    /// there. It belongs to the PE, so its threads must not take it at once.
+    /// there. It belongs to the PE, so its threads, each on a context of its own, must not take it at once.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] if this PE has it already.
+    /// [`Error::Argument`] if this PE has it already, or if the context has a team's numbers for the PEs.
     ///
     /// A lock is broken once a PE is lost that had it, waited for it or keeps its queue, and once a call
     /// on it has failed midway, as by [`Error::Timeout`]. Then that call and those that wait fail, and all later ones on every
@@ -84,8 +84,8 @@ impl World {
         Ok(taken)
     }
 
-    /// Completes this PE's operations ([`quiet`](crate::Context::quiet) of the default context), then lets a lock
-    /// go to the PE that has waited longest.
+    /// Completes what was issued on this context ([`quiet`](Self::quiet)), then lets a lock go to the PE that has
+    /// waited longest.
     ///
     /// # Errors
     ///
@@ -121,6 +121,14 @@ impl World {
     }
 
     fn lock_words(&self, call: &'static str, lock: Sym<u64>) -> Result<Lock<'_>> {
+        if !self.counts_as_world() {
+            return Err(Error::Argument {
+                call,
+                what:
+                    "this context has a team's numbers for its PEs; use one that the world has made"
+                        .into(),
+            });
+        }
         self.check_own(call, lock, 1)?;
         let halves: Sym<u32> = lock.at(0)?.cast()?;
         Ok(Lock {
@@ -149,7 +157,7 @@ impl World {
 
 /// One lock, in one call.
 struct Lock<'w> {
-    world: &'w World,
+    world: &'w Context<'w>,
     call: &'static str,
     /// The PE whose copy has the end of the queue.
     home: usize,

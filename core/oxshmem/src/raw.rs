@@ -9,9 +9,10 @@ use oxshmem_transport::{AtomicOp, Width};
 use crate::check::Access;
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
-use crate::wait::{Needs, Reason};
+use crate::wait::{Needs, Reason, wait};
+use crate::wait_until::Waiter;
 use crate::wire::{Path, Side, Signal};
-use crate::{AtomicValue, Context, Error, Result, SignalOp, Sym};
+use crate::{AtomicValue, Context, Error, Result, SharedContext, SignalOp, Sym};
 
 /// Where the blocks of a strided transfer lie, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -342,33 +343,47 @@ impl Context<'_> {
         // SAFETY: the caller's promise.
         unsafe { self.rmw_nbi("atomic_nbi", op, result, on, operands, pe) }
     }
+}
 
-    /// Waits until `look` gives something, which looks at words of this PE's own symmetric memory and loads them
-    /// with `Acquire`: the wait of [`wait_until`](Self::wait_until) for words that it cannot name. `what` says
-    /// for what, when someone asks.
-    pub fn wait_for<R>(
-        &self,
-        call: &'static str,
-        what: &dyn Fn() -> String,
-        look: impl FnMut() -> Option<R>,
-    ) -> Result<R> {
-        let tell = || ("some PE".into(), what());
-        let reason = Reason {
-            call,
-            needs: Needs::AnyLiving,
-            tell: &tell,
-        };
-        let found = self.wait(&reason, None, look)?;
-        self.see_gpu_data()?;
-        Ok(found)
-    }
+/// The calls of everyone who waits.
+macro_rules! calls {
+    () => {
+        /// Waits until `look` gives something, which looks at words of this PE's own symmetric memory and loads them
+        /// with `Acquire`: the wait of [`wait_until`](Self::wait_until) for words that it cannot name. `what` says
+        /// for what, when someone asks.
+        pub fn wait_for<R>(
+            &self,
+            call: &'static str,
+            what: &dyn Fn() -> String,
+            look: impl FnMut() -> Option<R>,
+        ) -> Result<R> {
+            let tell = || ("some PE".into(), what());
+            let reason = Reason {
+                call,
+                needs: Needs::AnyLiving,
+                tell: &tell,
+            };
+            let found = wait(self, &reason, None, look)?;
+            self.shared().see_gpu_data()?;
+            Ok(found)
+        }
 
-    /// Drives what is under way, then looks once, as [`test`](Self::test) does.
-    pub fn look_once<R>(&self, look: impl FnOnce() -> R) -> Result<R> {
-        self.point();
-        self.progress();
-        let found = look();
-        self.see_gpu_data()?;
-        Ok(found)
-    }
+        /// Drives what is under way, then looks once, as [`test`](Self::test) does.
+        pub fn look_once<R>(&self, look: impl FnOnce() -> R) -> Result<R> {
+            self.shared().point();
+            Waiter::progress(self);
+            self.shared().drive_others();
+            let found = look();
+            self.shared().see_gpu_data()?;
+            Ok(found)
+        }
+    };
+}
+
+impl Context<'_> {
+    calls!();
+}
+
+impl SharedContext<'_> {
+    calls!();
 }

@@ -1,7 +1,7 @@
 //! What all contexts of a PE share: its membership of the job, as any thread may use it.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     pub spin: u32,
     /// Rounds of progress that a wait makes before it yields.
     pub lane_spin: u32,
+    /// What waits drive beside their own context, if the program has said so.
+    pub others: OnceLock<fn()>,
     /// Every fence and quiet has more to do than a mapped world's.
     pub always: bool,
     /// What other PEs were asked.
@@ -97,6 +99,14 @@ impl Shared {
     /// Number of PEs in the job.
     pub(crate) fn n_pes(&self) -> usize {
         self.routes.ways.len()
+    }
+
+    /// Drives what a program has that waits should drive beside their own context.
+    #[inline]
+    pub(crate) fn drive_others(&self) {
+        if let Some(drive) = self.others.get() {
+            drive();
+        }
     }
 
     pub(crate) fn timeout(&self) -> Option<Duration> {

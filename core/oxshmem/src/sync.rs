@@ -17,6 +17,7 @@ use crate::park::Bell;
 use crate::rma::on_gpu;
 use crate::team::{Call, Core, Crowd, Layout, Members, Pool};
 use crate::wire::{Path, Side};
+use crate::world::NicAtomics;
 use crate::{Context, Result, Sym, World};
 
 /// Each PE's part of the library's own symmetric memory.
@@ -140,6 +141,14 @@ impl Internal {
 }
 
 impl World {
+    /// Whether operations may be under way that [progress](Context::progress) brings on: not where this PE's CPU
+    /// loads and stores every PE's memory itself.
+    #[must_use]
+    pub fn uses_lanes(&self) -> bool {
+        let all_mapped = (0..self.n_pes()).all(|pe| self.maps(pe));
+        !all_mapped || self.shared.always || self.inner.nic_atomics != NicAtomics::Never
+    }
+
     /// Arrives in a collective call and waits for all PEs. Stores made before are visible to every PE
     /// that returns from it (mapped) or as far as earlier quiets made them (lanes).
     ///

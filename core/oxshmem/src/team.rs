@@ -233,12 +233,7 @@ impl<'w> Team<'w> {
     /// As [`Context::create_context`].
     #[doc(alias = "shmem_team_create_ctx")]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
-        let all = &self.world.shared.internal.all;
-        if std::ptr::eq(self.core(), all) {
-            return self.world.context_of(None, options);
-        }
-        let pes = self.world_pes().map(|pe| pe as u32).collect();
-        self.world.context_of(Some(&pes), options)
+        self.core().context(self.world, options)
     }
 
     /// Ends the team and gives its room back. Collective over the team, whose members have ended their

@@ -115,6 +115,7 @@ fn wait_longer<R>(
     };
     loop {
         of.progress();
+        shared.drive_others();
         if let Some(value) = ready() {
             return Ok(value);
         }

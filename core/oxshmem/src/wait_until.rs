@@ -273,6 +273,7 @@ macro_rules! calls {
         pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
             check_word(self, "test", word, 1)?;
             Waiter::progress(self);
+            self.shared().drive_others();
             let holds = cmp.holds(look(self.shared(), word), value);
             self.shared().see_gpu_data()?;
             Ok(holds)
@@ -378,6 +379,7 @@ fn test_set<T: Waitable, R>(
     test: impl Fn(&Set<'_, T>, &Shared) -> R,
 ) -> Result<R> {
     of.progress();
+    of.shared().drive_others();
     let found = test(set, of.shared());
     of.shared().see_gpu_data()?;
     Ok(found)

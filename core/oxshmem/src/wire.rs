@@ -690,8 +690,9 @@ impl Context<'_> {
         })?
     }
 
-    /// Drives every lane a step. One that fails as a whole is closed, and who waits for it finds it so.
-    pub(crate) fn progress(&self) {
+    /// Drives what is under way on this context's lanes, as waits on it do. For who waits on one context for what
+    /// depends on another.
+    pub fn progress(&self) {
         if !self.is_idle() {
             self.state
                 .wire

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[cfg(feature = "cuda")]
 use std::sync::atomic::fence;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
@@ -361,6 +361,7 @@ impl World {
             lose: parts.lose,
             spin: parts.spin,
             lane_spin: parts.lane_spin,
+            others: OnceLock::new(),
             always: parts.always,
             questions: parts.questions,
             broken_locks: parts.broken_locks,
@@ -442,6 +443,14 @@ impl World {
             }
         }
         lost
+    }
+
+    /// Has every wait and test of this PE call `drive` when it drives its own context, for bindings to other languages:
+    /// to [drive](Context::progress) what their programs have issued on other contexts, which must come about though
+    /// none of these is called. It waits for nothing, and stays for as long as the world.
+    pub fn drive_in_waits(&self, drive: fn()) {
+        // The first stays.
+        let _ = self.shared.others.set(drive);
     }
 
     /// Ends the whole job with `status`: every PE, whatever it is doing. Does not return where a

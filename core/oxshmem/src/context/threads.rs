@@ -101,6 +101,11 @@ impl<'w> SharedContext<'w> {
         LockedContext(self.context.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// [`Context::progress`], unless a thread has the context, which drives it by its calls.
+    pub fn progress(&self) {
+        Waiter::progress(self);
+    }
+
     /// Makes a context for one thread, as [`Context::create_context`].
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use super::hosts::Hosts;
 use super::members::Members;
 use crate::arrival::{Mail, Radixes, Round, Spread};
 use crate::sync::Digest;
-use crate::{Result, Sym};
+use crate::{Context, ContextOptions, Result, Sym};
 
 /// Words of a cache line.
 pub(crate) const LINE: usize = 64 / size_of::<u64>();
@@ -196,6 +196,20 @@ impl Core {
 
     pub(crate) fn slot(&self) -> Option<usize> {
         self.slot
+    }
+
+    /// A context for operations towards the members, by their numbers in the team. The caller says how long it
+    /// lives: no longer than the team.
+    pub(super) fn context<'c>(
+        &self,
+        of: &Context<'_>,
+        options: ContextOptions,
+    ) -> Result<Context<'c>> {
+        if std::ptr::eq(self, &of.shared.internal.all) {
+            return of.context_of(None, options);
+        }
+        let pes = self.members.pes().map(|pe| pe as u32).collect();
+        of.context_of(Some(&pes), options)
     }
 
     /// An arrival word, or that of a call [ahead](super::ahead).

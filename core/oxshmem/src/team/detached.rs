@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::{Core, Held, Team, TeamConfig};
-use crate::{Context, Error, Result};
+use crate::{Context, ContextOptions, Error, Result};
 
 /// A team that is not bound to a thread's context: it may go to any thread, and be shared by them. Made by
 /// [`Team::detach`].
@@ -147,17 +147,40 @@ impl DetachedTeam {
     /// team that is not all PEs in the world's order, and so has numbers of its own for them.
     pub fn attach<'t>(&'t self, context: &'t Context<'_>) -> Result<AttachedTeam<'t>> {
         self.check(context)?;
-        let always = &context.shared.internal;
-        let core = match &self.which {
-            Which::All => &always.all,
-            Which::Shared => &always.shared,
-            Which::Made(core) => core,
-        };
+        let core = self.core(context);
         Ok(AttachedTeam(Team {
             world: context,
             held: Held::Always(core),
             config: self.config,
         }))
+    }
+
+    /// Makes a context for operations towards the team's PEs, as [`Team::create_context`]. Not collective. It ends
+    /// before the team, and uses nothing of `of`, which tells the world.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Foreign`] where `of` is another world's; and as of [`Context::create_context`].
+    pub fn create_context<'c>(
+        &'c self,
+        of: &'c Context<'_>,
+        options: ContextOptions,
+    ) -> Result<Context<'c>> {
+        match of.tag == self.tag {
+            true => self.core(of).context(of, options),
+            false => Err(Error::Foreign {
+                call: "create_context",
+            }),
+        }
+    }
+
+    fn core<'t>(&'t self, context: &'t Context<'_>) -> &'t Core {
+        let always = &context.shared.internal;
+        match &self.which {
+            Which::All => &always.all,
+            Which::Shared => &always.shared,
+            Which::Made(core) => core,
+        }
     }
 
     /// The team for one thread alone again, which can [destroy](Team::destroy) it. Not collective.

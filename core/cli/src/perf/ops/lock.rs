@@ -16,7 +16,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| Lock::boxed(ground, World::set_lock),
+        prepare: |ground, _| Lock::boxed(ground, |world, lock| world.set_lock(lock)),
     },
     Op {
         name: "test-lock",
@@ -32,7 +32,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::All,
-        prepare: |ground, _| Lock::boxed(ground, World::set_lock),
+        prepare: |ground, _| Lock::boxed(ground, |world, lock| world.set_lock(lock)),
     },
 ];
 
