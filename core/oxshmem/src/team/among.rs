@@ -1,9 +1,10 @@
 //! Teams that their members make among themselves, without the other PEs: for OpenSHMEM's active sets.
 //!
-//! They meet twice: each member tells the first one something, in a mailbox of symmetric memory, and the first one
-//! answers all when it has heard all. First they choose room for the team by that. The second time each has
-//! reserved it: who failed before has no part in the team, nor has anyone else; who fails after that leaves it
-//! reserved, since others may write into it.
+//! They meet by telling the first one something, in a mailbox of symmetric memory, who answers all when it has heard
+//! all. First they only come; then they choose room for the team, as in a split, when all have their free slots to
+//! themselves: while another call of a member has its, all leave theirs and meet again. In the last meeting each has
+//! reserved the room: who failed before has no part in the team, nor has anyone else; who fails after that leaves
+//! it reserved, since others may write into it.
 //!
 //! A mailbox has two places for each PE, into which it alone writes: as a member, and as the first one of others.
 //! What it writes carries the number of the call, by these PEs, so that no late word of one that has failed is taken
@@ -14,16 +15,18 @@ use oxshmem_transport::Width;
 use super::Team;
 use super::members::Members;
 use super::offer::Offer;
-use super::pool::Strided;
+use super::pool::{Choosing, Strided};
 use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::sync::Digest;
 use crate::wait::{Needs, Reason};
-use crate::{Error, Result, SignalOp, Sym, World};
+use crate::{Context, Error, Result, SignalOp, Sym};
 
 const CALL: &str = "team_among";
+/// Stands for an offer of a PE that has not its free slots to itself.
+const NOTHING: u64 = u64::MAX;
 
-impl World {
+impl Context<'_> {
     /// How many words the mailbox of [`team_among`](Self::team_among) needs.
     #[must_use]
     pub fn mailbox_words(&self) -> usize {
@@ -38,7 +41,7 @@ impl World {
     /// Makes a team of `size` PEs of the world from `start` on, each `stride` after the one before. Collective over
     /// these PEs alone, with the same arguments; all others need not know. `mailbox` is an object of
     /// [`mailbox_words`](Self::mailbox_words) words for these calls alone, zero at first, the same for all. No other
-    /// thread of this PE splits a team meanwhile.
+    /// thread of this PE is in such a call meanwhile. It may be on any context that has the world's numbers for the PEs.
     ///
     /// # Errors
     ///
@@ -55,20 +58,33 @@ impl World {
         let members = internal.all.members.strided(start, stride, size);
         let members = members.map_err(refused)?;
         let members = members.ok_or_else(|| refused("this PE is none of the members".into()))?;
+        if !self.counts_as_world() {
+            return Err(refused(
+                "this context has a team's numbers for its PEs".into(),
+            ));
+        }
         let pool = &internal.pool;
         let meeting = self.meeting((start, stride, size), &members, mailbox);
         meeting.after_earlier_words()?;
-        let mine = Offer {
-            mapped: members.pes().all(|pe| self.maps(pe)),
-            ..pool.offer()
+        let mapped = members.pes().all(|pe| self.maps(pe));
+        let mut rounds = 0..;
+        let mut meet = |mine| meeting.hear_all(rounds.next().unwrap_or_default(), mine);
+        let mut choosing = None;
+        let all = loop {
+            let mine = choosing.as_ref().and_then(Choosing::take);
+            let mine = mine.map(|mine| Offer { mapped, ..mine });
+            if let Some(all) = meet(mine)? {
+                break all;
+            }
+            choosing.iter().for_each(Choosing::leave);
+            choosing.get_or_insert_with(|| pool.choose(meeting.rank()));
         };
-        let all = meeting.hear_all(0, mine)?;
         let slot = all.slot(None).ok_or(Error::TooManyTeams {
             call: CALL,
             limit: pool.count(),
         })?;
         pool.reserve(slot);
-        let all = meeting.hear_all(1, all)?;
+        meet(Some(all.clone()))?;
         Team::made(self, members, (slot, &all))
     }
 
@@ -78,7 +94,7 @@ impl World {
         let number = self.shared.internal.pool.count_among(pes);
         let set = Digest::of(CALL).and(start as u64).and(stride as u64);
         Meeting {
-            world: self,
+            context: self,
             members,
             mailbox,
             call: set.and(size as u64).and(number),
@@ -88,7 +104,7 @@ impl World {
 
 /// A call of some PEs for a team among themselves.
 struct Meeting<'m> {
-    world: &'m World,
+    context: &'m Context<'m>,
     members: &'m Members,
     mailbox: Sym<u64>,
     /// The PEs, and the number of their call.
@@ -109,23 +125,30 @@ impl Meeting<'_> {
     /// call's words, and into their place.
     fn after_earlier_words(&self) -> Result<()> {
         let pes: Vec<usize> = self.members.pes().collect();
-        self.world.pe_quiet(&pes)
+        self.context.pe_quiet(&pes)
     }
 
-    /// All members come to this round of the call. Gives what they offer together.
-    fn hear_all(&self, round: u64, mine: Offer) -> Result<Offer> {
+    /// All members come to this round of the call. Gives what they offer together; nothing where one offers nothing.
+    fn hear_all(&self, round: u64, mine: Option<Offer>) -> Result<Option<Offer>> {
         let flag = self.flag(round);
         let others = || self.members.pes().skip(1);
         if self.members.me() > 0 {
             let first = self.members.pe(0);
-            self.send(Place::Told, flag, &mine, first)?;
+            self.send(Place::Told, flag, mine.as_ref(), first)?;
             return self.take(Place::Answer, flag, first);
         }
-        let all = others().try_fold(mine, |all, pe| {
-            Ok::<_, Error>(all.and(self.take(Place::Told, flag, pe)?))
-        })?;
-        others().try_for_each(|pe| self.send(Place::Answer, flag, &all, pe))?;
+        let mut all = mine;
+        for pe in others() {
+            let told = self.take(Place::Told, flag, pe)?;
+            all = all.zip(told).map(|(all, told)| all.and(told));
+        }
+        others().try_for_each(|pe| self.send(Place::Answer, flag, all.as_ref(), pe))?;
         Ok(all)
+    }
+
+    /// Among this PE's calls that choose room: beyond those of teams, which have less.
+    fn rank(&self) -> usize {
+        (self.call.value() | 1 << 63) as usize
     }
 
     fn flag(&self, round: u64) -> u64 {
@@ -135,40 +158,42 @@ impl Meeting<'_> {
 
     /// A place of PE `of`: its flag, and what follows.
     fn place(&self, place: Place, of: usize) -> Result<(Sym<u64>, Sym<u64>)> {
-        let words = self.world.place_words();
+        let words = self.context.place_words();
         let start = (2 * of + place as usize) * words;
         let room = self.mailbox.range(start + 1..start + words)?;
         Ok((self.mailbox.at(start)?, room))
     }
 
-    fn send(&self, place: Place, flag: u64, told: &Offer, to: usize) -> Result<()> {
-        let (word, room) = self.place(place, self.world.my_pe())?;
-        self.world
-            .put_signal(room, &told.words(), word, flag, SignalOp::Set, to)
+    fn send(&self, place: Place, flag: u64, told: Option<&Offer>, to: usize) -> Result<()> {
+        let (word, room) = self.place(place, self.context.my_pe())?;
+        let told = told.map_or_else(|| vec![NOTHING; room.len()], Offer::words);
+        self.context
+            .put_signal(room, &told, word, flag, SignalOp::Set, to)
     }
 
-    fn take(&self, place: Place, flag: u64, from: usize) -> Result<Offer> {
+    fn take(&self, place: Place, flag: u64, from: usize) -> Result<Option<Offer>> {
         let (word, room) = self.place(place, from)?;
-        self.world.check_own(CALL, word, 1)?;
+        self.context.check_own(CALL, word, 1)?;
         let tell = || (format!("PE {from}"), "its part in the call".into());
         let reason = Reason {
             call: CALL,
             needs: Needs::Members(self.members),
             tell: &tell,
         };
-        let own = self.world.own(word);
-        self.world.wait(&reason, None, || {
+        let own = self.context.own(word);
+        self.context.wait(&reason, None, || {
             (own.look(Width::W64, Inserted::Wait) == flag).then_some(())
         })?;
         let mut told = vec![0; room.len()];
-        self.world.read(&mut told, room)?;
-        Ok(Offer::of(&told))
+        self.context.read(&mut told, room)?;
+        Ok((told.first() != Some(&NOTHING)).then(|| Offer::of(&told)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::World;
     use crate::testing::spmd_with;
     use crate::wire::tests::LIMIT;
 
@@ -186,7 +211,7 @@ mod tests {
             };
             for to in 0..3 {
                 for place in [Place::Told, Place::Answer] {
-                    failed.send(place, failed.flag(0), &late, to)?;
+                    failed.send(place, failed.flag(1), Some(&late), to)?;
                 }
             }
             world.barrier_all()?;

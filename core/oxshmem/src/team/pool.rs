@@ -46,7 +46,7 @@ pub(crate) struct Choosing<'p> {
 }
 
 impl Choosing<'_> {
-    /// What this PE [offers](Pool::offer), to this split alone. None where another has the free slots or comes
+    /// What this PE offers, to this split alone. None where another has the free slots or comes
     /// before.
     pub(super) fn take(&self) -> Option<Offer> {
         let mut state = self.pool.state();
@@ -72,6 +72,8 @@ impl Drop for Choosing<'_> {
 }
 
 impl State {
+    /// The free slots, and the epoch beyond which a new team's begin, so that no word of an old one can be taken
+    /// for its own. For members that all map each other.
     fn offer(&self) -> Offer {
         Offer {
             free: self.free.clone(),
@@ -119,12 +121,6 @@ impl Pool {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The free slots, and the epoch beyond which a new team's begin, so that no word of an old one can be taken
-    /// for its own. For members that all map each other, while no split is under way.
-    pub(super) fn offer(&self) -> Offer {
-        self.state().offer()
     }
 
     /// Counts a call for a team of these PEs among themselves.
