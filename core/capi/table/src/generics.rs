@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::types::distinct;
-use crate::{Function, c, functions};
+use crate::{Function, Param, c, functions};
 
 /// The functions of one name.
 struct Generic {
@@ -45,6 +45,52 @@ fn generics() -> Vec<Generic> {
     all
 }
 
+/// Whether it takes symmetric objects that a program may have declared volatile, such as flags: those of collective
+/// calls are none.
+fn has_volatile_form(function: &Function) -> bool {
+    !function
+        .params
+        .iter()
+        .any(|param| param.c == "shmem_team_t")
+}
+
+/// The parameters, of which those that point to symmetric objects, or to what is put there, may be volatile.
+fn volatile_params(function: &Function) -> Vec<Param> {
+    const OBJECTS: [&str; 5] = ["dest", "source", "ivar", "ivars", "sig_addr"];
+    let params = function.params.iter().cloned();
+    let qualified = params.map(|param| match OBJECTS.contains(&param.name.as_str()) {
+        true if param.c.ends_with('*') => Param {
+            c: format!("volatile {}", param.c),
+            ..param
+        },
+        _ => param,
+    });
+    qualified.collect()
+}
+
+/// What the C11 macros call it: where it has a volatile form, a name of that for the same symbol.
+fn called(function: &Function) -> String {
+    match has_volatile_form(function) {
+        true => format!("ox{}", function.name),
+        false => function.name.clone(),
+    }
+}
+
+/// The names for volatile forms.
+pub(crate) fn volatile_names() -> String {
+    let mut text = String::new();
+    let all = generics();
+    let functions = all
+        .iter()
+        .flat_map(|generic| generic.plain.iter().chain(&generic.ctx));
+    for function in functions.filter(|function| has_volatile_form(function)) {
+        let declared = c::typed(&function.returns, &called(function));
+        let params = c::list(&volatile_params(function));
+        let _ = writeln!(text, "{declared}({params}) __asm__(\"{}\");", function.name);
+    }
+    text
+}
+
 /// The associations that choose among functions by the type of a pointer to their elements.
 fn choices(functions: &[Function], indent: &str) -> String {
     let mut text = String::new();
@@ -54,10 +100,18 @@ fn choices(functions: &[Function], indent: &str) -> String {
             let pointed = param.c.strip_suffix('*').map(str::trim);
             pointed.is_some_and(|pointed| pointed.strip_prefix("const ").unwrap_or(pointed) == of.c)
         });
-        let (c, name) = (distinct(of.c), &function.name);
-        let _ = writeln!(text, "{indent}{c} *: {name}, \\");
-        if by.is_some_and(|by| by.c.starts_with("const ")) {
-            let _ = writeln!(text, "{indent}const {c} *: {name}, \\");
+        let (c, name) = (distinct(of.c), called(function));
+        let by_const = by.is_some_and(|by| by.c.starts_with("const "));
+        let volatile = has_volatile_form(function);
+        for (qualified, taken) in [
+            ("", true),
+            ("const ", by_const),
+            ("volatile ", volatile),
+            ("const volatile ", by_const && volatile),
+        ] {
+            if taken {
+                let _ = writeln!(text, "{indent}{qualified}{c} *: {name}, \\");
+            }
         }
     }
     let _ = write!(text, "{indent}default: oxshmem_no_such_call");
@@ -84,7 +138,8 @@ pub(crate) fn macros() -> String {
             ([plain], [ctx]) if !typed => {
                 format!(
                     "_Generic({first}, shmem_ctx_t: {}, default: {})",
-                    ctx.name, plain.name
+                    called(ctx),
+                    called(plain)
                 )
             }
             (plain, []) => {
@@ -118,6 +173,9 @@ pub(crate) fn overloads() -> String {
             if all.iter().find(is_c).is_none() {
                 let _ = writeln!(text, "{}", overload(function, generic.name, |c| c.into()));
             }
+            if has_volatile_form(function) {
+                let _ = writeln!(text, "{}", volatile_overload(function, generic.name));
+            }
         }
     }
     for function in &all {
@@ -135,6 +193,20 @@ pub(crate) fn overloads() -> String {
     text
 }
 
+fn volatile_overload(function: &Function, name: &str) -> String {
+    let params = volatile_params(function);
+    let given =
+        params
+            .iter()
+            .zip(&function.params)
+            .map(|(param, plain)| match param.c == plain.c {
+                true => plain.name.clone(),
+                false => format!("const_cast<{}>({})", plain.c, plain.name),
+            });
+    let given = given.collect::<Vec<_>>().join(", ");
+    inline(function, name, &params, &given)
+}
+
 fn overload(function: &Function, name: &str, as_type: impl Fn(&str) -> String) -> String {
     let mut params = function.params.clone();
     let mut given = Vec::new();
@@ -146,11 +218,15 @@ fn overload(function: &Function, name: &str, as_type: impl Fn(&str) -> String) -
         });
         param.c = c;
     }
+    inline(function, name, &params, &given.join(", "))
+}
+
+/// A function of C++ that gives these arguments to the one of C.
+fn inline(function: &Function, name: &str, params: &[Param], given: &str) -> String {
     format!(
-        "static inline {}({}) {{ return {}({}); }}",
+        "static inline {}({}) {{ return {}({given}); }}",
         c::typed(&function.returns, name),
-        c::list(&params),
+        c::list(params),
         function.name,
-        given.join(", ")
     )
 }

@@ -74,7 +74,9 @@ fn generic() -> String {
          #define OXSHMEM_FIRST(first, ...) first\n#define OXSHMEM_SECOND(first, second, ...) second\n\n\
          /* What is chosen for a type of which there is no function: nothing fits as its argument. */\n\
          struct oxshmem_no_such_type;\n\
-         void oxshmem_no_such_call(struct oxshmem_no_such_type, struct oxshmem_no_such_type);\n\n{}",
+         void oxshmem_no_such_call(struct oxshmem_no_such_type, struct oxshmem_no_such_type);\n\n\
+         /* The same functions, for objects that may be volatile. */\n{}\n{}",
+        generics::volatile_names(),
         generics::macros()
     );
     let about = "One name for the functions of all types, in C11. Included by shmem.h.";
@@ -82,7 +84,11 @@ fn generic() -> String {
 }
 
 fn overloads() -> String {
-    let body = format!("#include <complex>\n\n{}", generics::overloads());
+    // A program may include shmem.h where all else is C's.
+    let body = format!(
+        "extern \"C++\" {{\n\n#include <complex>\n\n{}\n}}\n",
+        generics::overloads()
+    );
     let about = "One name for the functions of all types, in C++. Included by shmem.h.";
     guarded("OXSHMEM_OVERLOADS_H", about, &body)
 }

@@ -242,6 +242,41 @@ static void complex_numbers(void)
     shmem_free(x);
 }
 
+/* Flags are volatile in many programs, and what is read may be const. */
+static void volatile_objects(void)
+{
+    static volatile long flags[2];
+    static volatile uint64_t signal;
+    const volatile long *flag = flags;
+    volatile int *x = NEW(int, 4);
+    const int *y = NEW(int, 4), values[4] = {1, 2, 3, 4};
+    volatile int got[4];
+    size_t at[4];
+    int old;
+    shmem_put(x, values, 4, right);
+    shmem_put(ctx, x, got, 0, right);
+    shmem_put_signal(x, values, 4, &signal, 1, SHMEM_SIGNAL_ADD, right);
+    shmem_signal_add(ctx, &signal, 1, right);
+    shmem_wait_until_all(x, 4, NULL, SHMEM_CMP_GT, 0);
+    CHECK(shmem_test_any(x, 4, NULL, SHMEM_CMP_EQ, 3) == 2);
+    CHECK(shmem_wait_until_some_vector(x, 4, at, NULL, SHMEM_CMP_EQ, values) == 4);
+    shmem_get(got, x, 4, me);
+    shmem_get(ctx, got, y, 0, me);
+    CHECK(got[3] == 4 && shmem_g(x + 1, me) == 2 && shmem_g(y, me) == 0);
+    shmem_barrier_all();
+    shmem_p(flags, 1, right);
+    shmem_wait_until(flags, SHMEM_CMP_EQ, 1);
+    CHECK(shmem_test(flags, SHMEM_CMP_NE, 0) && shmem_g(ctx, flag, me) == 1);
+    shmem_atomic_add(ctx, flags + 1, 2, right);
+    shmem_wait_until(flags + 1, SHMEM_CMP_EQ, 2);
+    CHECK(shmem_atomic_fetch(flag + 1, me) == 2 && shmem_atomic_fetch(y, me) == 0);
+    shmem_atomic_fetch_add_nbi(&old, x, 1, me);
+    shmem_barrier_all();
+    CHECK(old == 1 && signal == 2);
+    shmem_free((void *)y);
+    shmem_free((void *)x);
+}
+
 int main(void)
 {
     static long pSync[SHMEM_SYNC_SIZE];
@@ -255,6 +290,7 @@ int main(void)
     reduce_bits();
     old();
     complex_numbers();
+    volatile_objects();
     CHECK(shmem_sync(SHMEM_TEAM_WORLD) == 0);
     shmem_sync(0, 0, n, pSync);
     shmem_ctx_destroy(ctx);
