@@ -4,44 +4,51 @@
 //! not needed, and stay as they are.
 
 use std::ffi::{c_int, c_long};
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use bytemuck::Pod;
-use oxshmem::{Error, Fold, Reducible, Sym};
+use oxshmem::{Context, DetachedTeam, Error, Fold, Reducible, Sym};
 
 use crate::collectives::{alltoalls_of, both, collect_of, for_all};
 use crate::failure::{Done, Failure, or_end};
 use crate::library::{self, Library, number};
+use crate::threads::Threads;
 
 /// Does what a call asks of the team of an active set.
 fn with(
     call: &'static str,
     set: [c_int; 3],
-    act: impl FnOnce(&'static Library, &oxshmem::Team<'static>) -> Done,
+    act: impl FnOnce(&'static Library, &oxshmem::Team<'_>) -> Done,
 ) {
     or_end(
         call,
         || -> Done {
             let library = library::get()?;
-            act(library, team(library, set)?)
+            let team = team(library, set)?;
+            library.apart(|context| act(library, &*team.attach(context)?))?
         }(),
     );
 }
 
-fn team(library: &'static Library, set: [c_int; 3]) -> Done<&'static oxshmem::Team<'static>> {
-    let sets = || {
-        library
-            .active_sets
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    };
-    let known = sets()
-        .iter()
-        .find(|(of, _)| *of == set)
-        .map(|(_, team)| *team);
-    if let Some(team) = known {
-        return Ok(team);
+fn team(library: &'static Library, set: [c_int; 3]) -> Done<&'static DetachedTeam> {
+    match known(library, set) {
+        Some(team) => Ok(team),
+        None => make(library, set),
     }
+}
+
+fn sets(library: &Library) -> MutexGuard<'_, Vec<([c_int; 3], &'static DetachedTeam)>> {
+    let sets = library.active_sets.lock();
+    sets.unwrap_or_else(PoisonError::into_inner)
+}
+
+fn known(library: &Library, set: [c_int; 3]) -> Option<&'static DetachedTeam> {
+    let sets = sets(library);
+    let known = sets.iter().find(|(of, _)| *of == set);
+    known.map(|(_, team)| *team)
+}
+
+fn make(library: &'static Library, set: [c_int; 3]) -> Done<&'static DetachedTeam> {
     let [start, log_stride, size] = set;
     let stride = u32::try_from(log_stride)
         .ok()
@@ -51,13 +58,18 @@ fn team(library: &'static Library, set: [c_int; 3]) -> Done<&'static oxshmem::Te
         return Err(Failure::argument("logPE_stride", what));
     };
     let size = usize::try_from(size).unwrap_or(0);
+    let world = &library.world;
     let made = match (start, stride, size) {
-        (0, 1, size) if size == library.world.n_pes() => library.world.team(),
+        // Where threads are in calls at once it is another team: the world may be in a call of its own.
+        (0, 1, size) if size == world.n_pes() && library.threads().is_none() => {
+            world.team().detach()
+        }
         _ => {
-            let made = library
-                .world
-                .team_among((number(start), stride, size), library.mailbox);
-            made.map_err(|error| match error {
+            let _making = library.threads().map(Threads::making);
+            let set = (number(start), stride, size);
+            let make =
+                |context: &Context<'_>| Ok(context.team_among(set, library.mailbox)?.detach());
+            library.apart(make)?.map_err(|error| match error {
                 Error::Argument { what, .. } => {
                     Failure::argument("PE_start, logPE_stride, PE_size", what)
                 }
@@ -67,7 +79,7 @@ fn team(library: &'static Library, set: [c_int; 3]) -> Done<&'static oxshmem::Te
     };
     // For as long as the library is initialized; a few hundred bytes.
     let made: &'static _ = Box::leak(Box::new(made));
-    sets().push((set, made));
+    sets(library).push((set, made));
     Ok(made)
 }
 
@@ -78,7 +90,8 @@ pub(crate) fn barrier(
     size: c_int,
     _: *mut c_long,
 ) {
-    with(call, [start, log_stride, size], |_, team| {
+    with(call, [start, log_stride, size], |library, team| {
+        library.complete()?;
         Ok(team.barrier()?)
     });
 }

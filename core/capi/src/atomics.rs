@@ -6,7 +6,7 @@ use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue};
 
 use crate::failure::given_or_end;
 use crate::handles::Ctx;
-use crate::library::{context_or_end, number};
+use crate::library::{number, on};
 
 /// Atomics that give nothing, or the old value.
 macro_rules! atomics {
@@ -15,9 +15,10 @@ macro_rules! atomics {
         pub(crate) unsafe fn $name<T: $bound>(
             call: &'static str, ctx: Ctx, dest: $address, $($argument: T,)* pe: c_int,
         ) $(-> $returns)? {
-            let (library, context) = context_or_end(call, ctx);
-            let dest = library.object_or_end(call, "dest", dest, 1);
-            given_or_end(call, context.$name(dest, $($argument,)* number(pe)))
+            on!(call, ctx, |library, context| {
+                let dest = library.object_or_end(call, "dest", dest, 1);
+                given_or_end(call, context.$name(dest, $($argument,)* number(pe)))
+            })
         }
     )*};
 }
@@ -44,11 +45,12 @@ macro_rules! nonblocking {
         pub(crate) unsafe fn $name<T: $bound>(
             call: &'static str, ctx: Ctx, fetch: *mut T, dest: $address, $($argument: T,)* pe: c_int,
         ) {
-            let (library, context) = context_or_end(call, ctx);
-            let dest = library.object_or_end(call, "dest", dest, 1);
-            let operands = ($operand, $compare);
-            // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
-            given_or_end(call, unsafe { context.atomic_nbi(AtomicOp::$op, fetch, dest, operands, number(pe)) });
+            on!(call, ctx, |library, context| {
+                let dest = library.object_or_end(call, "dest", dest, 1);
+                let operands = ($operand, $compare);
+                // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
+                given_or_end(call, unsafe { context.atomic_nbi(AtomicOp::$op, fetch, dest, operands, number(pe)) });
+            })
         }
     )*};
 }

@@ -10,32 +10,51 @@ use crate::handles::Team;
 use crate::library::{self, Library, number};
 use crate::rma::stride;
 
+/// The barrier of all PEs.
+pub(crate) fn everyone(library: &'static Library) -> Done {
+    library.complete()?;
+    Ok(library.alone(|world| world.barrier_all())?)
+}
+
 pub(crate) fn barrier_all(call: &'static str) {
-    or_end(
-        call,
-        library::get().and_then(|library| Ok(library.world.barrier_all()?)),
-    );
+    or_end(call, library::get().and_then(everyone));
 }
 
 pub(crate) fn sync_all(call: &'static str) {
-    or_end(
-        call,
-        library::get().and_then(|library| Ok(library.world.sync_all()?)),
-    );
+    let sync = |library: &'static Library| Ok(library.alone(|world| world.sync_all())?);
+    or_end(call, library::get().and_then(sync));
 }
 
-/// Does what a call asks of a team.
-fn with(
+/// Does what a call asks of a team. Where an argument of this PE's makes no sense, the others' calls fail, too.
+pub(crate) fn with<R>(
     call: &'static str,
     team: Team,
-    act: impl FnOnce(&Library, &oxshmem::Team<'static>) -> Done,
+    act: impl FnOnce(&Library, &oxshmem::Team<'_>) -> Done<R>,
+) -> Done<R> {
+    let library = library::get()?;
+    let entry = library.team(team)?;
+    library.apart(|context| {
+        let team = entry.team.attach(context)?;
+        let done = act(library, &team);
+        if let Err(Failure::Argument { name, what }) = &done {
+            // The error that this PE gives is that of the argument.
+            let _ = team.refuse(call, format!("argument {name}: {what}"));
+        }
+        done
+    })?
+}
+
+/// The same of a call that gives a status.
+fn of_team(
+    call: &'static str,
+    team: Team,
+    act: impl FnOnce(&Library, &oxshmem::Team<'_>) -> Done,
 ) -> c_int {
-    let done = library::get().and_then(|library| act(library, &library.team(team)?.team));
-    status(call, done)
+    status(call, with(call, team, act))
 }
 
 pub(crate) fn sync(call: &'static str, team: Team) -> c_int {
-    with(call, team, |_, team| Ok(team.sync()?))
+    of_team(call, team, |_, team| Ok(team.sync()?))
 }
 
 /// `each` elements for every member; more than there can be where that overflows.
@@ -60,7 +79,7 @@ pub(crate) unsafe fn alltoall<T: Pod>(
     source: *const T,
     nelems: usize,
 ) -> c_int {
-    with(call, team, |library, team| {
+    of_team(call, team, |library, team| {
         let len = for_all(team, nelems);
         let (dest, source) = both(library, (dest, len), (source, len))?;
         Ok(team.alltoall(dest, source)?)
@@ -93,7 +112,7 @@ pub(crate) unsafe fn alltoalls<T: Pod>(
     sst: isize,
     nelems: usize,
 ) -> c_int {
-    with(call, team, |library, team| {
+    of_team(call, team, |library, team| {
         alltoalls_of(library, team, (dest, dst), (source, sst), nelems)
     })
 }
@@ -106,8 +125,9 @@ pub(crate) unsafe fn broadcast<T: Pod>(
     nelems: usize,
     root: c_int,
 ) -> c_int {
-    with(call, team, |library, team| {
-        let (dest, source) = both(library, (dest, nelems), (source, nelems))?;
+    of_team(call, team, |library, team| {
+        // A root does not wait for the others, so that not all would hear in this call that it has failed.
+        let (dest, source) = or_end(call, both(library, (dest, nelems), (source, nelems)));
         Ok(team.broadcast(dest, source, number(root))?)
     })
 }
@@ -134,7 +154,7 @@ pub(crate) unsafe fn collect<T: Pod>(
     source: *const T,
     nelems: usize,
 ) -> c_int {
-    with(call, team, |library, team| {
+    of_team(call, team, |library, team| {
         collect_of(library, team, dest, source, nelems)
     })
 }
@@ -146,7 +166,7 @@ pub(crate) unsafe fn fcollect<T: Pod>(
     source: *const T,
     nelems: usize,
 ) -> c_int {
-    with(call, team, |library, team| {
+    of_team(call, team, |library, team| {
         let (dest, source) = both(library, (dest, for_all(team, nelems)), (source, nelems))?;
         Ok(team.fcollect(dest, source)?)
     })
@@ -157,7 +177,7 @@ macro_rules! folds {
         pub(crate) unsafe fn $name<T: Reducible>(
             call: &'static str, team: Team, dest: *mut T, source: *const T, nreduce: usize,
         ) -> c_int {
-            with(call, team, |library, team| {
+            of_team(call, team, |library, team| {
                 let (dest, source) = both(library, (dest, nreduce), (source, nreduce))?;
                 Ok(team.$call(dest, source, Fold::$fold)?)
             })

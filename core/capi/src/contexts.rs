@@ -1,12 +1,13 @@
 //! Contexts.
 
 use std::ffi::{c_int, c_long};
+use std::thread::{self, ThreadId};
 
-use oxshmem::{Context, ContextOptions, Session};
+use oxshmem::{Context, ContextOptions, Session, SharedContext};
 
 use crate::failure::{Done, Failure, or_end, tell};
 use crate::handles::{Ctx, SessionConfig, Team};
-use crate::library::{self, Library};
+use crate::library::{self, Library, on};
 
 const SERIALIZED: c_long = 1;
 const PRIVATE: c_long = 2;
@@ -16,24 +17,45 @@ const SESSION_TOTAL_OPS: c_long = 1;
 
 /// A context, and of which team it is.
 pub(crate) struct CtxEntry {
-    /// None is the default one, which the world is.
-    made: Option<Box<Context<'static>>>,
+    /// What its user has for itself; what threads share by a lock. The default one is neither.
+    own: Option<Box<Context<'static>>>,
+    shared: Option<Box<SharedContext<'static>>>,
     pub team: Team,
+    maker: ThreadId,
 }
 
 impl CtxEntry {
-    pub(crate) fn context(&'static self, library: &'static Library) -> &'static Context<'static> {
-        match &self.made {
-            Some(made) => made,
-            None => &library.world,
+    /// The context, if who uses it needs no lock.
+    #[inline(always)]
+    pub(crate) fn own(&self) -> Option<&Context<'static>> {
+        self.own.as_deref()
+    }
+
+    /// The same if a lock is needed.
+    pub(crate) fn shared(&self) -> Option<&SharedContext<'static>> {
+        self.shared.as_deref()
+    }
+
+    /// Drives what is under way, if this thread may: where several are in calls, what needs no lock is its maker's.
+    pub(crate) fn drive(&self, several: bool) {
+        match (&self.own, &self.shared) {
+            (Some(own), _) if !several || self.maker == thread::current().id() => own.progress(),
+            (_, Some(shared)) => shared.progress(),
+            _ => {}
         }
+    }
+
+    fn is_default(&self) -> bool {
+        self.own.is_none() && self.shared.is_none()
     }
 }
 
 pub(crate) fn add_default(library: &Library) {
     library.contexts.add(CtxEntry {
-        made: None,
+        own: None,
+        shared: None,
         team: Team::WORLD,
+        maker: thread::current().id(),
     });
 }
 
@@ -84,10 +106,23 @@ fn make(team: Team, options: c_long) -> Done<Ctx> {
             wanted = wanted | option;
         }
     }
-    let made = Box::new(entry.team.create_context(wanted)?);
+    let made = entry.team.create_context(&library.world, wanted)?;
+    // Waits drive what is issued on it, which a thread can only do that has it: its user's or its maker's own
+    // is taken by no other, but one that is used in turns may be.
+    let needs_lock = match options & (SERIALIZED | PRIVATE) {
+        0 => true,
+        SERIALIZED => library.uses_lanes,
+        _ => false,
+    };
+    let (own, shared) = match library.threads().is_some() && needs_lock {
+        true => (None, Some(Box::new(made.share()))),
+        false => (Some(Box::new(made)), None),
+    };
     let handle = library.contexts.add(CtxEntry {
-        made: Some(made),
+        own,
+        shared,
         team,
+        maker: thread::current().id(),
     });
     match handle {
         Some(handle) => Ok(Ctx(handle)),
@@ -112,33 +147,29 @@ fn end(library: &Library, ctx: Ctx) -> Done {
         ));
     }
     let entry = library.contexts.remove(ctx.0);
-    let made = entry.and_then(|entry| entry.made);
-    let Some(made) = made else {
-        return Err(Failure::argument(
+    match entry.map(|entry| (entry.own, entry.shared)) {
+        Some((Some(own), _)) => Ok(own.destroy()?),
+        Some((_, Some(shared))) => Ok(shared.destroy()?),
+        _ => Err(Failure::argument(
             "ctx",
             "this is no context, or was destroyed",
-        ));
-    };
-    Ok(made.destroy()?)
+        )),
+    }
 }
 
 /// Ends a team's contexts.
 pub(crate) fn destroy_of(library: &Library, team: Team) -> Done {
-    for handle in library.contexts.all() {
-        let entry = library.contexts.get(handle);
-        if entry.is_some_and(|entry| entry.team == team && entry.made.is_some()) {
-            end(library, Ctx(handle))?;
-        }
+    let of_team = |entry: &CtxEntry| entry.team == team && !entry.is_default();
+    for handle in library.contexts.all(of_team) {
+        end(library, Ctx(handle))?;
     }
     Ok(())
 }
 
 /// Ends all contexts that are left.
 pub(crate) fn destroy_all(library: &Library) {
-    for handle in library.contexts.all() {
-        if handle != Ctx::DEFAULT.0
-            && let Err(failure) = end(library, Ctx(handle))
-        {
+    for handle in library.contexts.all(|entry| !entry.is_default()) {
+        if let Err(failure) = end(library, Ctx(handle)) {
             tell("shmem_finalize", &failure);
         }
     }
@@ -169,7 +200,6 @@ pub(crate) unsafe fn session_start(
     if ctx == Ctx::INVALID {
         return;
     }
-    let (_, context) = or_end(call, library::context(ctx));
     let mut session = Session::default();
     if options & SESSION_BATCH != 0 {
         session = session.batch();
@@ -178,11 +208,12 @@ pub(crate) unsafe fn session_start(
         // SAFETY: the caller gives a configuration, or null.
         session = session.total_ops(unsafe { (*config).total_ops });
     }
-    context.session_start(session);
+    on!(call, ctx, |_library, context| context
+        .session_start(session));
 }
 
 pub(crate) fn session_stop(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        or_end(call, library::context(ctx)).1.session_stop();
+        on!(call, ctx, |_library, context| context.session_stop());
     }
 }

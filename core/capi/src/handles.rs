@@ -5,7 +5,8 @@
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `shmem_ctx_t`.
 #[repr(transparent)]
@@ -50,8 +51,16 @@ const PLACES: usize = 4096;
 /// What handles of one kind stand for.
 pub(crate) struct Table<T> {
     places: Box<[AtomicPtr<Entry<T>>]>,
+    made: Mutex<Made>,
+}
+
+/// Who has this adds and takes out.
+#[derive(Default)]
+struct Made {
+    /// The handles that stand for something, the latest last.
+    handles: Vec<usize>,
     /// How many were made.
-    made: AtomicUsize,
+    count: usize,
 }
 
 struct Entry<T> {
@@ -63,20 +72,26 @@ impl<T> Table<T> {
     pub(crate) fn new() -> Self {
         Table {
             places: (0..PLACES).map(|_| AtomicPtr::new(null_mut())).collect(),
-            made: AtomicUsize::new(0),
+            made: Mutex::default(),
         }
+    }
+
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A handle for this; none if there are too many. The first ones are 1, 2 and so on.
     pub(crate) fn add(&self, of: T) -> Option<usize> {
+        let mut made = self.made();
         let place = self
             .places
             .iter()
             .position(|p| p.load(Ordering::Relaxed).is_null())?;
-        let made = self.made.fetch_add(1, Ordering::Relaxed);
         // Those that are made in order, at the start, have no count.
-        let count = made.saturating_sub(place);
+        let count = made.count.saturating_sub(place);
         let handle = count << PLACE_BITS | (place + 1);
+        made.count += 1;
+        made.handles.push(handle);
         let entry = Box::into_raw(Box::new(Entry { handle, of }));
         self.places.get(place)?.store(entry, Ordering::Release);
         Some(handle)
@@ -99,7 +114,9 @@ impl<T> Table<T> {
 
     /// Takes out what a handle stands for, if it is one. Nobody uses it any more.
     pub(crate) fn remove(&self, handle: usize) -> Option<T> {
+        let mut made = self.made();
         self.get(handle)?;
+        made.handles.retain(|other| *other != handle);
         let entry = self.place(handle)?.swap(null_mut(), Ordering::AcqRel);
         if entry.is_null() {
             return None;
@@ -108,19 +125,26 @@ impl<T> Table<T> {
         Some(unsafe { Box::from_raw(entry) }.of)
     }
 
-    /// All handles, the latest places first.
-    pub(crate) fn all(&self) -> Vec<usize> {
-        let places = self.places.iter().rev();
-        let entries = places.map(|place| place.load(Ordering::Acquire));
-        // SAFETY: as in `get`.
-        let entries = entries.filter_map(|entry| unsafe { entry.as_ref() });
-        entries.map(|entry| entry.handle).collect()
+    /// Does something with each, which nobody takes out meanwhile.
+    pub(crate) fn each(&self, act: impl FnMut(&T)) {
+        let made = self.made();
+        let entries = made.handles.iter().filter_map(|handle| self.get(*handle));
+        entries.for_each(act);
+    }
+
+    /// The handles of those that are `wanted`, the latest first.
+    pub(crate) fn all(&self, wanted: impl Fn(&T) -> bool) -> Vec<usize> {
+        let made = self.made();
+        let handles = made.handles.iter().rev().copied();
+        handles
+            .filter(|handle| self.get(*handle).is_some_and(&wanted))
+            .collect()
     }
 }
 
 impl<T> Drop for Table<T> {
     fn drop(&mut self) {
-        for handle in self.all() {
+        for handle in self.all(|_| true) {
             self.remove(handle);
         }
     }

@@ -16,7 +16,10 @@
 //!
 //! # Threads
 //!
-//! Up to `SHMEM_THREAD_SERIALIZED` one thread at a time is in a call: no call takes a lock.
+//! Up to `SHMEM_THREAD_SERIALIZED` one thread at a time is in a call, and puts, gets, atomics, waits and what orders
+//! them take no lock. Collective calls and those for memory take some, which nobody else has then. At
+//! `SHMEM_THREAD_MULTIPLE` threads share the default context and those without options by a lock each; [`threads`] says
+//! how the others get on.
 
 #![expect(clippy::too_many_arguments, reason = "OpenSHMEM's calls have as many")]
 
@@ -42,6 +45,7 @@ mod setup;
 mod signals;
 mod statics;
 mod teams;
+mod threads;
 mod waits;
 
 /// The symbols.

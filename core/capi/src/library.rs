@@ -1,16 +1,18 @@
 //! The one PE that this process is.
 
+use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use bytemuck::Pod;
-use oxshmem::{Addresses, Context, Sym, World};
+use oxshmem::{Addresses, Context, DetachedTeam, Sym, World};
 
 use crate::contexts::CtxEntry;
 use crate::failure::{self, Done, Failure, or_end};
 use crate::handles::{Ctx, Table, Team};
 use crate::teams::TeamEntry;
+use crate::threads::Threads;
 
 /// This PE, while the library is initialized.
 pub(crate) struct Library {
@@ -19,39 +21,65 @@ pub(crate) struct Library {
     pub contexts: Table<CtxEntry>,
     pub teams: Table<TeamEntry>,
     /// The teams of active sets, by their arguments.
-    pub active_sets: Mutex<Vec<([i32; 3], &'static oxshmem::Team<'static>)>>,
+    pub active_sets: Mutex<Vec<([i32; 3], &'static DetachedTeam)>>,
     /// For `World::team_among`.
     pub mailbox: Sym<u64>,
     /// The thread level.
-    pub level: i32,
-    /// Another number for each wait that begins anywhere.
-    pub starts: AtomicUsize,
+    pub level: c_int,
+    /// Whether there is something to drive.
+    pub uses_lanes: bool,
+    /// Where several threads make calls at once. Before the world, too.
+    threads: OnceLock<Threads>,
     pub world: World,
 }
 
 static LIBRARY: AtomicPtr<Library> = AtomicPtr::new(null_mut());
 
-// SAFETY: a world, and what belongs to it, moves between threads; up to SHMEM_THREAD_SERIALIZED, which is the most
-// that is provided, the program sees to it that one thread at a time is in a call.
+/// The same where one thread at a time makes calls: what needs no lock finds it here.
+static ALONE: AtomicPtr<Library> = AtomicPtr::new(null_mut());
+
+// SAFETY: a world, and what belongs to it, moves between threads. Below SHMEM_THREAD_MULTIPLE the program sees to it that
+// one thread at a time is in a call. At that level the world is used in turns (`alone`), but for what only reads what
+// stays as it is: numbers, addresses, objects, and the making of contexts. Contexts are used by who has them
+// (`contexts`, `threads`), and teams have no context of their own.
 unsafe impl Sync for Library {}
 
 /// The library, if it is initialized.
 #[inline(always)]
 pub(crate) fn get() -> Done<&'static Library> {
     // SAFETY: `set` was given it for good, until `take`, after which no call may be made; the pointer is never
-    // freed while a call runs, since calls come one at a time.
+    // freed while a call runs: who finalizes does so when no other thread is in a call.
     unsafe { LIBRARY.load(Ordering::Acquire).as_ref() }.ok_or(Failure::NotInitialized)
 }
 
-/// Initializes.
-pub(crate) fn set(library: Library) -> &'static Library {
-    let library = Box::leak(Box::new(library));
+/// Initializes, with what several threads need if they make calls at once.
+pub(crate) fn set(library: Library, shared: bool) -> Done<&'static Library> {
+    let library = Box::into_raw(Box::new(library));
+    // SAFETY: nothing frees it before `take`.
+    let shown = unsafe { &*library };
+    if shared {
+        // Nobody else has set it.
+        let _ = shown.threads.set(Threads::new(shown)?);
+    } else {
+        ALONE.store(library, Ordering::Release);
+    }
     LIBRARY.store(library, Ordering::Release);
-    library
+    if shown.uses_lanes {
+        shown.world.drive_in_waits(drive);
+    }
+    Ok(shown)
+}
+
+/// What waits do beside driving their own contexts.
+fn drive() {
+    if let Ok(library) = get() {
+        library.drive();
+    }
 }
 
 /// Ends the library's life: nothing of it is used any more.
 pub(crate) fn take() -> Option<Box<Library>> {
+    ALONE.store(null_mut(), Ordering::Release);
     let library = LIBRARY.swap(null_mut(), Ordering::AcqRel);
     // SAFETY: `set` made it of a box, and it is not to be found any more.
     (!library.is_null()).then(|| unsafe { Box::from_raw(library) })
@@ -63,29 +91,71 @@ pub(crate) fn number(pe: i32) -> usize {
     pe as isize as usize
 }
 
-/// A context, by its handle.
+/// A context that this thread can use as it is.
 #[inline(always)]
-pub(crate) fn context(ctx: Ctx) -> Done<(&'static Library, &'static Context<'static>)> {
-    let library = get()?;
+pub(crate) fn unlocked(ctx: Ctx) -> Option<(&'static Library, &'static Context<'static>)> {
     match ctx {
-        Ctx::DEFAULT => Ok((library, &library.world)),
-        _ => library.context(ctx).map(|context| (library, context)),
+        Ctx::DEFAULT => {
+            // SAFETY: as in `get`.
+            let library = unsafe { ALONE.load(Ordering::Acquire).as_ref() }?;
+            Some((library, &library.world))
+        }
+        _ => {
+            let library = get().ok()?;
+            Some((library, library.contexts.get(ctx.0)?.own()?))
+        }
     }
 }
 
-/// [`context`], or the job's end. As all that calls on the fast path are made of: what ends is out of the way.
-#[inline(always)]
-pub(crate) fn context_or_end(
+/// Does something on a context that threads share, when no other uses it; if there is no such context the job ends.
+#[cold]
+#[inline(never)]
+pub(crate) fn locked<R>(
     call: &'static str,
     ctx: Ctx,
-) -> (&'static Library, &'static Context<'static>) {
-    match context(ctx) {
-        Ok(found) => found,
-        Err(failure) => failure::end(call, failure),
+    act: impl FnOnce(&'static Library, &Context<'static>) -> R,
+) -> R {
+    let library = or_end(call, get());
+    let shared = match ctx {
+        Ctx::DEFAULT => library.threads().map(|threads| &threads.default),
+        _ => library.contexts.get(ctx.0).and_then(CtxEntry::shared),
+    };
+    match shared {
+        Some(shared) => act(library, &shared.lock()),
+        None => failure::end(
+            call,
+            Failure::argument("ctx", "this is no context, or was destroyed"),
+        ),
     }
 }
 
+/// Does something on a context, or ends the job where there is none. On the fast path what a lock is needed for is out
+/// of the way, and so is what fails.
+macro_rules! on {
+    ($call:expr, $ctx:expr, |$library:ident, $context:ident| $body:expr) => {
+        match $crate::library::unlocked($ctx) {
+            Some(($library, $context)) => $body,
+            None => $crate::library::locked($call, $ctx, |$library, $context| $body),
+        }
+    };
+}
+pub(crate) use on;
+
 impl Library {
+    pub(crate) fn new(world: World, mailbox: Sym<u64>, level: c_int) -> Self {
+        Library {
+            addresses: world.addresses(),
+            contexts: Table::new(),
+            teams: Table::new(),
+            active_sets: Mutex::default(),
+            mailbox,
+            level,
+            uses_lanes: world.uses_lanes(),
+            threads: OnceLock::new(),
+            world,
+        }
+    }
+
     /// [`object`](Self::object), or the job's end.
     #[inline(always)]
     pub(crate) fn object_or_end<T: Pod>(
@@ -113,14 +183,70 @@ impl Library {
         or_end(call, self.block_of(name, address, len))
     }
 
-    fn context(&'static self, ctx: Ctx) -> Done<&'static Context<'static>> {
-        match self.contexts.get(ctx.0) {
-            Some(entry) => Ok(entry.context(self)),
-            None => Err(Failure::argument(
-                "ctx",
-                "this is no context, or was destroyed",
-            )),
+    /// What calls need that several threads make at once, if they may.
+    pub(crate) fn threads(&self) -> Option<&Threads> {
+        self.threads.get()
+    }
+
+    /// Has what was issued on the default context be complete, where that is not the world's own.
+    pub(crate) fn complete(&self) -> Done {
+        match self.threads() {
+            None => Ok(()),
+            Some(threads) => Ok(threads.default.lock().quiet()?),
         }
+    }
+
+    /// Does what concerns all PEs.
+    #[inline]
+    pub(crate) fn alone<R>(&'static self, act: impl FnOnce(&'static World) -> R) -> R {
+        let _turn = self.threads().map(Threads::turn);
+        act(&self.world)
+    }
+
+    /// Does what may wait, on a context that no other thread uses meanwhile.
+    #[inline]
+    pub(crate) fn apart<R>(&'static self, act: impl FnOnce(&Context<'static>) -> R) -> Done<R> {
+        match self.threads() {
+            None => Ok(act(&self.world)),
+            Some(threads) => threads.apart(self, act),
+        }
+    }
+
+    /// Waits until `look` gives something.
+    #[inline]
+    pub(crate) fn wait<R>(
+        &self,
+        call: &'static str,
+        what: &dyn Fn() -> String,
+        look: impl FnMut() -> Option<R>,
+    ) -> Done<R> {
+        Ok(match self.threads() {
+            None => self.world.wait_for(call, what, look),
+            Some(threads) => threads.default.wait_for(call, what, look),
+        }?)
+    }
+
+    /// Drives what is under way, then looks once.
+    #[inline]
+    pub(crate) fn look_once<R>(&self, look: impl FnOnce() -> R) -> Done<R> {
+        Ok(match self.threads() {
+            None => self.world.look_once(look),
+            Some(threads) => threads.default.look_once(look),
+        }?)
+    }
+
+    /// Drives what was issued on contexts that this thread may use: all do while one waits.
+    fn drive(&self) {
+        let threads = self.threads();
+        self.contexts.each(|entry| entry.drive(threads.is_some()));
+        if let Some(threads) = threads {
+            threads.drive(self);
+        }
+    }
+
+    /// Ends what several threads needed.
+    pub(crate) fn end_threads(&mut self) -> Done {
+        self.threads.take().map_or(Ok(()), Threads::end)
     }
 
     /// A team, by its handle.

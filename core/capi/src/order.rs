@@ -4,21 +4,25 @@ use std::ffi::c_int;
 
 use crate::failure::given_or_end;
 use crate::handles::Ctx;
-use crate::library::{context_or_end, number};
+use crate::library::{number, on};
 
 #[inline(always)]
 pub(crate) fn fence(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        let (_, context) = context_or_end(call, ctx);
-        given_or_end(call, context.fence());
+        on!(call, ctx, |_library, context| given_or_end(
+            call,
+            context.fence()
+        ));
     }
 }
 
 #[inline(always)]
 pub(crate) fn quiet(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        let (_, context) = context_or_end(call, ctx);
-        given_or_end(call, context.quiet());
+        on!(call, ctx, |_library, context| given_or_end(
+            call,
+            context.quiet()
+        ));
     }
 }
 
@@ -26,10 +30,12 @@ pub(crate) unsafe fn pe_quiet(call: &'static str, ctx: Ctx, pes: *const c_int, n
     if ctx == Ctx::INVALID || npes == 0 {
         return;
     }
-    let (_, context) = context_or_end(call, ctx);
     // SAFETY: the caller gives so many numbers.
     let pes: Vec<usize> = (0..npes)
         .map(|i| number(unsafe { pes.add(i).read() }))
         .collect();
-    given_or_end(call, context.pe_quiet(&pes));
+    on!(call, ctx, |_library, context| given_or_end(
+        call,
+        context.pe_quiet(&pes)
+    ));
 }

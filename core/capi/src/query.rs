@@ -55,9 +55,8 @@ fn at(dest: *const c_void, pe: usize) -> *mut c_void {
 pub(crate) fn team_ptr(_: &'static str, team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
     let in_world = || {
         let library = library::get().ok()?;
-        let team = library.teams.get(team.0)?;
-        team.team
-            .translate(usize::try_from(pe).ok()?, &library.world.team())
+        let team = library.teams.get(team.0)?.members(library)?;
+        team.translate(usize::try_from(pe).ok()?, &library.world.team())
     };
     in_world().map_or(null_mut(), |pe| at(dest, pe))
 }

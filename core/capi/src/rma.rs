@@ -3,11 +3,11 @@
 use std::ffi::c_int;
 
 use bytemuck::Pod;
-use oxshmem::Blocks;
+use oxshmem::{Blocks, Context};
 
 use crate::failure::{Done, Failure, given_or_end, or_end};
 use crate::handles::Ctx;
-use crate::library::{context, context_or_end, number};
+use crate::library::{Library, number, on};
 
 pub(crate) unsafe fn put<T: Pod>(
     call: &'static str,
@@ -17,10 +17,11 @@ pub(crate) unsafe fn put<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    let (library, context) = context_or_end(call, ctx);
-    let dest = library.object_or_end(call, "dest", dest, nelems);
-    // SAFETY: the caller gives so many elements.
-    given_or_end(call, unsafe { context.put_raw(dest, source, number(pe)) });
+    on!(call, ctx, |library, context| {
+        let dest = library.object_or_end(call, "dest", dest, nelems);
+        // SAFETY: the caller gives so many elements.
+        given_or_end(call, unsafe { context.put_raw(dest, source, number(pe)) });
+    })
 }
 
 pub(crate) unsafe fn get<T: Pod>(
@@ -31,10 +32,11 @@ pub(crate) unsafe fn get<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    let (library, context) = context_or_end(call, ctx);
-    let source = library.object_or_end(call, "source", source, nelems);
-    // SAFETY: the caller gives room for so many elements.
-    given_or_end(call, unsafe { context.get_raw(dest, source, number(pe)) });
+    on!(call, ctx, |library, context| {
+        let source = library.object_or_end(call, "source", source, nelems);
+        // SAFETY: the caller gives room for so many elements.
+        given_or_end(call, unsafe { context.get_raw(dest, source, number(pe)) });
+    })
 }
 
 pub(crate) unsafe fn put_nbi<T: Pod>(
@@ -45,12 +47,13 @@ pub(crate) unsafe fn put_nbi<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    let (library, context) = context_or_end(call, ctx);
-    let dest = library.object_or_end(call, "dest", dest, nelems);
-    // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
-    given_or_end(call, unsafe {
-        context.put_nbi(dest, source, nelems, number(pe))
-    });
+    on!(call, ctx, |library, context| {
+        let dest = library.object_or_end(call, "dest", dest, nelems);
+        // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
+        given_or_end(call, unsafe {
+            context.put_nbi(dest, source, nelems, number(pe))
+        });
+    })
 }
 
 pub(crate) unsafe fn get_nbi<T: Pod>(
@@ -61,26 +64,29 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    let (library, context) = context_or_end(call, ctx);
-    let source = library.object_or_end(call, "source", source, nelems);
-    // SAFETY: as of put_nbi.
-    given_or_end(call, unsafe {
-        context.get_nbi(dest, source, nelems, number(pe))
-    });
+    on!(call, ctx, |library, context| {
+        let source = library.object_or_end(call, "source", source, nelems);
+        // SAFETY: as of put_nbi.
+        given_or_end(call, unsafe {
+            context.get_nbi(dest, source, nelems, number(pe))
+        });
+    })
 }
 
 #[inline(always)]
 pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
-    let (library, context) = context_or_end(call, ctx);
-    let dest = library.object_or_end(call, "dest", dest, 1);
-    given_or_end(call, context.p(dest, value, number(pe)));
+    on!(call, ctx, |library, context| {
+        let dest = library.object_or_end(call, "dest", dest, 1);
+        given_or_end(call, context.p(dest, value, number(pe)));
+    })
 }
 
 #[inline(always)]
 pub(crate) unsafe fn g<T: Pod>(call: &'static str, ctx: Ctx, source: *const T, pe: c_int) -> T {
-    let (library, context) = context_or_end(call, ctx);
-    let source = library.object_or_end(call, "source", source, 1);
-    given_or_end(call, context.g(source, number(pe)))
+    on!(call, ctx, |library, context| {
+        let source = library.object_or_end(call, "source", source, 1);
+        given_or_end(call, context.g(source, number(pe)))
+    })
 }
 
 /// A stride, which is at least 1.
@@ -150,18 +156,18 @@ pub(crate) unsafe fn ibput<T: Pod>(
     nblocks: usize,
     pe: c_int,
 ) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
+    let act = |library: &'static Library, context: &Context<'static>| {
+        let done = || -> Done {
             let Some(blocks) = blocks(("dst", dst), ("sst", sst), (bsize, nblocks))? else {
                 return Ok(());
             };
             let dest = library.object("dest", dest, blocks.far_span())?;
             // SAFETY: the caller gives such elements.
             Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
-        }(),
-    );
+        };
+        or_end(call, done());
+    };
+    on!(call, ctx, |library, context| act(library, context))
 }
 
 pub(crate) unsafe fn ibget<T: Pod>(
@@ -175,16 +181,16 @@ pub(crate) unsafe fn ibget<T: Pod>(
     nblocks: usize,
     pe: c_int,
 ) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
+    let act = |library: &'static Library, context: &Context<'static>| {
+        let done = || -> Done {
             let Some(blocks) = blocks(("sst", sst), ("dst", dst), (bsize, nblocks))? else {
                 return Ok(());
             };
             let source = library.object("source", source, blocks.far_span())?;
             // SAFETY: the caller gives room for such elements.
             Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
-        }(),
-    );
+        };
+        or_end(call, done());
+    };
+    on!(call, ctx, |library, context| act(library, context))
 }

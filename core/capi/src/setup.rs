@@ -1,7 +1,7 @@
 //! Initialization, exit, and the PE's number.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem::{MemoryModel, World};
@@ -9,10 +9,9 @@ use oxshmem::{MemoryModel, World};
 use crate::failure::{self, Done, Failure, or_end, tell};
 use crate::handles::Table;
 use crate::library::{self, Library};
-use crate::{contexts, statics, teams};
+use crate::{collectives, contexts, statics, teams};
 
 const SINGLE: c_int = 0;
-const SERIALIZED: c_int = 2;
 const MULTIPLE: c_int = 3;
 
 /// How often the library was initialized and not yet finalized.
@@ -72,18 +71,9 @@ fn initialize(requested: c_int) -> Done<c_int> {
         // C's calls are always of the ordered model (M21).
         None => statics::share(World::builder().model(MemoryModel::Ordered)).join()?,
     };
-    let addresses = world.addresses();
     let mailbox = world.alloc_zeroed(world.mailbox_words())?;
-    let library = library::set(Library {
-        addresses,
-        contexts: Table::new(),
-        teams: Table::new(),
-        active_sets: Mutex::new(Vec::new()),
-        mailbox,
-        level: requested.min(SERIALIZED),
-        starts: AtomicUsize::new(0),
-        world,
-    });
+    let library = Library::new(world, mailbox, requested);
+    let library = library::set(library, requested == MULTIPLE)?;
     contexts::add_default(library);
     teams::add_predefined(library);
     INITIALIZED.store(1, Ordering::Relaxed);
@@ -177,7 +167,7 @@ pub(crate) fn finalize(call: &'static str) {
         library::get().and_then(
             |library| match INITIALIZED.fetch_sub(1, Ordering::Relaxed) {
                 1 => last_finalize(),
-                _ => Ok(library.world.barrier_all()?),
+                _ => collectives::everyone(library),
             },
         );
     or_end(call, done);
@@ -190,12 +180,14 @@ fn last_finalize() -> Done {
         return Err(Failure::NotInitialized);
     };
     // What refers to the world goes before the world is moved.
+    let threads = library.end_threads();
     library.contexts = Table::new();
     library.teams = Table::new();
     library.active_sets = Mutex::new(Vec::new());
     let world = library.world;
     let rested = world.rest();
     *resting() = Some(world);
+    threads?;
     Ok(rested?)
 }
 

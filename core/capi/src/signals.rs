@@ -3,11 +3,11 @@
 use std::ffi::c_int;
 
 use bytemuck::Pod;
-use oxshmem::SignalOp;
+use oxshmem::{Context, SignalOp};
 
 use crate::failure::{Done, Failure, given_or_end, or_end};
 use crate::handles::Ctx;
-use crate::library::{context, context_or_end, number};
+use crate::library::{self, Library, number, on};
 use crate::waits;
 
 const SET: c_int = 0;
@@ -29,10 +29,8 @@ unsafe fn put_with<T: Pod>(
     pe: c_int,
     nonblocking: bool,
 ) {
-    or_end(
-        call,
-        || -> Done {
-            let (library, context) = context(ctx)?;
+    let act = |library: &'static Library, context: &Context<'static>| {
+        let done = || -> Done {
             let op = match sig_op {
                 SET => SignalOp::Set,
                 ADD => SignalOp::Add,
@@ -48,8 +46,10 @@ unsafe fn put_with<T: Pod>(
             Ok(unsafe {
                 context.put_signal_raw(dest, source, word, signal, op, number(pe), nonblocking)
             }?)
-        }(),
-    );
+        };
+        or_end(call, done());
+    };
+    on!(call, ctx, |library, context| act(library, context))
 }
 
 pub(crate) unsafe fn put_signal<T: Pod>(
@@ -91,24 +91,27 @@ pub(crate) unsafe fn put_signal_nbi<T: Pod>(
 }
 
 pub(crate) unsafe fn add(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    let (library, context) = context_or_end(call, ctx);
-    let word = library.object_or_end(call, "sig_addr", sig_addr, 1);
-    given_or_end(call, context.signal_add(word, signal, number(pe)));
+    on!(call, ctx, |library, context| {
+        let word = library.object_or_end(call, "sig_addr", sig_addr, 1);
+        given_or_end(call, context.signal_add(word, signal, number(pe)));
+    })
 }
 
 pub(crate) unsafe fn set(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
-    let (library, context) = context_or_end(call, ctx);
-    let word = library.object_or_end(call, "sig_addr", sig_addr, 1);
-    given_or_end(call, context.signal_set(word, signal, number(pe)));
+    on!(call, ctx, |library, context| {
+        let word = library.object_or_end(call, "sig_addr", sig_addr, 1);
+        given_or_end(call, context.signal_set(word, signal, number(pe)));
+    })
 }
 
 pub(crate) unsafe fn fetch(call: &'static str, sig_addr: *const u64) -> u64 {
     or_end(
         call,
         || -> Done<u64> {
-            let (library, context) = context(Ctx::DEFAULT)?;
+            let library = library::get()?;
             let word = library.object("sig_addr", sig_addr, 1)?;
-            Ok(context.signal_fetch(word)?)
+            // No context's: it reads what others change, and nothing else.
+            Ok(library.world.signal_fetch(word)?)
         }(),
     )
 }

@@ -2,6 +2,9 @@
 
 use std::ffi::{c_int, c_long};
 
+use oxshmem::{AttachedTeam, DetachedTeam};
+
+use crate::collectives::with;
 use crate::contexts;
 use crate::failure::{Done, Failure, or_end, tell};
 use crate::handles::{Team, TeamConfig};
@@ -11,17 +14,23 @@ const NUM_CONTEXTS: c_long = 1;
 
 /// A team, and what was said about it.
 pub(crate) struct TeamEntry {
-    /// Used until it is taken out of the table: contexts of it refer to it.
-    pub team: Box<oxshmem::Team<'static>>,
+    /// Calls attach it to the context that they go by. Used until it is taken out of the table: contexts of it refer to
+    /// it.
+    pub team: DetachedTeam,
     num_contexts: c_int,
 }
 
 impl TeamEntry {
-    fn new(team: oxshmem::Team<'static>, num_contexts: c_int) -> Self {
+    fn new(team: oxshmem::Team<'_>, num_contexts: c_int) -> Self {
         TeamEntry {
-            team: Box::new(team),
+            team: team.detach(),
             num_contexts,
         }
+    }
+
+    /// The team, to ask about its members.
+    pub(crate) fn members<'t>(&'t self, library: &'t Library) -> Option<AttachedTeam<'t>> {
+        self.team.attach(&library.world).ok()
     }
 }
 
@@ -31,22 +40,28 @@ pub(crate) fn add_predefined(library: &'static Library) {
     }
 }
 
-fn find(team: Team) -> Option<&'static TeamEntry> {
-    library::get().ok()?.teams.get(team.0)
+fn find(team: Team) -> Option<(&'static Library, &'static TeamEntry)> {
+    let library = library::get().ok()?;
+    Some((library, library.teams.get(team.0)?))
+}
+
+fn members(team: Team) -> Option<AttachedTeam<'static>> {
+    let (library, entry) = find(team)?;
+    entry.members(library)
 }
 
 pub(crate) fn my_pe(_: &'static str, team: Team) -> c_int {
-    find(team).map_or(-1, |entry| entry.team.my_pe() as c_int)
+    members(team).map_or(-1, |team| team.my_pe() as c_int)
 }
 
 pub(crate) fn n_pes(_: &'static str, team: Team) -> c_int {
-    find(team).map_or(-1, |entry| entry.team.n_pes() as c_int)
+    members(team).map_or(-1, |team| team.n_pes() as c_int)
 }
 
 pub(crate) fn translate_pe(_: &'static str, source: Team, pe: c_int, to: Team) -> c_int {
     let place = || {
-        let (source, to) = (find(source)?, find(to)?);
-        source.team.translate(usize::try_from(pe).ok()?, &to.team)
+        let (source, to) = (members(source)?, members(to)?);
+        source.translate(usize::try_from(pe).ok()?, &to)
     };
     place().map_or(-1, |pe| pe as c_int)
 }
@@ -57,7 +72,7 @@ pub(crate) unsafe fn get_config(
     mask: c_long,
     config: *mut TeamConfig,
 ) -> c_int {
-    let Some(entry) = find(team) else {
+    let Some((_, entry)) = find(team) else {
         return -1;
     };
     match mask {
@@ -82,7 +97,7 @@ unsafe fn num_contexts(config: *const TeamConfig, mask: c_long) -> c_int {
 }
 
 /// Enters a new team; a PE that is none of its members has no handle of it.
-fn enter(library: &Library, team: Option<oxshmem::Team<'static>>, contexts: c_int) -> Done<Team> {
+fn enter(library: &Library, team: Option<oxshmem::Team<'_>>, contexts: c_int) -> Done<Team> {
     let Some(team) = team else {
         return Ok(Team::INVALID);
     };
@@ -133,10 +148,7 @@ pub(crate) unsafe fn split_strided(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let contexts = unsafe { num_contexts(config, mask) };
-    let split = || {
-        let library = library::get()?;
-        let team = &library.team(parent)?.team;
-        // All PEs of the parent give the same.
+    let split = |library: &Library, team: &oxshmem::Team<'_>| {
         let natural = |name, number: c_int| {
             let refused = |_| Failure::argument(name, format!("{number} is below 0"));
             usize::try_from(number).map_err(refused)
@@ -146,7 +158,7 @@ pub(crate) unsafe fn split_strided(
         enter(library, made, contexts).map(|team| [team])
     };
     // SAFETY: the caller's promise.
-    unsafe { give(call, parent, split(), [new_team]) }
+    unsafe { give(call, parent, with(call, parent, split), [new_team]) }
 }
 
 pub(crate) unsafe fn split_2d(
@@ -167,16 +179,21 @@ pub(crate) unsafe fn split_2d(
             num_contexts(yaxis_config, yaxis_mask),
         )
     };
-    let split = || {
-        let library = library::get()?;
-        let team = &library.team(parent)?.team;
+    let split = |library: &Library, team: &oxshmem::Team<'_>| {
         let (x, y) = team.split_2d(usize::try_from(xrange).unwrap_or(0))?;
         let x = enter(library, Some(x), contexts.0)?;
         let y = enter(library, Some(y), contexts.1)?;
         Ok([x, y])
     };
     // SAFETY: the caller's promise.
-    unsafe { give(call, parent, split(), [xaxis_team, yaxis_team]) }
+    unsafe {
+        give(
+            call,
+            parent,
+            with(call, parent, split),
+            [xaxis_team, yaxis_team],
+        )
+    }
 }
 
 pub(crate) fn destroy(call: &'static str, team: Team) {
@@ -196,7 +213,10 @@ fn end(team: Team) -> Done {
     }
     contexts::destroy_of(library, team)?;
     match library.teams.remove(team.0) {
-        Some(entry) => Ok(entry.team.destroy()?),
+        Some(entry) => {
+            library.apart(|context| entry.team.into_team(context)?.destroy())??;
+            Ok(())
+        }
         None => Ok(()),
     }
 }

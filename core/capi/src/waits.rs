@@ -1,5 +1,6 @@
 //! Waiting for, and testing, words of this PE's own memory.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt::Debug;
 use std::ptr::null_mut;
@@ -72,10 +73,10 @@ pub(crate) unsafe fn word<T: Word>(
     // SAFETY: the word is an aligned one of symmetric memory.
     let look = || unsafe { T::load(at) };
     let what = || format!("the word at {at:p} ({:?}) to be {cmp:?} {value:?}", look());
-    Ok(library.world.wait_for(call, &what, || {
+    library.wait(call, &what, || {
         let now = look();
         cmp.holds(now, value).then_some(now)
-    })?)
+    })
 }
 
 pub(crate) unsafe fn wait_until<T: Word>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) {
@@ -103,9 +104,7 @@ pub(crate) unsafe fn test<T: Word>(
             library.object("ivar", ivar, 1)?;
             let cmp = comparison(cmp)?;
             // SAFETY: the word is an aligned one of symmetric memory.
-            Ok(library
-                .world
-                .look_once(|| cmp.holds(unsafe { T::load(ivar) }, value))?)
+            library.look_once(|| cmp.holds(unsafe { T::load(ivar) }, value))
         }(),
     )
     .into()
@@ -179,9 +178,9 @@ impl<T: Word> Set<T> {
         self.members().all(|i| self.holds(i))
     }
 
-    /// One that holds, looked for from another place each time, so that none starves.
+    /// One that holds, looked for from anywhere, so that none starves, whatever is looked at between.
     fn any(&self) -> Option<usize> {
-        let start = self.library.starts.fetch_add(1, Ordering::Relaxed) % self.nelems.max(1);
+        let start = random() % self.nelems.max(1);
         let holds = |i: &usize| self.counts(*i) && self.holds(*i);
         (start..self.nelems)
             .find(holds)
@@ -209,12 +208,28 @@ impl<T: Word> Set<T> {
             let (nelems, ivars, cmp) = (self.nelems, self.ivars, self.cmp);
             format!("{nelems} words at {ivars:p} to become {cmp:?}")
         };
-        Ok(self.library.world.wait_for(call, &what, look)?)
+        self.library.wait(call, &what, look)
     }
 
     fn test<R>(&self, look: impl FnOnce() -> R) -> Done<R> {
-        Ok(self.library.world.look_once(look)?)
+        self.library.look_once(look)
     }
+}
+
+/// The next number of the thread's random sequence (xorshift).
+fn random() -> usize {
+    thread_local! {
+        /// Never 0.
+        static LAST: Cell<usize> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
+    }
+    LAST.with(|last| {
+        let mut x = last.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        last.set(x);
+        x >> 32
+    })
 }
 
 /// What `any` gives where there is none.

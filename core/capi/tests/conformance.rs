@@ -137,6 +137,8 @@ programs! {
     order_locks_and_nested_initialization: "order.c", ["-std=c99"];
     macros_of_c11: "generics.c", ["-std=c11"];
     overloads_of_cpp: "generics.cpp", ["-std=c++11"];
+    threads_in_calls_at_once: "threads.c", ["-std=gnu99", "-pthread"];
+    threads_of_cpp: "threads.cpp", ["-std=c++11", "-pthread"];
     a_function_of_the_programs_own: "profile.c", [];
     finalized_and_initialized_again: "again.c", [];
     variables_of_the_program: "statics.c", [];
@@ -274,6 +276,7 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
         ("free", "shmem_free: "),
         ("free_inside", "shmem_free: "),
         ("collective", "shmem_"),
+        ("broadcast", "shmem_long_broadcast: argument dest: "),
         (
             "active_set",
             "shmem_barrier: argument PE_start, logPE_stride, PE_size: ",

@@ -65,6 +65,8 @@ int main(int argc, char **argv)
             shmem_free(x + 1);
         if (is("collective"))
             shmem_sync_all();
+        if (is("broadcast"))
+            shmem_long_broadcast(SHMEM_TEAM_WORLD, &mine, x, 1, 0);
         if (is("exit"))
             exit(3);
         if (is("global_exit"))

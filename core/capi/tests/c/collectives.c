@@ -177,6 +177,24 @@ static void round_of(shmem_team_t of, int first_pe, int stride)
     back_to_back();
 }
 
+/* What one member cannot do fails on all, and the team goes on. */
+static void refused(void)
+{
+    long mine = 0, *x = shmem_calloc(n, sizeof(long)), *y = shmem_calloc(n, sizeof(long));
+    shmem_team_t team, other;
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, n - 1, -1, n, NULL, 0, &team) == 0);
+    CHECK(shmem_long_sum_reduce(team, me == 0 ? &mine : y, x, 1) != 0);
+    CHECK(shmem_long_fcollect(team, y, me == n - 1 ? &mine : x, 1) != 0);
+    CHECK(shmem_long_alltoalls(team, y, x, 1, me == 0 ? 0 : 1, 1) != 0);
+    CHECK(shmem_team_split_strided(team, me == 0 ? -1 : 0, 1, 1, NULL, 0, &other) != 0);
+    CHECK(other == SHMEM_TEAM_INVALID);
+    *x = 1;
+    CHECK(shmem_long_sum_reduce(team, y, x, 1) == 0 && *y == n);
+    shmem_team_destroy(team);
+    shmem_free(y);
+    shmem_free(x);
+}
+
 int main(void)
 {
     shmem_team_t odd;
@@ -189,6 +207,7 @@ int main(void)
     shmem_sync_all();
     shmem_barrier_all();
     shmem_team_destroy(odd);
+    refused();
     shmem_finalize();
     return 0;
 }

@@ -31,6 +31,29 @@ static void order(void)
     shmem_free(x);
 }
 
+/* What is on its way on a context comes though no call is on that: waits of any kind drive it. */
+static void driven(void)
+{
+    const long options[] = {0, SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE};
+    long *x = shmem_calloc(3, sizeof(long)), i;
+    shmem_ctx_t ctx;
+    for (i = 1; i <= 9; i++) {
+        CHECK(shmem_ctx_create(options[i % 3], &ctx) == 0);
+        shmem_ctx_long_p(ctx, x, i, right);
+        shmem_long_wait_until(x, SHMEM_CMP_GE, i);
+        shmem_ctx_long_p(ctx, x + 1, i, right);
+        while (!shmem_long_test(x + 1, SHMEM_CMP_GE, i))
+            ;
+        shmem_ctx_long_p(ctx, x + 2, i, right);
+        if (me % 2 == 0)
+            shmem_long_wait_until(x + 2, SHMEM_CMP_GE, i);
+        shmem_sync_all();
+        shmem_ctx_destroy(ctx);
+        shmem_sync_all();
+    }
+    shmem_free(x);
+}
+
 static void locks(void)
 {
     long *locks = shmem_calloc(3, sizeof(long)), *count = shmem_calloc(3, sizeof(long));
@@ -81,6 +104,7 @@ int main(void)
     /* Nested: the inner finalize ends nothing. */
     begin();
     order();
+    driven();
     shmem_finalize();
     CHECK(shmem_my_pe() == me);
     locks();

@@ -60,6 +60,13 @@ enum { LEN = 5 };
         for (i = 0; i < 200; i++)                                                             \
             seen[shmem_##N##_test_any(x, LEN, status, SHMEM_CMP_NE, (T)0)] = 1;               \
         CHECK(seen[0] && !seen[1] && seen[2] && seen[3] && seen[4]);                          \
+        /* Nor does one while other words are looked at between. */                           \
+        seen[0] = seen[2] = seen[3] = 0;                                                      \
+        for (i = 0; i < 200; i++) {                                                           \
+            seen[shmem_##N##_test_any(x, 4, NULL, SHMEM_CMP_NE, (T)0)] = 1;                   \
+            CHECK(shmem_##N##_wait_until_any(x, 2, NULL, SHMEM_CMP_NE, (T)0) < 2);            \
+        }                                                                                     \
+        CHECK(seen[0] && seen[1] && seen[2] && seen[3]);                                      \
         shmem_barrier_all();                                                                  \
         /* Comparisons have the type's sign. */                                               \
         shmem_##N##_p(x, (T)-1, right);                                                       \

@@ -1,0 +1,158 @@
+//! What calls need that several threads make at once (`SHMEM_THREAD_MULTIPLE`).
+//!
+//! The world's own context is then that of calls which concern all PEs, such as barriers and allocation, which come
+//! one at a time. The default context is another, which threads share by a lock that they have for one operation each.
+//! Who waits has no lock: words are looked at without one, and a collective call, or one for a lock, goes by a context
+//! that is nobody else's until it returns.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use oxshmem::{Context, ContextOptions, SharedContext};
+
+use crate::failure::Done;
+use crate::library::Library;
+
+/// What there is of that, at this level alone.
+pub(crate) struct Threads {
+    /// The default context.
+    pub default: SharedContext<'static>,
+    /// Contexts that no call uses.
+    spare: Mutex<Vec<Box<Context<'static>>>>,
+    /// Who makes a call that concerns all PEs.
+    turn: Mutex<()>,
+    /// Who makes the team of an active set.
+    making: Mutex<()>,
+    /// The locks that threads of this PE have or want.
+    wanted: Mutex<Vec<Wanted>>,
+}
+
+/// A lock, which belongs to a PE: this PE's threads take turns, in the order in which they came.
+struct Wanted {
+    address: usize,
+    /// The number of the next thread that comes, and of the one whose turn it is.
+    next: u64,
+    now: u64,
+    /// The thread that has it.
+    holder: Option<ThreadId>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Threads {
+    pub(crate) fn new(library: &'static Library) -> Done<Self> {
+        Ok(Threads {
+            default: library.world.create_context(ContextOptions::NONE)?.share(),
+            spare: Mutex::default(),
+            turn: Mutex::default(),
+            making: Mutex::default(),
+            wanted: Mutex::default(),
+        })
+    }
+
+    /// Until the guard is dropped, this thread alone is in a call that concerns all PEs.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        lock(&self.turn)
+    }
+
+    /// Until the guard is dropped, this thread alone makes a team of an active set.
+    pub(crate) fn making(&self) -> MutexGuard<'_, ()> {
+        lock(&self.making)
+    }
+
+    /// Does something on a context that is nobody else's meanwhile.
+    pub(crate) fn apart<R>(
+        &self,
+        library: &'static Library,
+        act: impl FnOnce(&Context<'static>) -> R,
+    ) -> Done<R> {
+        let spare = lock(&self.spare).pop();
+        let context = match spare {
+            Some(context) => context,
+            None => Box::new(library.world.create_context(ContextOptions::NONE)?),
+        };
+        let done = act(&context);
+        lock(&self.spare).push(context);
+        Ok(done)
+    }
+
+    /// Drives the contexts of calls that are not under way, and the default one.
+    pub(crate) fn drive(&self, library: &Library) {
+        self.default.progress();
+        if let Ok(spare) = self.spare.try_lock() {
+            spare.iter().for_each(|context| context.progress());
+        }
+        if let Ok(_turn) = self.turn.try_lock() {
+            library.world.progress();
+        }
+    }
+
+    /// Ends the contexts, when no thread is in a call any more.
+    pub(crate) fn end(self) -> Done {
+        let spare = self.spare.into_inner();
+        for context in spare.unwrap_or_else(PoisonError::into_inner) {
+            context.destroy()?;
+        }
+        Ok(self.default.destroy()?)
+    }
+
+    /// Waits until it is this thread's turn for a lock among those of its PE.
+    pub(crate) fn queue(&self, library: &Library, call: &'static str, address: usize) -> Done {
+        let me = thread::current().id();
+        let number = {
+            let mut wanted = lock(&self.wanted);
+            let Some(of) = wanted.iter_mut().find(|of| of.address == address) else {
+                wanted.push(Wanted::by(me, address));
+                return Ok(());
+            };
+            if of.holder == Some(me) {
+                // It would wait for itself, of which the library tells.
+                return Ok(());
+            }
+            of.next += 1;
+            of.next - 1
+        };
+        let what =
+            || format!("the lock at {address:#x}, which other threads of this PE have before");
+        library.wait(call, &what, || {
+            let mut wanted = lock(&self.wanted);
+            let of = wanted.iter_mut().find(|of| of.address == address);
+            let of = of.filter(|of| of.now == number)?;
+            of.holder = Some(me);
+            Some(())
+        })
+    }
+
+    /// Makes it this thread's turn for a lock if no thread of its PE has or wants it.
+    pub(crate) fn queue_alone(&self, address: usize) -> bool {
+        let mut wanted = lock(&self.wanted);
+        let free = !wanted.iter().any(|of| of.address == address);
+        if free {
+            wanted.push(Wanted::by(thread::current().id(), address));
+        }
+        free
+    }
+
+    /// Gives the turn for a lock to this PE's next thread.
+    pub(crate) fn next(&self, address: usize) {
+        let mut wanted = lock(&self.wanted);
+        if let Some(of) = wanted.iter_mut().find(|of| of.address == address) {
+            of.now += 1;
+            of.holder = None;
+        }
+        wanted.retain(|of| of.now < of.next);
+    }
+}
+
+impl Wanted {
+    fn by(thread: ThreadId, address: usize) -> Self {
+        Wanted {
+            address,
+            next: 1,
+            now: 0,
+            holder: Some(thread),
+        }
+    }
+}
