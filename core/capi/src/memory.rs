@@ -30,7 +30,7 @@ fn address(
 fn together<R>(act: impl FnOnce(&World) -> Done<R>) -> Done<R> {
     let library = library::get()?;
     library.complete()?;
-    library.alone(|world| act(world))
+    library.alone(act)
 }
 
 pub(crate) fn malloc(call: &'static str, size: usize) -> *mut c_void {

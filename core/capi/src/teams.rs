@@ -21,11 +21,8 @@ pub(crate) struct TeamEntry {
 }
 
 impl TeamEntry {
-    fn new(team: oxshmem::Team<'_>, num_contexts: c_int) -> Self {
-        TeamEntry {
-            team: team.detach(),
-            num_contexts,
-        }
+    fn new(team: DetachedTeam, num_contexts: c_int) -> Self {
+        TeamEntry { team, num_contexts }
     }
 
     /// The team, to ask about its members.
@@ -36,7 +33,7 @@ impl TeamEntry {
 
 pub(crate) fn add_predefined(library: &'static Library) {
     for team in [library.world.team(), library.world.shared_team()] {
-        library.teams.add(TeamEntry::new(team, 0));
+        library.teams.add(TeamEntry::new(team.detach(), 0));
     }
 }
 
@@ -97,11 +94,11 @@ unsafe fn num_contexts(config: *const TeamConfig, mask: c_long) -> c_int {
 }
 
 /// Enters a new team; a PE that is none of its members has no handle of it.
-fn enter(library: &Library, team: Option<oxshmem::Team<'_>>, contexts: c_int) -> Done<Team> {
+fn enter(team: Option<DetachedTeam>, contexts: c_int) -> Done<Team> {
     let Some(team) = team else {
         return Ok(Team::INVALID);
     };
-    let handle = library.teams.add(TeamEntry::new(team, contexts));
+    let handle = library::get()?.teams.add(TeamEntry::new(team, contexts));
     match handle {
         Some(handle) => Ok(Team(handle)),
         None => Err(Failure::argument(
@@ -148,17 +145,18 @@ pub(crate) unsafe fn split_strided(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let contexts = unsafe { num_contexts(config, mask) };
-    let split = |library: &Library, team: &oxshmem::Team<'_>| {
+    let split = |_: &Library, team: &oxshmem::Team<'_>| {
         let natural = |name, number: c_int| {
             let refused = |_| Failure::argument(name, format!("{number} is below 0"));
             usize::try_from(number).map_err(refused)
         };
         let (start, size) = (natural("start", start)?, natural("size", size)?);
         let made = team.split_strided(start, stride as isize, size)?;
-        enter(library, made, contexts).map(|team| [team])
+        Ok(made.map(oxshmem::Team::detach))
     };
+    let made = with(call, parent, split).and_then(|made| Ok([enter(made, contexts)?]));
     // SAFETY: the caller's promise.
-    unsafe { give(call, parent, with(call, parent, split), [new_team]) }
+    unsafe { give(call, parent, made, [new_team]) }
 }
 
 pub(crate) unsafe fn split_2d(
@@ -179,21 +177,14 @@ pub(crate) unsafe fn split_2d(
             num_contexts(yaxis_config, yaxis_mask),
         )
     };
-    let split = |library: &Library, team: &oxshmem::Team<'_>| {
+    let split = |_: &Library, team: &oxshmem::Team<'_>| {
         let (x, y) = team.split_2d(usize::try_from(xrange).unwrap_or(0))?;
-        let x = enter(library, Some(x), contexts.0)?;
-        let y = enter(library, Some(y), contexts.1)?;
-        Ok([x, y])
+        Ok((x.detach(), y.detach()))
     };
+    let made = with(call, parent, split)
+        .and_then(|(x, y)| Ok([enter(Some(x), contexts.0)?, enter(Some(y), contexts.1)?]));
     // SAFETY: the caller's promise.
-    unsafe {
-        give(
-            call,
-            parent,
-            with(call, parent, split),
-            [xaxis_team, yaxis_team],
-        )
-    }
+    unsafe { give(call, parent, made, [xaxis_team, yaxis_team]) }
 }
 
 pub(crate) fn destroy(call: &'static str, team: Team) {

@@ -18,7 +18,7 @@ pub(crate) struct Threads {
     /// The default context.
     pub default: SharedContext<'static>,
     /// Contexts that no call uses.
-    spare: Mutex<Vec<Box<Context<'static>>>>,
+    spare: Mutex<Vec<Context<'static>>>,
     /// Who makes a call that concerns all PEs.
     turn: Mutex<()>,
     /// Who makes the team of an active set.
@@ -71,7 +71,7 @@ impl Threads {
         let spare = lock(&self.spare).pop();
         let context = match spare {
             Some(context) => context,
-            None => Box::new(library.world.create_context(ContextOptions::NONE)?),
+            None => library.world.create_context(ContextOptions::NONE)?,
         };
         let done = act(&context);
         lock(&self.spare).push(context);
@@ -82,7 +82,7 @@ impl Threads {
     pub(crate) fn drive(&self, library: &Library) {
         self.default.progress();
         if let Ok(spare) = self.spare.try_lock() {
-            spare.iter().for_each(|context| context.progress());
+            spare.iter().for_each(Context::progress);
         }
         if let Ok(_turn) = self.turn.try_lock() {
             library.world.progress();

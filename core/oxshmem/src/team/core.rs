@@ -205,7 +205,7 @@ impl Core {
         of: &Context<'_>,
         options: ContextOptions,
     ) -> Result<Context<'c>> {
-        if std::ptr::eq(self, &of.shared.internal.all) {
+        if std::ptr::eq(self, &raw const of.shared.internal.all) {
             return of.context_of(None, options);
         }
         let pes = self.members.pes().map(|pe| pe as u32).collect();

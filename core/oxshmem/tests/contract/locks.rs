@@ -1,10 +1,11 @@
 //! Locks: one holder at a time, in the order in which the PEs asked.
 
-use oxshmem::{Error, Result, Sym};
+use oxshmem::{ContextOptions, Error, Result, Sym};
 
 use crate::atomics::is_refused;
 use crate::order::poll;
 use crate::setting::Pe;
+use crate::threads::{has_threads, on_threads};
 
 /// Locks need 32-bit atomics; where the transport has none they are refused.
 fn has_locks(pe: &Pe<'_>, lock: Sym<u64>) -> Result<bool> {
@@ -135,6 +136,47 @@ pub fn what_a_holder_wrote_is_there_for_the_next(pe: &Pe<'_>) -> Result<()> {
     }
     pe.free(page)?;
     pe.free(lock)
+}
+
+/// Threads have different locks at once, each on a context of its own; the world's thread waits for another one's.
+pub fn threads_have_locks_on_contexts(pe: &Pe<'_>) -> Result<()> {
+    if !has_threads(pe) {
+        return Ok(());
+    }
+    let locks = pe.alloc_zeroed::<u64>(2)?;
+    let counts = pe.alloc_zeroed::<u64>(2)?;
+    let rounds = pe.rounds(60);
+    if has_locks(pe, locks)? {
+        let contexts = [(); 2].map(|()| pe.world.create_context(ContextOptions::NONE));
+        let contexts: Result<Vec<_>> = contexts.into_iter().collect();
+        on_threads(contexts?, |thread, context| {
+            let (lock, count) = (locks.at(thread)?, counts.at(thread)?);
+            for _ in 0..rounds {
+                context.set_lock(lock)?;
+                let before = context.g(count, 0)?;
+                context.p(count, before + 1, 0)?;
+                // It completes this context, on which that was put.
+                context.clear_lock(lock)?;
+            }
+            context.destroy()
+        })?;
+        pe.barrier_all()?;
+        let counted = pe.copy_at(counts, 0)?;
+        assert_eq!(counted, [(rounds * pe.n_pes()) as u64; 2]);
+        // Not on one that numbers the PEs in its own way.
+        if let Some(team) = pe.team().split_strided(0, 1, 1)? {
+            let context = team.create_context(ContextOptions::NONE)?;
+            let refused = context.set_lock(locks.at(0)?);
+            assert!(
+                matches!(refused, Err(Error::Argument { .. })),
+                "{refused:?}"
+            );
+            context.destroy()?;
+            team.destroy()?;
+        }
+    }
+    pe.free(counts)?;
+    pe.free(locks)
 }
 
 pub fn locks_that_a_pe_cannot_set_or_clear_are_refused(pe: &Pe<'_>) -> Result<()> {

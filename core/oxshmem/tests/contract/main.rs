@@ -177,7 +177,7 @@ macro_rules! with_cases {
                 a_lock_goes_to_whoever_asked_first
                 a_test_of_a_lock_does_not_wait
                 what_a_holder_wrote_is_there_for_the_next
-                locks_that_a_pe_cannot_set_or_clear_are_refused;
+                locks_that_a_pe_cannot_set_or_clear_are_refused threads_have_locks_on_contexts;
             contexts:
                 m19_quiet_and_the_end_of_a_context_complete_what_it_issued
                 a_context_has_every_one_sided_call
@@ -200,6 +200,8 @@ macro_rules! with_cases {
                 a_split_does_not_wait_for_that_of_another_parent
                 m19_a_teams_barrier_completes_the_context_that_it_is_attached_to
                 calls_of_one_team_by_two_threads_come_one_after_the_other
+                members_make_teams_among_themselves_beside_splits
+                m36_a_call_that_one_member_refuses_fails_on_all
                 a_context_is_made_while_another_thread_is_in_a_collective
                 a_detached_team_is_the_same_team
                 m35_a_team_is_attached_to_contexts_of_its_own_world_with_its_numbers;

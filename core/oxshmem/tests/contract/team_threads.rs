@@ -368,6 +368,58 @@ pub fn m19_a_teams_barrier_completes_the_context_that_it_is_attached_to(pe: &Pe<
     Part::end(pe, blocks)
 }
 
+/// One thread has teams made among members, on a context of its own, while another splits.
+pub fn members_make_teams_among_themselves_beside_splits(pe: &Pe<'_>) -> Result<()> {
+    if !has_threads(pe) {
+        return Ok(());
+    }
+    let (n, rounds) = (pe.n_pes(), pe.rounds(40));
+    let mailbox = pe.alloc_zeroed::<u64>(pe.mailbox_words())?;
+    let (blocks, parts) = Part::all(pe, teams(pe)?, 1)?;
+    on_threads(parts, |thread, part| {
+        let parent = part.team.attach(&part.context)?;
+        let mut made: VecDeque<Team<'_>> = VecDeque::new();
+        for round in 0..rounds {
+            let team = match thread {
+                0 => part.context.team_among((n - 1, -1, n), mailbox)?,
+                _ => parent.split_strided(0, 1, n)?.unwrap(),
+            };
+            made.push_back(team);
+            if made.len() > 2 {
+                made.pop_front().unwrap().destroy()?;
+            }
+            for team in &made {
+                part.context.write(part.src, &[round as u64])?;
+                team.reduce(part.dst, part.src, Fold::Sum)?;
+                let mut sum = [0];
+                part.context.read(&mut sum, part.dst)?;
+                assert_eq!(sum, [(n * round) as u64], "round {round}");
+            }
+        }
+        made.into_iter().try_for_each(Team::destroy)?;
+        end(part.team, &part.context)
+    })?;
+    Part::end(pe, blocks)?;
+    pe.free(mailbox)
+}
+
+/// What a member refuses fails on all, with its reason; then the team goes on.
+pub fn m36_a_call_that_one_member_refuses_fails_on_all(pe: &Pe<'_>) -> Result<()> {
+    let (n, x) = (pe.n_pes(), pe.alloc_zeroed::<u64>(1)?);
+    let team = pe.team().split_strided(n - 1, -1, n)?.unwrap();
+    for refusing in 0..n {
+        let failed = match team.my_pe() == refusing {
+            true => team.refuse("reduce", "no such address".into()),
+            false => team.reduce(x, x, Fold::Sum),
+        };
+        let told = failed.unwrap_err().to_string();
+        assert!(told.contains("no such address"), "{told}");
+        team.sync()?;
+    }
+    team.destroy()?;
+    pe.free(x)
+}
+
 /// Two threads that call one team alike come one after the other.
 pub fn calls_of_one_team_by_two_threads_come_one_after_the_other(pe: &Pe<'_>) -> Result<()> {
     if !has_threads(pe) {
