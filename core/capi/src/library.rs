@@ -135,7 +135,8 @@ macro_rules! on {
     ($call:expr, $ctx:expr, |$library:ident, $context:ident| $body:expr) => {
         match $crate::library::unlocked($ctx) {
             Some(($library, $context)) => $body,
-            None => $crate::library::locked($call, $ctx, |$library, $context| $body),
+            // By value, so that what is given need not lie in memory before.
+            None => $crate::library::locked($call, $ctx, move |$library, $context| $body),
         }
     };
 }

@@ -156,7 +156,7 @@ pub(crate) unsafe fn ibput<T: Pod>(
     nblocks: usize,
     pe: c_int,
 ) {
-    let act = |library: &'static Library, context: &Context<'static>| {
+    let act = move |library: &'static Library, context: &Context<'static>| {
         let done = || -> Done {
             let Some(blocks) = blocks(("dst", dst), ("sst", sst), (bsize, nblocks))? else {
                 return Ok(());
@@ -181,7 +181,7 @@ pub(crate) unsafe fn ibget<T: Pod>(
     nblocks: usize,
     pe: c_int,
 ) {
-    let act = |library: &'static Library, context: &Context<'static>| {
+    let act = move |library: &'static Library, context: &Context<'static>| {
         let done = || -> Done {
             let Some(blocks) = blocks(("sst", sst), ("dst", dst), (bsize, nblocks))? else {
                 return Ok(());

@@ -29,7 +29,7 @@ unsafe fn put_with<T: Pod>(
     pe: c_int,
     nonblocking: bool,
 ) {
-    let act = |library: &'static Library, context: &Context<'static>| {
+    let act = move |library: &'static Library, context: &Context<'static>| {
         let done = || -> Done {
             let op = match sig_op {
                 SET => SignalOp::Set,

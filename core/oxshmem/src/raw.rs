@@ -387,3 +387,45 @@ impl Context<'_> {
 impl SharedContext<'_> {
     calls!();
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
+
+    use crate::testing::spmd;
+    use crate::{Cmp, ContextOptions};
+
+    #[test]
+    fn waits_and_tests_drive_what_the_program_has_them_drive() {
+        static DRIVEN: AtomicUsize = AtomicUsize::new(0);
+        spmd(1, |world| {
+            let word = world.alloc_zeroed::<u64>(1)?;
+            world.drive_in_waits(|| drop(DRIVEN.fetch_add(1, Ordering::Relaxed)));
+            let shared = world.create_context(ContextOptions::NONE)?.share();
+            let seen = || DRIVEN.load(Ordering::Relaxed);
+            let mut before = seen();
+            let mut grown = || seen() > std::mem::replace(&mut before, seen());
+            // Each ends as soon as it has driven, or fails after long.
+            let limit = Instant::now() + Duration::from_secs(60);
+            let start = seen();
+            let look = || (seen() > start).then_some(true);
+            let look = || look().or_else(|| (Instant::now() > limit).then_some(false));
+            assert!(world.wait_for("test", &|| "to be driven".into(), look)?);
+            let start = seen();
+            let look = || (seen() > start).then_some(true);
+            let look = || look().or_else(|| (Instant::now() > limit).then_some(false));
+            assert!(shared.wait_for("test", &|| "to be driven".into(), look)?);
+            assert!(grown());
+            world.look_once(|| ())?;
+            assert!(grown());
+            world.test(word, Cmp::Eq, 1)?;
+            assert!(grown());
+            shared.test_any(word, None, Cmp::Eq, 1)?;
+            assert!(grown());
+            shared.destroy()?;
+            world.free(word)
+        })
+        .unwrap();
+    }
+}
