@@ -2,6 +2,9 @@
 //!
 //! The first call of a set makes a team of its PEs, among themselves, which is kept for the next. `pSync` and `pWrk` are
 //! not needed, and stay as they are.
+//!
+//! Where threads make calls at once, each PE makes one such team at a time: the first calls of sets that share PEs come in
+//! the same order on all of these.
 
 use std::ffi::{c_int, c_long};
 use std::sync::{MutexGuard, PoisonError};
