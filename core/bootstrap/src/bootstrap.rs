@@ -10,7 +10,8 @@ use crate::Result;
 pub struct PeerExit {
     /// Who.
     pub rank: u32,
-    /// Whether it said goodbye ([`Bootstrap::leave`]) before its connection closed.
+    /// Whether it said goodbye ([`Bootstrap::leave`]) before its connection closed, or that it may end
+    /// ([`Bootstrap::rest`]).
     pub orderly: bool,
 }
 
@@ -74,4 +75,8 @@ pub trait Bootstrap: Send + Sync + std::fmt::Debug {
 
     /// Says goodbye: peers hear of an orderly exit. Idempotent; does not wait for anyone.
     fn leave(&self);
+
+    /// Says that this PE may end from here on, by whatever: peers then hear of an orderly exit, as after
+    /// [`leave`](Self::leave). With `false`, that it goes on. Does not wait for anyone.
+    fn rest(&self, may_end: bool);
 }

@@ -332,7 +332,11 @@ impl Link {
                 }
                 exit_now(status)
             }
-            Frame::Welcome | Frame::Refusal(_) | Frame::Enter { .. } | Frame::Leave => {
+            Frame::Welcome
+            | Frame::Refusal(_)
+            | Frame::Enter { .. }
+            | Frame::Leave
+            | Frame::Rest { .. } => {
                 tracing::warn!("ignored a bootstrap frame that makes no sense here: {frame:?}");
             }
         }
@@ -477,6 +481,11 @@ impl Bootstrap for TcpBootstrap {
             // If it cannot be said, there is nobody left to say it to.
             let _ = self.link.write("leave", &Frame::Leave);
         }
+    }
+
+    fn rest(&self, may_end: bool) {
+        // As in `leave`.
+        let _ = self.link.write("rest", &Frame::Rest { may_end });
     }
 }
 

@@ -1,6 +1,6 @@
 //! PEs that are threads of one process.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -59,6 +59,8 @@ struct State {
     rounds: Rounds,
     finished: HashMap<u64, Finished>,
     ended: Vec<PeerExit>,
+    /// Whose end is as good as a goodbye.
+    resting: BTreeSet<u32>,
     /// How often each PE has called with each list, and the exchanges under way.
     exchange_counts: HashMap<(u32, Vec<u32>), u64>,
     exchanges: HashMap<(Vec<u32>, u64), Exchange>,
@@ -79,6 +81,7 @@ impl InProcess {
                 rounds: Rounds::new(size),
                 finished: HashMap::new(),
                 ended: Vec::new(),
+                resting: BTreeSet::new(),
                 exchange_counts: HashMap::new(),
                 exchanges: HashMap::new(),
             }),
@@ -375,6 +378,14 @@ impl Bootstrap for InProcess {
     fn leave(&self) {
         self.end(true);
     }
+
+    fn rest(&self, may_end: bool) {
+        let mut state = self.group.lock();
+        match may_end {
+            true => state.resting.insert(self.rank),
+            false => state.resting.remove(&self.rank),
+        };
+    }
 }
 
 impl Exchange {
@@ -389,7 +400,8 @@ impl Exchange {
 
 impl Drop for InProcess {
     fn drop(&mut self) {
-        self.end(false);
+        let orderly = self.group.lock().resting.contains(&self.rank);
+        self.end(orderly);
         self.delivery().close();
         let service = self
             .service

@@ -29,7 +29,7 @@ pub(crate) const MAX_PES: u32 = 1 << 16;
 pub(crate) const WATCHER: u32 = u32::MAX;
 
 const MAGIC: [u8; 8] = *b"\x89OXSHMEM";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of a hello.
 pub(crate) const HELLO_BYTES: usize = 8 + 4 + 4 + 4 + JobKey::LENGTH;
 /// Bytes before a frame's body.
@@ -152,6 +152,8 @@ pub(crate) enum Frame {
     Abort { by: u32, status: i32, why: String },
     /// PE: goodbye.
     Leave,
+    /// PE: its end is as good as a goodbye from here on, or not.
+    Rest { may_end: bool },
     /// Hub: a rank left or died.
     Exit { rank: u32, orderly: bool },
 }
@@ -316,6 +318,7 @@ impl Frame {
                 to.u8(7).u32(*by).bytes(&status.to_le_bytes()).words(why)
             }
             Frame::Leave => to.u8(8),
+            Frame::Rest { may_end } => to.u8(11).u8(u8::from(*may_end)),
             Frame::Exit { rank, orderly } => to.u8(9).u32(*rank).u8(u8::from(*orderly)),
         };
         let mut frame = to.0;
@@ -369,6 +372,9 @@ impl Frame {
                 why: from.words()?,
             },
             8 => Frame::Leave,
+            11 => Frame::Rest {
+                may_end: from.flag()?,
+            },
             9 => Frame::Exit {
                 rank: from.u32()?,
                 orderly: from.flag()?,
@@ -548,6 +554,7 @@ mod tests {
                 why
             }),
             Just(Frame::Leave),
+            any::<bool>().prop_map(|may_end| Frame::Rest { may_end }),
             (any::<u32>(), any::<bool>()).prop_map(|(rank, orderly)| Frame::Exit { rank, orderly }),
         ]
     }

@@ -106,6 +106,8 @@ impl Bootstrap for Single {
     }
 
     fn leave(&self) {}
+
+    fn rest(&self, _may_end: bool) {}
 }
 
 impl Drop for Single {

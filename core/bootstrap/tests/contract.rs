@@ -275,6 +275,22 @@ fn an_orderly_exit_and_a_death_are_told_apart_by_all() {
 }
 
 #[test]
+fn who_may_end_ends_in_order_unless_it_goes_on() {
+    on_each(3, PATIENCE, |pes| {
+        let exits = exits_of(&pes[0]);
+        pes[1].rest(true);
+        pes[2].rest(true);
+        pes[2].rest(false);
+        pes.truncate(1);
+        let mut seen = [exits.recv_timeout(PATIENCE), exits.recv_timeout(PATIENCE)]
+            .map(|exit| exit.unwrap())
+            .map(|exit| (exit.rank, exit.orderly));
+        seen.sort_unstable();
+        assert_eq!(seen, [(1, true), (2, false)]);
+    });
+}
+
+#[test]
 fn a_death_fails_a_waiting_collective_call() {
     on_each(3, PATIENCE, |pes| {
         let dead = pes.remove(1);
@@ -516,7 +532,7 @@ fn strangers_and_wrong_hellos_do_not_disturb_the_job() {
 /// The first bytes of rank `rank` of `size`, as the protocol has them.
 fn hello(rank: u32, size: u32, key: &str) -> Vec<u8> {
     let mut bytes = b"\x89OXSHMEM".to_vec();
-    bytes.extend([2u32, rank, size].map(u32::to_le_bytes).concat());
+    bytes.extend([3u32, rank, size].map(u32::to_le_bytes).concat());
     bytes.extend((0..32).map(|at| u8::from_str_radix(&key[2 * at..2 * at + 2], 16).unwrap()));
     bytes
 }

@@ -79,4 +79,8 @@ impl Bootstrap for Counted {
     fn leave(&self) {
         self.by.leave();
     }
+
+    fn rest(&self, may_end: bool) {
+        self.by.rest(may_end);
+    }
 }

@@ -30,6 +30,8 @@ pub(super) struct Member {
     pub(super) held: Option<(u32, Arc<[u8]>)>,
     /// Whether nothing more will come from it than what has come.
     pub(super) finished: bool,
+    /// Whether its end is as good as a goodbye.
+    pub(super) may_end: bool,
     /// Whether its process has ended, as the owner says: what is on its way is all there is.
     pub(super) process_ended: bool,
     parser: FrameParser,
@@ -46,6 +48,7 @@ impl Member {
             stream: None,
             held: None,
             finished: false,
+            may_end: false,
             process_ended: false,
             parser: FrameParser::default(),
             outgoing: VecDeque::new(),

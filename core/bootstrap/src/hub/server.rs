@@ -404,6 +404,12 @@ impl Server {
                 }
                 return true;
             }
+            Frame::Rest { may_end } => {
+                if let Some(member) = self.members.get_mut(index) {
+                    member.may_end = may_end;
+                }
+                return true;
+            }
             Frame::Welcome
             | Frame::Refusal(_)
             | Frame::Complete { .. }
@@ -484,12 +490,14 @@ impl Server {
         let Some(member) = self.members.get_mut(index) else {
             return;
         };
-        let died = member.standing == Standing::Present;
+        let (ended, orderly) = (member.standing == Standing::Present, member.may_end);
         member.disconnect();
-        if died && let Ok(rank) = u32::try_from(index) {
-            // Before the others are told, so that the owner finds it before their failures.
-            self.shared.lock().lost.push(rank);
-            self.end(rank, false);
+        if ended && let Ok(rank) = u32::try_from(index) {
+            if !orderly {
+                // Before the others are told, so that the owner finds it before their failures.
+                self.shared.lock().lost.push(rank);
+            }
+            self.end(rank, orderly);
         }
     }
 

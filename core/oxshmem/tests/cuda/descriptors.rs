@@ -73,6 +73,10 @@ impl Bootstrap for NoDescriptors {
     fn leave(&self) {
         self.0.leave();
     }
+
+    fn rest(&self, may_end: bool) {
+        self.0.rest(may_end);
+    }
 }
 
 /// Each of two PEs reaches its own GPU memory and the other's, the other's by way of host memory, for

@@ -90,6 +90,8 @@ impl Bootstrap for Crowd {
     fn abort(&self, _: i32, _: &str) {}
 
     fn leave(&self) {}
+
+    fn rest(&self, _: bool) {}
 }
 
 /// nvlink, loopback and verbs, on the devices of this host.
