@@ -10,7 +10,7 @@ mod run;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Symmetric shared memory (SHMEM) for CPU and GPU clusters.
 ///
@@ -44,7 +44,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let (name, done) = match Cli::parse().command {
+    let words = run::options(std::env::args_os().collect(), &Cli::command());
+    let (name, done) = match Cli::parse_from(words).command {
         Command::Run(args) => ("run", run::main(args)),
         Command::Info(args) => ("info", info::main(&args)),
         Command::Perf(args) => ("perf", perf::main(&args)),

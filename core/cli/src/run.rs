@@ -8,10 +8,12 @@ use oxshmem_bootstrap::{Error, Launch};
 use oxshmem_topo::Policy;
 
 mod bind;
+mod familiar;
 mod hosts;
 mod program;
 
 use bind::Bind;
+pub use familiar::options;
 
 /// Start a program as a job of several PEs, on this host or on several.
 ///
@@ -25,8 +27,8 @@ use bind::Bind;
 #[derive(clap::Args)]
 #[command(override_usage = "oxshmem run [OPTIONS] [--] <PROG> [ARGS]...", after_help = EXAMPLES)]
 pub struct Args {
-    /// Number of PEs; 1, or all places of the hosts, unless given.
-    #[arg(short = 'n', long = "pes", value_name = "N", value_parser = pes)]
+    /// Number of PEs; 1, or all places of the hosts, unless given. -np is the same.
+    #[arg(short = 'n', long = "pes", visible_alias = "np", value_name = "N", value_parser = pes)]
     pes: Option<u32>,
     #[command(flatten)]
     hosts: hosts::Args,
