@@ -55,7 +55,7 @@ impl World {
         Addresses {
             tag: self.tag,
             base: self.own_base().as_ptr().addr(),
-            len: known(self.heap_limit()),
+            len: known(self.own_len()),
             program: program.map_or(0, |program| program.base),
             program_len: program.map_or(0, |program| known(program.len)),
         }

@@ -44,6 +44,7 @@ impl BitOr for Hints {
 /// A symmetric heap of this PE. Its allocator goes through the same states on every PE.
 pub(crate) struct Heap {
     backing: Backing,
+    /// The most bytes that the program can have of it.
     limit: usize,
     /// The variable that sets the limit.
     setting: &'static str,
@@ -171,10 +172,19 @@ pub(crate) const OWN: u32 = 0;
 pub(crate) const STATIC: u32 = NIC - 1;
 
 impl Heap {
-    /// A heap in host memory.
-    pub(crate) fn new(segment: Segment) -> Self {
-        let limit = segment.limit();
-        Self::with(Backing::Host(segment), limit, "OXSHMEM_SYMMETRIC_SIZE")
+    /// A heap in the first `capacity` bytes of host memory, of which the program can have `limit`.
+    pub(crate) fn new(segment: Segment, limit: usize, capacity: usize) -> Self {
+        let backing = Backing::Host(segment);
+        Self::with(backing, (limit, capacity), "OXSHMEM_SYMMETRIC_SIZE")
+    }
+
+    /// One without memory, to find out how much it would need.
+    pub(crate) fn of_nothing() -> Self {
+        Self::with(
+            Backing::Nothing,
+            (0, MOST_ALIGN << 8),
+            "OXSHMEM_SYMMETRIC_SIZE",
+        )
     }
 
     /// A heap of `limit` bytes in GPU memory, if there is any.
@@ -190,10 +200,10 @@ impl Heap {
                 pieces: Vec::new(),
             },
         };
-        Self::with(backing, limit, "OXSHMEM_CUDA_SYMMETRIC_SIZE")
+        Self::with(backing, (limit, limit), "OXSHMEM_CUDA_SYMMETRIC_SIZE")
     }
 
-    /// The most bytes that it can have.
+    /// The most bytes that the program can have of it.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
@@ -214,12 +224,12 @@ impl Heap {
         }
     }
 
-    fn with(backing: Backing, limit: usize, setting: &'static str) -> Self {
+    fn with(backing: Backing, (limit, capacity): (usize, usize), setting: &'static str) -> Self {
         Heap {
             backing,
             limit,
             setting,
-            allocator: Allocator::new(limit),
+            allocator: Allocator::new(capacity),
             blocks: BTreeMap::new(),
             generation: OWN,
             pinned: 0,

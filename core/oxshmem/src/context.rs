@@ -253,9 +253,15 @@ impl<'w> Context<'w> {
         self.shared.own.base()
     }
 
-    /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14).
+    /// Limit of each PE's symmetric heap, in bytes, as the PEs agreed (M14): so many are for the program's blocks. What
+    /// the library needs of it for itself comes on top.
     #[must_use]
     pub fn heap_limit(&self) -> usize {
+        self.shared.limit
+    }
+
+    /// Bytes of each PE's symmetric memory on its host: the bound of every offset.
+    pub(crate) fn own_len(&self) -> usize {
         self.shared.own.len()
     }
 

@@ -14,7 +14,7 @@ use oxshmem_transport::{Domain, GpuFlush, MemoryKind};
 
 pub use self::memory::{GpuAccess, GpuMemory};
 pub(crate) use self::stage::Request;
-use self::stage::{SLOTS, Slots};
+use self::stage::Slots;
 use crate::messages::Question;
 use crate::order::Inserted;
 use crate::shared::Shared;
@@ -81,11 +81,11 @@ impl World {
 
     /// Makes what other PEs reach this PE's GPU by through host memory. Collective.
     pub(crate) fn open_stage(&self) -> Result<()> {
-        let bytes = Slots::size(self.heap_limit());
-        let all = self.allocate_own("init", bytes * SLOTS)?;
+        let limit = self.heap_limit();
+        let all = self.allocate_own("init", Slots::all(limit))?;
         self.shared.stage.open(Slots {
             start: all.offset(),
-            bytes,
+            bytes: Slots::size(limit),
         });
         Ok(())
     }

@@ -11,6 +11,7 @@ mod card;
 mod devices;
 mod hosts;
 mod lanes;
+mod own;
 mod reach;
 #[cfg(test)]
 mod tests;
@@ -28,14 +29,16 @@ use self::card::{Card, agree_on_gpu_limit, show_cards};
 use self::devices::{Doors, Found};
 use self::hosts::Hosts;
 use self::lanes::lanes_used;
+use self::own::{Placed, Wanted};
 pub(crate) use self::reach::DESCRIPTOR_DEADLINE;
 use self::reach::{Agreed, Means, Reached, Shared, agree_on_routes, reach};
 
-use crate::alloc::{Heap, OWN, STATIC};
-use crate::check::SLOTS;
+use crate::alloc::Heap;
+#[cfg(feature = "cuda")]
+use crate::alloc::OWN;
 use crate::config::{self, Atomics, Config};
 use crate::gpu::GpuFlushes;
-use crate::gpu::stage::Stage;
+use crate::gpu::stage::{Slots, Stage};
 #[cfg(feature = "cuda")]
 use crate::gpu::{self, GpuMemory, cuda::Gpu};
 use crate::growth::Growth;
@@ -65,9 +68,11 @@ pub(crate) struct Parts {
     pub bootstrap: Arc<dyn Bootstrap>,
     pub linger: bool,
     pub own: Arc<Mapping>,
+    pub limit: usize,
     pub heap: Heap,
     pub internal: Internal,
     pub shadow: Option<Sym<u64>>,
+    pub mailbox: Option<Sym<u64>>,
     pub active: Active,
     pub bounces: Bounces,
     pub statics: Vec<Sym<u8>>,
@@ -105,6 +110,8 @@ pub(crate) type Lose = Arc<dyn Fn(u32) + Send + Sync>;
 
 /// A host's memory where it does not tell.
 const UNKNOWN_MEMORY: u64 = 1 << 30;
+/// A heap's mapping is of whole pages.
+const PAGE: u64 = 4096;
 /// Iterations a wait spins where every PE has a CPU: some tens of microseconds.
 const SPIN: u32 = 20_000 / UNOPTIMISED;
 /// Rounds of progress a wait makes before it yields, where every PE has a CPU and some are reached by
@@ -197,6 +204,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         // So much of each heap.
         card.statics ^= (program.len as u64) << 32;
     }
+    card.statics ^= u64::from(given.mailbox);
     let mut cards = show_cards(bootstrap.as_ref(), &card)?;
     let gpu_limit = agree_on_gpu_limit(&cards)?;
     let has_gpu = gpu_limit > 0;
@@ -210,11 +218,31 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         named,
         unavailable,
     } = found.open(bootstrap.as_ref(), &job, &mut cards, &on_hosts)?;
-    let limit = on_hosts.agree_on_limit(&cards)?;
+    // What the program asks for.
+    let offered = on_hosts.agree_on_limit(&cards)?;
     let oversubscribed = on_hosts.oversubscribed(&cards);
     let here = oversubscribed.get(me as usize).copied().unwrap_or(true);
 
     let tag = world::next_tag()?;
+    let wanted = Wanted {
+        tag,
+        program: given.program.as_ref().map_or(0, |program| program.len),
+        plan: Plan {
+            // The same on every PE: the arrival words' places follow from it.
+            crowd: on_hosts.crowd(oversubscribed.contains(&true)),
+            me: me as usize,
+            teams: config.teams,
+            limit: offered as usize,
+        },
+        check: config.check,
+        mailbox: given.mailbox,
+    };
+    let staging = match has_gpu {
+        true => Slots::all(offered as usize) as u64,
+        false => 0,
+    };
+    let capacity = offered + wanted.bytes()? + staging;
+    let limit = capacity.next_multiple_of(PAGE);
     let node = oxshmem_topo::nearest_node().ok().flatten();
     let numa_node = node.and_then(|n| u32::try_from(n).ok());
     let options = SegmentOptions {
@@ -232,30 +260,17 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         _ => Segment::create(limit as usize, &options)?,
     };
     let own = Arc::clone(segment.mapping());
-    let mut heap = Heap::new(segment);
-    if let Some(program) = &given.program {
-        // Where the file begins: nothing was placed before.
-        heap.place_permanent(tag, STATIC, program.len, 1)?;
-    }
-    let plan = Plan {
-        // The same on every PE: the arrival words' places follow from it.
-        crowd: on_hosts.crowd(oversubscribed.contains(&true)),
-        me: me as usize,
-        teams: config.teams,
-        limit: limit as usize,
-    };
-    let internal = Internal::new(plan, |bytes| heap.place_permanent(tag, OWN, bytes, 1))?;
-    let bounces = heap.place_permanent(tag, OWN, Bounces::size(limit as usize), 1)?;
-    let bounces = Bounces::new(bounces)?;
-    let active = Active::new(heap.place_permanent(tag, OWN, Active::BYTES, 1)?.cast()?);
-    let shadow = match config.check {
-        true => {
-            let bytes = SLOTS * size_of::<u64>();
-            Some(heap.place_permanent(tag, OWN, bytes, 1)?.cast()?)
-        }
-        false => None,
-    };
-    let statics = place_statics(tag, &mut heap, &own)?;
+    let mut heap = Heap::new(segment, offered as usize, capacity as usize);
+    let placed = wanted.place(&mut heap)?;
+    placed.fill(&own);
+    let Placed {
+        internal,
+        bounces,
+        active,
+        shadow,
+        mailbox,
+        statics,
+    } = placed;
 
     for transport in &mut opened {
         transport.host.cut(match transport.pins() {
@@ -426,9 +441,11 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         bootstrap,
         linger,
         own,
+        limit: offered as usize,
         heap,
         internal,
         shadow,
+        mailbox,
         active,
         bounces,
         statics,
@@ -599,28 +616,6 @@ fn my_card(
         unavailable: found.unavailable(),
         offers: found.offers(),
     }
-}
-
-fn place_statics(tag: u32, heap: &mut Heap, own: &Mapping) -> Result<Vec<Sym<u8>>> {
-    let (bytes, align, offsets) = statics::layout();
-    if bytes == 0 {
-        return Ok(Vec::new());
-    }
-    let area = heap.place_permanent(tag, STATIC, bytes, align)?;
-    offsets
-        .into_iter()
-        .zip(statics::initial())
-        .map(|(at, initial)| {
-            let place = area.range(at..at + initial.len())?;
-            let offset = place.offset() as usize;
-            // SAFETY: the allocator placed these bytes within the mapping, which is not shared yet.
-            unsafe {
-                let to = own.base().add(offset).as_ptr();
-                oxshmem_heap::copy::copy(to, initial.as_ptr(), initial.len());
-            }
-            Ok(place)
-        })
-        .collect()
 }
 
 /// Which words' atomics are NICs'.

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub me: usize,
     /// This PE's own heap, mapped here.
     pub own: Arc<Mapping>,
+    /// How many bytes of a heap are for the program's blocks.
+    pub limit: usize,
     /// How many contexts were made.
     pub contexts: AtomicU64,
     pub losses: Arc<Losses>,
@@ -82,6 +84,8 @@ pub(crate) struct Shared {
     pub sticky: Arc<AtomicBool>,
     /// Checked mode's table, on every PE.
     pub shadow: Option<Sym<u64>>,
+    /// For teams that are made among members.
+    pub mailbox: Option<Sym<u64>>,
     pub statics: Vec<Sym<u8>>,
     /// Memory of the program's, where that begins the heap.
     pub program: Option<Arc<ProgramMemory>>,

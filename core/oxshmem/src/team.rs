@@ -225,6 +225,15 @@ impl<'w> Team<'w> {
         self
     }
 
+    /// Whether it lies in the upper half of the room that its members have for teams. Room is given from below: such a team
+    /// has found none in the lower half. The same on all members; so who makes teams without an end keeps the others
+    /// for their next use, and destroys these after each.
+    #[must_use]
+    pub fn is_high(&self) -> bool {
+        let half = self.world.shared.internal.pool.count() / 2;
+        self.core().slot().is_some_and(|slot| slot >= half)
+    }
+
     /// Makes a context for operations towards the team's PEs, by their numbers in the team. Not collective.
     /// It ends before the team.
     ///

@@ -105,6 +105,7 @@ pub struct Builder {
     gpu: Option<(oxshmem_cuda::Context, usize)>,
     omitted: Option<Inserted>,
     program: Option<Arc<ProgramMemory>>,
+    mailbox: bool,
 }
 
 /// Memory of the program's that begins the heap.
@@ -146,6 +147,7 @@ pub(crate) struct Given {
     pub gpu: Option<(oxshmem_cuda::Context, usize)>,
     pub omitted: Option<Inserted>,
     pub program: Option<Arc<ProgramMemory>>,
+    pub mailbox: bool,
 }
 
 impl Builder {
@@ -262,6 +264,12 @@ impl Builder {
         self
     }
 
+    /// Sets room aside for a [mailbox](World::mailbox), on top of the heap's limit. All PEs do, or none.
+    pub fn mailbox(mut self) -> Self {
+        self.mailbox = true;
+        self
+    }
+
     /// Leaves one inserted order out, for a mutation check over simulated memory or lanes: the
     /// memory model no longer holds. Processors' own fences on real memory stay.
     pub fn omit(mut self, inserted: Inserted) -> Self {
@@ -289,10 +297,6 @@ impl Builder {
             config.gpu_limit = bytes as u64;
         }
         config.model = self.model.unwrap_or(config.model);
-        if let (Some(limit), Some(program)) = (&mut config.heap_limit, &self.program) {
-            // What was asked for is for blocks.
-            *limit = limit.saturating_add(program.len as u64);
-        }
         config.check = self.check.unwrap_or(config.check);
         config.atomics = self.atomics.unwrap_or(config.atomics);
         config.timeout = self.timeout.or(config.timeout);
@@ -307,6 +311,7 @@ impl Builder {
             gpu: self.gpu,
             omitted: self.omitted,
             program: self.program,
+            mailbox: self.mailbox,
         };
         join::join(config, &warnings, given)
     }
@@ -356,6 +361,7 @@ impl World {
             bootstrap: parts.bootstrap,
             transports: parts.transports,
             own: parts.own,
+            limit: parts.limit,
             contexts: AtomicU64::new(0),
             losses: Arc::clone(parts.peers.losses()),
             lose: parts.lose,
@@ -387,6 +393,7 @@ impl World {
             omitted: parts.omitted,
             sticky: Arc::default(),
             shadow: parts.shadow,
+            mailbox: parts.mailbox,
             statics: parts.statics,
             program: parts.program,
             routes: parts.routes,
@@ -487,14 +494,22 @@ impl World {
     }
 
     /// What [`finalize`](Self::finalize) does but for leaving the job: other PEs may [leave](Self::leave) it from here
-    /// on, and this one too. Waits for this PE's streams, then frees every block. Collective. Who goes on begins with a
-    /// call that is collective, too.
+    /// on, and this one too, or just end, as by a signal. Waits for this PE's streams, then frees every block, and ends
+    /// every team: the program makes no call of one that it has still. Collective. Who goes on calls
+    /// [`resume`](Self::resume) first.
     pub fn rest(&self) -> Result<()> {
         let _traced = self.traced("finalize");
         let drained = self.last_arrival()?;
         let streams = self.end_streams();
         self.heap(MemoryKind::Host).free_all();
         self.heap(MemoryKind::Cuda).free_all();
+        if drained.is_ok() {
+            // Nobody writes to it before all have come to the next collective call.
+            for team in self.shared.internal.pool.empty() {
+                self.own(team).zero();
+            }
+            self.shared.bootstrap.rest(true);
+        }
         drained.and(streams)
     }
 
@@ -505,6 +520,13 @@ impl World {
             return side.end();
         }
         Ok(())
+    }
+
+    /// Goes on after a [`rest`](Self::rest): a PE that ends without [leaving](Self::leave) is lost again. Collective, as
+    /// [`barrier_all`](Self::barrier_all).
+    pub fn resume(&self) -> Result<()> {
+        self.shared.bootstrap.rest(false);
+        self.barrier_all()
     }
 
     /// Completes this PE's operations and waits for all, who may then leave. Inside is what became of the words by

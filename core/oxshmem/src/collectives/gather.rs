@@ -172,7 +172,7 @@ impl Team<'_> {
         let head = scratch.range(..HEAD)?;
         let limit = match src.is_on_gpu() {
             true => world.gpu_heap_limit() as u64,
-            false => world.heap_limit() as u64,
+            false => world.own_len() as u64,
         };
         (0..self.n_pes())
             .map(|from| {

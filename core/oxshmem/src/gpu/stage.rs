@@ -142,6 +142,11 @@ impl Slots {
         (1 << share.ilog2()).clamp(SMALLEST, LARGEST)
     }
 
+    /// Bytes of all slots in a heap of this limit.
+    pub(crate) fn all(limit: usize) -> usize {
+        Self::size(limit) * SLOTS
+    }
+
     pub(crate) fn at(self, slot: u8) -> u64 {
         self.start + u64::from(slot) * self.bytes as u64
     }

@@ -15,7 +15,7 @@ use oxshmem_transport::Width;
 use super::Team;
 use super::members::Members;
 use super::offer::Offer;
-use super::pool::{Choosing, Strided};
+use super::pool::{Choosing, Pool, Strided};
 use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::sync::Digest;
@@ -30,12 +30,26 @@ impl Context<'_> {
     /// How many words the mailbox of [`team_among`](Self::team_among) needs.
     #[must_use]
     pub fn mailbox_words(&self) -> usize {
-        2 * self.n_pes() * self.place_words()
+        Self::mailbox_of(self.n_pes(), &self.shared.internal.pool)
+    }
+
+    /// A mailbox that was [set aside](crate::Builder::mailbox), if one was.
+    #[must_use]
+    pub fn mailbox(&self) -> Option<Sym<u64>> {
+        self.shared.mailbox
+    }
+
+    pub(crate) fn mailbox_of(pes: usize, pool: &Pool) -> usize {
+        2 * pes * Self::place_of(pool)
     }
 
     /// A flag, and what is told.
     fn place_words(&self) -> usize {
-        1 + Offer::len(self.shared.internal.pool.count())
+        Self::place_of(&self.shared.internal.pool)
+    }
+
+    fn place_of(pool: &Pool) -> usize {
+        1 + Offer::len(pool.count())
     }
 
     /// Makes a team of `size` PEs of the world from `start` on, each `stride` after the one before. Collective over

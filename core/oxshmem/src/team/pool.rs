@@ -96,16 +96,12 @@ impl Pool {
 
     /// Slots in zeroed memory, as many as [`fit`](Self::fit) said.
     pub(crate) fn new(crowd: Crowd, count: usize, memory: Sym<u8>) -> Self {
-        let mut free = vec![u64::MAX; count / 64];
-        if !count.is_multiple_of(64) {
-            free.push((1 << (count % 64)) - 1);
-        }
         Pool {
             memory,
             count,
             layout: Layout::packed(crowd),
             state: Mutex::new(State {
-                free,
+                free: Self::all_free(count),
                 epoch: 0,
                 choosing: Vec::new(),
                 chooses: None,
@@ -159,6 +155,29 @@ impl Pool {
         Core::new(members, self.layout, memory, mapped, epoch).map(|core| core.in_slot(slot))
     }
 
+    /// Takes all slots back: no PE is in a call of a team, nor will be. Gives the memory of those that were lent, which
+    /// is made zero before they are lent again.
+    pub(crate) fn empty(&self) -> Vec<Sym<u8>> {
+        let mut state = self.state();
+        let all = (0..self.count).filter(|slot| {
+            let word = state.free.get(slot / 64).copied().unwrap_or_default();
+            word & 1 << (slot % 64) == 0
+        });
+        let each = self.layout.bytes();
+        let lent = all.filter_map(|slot| self.memory.range(slot * each..(slot + 1) * each).ok());
+        let lent = lent.collect();
+        state.free = Self::all_free(self.count);
+        lent
+    }
+
+    fn all_free(count: usize) -> Vec<u64> {
+        let mut free = vec![u64::MAX; count / 64];
+        if !count.is_multiple_of(64) {
+            free.push((1 << (count % 64)) - 1);
+        }
+        free
+    }
+
     /// Takes a slot back, whose memory is clean; `epoch` is the last one of the team that had it.
     pub(crate) fn take_back(&self, slot: usize, epoch: u32) {
         let mut state = self.state();
@@ -199,6 +218,24 @@ mod tests {
         assert_eq!((offer().free, offer().epoch), (vec![0, 32], 40));
         pool.take_back(3, 1 << 31);
         assert_eq!(offer().epoch, 0);
+    }
+
+    #[test]
+    fn an_emptied_pool_has_all_slots_again_and_tells_which_were_lent() {
+        let two = Crowd {
+            pes: 2,
+            hosts: 1,
+            most_near: 2,
+            oversubscribed: false,
+        };
+        let each = Pool::fit(two, 1, usize::MAX).1;
+        let pool = Pool::new(two, 70, Sym::new(2, 0, 0, 70 * each));
+        pool.reserve(1);
+        pool.reserve(69);
+        let lent: Vec<u64> = pool.empty().iter().map(Sym::offset).collect();
+        assert_eq!(lent, [each as u64, 69 * each as u64]);
+        assert_eq!(pool.offer().free, [u64::MAX, 63]);
+        assert!(pool.empty().is_empty());
     }
 
     #[test]

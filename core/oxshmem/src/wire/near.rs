@@ -180,7 +180,7 @@ impl Context<'_> {
             (offset.checked_add(len)? <= size).then_some(offset as u64)
         };
         let of_heap = |on_gpu| move |(key, rest)| (Keyed { key, on_gpu }, rest);
-        if let Some(offset) = inside(self.own_base().addr().get(), self.heap_limit()) {
+        if let Some(offset) = inside(self.own_base().addr().get(), self.own_len()) {
             return via.host.local_key(offset).map(of_heap(false));
         }
         if let Some((base, limit)) = &self.shared.gpu

@@ -480,24 +480,12 @@ fn a_target_that_computes_is_reached() {
 }
 
 #[test]
-fn slots_are_not_counted_as_blocks_that_were_not_freed_and_hosts_have_the_rest() {
+fn m14_slots_are_not_counted_as_blocks_that_were_not_freed_and_take_no_room_of_the_programs() {
     run(Over::Mapped, 2, |world| {
-        // 8 slots of 128 KiB, and the library's own words.
-        let x = world.alloc::<u8>(6 * MIB)?;
-        assert!(world.alloc::<u8>(MIB).is_err());
+        let x = world.alloc::<u8>(world.heap_limit())?;
+        assert!(world.alloc::<u8>(1).is_err());
         world.free(x)
     });
-}
-
-#[test]
-fn a_heap_without_room_for_slots_ends_the_joining_on_all() {
-    let tiny = World::builder()
-        .transports(vec![Arc::new(Loopback::new())])
-        .heap_limit(160 << 10)
-        .gpu_memory(|_| Ok(Box::new(Growing::new(MIB, MIB))));
-    for told in crate::gpu::refusals(vec![tiny; 2]) {
-        assert!(told.contains("OXSHMEM_SYMMETRIC_SIZE"), "{told}");
-    }
 }
 
 #[test]

@@ -468,6 +468,7 @@ pub fn m35_an_address_outside_of_blocks_names_none(pe: &Pe<'_>) -> Result<()> {
 pub fn m10_after_a_rest_every_block_is_free_and_the_heap_can_be_used(pe: &Pe<'_>) -> Result<()> {
     let (first, second) = (pe.alloc::<u64>(1000)?, pe.alloc::<u8>(77)?);
     pe.rest()?;
+    pe.resume()?;
     assert!(pe.free(first).is_err() && pe.free(second).is_err());
     let again = pe.alloc::<u64>(1000)?;
     assert_eq!(again.offset(), first.offset());

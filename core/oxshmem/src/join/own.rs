@@ -1,0 +1,101 @@
+//! What a heap has beside the program's blocks: memory of the program's that begins it, the library's own words and the
+//! statics. It is placed first, before the heap is shared, and comes on top of what the program has asked for.
+
+use oxshmem_heap::Mapping;
+
+use crate::alloc::{Heap, OWN, STATIC};
+use crate::check::SLOTS;
+use crate::sync::{Internal, Plan};
+use crate::wire::{Active, Bounces};
+use crate::{Result, Sym, World, statics};
+
+/// What is placed, in this order on every PE.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub tag: u32,
+    /// Bytes of the program's memory.
+    pub program: usize,
+    pub plan: Plan,
+    /// Whether checked mode has its table.
+    pub check: bool,
+    /// Whether teams are made among members.
+    pub mailbox: bool,
+}
+
+/// Where it is.
+pub(super) struct Placed {
+    pub internal: Internal,
+    pub bounces: Bounces,
+    pub active: Active,
+    pub shadow: Option<Sym<u64>>,
+    pub mailbox: Option<Sym<u64>>,
+    pub statics: Vec<Sym<u8>>,
+}
+
+impl Wanted {
+    /// How many bytes of a heap all of it takes.
+    pub(super) fn bytes(self) -> Result<u64> {
+        let mut heap = Heap::of_nothing();
+        self.place(&mut heap)?;
+        Ok(heap.high_water())
+    }
+
+    /// Places it where nothing was placed before.
+    pub(super) fn place(self, heap: &mut Heap) -> Result<Placed> {
+        let Wanted { tag, plan, .. } = self;
+        if self.program > 0 {
+            // Where the file begins.
+            heap.place_permanent(tag, STATIC, self.program, 1)?;
+        }
+        let internal = Internal::new(plan, |bytes| heap.place_permanent(tag, OWN, bytes, 1))?;
+        let bounces = heap.place_permanent(tag, OWN, Bounces::size(plan.limit), 1)?;
+        let active = heap.place_permanent(tag, OWN, Active::BYTES, 1)?;
+        let shadow = match self.check {
+            true => {
+                let bytes = SLOTS * size_of::<u64>();
+                Some(heap.place_permanent(tag, OWN, bytes, 1)?.cast()?)
+            }
+            false => None,
+        };
+        let mailbox = match self.mailbox {
+            true => {
+                let bytes = World::mailbox_of(plan.crowd.pes, &internal.pool) * size_of::<u64>();
+                Some(heap.place_permanent(tag, OWN, bytes, 1)?.cast()?)
+            }
+            false => None,
+        };
+        Ok(Placed {
+            internal,
+            bounces: Bounces::new(bounces)?,
+            active: Active::new(active.cast()?),
+            shadow,
+            mailbox,
+            statics: place_statics(tag, heap)?,
+        })
+    }
+}
+
+fn place_statics(tag: u32, heap: &mut Heap) -> Result<Vec<Sym<u8>>> {
+    let (bytes, align, offsets) = statics::layout();
+    if bytes == 0 {
+        return Ok(Vec::new());
+    }
+    let area = heap.place_permanent(tag, STATIC, bytes, align)?;
+    let places = offsets.into_iter().zip(statics::initial());
+    places
+        .map(|(at, initial)| area.range(at..at + initial.len()))
+        .collect()
+}
+
+impl Placed {
+    /// Gives the statics their initial values.
+    pub(super) fn fill(&self, own: &Mapping) {
+        for (place, initial) in self.statics.iter().zip(statics::initial()) {
+            // SAFETY: the allocator placed these bytes within the mapping, which is not shared yet.
+            unsafe {
+                let to = own.base().add(place.offset() as usize).as_ptr();
+                oxshmem_heap::copy::copy(to, initial.as_ptr(), initial.len());
+            }
+        }
+    }
+}
