@@ -2,59 +2,35 @@
 //! symmetric heap, before the library starts a thread.
 //!
 //! The writable segments of the main program, without what the loader has made read-only again (RELRO), are copied
-//! into a file in memory, which is then mapped in their place, at once. A child of `fork` gets its own copy.
+//! into a file in memory, which is then mapped in their place. Pages that were never touched stay holes of the file. A
+//! child of `fork` gets [its own copy](fork).
 //!
 //! Where that cannot be done the heap alone is symmetric, and a message says why: where other threads run already, whose
-//! stores could be lost; and in a program that is not linked with the library, such as an interpreter that loads it.
+//! stores could be lost; in a program that is not linked with the library, such as an interpreter that loads it; and
+//! in one without shared libraries, where the C library's own variables, such as its locks, are among the program's.
 
-use std::ffi::{CStr, c_int, c_void};
+mod fork;
+mod program;
+
+use std::ffi::c_void;
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::os::unix::fs::FileExt;
+use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
-use libc::{PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, dl_phdr_info};
 use oxshmem::Builder;
 
-const PAGE: usize = 4096;
-/// Of the dynamic section: its end, and a library that the program needs.
-const DT_NULL: i64 = 0;
-const DT_NEEDED: i64 = 1;
-const DT_STRTAB: i64 = 5;
+use self::program::{PAGE, Segment};
 
-/// Where the shared pages begin, and their bytes: for the child of a fork.
-static BASE: AtomicUsize = AtomicUsize::new(0);
-static LEN: AtomicUsize = AtomicUsize::new(0);
-
-/// An entry of the dynamic section.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Dynamic {
-    tag: i64,
-    value: u64,
-}
-
-/// What is known of the main program.
-#[derive(Debug, Default)]
-struct Program {
-    /// The pages of its data, from the first to the last.
-    start: usize,
-    end: usize,
-    /// Whether it is linked with this library.
-    is_linked: bool,
-}
+/// The file, and where it is mapped.
+type Shared = (OwnedFd, usize, usize);
 
 /// Gives the program's data to the world that is to be made; or says why not.
 pub(crate) fn share(builder: Builder) -> Builder {
     match shared() {
         Ok(Some((file, base, len))) => {
-            BASE.store(base, Ordering::Relaxed);
-            LEN.store(len, Ordering::Relaxed);
             // SAFETY: the mapping stays until the process ends. C's stores to variables make no references.
-            unsafe {
-                builder.program_memory(file, std::ptr::with_exposed_provenance_mut(base), len)
-            }
+            unsafe { builder.program_memory(file, with_exposed_provenance_mut(base), len) }
         }
         Ok(None) => builder,
         Err(why) => {
@@ -66,144 +42,143 @@ pub(crate) fn share(builder: Builder) -> Builder {
     }
 }
 
-fn shared() -> Result<Option<(OwnedFd, usize, usize)>, String> {
-    let mut program = Program::default();
-    // SAFETY: the function fits, and gets the program's description during the call.
-    unsafe { libc::dl_iterate_phdr(Some(describe), (&raw mut program).cast()) };
-    if program.start >= program.end {
+fn shared() -> Result<Option<Shared>, String> {
+    let program = program::of_this_process();
+    if program.segments.is_empty() {
         return Ok(None);
     }
     if !program.is_linked {
         return Err("the main program is not linked with oxshmem".into());
     }
+    if !program.is_dynamic {
+        return Err(
+            "the C library's are among them; link without -static, which liboxshmem.a does not need"
+                .into(),
+        );
+    }
+    if let Some(why) = fork::objection() {
+        return Err(why.into());
+    }
     let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
     if !matches!(threads, Ok(1)) {
         return Err("other threads run already; call shmem_init before they start".into());
     }
-    let (start, len) = (program.start, program.end - program.start);
-    let file = copy(start, len).map_err(|error| format!("copying the program's data: {error}"))?;
-    // SAFETY: the pages are the program's data, of which the file has a copy; nothing else writes to them between,
-    // since this is the only thread and what it writes in these calls is on its stack. One call replaces all.
-    let mapped = unsafe {
-        libc::pthread_atfork(None, None, Some(take_own_copy));
-        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-        let at = std::ptr::with_exposed_provenance_mut(start);
-        libc::mmap(
-            at,
-            len,
-            libc::PROT_READ | libc::PROT_WRITE,
-            flags,
-            file.as_raw_fd(),
-            0,
-        )
-    };
-    if mapped == libc::MAP_FAILED {
-        return Err(format!(
-            "mapping the program's data: {}",
-            std::io::Error::last_os_error()
-        ));
-    }
-    Ok(Some((file, start, len)))
+    let _blocked = Blocked::all();
+    replace(program.segments).map(Some)
 }
 
-/// A file in memory with a copy of these pages.
-fn copy(start: usize, len: usize) -> std::io::Result<OwnedFd> {
+/// Signals are blocked while it lives: what a handler stored in the meantime would be lost.
+struct Blocked(libc::sigset_t);
+
+impl Blocked {
+    fn all() -> Self {
+        let mut all = std::mem::MaybeUninit::uninit();
+        let mut before = std::mem::MaybeUninit::uninit();
+        // SAFETY: the first call fills `all`, and the second, which has nothing to refuse, `before`.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+            Blocked(before.assume_init())
+        }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: the set was filled.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, null_mut()) };
+    }
+}
+
+/// Replaces the segments by mappings of a file that has what they have. Nothing writes to them meanwhile: this is the
+/// only thread, and what it writes is on its stack.
+fn replace(mut segments: Vec<Segment>) -> Result<Shared, String> {
+    let first = segments.first().map_or(0, |first| first.start);
+    let len = segments.last().map_or(0, |last| last.end) - first;
+    let told = |what: &'static str| {
+        move |error: std::io::Error| format!("{what} the program's data: {error}")
+    };
+    let file = new_file(len)?;
+    for segment in &segments {
+        copy(segment, &file, first).map_err(told("copying"))?;
+    }
+    let kept = file.try_clone().map_err(told("keeping"))?;
+    let mapped = segments.iter().try_for_each(|segment| {
+        let at: *mut c_void = with_exposed_provenance_mut(segment.start);
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        let (offset, file) = ((segment.start - first) as i64, file.as_raw_fd());
+        // SAFETY: the pages are the program's data, of which the file has a copy. One call replaces them.
+        let mapped =
+            unsafe { libc::mmap(at, segment.len(), segment.protection, flags, file, offset) };
+        match mapped {
+            libc::MAP_FAILED => Err((segment.start, std::io::Error::last_os_error())),
+            _ => Ok(()),
+        }
+    });
+    if let Err((failed, _)) = &mapped {
+        segments.retain(|segment| segment.start < *failed);
+    }
+    // Those that are mapped already, too, where another is not.
+    fork::shares(segments, kept);
+    mapped.map_err(|(_, error)| told("mapping")(error))?;
+    Ok((file.into(), first, len))
+}
+
+/// A file in memory of so many bytes, all holes.
+fn new_file(len: usize) -> Result<File, String> {
+    let mut most = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the place is for a limit. Growing a file beyond it would kill the process by SIGXFSZ.
+    let limited = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut most) } == 0;
+    if limited && most.rlim_cur < len as u64 {
+        return Err(format!(
+            "they have {len} bytes, and files may have {} in this shell; raise `ulimit -f`",
+            most.rlim_cur
+        ));
+    }
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: the name is a string.
     let descriptor = unsafe { libc::memfd_create(c"oxshmem-heap".as_ptr(), flags) };
     if descriptor < 0 {
-        return Err(std::io::Error::last_os_error());
+        let error = std::io::Error::last_os_error();
+        return Err(format!("making a file for the program's data: {error}"));
     }
     // SAFETY: it was just made, and is nobody else's.
-    let mut file = unsafe { File::from_raw_fd(descriptor) };
-    // SAFETY: the program's segments are mapped, readable, and no other thread writes.
-    let bytes =
-        unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(start), len) };
-    file.write_all(bytes)?;
-    Ok(file.into())
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    let sized = file.set_len(len as u64);
+    sized.map_err(|error| format!("making a file for the program's data: {error}"))?;
+    Ok(file)
 }
 
-/// In the child of a fork: the parent's variables stay the parent's.
-extern "C" fn take_own_copy() {
-    let (base, len) = (BASE.load(Ordering::Relaxed), LEN.load(Ordering::Relaxed));
-    if len == 0 {
-        return;
-    }
-    // SAFETY: the pages are mapped; a child has one thread. The copy, elsewhere first, takes their place by one call. What
-    // fails leaves them as they are: shared.
-    unsafe {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let own = libc::mmap(null_mut(), len, protection, flags, -1, 0);
-        if own == libc::MAP_FAILED {
-            return;
-        }
-        let at: *mut c_void = std::ptr::with_exposed_provenance_mut(base);
-        std::ptr::copy_nonoverlapping(at.cast::<u8>(), own.cast(), len);
-        libc::mremap(own, len, len, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, at);
-    }
-}
+/// Pages whose entries of the page map are read at once.
+const BATCH: usize = 512;
+/// Of an entry: the page is there, or swapped out.
+const TOUCHED: u64 = 0b11 << 62;
 
-/// Describes the first object, which is the main program.
-unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, program: *mut c_void) -> c_int {
-    // SAFETY: the loader gives a description, and the caller its place for another.
-    let (info, program) = unsafe { (&*info, &mut *program.cast::<Program>()) };
-    // SAFETY: the description has so many headers.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let base = info.dlpi_addr as usize;
-    let place = |at: u64, len: u64| {
-        let start = base.wrapping_add(at as usize);
-        (start, start + len as usize)
-    };
-    let own = describe as *const () as usize;
-    let mut read_only = 0;
-    for header in headers {
-        let (start, end) = place(header.p_vaddr, header.p_memsz);
-        match header.p_type {
-            PT_GNU_RELRO => read_only = end / PAGE * PAGE,
-            PT_LOAD => program.is_linked |= (start..end).contains(&own),
-            PT_DYNAMIC => program.is_linked |= needs_oxshmem(start, base),
-            _ => {}
+/// Copies a segment's pages to its place in the file, but for those that are zero.
+fn copy(segment: &Segment, file: &File, first: usize) -> std::io::Result<()> {
+    let map = File::open("/proc/self/pagemap").ok();
+    for start in (segment.start..segment.end).step_by(BATCH * PAGE) {
+        let mut entries = [0; BATCH * size_of::<u64>()];
+        let at = (start / PAGE * size_of::<u64>()) as u64;
+        let read = map.as_ref().map(|map| map.read_exact_at(&mut entries, at));
+        let (entries, _) = entries.as_chunks::<8>();
+        let pages = (start..segment.end).step_by(PAGE).zip(entries);
+        for (page, entry) in pages {
+            let touched = u64::from_ne_bytes(*entry) & TOUCHED != 0;
+            // Where the map cannot be read, each is looked at.
+            if page >= segment.filled && !touched && matches!(read, Some(Ok(()))) {
+                continue;
+            }
+            // SAFETY: the program's segments are mapped, readable, and nothing writes to them.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(with_exposed_provenance::<u8>(page), PAGE) };
+            if bytes.iter().any(|byte| *byte != 0) {
+                file.write_all_at(bytes, (page - first) as u64)?;
+            }
         }
     }
-    for header in headers {
-        let (start, end) = place(header.p_vaddr, header.p_memsz);
-        if header.p_type == PT_LOAD && header.p_flags & libc::PF_W != 0 && end > read_only {
-            let start = (start / PAGE * PAGE).max(read_only);
-            program.start = match program.start {
-                0 => start,
-                first => first.min(start),
-            };
-            program.end = program.end.max(end.next_multiple_of(PAGE));
-        }
-    }
-    // No further object.
-    1
-}
-
-/// Whether a dynamic section names this library.
-fn needs_oxshmem(section: usize, base: usize) -> bool {
-    let entry = |i: usize| -> Dynamic {
-        let entries = std::ptr::with_exposed_provenance::<Dynamic>(section);
-        // SAFETY: the section is mapped, and nothing beyond its end is asked for.
-        unsafe { entries.add(i).read() }
-    };
-    let entries = || (0..).map(entry).take_while(|entry| entry.tag != DT_NULL);
-    let Some(strings) = entries().find(|entry| entry.tag == DT_STRTAB) else {
-        return false;
-    };
-    // The loader has made it an address; a program that nothing was added to has it as one, too.
-    let strings = match strings.value as usize {
-        offset if offset < base => base + offset,
-        address => address,
-    };
-    entries()
-        .filter(|entry| entry.tag == DT_NEEDED)
-        .any(|entry| {
-            let name = std::ptr::with_exposed_provenance(strings + entry.value as usize);
-            // SAFETY: the program's table of strings is mapped, and each ends with a zero.
-            unsafe { CStr::from_ptr(name) }
-                .to_bytes()
-                .starts_with(b"liboxshmem")
-        })
+    Ok(())
 }

@@ -1,5 +1,9 @@
-/* Global and static variables of the program are symmetric. */
+/* Global and static variables of the program are symmetric; not so where another thread runs already (argv[1] is
+   "threads"). */
+#define _GNU_SOURCE
 #include "check.h"
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +16,12 @@ static long pSync[SHMEM_REDUCE_SYNC_SIZE], pWrk[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 static long lock, count;
 static char text[] = "as it was";
 const long constant = 5;
+/* Hardly any of it is ever touched. */
+static char sparse[1 << 30];
+#ifdef RWX
+/* Makes all data executable. */
+__attribute__((section(".rwx,\"awx\",@progbits#"))) unsigned char code[] = {0xb8, 42, 0, 0, 0, 0xc3};
+#endif
 
 static void put_and_get(void)
 {
@@ -69,6 +79,63 @@ static void addresses(void)
     shmem_barrier_all();
 }
 
+/* Pages of `sparse` that take memory. */
+static size_t resident(void)
+{
+    size_t pages = sizeof sparse / 4096 - 1, count = 0, i;
+    unsigned char *are = malloc(pages);
+    char *first = (char *)(((uintptr_t)sparse + 4095) / 4096 * 4096);
+    CHECK(mincore(first, pages * 4096, are) == 0);
+    for (i = 0; i < pages; i++)
+        count += are[i] & 1;
+    free(are);
+    return count;
+}
+
+static void untouched_memory(void)
+{
+    size_t middle = sizeof sparse / 2;
+    CHECK(resident() < 10);
+    shmem_barrier_all();
+    shmem_char_p(sparse + middle, 'a' + me, right);
+    shmem_barrier_all();
+    CHECK(sparse[middle] == 'a' + left && sparse[middle + 4096] == 0);
+}
+
+static void protection(void)
+{
+#ifdef RWX
+    CHECK(((int (*)(void))code)() == 42);
+#endif
+}
+
+/* What is stored after a fork is not the child's, however late that begins to run. */
+static void late_children(void)
+{
+    int i, status;
+    for (i = 0; i < 20; i++) {
+        pid_t child;
+        target = i;
+        child = fork();
+        if (child == 0)
+            _exit(target == i && sparse[sizeof sparse / 2] == 'a' + left ? 9 : 1);
+        target = -1;
+        CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9);
+    }
+    CHECK(resident() < 10);
+    /* A child's own children have its variables. */
+    if (fork() == 0) {
+        pid_t child;
+        target = 20;
+        child = fork();
+        if (child == 0)
+            _exit(target == 20 ? 9 : 1);
+        CHECK(waitpid(child, &status, 0) == child);
+        _exit(WEXITSTATUS(status));
+    }
+    CHECK(wait(&status) > 0 && WEXITSTATUS(status) == 9 && target == -1);
+}
+
 /* A child has variables of its own. */
 static void children(void)
 {
@@ -96,14 +163,49 @@ static void children(void)
     CHECK(target == 12);
 }
 
-int main(void)
+static pthread_mutex_t started = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wait_for_it(void *unused)
+{
+    pthread_mutex_lock(&started);
+    pthread_mutex_unlock(&started);
+    return unused;
+}
+
+/* The heap alone is symmetric. */
+static void beside_a_thread(void)
+{
+    pthread_t thread;
+    long *x;
+    pthread_mutex_lock(&started);
+    CHECK(pthread_create(&thread, NULL, wait_for_it, NULL) == 0);
+    begin();
+    CHECK(!shmem_addr_accessible(&target, me) && target == 7 && shmem_ptr(&target, me) == NULL);
+    x = shmem_calloc(1, sizeof(long));
+    shmem_long_p(x, me, right);
+    shmem_barrier_all();
+    CHECK(*x == left);
+    pthread_mutex_unlock(&started);
+    CHECK(pthread_join(thread, NULL) == 0);
+    shmem_free(x);
+    shmem_finalize();
+}
+
+int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc > 1 && strcmp(argv[1], "threads") == 0) {
+        beside_a_thread();
+        return 0;
+    }
     begin();
     put_and_get();
     atomics_and_locks();
     collectives();
     addresses();
+    untouched_memory();
+    protection();
+    late_children();
     children();
     printf("done\n");
     shmem_finalize();

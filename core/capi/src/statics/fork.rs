@@ -1,0 +1,173 @@
+//! A child of `fork` has the program's variables as they were when it was made, and for itself alone.
+//!
+//! The parent copies the shared pages just before it forks, so that neither it nor another PE can change them between;
+//! the child puts the copy in their place before anything else of the program runs in it. `vfork`, and what is made of
+//! it (`posix_spawn`, `system`, `popen`), has no copy of any memory, and needs none. The system call itself, and
+//! `_Fork`, call no handlers: such a child shares the variables until it executes another program.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::program::Segment;
+
+/// What is shared.
+#[derive(Debug)]
+struct Shared {
+    segments: Vec<Segment>,
+    /// What is mapped there: from its beginning the first segment, and each other so far behind as it lies.
+    file: File,
+}
+
+static SHARED: OnceLock<Shared> = OnceLock::new();
+/// Whether this process shares it: its children do not.
+static HERE: AtomicBool = AtomicBool::new(false);
+/// Whether forks are heard of.
+static HEARD: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// The copies for the child that this thread is making. No variable of the program: that would be shared, too, where
+    /// it is linked with the archive.
+    static COPIES: Cell<*mut Copies> = const { Cell::new(null_mut()) };
+}
+
+/// For each segment its copy; none for one where there is no memory.
+type Copies = Vec<Option<*mut c_void>>;
+
+/// Before the program's own handlers are registered: so what these do before a fork is in the copy, and what they do in the
+/// child is done to it.
+#[used]
+#[unsafe(link_section = ".init_array.00101")]
+static REGISTER: extern "C" fn() = register;
+
+extern "C" fn register() {
+    // SAFETY: handlers of the library's own, which the loader forgets together with it.
+    let status = unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+    HEARD.store(status == 0, Ordering::Relaxed);
+}
+
+/// Why the program's variables cannot be shared, if so.
+pub(super) fn objection() -> Option<&'static str> {
+    if SHARED.get().is_some() {
+        return Some(
+            "an initialization that failed has taken them already; start the program anew",
+        );
+    }
+    let heard = HEARD.load(Ordering::Relaxed);
+    (!heard).then_some("children of a fork could not have their own, for want of memory")
+}
+
+/// These segments are mapped of the file, from now on.
+pub(super) fn shares(segments: Vec<Segment>, file: File) {
+    if SHARED.set(Shared { segments, file }).is_ok() {
+        HERE.store(true, Ordering::Release);
+    }
+}
+
+fn shared() -> Option<&'static Shared> {
+    HERE.load(Ordering::Acquire).then(|| SHARED.get()).flatten()
+}
+
+extern "C" fn prepare() {
+    if let Some(shared) = shared() {
+        let all = shared.segments.iter();
+        let copies = all.map(|segment| shared.copy(segment)).collect();
+        COPIES.set(Box::into_raw(Box::new(copies)));
+    }
+}
+
+/// What `prepare` has made in this thread.
+fn take() -> Option<Box<Copies>> {
+    let copies = COPIES.replace(null_mut());
+    // SAFETY: `prepare` made it of a box, and it is taken once.
+    (!copies.is_null()).then(|| unsafe { Box::from_raw(copies) })
+}
+
+extern "C" fn in_parent() {
+    let (Some(shared), Some(copies)) = (shared(), take()) else {
+        return;
+    };
+    for (segment, copy) in shared.segments.iter().zip(*copies) {
+        if let Some(copy) = copy {
+            // SAFETY: it was mapped so long, and nothing refers to it.
+            unsafe { libc::munmap(copy, segment.len()) };
+        }
+    }
+}
+
+extern "C" fn in_child() {
+    let (Some(shared), Some(copies)) = (shared(), take()) else {
+        return;
+    };
+    for (segment, copy) in shared.segments.iter().zip(*copies) {
+        let at: *mut c_void = with_exposed_provenance_mut(segment.start);
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: what is mapped there is the same, and this is the only thread.
+        let moved =
+            copy.map(|copy| unsafe { libc::mremap(copy, segment.len(), segment.len(), flags, at) });
+        if moved != Some(at) {
+            end();
+        }
+    }
+    HERE.store(false, Ordering::Release);
+}
+
+/// Ends a child whose variables would be its parent's. Calls only what may be called between fork and exec.
+fn end() -> ! {
+    let why = b"oxshmem: a forked child ends, since there is no memory for variables of its own: use fewer or smaller \
+                global and static ones, or posix_spawn\n";
+    // SAFETY: so many bytes; and the process ends.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, why.as_ptr().cast(), why.len());
+        libc::_exit(1)
+    }
+}
+
+impl Shared {
+    /// A private copy of a segment, where there is memory for it.
+    fn copy(&self, segment: &Segment) -> Option<*mut c_void> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: new memory.
+        let copy =
+            unsafe { libc::mmap(null_mut(), segment.len(), segment.protection, flags, -1, 0) };
+        if copy == libc::MAP_FAILED {
+            return None;
+        }
+        let first = self.segments.first().map_or(0, |first| first.start);
+        // Where the segment lies in the file.
+        let (start, end) = (segment.start - first, segment.end - first);
+        let mut at = start;
+        // Pages that nobody has touched are no data: they stay zero, and take no memory.
+        while let Some(data) = self.next(at, libc::SEEK_DATA, end) {
+            at = self.next(data, libc::SEEK_HOLE, end).unwrap_or(end);
+            let from = with_exposed_provenance_mut::<u8>(first + data);
+            // SAFETY: both are mapped. Other threads, and PEs, may store there meanwhile, as to any memory that a fork
+            // copies; nothing here refers to it.
+            unsafe {
+                let to = copy.cast::<u8>().add(data - start);
+                std::ptr::copy_nonoverlapping(from, to, at - data);
+            }
+        }
+        Some(copy)
+    }
+
+    /// Where data or a hole begins in the file from `at` on, but before `end`. Where the system does not tell, all is data.
+    fn next(&self, at: usize, what: i32, end: usize) -> Option<usize> {
+        if at >= end {
+            return None;
+        }
+        // SAFETY: asks of a file; its position means nothing to anybody.
+        let found = unsafe { libc::lseek(self.file.as_raw_fd(), at as i64, what) };
+        let found = match found {
+            -1 if std::io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO) => end,
+            -1 if what == libc::SEEK_DATA => at,
+            -1 => end,
+            found => found as usize,
+        };
+        (found < end).then_some(found)
+    }
+}
