@@ -1,7 +1,9 @@
 //! Collective calls of active sets, which OpenSHMEM had before teams.
 //!
-//! The first call of a set makes a team of its PEs, among themselves, which is kept for the next. `pSync` and `pWrk` are
-//! not needed, and stay as they are.
+//! The first call of a set makes a team of its PEs, among themselves, which is kept for the next; but in half of the room for
+//! teams at most. A set that finds that half full has a team for one call, which costs each of its calls more rounds.
+//! So there may be any number of sets, and no PE has to agree with others about which to give up. `pSync` and `pWrk`
+//! are not needed, and stay as they are.
 //!
 //! Where threads make calls at once, each PE makes one such team at a time: the first calls of sets that share PEs come in
 //! the same order on all of these.
@@ -27,20 +29,26 @@ fn with(
         call,
         || -> Done {
             let library = library::get()?;
-            let team = team(library, set)?;
+            if let Some(team) = known(library, set) {
+                return library.apart(|context| act(library, &*team.attach(context)?))?;
+            }
+            let (team, is_high) = make(library, set)?;
+            if is_high {
+                return library.apart(|context| {
+                    let team = team.into_team(context)?;
+                    act(library, &team)?;
+                    Ok(team.destroy()?)
+                })?;
+            }
+            let team = keep(library, set, team);
             library.apart(|context| act(library, &*team.attach(context)?))?
         }(),
     );
 }
 
-fn team(library: &'static Library, set: [c_int; 3]) -> Done<&'static DetachedTeam> {
-    match known(library, set) {
-        Some(team) => Ok(team),
-        None => make(library, set),
-    }
-}
+type Sets = Vec<([c_int; 3], &'static DetachedTeam)>;
 
-fn sets(library: &Library) -> MutexGuard<'_, Vec<([c_int; 3], &'static DetachedTeam)>> {
+fn sets(library: &Library) -> MutexGuard<'_, Sets> {
     let sets = library.active_sets.lock();
     sets.unwrap_or_else(PoisonError::into_inner)
 }
@@ -51,7 +59,15 @@ fn known(library: &Library, set: [c_int; 3]) -> Option<&'static DetachedTeam> {
     known.map(|(_, team)| *team)
 }
 
-fn make(library: &'static Library, set: [c_int; 3]) -> Done<&'static DetachedTeam> {
+/// Keeps a team for as long as the library is initialized; a few hundred bytes.
+fn keep(library: &Library, set: [c_int; 3], team: DetachedTeam) -> &'static DetachedTeam {
+    let team = Box::leak(Box::new(team));
+    sets(library).push((set, team));
+    team
+}
+
+/// A team, and whether it lies in the upper half of the room.
+fn make(library: &'static Library, set: [c_int; 3]) -> Done<(DetachedTeam, bool)> {
     let [start, log_stride, size] = set;
     let stride = u32::try_from(log_stride)
         .ok()
@@ -62,28 +78,27 @@ fn make(library: &'static Library, set: [c_int; 3]) -> Done<&'static DetachedTea
     };
     let size = usize::try_from(size).unwrap_or(0);
     let world = &library.world;
-    let made = match (start, stride, size) {
+    match (start, stride, size) {
         // Where threads are in calls at once it is another team: the world may be in a call of its own.
         (0, 1, size) if size == world.n_pes() && library.threads().is_none() => {
-            world.team().detach()
+            Ok((world.team().detach(), false))
         }
         _ => {
             let _making = library.threads().map(Threads::making);
             let set = (number(start), stride, size);
-            let make =
-                |context: &Context<'_>| Ok(context.team_among(set, library.mailbox)?.detach());
+            let make = |context: &Context<'_>| {
+                let team = context.team_among(set, library.mailbox)?;
+                let is_high = team.is_high();
+                Ok((team.detach(), is_high))
+            };
             library.apart(make)?.map_err(|error| match error {
                 Error::Argument { what, .. } => {
                     Failure::argument("PE_start, logPE_stride, PE_size", what)
                 }
                 error => error.into(),
-            })?
+            })
         }
-    };
-    // For as long as the library is initialized; a few hundred bytes.
-    let made: &'static _ = Box::leak(Box::new(made));
-    sets(library).push((set, made));
-    Ok(made)
+    }
 }
 
 pub(crate) fn barrier(

@@ -67,11 +67,15 @@ fn initialize(requested: c_int) -> Done<c_int> {
         return Ok(library.level);
     }
     let world = match resting().take() {
-        Some(world) => world,
+        Some(world) => {
+            world.resume()?;
+            world
+        }
         // C's calls are always of the ordered model (M21).
-        None => statics::share(World::builder().model(MemoryModel::Ordered)).join()?,
+        None => statics::share(World::builder().model(MemoryModel::Ordered).mailbox()).join()?,
     };
-    let mailbox = world.alloc_zeroed(world.mailbox_words())?;
+    let mailbox = world.mailbox();
+    let mailbox = mailbox.ok_or_else(|| Failure::argument("mailbox", "none was set aside"))?;
     let library = Library::new(world, mailbox, requested);
     let library = library::set(library, requested == MULTIPLE)?;
     contexts::add_default(library);

@@ -142,8 +142,86 @@ programs! {
     a_function_of_the_programs_own: "profile.c", [];
     finalized_and_initialized_again: "again.c", [];
     variables_of_the_program: "statics.c", [];
-    variables_of_a_program_at_a_fixed_place: "statics.c", ["-no-pie", "-Wl,-z,norelro"];
-    variables_of_a_program_that_is_bound_at_once: "statics.c", ["-pie", "-fPIE", "-Wl,-z,now", "--coverage"];
+    variables_of_a_program_that_is_bound_at_once: "statics.c", ["-pie", "-fPIE", "-Wl,-z,now"];
+}
+
+#[test]
+fn variables_of_a_program_at_a_fixed_place_that_may_be_executed() {
+    let flags = ["-no-pie", "-Wl,-z,norelro", "-DRWX"];
+    let program = compile("statics.c", "statics-fixed", &flags);
+    run(&mut job(2, &program));
+    // Where the heap of `malloc` begins right behind them.
+    let mut fixed = Command::new("setarch");
+    fixed.args(["-R", "true"]);
+    match fixed.status() {
+        Ok(status) if status.success() => {
+            run(job(2, Path::new("setarch")).arg("-R").arg(&program));
+        }
+        _ => eprintln!("SKIPPED: addresses cannot be made the same in each run here"),
+    }
+}
+
+#[test]
+fn a_program_that_counts_its_lines_writes_the_counts() {
+    let program = compile("statics.c", "statics-counted", &["--coverage"]);
+    let counts = prefix().join("test-statics-counted-statics.gcda");
+    let _ = std::fs::remove_file(&counts);
+    run(&mut job(2, &program));
+    assert!(std::fs::metadata(counts).unwrap().len() > 0);
+}
+
+#[test]
+fn the_heap_alone_is_symmetric_where_variables_cannot_be_and_a_message_says_so() {
+    let program = compile("statics.c", "statics-threads", &[]);
+    let output = job(2, &program).arg("threads").output().unwrap();
+    let told = both(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("other threads run already"), "{told}");
+
+    let loads = prefix().join("test-loads");
+    let source = here().join("tests/c/loads.c");
+    run(Command::new("cc")
+        .arg(source)
+        .arg("-o")
+        .arg(&loads)
+        .arg("-ldl"));
+    let library = prefix().join("lib/liboxshmem.so");
+    let output = job(2, &loads).arg(library).output().unwrap();
+    let told = both(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("not linked with oxshmem"), "{told}");
+}
+
+#[test]
+fn a_limit_of_files_is_told_and_kills_nobody() {
+    let program = compile("statics.c", "statics-limited", &[]);
+    let mut limited = job(1, Path::new("sh"));
+    limited
+        .arg("-c")
+        .arg("ulimit -f 1000; exec \"$0\"")
+        .arg(&program);
+    let output = limited.output().unwrap();
+    let told = both(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("ulimit -f"), "{told}");
+}
+
+#[test]
+fn the_program_has_the_whole_heap_that_it_asked_for() {
+    let program = compile("memory.c", "memory-whole", &[]);
+    for size in [1 << 20, 3_000_000] {
+        run(job(2, &program)
+            .env("SHMEM_SYMMETRIC_SIZE", size.to_string())
+            .arg(size.to_string()));
+    }
+}
+
+#[test]
+fn active_sets_need_no_room_for_each() {
+    let program = compile("active_sets.c", "active-sets-many", &[]);
+    for teams in ["1", "2"] {
+        run(job(4, &program).env("OXSHMEM_TEAMS", teams));
+    }
 }
 
 /// The API's names, and those for tools.
@@ -330,6 +408,24 @@ fn settings_are_shown_and_bad_ones_refused() {
             !output.status.success() && told.contains("SHMEM_SYMMETRIC_SIZE"),
             "{size}: {told}"
         );
+    }
+}
+
+#[test]
+fn options_of_the_launcher_come_in_any_order() {
+    let program = compile("old.c", "old-order", &["-std=c99"]);
+    let told = run(tool("oshrun")
+        .args(["--timeout", PATIENCE, "-np", "2"])
+        .arg(&program));
+    assert!(told.contains("PE 1 of 2"), "{told}");
+    for (words, message) in [
+        (&["-np", "none", "a"][..], "none"),
+        (&["-np"], "value is required"),
+        (&["-np", "2"], "PROG"),
+    ] {
+        let output = tool("oshrun").args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+        assert!(both(&output).contains(message), "{}", both(&output));
     }
 }
 

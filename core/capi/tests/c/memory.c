@@ -1,4 +1,4 @@
-/* The symmetric heap. */
+/* The symmetric heap; of argv[1] bytes, if given, all of which can be had. */
 #include "check.h"
 
 static void sizes_of_nothing(void)
@@ -114,9 +114,22 @@ static void addresses(void)
     shmem_free(x);
 }
 
-int main(void)
+/* What was asked for is the program's. */
+static void all_of_it(size_t size)
+{
+    char *x = shmem_malloc(size);
+    CHECK(x != NULL);
+    shmem_char_p(x + size - 1, 'a' + me, right);
+    shmem_barrier_all();
+    CHECK(x[size - 1] == 'a' + left);
+    shmem_free(x);
+}
+
+int main(int argc, char **argv)
 {
     begin();
+    if (argc > 1)
+        all_of_it(strtoul(argv[1], NULL, 10));
     sizes_of_nothing();
     alignment();
     zeroed();

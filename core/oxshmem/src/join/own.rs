@@ -7,7 +7,7 @@ use crate::alloc::{Heap, OWN, STATIC};
 use crate::check::SLOTS;
 use crate::sync::{Internal, Plan};
 use crate::wire::{Active, Bounces};
-use crate::{Result, Sym, World, statics};
+use crate::{Context, Result, Sym, statics};
 
 /// What is placed, in this order on every PE.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl Wanted {
         };
         let mailbox = match self.mailbox {
             true => {
-                let bytes = World::mailbox_of(plan.crowd.pes, &internal.pool) * size_of::<u64>();
+                let bytes = Context::mailbox_of(plan.crowd.pes, &internal.pool) * size_of::<u64>();
                 Some(heap.place_permanent(tag, OWN, bytes, 1)?.cast()?)
             }
             false => None,
