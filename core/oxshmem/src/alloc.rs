@@ -163,7 +163,7 @@ impl Backing {
 
 const HOST: MemoryKind = MemoryKind::Host;
 /// The alignment of every block: a cache line, and enough for any type (M12).
-const ALIGN: u64 = 64;
+pub(crate) const ALIGN: u64 = 64;
 /// To more than this no heap's start is aligned.
 const MOST_ALIGN: usize = 1 << 40;
 /// The generation of what is never freed: the library's own words,

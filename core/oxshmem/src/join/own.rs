@@ -3,7 +3,7 @@
 
 use oxshmem_heap::Mapping;
 
-use crate::alloc::{Heap, OWN, STATIC};
+use crate::alloc::{ALIGN, Heap, OWN, STATIC};
 use crate::check::SLOTS;
 use crate::sync::{Internal, Plan};
 use crate::wire::{Active, Bounces};
@@ -33,11 +33,11 @@ pub(super) struct Placed {
 }
 
 impl Wanted {
-    /// How many bytes of a heap all of it takes.
+    /// How many bytes of a heap all of it takes, up to where the program's first block can begin.
     pub(super) fn bytes(self) -> Result<u64> {
         let mut heap = Heap::of_nothing();
         self.place(&mut heap)?;
-        Ok(heap.high_water())
+        Ok(heap.high_water().next_multiple_of(ALIGN))
     }
 
     /// Places it where nothing was placed before.
