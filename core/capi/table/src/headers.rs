@@ -38,7 +38,7 @@ fn shmem() -> String {
         let _ = writeln!(text, "{}", c::prototype(&function, &function.name));
     }
     let body = format!(
-        "#include <oxshmem/base.h>\n\n{}\n#if defined(__cplusplus)\n#include <oxshmem/overloads.h>\n\
+        "#include <oxshmem/base.h>\n\n{}\n#include <oxshmem/removed.h>\n\n#if defined(__cplusplus)\n#include <oxshmem/overloads.h>\n\
          #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L\n#include <oxshmem/generics.h>\n#endif\n",
         in_c(&text)
     );
