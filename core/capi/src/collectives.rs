@@ -144,7 +144,11 @@ pub(crate) fn collect_of<T: Pod>(
     let dest = library.world.rest_at("dest", dest.cast_const());
     let dest = dest.map_err(|error| Failure::argument("dest", error.to_string()))?;
     let source = library.block_of("source", source, nelems)?;
-    Ok(team.collect_into_rest(dest, source).map(drop)?)
+    let collected = team.collect_into_rest(dest, source).map(drop);
+    collected.map_err(|error| match error {
+        oxshmem::Error::OutOfRange { .. } => Failure::of("dest", error),
+        error => error.into(),
+    })
 }
 
 pub(crate) unsafe fn collect<T: Pod>(

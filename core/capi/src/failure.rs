@@ -37,6 +37,19 @@ impl Failure {
         }
     }
 
+    /// What the library says of an argument.
+    pub(crate) fn of(name: &'static str, error: oxshmem::Error) -> Self {
+        match error {
+            oxshmem::Error::Argument { what, .. } => Failure::Argument { name, what },
+            // Of null nothing is.
+            oxshmem::Error::OutOfRange { end, len, .. } => Failure::argument(
+                name,
+                format!("{end} elements, of which {len} are there; give fewer, or allocate more"),
+            ),
+            error => Failure::argument(name, error.to_string()),
+        }
+    }
+
     fn words(&self) -> String {
         match self {
             Failure::Core(oxshmem::Error::NoSuchPe { pe, size, .. }) => {

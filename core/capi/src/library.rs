@@ -285,9 +285,6 @@ impl Library {
             0 => self.world.object_at(name, std::ptr::null(), 0),
             _ => self.world.object_at(name, address, len),
         };
-        object.map_err(|error| match error {
-            oxshmem::Error::Argument { what, .. } => Failure::Argument { name, what },
-            error => Failure::argument(name, error.to_string()),
-        })
+        object.map_err(|error| Failure::of(name, error))
     }
 }

@@ -224,6 +224,71 @@ fn active_sets_need_no_room_for_each() {
     }
 }
 
+/// Runs a program that is written as users write them, with so many PEs as they like.
+fn runs(source: &str, standard: &str, flags: &[&str]) {
+    let strict = [standard, "-Wextra", "-pedantic"];
+    let flags: Vec<_> = strict.iter().chain(flags).copied().collect();
+    let program = compile(
+        source,
+        &format!("{source}{standard}").replace(['.', '='], "-"),
+        &flags,
+    );
+    for pes in [2, 4, 8] {
+        run(&mut job(pes, &program));
+    }
+}
+
+#[test]
+fn a_program_as_they_were_in_the_nineties() {
+    runs("sgi.c", "-std=c89", &[]);
+}
+
+#[test]
+fn kernels_that_openshmem_is_measured_with() {
+    runs("kernels.c", "-std=c99", &["-O2"]);
+}
+
+#[test]
+fn programs_on_grids_by_macros() {
+    runs("grids.c", "-std=c11", &["-O2"]);
+}
+
+#[test]
+fn classes_and_threads_of_cpp() {
+    runs("objects.cpp", "-std=c++11", &["-O0", "-pthread"]);
+    compile(
+        "objects.cpp",
+        "objects-20",
+        &["-std=c++20", "-Wextra", "-pedantic", "-O2", "-pthread"],
+    );
+}
+
+#[test]
+fn each_function_and_its_twin_have_the_type_of_the_specification() {
+    let object = prefix().join("prototypes.o");
+    let source = here().join("tests/c/prototypes.c");
+    run(tool("oshcc")
+        .args(["-std=c99", "-Wall", "-Werror", "-c", "-o"])
+        .arg(&object)
+        .arg(source));
+    let had = symbols(Command::new("nm").arg("-u").arg(&object), "U");
+    let differ: Vec<_> = had.symmetric_difference(&names()).cloned().collect();
+    assert!(differ.is_empty(), "{differ:?}");
+}
+
+#[test]
+fn every_wrong_argument_and_every_call_out_of_its_time_ends_with_a_message() {
+    let folder = prefix().join("wrong");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("wrong.h"), oxshmem_capi_table::wrong_calls()).unwrap();
+    let program = compile(
+        "wrong.c",
+        "wrong.c",
+        &["-std=gnu99", &format!("-I{}", folder.display())],
+    );
+    run(Command::new(program).env("SHMEM_SYMMETRIC_SIZE", "1M"));
+}
+
 /// The API's names, and those for tools.
 fn names() -> BTreeSet<String> {
     let all = include_str!("../table/data/names.txt").lines();
@@ -444,17 +509,25 @@ fn the_compiler_wrapper_shows_what_it_does() {
         "{show}"
     );
     assert!(run(tool("oshcc").arg("--showlibs")).contains("-loxshmem"));
+    // The compiler is asked, and nothing linked.
+    run(tool("oshcc").arg("-v"));
 }
 
 #[test]
 fn cmake_and_pkg_config_find_it() {
     let lib = prefix().join("lib");
     let found = Command::new("pkg-config")
-        .args(["--cflags", "--libs", "oxshmem"])
+        .args(["--static", "--cflags", "--libs", "oxshmem"])
         .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
         .output();
     match found {
-        Ok(found) => assert!(both(&found).contains("-loxshmem"), "{}", both(&found)),
+        Ok(found) => {
+            let told = both(&found);
+            assert!(
+                told.contains("-loxshmem") && told.contains("-lgcc_s"),
+                "{told}"
+            );
+        }
         Err(error) => eprintln!("SKIPPED: pkg-config cannot be run: {error}"),
     }
     let folder = prefix().join("cmake-test");
@@ -462,8 +535,9 @@ fn cmake_and_pkg_config_find_it() {
     let source = here().join("tests/c/old.c");
     let project = format!(
         "cmake_minimum_required(VERSION 3.13)\nproject(test C)\nfind_package(oxshmem 0.1 REQUIRED)\n\
-         add_executable(old {})\ntarget_link_libraries(old oxshmem::oxshmem)\n",
-        source.display()
+         add_executable(old {source})\ntarget_link_libraries(old oxshmem::oxshmem)\n\
+         add_executable(old-static {source})\ntarget_link_libraries(old-static oxshmem::oxshmem_static)\n",
+        source = source.display()
     );
     std::fs::write(folder.join("CMakeLists.txt"), project).unwrap();
     let path = format!("-DCMAKE_PREFIX_PATH={}", prefix().display());
@@ -478,5 +552,7 @@ fn cmake_and_pkg_config_find_it() {
         .arg(folder.join("b"))
         .arg(path));
     run(Command::new("cmake").arg("--build").arg(folder.join("b")));
-    run(&mut job(2, &folder.join("b/old")));
+    for program in ["b/old", "b/old-static"] {
+        run(&mut job(2, &folder.join(program)));
+    }
 }

@@ -7,6 +7,7 @@
 //! - [`exports`], the Rust source of the symbols (`core/capi/build.rs` writes it where the library includes it);
 //! - [`headers`], which are checked in at `core/capi/include/` so that they can be read, and which
 //!   `cargo run -p oxshmem-capi-table` writes anew; a test tells when they are not current;
+//! - [`wrong_calls`], calls that make no sense, which a conformance program makes;
 //! - the lists of types over which the conformance programs expand (`oxshmem_types.h`, beside those).
 //!
 //! To add a function, add a row, and the function that it names to `core/capi/src`.
@@ -17,12 +18,14 @@ mod generics;
 mod headers;
 pub mod rows;
 pub mod types;
+mod wrong;
 
 use rows::{ROWS, Row};
 use types::Type;
 
 pub use exports::{exports, version_script};
 pub use headers::headers;
+pub use wrong::wrong_calls;
 
 /// A function's parameter.
 #[derive(Clone, Debug)]

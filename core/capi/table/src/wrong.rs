@@ -1,0 +1,175 @@
+//! Calls with one argument that makes no sense, for the test of what the library says of them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use crate::{Function, Param, functions};
+
+/// The header with them: `WRONG(X)` is `X(number, call, tells, statement)` for each, where `tells` is in the message, and
+/// `ANY(X)` is `X(number, call, statement)` for a call of each kind that makes sense.
+#[must_use]
+pub fn wrong_calls() -> String {
+    let (mut wrong, mut any) = (String::new(), String::new());
+    let (mut wrongs, mut anys) = (0, 0);
+    for function in examples() {
+        let _ = writeln!(
+            any,
+            "    X({anys}, {}, {}) \\",
+            function.name,
+            statement(&function, None)
+        );
+        anys += 1;
+        for (at, param) in function.params.iter().enumerate() {
+            for (argument, tells) in mistakes(&function, param) {
+                let statement = statement(&function, Some((at, argument)));
+                let _ = writeln!(
+                    wrong,
+                    "    X({wrongs}, {}, \"{tells}\", {statement}) \\",
+                    function.name
+                );
+                wrongs += 1;
+            }
+        }
+    }
+    format!("#define ANY(X) \\\n{any}\n#define WRONG(X) \\\n{wrong}\n")
+}
+
+/// A function of each family, of one type, without a context and with one.
+fn examples() -> Vec<Function> {
+    let mut seen = BTreeSet::new();
+    let mut all = functions();
+    // Those of longs, or of what is most like them, come first.
+    let of = |function: &Function| function.of.map_or("", |of| of.name);
+    let like = ["long", "ulong", "64", "mem", "short"];
+    all.sort_by_key(|function| {
+        like.iter()
+            .position(|name| *name == of(function))
+            .unwrap_or(9)
+    });
+    all.retain(|function| seen.insert((function.row.name, function.row.types as u8, function.ctx)));
+    // Which end the process, or are of a process that has not begun.
+    const APART: &[&str] = &[
+        "shmem_global_exit",
+        "shmem_init",
+        "shmem_init_thread",
+        "start_pes",
+    ];
+    all.retain(|function| !APART.contains(&function.name.as_str()));
+    all
+}
+
+/// Arguments that make no sense for a parameter, and what the message says of each.
+fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
+    let name = function.name.as_str();
+    let has = |other: &str| function.params.iter().any(|param| param.name == other);
+    // What a context leads to is the same code.
+    if function.ctx && !["ctx", "pe"].contains(&param.name.as_str()) {
+        return Vec::new();
+    }
+    let told = |arguments: &[&'static str], name: &str| {
+        let each = arguments
+            .iter()
+            .map(|given| (*given, format!("argument {name}: ")));
+        each.collect::<Vec<_>>()
+    };
+    // Queries answer whatever they are asked.
+    let asks = [
+        "accessible",
+        "_ptr",
+        "translate_pe",
+        "_destroy",
+        "get_config",
+        "get_team",
+        "create_ctx",
+        "split",
+    ];
+    if asks.iter().any(|part| name.contains(part)) || name.contains("session") {
+        return Vec::new();
+    }
+    let collective = has("team") || has("PE_start");
+    let gets = !collective && (name.contains("get") || name.ends_with("_g"));
+    match param.name.as_str() {
+        "pe" => told(&["77", "-1"], "pe"),
+        "ctx" if function.ctx && !name.ends_with("fence") && !name.ends_with("quiet") => {
+            told(&["SHMEM_CTX_INVALID", "(shmem_ctx_t)mine"], "ctx")
+        }
+        "team" if collective && !name.ends_with("my_pe") && !name.ends_with("n_pes") => {
+            told(&["SHMEM_TEAM_INVALID", "(shmem_team_t)mine"], "team")
+        }
+        "dest" if !gets => told(&["mine", "NULL"], "dest"),
+        // A put's is the program's own.
+        "source" if gets || collective => told(&["mine", "NULL"], "source"),
+        "source" if name.contains("fetch") => {
+            vec![("mine", "argument ".into()), ("NULL", "argument ".into())]
+        }
+        "sig_addr" | "ivar" | "ivars" | "lock" => told(&["mine", "NULL", "(void *)1"], &param.name),
+        "cmp" => told(&["17", "-1"], "cmp"),
+        "sig_op" => told(&["9"], "sig_op"),
+        "dst" | "sst" => told(&["0", "-1"], &param.name),
+        "nelems" if !name.contains("collect") || name.contains("fcollect") => {
+            let of = match () {
+                () if gets => "source",
+                () if has("ivars") => "ivars",
+                () => "dest",
+            };
+            told(&["(size_t)1 << 40"], of)
+        }
+        "nreduce" if has("PE_start") => told(&["-1"], "nreduce"),
+        "PE_root" => vec![("99", String::new()), ("-1", String::new())],
+        "PE_start" | "PE_size" => vec![("77", "argument PE_start, logPE_stride, PE_size: ".into())],
+        "logPE_stride" => told(&["-1"], "logPE_stride"),
+        "ptr" => vec![("mine", String::new()), ("(char *)room + 8", String::new())],
+        _ => Vec::new(),
+    }
+}
+
+/// The call, with one argument as given and the others such as make sense.
+fn statement(function: &Function, given: Option<(usize, &str)>) -> String {
+    let arguments = function
+        .params
+        .iter()
+        .enumerate()
+        .map(|(at, param)| match given {
+            Some((place, argument)) if place == at => argument.to_owned(),
+            _ => usual(function, param).to_owned(),
+        });
+    let call = format!(
+        "{}({})",
+        function.name,
+        arguments.collect::<Vec<_>>().join(", ")
+    );
+    match function
+        .params
+        .first()
+        .is_some_and(|param| param.c == "shmem_team_t")
+        && function.returns == "int"
+    {
+        // Which says so by its status, too.
+        true => format!("_exit({call} != 0)"),
+        false => format!("(void){call}"),
+    }
+}
+
+fn usual(function: &Function, param: &Param) -> &'static str {
+    match param.name.as_str() {
+        "ctx" if !param.c.ends_with('*') => "SHMEM_CTX_DEFAULT",
+        "team" | "parent_team" | "src_team" | "dest_team" if !param.c.ends_with('*') => {
+            "SHMEM_TEAM_WORLD"
+        }
+        "dest" | "ptr" | "ivar" | "ivars" | "lock" => "room",
+        "source" => "other",
+        "sig_addr" => "word",
+        "pSync" | "pWrk" => "work",
+        "sig_op" => "SHMEM_SIGNAL_SET",
+        "cmp" => "SHMEM_CMP_EQ",
+        "size" if function.row.name.contains("split") => "1",
+        "size" | "alignment" => "64",
+        "nelems" | "nreduce" | "npes" | "dst" | "sst" | "bsize" | "nblocks" | "PE_size"
+        | "count" | "xrange" | "stride" => "1",
+        "" | "..." => "NULL",
+        "status" | "config" | "xaxis_config" | "yaxis_config" => "NULL",
+        _ if param.c.is_empty() => "0",
+        _ if param.c.ends_with('*') => "mine",
+        _ => "0",
+    }
+}

@@ -1,0 +1,178 @@
+// Programs in C++'s way: a symmetric array as a class, templates over the types of elements, a queue of work under a lock,
+// containers as sources, complex numbers, and threads with a context each.
+#include <shmem.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#define EXPECT(...)                                                                            \
+    do {                                                                                       \
+        if (!(__VA_ARGS__)) {                                                                  \
+            std::fprintf(stderr, "PE %d, line %d: %s\n", shmem_my_pe(), __LINE__, #__VA_ARGS__); \
+            shmem_global_exit(4);                                                              \
+        }                                                                                      \
+    } while (0)
+
+namespace {
+
+int me, n;
+
+// Elements on every PE, as long as the object is there.
+template <typename T>
+class Symmetric {
+  public:
+    explicit Symmetric(std::size_t len) : len_(len), at_(static_cast<T *>(shmem_calloc(len, sizeof(T)))) {
+        if (at_ == nullptr) shmem_global_exit(5);
+    }
+    ~Symmetric() { shmem_free(at_); }
+    Symmetric(const Symmetric &) = delete;
+    Symmetric &operator=(const Symmetric &) = delete;
+
+    T *data() { return at_; }
+    T &operator[](std::size_t i) { return at_[i]; }
+    std::size_t size() const { return len_; }
+    T *begin() { return at_; }
+    T *end() { return at_ + len_; }
+
+  private:
+    std::size_t len_;
+    T *at_;
+};
+
+// Every type by the same name.
+template <typename T>
+void round_trip() {
+    Symmetric<T> there(10);
+    std::vector<T> from(10), back(10);
+    std::iota(from.begin(), from.end(), static_cast<T>(me));
+    shmem_put(there.data(), from.data(), from.size(), (me + 1) % n);
+    shmem_barrier_all();
+    const int left = (me + n - 1) % n;
+    for (std::size_t i = 0; i < there.size(); i++) EXPECT(there[i] == static_cast<T>(left + static_cast<int>(i)));
+    shmem_get(back.data(), there.data(), back.size(), (me + 1) % n);
+    EXPECT(back == from);
+    shmem_sync(SHMEM_TEAM_WORLD);
+    shmem_p(there.data(), static_cast<T>(3), (me + 1) % n);
+    shmem_quiet();
+    shmem_barrier_all();
+    EXPECT(shmem_g(there.data(), me) == static_cast<T>(3));
+    Symmetric<T> sum(10);
+    EXPECT(shmem_max_reduce(SHMEM_TEAM_WORLD, sum.data(), there.data(), 10) == 0 && sum[0] == static_cast<T>(3));
+    shmem_barrier_all();
+}
+
+template <typename... T>
+void round_trips() {
+    int in_order[] = {(round_trip<T>(), 0)...};
+    (void)in_order;
+}
+
+// PE 0 has a queue of numbers; who takes one under the lock puts two smaller ones in, and counts.
+struct Queue {
+    int count;
+    int numbers[200];
+    long taken;
+};
+Queue queue;
+long queue_lock;
+
+void take_turns() {
+    if (me == 0) {
+        queue.count = 1;
+        queue.numbers[0] = 6;
+    }
+    shmem_barrier_all();
+    for (bool done = false; !done;) {
+        shmem_set_lock(&queue_lock);
+        Queue mine;
+        shmem_getmem(&mine, &queue, sizeof mine, 0);
+        done = mine.count == 0;
+        if (!done) {
+            const int number = mine.numbers[--mine.count];
+            mine.taken++;
+            if (number > 0) {
+                mine.numbers[mine.count++] = number - 1;
+                mine.numbers[mine.count++] = number - 1;
+            }
+            shmem_putmem(&queue, &mine, sizeof mine, 0);
+        }
+        shmem_clear_lock(&queue_lock);
+    }
+    shmem_barrier_all();
+    EXPECT(shmem_long_atomic_fetch(&queue.taken, 0) == 127);
+    shmem_barrier_all();
+}
+
+void complex_numbers() {
+    Symmetric<std::complex<double>> each(2), sum(2);
+    each[0] = {1.0, me + 0.5};
+    each[1] = std::complex<double>(0, 1);
+    EXPECT(shmem_complexd_sum_reduce(SHMEM_TEAM_WORLD, sum.data(), each.data(), 2) == 0);
+    EXPECT(sum[0] == std::complex<double>(n, n * (n - 1) / 2.0 + n * 0.5) && sum[1] == std::complex<double>(0, n));
+    shmem_barrier_all();
+}
+
+// A text of its own length from each.
+void texts() {
+    const std::string mine = "PE " + std::string(static_cast<std::size_t>(me), '*') + ";";
+    Symmetric<char> source(64), all(64 * static_cast<std::size_t>(n));
+    std::copy(mine.begin(), mine.end(), source.begin());
+    EXPECT(shmem_collect(SHMEM_TEAM_WORLD, all.data(), source.data(), mine.size()) == 0);
+    std::string expected;
+    for (int pe = 0; pe < n; pe++) expected += "PE " + std::string(static_cast<std::size_t>(pe), '*') + ";";
+    EXPECT(expected == all.data());
+    shmem_barrier_all();
+}
+
+// Each thread with its context; where the library wants one call at a time, in turns.
+void threads(int level) {
+    enum { THREADS = 3, TIMES = 40 };
+    Symmetric<std::uint64_t> counts(THREADS);
+    std::mutex turn;
+    std::vector<std::thread> all;
+    for (int t = 0; t < THREADS; t++)
+        all.emplace_back([&, t] {
+            std::unique_lock<std::mutex> held(turn, std::defer_lock);
+            if (level < SHMEM_THREAD_MULTIPLE) held.lock();
+            shmem_ctx_t ctx = SHMEM_CTX_INVALID;
+            EXPECT(shmem_ctx_create(0, &ctx) == 0);
+            for (int i = 0; i < TIMES; i++) {
+                shmem_atomic_add(ctx, counts.data() + t, std::uint64_t{2}, (me + i) % n);
+                (void)shmem_atomic_fetch_inc(ctx, counts.data() + t, i % n);
+            }
+            shmem_ctx_quiet(ctx);
+            shmem_ctx_destroy(ctx);
+        });
+    for (auto &thread : all) thread.join();
+    Symmetric<std::uint64_t> sums(THREADS);
+    shmem_barrier_all();
+    EXPECT(shmem_sum_reduce(SHMEM_TEAM_WORLD, sums.data(), counts.data(), THREADS) == 0);
+    for (auto sum : sums) EXPECT(sum == std::uint64_t{3} * TIMES * static_cast<unsigned>(n));
+    shmem_barrier_all();
+}
+
+}  // namespace
+
+int main() {
+    int level = -1;
+    EXPECT(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &level) == 0 && level >= SHMEM_THREAD_SERIALIZED);
+    me = shmem_my_pe();
+    n = shmem_n_pes();
+    round_trips<char, signed char, unsigned char, short, unsigned short, int, unsigned, long, unsigned long, long long,
+                unsigned long long, float, double, long double, std::size_t, std::ptrdiff_t>();
+    take_turns();
+    complex_numbers();
+    texts();
+    threads(level);
+    if (me == 0) std::puts("right");
+    shmem_finalize();
+}

@@ -1,0 +1,123 @@
+/* What the library says of calls that make no sense: with a wrong argument, before it is initialized, and after it was
+   finalized. Each is tried in a process of its own, which is a job of one PE: it ends with status 1 and a message that
+   names the call and the argument, or the call returns; nothing crashes, and nothing hangs. */
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "wrong.h"
+
+static void *room, *other, *word, *work;
+/* Not symmetric: a variable of the program would be. */
+static void *mine;
+
+static const struct {
+    const char *call, *tells;
+} wrong[] = {
+#define ENTRY(number, call, tells, statement) {#call, tells},
+    WRONG(ENTRY)};
+
+static const char *const any[] = {
+#define NAME(number, call, statement) #call,
+    ANY(NAME)};
+
+static void call_wrong(size_t number)
+{
+    switch (number) {
+#define CASE(number, call, tells, statement) case number: statement; break;
+        WRONG(CASE)
+    }
+}
+
+static void call_any(size_t number)
+{
+    switch (number) {
+#define PLAIN(number, call, statement) case number: statement; break;
+        ANY(PLAIN)
+    }
+}
+
+static void with_wrong(size_t number)
+{
+    shmem_init();
+    room = shmem_calloc(1, 4096);
+    other = shmem_calloc(1, 4096);
+    word = shmem_calloc(1, 64);
+    work = shmem_calloc(1, 4096);
+    call_wrong(number);
+}
+
+static void before(size_t number)
+{
+    room = other = word = work = mine;
+    call_any(number);
+}
+
+static void after(size_t number)
+{
+    shmem_init();
+    room = other = word = work = mine;
+    shmem_finalize();
+    call_any(number);
+}
+
+/* Those that may be called at any time, or say by what they return that there is nothing. */
+static int may_return(const char *call)
+{
+    static const char *const calls[] = {
+        "shmem_query_initialized", "shmem_pe_accessible", "shmem_addr_accessible", "shmem_ptr", "shmem_team_ptr",
+        "shmem_info_get_version", "shmem_info_get_name", "shmem_pcontrol", "shmem_team_my_pe", "shmem_team_n_pes",
+        "shmem_team_get_config", "shmem_team_translate_pe", "shmem_ctx_get_team", "shmem_ctx_create", "shmem_team_create_ctx",
+        "shmem_team_split_strided", "shmem_team_split_2d"};
+    size_t i;
+    for (i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strcmp(calls[i], call) == 0) return 1;
+    return 0;
+}
+
+/* Tries one in a process; gives whether it went as it should. */
+static int tried(void (*act)(size_t), size_t number, const char *call, const char *tells, int returns)
+{
+    char told[4000], begin[200];
+    size_t len = 0;
+    ssize_t got;
+    int ends[2], status;
+    pid_t child;
+    if (pipe(ends) != 0) return 0;
+    child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2);
+        close(ends[0]);
+        close(ends[1]);
+        alarm(100);
+        act(number);
+        _exit(0);
+    }
+    close(ends[1]);
+    while (len < sizeof told - 1 && (got = read(ends[0], told + len, sizeof told - 1 - len)) > 0) len += (size_t)got;
+    told[len] = 0;
+    close(ends[0]);
+    if (waitpid(child, &status, 0) != child) return 0;
+    snprintf(begin, sizeof begin, "%s: %s", call, tells);
+    if (returns && WIFEXITED(status)) return 1;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 1 && strstr(told, begin) != NULL) return 1;
+    fprintf(stderr, "%s, where \"%s\" was to be said: wait status %#x, and it said: %s\n", call, tells, status, told);
+    return 0;
+}
+
+int main(void)
+{
+    size_t i, failed = 0;
+    mine = malloc(4096);
+    memset(mine, 0, 4096);
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) failed += !tried(with_wrong, i, wrong[i].call, wrong[i].tells, 0);
+    for (i = 0; i < sizeof any / sizeof *any; i++) {
+        failed += !tried(before, i, any[i], "oxshmem is not initialized", may_return(any[i]));
+        failed += !tried(after, i, any[i], "oxshmem is not initialized", may_return(any[i]));
+    }
+    printf("%zu wrong arguments, %zu calls: %zu not as they should\n", sizeof wrong / sizeof *wrong, sizeof any / sizeof *any, failed);
+    return failed != 0;
+}
