@@ -1,4 +1,25 @@
 //! Programs in C and C++, compiled and run as a user would: with `oshcc` and `oshrun` of an installation.
+//!
+//! The specification's rules, and the programs of `c/` that show them:
+//!
+//! - Arguments: sources anywhere, several pieces of memory in one call, nothing wherever it is: `rules.c`, and zero
+//!   lengths with null in `rma.c`, `signals.c`, `collectives.c`, `active_sets.c`; variables of the program: `statics.c`;
+//!   numbers of PEs by the context's team: `teams.c`. A target that is in no call: `rules.c`.
+//! - Order: fence between put and flag `order.c`, `kernels.c`; quiet, and that all see what it completed, `rules.c`; of
+//!   contexts `rules.c`, `teams.c`; of some PEs alone `order.c`; strides and blocks `rma.c`; values that are fetched
+//!   without waiting `atomics.c`.
+//! - Atomics: each of each type, alone against others, old values: `atomics.c`; on variables: `statics.c`.
+//! - Signals: data before their signal, none with a signal, set and add: `signals.c`, `grids.c`.
+//! - Waits: no words, masks, fairness, signs, words that are put: `waits.c`; sets while others still come: `grids.c`.
+//! - Collectives: layout, in place, roots, sizes that differ, one after another, teams in any order: `collectives.c`,
+//!   `rules.c`; active sets, their arrays left as they were, a root's own destination: `active_sets.c`, `sgi.c`.
+//! - The heap: what gives null, what changes nothing, `memory.c`; which calls wait for all, `rules.c`.
+//! - Teams: splits that are right and wrong, handles that are none, configurations: `teams.c`; by squares: `grids.c`.
+//! - Contexts and sessions: `teams.c`; one for each thread: `objects.cpp`; left to the library: `rules.c`.
+//! - Begin and end: nested `order.c`, again `again.c`, by `start_pes` and without finalize `old.c`, by `global_exit`
+//!   `bad.c`; environment: below.
+//! - Addresses: `memory.c`, `statics.c`. Locks: `order.c`, `rules.c`, `objects.cpp`. A tool's functions: `profile.c`.
+//! - What makes no sense: `bad.c`, and every argument of every kind of call `wrong.c`. Types: `prototypes.c`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -133,6 +154,7 @@ programs! {
     collective_calls_of_every_type: "collectives.c", ["-std=c99"];
     collective_calls_of_active_sets: "active_sets.c", ["-std=c99"];
     memory: "memory.c", ["-std=c99"];
+    rules_that_no_other_program_shows: "rules.c", ["-std=c99"];
     teams_and_contexts: "teams.c", ["-std=c99"];
     order_locks_and_nested_initialization: "order.c", ["-std=c99"];
     macros_of_c11: "generics.c", ["-std=c11"];
@@ -261,6 +283,40 @@ fn classes_and_threads_of_cpp() {
         "objects-20",
         &["-std=c++20", "-Wextra", "-pedantic", "-O2", "-pthread"],
     );
+}
+
+#[test]
+fn eight_pes() {
+    for source in ["rules.c", "teams.c", "order.c"] {
+        let program = compile(source, &format!("eight-{source}"), &["-std=c99"]);
+        run(&mut job(8, &program));
+    }
+}
+
+/// The first Python that has numpy, if one has.
+fn python() -> Option<&'static str> {
+    ["python3", "/usr/bin/python3"].into_iter().find(|python| {
+        let found = Command::new(python).args(["-c", "import numpy"]).output();
+        found.is_ok_and(|found| found.status.success())
+    })
+}
+
+#[test]
+fn arrays_of_python_over_symmetric_memory() {
+    let Some(python) = python() else {
+        eprintln!("SKIPPED: there is no python3 with numpy (Debian: python3-numpy)");
+        return;
+    };
+    let ring = here().join("../../examples/python/ring.py");
+    for pes in [1, 4] {
+        let mut run_python = tool("oshrun");
+        run_python.args(["-n", &pes.to_string(), "--timeout", PATIENCE, python]);
+        run_python.arg(&ring).env("SHMEM_SYMMETRIC_SIZE", "64M");
+        run_python.env("OXSHMEM_LIBRARY", prefix().join("lib/liboxshmem.so"));
+        run_python.env("PYTHONDONTWRITEBYTECODE", "1");
+        let told = run(&mut run_python);
+        assert!(told.contains(&format!("{pes} PEs: right")), "{told}");
+    }
 }
 
 #[test]
