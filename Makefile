@@ -12,7 +12,7 @@ help:
 	@echo "make doc    API documentation in $(TARGET)/doc"
 	@echo "make bench  measure against Open MPI's OpenSHMEM, UCX and the machine's limits"
 	@echo "make gpu    tests and benchmarks on this machine's GPU (ci/gpu --help: without Rust there)"
-	@echo "make install PREFIX=DIR   the OpenSHMEM library, its headers, oshcc, oshc++ and oshrun"
+	@echo "make install PREFIX=DIR   the OpenSHMEM library, its headers and pages, oshcc, oshc++ and oshrun"
 	@echo "make setup  install the Debian packages that are missing"
 	@echo "make clean  remove what was built"
 

@@ -570,6 +570,15 @@ fn the_compiler_wrapper_shows_what_it_does() {
 }
 
 #[test]
+fn every_call_has_a_reference_page() {
+    let manual = prefix().join("share/man/man3");
+    let page = |name: &str| std::fs::read_to_string(manual.join(format!("{name}.3"))).unwrap();
+    assert!(page("shmem_put").contains("shmem_TYPENAME_put(TYPE *dest"));
+    assert_eq!(page("shmem_getmem"), ".so man3/shmem_put.3\n");
+    assert_eq!(page("shmem_alltoall64"), ".so man3/shmem_broadcast.3\n");
+}
+
+#[test]
 fn cmake_and_pkg_config_find_it() {
     let lib = prefix().join("lib");
     let found = Command::new("pkg-config")

@@ -7,6 +7,7 @@
 //! - [`exports`], the Rust source of the symbols (`core/capi/build.rs` writes it where the library includes it);
 //! - [`headers`], which are checked in at `core/capi/include/` so that they can be read, and which
 //!   `cargo run -p oxshmem-capi-table` writes anew; a test tells when they are not current;
+//! - [`manual`], the reference pages, likewise in `core/capi/man/`;
 //! - [`wrong_calls`], calls that make no sense, which a conformance program makes;
 //! - the lists of types over which the conformance programs expand (`oxshmem_types.h`, beside those).
 //!
@@ -16,6 +17,8 @@ mod c;
 mod exports;
 mod generics;
 mod headers;
+mod man;
+mod pages;
 pub mod rows;
 pub mod types;
 mod wrong;
@@ -25,7 +28,19 @@ use types::Type;
 
 pub use exports::{exports, version_script};
 pub use headers::headers;
+pub use man::manual;
 pub use wrong::wrong_calls;
+
+/// All that is checked in, by its name in `core/capi/`.
+#[must_use]
+pub fn files() -> Vec<(String, String)> {
+    let headers = headers().into_iter();
+    let headers = headers.map(|(name, text)| (format!("include/{name}"), text));
+    let pages = manual().into_iter();
+    headers
+        .chain(pages.map(|(name, text)| (format!("man/{name}"), text)))
+        .collect()
+}
 
 /// A function's parameter.
 #[derive(Clone, Debug)]
@@ -120,14 +135,30 @@ mod tests {
     }
 
     #[test]
-    fn the_headers_that_are_checked_in_are_current() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../include");
-        for (name, text) in headers() {
-            let found = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    fn what_is_checked_in_is_current() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for (name, text) in files() {
+            let found = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
             assert!(
                 found == text,
-                "core/capi/include/{name} is not what the table gives; run cargo run -p oxshmem-capi-table"
+                "core/capi/{name} is not what the table gives; run cargo run -p oxshmem-capi-table"
             );
         }
+        let pages = std::fs::read_dir(folder.join("man")).map(Iterator::count);
+        assert_eq!(pages.ok(), Some(manual().len()), "files in core/capi/man/");
+    }
+
+    #[test]
+    fn every_function_is_on_one_page() {
+        let on_pages: Vec<&str> = pages::PAGES
+            .iter()
+            .flat_map(|page| page.families.iter().copied())
+            .collect();
+        let described: BTreeSet<_> = on_pages.iter().copied().collect();
+        assert_eq!(described.len(), on_pages.len(), "one is on two pages");
+        let families: BTreeSet<String> = ROWS.iter().map(man::family).collect();
+        let families: BTreeSet<&str> = families.iter().map(String::as_str).collect();
+        let differ: Vec<_> = described.symmetric_difference(&families).collect();
+        assert!(differ.is_empty(), "{differ:?}");
     }
 }
