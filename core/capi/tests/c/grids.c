@@ -40,7 +40,7 @@ static void stencil(void)
         for (int r = 1; r <= ROWS; r++)
             for (int c = 0; c < WIDTH; c++)
                 then[r][c] = 0.5 * now[r][c] + 0.25 * (now[r - 1][c] + now[r + 1][c]);
-        /* The other grid's edges of the step before last are used no more when both neighbours' next ones come. */
+        /* Nobody puts into a grid that its neighbour still reads. */
         shmem_barrier_all();
     }
     sum = 0;
