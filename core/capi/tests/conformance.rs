@@ -281,7 +281,14 @@ fn classes_and_threads_of_cpp() {
     compile(
         "objects.cpp",
         "objects-20",
-        &["-std=c++20", "-Wextra", "-pedantic", "-O2", "-pthread"],
+        &[
+            "-std=c++20",
+            "-Wold-style-cast",
+            "-Wextra",
+            "-pedantic",
+            "-O2",
+            "-pthread",
+        ],
     );
 }
 

@@ -30,12 +30,18 @@
 typedef struct oxshmem_team *shmem_team_t;
 typedef struct oxshmem_ctx *shmem_ctx_t;
 
-#define SHMEM_TEAM_INVALID ((shmem_team_t) 0)
-#define SHMEM_TEAM_WORLD ((shmem_team_t) 1)
-#define SHMEM_TEAM_SHARED ((shmem_team_t) 2)
+#ifdef __cplusplus
+#define OXSHMEM_HANDLE(type, number) (reinterpret_cast<type>(static_cast<uintptr_t>(number)))
+#else
+#define OXSHMEM_HANDLE(type, number) ((type)(number))
+#endif
 
-#define SHMEM_CTX_INVALID ((shmem_ctx_t) 0)
-#define SHMEM_CTX_DEFAULT ((shmem_ctx_t) 1)
+#define SHMEM_TEAM_INVALID OXSHMEM_HANDLE(shmem_team_t, 0)
+#define SHMEM_TEAM_WORLD OXSHMEM_HANDLE(shmem_team_t, 1)
+#define SHMEM_TEAM_SHARED OXSHMEM_HANDLE(shmem_team_t, 2)
+
+#define SHMEM_CTX_INVALID OXSHMEM_HANDLE(shmem_ctx_t, 0)
+#define SHMEM_CTX_DEFAULT OXSHMEM_HANDLE(shmem_ctx_t, 1)
 
 /* Fields of shmem_team_config_t, for masks. */
 #define SHMEM_TEAM_NUM_CONTEXTS 1L
