@@ -234,7 +234,7 @@ mod tests {
         pool.reserve(69);
         let lent: Vec<u64> = pool.empty().iter().map(Sym::offset).collect();
         assert_eq!(lent, [each as u64, 69 * each as u64]);
-        assert_eq!(pool.offer().free, [u64::MAX, 63]);
+        assert_eq!(pool.choose(0).take().unwrap().free, [u64::MAX, 63]);
         assert!(pool.empty().is_empty());
     }
 
