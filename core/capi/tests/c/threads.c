@@ -174,8 +174,9 @@ static void while_one_waits(int i)
             int step, pe;
             for (step = 2; step >= 0; step--) {
                 others_run();
+                /* To 3 * r - step, in any order. */
                 for (pe = 1; pe < n; pe++)
-                    shmem_long_p(words, 3 * r - step, pe);
+                    shmem_long_atomic_inc(words, pe);
             }
         }
     }
