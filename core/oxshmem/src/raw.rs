@@ -401,7 +401,9 @@ mod tests {
         static DRIVEN: AtomicUsize = AtomicUsize::new(0);
         spmd(1, |world| {
             let word = world.alloc_zeroed::<u64>(1)?;
-            world.drive_in_waits(|| drop(DRIVEN.fetch_add(1, Ordering::Relaxed)));
+            world.drive_in_waits(|| {
+                DRIVEN.fetch_add(1, Ordering::Relaxed);
+            });
             let shared = world.create_context(ContextOptions::NONE)?.share();
             let seen = || DRIVEN.load(Ordering::Relaxed);
             let mut before = seen();
