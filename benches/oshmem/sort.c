@@ -1,5 +1,4 @@
-/* A sort of integers that are spread over all PEs, and its check: ../../examples/src/isort.rs and
- * exchange.rs, in C. */
+/* A sort of integers that are spread over all PEs, and its check: ../../examples/src/isort.rs, in C. */
 #include <math.h>
 #include <shmem.h>
 #include <stdint.h>
@@ -9,14 +8,22 @@
 
 #include "timing.h"
 
-enum { KEY_BITS = 28, DIGIT_BITS = 11, SORTS = 5, BUCKET = 256 };
+enum { KEY_BITS = 28, SORTS = 5, FEWEST_KEYS = 4096, MOST_BUCKETS = 2048, BUFFER = 64 };
+enum { DIGIT_BITS = KEY_BITS / 2, DIGITS = 1 << DIGIT_BITS };
 
 static int me, pes;
+static int bits;        /* two to the power of this are the buckets of a PE: each */
+static size_t each, all; /* buckets of a PE and of all */
 static uint32_t *inbox; /* symmetric */
-static long *cursor;    /* symmetric: keys in the inbox */
+static uint64_t *told, *counts, *places; /* symmetric, a row for each PE */
 static unsigned long *sums; /* symmetric, on PE 0: misplaced; keys and checksum, before minus now */
+static long *sync[2];
+/* Keys on their way to one bucket. */
+static struct buffer {
+    _Alignas(64) uint32_t keys[BUFFER];
+} *buffers;
 static uint32_t *scratch, *sorted;
-static size_t came;
+static size_t room, came;
 
 static uint64_t mix(uint64_t number) {
     number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
@@ -27,78 +34,114 @@ static uint64_t random_at(uint64_t seed, uint64_t place) {
     return mix(seed + (place + 1) * 0x9e3779b97f4a7c15);
 }
 
-static uint32_t bound(int pe) { return (((uint64_t)pe << KEY_BITS) + pes - 1) / pes; }
-static int pe_of(uint32_t key) { return ((uint64_t)key * pes) >> KEY_BITS; }
+static uint32_t bound(size_t bucket) { return (((uint64_t)bucket << KEY_BITS) + all - 1) / all; }
+static size_t bucket_of(uint32_t key) { return ((uint64_t)key * all) >> KEY_BITS; }
 
-/* Keys on their way to one PE. */
-struct bucket {
-    uint32_t keys[BUCKET];
-    size_t filled;
-    uint32_t *rest; /* what is still to be put of this PE's stretch of the inbox */
-};
-
-static void send_bucket(struct bucket *bucket, int pe) {
-    shmem_putmem(bucket->rest, bucket->keys, bucket->filled * sizeof *bucket->keys, pe);
-    bucket->rest += bucket->filled;
-    bucket->filled = 0;
+/* For so many keys a PE. */
+static void choose_buckets(size_t keys) {
+    bits = 0;
+    while (keys >> (bits + 1) >= FEWEST_KEYS && (size_t)pes << (bits + 1) <= MOST_BUCKETS) bits++;
+    each = (size_t)1 << bits;
+    all = (size_t)pes << bits;
 }
 
-static void send_keys(const uint32_t *keys, size_t count, const size_t *counts, struct bucket *buckets) {
-    for (int pe = 0; pe < pes; pe++) {
-        buckets[pe].filled = 0;
-        if (counts[pe])
-            buckets[pe].rest = inbox + shmem_long_atomic_fetch_add(cursor, counts[pe], pe);
-    }
-    for (size_t i = 0; i < count; i++) {
-        int pe = pe_of(keys[i]);
-        struct bucket *bucket = &buckets[pe];
-        bucket->keys[bucket->filled++] = keys[i];
-        if (bucket->filled == BUCKET) send_bucket(bucket, pe);
-    }
-    for (int pe = 0; pe < pes; pe++)
-        if (buckets[pe].filled) send_bucket(&buckets[pe], pe);
+static void *symmetric(size_t bytes) {
+    void *memory = shmem_align(64, bytes);
+    if (!memory) wrong("sort: no memory");
+    return memory;
+}
+static void *local(size_t bytes) {
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!memory) wrong("sort: no memory");
+    return memory;
 }
 
-static void radix_sort(void) {
-    uint32_t start = bound(me), last = bound(me + 1) - start - 1;
-    int bits = last ? 32 - __builtin_clz(last) : 0;
-    int passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
-    if (passes == 0) passes = 1;
-    int width = (bits + passes - 1) / passes;
-    uint32_t mask = (1u << width) - 1;
-    for (int pass = 0; pass < passes; pass++) {
-        int shift = pass * width;
-        uint32_t places[1 << DIGIT_BITS] = {0}, next = 0;
-        for (size_t i = 0; i < came; i++) places[((sorted[i] - start) >> shift) & mask]++;
-        for (int digit = 0; digit < 1 << DIGIT_BITS; digit++) {
-            uint32_t length = places[digit];
-            places[digit] = next;
-            next += length;
+/* From how many keys each PE has of each bucket: where this PE's keys of each go, and where this PE's
+ * buckets end in its inbox. */
+static void agree(const uint64_t *mine, uint64_t *first, uint64_t *ends) {
+    memcpy(told, mine, all * sizeof *told);
+    shmem_alltoall64(counts, told, each, 0, 0, pes, sync[0]);
+    uint64_t next = 0;
+    for (size_t bucket = 0; bucket < each; bucket++) {
+        for (int pe = 0; pe < pes; pe++) {
+            told[pe * (each + 1) + bucket] = next;
+            next += counts[pe * each + bucket];
         }
-        for (size_t i = 0; i < came; i++)
-            scratch[places[((sorted[i] - start) >> shift) & mask]++] = sorted[i];
-        uint32_t *swapped = sorted;
-        sorted = scratch;
-        scratch = swapped;
+        ends[bucket] = next;
     }
+    for (int pe = 0; pe < pes; pe++) told[pe * (each + 1) + each] = next;
+    shmem_alltoall64(places, told, each + 1, 0, 0, pes, sync[1]);
+    for (int pe = 0; pe < pes; pe++) {
+        if (places[pe * (each + 1) + each] > room) wrong("sort: a full inbox");
+        memcpy(first + pe * each, places + pe * (each + 1), each * sizeof *first);
+    }
+}
+
+static inline void put(size_t bucket, uint64_t begin, uint64_t end) {
+    const uint32_t *keys = buffers[bucket].keys + begin % BUFFER;
+    shmem_putmem(inbox + begin, keys, (end - begin) * sizeof *keys, bucket >> bits);
+}
+static inline uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static void send_keys(const uint32_t *keys, size_t count, const uint64_t *first, uint64_t *next) {
+    memcpy(next, first, all * sizeof *next);
+    for (size_t i = 0; i < count; i++) {
+        size_t bucket = bucket_of(keys[i]);
+        buffers[bucket].keys[next[bucket] % BUFFER] = keys[i];
+        uint64_t end = ++next[bucket];
+        if (end % BUFFER == 0) put(bucket, later(first[bucket], end - BUFFER), end);
+    }
+    for (size_t bucket = 0; bucket < all; bucket++) {
+        uint64_t end = next[bucket], begin = later(first[bucket], end - end % BUFFER);
+        if (begin < end) put(bucket, begin, end);
+    }
+}
+
+/* Copies keys in the order of a digit; `counters` says how many have which. */
+static inline void scatter(const uint32_t *from, uint32_t *to, size_t count, uint32_t *counters, uint32_t start,
+                           int shift, uint32_t mask) {
+    uint32_t next = 0;
+    for (uint32_t digit = 0; digit <= mask; digit++) {
+        uint32_t length = counters[digit];
+        counters[digit] = next;
+        next += length;
+    }
+    for (size_t i = 0; i < count; i++) to[counters[((from[i] - start) >> shift) & mask]++] = from[i];
+}
+
+/* Sorts keys of a bucket by two digits, the lower one first. */
+static void radix_sort(uint32_t *keys, size_t count, size_t bucket) {
+    static uint32_t lowers[DIGITS], uppers[DIGITS];
+    uint32_t start = bound(bucket), last = bound(bucket + 1) - start - 1;
+    int width = last ? (32 - __builtin_clz(last) + 1) / 2 : 0;
+    uint32_t mask = (1u << width) - 1;
+    memset(lowers, 0, (mask + 1) * sizeof *lowers);
+    memset(uppers, 0, (mask + 1) * sizeof *uppers);
+    for (size_t i = 0; i < count; i++) {
+        lowers[(keys[i] - start) & mask]++;
+        uppers[((keys[i] - start) >> width) & mask]++;
+    }
+    scatter(keys, scratch, count, lowers, start, 0, mask);
+    scatter(scratch, keys, count, uppers, start, width, mask);
 }
 
 /* Gives the nanoseconds that the exchange took. */
 static double sort_once(const uint32_t *keys, size_t count) {
-    size_t counts[pes];
-    static struct bucket *buckets;
-    if (!buckets) buckets = malloc(pes * sizeof *buckets);
-    if (!buckets) wrong("sort: no memory");
-    shmem_barrier_all(); /* All inboxes are empty. */
-    memset(counts, 0, sizeof counts);
-    for (size_t i = 0; i < count; i++) counts[pe_of(keys[i])]++;
+    uint64_t first[all], next[all], ends[each];
+    shmem_barrier_all(); /* All begin together. */
+    memset(next, 0, sizeof next);
+    for (size_t i = 0; i < count; i++) next[bucket_of(keys[i])]++;
     double counted = now_ns();
-    send_keys(keys, count, counts, buckets);
+    agree(next, first, ends);
+    send_keys(keys, count, first, next);
     shmem_barrier_all();
-    came = shmem_long_atomic_swap(cursor, 0, me);
-    memcpy(sorted, inbox, came * sizeof *inbox);
     double exchanged = now_ns();
-    radix_sort();
+    came = 0;
+    for (size_t bucket = 0; bucket < each; came = ends[bucket++]) {
+        size_t length = ends[bucket] - came;
+        memcpy(sorted + came, inbox + came, length * sizeof *sorted);
+        radix_sort(sorted + came, length, me * each + bucket);
+    }
     return exchanged - counted;
 }
 
@@ -110,8 +153,9 @@ static uint64_t checksum(const uint32_t *keys, size_t count) {
 
 static int right(const uint32_t *keys, size_t count) {
     uint64_t misplaced = 0;
+    uint32_t start = bound(me * each), end = bound((me + 1) * each);
     for (size_t i = 0; i < came; i++) {
-        misplaced += sorted[i] < bound(me) || sorted[i] >= bound(me + 1);
+        misplaced += sorted[i] < start || sorted[i] >= end;
         misplaced += i > 0 && sorted[i - 1] > sorted[i];
     }
     uint64_t mine[] = {misplaced, count - came, checksum(keys, count) - checksum(sorted, came)};
@@ -124,12 +168,17 @@ static int right(const uint32_t *keys, size_t count) {
 
 /* Of 2^shift keys of all PEs. */
 static void sorts(int shift) {
-    size_t count = ((size_t)1 << shift) / pes, room = count + 8 * (size_t)sqrt(count) + 64;
-    uint32_t *keys = malloc(count * sizeof *keys);
-    inbox = shmem_malloc(room * sizeof *inbox);
-    scratch = malloc(room * sizeof *scratch);
-    sorted = malloc(room * sizeof *sorted);
-    if (!keys || !inbox || !scratch || !sorted) wrong("sort: no memory");
+    size_t count = ((size_t)1 << shift) / pes;
+    choose_buckets(count);
+    room = count + 8 * (size_t)sqrt(count) + 64;
+    inbox = symmetric(room * sizeof *inbox);
+    told = symmetric((all + pes) * sizeof *told);
+    counts = symmetric(all * sizeof *counts);
+    places = symmetric((all + pes) * sizeof *places);
+    buffers = local(all * sizeof *buffers);
+    uint32_t *keys = local(count * sizeof *keys);
+    scratch = local(room * sizeof *scratch);
+    sorted = local(room * sizeof *sorted);
     double whole[SORTS], exchange[SORTS];
     /* The first is not counted: its memory is new. */
     for (int round = -1; round < SORTS; round++) {
@@ -152,7 +201,11 @@ static void sorts(int shift) {
         snprintf(row, sizeof row, "sort_exchange_%d_%d", shift, pes);
         report(row, exchange, SORTS);
     }
+    shmem_free(places);
+    shmem_free(counts);
+    shmem_free(told);
     shmem_free(inbox);
+    free(buffers);
     free(keys);
     free(scratch);
     free(sorted);
@@ -161,9 +214,12 @@ static void sorts(int shift) {
 void sort(void) {
     me = shmem_my_pe();
     pes = shmem_n_pes();
-    cursor = shmem_calloc(1, sizeof *cursor);
-    sums = shmem_calloc(3, sizeof *sums);
-    if (!cursor || !sums) wrong("sort: no memory");
+    sums = symmetric(3 * sizeof *sums);
+    for (int i = 0; i < 2; i++) {
+        sync[i] = symmetric(SHMEM_ALLTOALL_SYNC_SIZE * sizeof **sync);
+        for (int j = 0; j < SHMEM_ALLTOALL_SYNC_SIZE; j++) sync[i][j] = SHMEM_SYNC_VALUE;
+    }
+    shmem_barrier_all(); /* All may be used. */
     sorts(22);
     sorts(24);
 }

@@ -1,16 +1,17 @@
 //! A sort of integers that are spread over all PEs, by an exchange of buckets as in the benchmarks NAS IS
 //! and ISx.
 //!
-//! Keys are ISx's, uniform below [`KEYS_BELOW`], equally many per PE. Each PE counts how many of its keys are in
-//! each PE's range, puts each key into a small bucket for its PE, which it sends by an [`Exchange`] when it is
-//! full, and sorts what it was sent. Then PE 0 has the smallest keys in order, PE 1 the next, and so on.
+//! Keys are ISx's, uniform below [`KEYS_BELOW`], equally many per PE. Their range is cut into buckets, a number of
+//! adjacent ones for each PE, so many that a bucket's keys fit a near cache: the exchange is the sort's first
+//! pass. All PEs tell each other how many keys they have of each bucket, so each key has its place in the inbox of
+//! its PE, and goes there with its neighbours as soon as a small buffer of them is full. Each PE then sorts its
+//! buckets one by one: PE 0 has the smallest keys in order, PE 1 the next, and so on.
 
 use std::ops::Range;
 use std::time::Instant;
 
 use oxshmem::{Result, Sym, World};
 
-use crate::exchange::Exchange;
 use crate::splitmix;
 
 /// The bits of a key, as in ISx.
@@ -18,11 +19,18 @@ const KEY_BITS: u32 = 28;
 /// Keys are smaller than this.
 pub const KEYS_BELOW: u32 = 1 << KEY_BITS;
 
-/// Keys of a bucket, a kibibyte: all PEs' buckets stay in a near cache, and a put of as much is worth its call.
-const BUCKET: usize = 256;
+/// A bucket has at least so many keys on average: they and as much scratch memory fit a near cache, and are far
+/// more than the counters of a pass.
+const FEWEST_KEYS: usize = 4096;
+/// Buckets of all PEs, unless there are more PEs: their buffers fit the second cache.
+const MOST_BUCKETS: usize = 2048;
+/// Keys of a buffer.
+const BUFFER: usize = 64;
 
-/// Bits that one pass of the local sort orders by: its counters fit the nearest cache.
-const DIGIT_BITS: u32 = 11;
+/// Most bits that a pass over a bucket orders by: there are two.
+const DIGIT_BITS: u32 = KEY_BITS / 2;
+/// As many values has a digit at most.
+const DIGITS: usize = 1 << DIGIT_BITS;
 
 /// Writes the unsorted keys of a PE; `round` makes others.
 pub fn draw(keys: &mut [u32], pe: usize, round: u64) {
@@ -35,9 +43,9 @@ pub fn draw(keys: &mut [u32], pe: usize, round: u64) {
 /// Seconds that a PE spent in each phase of a sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Phases {
-    /// Counting keys by the PE that is to have them.
+    /// Counting keys by bucket.
     pub count: f64,
-    /// Sending them bucket by bucket, and waiting for the others'.
+    /// Agreeing on places, sending the keys there, and waiting for the others'.
     pub exchange: f64,
     /// Sorting what came.
     pub sort: f64,
@@ -82,32 +90,85 @@ impl Check {
     }
 }
 
+/// How the range of keys is cut into buckets of equal width.
+#[derive(Clone, Copy, Debug)]
+struct Buckets {
+    pes: usize,
+    /// Two to the power of this are the buckets of a PE.
+    bits: u32,
+}
+
+impl Buckets {
+    /// For so many keys a PE.
+    fn new(pes: usize, keys: usize) -> Self {
+        let few = |bits: &u32| keys >> bits >= FEWEST_KEYS && pes << bits <= MOST_BUCKETS;
+        let bits = (1..KEY_BITS).take_while(few).last().unwrap_or(0);
+        Buckets { pes, bits }
+    }
+
+    /// Of one PE.
+    fn each(self) -> usize {
+        1 << self.bits
+    }
+
+    /// Of all PEs.
+    fn all(self) -> usize {
+        self.pes << self.bits
+    }
+
+    fn of(self, key: u32) -> usize {
+        ((u64::from(key) * self.all() as u64) >> KEY_BITS) as usize
+    }
+
+    fn pe(self, bucket: usize) -> usize {
+        bucket >> self.bits
+    }
+
+    /// The buckets that a PE ends up with.
+    fn of_pe(self, pe: usize) -> Range<usize> {
+        pe << self.bits..(pe + 1) << self.bits
+    }
+
+    /// The keys of some adjacent buckets.
+    fn keys(self, buckets: Range<usize>) -> Range<u32> {
+        let bound =
+            |bucket: usize| ((bucket as u64) << KEY_BITS).div_ceil(self.all() as u64) as u32;
+        bound(buckets.start)..bound(buckets.end)
+    }
+
+    /// How many of the keys each bucket has.
+    fn count(self, keys: &[u32]) -> Vec<u64> {
+        let mut counts = vec![0; self.all()];
+        for key in keys {
+            counts[self.of(*key)] += 1;
+        }
+        counts
+    }
+}
+
+/// Keys on their way to one bucket; the n-th is for a place of the inbox that is n more than a multiple of
+/// [`BUFFER`], so that a put writes whole cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Buffer([u32; BUFFER]);
+
 /// Sorts keys of all PEs, any number of times.
 #[derive(Debug)]
 pub struct Sorter<'w> {
     world: &'w World,
-    exchange: Exchange<'w, u32>,
-    /// The other half of the local sort's memory.
-    scratch: Vec<u32>,
+    buckets: Buckets,
+    inbox: Sym<u32>,
+    /// What all PEs tell each other in an all-to-all, a row for each: what this PE tells,
+    told: Sym<u64>,
+    /// how many keys it is sent for each of its buckets,
+    counts: Sym<u64>,
+    /// and where the keys go that it sends: their first place for each of the other's buckets, and how many keys the
+    /// other is sent in all.
+    places: Sym<u64>,
+    /// One for each bucket.
+    buffers: Vec<Buffer>,
+    radix: Radix,
     sorted: Vec<u32>,
-}
-
-/// Keys on their way to one PE.
-#[derive(Clone)]
-struct Bucket {
-    keys: [u32; BUCKET],
-    filled: usize,
-    /// What is still to be put of this PE's stretch of the inbox.
-    rest: Sym<u32>,
-}
-
-impl Bucket {
-    fn send(&mut self, world: &World, pe: usize) -> Result<()> {
-        let filled = std::mem::take(&mut self.filled);
-        world.put(self.rest.range(..filled)?, &self.keys[..filled], pe)?;
-        self.rest = self.rest.range(filled..)?;
-        Ok(())
-    }
 }
 
 impl<'w> Sorter<'w> {
@@ -117,29 +178,37 @@ impl<'w> Sorter<'w> {
     /// of them.
     pub fn new(world: &'w World, keys: usize) -> Result<Self> {
         let room = keys + 8 * (keys as f64).sqrt() as usize + 64;
+        let buckets = Buckets::new(world.n_pes(), keys);
+        let cells = buckets.all() + world.n_pes();
         Ok(Sorter {
             world,
-            exchange: Exchange::new(world, room)?,
-            scratch: Vec::with_capacity(room),
+            buckets,
+            inbox: world.alloc(room)?,
+            told: world.alloc(cells)?,
+            counts: world.alloc(buckets.all())?,
+            places: world.alloc(cells)?,
+            buffers: vec![Buffer([0; BUFFER]); buckets.all()],
+            radix: Radix::default(),
             sorted: Vec::with_capacity(room),
         })
     }
 
     /// Sorts; this PE's part of the result is [`sorted`](Self::sorted). Collective.
+    ///
+    /// `Error::OutOfRange`, on all PEs, if any would be sent more keys than it has room for.
     pub fn sort(&mut self, keys: &[u32]) -> Result<Phases> {
-        let (me, pes) = (self.world.my_pe(), self.world.n_pes());
-        self.world.barrier_all()?; // All inboxes are empty.
+        self.world.barrier_all()?; // All begin together: the first phase has no wait for the others.
         let start = Instant::now();
-        let counts = count(keys, pes);
+        let counts = self.buckets.count(keys);
         let counted = start.elapsed().as_secs_f64();
 
-        self.send(keys, &counts)?;
+        let ends = self.tell_counts(&counts)?;
+        let places = self.learn_places()?;
+        self.send(keys, &places)?;
         self.world.barrier_all()?;
-        self.exchange.receive(&mut self.sorted)?;
         let exchanged = start.elapsed().as_secs_f64();
 
-        self.scratch.resize(self.sorted.len(), 0);
-        radix_sort(&mut self.sorted, &mut self.scratch, range_of(me, pes));
+        self.sort_what_came(&ends)?;
         let sorted = start.elapsed().as_secs_f64();
         Ok(Phases {
             count: counted,
@@ -148,33 +217,89 @@ impl<'w> Sorter<'w> {
         })
     }
 
-    /// Sends each key to its PE. Puts may be on their way until the next barrier.
-    fn send(&self, keys: &[u32], counts: &[usize]) -> Result<()> {
-        let pes = counts.len();
-        let bucket = |(pe, count): (usize, &usize)| {
-            Ok(Bucket {
-                keys: [0; BUCKET],
-                filled: 0,
-                rest: self.exchange.reserve(*count, pe)?,
-            })
-        };
-        let mut buckets: Vec<Bucket> = counts
-            .iter()
-            .enumerate()
-            .map(bucket)
-            .collect::<Result<_>>()?;
+    /// Tells each PE how many keys it will be sent for each of its buckets. Gives each of this PE's a stretch of the
+    /// inbox, in it each sender one, and notes these in `told`. Returns where the buckets end.
+    fn tell_counts(&self, counts: &[u64]) -> Result<Vec<u64>> {
+        let told = self.told.range(..counts.len())?;
+        self.world.write(told, counts)?;
+        self.world.team().alltoall(self.counts, told)?;
+        let mut counts = vec![0; counts.len()];
+        self.world.read(&mut counts, self.counts)?;
+
+        let each = self.buckets.each();
+        let mut places = vec![0; self.told.len()];
+        let mut next = 0;
+        let mut ends = Vec::with_capacity(each);
+        for bucket in 0..each {
+            for pe in 0..self.buckets.pes {
+                places[pe * (each + 1) + bucket] = next;
+                next += counts[pe * each + bucket];
+            }
+            ends.push(next);
+        }
+        for row in places.chunks_exact_mut(each + 1) {
+            row[each] = next;
+        }
+        self.world.write(self.told, &places)?;
+        Ok(ends)
+    }
+
+    /// Tells each PE what `told` says. Returns where this PE's keys of each bucket go, in the inbox of that
+    /// bucket's PE.
+    fn learn_places(&self) -> Result<Vec<usize>> {
+        self.world.team().alltoall(self.places, self.told)?;
+        let mut rows = vec![0; self.places.len()];
+        self.world.read(&mut rows, self.places)?;
+        let mut places = Vec::with_capacity(self.buckets.all());
+        for row in rows.chunks_exact(self.buckets.each() + 1) {
+            let (of_buckets, sent) = row.split_at(self.buckets.each());
+            // Every PE reads of every inbox that is too small, so all fail or none.
+            self.inbox.range(..sent[0] as usize)?;
+            places.extend(of_buckets.iter().map(|place| *place as usize));
+        }
+        Ok(places)
+    }
+
+    /// Sends each key to its bucket. Puts may be on their way until the next barrier.
+    fn send(&mut self, keys: &[u32], places: &[usize]) -> Result<()> {
+        let buckets = self.buckets;
+        let mut next = places.to_vec();
         for key in keys {
-            let pe = pe_of(*key, pes);
-            let bucket = &mut buckets[pe];
-            bucket.keys[bucket.filled] = *key;
-            bucket.filled += 1;
-            if bucket.filled == BUCKET {
-                bucket.send(self.world, pe)?;
+            let bucket = buckets.of(*key);
+            let place = &mut next[bucket];
+            self.buffers[bucket].0[*place % BUFFER] = *key;
+            *place += 1;
+            if *place % BUFFER == 0 {
+                self.put(bucket, places[bucket].max(*place - BUFFER)..*place)?;
             }
         }
-        let rest = buckets.iter_mut().enumerate();
-        rest.into_iter()
-            .try_for_each(|(pe, bucket)| bucket.send(self.world, pe))
+        for (bucket, (first, end)) in places.iter().zip(next).enumerate() {
+            self.put(bucket, (end - end % BUFFER).max(*first)..end)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a bucket's keys for some places, which are still in its buffer.
+    #[inline(always)]
+    fn put(&self, bucket: usize, places: Range<usize>) -> Result<()> {
+        let keys = &self.buffers[bucket].0[places.start % BUFFER..][..places.len()];
+        let pe = self.buckets.pe(bucket);
+        self.world.put(self.inbox.range(places)?, keys, pe)
+    }
+
+    /// Sorts each of this PE's buckets, which lie in the inbox one behind the other and end at `ends`.
+    fn sort_what_came(&mut self, ends: &[u64]) -> Result<()> {
+        let all = ends.last().map_or(0, |end| *end as usize);
+        self.sorted.resize(all, 0);
+        let mut begin = 0;
+        for (bucket, end) in self.buckets.of_pe(self.world.my_pe()).zip(ends) {
+            let end = *end as usize;
+            let keys = &mut self.sorted[begin..end];
+            self.world.read(keys, self.inbox.range(begin..end)?)?;
+            self.radix.sort(keys, self.buckets.keys(bucket..bucket + 1));
+            begin = end;
+        }
+        Ok(())
     }
 
     /// This PE's part of the sorted keys.
@@ -191,13 +316,17 @@ impl<'w> Sorter<'w> {
 
     /// Gives the memory back. Collective.
     pub fn free(self) -> Result<()> {
-        self.exchange.free()
+        self.world.free(self.places)?;
+        self.world.free(self.counts)?;
+        self.world.free(self.told)?;
+        self.world.free(self.inbox)
     }
 }
 
 /// Compares the sorted keys of all PEs with what they were before. Collective.
 pub fn check(world: &World, before: &[u32], sorted: &[u32]) -> Result<Check> {
-    let range = range_of(world.my_pe(), world.n_pes());
+    let me = world.my_pe();
+    let range = Buckets::new(world.n_pes(), 0).keys(me..me + 1);
     let outside = sorted.iter().filter(|key| !range.contains(key)).count();
     let falling = sorted.windows(2).filter(|pair| pair[0] > pair[1]).count();
     let checksum = |keys: &[u32]| {
@@ -225,49 +354,65 @@ pub fn check(world: &World, before: &[u32], sorted: &[u32]) -> Result<Check> {
     })
 }
 
-/// The keys that a PE ends up with.
-fn range_of(pe: usize, pes: usize) -> Range<u32> {
-    let bound = |pe: usize| ((pe as u64) << KEY_BITS).div_ceil(pes as u64) as u32;
-    bound(pe)..bound(pe + 1)
+/// Sorts keys of a narrow range by two digits, the lower one first.
+#[derive(Debug)]
+struct Radix {
+    /// How many keys have each lower and each upper digit; then, where the next one goes.
+    counters: Box<[[u32; DIGITS]; 2]>,
+    scratch: Vec<u32>,
 }
 
-fn pe_of(key: u32, pes: usize) -> usize {
-    ((u64::from(key) * pes as u64) >> KEY_BITS) as usize
-}
-
-/// How many keys each PE is to have.
-fn count(keys: &[u32], pes: usize) -> Vec<usize> {
-    let mut counts = vec![0; pes];
-    for key in keys {
-        counts[pe_of(*key, pes)] += 1;
+impl Default for Radix {
+    fn default() -> Self {
+        Radix {
+            counters: Box::new([[0; DIGITS]; 2]),
+            scratch: Vec::new(),
+        }
     }
-    counts
 }
 
-/// Sorts keys of a range; `scratch` is as long.
-fn radix_sort(keys: &mut Vec<u32>, scratch: &mut Vec<u32>, range: Range<u32>) {
-    const DIGITS: usize = 1 << DIGIT_BITS;
-    let bits = u32::BITS - (range.end - range.start).saturating_sub(1).leading_zeros();
-    let passes = bits.div_ceil(DIGIT_BITS).max(1);
-    let width = bits.div_ceil(passes);
-    // A mask within `DIGITS` by sight, so that no place is looked up with a check.
-    let mask = ((1 << width) - 1) & (DIGITS as u32 - 1);
-    for pass in 0..passes {
-        let digit = |key: u32| (((key - range.start) >> (pass * width)) & mask) as usize;
-        let mut places = [0_u32; DIGITS];
+impl Radix {
+    fn sort(&mut self, keys: &mut [u32], range: Range<u32>) {
+        let bits = u32::BITS - (range.end - range.start).saturating_sub(1).leading_zeros();
+        let width = bits.div_ceil(2);
+        // A mask within `DIGITS` by sight, so that no place is looked up with a check.
+        let mask = ((1 << width) - 1) & (DIGITS - 1);
+        let lower = |key: u32| (key - range.start) as usize & mask;
+        let upper = |key: u32| ((key - range.start) >> width) as usize & mask;
+
+        let [lowers, uppers] = &mut *self.counters;
+        lowers[..=mask].fill(0);
+        uppers[..=mask].fill(0);
         for key in keys.iter() {
-            places[digit(*key)] += 1;
+            lowers[lower(*key)] += 1;
+            uppers[upper(*key)] += 1;
         }
-        let mut next = 0;
-        for place in &mut places {
-            next += std::mem::replace(place, next);
+        if self.scratch.len() < keys.len() {
+            self.scratch.resize(keys.len(), 0);
         }
-        for key in keys.iter() {
-            let place = &mut places[digit(*key)];
-            scratch[*place as usize] = *key;
-            *place += 1;
-        }
-        std::mem::swap(keys, scratch);
+        let scratch = &mut self.scratch[..keys.len()];
+        scatter(keys, scratch, lowers, mask, lower);
+        scatter(scratch, keys, uppers, mask, upper);
+    }
+}
+
+/// Copies keys in the order of a digit, which is `last` at most; `counters` says how many have which.
+#[inline(always)]
+fn scatter(
+    from: &[u32],
+    to: &mut [u32],
+    counters: &mut [u32; DIGITS],
+    last: usize,
+    digit: impl Fn(u32) -> usize,
+) {
+    let mut next = 0;
+    for counter in &mut counters[..=last] {
+        next += std::mem::replace(counter, next);
+    }
+    for key in from {
+        let place = &mut counters[digit(*key)];
+        to[*place as usize] = *key;
+        *place += 1;
     }
 }
 
@@ -277,32 +422,54 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_key_has_one_pe_and_its_range_says_so() {
-        for pes in [1, 2, 3, 7, 64] {
-            assert_eq!(range_of(0, pes).start, 0);
-            assert_eq!(range_of(pes - 1, pes).end, KEYS_BELOW);
-            for pe in 0..pes {
-                let range = range_of(pe, pes);
-                assert_eq!(pe_of(range.start, pes), pe, "{pes} PEs");
-                assert_eq!(pe_of(range.end - 1, pes), pe, "{pes} PEs");
+    fn every_key_has_one_bucket_and_its_range_says_so() {
+        for (pes, keys) in [
+            (1, 0),
+            (1, 1 << 28),
+            (2, 1 << 15),
+            (3, 40_000),
+            (7, 9000),
+            (5000, 1 << 20),
+        ] {
+            let buckets = Buckets::new(pes, keys);
+            assert_eq!(buckets.keys(0..buckets.all()), 0..KEYS_BELOW);
+            assert_eq!(buckets.of_pe(pes - 1).end, buckets.all());
+            for bucket in 0..buckets.all() {
+                let range = buckets.keys(bucket..bucket + 1);
+                assert_eq!(buckets.of(range.start), bucket, "{buckets:?}");
+                assert_eq!(buckets.of(range.end - 1), bucket, "{buckets:?}");
+                assert!(buckets.of_pe(buckets.pe(bucket)).contains(&bucket));
             }
         }
     }
 
+    #[test]
+    fn buckets_have_many_keys_and_their_buffers_fit_a_cache() {
+        let each = |pes, keys| Buckets::new(pes, keys).each();
+        assert_eq!(each(4, 0), 1);
+        assert_eq!(each(4, 2 * FEWEST_KEYS - 1), 1);
+        assert_eq!(each(4, 2 * FEWEST_KEYS), 2);
+        assert_eq!(each(4, 1 << 28), MOST_BUCKETS / 4);
+        assert_eq!(each(3, 1 << 28), MOST_BUCKETS / 4);
+        assert_eq!(each(MOST_BUCKETS + 1, 1 << 28), 1);
+    }
+
     proptest! {
         #[test]
-        fn radix_sorts_of_each_range_agree_with_the_standard_sort(
+        fn radix_sorts_of_each_bucket_agree_with_the_standard_sort(
             keys in prop::collection::vec(0..KEYS_BELOW, 0..500),
             pes in 1_usize..9,
+            bits in 0_u32..6,
         ) {
+            let buckets = Buckets { pes, bits };
+            let mut radix = Radix::default();
             let mut together = Vec::new();
-            for (pe, count) in count(&keys, pes).into_iter().enumerate() {
-                let of_pe = keys.iter().filter(|key| pe_of(**key, pes) == pe);
-                let mut of_pe: Vec<u32> = of_pe.copied().collect();
-                prop_assert_eq!(of_pe.len(), count);
-                let mut scratch = vec![0; count];
-                radix_sort(&mut of_pe, &mut scratch, range_of(pe, pes));
-                together.extend(of_pe);
+            for (bucket, count) in buckets.count(&keys).into_iter().enumerate() {
+                let of_bucket = keys.iter().filter(|key| buckets.of(**key) == bucket);
+                let mut of_bucket: Vec<u32> = of_bucket.copied().collect();
+                prop_assert_eq!(of_bucket.len() as u64, count);
+                radix.sort(&mut of_bucket, buckets.keys(bucket..bucket + 1));
+                together.extend(of_bucket);
             }
             let mut wanted = keys;
             wanted.sort_unstable();
