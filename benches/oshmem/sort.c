@@ -8,7 +8,7 @@
 
 #include "timing.h"
 
-enum { KEY_BITS = 28, SORTS = 5, FEWEST_KEYS = 4096, MOST_BUCKETS = 2048, BUFFER = 64 };
+enum { KEY_BITS = 28, SORTS = 5, FEWEST_KEYS = 4096, MOST_BUCKETS = 512, BUFFER = 128 };
 enum { DIGIT_BITS = KEY_BITS / 2, DIGITS = 1 << DIGIT_BITS };
 
 static int me, pes;

@@ -1,5 +1,4 @@
-//! What PEs send each other in amounts that only the sender knows: buckets of a sort, a search's
-//! next vertices.
+//! What PEs send each other in amounts that only the sender knows: a search's next vertices.
 //!
 //! Each PE has an inbox with a cursor. A sender moves the cursor by an atomic fetch-and-add, which
 //! gives it a stretch of the inbox that is nobody else's (M28), and puts there. The owner reads after a
@@ -25,18 +24,6 @@ impl<'w, T: Pod> Exchange<'w, T> {
         })
     }
 
-    /// A stretch of a PE's inbox for so many items, behind what others have sent: this PE puts them there
-    /// before the next barrier.
-    ///
-    /// `Error::OutOfRange` if they do not fit.
-    pub fn reserve(&self, items: usize, pe: usize) -> Result<Sym<T>> {
-        let at = match items {
-            0 => 0,
-            _ => self.world.fetch_add(self.cursor, items as u64, pe)? as usize,
-        };
-        self.inbox.range(at..at.saturating_add(items))
-    }
-
     /// Puts items into a PE's inbox, behind what others have sent. They are there after the next
     /// barrier; `items` may be reused at once (M15).
     ///
@@ -45,7 +32,9 @@ impl<'w, T: Pod> Exchange<'w, T> {
         if items.is_empty() {
             return Ok(());
         }
-        self.world.put(self.reserve(items.len(), pe)?, items, pe)
+        let at = self.world.fetch_add(self.cursor, items.len() as u64, pe)? as usize;
+        let place = self.inbox.range(at..at.saturating_add(items.len()))?;
+        self.world.put(place, items, pe)
     }
 
     /// Reads what this PE was sent before the last barrier, in any order, into `items`, and empties

@@ -23,9 +23,9 @@ pub const KEYS_BELOW: u32 = 1 << KEY_BITS;
 /// more than the counters of a pass.
 const FEWEST_KEYS: usize = 4096;
 /// Buckets of all PEs, unless there are more PEs: their buffers fit the second cache.
-const MOST_BUCKETS: usize = 2048;
-/// Keys of a buffer.
-const BUFFER: usize = 64;
+const MOST_BUCKETS: usize = 512;
+/// Keys of a buffer, half a kibibyte: a put of as much is worth its call.
+const BUFFER: usize = 128;
 
 /// Most bits that a pass over a bucket orders by: there are two.
 const DIGIT_BITS: u32 = KEY_BITS / 2;
