@@ -62,10 +62,13 @@ fn m35_a_full_inbox_refuses_more() {
     .unwrap();
 }
 
+/// Of each PE: so many that it has more than one bucket.
+const KEYS: usize = 9000;
+
 /// Sorts, spoils this PE's result, and checks.
 fn check_of_sorted(pes: usize, spoil: impl Fn(usize, &mut Vec<u32>) + Sync) -> Check {
     let checks = spmd(pes, |world| {
-        let mut keys = vec![0; 3000];
+        let mut keys = vec![0; KEYS];
         isort::draw(&mut keys, world.my_pe(), 9);
         let mut sorter = Sorter::new(world, keys.len())?;
         sorter.sort(&keys)?;
@@ -88,8 +91,25 @@ fn keys_are_sorted_over_all_pes() {
     for pes in PES {
         let check = check_of_sorted(pes, |_, _| {});
         assert_eq!(check.verdict(), Ok(()), "{pes} PEs");
-        assert_eq!(check.counts, [3000 * pes as u64; 2]);
+        assert_eq!(check.counts, [(KEYS * pes) as u64; 2]);
     }
+}
+
+/// All keys are for PE 0, whose inbox has room for not much more than a third of them.
+#[test]
+fn m35_keys_without_room_are_refused_on_all_pes() {
+    spmd(3, |world| {
+        let mut sorter = Sorter::new(world, KEYS)?;
+        let refused = sorter.sort(&[0; KEYS]);
+        assert!(
+            matches!(refused, Err(Error::OutOfRange { end, .. }) if end == 3 * KEYS),
+            "{refused:?}"
+        );
+        sorter.sort(&[isort::KEYS_BELOW.div_ceil(3), 0, isort::KEYS_BELOW - 1])?;
+        assert_eq!(sorter.sorted().len(), 3, "the next sort is right");
+        sorter.free()
+    })
+    .unwrap();
 }
 
 #[test]
@@ -119,7 +139,7 @@ fn a_wrong_sort_is_found_out() {
                     keys.truncate(2000)
                 }
             },
-            "12000 keys went in and ",
+            "36000 keys went in and ",
         ),
     ];
     for (spoil, words) in faults {
