@@ -269,7 +269,7 @@ impl<'w> Sorter<'w> {
             let place = &mut next[bucket];
             self.buffers[bucket].0[*place % BUFFER] = *key;
             *place += 1;
-            if *place % BUFFER == 0 {
+            if place.is_multiple_of(BUFFER) {
                 self.put(bucket, places[bucket].max(*place - BUFFER)..*place)?;
             }
         }
