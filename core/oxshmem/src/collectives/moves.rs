@@ -82,7 +82,7 @@ impl Context<'_> {
 
     /// Copies from a PE's memory to private memory. The caller has checked both.
     #[inline]
-    pub(super) fn pull<T: Pod>(
+    pub(crate) fn pull<T: Pod>(
         &self,
         call: &'static str,
         into: &mut [T],
@@ -204,7 +204,7 @@ impl Context<'_> {
 
     /// Copies from private memory to this PE's, or to that of one that it maps. The caller has checked both.
     #[inline]
-    pub(super) fn push<T: Pod>(
+    pub(crate) fn push<T: Pod>(
         &self,
         call: &'static str,
         to: Sym<T>,

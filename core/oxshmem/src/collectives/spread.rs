@@ -66,8 +66,8 @@ impl Team<'_> {
                 }
                 let ahead = turn.ahead(root, src.bytes())?;
                 if !is_root {
-                    turn.take(ahead, root)?;
-                    return world.copy_between(CALL, dst.cast()?, ahead.given, from);
+                    let at = turn.take(ahead, root)?;
+                    return world.copy_between(CALL, dst.cast()?, ahead.given, at);
                 }
                 let copied = world.copy_between(CALL, ahead.given, src.cast()?, from);
                 if copied.is_err() {

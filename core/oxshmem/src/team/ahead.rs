@@ -1,7 +1,8 @@
 //! Calls in which one member gives and the others take, where all load each other's memory. Who gives does
 //! not wait: it may be some such calls ahead of who takes.
 //!
-//! It puts what it gives into its own memory, then tells each member by a word that it is there. Words and
+//! It puts what it gives into its own memory, then tells each member by a word that it is there. What fits into the
+//! word's cache line it gives each member with the word, for whom that is one transfer instead of two. Words and
 //! memory are used again after an arrival: by then all have taken. Where there is no room for one more, a call
 //! begins with an arrival; all members count alike. A word carries the next arrival's epoch and, as an
 //! [arrival](crate::arrival)'s does, a digest of the call and of those before it.
@@ -14,7 +15,7 @@
 
 use oxshmem_transport::Width;
 
-use super::core::State;
+use super::core::{LINE, State};
 use super::turn::Turn;
 use crate::arrival::{self, DIGEST, FAILED, MISMATCH, Mail};
 use crate::mapped::Bytes;
@@ -34,6 +35,8 @@ pub(crate) struct Ahead {
     told: u64,
     /// Where the giver has what it gives.
     pub given: Sym<u8>,
+    /// Whether that is beside the word, of every member.
+    beside: bool,
 }
 
 impl Ahead {
@@ -44,7 +47,8 @@ impl Ahead {
 
 /// What may end a wait for a word.
 enum Heard {
-    Given(u64),
+    /// The word is here, or the giver has it.
+    Given { told: u64, here: bool },
     /// There is an arrival to make instead.
     Elsewhere,
 }
@@ -55,9 +59,18 @@ impl Turn<'_> {
     pub(crate) fn ahead(&mut self, from: usize, bytes: usize) -> Result<Ahead> {
         self.not_broken()?;
         let core = self.core;
+        let me = core.members.me() as u32;
+        // Where what is given lies, whether beside the word, and how much of the scratch memory it takes.
         let room = |state: &State| {
-            let slot = core.slot_ahead(state.epoch.wrapping_add(1), state.ahead);
-            core.scratch_ahead(state.used, bytes).zip(slot)
+            let epoch = state.epoch.wrapping_add(1);
+            let slot = core.slot_ahead(epoch, state.ahead)?;
+            let mail = Mail { slot, member: me };
+            let beside = core.beside(epoch, mail, bytes);
+            let given = match beside {
+                Some(beside) => (beside, 0),
+                None => core.scratch_ahead(state.used, bytes)?,
+            };
+            Some((given, slot, beside.is_some()))
         };
         let room = match room(&self.state) {
             Some(room) => Some(room),
@@ -66,7 +79,7 @@ impl Turn<'_> {
                 room(&self.state)
             }
         };
-        let Some(((given, taken), slot)) = room else {
+        let Some(((given, taken), slot, beside)) = room else {
             return Err(Error::Argument {
                 call: self.call.name,
                 what: format!("{bytes} bytes do not fit into the team's scratch memory"),
@@ -82,6 +95,7 @@ impl Turn<'_> {
             slot,
             told: arrival::word(epoch, history.value() & DIGEST),
             given,
+            beside,
         })
     }
 
@@ -96,6 +110,16 @@ impl Turn<'_> {
         let own = world.own(self.word_of(ahead)?);
         own.tell(Width::W64, ahead.told, Inserted::Arrive);
         let others = (0..members.len()).filter(|place| *place != members.me());
+        let mut line = [0_u8; LINE * size_of::<u64>()];
+        if ahead.beside
+            && let Some(bytes) = line.get_mut(..ahead.given.len())
+        {
+            let call = self.call.name;
+            world.pull(call, bytes, ahead.given, world.my_pe())?;
+            for place in others.clone() {
+                world.push(call, ahead.given, bytes, members.pe(place))?;
+            }
+        }
         let others = others.map(|place| Mail {
             slot: ahead.slot,
             member: place as u32,
@@ -117,12 +141,18 @@ impl Turn<'_> {
         self.core.word(ahead.epoch(), mail)
     }
 
-    /// Waits until a member, by its place in the team, has given.
-    pub(crate) fn take(&mut self, ahead: Ahead, from: usize) -> Result<()> {
+    /// Waits until a member, by its place in the team, has given; tells at which PE to find it.
+    pub(crate) fn take(&mut self, ahead: Ahead, from: usize) -> Result<usize> {
+        let giver = self.pe(from);
         match self.hear_of(ahead, from) {
-            Ok(Heard::Given(told)) if told == ahead.told => Ok(()),
-            Ok(Heard::Given(_)) => self.fail_together(MISMATCH),
-            Ok(Heard::Elsewhere) => self.fail_together(FAILED),
+            Ok(Heard::Given { told, here }) if told == ahead.told => {
+                Ok(match ahead.beside && here {
+                    true => self.world.my_pe(),
+                    false => giver,
+                })
+            }
+            Ok(Heard::Given { .. }) => self.fail_together(MISMATCH).map(|()| giver),
+            Ok(Heard::Elsewhere) => self.fail_together(FAILED).map(|()| giver),
             Err(error) => {
                 self.abandon_next(&error);
                 Err(error)
@@ -143,9 +173,9 @@ impl Turn<'_> {
         let (world, core) = (self.world, self.core);
         let (epoch, giver) = (ahead.epoch(), self.pe(from));
         let word = self.word_of(ahead)?;
-        let given = |place: Place<'_>| {
+        let given = |place: Place<'_>, here| {
             let told = place.look(Width::W64, Inserted::Arrived);
-            (told >> 32 == ahead.told >> 32).then_some(Heard::Given(told))
+            (told >> 32 == ahead.told >> 32).then_some(Heard::Given { told, here })
         };
         let own = world.own(word);
         let theirs = match world.peers.span(word, giver) {
@@ -176,8 +206,9 @@ impl Turn<'_> {
             tell: &tell,
         };
         world.wait(&reason, world.bell(world.my_pe()), || {
-            given(own)
-                .or_else(|| anyone_arrived().then(|| given(theirs).unwrap_or(Heard::Elsewhere)))
+            given(own, true).or_else(|| {
+                anyone_arrived().then(|| given(theirs, false).unwrap_or(Heard::Elsewhere))
+            })
         })
     }
 }

@@ -15,8 +15,10 @@ pub(crate) const LINE: usize = 64 / size_of::<u64>();
 const PACKED: usize = LINE;
 /// Bytes of each half of a packed team's scratch memory.
 const PACKED_HALF: usize = 256;
-/// Calls by which a member may give something that others have not taken yet.
-const AHEAD: usize = 32;
+/// Calls by which a member may give something that others have not taken yet: in the world, where members take turns
+/// on few CPUs for each arrival between; and in another team, which has less memory.
+const AHEAD: usize = 256;
+const PACKED_AHEAD: usize = 32;
 const RECENT: usize = 6;
 
 /// How a team's symmetric memory is laid out: arrival words by [epoch parity][slot] and the words of calls
@@ -34,6 +36,8 @@ pub(crate) struct Layout {
     in_turns: bool,
     /// Words from one slot to the next.
     apart: usize,
+    /// Slots of calls ahead of an arrival.
+    ahead: usize,
     /// Bytes of each half of the scratch memory.
     half: usize,
 }
@@ -64,7 +68,8 @@ impl Layout {
             // Each of a host's members has its share of the words across.
             across: radix(crowd.hosts, 8 * crowd.most_near),
         };
-        Self::new(crowd, radix(crowd.pes, one_round), by_host, LINE, half)
+        let flat = radix(crowd.pes, one_round);
+        Self::new(crowd, flat, by_host, (LINE, AHEAD), half)
     }
 
     /// For teams of a world: a line for each round's words.
@@ -73,10 +78,16 @@ impl Layout {
             near: PACKED,
             across: PACKED,
         };
-        Self::new(crowd, PACKED, by_host, 1, PACKED_HALF)
+        Self::new(crowd, PACKED, by_host, (1, PACKED_AHEAD), PACKED_HALF)
     }
 
-    fn new(crowd: Crowd, radix: usize, by_host: Radixes, apart: usize, half: usize) -> Self {
+    fn new(
+        crowd: Crowd,
+        radix: usize,
+        by_host: Radixes,
+        (apart, ahead): (usize, usize),
+        half: usize,
+    ) -> Self {
         let flat = Spread { radix, first: 0 };
         let slots = flat.rounds(crowd.pes) * flat.slots();
         let two_levels = match 1 < crowd.hosts && crowd.hosts < crowd.pes {
@@ -89,12 +100,13 @@ impl Layout {
             slots: slots.max(two_levels),
             in_turns: crowd.oversubscribed,
             apart,
+            ahead,
             half,
         }
     }
 
     fn word_bytes(self) -> usize {
-        (2 * self.slots + AHEAD) * self.apart * size_of::<u64>()
+        (2 * self.slots + self.ahead) * self.apart * size_of::<u64>()
     }
 
     /// Bytes that a team needs.
@@ -215,9 +227,13 @@ impl Core {
     /// An arrival word, or that of a call [ahead](super::ahead).
     #[inline]
     pub(crate) fn word(&self, epoch: u32, mail: Mail) -> Result<Sym<u64>> {
+        self.words.at(self.place(epoch, mail))
+    }
+
+    #[inline]
+    fn place(&self, epoch: u32, mail: Mail) -> usize {
         let parity = (epoch & 1) as usize;
-        let slot = parity * self.layout.slots + mail.slot as usize;
-        self.words.at(slot * self.layout.apart)
+        (parity * self.layout.slots + mail.slot as usize) * self.layout.apart
     }
 
     /// The half of the scratch memory that the arrival of this epoch announces. What this PE writes there
@@ -232,7 +248,18 @@ impl Core {
     pub(super) fn slot_ahead(&self, epoch: u32, number: usize) -> Option<u32> {
         // Behind those of both parities.
         let before = (2 - (epoch & 1) as usize) * self.layout.slots;
-        (number < AHEAD).then_some((before + number) as u32)
+        (number < self.layout.ahead).then_some((before + number) as u32)
+    }
+
+    /// So many bytes behind a word in its own cache line, if there are as many.
+    pub(super) fn beside(&self, epoch: u32, mail: Mail, bytes: usize) -> Option<Sym<u8>> {
+        let line = self.layout.apart * size_of::<u64>();
+        if size_of::<u64>() + bytes > line {
+            return None;
+        }
+        let start = self.place(epoch, mail) * size_of::<u64>() + size_of::<u64>();
+        let words: Sym<u8> = self.words.cast().ok()?;
+        words.range(start..start + bytes).ok()
     }
 
     /// What calls ahead of an arrival give, from byte `used` on; and how many of them `bytes` take.
