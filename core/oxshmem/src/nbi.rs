@@ -101,7 +101,28 @@ impl Context<'_> {
     ///
     /// `source` is readable for `len` elements, and unchanged, until a quiet has returned; if that
     /// quiet fails, until the world is dropped. So does a [`Registered`](crate::Registered) that it is in.
+    #[inline]
     pub unsafe fn put_nbi<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        source: *const T,
+        len: usize,
+        pe: usize,
+    ) -> Result<()> {
+        if len <= dst.len()
+            && let Some(span) = self.peers.span(dst, pe)
+        {
+            // SAFETY: the caller promises `len` readable elements.
+            unsafe { span.copy_from_raw(source.cast(), len * size_of::<T>()) };
+            self.peers.note(pe);
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.put_nbi_slow(dst, source, len, pe) }
+    }
+
+    #[cold]
+    unsafe fn put_nbi_slow<T: Pod>(
         &self,
         dst: Sym<T>,
         source: *const T,
@@ -112,12 +133,6 @@ impl Context<'_> {
         let to = self.check(CALL, dst, len, pe)?;
         self.guard(CALL, Access::Put, dst, len, to, true)?;
         let bytes = len * size_of::<T>();
-        if let Some(span) = self.peers.span(dst, pe) {
-            // SAFETY: the caller promises `len` readable elements.
-            unsafe { span.copy_from_raw(source.cast(), bytes) };
-            self.peers.note(pe);
-            return Ok(());
-        }
         match self.path(CALL, Class::Put, dst, to)? {
             Path::Near(_) if bytes == 0 => Ok(()),
             Path::Near(place) => {
@@ -144,7 +159,27 @@ impl Context<'_> {
     /// `destination` is writable for `len` elements, and not accessed, until a quiet has returned;
     /// if that quiet fails, until the world is dropped. So does a [`Registered`](crate::Registered) that
     /// it is in.
+    #[inline]
     pub unsafe fn get_nbi<T: Pod>(
+        &self,
+        destination: *mut T,
+        src: Sym<T>,
+        len: usize,
+        pe: usize,
+    ) -> Result<()> {
+        if len <= src.len()
+            && let Some(span) = self.peers.span(src, pe)
+        {
+            // SAFETY: the caller promises `len` writable elements.
+            unsafe { span.copy_to_raw(destination.cast(), len * size_of::<T>()) };
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.get_nbi_slow(destination, src, len, pe) }
+    }
+
+    #[cold]
+    unsafe fn get_nbi_slow<T: Pod>(
         &self,
         destination: *mut T,
         src: Sym<T>,
@@ -155,11 +190,6 @@ impl Context<'_> {
         let from = self.check(CALL, src, len, pe)?;
         self.guard(CALL, Access::Get, src, len, from, true)?;
         let bytes = len * size_of::<T>();
-        if let Some(span) = self.peers.span(src, pe) {
-            // SAFETY: the caller promises `len` writable elements.
-            unsafe { span.copy_to_raw(destination.cast(), bytes) };
-            return Ok(());
-        }
         match self.path(CALL, Class::Put, src, from)? {
             Path::Near(_) if bytes == 0 => Ok(()),
             Path::Near(place) => {
@@ -230,6 +260,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Puts `source` at the start of `dst` on PE `pe`, by the end of the scope.
     #[doc(alias = "shmem_putmem_nbi")]
+    #[inline]
     pub fn put_nbi<T: Pod>(&'scope self, dst: Sym<T>, source: &'env [T], pe: usize) -> Result<()> {
         // SAFETY: 'env outlives the scope, whose quiet completes the put or closes its lane.
         unsafe { self.context.put_nbi(dst, source.as_ptr(), source.len(), pe) }
@@ -237,6 +268,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Gets the start of `src` on PE `pe` into `destination`, by the end of the scope.
     #[doc(alias = "shmem_getmem_nbi")]
+    #[inline]
     pub fn get_nbi<T: Pod>(
         &'scope self,
         destination: &'env mut [T],
