@@ -88,7 +88,7 @@ static const struct {
 };
 
 void collectives(void) {
-    static const size_t SIZES[] = {8, 1 << 10, 64 << 10, LARGEST_BLOCK};
+    static const size_t SIZES[] = {8, 1 << 10, 64 << 10, 1 << 20, LARGEST_BLOCK};
     pes = shmem_n_pes();
     src = shmem_align(4096, (size_t)pes * LARGEST_BLOCK);
     dst = shmem_align(4096, (size_t)pes * LARGEST_BLOCK);

@@ -1,5 +1,6 @@
 /* The counterpart of src/bin/peer over OpenSHMEM 1.4: the same rows, the same loops, one line
- * "ROW NANOSECONDS" for each. `peers` builds it with oshcc, runs both and compares them.
+ * "ROW NANOSECONDS" for each. `peers` builds it with both sides' oshcc, and compares Open MPI's with `peer`
+ * or with oxshmem's.
  *
  *   peers-c micro        2 PEs: puts, gets, atomics, order, message rate, latency
  *   peers-c barrier      barrier alone

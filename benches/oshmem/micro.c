@@ -55,6 +55,21 @@ static void get8(long n) {
     }
     sink = sum;
 }
+static void g8(long n) {
+    long sum = 0;
+    for (long i = 0; i < n; i++) sum += shmem_long_g(&words[i & (WORDS - 1)], 1);
+    sink = sum;
+}
+static void add8(long n) {
+    for (long i = 0; i < n; i++) shmem_long_atomic_add(&words[i & (WORDS - 1)], 1, 1);
+    shmem_quiet();
+}
+static void compare_swap8(long n) {
+    long sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += shmem_long_atomic_compare_swap(&words[i & (WORDS - 1)], i, i + 1, 1);
+    sink = sum;
+}
 static void fetch_add8(long n) {
     long sum = 0;
     for (long i = 0; i < n; i++)
@@ -131,6 +146,15 @@ void barrier_alone(void) {
     together(row, barrier, 1);
 }
 
+static void stream(size_t bytes) {
+    char row[32];
+    size = bytes;
+    snprintf(row, sizeof row, "put_%zu", size);
+    alone(row, put_block, 1);
+    snprintf(row, sizeof row, "get_%zu", size);
+    alone(row, get_block, 1);
+}
+
 void micro(void) {
     int me = shmem_my_pe();
     char row[32];
@@ -153,14 +177,13 @@ void micro(void) {
         alone("put8_window", put8_window, WINDOW);
         alone("put_nbi8_window", put_nbi8_window, WINDOW);
         alone("get8", get8, 1);
+        alone("g8", g8, 1);
         alone("fetch_add8", fetch_add8, 1);
+        alone("add8", add8, 1);
+        alone("compare_swap8", compare_swap8, 1);
         alone("put_quiet", put_quiet, 1);
-        for (size = 1024; size <= LARGEST; size *= 4) {
-            snprintf(row, sizeof row, "put_%zu", size);
-            alone(row, put_block, 1);
-            snprintf(row, sizeof row, "get_%zu", size);
-            alone(row, get_block, 1);
-        }
+        for (size_t bytes = 8; bytes < 1024; bytes *= 4) stream(bytes);
+        for (size_t bytes = 1024; bytes <= LARGEST; bytes *= 4) stream(bytes);
         shmem_long_p(done, 1, 1);
         shmem_quiet();
     } else {

@@ -9,16 +9,20 @@ use crate::sizes::{BLOCKS, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective};
 /// The row of a size; none where there is none of that size.
 type RowOf<'a> = &'a dyn Fn(usize) -> Option<String>;
 
-/// A picture's name and its SVG, of every picture that something was measured for.
-pub fn pictures(title: &str, samples: &Samples) -> Result<Vec<(&'static str, String)>, Error> {
+/// A picture's name and its SVG, of every picture that something was measured for; the names begin alike.
+pub fn pictures(
+    begin: &str,
+    title: &str,
+    samples: &Samples,
+) -> Result<Vec<(String, String)>, Error> {
     let drawn = [
-        ("peers-latency", latency(samples)),
-        ("peers-bandwidth", bandwidth(samples)),
-        ("peers-collectives", collectives(samples)),
+        ("latency", latency(samples)),
+        ("bandwidth", bandwidth(samples)),
+        ("collectives", collectives(samples)),
     ];
     let drawn = drawn.into_iter().filter_map(|(name, mut drawn)| {
         drawn.retain(|panel| panel.curves.iter().any(|curve| !curve.limit));
-        (!drawn.is_empty()).then(|| Ok((name, panels(title, &drawn)?)))
+        (!drawn.is_empty()).then(|| Ok((format!("{begin}-{name}"), panels(title, &drawn)?)))
     });
     drawn.collect()
 }
@@ -184,9 +188,9 @@ mod tests {
     #[test]
     fn there_is_a_picture_of_what_was_measured_and_of_nothing_else() {
         let mut samples = Samples::default();
-        assert_eq!(pictures("", &samples).unwrap(), []);
+        assert_eq!(pictures("", "", &samples).unwrap(), []);
         samples.add(Side::Oxshmem, "memcpy_put_1024", 0, 10.0);
-        assert_eq!(pictures("", &samples).unwrap(), [], "a limit alone");
+        assert_eq!(pictures("", "", &samples).unwrap(), [], "a limit alone");
         for pes in COLLECTIVE_PES {
             for size in COLLECTIVE_BLOCKS {
                 let row = Collective::Fcollect.row(size, pes);
@@ -194,8 +198,8 @@ mod tests {
                 samples.add(Side::Oshmem, &row, 0, 2.0 * size as f64);
             }
         }
-        let found = pictures("a title", &samples).unwrap();
-        let names: Vec<_> = found.iter().map(|(name, _)| *name).collect();
+        let found = pictures("peers", "a title", &samples).unwrap();
+        let names: Vec<_> = found.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["peers-collectives"]);
         let svg = &found[0].1;
         for word in ["a title", "fcollect", "oxshmem, 2 PEs", "OSHMEM, 8 PEs"] {

@@ -12,6 +12,8 @@ pub const FEWEST_BATCHES: usize = 3;
 pub const MIN_BATCH_NS: f64 = 1e6;
 /// The batches that all PEs take part in are fewer where they would take longer, in nanoseconds.
 pub const ROW_NS: f64 = 3e8;
+/// Block sizes that take an operation's own time rather than memory's, in bytes.
+pub const SMALL_BLOCKS: [usize; 4] = [8, 32, 128, 512];
 /// Block sizes, in bytes.
 pub const BLOCKS: [usize; 8] = [
     1 << 10,
@@ -31,7 +33,7 @@ pub fn latency_blocks() -> impl Iterator<Item = usize> {
 }
 
 /// The blocks of collective calls, in bytes.
-pub const COLLECTIVE_BLOCKS: [usize; 4] = [8, 1 << 10, 64 << 10, LARGEST_COLLECTIVE_BLOCK];
+pub const COLLECTIVE_BLOCKS: [usize; 5] = [8, 1 << 10, 64 << 10, 1 << 20, LARGEST_COLLECTIVE_BLOCK];
 /// The largest of them.
 pub const LARGEST_COLLECTIVE_BLOCK: usize = 4 << 20;
 /// The PEs that collective calls are measured with.

@@ -30,6 +30,25 @@ pub enum Group {
     Start,
 }
 
+/// What both sides' programs are written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Ours in Rust, by its own API, and the other's in C.
+    #[default]
+    Rust,
+    /// Both the same C, each built and started by its own side's `oshcc` and `oshrun`.
+    C,
+}
+
+impl Source {
+    /// Whether our program has such rows.
+    #[must_use]
+    pub fn has(self, group: Group) -> bool {
+        self == Source::Rust || group != Group::Threads
+    }
+}
+
 /// How a figure must compare with the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -166,8 +185,8 @@ impl Verdict {
 
 /// Judges what was measured of these groups.
 #[must_use]
-pub fn judge(samples: &Samples, groups: &[Group]) -> Vec<Verdict> {
-    let chosen = rows::all().filter(|target| groups.contains(&target.group));
+pub fn judge(samples: &Samples, source: Source, groups: &[Group]) -> Vec<Verdict> {
+    let chosen = rows::all(source).filter(|target| groups.contains(&target.group));
     chosen.map(|target| judge_one(target, samples)).collect()
 }
 
@@ -214,7 +233,7 @@ mod tests {
     }
 
     fn verdict(samples: &Samples, name: &str) -> Verdict {
-        judge(samples, &[Group::Micro])
+        judge(samples, Source::Rust, &[Group::Micro])
             .into_iter()
             .find(|verdict| verdict.name == name)
             .unwrap()
@@ -231,18 +250,54 @@ mod tests {
     #[test]
     fn only_what_was_to_be_measured_is_judged() {
         let samples = Samples::default();
-        let of = |groups: &[Group]| judge(&samples, groups).len();
-        assert_eq!(of(&[]), 0);
-        assert!(
-            Group::value_variants()
+        for source in [Source::Rust, Source::C] {
+            let of = |groups: &[Group]| judge(&samples, source, groups).len();
+            assert_eq!(of(&[]), 0);
+            for group in Group::value_variants() {
+                assert_eq!(
+                    of(&[*group]) > 0,
+                    source.has(*group),
+                    "{source:?}, {group:?}"
+                );
+            }
+            let each: usize = Group::value_variants()
                 .iter()
-                .all(|group| of(&[*group]) > 0)
-        );
-        let each: usize = Group::value_variants()
-            .iter()
-            .map(|group| of(&[*group]))
-            .sum();
-        assert_eq!(of(Group::value_variants()), each);
+                .map(|group| of(&[*group]))
+                .sum();
+            assert_eq!(of(Group::value_variants()), each);
+        }
+    }
+
+    #[test]
+    fn one_source_is_to_be_ahead_at_every_row_of_both_sides() {
+        let mut samples = Samples::default();
+        let all = judge(&samples, Source::C, Group::value_variants());
+        let limits = all.iter().filter_map(|verdict| verdict.target);
+        for bound in limits {
+            assert!(matches!(bound, Bound::AtMost(_)) || bound.met(2.0) && !bound.met(0.999));
+        }
+        for (row, name, half) in [
+            ("p8", "8-byte p", 2.0),
+            ("put_8", "putmem 8 B", 2.0),
+            ("ping_pong", "ping-pong", 1.5),
+            ("barrier_2", "barrier, 2 PEs", 1.5),
+            ("get_16777216", "getmem 16 MiB", 1.0),
+            ("allreduce_1048576_8", "allreduce 1 MiB, 8 PEs", 1.0),
+        ] {
+            let name = format!("{name}: times OSHMEM's speed");
+            for (round, ours) in [(0, 1.0), (1, 1.001)] {
+                samples = Samples::default();
+                samples.add(Side::Oxshmem, row, 0, ours);
+                samples.add(Side::Oshmem, row, 0, half);
+                let verdicts = judge(&samples, Source::C, Group::value_variants());
+                let verdict = verdicts.iter().find(|verdict| verdict.name == name);
+                assert_eq!(
+                    verdict.and_then(|verdict| verdict.met),
+                    Some(round == 0),
+                    "{name}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -2,26 +2,36 @@
 
 use oxshmem_figures::units::Bytes;
 
-use super::{Bound, Figure, Group, Target};
+use super::{Bound, Figure, Group, Source, Target};
 use crate::samples::Side;
 use crate::sizes::{
-    BLOCKS, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective, GUPS_SHIFT, PROGRAM_PES, SORT_SHIFTS,
-    THREADS, latency_blocks,
+    BLOCKS, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective, GUPS_SHIFT, PROGRAM_PES, SMALL_BLOCKS,
+    SORT_SHIFTS, THREADS, latency_blocks,
 };
 
 /// Every line.
-pub fn all() -> impl Iterator<Item = Target> {
-    let groups = [
-        small(),
-        blocks(),
-        latency(),
-        barrier(),
-        collectives(),
-        gups(),
-        sort(),
-        threads(),
-        start(),
-    ];
+pub fn all(source: Source) -> impl Iterator<Item = Target> {
+    let groups = match source {
+        Source::Rust => vec![
+            small(),
+            blocks(),
+            latency(),
+            barrier(2.0),
+            collectives(),
+            gups(2.0),
+            sort(),
+            threads(),
+            start(),
+        ],
+        Source::C => vec![
+            calls(),
+            barrier(1.5),
+            collectives(),
+            gups(1.0),
+            sort(),
+            start(),
+        ],
+    };
     groups.into_iter().flatten()
 }
 
@@ -226,13 +236,48 @@ fn latency() -> Vec<Target> {
     lines
 }
 
-fn barrier() -> Vec<Target> {
+/// C's calls between two PEs.
+fn calls() -> Vec<Target> {
+    let blocks = SMALL_BLOCKS.into_iter().chain(BLOCKS).flat_map(|bytes| {
+        ["put", "get"].map(|way| {
+            let least = if (way, bytes) == ("put", 8) { 2.0 } else { 1.0 };
+            let name = format!("{way}mem {}", Bytes(bytes));
+            (name, format!("{way}_{bytes}"), least)
+        })
+    });
+    let latency = latency_blocks().map(|bytes| {
+        let name = format!("putmem {} with a flag, and back", Bytes(bytes));
+        (name, format!("put_latency_{bytes}"), 1.0)
+    });
+    let each = [
+        ("8-byte put", "put8", 2.0),
+        ("8-byte p", "p8", 2.0),
+        ("8-byte get", "get8", 1.0),
+        ("8-byte g", "g8", 1.0),
+        ("fetch-add", "fetch_add8", 1.0),
+        ("add", "add8", 1.0),
+        ("compare-swap", "compare_swap8", 1.0),
+        ("quiet, clean", "quiet_clean", 1.0),
+        ("put + quiet", "put_quiet", 1.0),
+        ("8-byte puts, quiet each 64", "put8_window", 1.0),
+        ("8-byte put_nbi, quiet each 64", "put_nbi8_window", 1.0),
+        ("ping-pong", "ping_pong", 1.5),
+    ];
+    let each = each.map(|(name, row, least)| (name.into(), row.into(), least));
+    let all = each.into_iter().chain(blocks).chain(latency);
+    all.map(|(name, row, least): (String, String, f64)| {
+        times_oshmem(Group::Micro, &name, &row, at_least(least))
+    })
+    .collect()
+}
+
+fn barrier(least_of_two: f64) -> Vec<Target> {
     let line = |(group, pes, least)| {
         let name = format!("barrier, {pes} PEs");
         times_oshmem(group, &name, &format!("barrier_{pes}"), at_least(least))
     };
     let each = [
-        (Group::Micro, 2, 2.0),
+        (Group::Micro, 2, least_of_two),
         (Group::Barrier, 4, 1.5),
         (Group::Barrier, 8, 1.5),
     ];
@@ -254,15 +299,15 @@ fn collectives() -> Vec<Target> {
     lines
 }
 
-fn gups() -> Vec<Target> {
+fn gups(least: f64) -> Vec<Target> {
     let mib = (8 << GUPS_SHIFT) >> 20;
     let line = |pes| {
         let atomic = format!("random updates by atomic xor, {mib} MiB a PE, {pes} PEs");
         let by_copies = format!("random updates by get and put, {mib} MiB a PE, {pes} PEs");
         let row = |way| format!("gups_{way}_{pes}");
         [
-            times_oshmem(Group::Gups, &atomic, &row("xor"), at_least(2.0)),
-            times_oshmem(Group::Gups, &by_copies, &row("get_put"), at_least(2.0)),
+            times_oshmem(Group::Gups, &atomic, &row("xor"), at_least(least)),
+            times_oshmem(Group::Gups, &by_copies, &row("get_put"), at_least(least)),
         ]
     };
     PROGRAM_PES.into_iter().flat_map(line).collect()

@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 use oxshmem::{Cmp, SignalOp, Sym, World};
 use oxshmem_benches::batches::{Row, measure, row, row_of};
 use oxshmem_benches::limits;
-use oxshmem_benches::sizes::{BLOCKS, LARGEST, WINDOW, WORDS, latency_blocks};
+use oxshmem_benches::sizes::{BLOCKS, LARGEST, SMALL_BLOCKS, WINDOW, WORDS, latency_blocks};
 
 use crate::together::Together;
 
@@ -39,7 +39,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
         })])?;
         let peer = Mapped::of(world, words, block)?;
         small(world, words, peer)?;
-        for size in BLOCKS {
+        for size in SMALL_BLOCKS.into_iter().chain(BLOCKS) {
             blocks(
                 world,
                 block.range(..size)?,
@@ -143,10 +143,13 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
     ])?;
     measure(vec![
         row("get8", |n| get8(world, words, n)),
+        row("g8", |n| g8(world, words, n)),
         row("load8", |n| inside(limits::load(peer.words, n))),
     ])?;
     measure(vec![
         row("fetch_add8", |n| fetch_add8(world, words, n)),
+        row("add8", |n| add8(world, words, n)),
+        row("compare_swap8", |n| compare_swap8(world, words, n)),
         row("xadd8", |n| inside(limits::fetch_add(peer.words, n))),
     ])?;
     measure(vec![
@@ -210,6 +213,35 @@ fn get8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
         let mut value = [0];
         world.get(&mut value, words.at(i as usize & MASK)?, 1)?;
         sum = sum.wrapping_add(value[0]);
+    }
+    black_box(sum);
+    Ok(())
+}
+
+#[inline(never)]
+fn g8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    let mut sum = 0_u64;
+    for i in 0..n {
+        sum = sum.wrapping_add(world.g(words.at(i as usize & MASK)?, 1)?);
+    }
+    black_box(sum);
+    Ok(())
+}
+
+#[inline(never)]
+fn add8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    for i in 0..n {
+        world.add(words.at(i as usize & MASK)?, 1, 1)?;
+    }
+    world.quiet()
+}
+
+#[inline(never)]
+fn compare_swap8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
+    let mut sum = 0_u64;
+    for i in 0..n {
+        let old = world.compare_swap(words.at(i as usize & MASK)?, i, i + 1, 1)?;
+        sum = sum.wrapping_add(old);
     }
     black_box(sum);
     Ok(())

@@ -15,7 +15,7 @@ use oxshmem_benches::curves::pictures;
 use oxshmem_benches::modes::Mode;
 use oxshmem_benches::samples::Samples;
 use oxshmem_benches::sizes::{COLLECTIVE_PES, PROGRAM_PES};
-use oxshmem_benches::targets::Group;
+use oxshmem_benches::targets::{Group, Source};
 
 use crate::programs::{Programs, sides};
 use crate::results::{Machine, Results};
@@ -29,6 +29,9 @@ struct Args {
     /// How often each side is measured; 64-PE starts and memory a third as often.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// What oxshmem's program is: the one in Rust, or the same C source as OSHMEM's, which has no threads.
+    #[arg(long, value_enum, default_value_t)]
+    source: Source,
     /// Measure these only, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Group::value_variants().to_vec())]
     only: Vec<Group>,
@@ -80,7 +83,12 @@ fn measured(args: &Args) -> anyhow::Result<Results> {
         cpus.len()
     );
     affinity::restrict(&cpus[..2])?;
-    let machine = Machine::here();
+    let mut groups = args.only.clone();
+    groups.retain(|group| args.source.has(*group));
+    groups.sort();
+    groups.dedup();
+    ensure!(!groups.is_empty(), "the C source has no such rows");
+    let machine = Machine::here(&args.programs.oshrun);
     let mut samples = Samples::default();
     let mut failures = Vec::new();
     let start = Instant::now();
@@ -89,12 +97,12 @@ fn measured(args: &Args) -> anyhow::Result<Results> {
             let seconds = start.elapsed().as_secs();
             eprint!("\rround {} of {}, {seconds} s", round + 1, args.rounds);
         }
-        for (mode, pes) in runs(&args.only, round) {
-            let mut sides = sides(mode).to_vec();
+        for (mode, pes) in runs(&groups, round) {
+            let mut sides = sides(args.source, mode).to_vec();
             let count = sides.len();
             sides.rotate_left(round % count);
             for side in sides {
-                match args.programs.run(side, mode, pes) {
+                match args.programs.run(args.source, side, mode, pes) {
                     Ok(figures) => {
                         for (row, value) in figures {
                             samples.add(side, &row, round, value);
@@ -112,11 +120,9 @@ fn measured(args: &Args) -> anyhow::Result<Results> {
     if std::io::stderr().is_terminal() {
         eprintln!();
     }
-    let mut groups = args.only.clone();
-    groups.sort();
-    groups.dedup();
     Ok(Results {
         commit: args.commit.clone(),
+        source: args.source,
         machine,
         rounds: args.rounds,
         groups,
@@ -148,7 +154,8 @@ fn runs(groups: &[Group], round: usize) -> Vec<(Mode, usize)> {
 
 fn draw(results: &Results, folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    for (name, svg) in pictures(&results.title(), &results.samples)? {
+    let (begin, title) = results.title();
+    for (name, svg) in pictures(begin, &title, &results.samples)? {
         let file = folder.join(name).with_extension("svg");
         oxshmem_figures::write(&file, &svg)?;
         eprintln!("peers: drawn {}", file.display());

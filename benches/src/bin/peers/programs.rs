@@ -10,6 +10,7 @@ use clap::Args;
 use oxshmem_benches::affinity;
 use oxshmem_benches::modes::Mode;
 use oxshmem_benches::samples::Side;
+use oxshmem_benches::targets::Source;
 
 use crate::ucx;
 
@@ -19,18 +20,24 @@ pub const DEADLINE: &str = "300";
 /// Where the programs are.
 #[derive(Args)]
 pub struct Programs {
-    /// The OpenSHMEM counterpart, built from benches/oshmem.
+    /// The OpenSHMEM counterpart, built from benches/oshmem by Open MPI's oshcc.
     #[arg(long, value_name = "PROGRAM", default_value = "target/release/peers-c")]
     peers_c: PathBuf,
+    /// Open MPI's launcher; oxshmem's has the same name.
+    #[arg(long, value_name = "PROGRAM", default_value = "/usr/bin/oshrun")]
+    pub oshrun: PathBuf,
+    /// Where oxshmem's C API is installed; its `bin` has the same `peers-c`, built by its own oshcc.
+    #[arg(long, value_name = "FOLDER", default_value = "target/release/capi")]
+    capi: PathBuf,
     /// The folder that holds the built `oxshmem` and `peer`.
     #[arg(long, value_name = "FOLDER", default_value = "target/release")]
     bin: PathBuf,
 }
 
 /// Who is measured.
-pub fn sides(mode: Mode) -> &'static [Side] {
+pub fn sides(source: Source, mode: Mode) -> &'static [Side] {
     match mode {
-        Mode::Micro => &[Side::Oshmem, Side::Oxshmem, Side::Ucx],
+        Mode::Micro if source == Source::Rust => &[Side::Oshmem, Side::Oxshmem, Side::Ucx],
         Mode::Threads => &[Side::Oxshmem],
         _ => &[Side::Oshmem, Side::Oxshmem],
     }
@@ -38,10 +45,16 @@ pub fn sides(mode: Mode) -> &'static [Side] {
 
 impl Programs {
     /// Gives a side's rows.
-    pub fn run(&self, side: Side, mode: Mode, pes: usize) -> anyhow::Result<Vec<(String, f64)>> {
+    pub fn run(
+        &self,
+        source: Source,
+        side: Side,
+        mode: Mode,
+        pes: usize,
+    ) -> anyhow::Result<Vec<(String, f64)>> {
         match side {
             Side::Ucx => ucx::rows(),
-            Side::Oxshmem => self.run_once(self.oxshmem(pes), mode, pes),
+            Side::Oxshmem => self.run_once(self.oxshmem(source, pes), mode, pes),
             Side::Oshmem => {
                 let cpus = affinity::allowed()?.len();
                 let mut best = BTreeMap::new();
@@ -58,19 +71,27 @@ impl Programs {
         }
     }
 
-    fn oxshmem(&self, pes: usize) -> Command {
+    fn oxshmem(&self, source: Source, pes: usize) -> Command {
         let mut command = timed();
-        command
-            .arg(self.bin.join("oxshmem"))
-            .args(["run", "-n", &pes.to_string()])
-            .arg(self.bin.join("peer"));
+        let program = match source {
+            Source::Rust => {
+                command.arg(self.bin.join("oxshmem")).arg("run");
+                self.bin.join("peer")
+            }
+            Source::C => {
+                command.arg(self.capi.join("bin/oshrun"));
+                self.capi.join("bin/peers-c")
+            }
+        };
+        command.args(["-n", &pes.to_string()]).arg(program);
         command
     }
 
     fn oshmem(&self, options: &[&str], pes: usize, cpus: usize) -> Command {
         let mut command = timed();
         command
-            .args(["oshrun", "--mca", "btl", "^openib", "--allow-run-as-root"])
+            .arg(&self.oshrun)
+            .args(["--mca", "btl", "^openib", "--allow-run-as-root"])
             .args(["--oversubscribe", "--bind-to", "none"]);
         if pes > cpus {
             // Whoever waits gives its processor to those that it waits for.
@@ -202,6 +223,8 @@ mod tests {
     fn waits_of_oshmem_yield_where_pes_outnumber_the_processors() {
         let programs = Programs {
             peers_c: "peers-c".into(),
+            oshrun: "oshrun".into(),
+            capi: "capi".into(),
             bin: "bin".into(),
         };
         for (pes, cpus) in [(2, 2), (4, 2), (8, 16)] {

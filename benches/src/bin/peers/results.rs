@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Context;
 use oxshmem_benches::samples::{Samples, Side};
 use oxshmem_benches::table::markdown;
-use oxshmem_benches::targets::{Group, Verdict, judge};
+use oxshmem_benches::targets::{Group, Source, Verdict, judge};
 use oxshmem_figures::units::Time;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 pub struct Results {
     pub commit: String,
+    #[serde(default)]
+    pub source: Source,
     pub machine: Machine,
     pub rounds: u32,
     pub groups: Vec<Group>,
@@ -36,7 +38,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn here() -> Self {
+    pub fn here(oshrun: &Path) -> Self {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let processor = read("/proc/cpuinfo");
         let model = processor
@@ -45,21 +47,21 @@ impl Machine {
         let load = read("/proc/loadavg");
         let load = load.split(' ').next().and_then(|word| word.parse().ok());
         Machine {
-            date: first_line("date", &["-u", "+%F %H:%M"]),
+            date: first_line("date".as_ref(), &["-u", "+%F %H:%M"]),
             processor: model
                 .unwrap_or_default()
                 .trim_matches(['\t', ' ', ':'])
                 .into(),
             processors: std::thread::available_parallelism().map_or(0, usize::from),
-            kernel: first_line("uname", &["-r"]),
+            kernel: first_line("uname".as_ref(), &["-r"]),
             load,
-            oshmem: first_line("oshrun", &["--version"]),
-            ucx: first_line("ucx_info", &["-v"]),
+            oshmem: first_line(oshrun, &["--version"]),
+            ucx: first_line("ucx_info".as_ref(), &["-v"]),
         }
     }
 }
 
-fn first_line(program: &str, arguments: &[&str]) -> String {
+fn first_line(program: &Path, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().ok();
     let text = output.and_then(|output| String::from_utf8(output.stdout).ok());
     text.and_then(|text| {
@@ -91,22 +93,25 @@ impl Results {
     pub fn write(&self, file: &Path) -> anyhow::Result<()> {
         let judged = Judged {
             results: self,
-            comparisons: judge(&self.samples, &self.groups),
+            comparisons: judge(&self.samples, self.source, &self.groups),
         };
         let text = serde_json::to_string_pretty(&judged)?;
         std::fs::write(file, text + "\n").with_context(|| format!("writing {}", file.display()))
     }
 
-    /// Over pictures.
-    pub fn title(&self) -> String {
+    /// What the names of pictures begin with, and what is over them.
+    pub fn title(&self) -> (&'static str, String) {
         let Machine {
             processor, date, ..
         } = &self.machine;
+        let (begin, what) = match self.source {
+            Source::Rust => ("peers", ""),
+            Source::C => ("peers-c", "the same C source, "),
+        };
         let commit = &self.commit;
-        format!(
-            "{processor}, {} rounds, commit {commit}, {date}",
-            self.rounds
-        )
+        let rounds = self.rounds;
+        let title = format!("{what}{processor}, {rounds} rounds, commit {commit}, {date}");
+        (begin, title)
     }
 }
 
@@ -124,13 +129,17 @@ impl fmt::Display for Results {
         } = &self.machine;
         writeln!(
             f,
-            "Commit {}, {date}, {} rounds, on two of {processors} processors ({processor}), Linux {kernel}, \
+            "{}Commit {}, {date}, {} rounds, on two of {processors} processors ({processor}), Linux {kernel}, \
              {oshmem}, {ucx}; load {} when it began.\n",
+            match self.source {
+                Source::Rust => "",
+                Source::C => "Both sides of the same C source. ",
+            },
             self.commit,
             self.rounds,
             load.map_or_else(|| "unknown".into(), |load| format!("{load:.2}"))
         )?;
-        let verdicts = judge(&self.samples, &self.groups);
+        let verdicts = judge(&self.samples, self.source, &self.groups);
         let cells: Vec<_> = verdicts.iter().map(Verdict::cells).collect();
         writeln!(f, "{}", markdown(Verdict::HEADINGS, &cells))?;
         let sides = [Side::Oxshmem, Side::Oshmem, Side::Ucx];
@@ -169,7 +178,8 @@ mod tests {
         }
         let results = Results {
             commit: "abc".into(),
-            machine: Machine::here(),
+            source: Source::C,
+            machine: Machine::here("oshrun".as_ref()),
             rounds: 3,
             groups: vec![Group::Barrier],
             samples,
@@ -182,11 +192,18 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         let text = again.to_string();
         assert_eq!(text, results.to_string());
-        for words in ["Commit abc", "2.500 to 2.500", "2.00 µs", "5.00 µs"] {
+        for words in [
+            "same C source",
+            "Commit abc",
+            "2.500 to 2.500",
+            "2.00 µs",
+            "5.00 µs",
+        ] {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(written.contains("missed_by_percent"), "{written}");
         assert_eq!(again.failures, ["one"]);
+        assert_eq!(again.source, Source::C);
     }
 
     #[test]
