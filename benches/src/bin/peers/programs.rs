@@ -203,7 +203,18 @@ pub fn number(word: &str) -> anyhow::Result<f64> {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
+
     use super::*;
+
+    fn programs() -> Programs {
+        Programs {
+            peers_c: "their-peers-c".into(),
+            oshrun: "their-oshrun".into(),
+            capi: "capi".into(),
+            bin: "bin".into(),
+        }
+    }
 
     #[test]
     fn barriers_are_measured_by_both_components_of_oshmem() {
@@ -220,13 +231,25 @@ mod tests {
     }
 
     #[test]
+    fn each_side_of_one_source_has_its_own_launcher_and_program() {
+        let programs = programs();
+        let words = |command: Command| format!("{command:?}");
+        let ours = words(programs.oxshmem(Source::C, 2));
+        let other = words(programs.oshmem(&[], 2, 2));
+        assert!(
+            ours.contains(r#""capi/bin/oshrun" "-n" "2" "capi/bin/peers-c""#),
+            "{ours}"
+        );
+        assert!(other.contains(r#""their-oshrun" "#), "{other}");
+        assert!(other.ends_with(r#""-n" "2" "their-peers-c""#), "{other}");
+        for mode in Mode::value_variants() {
+            assert!(!sides(Source::C, *mode).contains(&Side::Ucx), "{mode:?}");
+        }
+    }
+
+    #[test]
     fn waits_of_oshmem_yield_where_pes_outnumber_the_processors() {
-        let programs = Programs {
-            peers_c: "peers-c".into(),
-            oshrun: "oshrun".into(),
-            capi: "capi".into(),
-            bin: "bin".into(),
-        };
+        let programs = programs();
         for (pes, cpus) in [(2, 2), (4, 2), (8, 16)] {
             let command = programs.oshmem(&[], pes, cpus);
             let yields = command.get_args().any(|arg| arg == "mpi_yield_when_idle");
