@@ -9,6 +9,7 @@ use crate::failure::{Done, Failure, given_or_end, or_end};
 use crate::handles::Ctx;
 use crate::library::{Library, number, on};
 
+#[inline(always)]
 pub(crate) unsafe fn put<T: Pod>(
     call: &'static str,
     ctx: Ctx,
@@ -24,6 +25,7 @@ pub(crate) unsafe fn put<T: Pod>(
     })
 }
 
+#[inline(always)]
 pub(crate) unsafe fn get<T: Pod>(
     call: &'static str,
     ctx: Ctx,

@@ -118,6 +118,7 @@ impl<'w> Span<'w> {
     /// # Safety
     ///
     /// `source` is readable for `len` bytes.
+    #[inline(always)]
     pub(crate) unsafe fn copy_from_raw(self, source: *const u8, len: usize) {
         debug_assert!(len <= self.len);
         // SAFETY: the caller's promise, and the span is mapped for as many bytes.
@@ -129,6 +130,7 @@ impl<'w> Span<'w> {
     /// # Safety
     ///
     /// `destination` is writable for `len` bytes.
+    #[inline(always)]
     pub(crate) unsafe fn copy_to_raw(self, destination: *mut u8, len: usize) {
         debug_assert!(len <= self.len);
         // SAFETY: the caller's promise, and the span is mapped for as many bytes.
