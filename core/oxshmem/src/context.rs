@@ -275,16 +275,19 @@ impl<'w> Context<'w> {
     #[doc(alias = "shmem_ctx_destroy")]
     pub fn destroy(mut self) -> Result<()> {
         let completed = self.quiet();
-        self.end(completed.is_ok());
+        self.end(&completed);
         completed
     }
 
     /// The context ends; `completed` says whether all that it has issued has.
-    fn end(&mut self, completed: bool) {
+    fn end(&mut self, completed: &Result<()>) {
+        if let Err(error) = completed {
+            self.wire_end(error);
+        }
         let state = &mut *self.state;
         state.ended = true;
         // An answer may still come by its lanes.
-        let completed = completed && !self.shared.active.has_any_of(state.number);
+        let completed = completed.is_ok() && !self.shared.active.has_any_of(state.number);
         state.wire.close(completed);
         self.shared.active.end(state.number);
     }
@@ -301,7 +304,7 @@ impl Drop for Context<'_> {
             return;
         }
         let completed = self.quiet();
-        self.end(completed.is_ok());
+        self.end(&completed);
         if let Err(error) = completed {
             report::warn(&format!("a context was not completed: {error}"));
         }

@@ -512,6 +512,8 @@ impl Context<'_> {
             return Ok(());
         };
         if via.cut(pe).is_some() {
+            // Before it is forgotten what it may wait for.
+            self.tell_stranded(via);
             // Told once: what was outstanding is lost with the way.
             via.give_up(pe);
         }
@@ -931,14 +933,23 @@ impl Context<'_> {
                 via.fail(why);
                 // Before it is forgotten what they may wait for.
                 self.tell_stranded(via);
-                // The caller gets `why`.
-                via.dirty().for_each(|pe| {
+                // The caller gets `why`. What went with the lane to other PEs the next quiet tells.
+                via.dirty().filter(wanted).for_each(|pe| {
                     via.told(pe);
                     via.give_up(pe);
                 });
             } else if via.dirty().filter(wanted).any(lost) {
                 self.step(via);
             }
+        }
+    }
+
+    /// The context ends and has not completed what it has issued: who may wait for that is told so.
+    pub(crate) fn wire_end(&self, why: &Error) {
+        let channels = self.state.wire.channels.iter();
+        for via in channels.filter(|via| !via.is_clean()) {
+            via.fail(why);
+            self.tell_stranded(via);
         }
     }
 

@@ -322,7 +322,7 @@ mod tests {
     use oxshmem_example_tiny_transport::Tiny;
 
     use super::*;
-    use crate::wire::tests::{Asked, LIMIT, beside, is_loss_of, watched};
+    use crate::wire::tests::{Asked, Fate, LIMIT, beside, is_loss_of, watched};
     use crate::{Error, World};
 
     const PES: usize = 4;
@@ -437,6 +437,31 @@ mod tests {
             let mut own = [0; LEN];
             world.read(&mut own, x)?;
             assert_eq!(own, [55; LEN]);
+            (world.shared.lose)(1);
+            Ok(())
+        });
+    }
+
+    /// It is none of that call's business.
+    #[test]
+    fn m19_what_a_call_drops_with_its_lane_of_the_way_to_others_the_next_quiet_tells() {
+        beside_others_by(Tiny::nic(), Duration::from_secs(2), |world, x, asked| {
+            asked.decide(|_, _| Fate::Keep);
+            let ended = world.scope(|scope| {
+                scope.put_nbi(x, &[55], 2)?;
+                let bytes = x.cast::<u8>()?;
+                let pieces = [(0..8, 1), (8..16, 3)].map(|(into, pe)| {
+                    Ok(Piece {
+                        from: bytes.range(into.clone())?,
+                        into,
+                        pe,
+                    })
+                });
+                let copied = world.copy_pieces("test", (bytes, 1), pieces.into_iter());
+                assert!(matches!(copied, Err(Error::Timeout { .. })), "{copied:?}");
+                Ok(())
+            });
+            assert!(matches!(ended, Err(Error::LaneFailed { .. })), "{ended:?}");
             (world.shared.lose)(1);
             Ok(())
         });

@@ -509,13 +509,13 @@ impl Channel {
     }
 
     /// How many operations towards a PE a flush must see completed; none if nothing is outstanding.
-    /// An error is told once: what the lane had not completed is lost with it.
+    /// An error is told once for each PE: what the lane had not completed is lost with it.
     pub(super) fn outstanding(&self, pe: Pe) -> Option<Result<u64, String>> {
         let mut outstanding = self.outstanding.borrow_mut();
         outstanding.dirt(pe.index())?;
         let target = self.counters(pe).map(|counters| counters.posted);
         if target.is_err() {
-            outstanding.give_all_up();
+            outstanding.give_up(pe.index());
         }
         drop(outstanding);
         self.trace_clean();

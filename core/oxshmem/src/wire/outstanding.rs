@@ -101,25 +101,12 @@ impl Outstanding {
 
     /// What is outstanding towards a PE is given up.
     pub(super) fn give_up(&mut self, pe: usize) {
-        self.miss(pe);
-        self.clean(pe);
-    }
-
-    /// What is outstanding is given up.
-    pub(super) fn give_all_up(&mut self) {
-        for pe in std::mem::take(&mut self.list) {
-            self.miss(pe);
-            if let Some(dirty) = self.dirty.get_mut(pe) {
-                *dirty = Dirty::default();
-            }
-        }
-    }
-
-    fn miss(&mut self, pe: usize) {
         if self.dirt(pe).is_some_and(|dirty| dirty.brings) && !self.missing.contains(&pe) {
             self.missing.push(pe);
         }
+        self.clean(pe);
     }
+
 
     /// What was outstanding towards a PE has completed.
     pub(super) fn clean(&mut self, pe: usize) {

@@ -37,11 +37,13 @@ type Then = Box<dyn FnOnce() + Send>;
 
 /// What a lane does with an operation.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Perform,
     /// Takes it, and no more.
     Keep,
     Refuse,
+    /// Refuses it because the way there has failed.
+    Cut,
 }
 
 type Decide = Box<dyn FnMut(Pe, &Op) -> Fate + Send>;
@@ -66,6 +68,15 @@ pub(crate) struct Asked {
 impl fmt::Debug for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Asked").finish_non_exhaustive()
+    }
+}
+
+/// The error of a way that has failed although the PE lives.
+pub(super) fn unanswered(pe: Pe) -> oxshmem_transport::Error {
+    oxshmem_transport::Error::Connection {
+        transport: "watched",
+        pe,
+        why: "no packet was ever answered".into(),
     }
 }
 
@@ -103,6 +114,7 @@ impl Lane for Watched {
                     transport: "watched",
                     what: "an operation that is to be refused".into(),
                 }),
+                Fate::Cut => Status::Refused(unanswered(pe)),
             };
             if !matches!(status, Status::All) {
                 posted = Posted { accepted, status };
@@ -157,7 +169,7 @@ impl Asked {
         due.into_iter().for_each(|(_, then)| then());
     }
 
-    pub(super) fn decide(&self, decide: impl FnMut(Pe, &Op) -> Fate + Send + 'static) {
+    pub(crate) fn decide(&self, decide: impl FnMut(Pe, &Op) -> Fate + Send + 'static) {
         *self.fate.lock().unwrap() = Some(Box::new(decide));
     }
 

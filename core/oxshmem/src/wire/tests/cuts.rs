@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use oxshmem_bootstrap::InProcess;
+use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{Completion, Guarantees, Op, Pe};
 use oxshmem_weak::{Settings, Weak};
 
-use super::{Asked, Fate, LIMIT, is_loss_of, watched};
+use super::{Asked, Fate, LIMIT, is_loss_of, unanswered, watched};
 use crate::mapped::Bytes;
 use crate::testing::spmd_with;
-use crate::{Builder, Error, Result, Sym, Team, World};
+use crate::{Builder, ContextOptions, Error, Result, Sym, Team, World};
 
 const fn completed(completion: Completion) -> Guarantees {
     Guarantees {
@@ -49,8 +50,12 @@ fn together(pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
 }
 
 fn together_by(guarantees: Guarantees, pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
+    together_on(by_lanes(guarantees), pes, then);
+}
+
+fn together_on(builder: Builder, pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
     let through = AtomicUsize::new(0);
-    let ended = spmd_with(by_lanes(guarantees), pes, |world| {
+    let ended = spmd_with(builder, pes, |world| {
         // The ways are connected.
         world.barrier_all()?;
         world.quiet()?;
@@ -74,11 +79,7 @@ enum Failure {
 impl Failure {
     fn error(self) -> oxshmem_transport::Error {
         match self {
-            Failure::Way(pe) => oxshmem_transport::Error::Connection {
-                transport: "watched",
-                pe,
-                why: "no packet was ever answered".into(),
-            },
+            Failure::Way(pe) => unanswered(pe),
             Failure::Device => oxshmem_transport::Error::Os {
                 transport: "watched",
                 call: "poll".into(),
@@ -218,9 +219,18 @@ fn a_way_that_fails_with_nothing_outstanding_costs_no_pe() {
 /// program uses again.
 type Drops = fn(&World, Sym<u64>) -> Result<()>;
 
-const DROPS: [Drops; 2] = [
+const DROPS: [Drops; 3] = [
     |world, _| world.scope(|_| Ok(())),
     |world, x| world.iget(&mut [0; 4], x, 1, 2, 4, 1),
+    |world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        watched(&context).decide(|_, op| match op {
+            Op::Flush => Fate::Refuse,
+            _ => Fate::Keep,
+        });
+        context.p(x, 1, 1)?;
+        context.destroy()
+    },
 ];
 
 #[test]
@@ -253,6 +263,26 @@ fn a_lane_that_is_dropped_is_told_to_who_waits_for_what_was_outstanding_on_it() 
             Ok(())
         });
     }
+}
+
+/// A lane that posts operations together is given them late.
+#[test]
+fn a_way_that_fails_when_it_is_given_what_was_put_off_is_told_to_who_waits_for_what_went_before() {
+    let nics = World::builder().transports(vec![Arc::new(Tiny::nic())]);
+    together_on(nics.timeout(LIMIT), 2, |world| {
+        let x = world.alloc_zeroed::<u64>(1)?;
+        world.quiet()?;
+        world.barrier_all()?;
+        if world.my_pe() == 1 {
+            is_loss_of(0, world.barrier_all());
+            return Ok(());
+        }
+        // The word of the barrier is accepted, and may never come.
+        watched(world).decide(|_, _| Fate::Cut);
+        let put = world.scope(|scope| scope.put_nbi(x, &[1], 1));
+        assert!(matches!(put, Err(Error::Transport(_))), "{put:?}");
+        Ok(())
+    });
 }
 
 /// One that does not know whether its last word went out says no goodbye.
