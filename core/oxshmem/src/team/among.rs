@@ -17,10 +17,11 @@ use super::members::Members;
 use super::offer::Offer;
 use super::pool::{Choosing, Pool, Strided};
 use crate::mapped::Bytes;
+use crate::messages::Message;
 use crate::order::Inserted;
 use crate::sync::Digest;
 use crate::wait::{Needs, Reason};
-use crate::{Context, Error, Result, SignalOp, Sym};
+use crate::{Context, Error, Result, Sym};
 
 const CALL: &str = "team_among";
 /// Stands for an offer of a PE that has not its free slots to itself.
@@ -60,8 +61,8 @@ impl Context<'_> {
     /// # Errors
     ///
     /// Where the team would leave the world, or this PE is no member; [`Error::TooManyTeams`] on all members where
-    /// one is in too many; [`Error::PeerLost`] where a member is lost. Where one fails by itself, room for the team
-    /// may stay taken until the world ends. Members that have all failed may call again.
+    /// one is in too many; [`Error::PeerLost`] where a member is lost. One that fails by itself is lost to the others, and
+    /// room for the team may stay taken until the world ends.
     pub fn team_among(
         &self,
         (start, stride, size): (usize, isize, usize),
@@ -77,29 +78,10 @@ impl Context<'_> {
                 "this context has a team's numbers for its PEs".into(),
             ));
         }
-        let pool = &internal.pool;
         let meeting = self.meeting((start, stride, size), &members, mailbox);
-        meeting.after_earlier_words()?;
-        let mapped = members.pes().all(|pe| self.maps(pe));
-        let mut rounds = 0..;
-        let mut meet = |mine| meeting.hear_all(rounds.next().unwrap_or_default(), mine);
-        let mut choosing = None;
-        let all = loop {
-            let mine = choosing.as_ref().and_then(Choosing::take);
-            let mine = mine.map(|mine| Offer { mapped, ..mine });
-            if let Some(all) = meet(mine)? {
-                break all;
-            }
-            choosing.iter().for_each(Choosing::leave);
-            choosing.get_or_insert_with(|| pool.choose(meeting.rank()));
-        };
-        let slot = all.slot(None).ok_or(Error::TooManyTeams {
-            call: CALL,
-            limit: pool.count(),
-        })?;
-        pool.reserve(slot);
-        meet(Some(all.clone()))?;
-        Team::made(self, members, (slot, &all))
+        let agreed = meeting.agree();
+        let made = agreed.and_then(|(slot, all)| Team::made(self, members.clone(), (slot, &all)));
+        made.inspect_err(|error| meeting.abandon(error))
     }
 
     /// The next call of these members.
@@ -135,6 +117,50 @@ enum Place {
 }
 
 impl Meeting<'_> {
+    /// The members meet until they have reserved room for the team. Gives which, and what they offer together.
+    fn agree(&self) -> Result<(usize, Offer)> {
+        let pool = &self.context.shared.internal.pool;
+        self.after_earlier_words()?;
+        let mapped = self.members.pes().all(|pe| self.context.maps(pe));
+        let mut rounds = 0..;
+        let mut meet = |mine| self.hear_all(rounds.next().unwrap_or_default(), mine);
+        let mut choosing = None;
+        let all = loop {
+            let mine = choosing.as_ref().and_then(Choosing::take);
+            let mine = mine.map(|mine| Offer { mapped, ..mine });
+            if let Some(all) = meet(mine)? {
+                break all;
+            }
+            choosing.iter().for_each(Choosing::leave);
+            choosing.get_or_insert_with(|| pool.choose(self.rank()));
+        };
+        let slot = all.slot(None).ok_or(Error::TooManyTeams {
+            call: CALL,
+            limit: pool.count(),
+        })?;
+        pool.reserve(slot);
+        meet(Some(all.clone()))?;
+        Ok((slot, all))
+    }
+
+    /// Tells the other members, who may wait for this PE, that it has failed, unless they hear of the reason.
+    #[cold]
+    fn abandon(&self, error: &Error) {
+        let context = self.context;
+        let told = match error {
+            Error::TooManyTeams { .. } => true,
+            Error::PeerLost { pe, .. } => context.hears_of_end(*pe),
+            _ => false,
+        };
+        if told {
+            return;
+        }
+        for pe in self.members.pes().filter(|pe| *pe != context.my_pe()) {
+            // Who is gone waits for nothing.
+            let _ = context.send(CALL, pe, &Message::GaveUp);
+        }
+    }
+
     /// What this PE wrote to these PEs in a call that failed is not on its way any more: it could come after this
     /// call's words, and into their place.
     fn after_earlier_words(&self) -> Result<()> {
@@ -181,8 +207,10 @@ impl Meeting<'_> {
     fn send(&self, place: Place, flag: u64, told: Option<&Offer>, to: usize) -> Result<()> {
         let (word, room) = self.place(place, self.context.my_pe())?;
         let told = told.map_or_else(|| vec![NOTHING; room.len()], Offer::words);
-        self.context
-            .put_signal(room, &told, word, flag, SignalOp::Set, to)
+        self.context.put(room, &told, to)?;
+        self.context.pe_quiet(&[to])?;
+        // As the library's other words: who waits for one that is lost with its way is told so.
+        self.context.tell(CALL, word, flag, to)
     }
 
     fn take(&self, place: Place, flag: u64, from: usize) -> Result<Option<Offer>> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use oxshmem_bootstrap::InProcess;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
-use oxshmem_transport::{Completion, Guarantees, Op, Pe};
+use oxshmem_transport::{Completion, Guarantees, Op, Pe, SignalSupport};
 use oxshmem_weak::{Settings, Weak};
 
 use super::{Asked, Fate, LIMIT, is_loss_of, unanswered, watched};
@@ -22,11 +22,13 @@ const fn completed(completion: Completion) -> Guarantees {
     }
 }
 
-/// PEs whose lanes copy what they are given, so that nobody waits for a word to be on its way.
+/// PEs whose lanes copy what they are given, so that nobody waits for a word to be on its way. They put, and signal, no
+/// two things in one.
 fn by_lanes(guarantees: Guarantees) -> Builder {
     let settings = Settings {
         guarantees,
         depth: None,
+        put_signal: SignalSupport::None,
         ..Settings::worst(7)
     };
     let weak = Weak::over(Arc::new(Loopback::new()), settings);
@@ -338,11 +340,13 @@ fn a_split_in_which_one_pe_cannot_read_makes_a_team_for_none() {
     });
 }
 
-/// That the room which the others' team has is not lent here.
-fn is_reserved(world: &World, theirs: &AtomicUsize) {
-    let alone = world.shared_team().split_strided(0, 1, 1);
-    let slot = alone.unwrap().unwrap().core().slot();
-    assert_ne!(slot, Some(theirs.load(Ordering::SeqCst)));
+/// The room that is lent here next.
+fn free_room(world: &World) -> Result<Option<usize>> {
+    let alone = world.shared_team().split_strided(0, 1, 1)?.unwrap();
+    let slot = alone.core().slot();
+    // Where a way has failed it cannot be completed.
+    let _ = alone.destroy();
+    Ok(slot)
 }
 
 /// It does not know whether the others have the team, and write into it.
@@ -355,7 +359,7 @@ fn the_room_of_a_split_stays_reserved_where_its_last_arrival_fails() {
         if world.my_pe() == 0 {
             *fails.lane.lock().unwrap() = Some(asked);
             is_lane_failure(world.team().split_strided(0, 1, 3));
-            is_reserved(world, &room);
+            assert_ne!(free_room(world)?, Some(room.load(Ordering::SeqCst)));
             return Ok(());
         }
         if world.my_pe() == 1 {
@@ -381,52 +385,75 @@ fn the_room_of_a_split_stays_reserved_where_its_last_arrival_fails() {
     });
 }
 
-/// Who is not answered before the last time has not reserved the room, and nobody has the team; who fails the last time
-/// leaves it reserved.
+/// What tells a member that something was written for it.
+fn is_flag(op: &Op) -> bool {
+    match op {
+        Op::Put { from, .. } => from.len == size_of::<u64>(),
+        op => matches!(op, Op::Atomic { .. }),
+    }
+}
+
+/// Who fails before the last meeting has not reserved the room, and nobody has the team; who fails in that leaves it
+/// reserved.
 #[test]
 fn a_team_that_members_make_among_themselves_has_room_on_all_or_is_none() {
     for answers in 1..=3 {
-        let (made, room) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
         together(3, |world| {
             let mailbox = world.alloc_zeroed(world.mailbox_words())?;
             world.quiet()?;
+            let room = free_room(world)?;
             let make = || world.team_among((0, 1, 3), mailbox);
             match world.my_pe() {
                 0 => {
                     let mut sent = 0;
                     watched(world).decide(move |pe, op| {
-                        let data = matches!(op, Op::Put { .. } | Op::PutSignal { .. });
-                        sent += usize::from(pe == Pe(2) && data);
-                        match pe == Pe(2) && sent == answers {
+                        let flag = pe == Pe(2) && is_flag(op);
+                        sent += usize::from(flag);
+                        match flag && sent == answers {
                             true => Fate::Refuse,
                             false => Fate::Perform,
                         }
                     });
                     let failed = make();
                     assert!(matches!(failed, Err(Error::Transport(_))), "{failed:?}");
-                    if answers == 3 {
-                        until(world, || made.load(Ordering::SeqCst) == 1);
-                        is_reserved(world, &room);
-                    }
-                    (world.shared.lose)(1);
-                    (world.shared.lose)(2);
+                    assert_eq!(free_room(world)? != room, answers == 3);
                 }
                 1 => match make() {
-                    Ok(team) => {
-                        assert_eq!(answers, 3);
-                        room.store(team.core().slot().unwrap(), Ordering::SeqCst);
-                        made.fetch_add(1, Ordering::SeqCst);
-                    }
-                    lost => {
-                        assert!(answers < 3);
-                        is_loss_of(0, lost);
-                    }
+                    Ok(_) => assert_eq!(answers, 3),
+                    lost => is_loss_of(0, lost),
                 },
                 _ => is_loss_of(0, make()),
             }
             Ok(())
         });
     }
+}
+
+/// The first one has made the team.
+#[test]
+fn the_last_word_of_members_that_make_a_team_is_told_of_where_it_is_lost_with_its_way() {
+    together(2, |world| {
+        let mailbox = world.alloc_zeroed(world.mailbox_words())?;
+        world.quiet()?;
+        let make = || world.team_among((0, 1, 2), mailbox);
+        if world.my_pe() == 1 {
+            is_loss_of(0, make());
+            return Ok(());
+        }
+        let asked = watched(world);
+        let mut flags = 0;
+        asked.decide(move |_, op| {
+            flags += usize::from(is_flag(op));
+            match flags {
+                3.. => Fate::Keep,
+                _ => Fate::Perform,
+            }
+        });
+        make()?;
+        asked.fail(Failure::Way(Pe(1)).error());
+        world.progress();
+        Ok(())
+    });
 }
 
 #[test]
