@@ -23,7 +23,7 @@ use crate::register::Registrations;
 use crate::service::Service;
 use crate::shared::Shared;
 #[cfg(feature = "cuda")]
-use crate::stream::leaving::Leaving;
+use crate::stream::{leaving::Leaving, side::GpuSide};
 use crate::{Context, Error, Result, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
@@ -442,14 +442,20 @@ impl World {
         self.forget_lost();
         #[cfg(feature = "cuda")]
         if let Some(side) = &self.shared.gpu_side {
-            side.ending.resume();
-            // One that was lost meanwhile had its waits ended before.
-            fence(Ordering::SeqCst);
-            if self.shared.losses.first_lost().is_some() {
-                side.ending.end();
-            }
+            self.resume_streams(side);
         }
         lost
+    }
+
+    /// Lets what streams are given wait again, if the program knows of every loss.
+    #[cfg(feature = "cuda")]
+    fn resume_streams(&self, side: &GpuSide) {
+        side.ending.resume();
+        // One that was lost meanwhile had its waits ended before.
+        fence(Ordering::SeqCst);
+        if self.shared.losses.first_lost().is_some() {
+            side.ending.end();
+        }
     }
 
     /// Has every wait and test of this PE call `drive` when it drives its own context, for bindings to other languages:
@@ -497,10 +503,23 @@ impl World {
     /// on, and this one too, or just end, as by a signal. Waits for this PE's streams, then frees every block, and ends
     /// every team: the program makes no call of one that it has still. Collective. Who goes on calls
     /// [`resume`](Self::resume) first.
+    ///
+    /// # Errors
+    ///
+    /// Those of `finalize`. Where work on this PE's streams does not end, which may use its memory, nothing is freed and no
+    /// team ends: then only to leave is left.
     pub fn rest(&self) -> Result<()> {
         let _traced = self.traced("finalize");
         let drained = self.last_arrival()?;
         let streams = self.end_streams();
+        #[cfg(feature = "cuda")]
+        if let (Err(_), Some(side)) = (&streams, &self.shared.gpu_side) {
+            if side.is_used() {
+                return drained.and(streams);
+            }
+            // Their waits were ended.
+            self.resume_streams(side);
+        }
         self.heap(MemoryKind::Host).free_all();
         self.heap(MemoryKind::Cuda).free_all();
         if drained.is_ok() {

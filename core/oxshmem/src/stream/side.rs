@@ -204,8 +204,8 @@ impl GpuSide {
         self.address(self.me, self.own.heaps())
     }
 
-    /// Waits for all that is queued, and ends what waits on streams if that takes too long. For the end of
-    /// the world, which every PE has come to.
+    /// Waits for all that is queued, and ends what waits on streams if that takes too long: then nothing waits on them
+    /// any more until [`Ending::resume`]. For the end of the world, which every PE has come to.
     pub(crate) fn end(&self) -> Result<()> {
         if !self.used.load(Ordering::Relaxed) {
             return Ok(());
