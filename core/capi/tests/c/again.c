@@ -25,7 +25,7 @@ int main(void)
         long *x;
         begin();
         /* More teams than there is room for. */
-        rounds = n == 2 && is_mapped() ? 100 : 10;
+        rounds = n == 2 && is_mapped(right) ? 100 : 10;
         x = shmem_malloc(sizeof(long));
         *x = 0;
         shmem_barrier_all();

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "types.h"
 
@@ -21,10 +22,23 @@
 /* This PE, their number, and its neighbours. */
 static int me, n, right, left;
 
-/* Whether PEs of one host load and store each other's memory: not where the test has them use lanes. */
-static int is_mapped(void)
+/* Whether another PE runs on this one's host. All ask at once. */
+static int is_here(int pe)
 {
-    return getenv("OXSHMEM_CHECK") == NULL && getenv("OXSHMEM_TRANSPORT") == NULL;
+    struct utsname *here = (struct utsname *)shmem_malloc(sizeof *here), there;
+    int same;
+    CHECK(here != NULL && uname(here) == 0);
+    shmem_barrier_all();
+    shmem_getmem(&there, here, sizeof there, pe);
+    same = strcmp(here->nodename, there.nodename) == 0;
+    shmem_free(here);
+    return same;
+}
+
+/* Whether this one loads and stores its memory: not where the test has PEs of one host use lanes. All ask at once. */
+static int is_mapped(int pe)
+{
+    return is_here(pe) && getenv("OXSHMEM_CHECK") == NULL && getenv("OXSHMEM_TRANSPORT") == NULL;
 }
 
 static void begin(void)

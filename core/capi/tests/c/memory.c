@@ -102,14 +102,16 @@ static void addresses(void)
     CHECK(shmem_addr_accessible(x, n) == 0 && shmem_addr_accessible(x, -1) == 0);
     CHECK(shmem_ptr(x, me) == x && shmem_ptr(x, n) == NULL && shmem_ptr(x, -1) == NULL);
     CHECK(shmem_team_ptr(SHMEM_TEAM_INVALID, x, 0) == NULL);
-    /* One host: all is loaded and stored. */
+    /* What is on one host is loaded and stored. */
     theirs = shmem_ptr(x + 1, right);
     CHECK(theirs == shmem_team_ptr(SHMEM_TEAM_WORLD, x + 1, right));
-    if (is_mapped()) {
+    CHECK((theirs != NULL) >= is_mapped(right) && (theirs != NULL) <= is_here(right));
+    x[1] = left + 50;
+    shmem_barrier_all();
+    if (theirs != NULL)
         *theirs = me + 50;
-        shmem_barrier_all();
-        CHECK(x[1] == left + 50);
-    }
+    shmem_barrier_all();
+    CHECK(x[1] == left + 50);
     shmem_barrier_all();
     shmem_free(x);
 }
