@@ -107,7 +107,6 @@ impl Outstanding {
         self.clean(pe);
     }
 
-
     /// What was outstanding towards a PE has completed.
     pub(super) fn clean(&mut self, pe: usize) {
         if let Some(dirty) = self.dirty.get_mut(pe)
