@@ -513,12 +513,8 @@ impl World {
         let drained = self.last_arrival()?;
         let streams = self.end_streams();
         #[cfg(feature = "cuda")]
-        if let (Err(_), Some(side)) = (&streams, &self.shared.gpu_side) {
-            if side.is_used() {
-                return drained.and(streams);
-            }
-            // Their waits were ended.
-            self.resume_streams(side);
+        if streams.is_err() && self.shared.gpu_side.iter().any(|side| side.is_used()) {
+            return drained.and(streams);
         }
         self.heap(MemoryKind::Host).free_all();
         self.heap(MemoryKind::Cuda).free_all();
@@ -545,6 +541,11 @@ impl World {
     /// [`barrier_all`](Self::barrier_all).
     pub fn resume(&self) -> Result<()> {
         self.shared.bootstrap.rest(false);
+        // The rest may have ended waits.
+        #[cfg(feature = "cuda")]
+        if let Some(side) = &self.shared.gpu_side {
+            self.resume_streams(side);
+        }
         self.barrier_all()
     }
 
