@@ -264,7 +264,7 @@ impl Builder {
         self
     }
 
-    /// Sets room aside for a [mailbox](World::mailbox), on top of the heap's limit. All PEs do, or none.
+    /// Sets room aside for a [mailbox](Context::mailbox), on top of the heap's limit. All PEs do, or none.
     pub fn mailbox(mut self) -> Self {
         self.mailbox = true;
         self
