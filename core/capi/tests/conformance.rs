@@ -20,6 +20,8 @@
 //!   `bad.c`; environment: below.
 //! - Addresses: `memory.c`, `statics.c`. Locks: `order.c`, `rules.c`, `objects.cpp`. A tool's functions: `profile.c`.
 //! - What makes no sense: `bad.c`, and every argument of every kind of call `wrong.c`. Types: `prototypes.c`.
+//!
+//! `ci/test-verbs` runs them on several hosts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
