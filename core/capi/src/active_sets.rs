@@ -14,7 +14,7 @@ use std::sync::{MutexGuard, PoisonError};
 use bytemuck::Pod;
 use oxshmem::{Context, DetachedTeam, Error, Fold, Reducible, Sym};
 
-use crate::collectives::{alltoalls_of, both, collect_of, for_all};
+use crate::collectives::{alltoall_of, alltoalls_of, both, collect_of, fcollect_of};
 use crate::failure::{Done, Failure, or_end};
 use crate::library::{self, Library, number};
 use crate::threads::Threads;
@@ -135,9 +135,7 @@ pub(crate) unsafe fn alltoall<T: Pod>(
     _: *mut c_long,
 ) {
     with(call, [start, log_stride, size], |library, team| {
-        let len = for_all(team, nelems);
-        let (dest, source) = both(library, (dest, len), (source, len))?;
-        Ok(team.alltoall(dest, source)?)
+        alltoall_of(library, team, dest, source, nelems)
     });
 }
 
@@ -201,8 +199,7 @@ pub(crate) unsafe fn fcollect<T: Pod>(
     _: *mut c_long,
 ) {
     with(call, [start, log_stride, size], |library, team| {
-        let (dest, source) = both(library, (dest, for_all(team, nelems)), (source, nelems))?;
-        Ok(team.fcollect(dest, source)?)
+        fcollect_of(library, team, dest, source, nelems)
     });
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn sync(call: &'static str, team: Team) -> c_int {
 }
 
 /// `each` elements for every member; more than there can be where that overflows.
-pub(crate) fn for_all(team: &oxshmem::Team<'_>, each: usize) -> usize {
+fn for_all(team: &oxshmem::Team<'_>, each: usize) -> usize {
     each.saturating_mul(team.n_pes())
 }
 
@@ -80,10 +80,21 @@ pub(crate) unsafe fn alltoall<T: Pod>(
     nelems: usize,
 ) -> c_int {
     of_team(call, team, |library, team| {
-        let len = for_all(team, nelems);
-        let (dest, source) = both(library, (dest, len), (source, len))?;
-        Ok(team.alltoall(dest, source)?)
+        alltoall_of(library, team, dest, source, nelems)
     })
+}
+
+/// For teams and active sets.
+pub(crate) fn alltoall_of<T: Pod>(
+    library: &Library,
+    team: &oxshmem::Team<'_>,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> Done {
+    let len = for_all(team, nelems);
+    let (dest, source) = both(library, (dest, len), (source, len))?;
+    Ok(team.alltoall(dest, source)?)
 }
 
 /// The strided form, for teams and active sets.
@@ -171,9 +182,20 @@ pub(crate) unsafe fn fcollect<T: Pod>(
     nelems: usize,
 ) -> c_int {
     of_team(call, team, |library, team| {
-        let (dest, source) = both(library, (dest, for_all(team, nelems)), (source, nelems))?;
-        Ok(team.fcollect(dest, source)?)
+        fcollect_of(library, team, dest, source, nelems)
     })
+}
+
+/// For teams and active sets.
+pub(crate) fn fcollect_of<T: Pod>(
+    library: &Library,
+    team: &oxshmem::Team<'_>,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> Done {
+    let (dest, source) = both(library, (dest, for_all(team, nelems)), (source, nelems))?;
+    Ok(team.fcollect(dest, source)?)
 }
 
 macro_rules! folds {

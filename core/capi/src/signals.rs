@@ -52,42 +52,31 @@ unsafe fn put_with<T: Pod>(
     on!(call, ctx, |library, context| act(library, context))
 }
 
-pub(crate) unsafe fn put_signal<T: Pod>(
-    call: &'static str,
-    ctx: Ctx,
-    dest: *mut T,
-    source: *const T,
-    nelems: usize,
-    sig_addr: *mut u64,
-    signal: u64,
-    sig_op: c_int,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        put_with(
-            call, ctx, dest, source, nelems, sig_addr, signal, sig_op, pe, false,
-        )
-    }
+macro_rules! put_signals {
+    ($($name:ident: $nonblocking:literal;)*) => {$(
+        pub(crate) unsafe fn $name<T: Pod>(
+            call: &'static str,
+            ctx: Ctx,
+            dest: *mut T,
+            source: *const T,
+            nelems: usize,
+            sig_addr: *mut u64,
+            signal: u64,
+            sig_op: c_int,
+            pe: c_int,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                put_with(
+                    call, ctx, dest, source, nelems, sig_addr, signal, sig_op, pe, $nonblocking,
+                )
+            }
+        }
+    )*};
 }
-
-pub(crate) unsafe fn put_signal_nbi<T: Pod>(
-    call: &'static str,
-    ctx: Ctx,
-    dest: *mut T,
-    source: *const T,
-    nelems: usize,
-    sig_addr: *mut u64,
-    signal: u64,
-    sig_op: c_int,
-    pe: c_int,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        put_with(
-            call, ctx, dest, source, nelems, sig_addr, signal, sig_op, pe, true,
-        )
-    }
+put_signals! {
+    put_signal: false;
+    put_signal_nbi: true;
 }
 
 pub(crate) unsafe fn add(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
