@@ -9,17 +9,18 @@
 //! the same order on all of these.
 
 use std::ffi::{c_int, c_long};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::OnceLock;
 
 use bytemuck::Pod;
 use oxshmem::{Context, DetachedTeam, Error, Fold, Reducible, Sym};
 
-use crate::collectives::{alltoall_of, alltoalls_of, both, collect_of, fcollect_of};
+use crate::collectives::{alltoall_of, alltoalls_of, both, both_known, collect_of, fcollect_of};
 use crate::failure::{Done, Failure, or_end};
 use crate::library::{self, Library, number};
 use crate::threads::Threads;
 
 /// Does what a call asks of the team of an active set.
+#[inline(always)]
 fn with(
     call: &'static str,
     set: [c_int; 3],
@@ -46,24 +47,44 @@ fn with(
     );
 }
 
-type Sets = Vec<([c_int; 3], &'static DetachedTeam)>;
+/// Sets with their teams: the first of a list, which only grows.
+pub(crate) type Sets = OnceLock<&'static Kept>;
 
-fn sets(library: &Library) -> MutexGuard<'_, Sets> {
-    let sets = library.active_sets.lock();
-    sets.unwrap_or_else(PoisonError::into_inner)
+pub(crate) struct Kept {
+    set: [c_int; 3],
+    team: DetachedTeam,
+    next: Sets,
 }
 
+/// Takes no lock: calls of a set find its team here each time.
+#[inline(always)]
 fn known(library: &Library, set: [c_int; 3]) -> Option<&'static DetachedTeam> {
-    let sets = sets(library);
-    let known = sets.iter().find(|(of, _)| *of == set);
-    known.map(|(_, team)| *team)
+    let mut at = &library.active_sets;
+    while let Some(kept) = at.get() {
+        if kept.set == set {
+            return Some(&kept.team);
+        }
+        at = &kept.next;
+    }
+    None
 }
 
 /// Keeps a team for as long as the library is initialized; a few hundred bytes.
 fn keep(library: &Library, set: [c_int; 3], team: DetachedTeam) -> &'static DetachedTeam {
-    let team = Box::leak(Box::new(team));
-    sets(library).push((set, team));
-    team
+    let kept: &'static Kept = Box::leak(Box::new(Kept {
+        set,
+        team,
+        next: Sets::new(),
+    }));
+    let mut at = &library.active_sets;
+    // Another thread may be first at each place.
+    loop {
+        let there = *at.get_or_init(|| kept);
+        if std::ptr::eq(there, kept) {
+            return &kept.team;
+        }
+        at = &there.next;
+    }
 }
 
 /// A team, and whether it lies in the upper half of the room.
@@ -168,6 +189,9 @@ pub(crate) unsafe fn broadcast<T: Pod>(
     _: *mut c_long,
 ) {
     with(call, [start, log_stride, size], |library, team| {
+        if let Some((dest, source)) = both_known(library, dest, source, nelems) {
+            return Ok(team.broadcast_to_others(dest, source, number(root))?);
+        }
         let (dest, source) = both(library, (dest, nelems), (source, nelems))?;
         Ok(team.broadcast_to_others(dest, source, number(root))?)
     });

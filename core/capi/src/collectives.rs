@@ -62,14 +62,29 @@ fn for_all(team: &oxshmem::Team<'_>, each: usize) -> usize {
     each.saturating_mul(team.n_pes())
 }
 
+/// A destination and a source of as many elements, in blocks that calls have lately found: for calls that take less time
+/// than it takes to look for blocks, or to move what that gives.
+#[inline(always)]
+pub(crate) fn both_known<T: Pod>(
+    library: &Library,
+    dest: *mut T,
+    source: *const T,
+    len: usize,
+) -> Option<(Sym<T>, Sym<T>)> {
+    let dest = library.world.known_at(dest.cast_const(), len)?;
+    Some((dest, library.world.known_at(source, len)?))
+}
+
 /// A destination and a source, of so many elements.
+#[inline]
 pub(crate) fn both<T: Pod>(
     library: &Library,
     (dest, dest_len): (*mut T, usize),
     (source, source_len): (*const T, usize),
 ) -> Done<(Sym<T>, Sym<T>)> {
     let dest = library.block_of("dest", dest.cast_const(), dest_len)?;
-    Ok((dest, library.block_of("source", source, source_len)?))
+    let source = library.block_of("source", source, source_len)?;
+    Ok((dest, source))
 }
 
 pub(crate) unsafe fn alltoall<T: Pod>(
@@ -137,6 +152,9 @@ pub(crate) unsafe fn broadcast<T: Pod>(
     root: c_int,
 ) -> c_int {
     of_team(call, team, |library, team| {
+        if let Some((dest, source)) = both_known(library, dest, source, nelems) {
+            return Ok(team.broadcast(dest, source, number(root))?);
+        }
         // A root does not wait for the others, so that not all would hear in this call that it has failed.
         let (dest, source) = or_end(call, both(library, (dest, nelems), (source, nelems)));
         Ok(team.broadcast(dest, source, number(root))?)

@@ -2,12 +2,13 @@
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, OnceLock};
 
 use bytemuck::Pod;
-use oxshmem::{Addresses, Context, DetachedTeam, Sym, World};
+use oxshmem::{Addresses, Context, Sym, World};
 
+use crate::active_sets::Sets;
 use crate::contexts::CtxEntry;
 use crate::failure::{self, Done, Failure, or_end};
 use crate::handles::{Ctx, Table, Team};
@@ -21,7 +22,7 @@ pub(crate) struct Library {
     pub contexts: Table<CtxEntry>,
     pub teams: Table<TeamEntry>,
     /// The teams of active sets, by their arguments.
-    pub active_sets: Mutex<Vec<([i32; 3], &'static DetachedTeam)>>,
+    pub active_sets: Sets,
     /// For `World::team_among`.
     pub mailbox: Sym<u64>,
     /// The thread level.
@@ -148,7 +149,7 @@ impl Library {
             addresses: world.addresses(),
             contexts: Table::new(),
             teams: Table::new(),
-            active_sets: Mutex::default(),
+            active_sets: Sets::new(),
             mailbox,
             level,
             uses_lanes: world.uses_lanes(),

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem::{MemoryModel, World};
 
+use crate::active_sets::Sets;
 use crate::failure::{self, Done, Failure, or_end, tell};
 use crate::handles::Table;
 use crate::library::{self, Library};
@@ -187,7 +188,7 @@ fn last_finalize() -> Done {
     let threads = library.end_threads();
     library.contexts = Table::new();
     library.teams = Table::new();
-    library.active_sets = Mutex::new(Vec::new());
+    library.active_sets = Sets::new();
     let world = library.world;
     let rested = world.rest();
     *resting() = Some(world);

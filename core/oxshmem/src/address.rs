@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use bytemuck::Pod;
-use oxshmem_transport::MemoryKind;
 
 use crate::alloc::{OWN, STATIC};
+use crate::lately::Live;
 use crate::sym::NIC;
 use crate::world::NicAtomics;
 use crate::{Context, Error, Result, Sym, World};
@@ -111,6 +111,20 @@ impl Context<'_> {
         }
     }
 
+    /// [`object_at`](Self::object_at) of a block that calls have lately found: for none of the others.
+    #[inline(always)]
+    #[must_use]
+    pub fn known_at<T: Pod>(&self, address: *const T, len: usize) -> Option<Sym<T>> {
+        let base = self.own_base().as_ptr().addr();
+        let offset = address.addr().wrapping_sub(base) as u64;
+        let bytes = len.checked_mul(size_of::<T>())? as u64;
+        let changes = self.shared.heap_changes.load(Ordering::Relaxed);
+        let is = |live: &Live| live.has(offset, bytes) && live.generation & NIC == 0;
+        let live = self.shared.lately.find(changes, is)?;
+        let aligned = offset.is_multiple_of(align_of::<T>() as u64);
+        aligned.then(|| Sym::new(self.tag, live.generation, offset, len))
+    }
+
     /// The elements from an address to the end of its block: the same on every PE. Null is an object without
     /// elements.
     ///
@@ -136,8 +150,7 @@ impl Context<'_> {
             }
         }
         let offset = address.addr().wrapping_sub(self.own_base().as_ptr().addr()) as u64;
-        let found = self.heap(MemoryKind::Host).around(offset);
-        let Some((start, bytes, generation)) = found else {
+        let Some(live) = self.block(offset, |live| live.has(offset, 0)) else {
             return Err(Error::Argument {
                 call,
                 what: format!(
@@ -146,14 +159,14 @@ impl Context<'_> {
                 ),
             });
         };
-        let before = offset - start;
+        let before = offset - live.start;
         let rest = Sym::new(
             self.tag,
-            generation & !NIC,
+            live.generation & !NIC,
             offset,
-            (bytes - before) as usize,
+            (live.bytes - before) as usize,
         );
-        Ok(match generation & NIC {
+        Ok(match live.generation & NIC {
             0 => (rest, before),
             _ => (rest.on_nic(), before),
         })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::BitOr;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use bytemuck::Pod;
@@ -11,6 +12,7 @@ use oxshmem_heap::{Allocator, Segment};
 use oxshmem_transport::{Memory, MemoryKind};
 
 use crate::gpu::GpuMemory;
+use crate::lately::Live;
 use crate::shared::Shared;
 use crate::sym::NIC;
 use crate::sync::Digest;
@@ -51,6 +53,8 @@ pub(crate) struct Heap {
     allocator: Allocator,
     /// Live blocks by offset.
     blocks: BTreeMap<u64, Block>,
+    /// How often a block has ended.
+    changes: Arc<AtomicU64>,
     generation: u32,
     /// Bytes from the start that transports have pinned: they stay committed.
     pinned: usize,
@@ -231,6 +235,7 @@ impl Heap {
             setting,
             allocator: Allocator::new(capacity),
             blocks: BTreeMap::new(),
+            changes: Arc::default(),
             generation: OWN,
             pinned: 0,
         }
@@ -378,14 +383,23 @@ impl Heap {
     /// Whether `sym` lies in a live block of its own generation, or in permanent memory.
     #[inline]
     fn holds<T: Pod>(&self, sym: Sym<T>) -> bool {
-        if matches!(sym.generation() & !NIC, OWN | STATIC) {
-            return true;
-        }
-        let before = self.blocks.range(..=sym.offset()).next_back();
-        before.is_some_and(|(offset, block)| {
-            block.generation == sym.generation()
-                && sym.offset() + sym.bytes() as u64 <= offset + block.bytes
-        })
+        is_never_freed(sym) || self.live(sym).is_some()
+    }
+
+    /// The live block in which an object lies.
+    fn live<T: Pod>(&self, sym: Sym<T>) -> Option<Live> {
+        self.around(sym.offset()).filter(|live| is_in(sym, live))
+    }
+
+    /// How often a block has ended: who remembers one needs no lock to know that it lives.
+    pub(crate) fn changes(&self) -> &Arc<AtomicU64> {
+        &self.changes
+    }
+
+    /// A block is none any more.
+    fn end(&mut self, offset: u64) {
+        self.blocks.remove(&offset);
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Frees every live block.
@@ -398,9 +412,14 @@ impl Heap {
     }
 
     /// The live block around an offset: where it starts, its bytes and its generation.
-    pub(crate) fn around(&self, offset: u64) -> Option<(u64, u64, u32)> {
+    fn around(&self, offset: u64) -> Option<Live> {
         let (start, block) = self.blocks.range(..=offset).next_back()?;
-        (offset - start < block.bytes).then_some((*start, block.bytes, block.generation))
+        let live = Live {
+            start: *start,
+            bytes: block.bytes,
+            generation: block.generation,
+        };
+        live.has(offset, 0).then_some(live)
     }
 
     /// Blocks that were not freed, and their bytes.
@@ -418,12 +437,52 @@ impl Context<'_> {
     }
 
     /// Refuses handles of other worlds and of freed blocks.
+    #[inline]
     pub(crate) fn check_live<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
-        let Some(kind) = self.kind_of(sym) else {
-            return Err(Error::Foreign { call });
+        let known = self.kind_of(sym) == Some(HOST) && {
+            let is = |live: &Live| is_in(sym, live);
+            is_never_freed(sym) || self.block(sym.offset(), is).is_some()
         };
-        self.shared.check_live(kind, call, sym)
+        match known {
+            true => Ok(()),
+            false => self.check_age(call, sym),
+        }
     }
+
+    #[cold]
+    fn check_age<T: Pod>(&self, call: &'static str, sym: Sym<T>) -> Result<()> {
+        match self.kind_of(sym) {
+            None => Err(Error::Foreign { call }),
+            Some(kind) => self.shared.check_live(kind, call, sym),
+        }
+    }
+
+    /// The live block of host memory around an offset, if this holds for it. One that calls have found lately is
+    /// found without a lock.
+    #[inline]
+    pub(crate) fn block(&self, offset: u64, is: impl Fn(&Live) -> bool) -> Option<Live> {
+        let changes = &self.shared.heap_changes;
+        let lately = &self.shared.lately;
+        // What ends a block is collective: a program that names it at the same time errs.
+        let known = lately.find(changes.load(Ordering::Relaxed), &is);
+        known.or_else(|| {
+            let heap = self.heap(HOST);
+            let live = heap.around(offset).filter(is)?;
+            lately.keep(changes.load(Ordering::Relaxed), live);
+            Some(live)
+        })
+    }
+}
+
+/// Whether an object is the library's own memory, or the program's variables.
+fn is_never_freed<T: Pod>(sym: Sym<T>) -> bool {
+    matches!(sym.generation() & !NIC, OWN | STATIC)
+}
+
+/// Whether an object lies in this block, of this age.
+#[inline]
+fn is_in<T: Pod>(sym: Sym<T>, live: &Live) -> bool {
+    live.generation == sym.generation() && live.has(sym.offset(), sym.bytes() as u64)
 }
 
 impl Shared {
@@ -611,7 +670,7 @@ impl World {
     /// world lives. Collective.
     pub(crate) fn allocate_own(&self, call: &'static str, bytes: usize) -> Result<Sym<u8>> {
         let block = self.allocate::<u8>(HOST, call, bytes, ALIGN as usize, Hints::NONE, false)?;
-        self.heap(HOST).blocks.remove(&block.offset());
+        self.heap(HOST).end(block.offset());
         Ok(Sym::new(self.tag, OWN, block.offset(), bytes))
     }
 
@@ -651,7 +710,7 @@ impl World {
 
     fn release(&self, kind: MemoryKind, offset: u64) {
         let mut heap = self.heap(kind);
-        heap.blocks.remove(&offset);
+        heap.end(offset);
         // The block was found live, so the allocator knows it.
         let _ = heap.allocator.free(offset as usize);
     }
@@ -734,7 +793,7 @@ impl World {
         match (agreed, placed) {
             (Ok(()), Some(placed)) => {
                 let generation = heap.next_generation() | (sym.generation() & NIC);
-                heap.blocks.remove(&sym.offset());
+                heap.end(sym.offset());
                 let offset = match placed {
                     Placed::Stayed { .. } => sym.offset(),
                     Placed::Moved(offset) => {

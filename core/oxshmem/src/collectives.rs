@@ -130,6 +130,7 @@ impl Team<'_> {
             .arrive(refused)
     }
 
+    #[inline]
     fn turn<'t>(
         &'t self,
         name: &'static str,
@@ -141,7 +142,8 @@ impl Team<'_> {
             digest,
             words,
         };
-        self.core().turn(self.world, call).traced()
+        let traced = self.world.traced(name);
+        self.core().turn(self.world, call, traced)
     }
 
     /// Arrives; then every member's `src`, whose length is the same on all, is where this says: in their
@@ -190,6 +192,7 @@ impl Team<'_> {
     }
 
     /// Two objects are live and of one length, and the same or apart.
+    #[inline]
     fn check_pair<T: Pod>(&self, call: &'static str, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         self.world.check_live(call, dst)?;
         self.world.check_live(call, src)?;

@@ -50,6 +50,7 @@ mod futex;
 mod gpu;
 mod growth;
 mod join;
+mod lately;
 pub mod launch;
 mod lock;
 mod mapped;

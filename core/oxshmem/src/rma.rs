@@ -353,6 +353,7 @@ impl Context<'_> {
     }
 
     /// Two objects of one copy: of one length, and the same or apart.
+    #[inline]
     pub(crate) fn check_pair<T: Pod>(
         &self,
         call: &'static str,
@@ -399,6 +400,7 @@ impl Context<'_> {
         }
     }
 
+    #[inline]
     pub(crate) fn is_on_host<T: Pod>(&self, sym: Sym<T>) -> bool {
         self.kind_of(sym) == Some(MemoryKind::Host)
     }

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::gpu::GpuFlushes;
 use crate::gpu::stage::Stage;
 use crate::join::Lose;
+use crate::lately::Lately;
 use crate::lock::BrokenLocks;
 use crate::messages::Questions;
 use crate::order::Inserted;
@@ -66,6 +67,10 @@ pub(crate) struct Shared {
     /// Private buffers that the program has registered.
     pub registered: Registrations,
     pub heap: Mutex<Heap>,
+    /// How often a block of it has ended.
+    pub heap_changes: Arc<AtomicU64>,
+    /// Blocks of it that are known to live.
+    pub lately: Lately,
     /// Where this PE's GPU heap begins, if transports carry it, and its limit in bytes.
     pub gpu: Option<(AtomicPtr<u8>, usize)>,
     pub gpu_heap: Mutex<Heap>,

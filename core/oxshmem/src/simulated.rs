@@ -163,6 +163,7 @@ macro_rules! either {
 }
 
 impl Bytes for Place<'_> {
+    #[inline]
     fn part(self, offset: usize, len: usize) -> Self {
         match self {
             Place::Real(span) => Place::Real(span.part(offset, len)),
@@ -170,26 +171,32 @@ impl Bytes for Place<'_> {
         }
     }
 
+    #[inline]
     fn copy_from(self, source: &[u8]) {
         either!(self, bytes => bytes.copy_from(source));
     }
 
+    #[inline]
     fn copy_to(self, destination: &mut [u8]) {
         either!(self, bytes => bytes.copy_to(destination));
     }
 
+    #[inline]
     fn look(self, width: Width, inserted: Inserted) -> u64 {
         either!(self, bytes => bytes.look(width, inserted))
     }
 
+    #[inline]
     fn tell(self, width: Width, value: u64, inserted: Inserted) {
         either!(self, bytes => bytes.tell(width, value, inserted));
     }
 
+    #[inline]
     fn update(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: Inserted) -> u64 {
         either!(self, bytes => bytes.update(width, op, operands, inserted))
     }
 
+    #[inline]
     fn fence(self, inserted: Inserted) {
         either!(self, bytes => Bytes::fence(bytes, inserted));
     }
@@ -197,12 +204,14 @@ impl Bytes for Place<'_> {
 
 impl Place<'_> {
     /// Copies `len` bytes from another place, which the caller has checked to be this one or apart.
+    #[inline]
     pub(crate) fn copy_from_place(self, source: Place<'_>, len: usize) {
         self.copy_part_from_place(source, len, len);
     }
 
     /// [`copy_from_place`](Self::copy_from_place) as a part of `whole` bytes that are copied at about the
     /// same time, by this PE and others.
+    #[inline]
     pub(crate) fn copy_part_from_place(self, source: Place<'_>, len: usize, whole: usize) {
         match (self, source) {
             (Place::Real(to), Place::Real(from)) => to.copy_from_span(from, len, whole),

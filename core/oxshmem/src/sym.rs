@@ -17,10 +17,9 @@ use crate::{Error, Result};
 /// reads and writes other objects' bytes at worst, never outside the heap; where its age matters
 /// (free, collectives, checked mode) that is found out.
 pub struct Sym<T> {
-    /// The world's number; never 0.
-    tag: u32,
-    /// Which allocation; tells a live block from a freed one at the same place.
-    generation: u32,
+    /// The world's number, never 0, and above it which allocation: that tells a live block from a freed one at the same
+    /// place. One word, since CPUs are slow to load at once what was stored in parts.
+    identity: u64,
     /// Bytes from the start of the heap. Invariant: a multiple of `T`'s alignment, and
     /// `offset + len * size_of::<T>()` is at most the heap's limit.
     offset: u64,
@@ -39,8 +38,7 @@ impl<T> Clone for Sym<T> {
 impl<T> Copy for Sym<T> {}
 impl<T> PartialEq for Sym<T> {
     fn eq(&self, other: &Self) -> bool {
-        (self.tag, self.generation, self.offset, self.len)
-            == (other.tag, other.generation, other.offset, other.len)
+        (self.identity, self.offset, self.len) == (other.identity, other.offset, other.len)
     }
 }
 impl<T> Eq for Sym<T> {}
@@ -49,8 +47,8 @@ impl<T> fmt::Debug for Sym<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sym")
             .field("type", &std::any::type_name::<T>())
-            .field("world", &self.tag)
-            .field("generation", &self.generation)
+            .field("world", &(self.identity as u32))
+            .field("generation", &((self.identity >> 32) as u32))
             .field("offset", &self.offset)
             .field("len", &self.len)
             .finish()
@@ -62,8 +60,7 @@ impl<T: Pod> Sym<T> {
     pub(crate) fn new(tag: u32, generation: u32, offset: u64, len: usize) -> Self {
         debug_assert_eq!(offset % align_of::<T>() as u64, 0);
         Sym {
-            tag,
-            generation,
+            identity: (generation as u64) << 32 | tag as u64,
             offset,
             len,
             marker: PhantomData,
@@ -89,14 +86,14 @@ impl<T: Pod> Sym<T> {
     }
 
     pub(crate) const fn tag(&self) -> u32 {
-        self.tag
+        self.identity as u32
     }
 
     /// The kind of memory that this names in the world with that tag, if it is that world's. Worlds' tags are even;
     /// the next odd one is for their GPU memory.
     #[inline]
     pub(crate) fn kind_in(&self, world: u32) -> Option<MemoryKind> {
-        match self.tag {
+        match self.tag() {
             tag if tag == world => Some(MemoryKind::Host),
             tag if tag == world | 1 => Some(MemoryKind::Cuda),
             _ => None,
@@ -104,23 +101,23 @@ impl<T: Pod> Sym<T> {
     }
 
     pub(crate) const fn generation(&self) -> u32 {
-        self.generation
+        (self.identity >> 32) as u32
     }
 
     /// Whether it lies in GPU memory: worlds' own tags are even, those of their GPU memory odd.
     pub(crate) const fn is_on_gpu(&self) -> bool {
-        self.tag & 1 == 1
+        self.tag() & 1 == 1
     }
 
     /// Whether it begins at the same place as another.
-    pub(crate) const fn is_where<U>(&self, other: Sym<U>) -> bool {
-        self.tag == other.tag && self.offset == other.offset
+    pub(crate) const fn is_where<U: Pod>(&self, other: Sym<U>) -> bool {
+        self.tag() == other.tag() && self.offset == other.offset
     }
 
     /// The same object, whose atomics of 64 bits are its NIC's (M29).
     pub(crate) fn on_nic(self) -> Self {
         Sym {
-            generation: self.generation | NIC,
+            identity: self.identity | (NIC as u64) << 32,
             ..self
         }
     }
@@ -128,12 +125,23 @@ impl<T: Pod> Sym<T> {
     /// Whether atomics of 64 bits on it are its NIC's (M29).
     #[inline(always)]
     pub(crate) const fn is_nic(&self) -> bool {
-        self.generation & NIC != 0
+        self.generation() & NIC != 0
     }
 
     pub(crate) const fn bytes(&self) -> usize {
         // No overflow: the invariant bounds it by the heap's limit.
         self.len * size_of::<T>()
+    }
+
+    /// The same object as bytes.
+    #[inline(always)]
+    pub(crate) const fn to_bytes(self) -> Sym<u8> {
+        Sym {
+            identity: self.identity,
+            offset: self.offset,
+            len: self.bytes(),
+            marker: PhantomData,
+        }
     }
 
     /// The element at `index`, as an object of one element (M5).
@@ -191,8 +199,7 @@ impl<T: Pod> Sym<T> {
             });
         }
         Ok(Sym {
-            tag: self.tag,
-            generation: self.generation,
+            identity: self.identity,
             offset: self.offset,
             len: bytes / size,
             marker: PhantomData,

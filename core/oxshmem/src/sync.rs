@@ -167,7 +167,7 @@ impl World {
             digest,
             words,
         };
-        self.shared.internal.all.turn(self, call).arrive(mine)
+        self.shared.internal.all.turn(self, call, None).arrive(mine)
     }
 
     /// Arrives in finalize, after which PEs leave.
@@ -180,7 +180,7 @@ impl World {
         self.shared
             .internal
             .all
-            .turn(self, call)
+            .turn(self, call, None)
             .last()
             .arrive(mine)
     }

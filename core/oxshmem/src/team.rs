@@ -267,7 +267,7 @@ impl<'w> Team<'w> {
             digest: const { Digest::of(CALL) },
             words: &|| "team destroy()".into(),
         };
-        let mut turn = core.turn(self.world, call);
+        let mut turn = core.turn(self.world, call, None);
         turn.arrive(Ok(()))?;
         // That all came, and that nobody gave the call up, whose word would come late.
         turn.part()?;

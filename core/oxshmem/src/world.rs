@@ -18,6 +18,7 @@ use crate::config::{Atomics, Config, MemoryModel};
 use crate::gpu::GpuMemory;
 use crate::growth::Growth;
 use crate::join;
+use crate::lately::Lately;
 use crate::order::Inserted;
 use crate::register::Registrations;
 use crate::service::Service;
@@ -379,6 +380,8 @@ impl World {
             bounces: parts.bounces,
             internal: parts.internal,
             registered: Registrations::default(),
+            lately: Lately::default(),
+            heap_changes: Arc::clone(parts.heap.changes()),
             heap: Mutex::new(parts.heap),
             gpu: parts
                 .gpu_heap

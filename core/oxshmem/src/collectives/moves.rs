@@ -231,6 +231,7 @@ impl Context<'_> {
 
     /// Copies an object from a PE's memory to this PE's own, where it is when this returns. The caller has
     /// checked both.
+    #[inline]
     pub(super) fn copy_between<T: Pod>(
         &self,
         call: &'static str,

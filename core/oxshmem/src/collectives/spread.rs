@@ -9,6 +9,8 @@ use crate::sync::Digest;
 use crate::team::Team;
 use crate::{Error, Result, Sym};
 
+const BROADCAST: &str = "broadcast";
+
 impl Team<'_> {
     /// Copies `src` of PE `root` of this team to `dst` of every member, the root included. Both have the
     /// same length; they are the same object or do not overlap.
@@ -37,21 +39,33 @@ impl Team<'_> {
         self.spread(dst, src, root, false)
     }
 
+    #[inline]
     fn spread<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize, to_root: bool) -> Result<()> {
-        const CALL: &str = "broadcast";
+        let mut valid = self.check_pair(BROADCAST, dst, src);
+        if root >= self.n_pes() {
+            valid = valid.and(Err(Error::NoSuchPe {
+                call: BROADCAST,
+                pe: root,
+                size: self.n_pes(),
+            }));
+        }
+        self.spread_bytes(dst.to_bytes(), src.to_bytes(), (root, to_root), valid)
+    }
+
+    /// One text for all types: what few bytes cost is the call's own work.
+    fn spread_bytes(
+        &self,
+        dst: Sym<u8>,
+        src: Sym<u8>,
+        (root, to_root): (usize, bool),
+        mut valid: Result<()>,
+    ) -> Result<()> {
+        const CALL: &str = BROADCAST;
         let (world, core) = (self.world, self.core());
         let words = || format!("broadcast({}, {}, root {root})", place(dst), place(src));
         let digest = const { Digest::of(CALL) }.and(root as u64);
         let digest = digest.and(to_root.into());
         let digest = digest_of(digest, [dst, src]);
-        let mut valid = self.check_pair(CALL, dst, src);
-        if root >= self.n_pes() {
-            valid = valid.and(Err(Error::NoSuchPe {
-                call: CALL,
-                pe: root,
-                size: self.n_pes(),
-            }));
-        }
         let mut turn = self.turn(CALL, digest, &words);
         let (from, is_root) = (turn.pe(root), root == self.my_pe());
         match choose(
@@ -62,14 +76,14 @@ impl Team<'_> {
         ) {
             Way::Scratch if core.mapped => {
                 if valid.is_err() {
-                    return turn.arrive(valid);
+                    return turn.refuse_ahead(valid);
                 }
                 let ahead = turn.ahead(root, src.bytes())?;
                 if !is_root {
                     let at = turn.take(ahead, root)?;
-                    return world.copy_between(CALL, dst.cast()?, ahead.given, at);
+                    return world.copy_between(CALL, dst, ahead.given, at);
                 }
-                let copied = world.copy_between(CALL, ahead.given, src.cast()?, from);
+                let copied = world.copy_between(CALL, ahead.given, src, from);
                 if copied.is_err() {
                     return turn.arrive(copied);
                 }
@@ -82,14 +96,14 @@ impl Team<'_> {
             Way::Scratch => {
                 let given = turn.scratch()?.range(..src.bytes())?;
                 if is_root {
-                    let give = || world.copy_between(CALL, given, src.cast()?, from);
+                    let give = || world.copy_between(CALL, given, src, from);
                     valid = valid.and_then(|()| give());
                 }
                 turn.arrive(valid)?;
                 match is_root {
                     true if to_root => world.copy_between(CALL, dst, src, from),
                     true => Ok(()),
-                    false => world.copy_between(CALL, dst.cast()?, given, from),
+                    false => world.copy_between(CALL, dst, given, from),
                 }
             }
             Way::Direct => {

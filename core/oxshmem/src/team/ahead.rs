@@ -11,11 +11,12 @@
 //! looks at the arrivals, too. Who has arrived since either had this call's gift, or made another call, or failed in
 //! this one. The giver tells itself first, in its own memory, so that in the first case its word is seen there; in the
 //! others the call fails everywhere, and who waits arrives instead. So does who hears that the giver's calls are
-//! others: all the rest find it there by their next call.
+//! others: all the rest find it there by their next call. Should those be calls of another team, for which they wait
+//! there, then who arrived alone gives up after a while.
 
 use oxshmem_transport::Width;
 
-use super::core::{LINE, State};
+use super::core::{Core, LINE, State};
 use super::turn::Turn;
 use crate::arrival::{self, DIGEST, FAILED, MISMATCH, Mail};
 use crate::mapped::Bytes;
@@ -45,6 +46,40 @@ impl Ahead {
     }
 }
 
+/// In every word of a call ahead: one that was never written has it not, whatever the epoch.
+const GIVEN: u64 = MISMATCH;
+
+/// Whether a word is of a call ahead of this epoch's arrival.
+#[inline]
+pub(super) fn is_given(told: u64, epoch: u32) -> bool {
+    (told >> 32) as u32 == epoch && told & GIVEN != 0
+}
+
+/// Room for a call ahead.
+struct Room {
+    slot: u32,
+    given: Sym<u8>,
+    /// How much of the scratch memory it takes; nothing where it is beside the word.
+    taken: usize,
+}
+
+impl Room {
+    #[inline(always)]
+    fn of(core: &Core, state: &State, bytes: usize) -> Option<Self> {
+        let epoch = state.epoch.wrapping_add(1);
+        let slot = core.slot_ahead(epoch, state.ahead)?;
+        let mail = Mail {
+            slot,
+            member: core.members.me() as u32,
+        };
+        let (given, taken) = match core.beside(epoch, mail, bytes) {
+            Some(given) => (given, 0),
+            None => core.scratch_ahead(state.used, bytes)?,
+        };
+        Some(Room { slot, given, taken })
+    }
+}
+
 /// What may end a wait for a word.
 enum Heard {
     /// The word is here, or the giver has it.
@@ -56,55 +91,62 @@ enum Heard {
 impl Turn<'_> {
     /// Begins a call in which one member, by its place in the team, gives so many bytes; if there is no room for
     /// it now, by an arrival.
+    #[inline]
     pub(crate) fn ahead(&mut self, from: usize, bytes: usize) -> Result<Ahead> {
-        self.not_broken()?;
-        let core = self.core;
-        let me = core.members.me() as u32;
-        // Where what is given lies, whether beside the word, and how much of the scratch memory it takes.
-        let room = |state: &State| {
-            let epoch = state.epoch.wrapping_add(1);
-            let slot = core.slot_ahead(epoch, state.ahead)?;
-            let mail = Mail { slot, member: me };
-            let beside = core.beside(epoch, mail, bytes);
-            let given = match beside {
-                Some(beside) => (beside, 0),
-                None => core.scratch_ahead(state.used, bytes)?,
-            };
-            Some((given, slot, beside.is_some()))
+        if self.state.broken.is_some() {
+            self.not_broken()?;
+        }
+        let room = match Room::of(self.core, &self.state, bytes) {
+            Some(room) => room,
+            None => self.room_after_arrival(bytes).map_err(|error| *error)?,
         };
-        let room = match room(&self.state) {
-            Some(room) => Some(room),
-            None => {
-                self.arrive(Ok(()))?;
-                room(&self.state)
-            }
-        };
-        let Some(((given, taken), slot, beside)) = room else {
-            return Err(Error::Argument {
-                call: self.call.name,
-                what: format!("{bytes} bytes do not fit into the team's scratch memory"),
-            });
-        };
-        self.state.used += taken;
+        self.state.used += room.taken;
         self.state.ahead += 1;
         self.state.last = (from, bytes);
         let history = Digest::of_history(self.state.history).and(self.call.digest.value());
         self.state.history = history.value();
         let epoch = self.state.epoch.wrapping_add(1);
         Ok(Ahead {
-            slot,
-            told: arrival::word(epoch, history.value() & DIGEST),
-            given,
-            beside,
+            slot: room.slot,
+            told: arrival::word(epoch, GIVEN | history.value() & DIGEST),
+            given: room.given,
+            beside: room.taken == 0,
+        })
+    }
+
+    /// Takes no part in a call ahead, for a reason of this PE's own, but arrives.
+    #[cold]
+    pub(crate) fn refuse_ahead(&mut self, mine: Result<()>) -> Result<()> {
+        let epoch = self.state.epoch.wrapping_add(1);
+        self.instead = self.core.slot_ahead(epoch, self.state.ahead);
+        self.arrive(mine)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn room_after_arrival(&mut self, bytes: usize) -> Result<Room, Box<Error>> {
+        self.arrive(Ok(()))?;
+        Room::of(self.core, &self.state, bytes).ok_or_else(|| {
+            Box::new(Error::Argument {
+                call: self.call.name,
+                what: format!("{bytes} bytes do not fit into the team's scratch memory"),
+            })
         })
     }
 
     /// Tells all others that this member has given.
+    #[inline]
     pub(crate) fn give(&mut self, ahead: Ahead) -> Result<()> {
-        let told = self.tell_given(ahead);
-        told.inspect_err(|error| self.abandon_next(error))
+        match self.tell_given(ahead) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.abandon_next(&error);
+                Err(error)
+            }
+        }
     }
 
+    #[inline]
     fn tell_given(&self, ahead: Ahead) -> Result<()> {
         let (world, members) = (self.world, &self.core.members);
         let own = world.own(self.word_of(ahead)?);
@@ -133,6 +175,7 @@ impl Turn<'_> {
     }
 
     /// A call's word, here and at all others.
+    #[inline]
     fn word_of(&self, ahead: Ahead) -> Result<Sym<u64>> {
         let mail = Mail {
             slot: ahead.slot,
@@ -142,6 +185,7 @@ impl Turn<'_> {
     }
 
     /// Waits until a member, by its place in the team, has given; tells at which PE to find it.
+    #[inline]
     pub(crate) fn take(&mut self, ahead: Ahead, from: usize) -> Result<usize> {
         let giver = self.pe(from);
         match self.hear_of(ahead, from) {
@@ -151,8 +195,14 @@ impl Turn<'_> {
                     false => giver,
                 })
             }
-            Ok(Heard::Given { .. }) => self.fail_together(MISMATCH).map(|()| giver),
-            Ok(Heard::Elsewhere) => self.fail_together(FAILED).map(|()| giver),
+            Ok(heard) => {
+                self.instead = Some(ahead.slot);
+                let flag = match heard {
+                    Heard::Given { .. } => MISMATCH,
+                    Heard::Elsewhere => FAILED,
+                };
+                self.fail_together(flag).map(|()| giver)
+            }
             Err(error) => {
                 self.abandon_next(&error);
                 Err(error)
@@ -169,13 +219,14 @@ impl Turn<'_> {
         self.state.epoch = epoch;
     }
 
+    #[inline]
     fn hear_of(&self, ahead: Ahead, from: usize) -> Result<Heard> {
         let (world, core) = (self.world, self.core);
         let (epoch, giver) = (ahead.epoch(), self.pe(from));
         let word = self.word_of(ahead)?;
         let given = |place: Place<'_>, here| {
             let told = place.look(Width::W64, Inserted::Arrived);
-            (told >> 32 == ahead.told >> 32).then_some(Heard::Given { told, here })
+            is_given(told, epoch).then_some(Heard::Given { told, here })
         };
         let own = world.own(word);
         let theirs = match world.peers.span(word, giver) {

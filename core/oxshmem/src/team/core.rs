@@ -245,6 +245,7 @@ impl Core {
 
     /// Where members have the [word](Self::word) of a call [ahead](super::ahead) of an epoch's arrival, by its number
     /// since the last one; none where there is no room for one more.
+    #[inline(always)]
     pub(super) fn slot_ahead(&self, epoch: u32, number: usize) -> Option<u32> {
         // Behind those of both parities.
         let before = (2 - (epoch & 1) as usize) * self.layout.slots;
@@ -252,6 +253,7 @@ impl Core {
     }
 
     /// So many bytes behind a word in its own cache line, if there are as many.
+    #[inline(always)]
     pub(super) fn beside(&self, epoch: u32, mail: Mail, bytes: usize) -> Option<Sym<u8>> {
         let line = self.layout.apart * size_of::<u64>();
         if size_of::<u64>() + bytes > line {
@@ -263,6 +265,7 @@ impl Core {
     }
 
     /// What calls ahead of an arrival give, from byte `used` on; and how many of them `bytes` take.
+    #[inline(always)]
     pub(super) fn scratch_ahead(&self, used: usize, bytes: usize) -> Option<(Sym<u8>, usize)> {
         let start = 2 * self.layout.half + used;
         let line = self.layout.apart * size_of::<u64>();
@@ -306,6 +309,7 @@ impl Core {
         self.words
     }
 
+    #[inline]
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

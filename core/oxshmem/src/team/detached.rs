@@ -145,6 +145,7 @@ impl DetachedTeam {
     ///
     /// [`Error::Foreign`] where the context is another world's; [`Error::Argument`] where it was made for a
     /// team that is not all PEs in the world's order, and so has numbers of its own for them.
+    #[inline]
     pub fn attach<'t>(&'t self, context: &'t Context<'_>) -> Result<AttachedTeam<'t>> {
         self.check(context)?;
         let core = self.core(context);
@@ -174,6 +175,7 @@ impl DetachedTeam {
         }
     }
 
+    #[inline]
     fn core<'t>(&'t self, context: &'t Context<'_>) -> &'t Core {
         let always = &context.shared.internal;
         match &self.which {
@@ -202,6 +204,7 @@ impl DetachedTeam {
         })
     }
 
+    #[inline]
     fn check(&self, context: &Context<'_>) -> Result<()> {
         const CALL: &str = "attach";
         if context.tag != self.tag {

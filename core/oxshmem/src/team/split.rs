@@ -110,7 +110,7 @@ impl<'w> Team<'w> {
             digest,
             words,
         };
-        let mut turn = parent.turn(world, call);
+        let mut turn = parent.turn(world, call, None);
         let (valid, teams) = match teams {
             Ok(teams) => (Ok(()), teams),
             Err(what) => {

@@ -3,9 +3,11 @@
 
 use std::sync::MutexGuard;
 use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
 
 use oxshmem_transport::Width;
 
+use super::ahead::is_given;
 use super::core::{Core, State};
 use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH, Mail, Post};
 use crate::futex::Kernel;
@@ -27,6 +29,8 @@ pub(crate) struct Turn<'t> {
     pub(super) needs: Needs<'t>,
     /// Some member may be through with the team, and its words be another team's.
     parting: bool,
+    /// The call [ahead](super::ahead) in whose place this PE arrives, by its slot: who gave in it may be elsewhere.
+    pub(super) instead: Option<u32>,
     /// Until the call ends.
     _traced: Option<Span<'t>>,
 }
@@ -48,7 +52,11 @@ pub(super) struct Words<'t> {
     epoch: u32,
     call: &'t Call<'t>,
     needs: Needs<'t>,
+    instead: Option<u32>,
 }
+
+/// So long who arrives [instead](Turn::instead) waits for others that may wait for it in calls of other teams.
+const GRACE: Duration = Duration::from_secs(5);
 
 impl Post for Words<'_> {
     type Error = Error;
@@ -102,17 +110,55 @@ impl Post for Words<'_> {
         };
         // Whose words come by a lane rings no bell.
         let bell = world.bell(from).and_then(|_| world.bell(world.my_pe()));
-        world.wait(&reason, bell, || {
+        let look = || {
             let word = arrived.look(Width::W64, Inserted::Arrived);
             arrival::accepts(word, self.epoch).then_some(word)
+        };
+        match self.instead {
+            None => world.wait(&reason, bell, look),
+            Some(slot) => {
+                let leaves = self.leaving(slot)?;
+                world.wait(&reason, bell, || {
+                    look().map(Ok).or_else(|| leaves().map(Err))
+                })?
+            }
+        }
+    }
+}
+
+impl Words<'_> {
+    /// Tells, from now on, why this PE waits no longer: when the call ahead in whose place its arrival is has been
+    /// given, and others have had a while to come.
+    #[cold]
+    fn leaving(&self, slot: u32) -> Result<impl Fn() -> Option<Error>> {
+        let since = Instant::now();
+        let member = self.core.members.me() as u32;
+        let word = self.core.word(self.epoch, Mail { slot, member })?;
+        let given = self.world.own(word);
+        Ok(move || {
+            let told = given.look(Width::W64, Inserted::Arrived);
+            let leaves = since.elapsed() >= GRACE && is_given(told, self.epoch);
+            leaves.then(|| Error::CollectiveMismatch {
+                call: self.call.name,
+                detail: format!(
+                    "this PE called {}; others called something else, which does not wait, and no call of this \
+                     team since",
+                    (self.call.words)()
+                ),
+            })
         })
     }
 }
 
 impl Core {
-    /// Begins a collective call.
+    /// Begins a collective call, perhaps with a span of its own in a trace.
     #[inline]
-    pub(crate) fn turn<'t>(&'t self, world: &'t Context<'t>, call: Call<'t>) -> Turn<'t> {
+    pub(crate) fn turn<'t>(
+        &'t self,
+        world: &'t Context<'t>,
+        call: Call<'t>,
+        traced: Option<Span<'t>>,
+    ) -> Turn<'t> {
         Turn {
             world,
             core: self,
@@ -120,7 +166,8 @@ impl Core {
             call,
             needs: Needs::Members(&self.members),
             parting: false,
-            _traced: None,
+            instead: None,
+            _traced: traced,
         }
     }
 }
@@ -130,14 +177,6 @@ impl<'t> Turn<'t> {
     pub(crate) fn last(self) -> Self {
         Turn {
             needs: Needs::Finalizing,
-            ..self
-        }
-    }
-
-    /// The same with a span of its own in a trace.
-    pub(crate) fn traced(self) -> Self {
-        Turn {
-            _traced: self.world.traced(self.call.name),
             ..self
         }
     }
@@ -170,10 +209,9 @@ impl<'t> Turn<'t> {
     /// on one.
     #[inline]
     pub(crate) fn arrive(&mut self, mine: Result<()>) -> Result<()> {
-        if self.agree(mine.as_ref().err())? {
-            Ok(())
-        } else {
-            self.failed_together(mine)
+        match self.agree(mine.as_ref().err())? {
+            true => Ok(()),
+            false => self.failed_together(mine),
         }
     }
 
@@ -244,6 +282,7 @@ impl<'t> Turn<'t> {
             epoch,
             call,
             needs: self.needs,
+            instead: self.instead,
         }
     }
 

@@ -379,6 +379,40 @@ fn m36_a_broadcast_that_one_member_alone_calls_is_told_to_all() {
     done.unwrap_or_else(|error| panic!("{error}"));
 }
 
+/// The others do not wait in it, and go on in another team, where they do wait for the one that is alone.
+#[test]
+fn m36_a_broadcast_that_differs_on_one_member_holds_up_no_other_team() {
+    std::thread::scope(|threads| {
+        for case in 0..3 {
+            threads.spawn(move || goes_on_elsewhere(case));
+        }
+    });
+}
+
+fn goes_on_elsewhere(case: usize) {
+    let done = spmd_with(Setting::new(Path::Mapped).builder(), 3, |world| {
+        let team = world.team().split_strided(0, 1, 3)?.unwrap();
+        let (x, y) = (world.alloc_zeroed::<u64>(4)?, world.alloc_zeroed::<u64>(4)?);
+        let (len, root, one) = match (case, team.my_pe()) {
+            (0, 2) => (3, 0, true),
+            (1, 2) => (4, 3, true),
+            (2, 2) => (4, 1, true),
+            (_, me) => (4, 0, me == 2),
+        };
+        let called = team.broadcast(x.range(..len)?, y.range(..len)?, root);
+        // Others may have met it, and be told.
+        assert!(!one || called.is_err(), "case {case}");
+        world.barrier_all()?;
+        let later = team.sync();
+        assert!(
+            matches!(later, Err(Error::CollectivesEnded { .. })),
+            "case {case}: {later:?}"
+        );
+        world.barrier_all()
+    });
+    done.unwrap_or_else(|error| panic!("case {case}: {error}"));
+}
+
 /// A member that gives a team's call up ends that team for all its members, whenever they come, and
 /// nothing else.
 #[test]
