@@ -404,6 +404,7 @@ impl Heap {
 
     /// Frees every live block.
     pub(crate) fn free_all(&mut self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
         for offset in std::mem::take(&mut self.blocks).into_keys() {
             // It was live, so the allocator knows it.
             let _ = self.allocator.free(offset as usize);

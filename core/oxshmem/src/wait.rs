@@ -15,8 +15,10 @@ use crate::trace::Waiting;
 use crate::wait_until::Waiter;
 use crate::{Context, Error, Result};
 
-/// Yields before the first sleep.
+/// Yields before the first sleep, at least.
 const YIELDS: u32 = 24;
+/// Where each PE has a CPU, they go on for so long: some MiB take less, and a sleep takes 50 µs more than it should.
+const PATIENCE: Duration = Duration::from_millis(2);
 /// How long a sleep on a bell lasts before the world is looked at again.
 const BELL_SLEEP: Duration = Duration::from_millis(20);
 /// The shortest and longest sleep on a user's word.
@@ -106,6 +108,10 @@ fn wait_longer<R>(
     let mut nap = SHORT_SLEEP;
     let mut round = 0_u32;
     let mut lost = None;
+    let patience = match shared.spin.max(shared.lane_spin) {
+        0 => Duration::ZERO,
+        _ => PATIENCE,
+    };
     let looks = match reason.needs {
         Needs::Lane(_) => {
             let looks = shared.lane_spin.saturating_mul(LANE_FACTOR);
@@ -162,6 +168,10 @@ fn wait_longer<R>(
             continue;
         }
         let waited = since.elapsed();
+        if waited < patience {
+            std::thread::yield_now();
+            continue;
+        }
         if let Some(limit) = shared.timeout().filter(|limit| waited >= *limit) {
             let (whom, what) = (reason.tell)();
             return Err(Error::Timeout {
