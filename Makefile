@@ -3,7 +3,7 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(TARGET)/release
 
-.PHONY: help demo test lint doc bench gpu install setup clean
+.PHONY: help demo demo-run test lint doc bench gpu install setup clean
 
 help:
 	@echo "make demo   build, PageRank on a real graph with 4 PEs against 1, a short perf"
@@ -21,6 +21,9 @@ setup:
 
 demo: setup
 	cargo build --release -p oxshmem-cli -p oxshmem-examples
+	@$(MAKE) --no-print-directory demo-run
+
+demo-run:
 	$(BIN)/pagerank --pes 1 --save $(TARGET)/demo-one-pe.ranks
 	$(BIN)/pagerank --pes 4 --check --compare $(TARGET)/demo-one-pe.ranks
 	$(BIN)/oxshmem perf --quick
