@@ -3,21 +3,12 @@
 #define OXSHMEM_TESTS_CHECK_H
 
 #include <shmem.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "expect.h"
 #include "types.h"
-
-/* Ends the job with a message unless it holds. */
-#define CHECK(...)                                                                                 \
-    do {                                                                                           \
-        if (!(__VA_ARGS__)) {                                                                      \
-            fprintf(stderr, "%s:%d: PE %d: %s\n", __FILE__, __LINE__, shmem_my_pe(), #__VA_ARGS__); \
-            shmem_global_exit(1);                                                                  \
-        }                                                                                          \
-    } while (0)
 
 /* This PE, their number, and its neighbours. */
 static int me, n, right, left;

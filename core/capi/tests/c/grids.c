@@ -1,17 +1,10 @@
 /* Programs on grids in C11's way, by the macros: a stencil with put_signal, Cannon's product of matrices with the teams of
    a split, a pipeline, work that is drawn by a counter, and all-to-all by contexts. */
 #include <shmem.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPECT(...)                                                                      \
-    do {                                                                                 \
-        if (!(__VA_ARGS__)) {                                                            \
-            fprintf(stderr, "PE %d, line %d: %s\n", shmem_my_pe(), __LINE__, #__VA_ARGS__); \
-            shmem_global_exit(3);                                                        \
-        }                                                                                \
-    } while (0)
+#include "expect.h"
 
 static int me, n;
 
@@ -47,7 +40,7 @@ static void stencil(void)
     for (int r = 1; r <= ROWS; r++)
         for (int c = 0; c < WIDTH; c++) sum += grid[STEPS % 2][r][c];
     shmem_sum_reduce(SHMEM_TEAM_WORLD, &sum_all, &sum, 1);
-    EXPECT(sum_all - before < 1e-6 * before && before - sum_all < 1e-6 * before);
+    CHECK(sum_all - before < 1e-6 * before && before - sum_all < 1e-6 * before);
     shmem_barrier_all();
 }
 
@@ -58,15 +51,15 @@ static void cannon(void)
     int side = 1;
     while ((side + 1) * (side + 1) <= n) side++;
     shmem_team_t square, row, column;
-    EXPECT(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, side * side, NULL, 0, &square) == 0);
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, side * side, NULL, 0, &square) == 0);
     long *a = shmem_calloc(2 * B * B, sizeof(long)), *b = shmem_calloc(2 * B * B, sizeof(long)), c[B][B] = {{0}};
     if (square != SHMEM_TEAM_INVALID) {
-        EXPECT(shmem_team_split_2d(square, side, NULL, 0, &row, NULL, 0, &column) == 0);
+        CHECK(shmem_team_split_2d(square, side, NULL, 0, &row, NULL, 0, &column) == 0);
         const int x = shmem_team_my_pe(row), y = shmem_team_my_pe(column), shift = (x + y) % side;
         shmem_team_config_t config = {.num_contexts = 1};
-        EXPECT(shmem_team_get_config(row, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0);
+        CHECK(shmem_team_get_config(row, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0);
         shmem_ctx_t to_left, to_above;
-        EXPECT(shmem_team_create_ctx(row, 0, &to_left) == 0 && shmem_team_create_ctx(column, SHMEM_CTX_SERIALIZED, &to_above) == 0);
+        CHECK(shmem_team_create_ctx(row, 0, &to_left) == 0 && shmem_team_create_ctx(column, SHMEM_CTX_SERIALIZED, &to_above) == 0);
         /* Element (r, c) of the first matrix is r + 2c, of the second r * c + 1. */
         for (int i = 0; i < B; i++)
             for (int k = 0; k < B; k++) {
@@ -89,7 +82,7 @@ static void cannon(void)
             for (int j = 0; j < B; j++) {
                 long right = 0;
                 for (int k = 0; k < side * B; k++) right += (y * B + i + 2 * k) * ((long)k * (x * B + j) + 1);
-                EXPECT(c[i][j] == right);
+                CHECK(c[i][j] == right);
             }
         shmem_ctx_destroy(to_above);
         shmem_ctx_destroy(to_left);
@@ -121,7 +114,7 @@ static void pipeline(void)
             if (i >= DEEP) shmem_wait_until(room, SHMEM_CMP_GE, i - DEEP + 1);
             shmem_put_signal(slots + i % DEEP * LEN, piece, LEN, arrived + i % DEEP, i + 1, SHMEM_SIGNAL_SET, me + 1);
         } else
-            for (int k = 0; k < LEN; k++) EXPECT(piece[k] == (int)i * 100 + k + n * (n - 1) / 2);
+            for (int k = 0; k < LEN; k++) CHECK(piece[k] == (int)i * 100 + k + n * (n - 1) / 2);
     }
     shmem_barrier_all();
     shmem_free(room);
@@ -159,10 +152,10 @@ static void mandelbrot(void)
             size_t which[64], count = shmem_wait_until_some(done, (size_t)n, which, left_out, SHMEM_CMP_EQ, 1);
             for (size_t i = 0; i < count; i++, seen++) left_out[which[i]] = 1;
         }
-        EXPECT(shmem_wait_until_any(done, (size_t)n, left_out, SHMEM_CMP_EQ, 1) == SIZE_MAX);
+        CHECK(shmem_wait_until_any(done, (size_t)n, left_out, SHMEM_CMP_EQ, 1) == SIZE_MAX);
         for (int r = 1; r < SIZE; r++)
             for (int c = 0; c < SIZE; c++)
-                EXPECT(picture[r][c] > 0 && picture[r][c] <= DEPTH + 1 && picture[r][c] == picture[SIZE - r][c]);
+                CHECK(picture[r][c] > 0 && picture[r][c] <= DEPTH + 1 && picture[r][c] == picture[SIZE - r][c]);
     }
     shmem_barrier_all();
 }
@@ -173,7 +166,7 @@ static void exchange(void)
     long long *from = shmem_calloc((size_t)n, sizeof *from);
     int *flags = shmem_calloc((size_t)n, sizeof *flags), one = 1;
     shmem_ctx_t ctx;
-    EXPECT(shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) == 0);
+    CHECK(shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) == 0);
     for (int pe = 0; pe < n; pe++) {
         shmem_p(ctx, from + me, 1000LL * me + pe, pe);
         shmem_ctx_fence(ctx);
@@ -181,8 +174,8 @@ static void exchange(void)
     }
     shmem_wait_until_all(flags, (size_t)n, NULL, SHMEM_CMP_NE, 0);
     for (int pe = 0; pe < n; pe++) {
-        EXPECT(from[pe] == 1000LL * pe + me);
-        EXPECT(shmem_g(ctx, from + me, pe) == shmem_g(from + me, pe));
+        CHECK(from[pe] == 1000LL * pe + me);
+        CHECK(shmem_g(ctx, from + me, pe) == shmem_g(from + me, pe));
     }
     shmem_ctx_destroy(ctx);
     shmem_barrier_all();

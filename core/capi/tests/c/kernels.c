@@ -7,15 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int me, n;
+#include "expect.h"
 
-#define EXPECT(...)                                                                      \
-    do {                                                                                 \
-        if (!(__VA_ARGS__)) {                                                            \
-            fprintf(stderr, "PE %d, line %d: %s\n", shmem_my_pe(), __LINE__, #__VA_ARGS__); \
-            shmem_global_exit(2);                                                        \
-        }                                                                                \
-    } while (0)
+static int me, n;
 
 /* A generator of its own for each PE. */
 static uint64_t state;
@@ -61,13 +55,13 @@ static void sort(void)
         const int pe = (me + i) % n;
         const size_t len = start[pe + 1] - start[pe];
         const long long there = shmem_longlong_atomic_fetch_add(&received, (long long)len, pe);
-        EXPECT((size_t)there + len <= sizeof bucket / sizeof *bucket);
+        CHECK((size_t)there + len <= sizeof bucket / sizeof *bucket);
         shmem_int_put_nbi(bucket + there, sorted + start[pe], len, pe);
     }
     shmem_barrier_all();
     qsort(bucket, (size_t)received, sizeof *bucket, by_value);
     for (long long i = 0; i < received; i++) {
-        EXPECT(bucket[i] / width == me);
+        CHECK(bucket[i] / width == me);
         sum_after += bucket[i];
     }
     count = (long)received;
@@ -76,7 +70,7 @@ static void sort(void)
     shmem_long_sum_to_all(&sum_after_all, &sum_after, 1, 0, 0, n, rWrk, rSync);
     shmem_barrier_all();
     shmem_long_sum_to_all(&count_all, &count, 1, 0, 0, n, rWrk, rSync);
-    EXPECT(sum_before_all == sum_after_all && count_all == (long)KEYS * n);
+    CHECK(sum_before_all == sum_after_all && count_all == (long)KEYS * n);
     free(at);
     free(start);
     free(sorted);
@@ -98,7 +92,7 @@ static void random_updates(void)
         }
         shmem_barrier_all();
     }
-    for (uint64_t i = 0; i < TABLE; i++) EXPECT(table[i] == (uint64_t)me * TABLE + i);
+    for (uint64_t i = 0; i < TABLE; i++) CHECK(table[i] == (uint64_t)me * TABLE + i);
     shmem_free(table);
 }
 
@@ -116,14 +110,14 @@ static void histogram_and_gather(void)
     shmem_barrier_all();
     for (int i = 0; i < PLACES; i++) total[0] += counts[i];
     shmem_int64_sum_reduce(SHMEM_TEAM_WORLD, total + 1, total, 1);
-    EXPECT(total[1] == (int64_t)LOOKS * n);
+    CHECK(total[1] == (int64_t)LOOKS * n);
     shmem_barrier_all();
     for (int i = 0; i < PLACES; i++) counts[i] = 3 * (i * n + me) + 1;
     shmem_sync_all();
     for (int i = 0; i < LOOKS; i++)
         shmem_int64_get_nbi(got + i, counts + places[i] / (size_t)n, 1, (int)(places[i] % (size_t)n));
     shmem_quiet();
-    for (int i = 0; i < LOOKS; i++) EXPECT(got[i] == 3 * (int64_t)places[i] + 1);
+    for (int i = 0; i < LOOKS; i++) CHECK(got[i] == 3 * (int64_t)places[i] + 1);
     shmem_barrier_all();
     shmem_free(total);
     shmem_free(counts);
@@ -145,18 +139,18 @@ static void transpose(void)
     for (int pe = 0; pe < n; pe++)
         for (size_t c = 0; c < B; c++)
             for (size_t r = 0; r < B; r++) blocks[(size_t)pe * B * B + r * B + c] = a[c * order + (size_t)pe * B + r];
-    EXPECT(shmem_double_alltoall(SHMEM_TEAM_WORLD, buffer, blocks, B * B) == 0);
+    CHECK(shmem_double_alltoall(SHMEM_TEAM_WORLD, buffer, blocks, B * B) == 0);
     for (int pe = 0; pe < n; pe++)
         for (size_t r = 0; r < B; r++)
             memcpy(by_all + r * order + (size_t)pe * B, buffer + (size_t)pe * B * B + r * B, B * sizeof *a);
     shmem_barrier_all();
     for (size_t c = 0; c < B; c++)
         for (size_t r = 0; r < order; r++) {
-            EXPECT(by_put[c * order + r] == (double)r * 1000 + (double)((size_t)me * B + c));
-            EXPECT(by_all[c * order + r] == by_put[c * order + r]);
+            CHECK(by_put[c * order + r] == (double)r * 1000 + (double)((size_t)me * B + c));
+            CHECK(by_all[c * order + r] == by_put[c * order + r]);
             double one;
             shmem_getmem(&one, a + (r % B) * order + (size_t)me * B + c, sizeof one, (int)(r / B));
-            EXPECT(one == by_put[c * order + r]);
+            CHECK(one == by_put[c * order + r]);
         }
     shmem_barrier_all();
     shmem_free(buffer);
@@ -184,7 +178,7 @@ static void prefix_sum(void)
             sum += in[round];
         }
     }
-    EXPECT(sum == (long)(me + 1) * (me + 2) / 2);
+    CHECK(sum == (long)(me + 1) * (me + 2) / 2);
     shmem_barrier_all();
 }
 
@@ -208,7 +202,7 @@ static void integral(void)
     shmem_clear_lock(&lock);
     shmem_barrier_all();
     const double all = shmem_double_g(&sum, 0);
-    EXPECT(all > 3.14159 && all < 3.1416);
+    CHECK(all > 3.14159 && all < 3.1416);
 }
 
 int main(void)

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -14,13 +13,7 @@
 #include <thread>
 #include <vector>
 
-#define EXPECT(...)                                                                            \
-    do {                                                                                       \
-        if (!(__VA_ARGS__)) {                                                                  \
-            std::fprintf(stderr, "PE %d, line %d: %s\n", shmem_my_pe(), __LINE__, #__VA_ARGS__); \
-            shmem_global_exit(4);                                                              \
-        }                                                                                      \
-    } while (0)
+#include "expect.h"
 
 namespace {
 
@@ -57,16 +50,16 @@ void round_trip() {
     shmem_put(there.data(), from.data(), from.size(), (me + 1) % n);
     shmem_barrier_all();
     const int left = (me + n - 1) % n;
-    for (std::size_t i = 0; i < there.size(); i++) EXPECT(there[i] == static_cast<T>(left + static_cast<int>(i)));
+    for (std::size_t i = 0; i < there.size(); i++) CHECK(there[i] == static_cast<T>(left + static_cast<int>(i)));
     shmem_get(back.data(), there.data(), back.size(), (me + 1) % n);
-    EXPECT(back == from);
+    CHECK(back == from);
     shmem_sync(SHMEM_TEAM_WORLD);
     shmem_p(there.data(), static_cast<T>(3), (me + 1) % n);
     shmem_quiet();
     shmem_barrier_all();
-    EXPECT(shmem_g(there.data(), me) == static_cast<T>(3));
+    CHECK(shmem_g(there.data(), me) == static_cast<T>(3));
     Symmetric<T> sum(10);
-    EXPECT(shmem_max_reduce(SHMEM_TEAM_WORLD, sum.data(), there.data(), 10) == 0 && sum[0] == static_cast<T>(3));
+    CHECK(shmem_max_reduce(SHMEM_TEAM_WORLD, sum.data(), there.data(), 10) == 0 && sum[0] == static_cast<T>(3));
     shmem_barrier_all();
 }
 
@@ -108,7 +101,7 @@ void take_turns() {
         shmem_clear_lock(&queue_lock);
     }
     shmem_barrier_all();
-    EXPECT(shmem_long_atomic_fetch(&queue.taken, 0) == 127);
+    CHECK(shmem_long_atomic_fetch(&queue.taken, 0) == 127);
     shmem_barrier_all();
 }
 
@@ -116,8 +109,8 @@ void complex_numbers() {
     Symmetric<std::complex<double>> each(2), sum(2);
     each[0] = {1.0, me + 0.5};
     each[1] = std::complex<double>(0, 1);
-    EXPECT(shmem_complexd_sum_reduce(SHMEM_TEAM_WORLD, sum.data(), each.data(), 2) == 0);
-    EXPECT(sum[0] == std::complex<double>(n, n * (n - 1) / 2.0 + n * 0.5) && sum[1] == std::complex<double>(0, n));
+    CHECK(shmem_complexd_sum_reduce(SHMEM_TEAM_WORLD, sum.data(), each.data(), 2) == 0);
+    CHECK(sum[0] == std::complex<double>(n, n * (n - 1) / 2.0 + n * 0.5) && sum[1] == std::complex<double>(0, n));
     shmem_barrier_all();
 }
 
@@ -126,10 +119,10 @@ void texts() {
     const std::string mine = "PE " + std::string(static_cast<std::size_t>(me), '*') + ";";
     Symmetric<char> source(64), all(64 * static_cast<std::size_t>(n));
     std::copy(mine.begin(), mine.end(), source.begin());
-    EXPECT(shmem_collect(SHMEM_TEAM_WORLD, all.data(), source.data(), mine.size()) == 0);
+    CHECK(shmem_collect(SHMEM_TEAM_WORLD, all.data(), source.data(), mine.size()) == 0);
     std::string expected;
     for (int pe = 0; pe < n; pe++) expected += "PE " + std::string(static_cast<std::size_t>(pe), '*') + ";";
-    EXPECT(expected == all.data());
+    CHECK(expected == all.data());
     shmem_barrier_all();
 }
 
@@ -144,7 +137,7 @@ void threads(int level) {
             std::unique_lock<std::mutex> held(turn, std::defer_lock);
             if (level < SHMEM_THREAD_MULTIPLE) held.lock();
             shmem_ctx_t ctx = SHMEM_CTX_INVALID;
-            EXPECT(shmem_ctx_create(0, &ctx) == 0);
+            CHECK(shmem_ctx_create(0, &ctx) == 0);
             for (int i = 0; i < TIMES; i++) {
                 shmem_atomic_add(ctx, counts.data() + t, std::uint64_t{2}, (me + i) % n);
                 (void)shmem_atomic_fetch_inc(ctx, counts.data() + t, i % n);
@@ -155,8 +148,8 @@ void threads(int level) {
     for (auto &thread : all) thread.join();
     Symmetric<std::uint64_t> sums(THREADS);
     shmem_barrier_all();
-    EXPECT(shmem_sum_reduce(SHMEM_TEAM_WORLD, sums.data(), counts.data(), THREADS) == 0);
-    for (auto sum : sums) EXPECT(sum == std::uint64_t{3} * TIMES * static_cast<unsigned>(n));
+    CHECK(shmem_sum_reduce(SHMEM_TEAM_WORLD, sums.data(), counts.data(), THREADS) == 0);
+    for (auto sum : sums) CHECK(sum == std::uint64_t{3} * TIMES * static_cast<unsigned>(n));
     shmem_barrier_all();
 }
 
@@ -164,7 +157,7 @@ void threads(int level) {
 
 int main() {
     int level = -1;
-    EXPECT(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &level) == 0 && level >= SHMEM_THREAD_SERIALIZED);
+    CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &level) == 0 && level >= SHMEM_THREAD_SERIALIZED);
     me = shmem_my_pe();
     n = shmem_n_pes();
     round_trips<char, signed char, unsigned char, short, unsigned short, int, unsigned, long, unsigned long, long long,
