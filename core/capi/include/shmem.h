@@ -1836,6 +1836,10 @@ int shmem_test_lock(long *lock);
 
 #include <oxshmem/removed.h>
 
+#ifdef OXSHMEM_INLINE
+#include <oxshmem/inline.h>
+#endif
+
 #if defined(__cplusplus)
 #include <oxshmem/overloads.h>
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L

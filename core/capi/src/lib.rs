@@ -34,6 +34,7 @@ mod collectives;
 mod contexts;
 mod failure;
 mod handles;
+mod inline;
 mod library;
 mod locks;
 mod long_double;

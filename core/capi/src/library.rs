@@ -12,6 +12,7 @@ use crate::active_sets::Sets;
 use crate::contexts::CtxEntry;
 use crate::failure::{self, Done, Failure, or_end};
 use crate::handles::{Ctx, Table, Team};
+use crate::inline;
 use crate::teams::TeamEntry;
 use crate::threads::Threads;
 
@@ -63,6 +64,7 @@ pub(crate) fn set(library: Library, shared: bool) -> Done<&'static Library> {
         let _ = shown.threads.set(Threads::new(shown)?);
     } else {
         ALONE.store(library, Ordering::Release);
+        inline::allow(shown);
     }
     LIBRARY.store(library, Ordering::Release);
     if shown.uses_lanes {
@@ -80,6 +82,7 @@ fn drive() {
 
 /// Ends the library's life: nothing of it is used any more.
 pub(crate) fn take() -> Option<Box<Library>> {
+    inline::forbid();
     ALONE.store(null_mut(), Ordering::Release);
     let library = LIBRARY.swap(null_mut(), Ordering::AcqRel);
     // SAFETY: `set` made it of a box, and it is not to be found any more.

@@ -20,6 +20,7 @@
 //!   `bad.c`; environment: below.
 //! - Addresses: `memory.c`, `statics.c`. Locks: `order.c`, `rules.c`, `objects.cpp`. A tool's functions: `profile.c`.
 //! - What makes no sense: `bad.c`, and every argument of every kind of call `wrong.c`. Types: `prototypes.c`.
+//! - With `-DOXSHMEM_INLINE`: `rma.c`, the macros and overloads, `kernels.c` and `bad.c` again; which calls stay calls: `inline.c`.
 //!
 //! `ci/test-verbs` runs them on several hosts.
 
@@ -164,12 +165,57 @@ programs! {
     order_locks_and_nested_initialization: "order.c", ["-std=c99"];
     macros_of_c11: "generics.c", ["-std=c11"];
     overloads_of_cpp: "generics.cpp", ["-std=c++11"];
+    put_and_get_inlined_of_every_type: "rma.c", ["-std=c89", "-O2", "-DOXSHMEM_INLINE"];
     threads_in_calls_at_once: "threads.c", ["-std=gnu99", "-pthread"];
     threads_of_cpp: "threads.cpp", ["-std=c++11", "-pthread"];
     a_function_of_the_programs_own: "profile.c", [];
     finalized_and_initialized_again: "again.c", [];
     variables_of_the_program: "statics.c", [];
     variables_of_a_program_that_is_bound_at_once: "statics.c", ["-pie", "-fPIE", "-Wl,-z,now"];
+}
+
+#[test]
+fn inlined_are_words_alone_and_only_where_the_library_would_store_or_load_them() {
+    let program = |name: &str, flags: &[&str]| {
+        let flags = [&["-std=c99", "-O2", "-DOXSHMEM_INLINE"], flags].concat();
+        compile("inline.c", name, &flags)
+    };
+    let usual = program("inline", &[]);
+    // Which has a copy of the library's pointer.
+    let fixed = program("inline-fixed", &["-no-pie"]);
+    let other = program("inline-other", &["-DOXSHMEM_DIRECT_VERSION=2"]);
+    let calls = |program: &Path, calls: &str, level: &str| {
+        let mut job = job(2, program);
+        job.args([calls, level]);
+        job
+    };
+    for level in ["0", "1", "2"] {
+        run(&mut calls(&usual, "0", level));
+    }
+    run(&mut calls(&fixed, "0", "0"));
+    run(&mut calls(&other, "6", "0"));
+    run(&mut calls(&usual, "6", "3"));
+    run(calls(&usual, "6", "0").env("OXSHMEM_CHECK", "1"));
+    run(calls(&usual, "6", "0").env("OXSHMEM_TRANSPORT", "weak(loopback)"));
+}
+
+#[test]
+fn programs_by_macros_overloads_and_flags_run_inlined() {
+    for (source, standard) in [
+        ("generics.c", "-std=c11"),
+        ("generics.cpp", "-std=c++11"),
+        ("kernels.c", "-std=c99"),
+    ] {
+        let flags = [standard, "-O2", "-Wextra", "-pedantic", "-DOXSHMEM_INLINE"];
+        let program = compile(source, &format!("inlined-{source}"), &flags);
+        run(&mut job(3, &program));
+        let undefined = symbols(Command::new("nm").arg("-u").arg(&program), "Uw");
+        let called = |name: &str| undefined.iter().any(|symbol| symbol.starts_with(name));
+        assert!(
+            called("pshmem_double_p") && !called("shmem_double_p"),
+            "{source}"
+        );
+    }
 }
 
 #[test]
@@ -387,7 +433,7 @@ fn both_libraries_have_all_names_and_no_others() {
             .arg("-D")
             .arg("--defined-only")
             .arg(lib.join("liboxshmem.so")),
-        "TW",
+        "TWDBR",
     );
     let archive = symbols(
         Command::new("nm")
@@ -396,8 +442,11 @@ fn both_libraries_have_all_names_and_no_others() {
             .arg(lib.join("liboxshmem.a")),
         "TWDBRV",
     );
+    let mut all = names();
+    // What inlined calls read.
+    all.insert("oxshmem_inline".into());
     for found in [shared, archive] {
-        let differ: Vec<_> = found.symmetric_difference(&names()).cloned().collect();
+        let differ: Vec<_> = found.symmetric_difference(&all).cloned().collect();
         assert!(differ.is_empty(), "{differ:?}");
     }
 }
@@ -461,10 +510,12 @@ fn a_program_linked_with_the_archive_runs_and_may_define_functions() {
 #[test]
 fn what_makes_no_sense_ends_the_job_with_a_message() {
     let program = compile("bad.c", "bad", &[]);
+    let inlined = compile("bad.c", "bad-inlined", &["-O2", "-DOXSHMEM_INLINE"]);
     for (what, message) in [
         ("before", "shmem_long_p: oxshmem is not initialized"),
         ("my_pe_before", "shmem_my_pe: oxshmem is not initialized"),
         ("after", "shmem_quiet: oxshmem is not initialized"),
+        ("p_after", "shmem_long_p: oxshmem is not initialized"),
         ("pe", "shmem_long_p: argument pe: there is no PE 2"),
         (
             "negative_pe",
@@ -493,10 +544,24 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
             "shmem_barrier: argument PE_start, logPE_stride, PE_size: ",
         ),
     ] {
-        let output = job(2, &program).arg(what).output().unwrap();
-        let told = both(&output);
-        assert_eq!(output.status.code(), Some(1), "{what}: {told}");
-        assert!(told.contains(message), "{what}: {told}");
+        // Of the calls that may be inlined.
+        let word = [
+            "before",
+            "p_after",
+            "pe",
+            "negative_pe",
+            "private",
+            "private_source",
+            "null",
+            "misaligned",
+        ];
+        let programs = [Some(&program), word.contains(&what).then_some(&inlined)];
+        for program in programs.into_iter().flatten() {
+            let output = job(2, program).arg(what).output().unwrap();
+            let told = both(&output);
+            assert_eq!(output.status.code(), Some(1), "{what}: {told}");
+            assert!(told.contains(message), "{what}: {told}");
+        }
     }
 }
 

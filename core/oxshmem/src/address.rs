@@ -6,6 +6,7 @@ use bytemuck::Pod;
 
 use crate::alloc::{OWN, STATIC};
 use crate::lately::Live;
+use crate::peers::Peer;
 use crate::sym::NIC;
 use crate::world::NicAtomics;
 use crate::{Context, Error, Result, Sym, World};
@@ -41,6 +42,18 @@ impl Addresses {
         let aligned = offset.is_multiple_of(align_of::<T>());
         aligned.then(|| Sym::new(self.tag, OWN, offset as u64, len))
     }
+
+    /// Where the heap begins, and so many bytes of it, whole pages, [`object`](Self::object) answers for.
+    #[must_use]
+    pub fn heap(&self) -> (usize, usize) {
+        (self.base, self.len)
+    }
+
+    /// The same of where the program has the heap's beginning, too.
+    #[must_use]
+    pub fn program(&self) -> (usize, usize) {
+        (self.program, self.program_len)
+    }
 }
 
 impl World {
@@ -59,6 +72,15 @@ impl World {
             program: program.map_or(0, |program| program.base),
             program_len: program.map_or(0, |program| known(program.len)),
         }
+    }
+
+    /// Each PE's symmetric host memory as this process loads and stores it, for code that a binding compiles into programs.
+    /// The table stays where it is while the world lives. Such code does with whole words, relaxed, what
+    /// [`p`](Context::p) and [`g`](Context::g) do where they make no call: after [`addresses`](Self::addresses) nothing
+    /// notes a store.
+    #[must_use]
+    pub fn peer_table(&self) -> &[Peer] {
+        self.peers.table()
     }
 
     /// The block that begins at an address, as [`alloc`](World::alloc) gave it.

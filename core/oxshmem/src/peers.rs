@@ -17,8 +17,11 @@ pub(crate) use self::losses::{Loss, Losses};
 use crate::Sym;
 use crate::mapped::Span;
 
-/// One PE as the fast path sees it.
-struct Peer {
+/// One PE as the fast path sees it: that of Rust here, and what bindings compile into programs of other languages, which
+/// read the first word, whole.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Peer {
     /// Start of its heap here while it is mapped and the PE lives, else null. So one comparison
     /// answers "mapped?" and "alive?" together; checked mode maps nobody.
     base: AtomicPtr<u8>,
@@ -174,6 +177,11 @@ impl Peers {
 
     pub(crate) fn tag(&self) -> u32 {
         self.tag
+    }
+
+    /// Those that there are.
+    pub(crate) fn table(&self) -> &[Peer] {
+        self.peers.get(..self.count).unwrap_or_default()
     }
 
     pub(crate) fn losses(&self) -> &Arc<Losses> {

@@ -115,6 +115,7 @@ pub fn version_script() -> String {
             let _ = writeln!(script, "    {twin};");
         }
     }
-    script.push_str("};\n");
+    // What inlined calls read.
+    script.push_str("    oxshmem_inline;\n};\n");
     script
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::types::distinct;
-use crate::{Function, Param, c, functions};
+use crate::{Function, Param, c, functions, inlined};
 
 /// The functions of one name.
 struct Generic {
@@ -76,19 +76,62 @@ fn called(function: &Function) -> String {
     }
 }
 
+/// The functions that have a volatile form, which are called by a name for that.
+fn volatile_functions() -> Vec<Function> {
+    let all = generics().into_iter();
+    let functions = all.flat_map(|generic| generic.plain.into_iter().chain(generic.ctx));
+    functions.filter(has_volatile_form).collect()
+}
+
+/// The volatile form of a function.
+fn volatile_form(function: &Function) -> String {
+    let declared = c::typed(&function.returns, &called(function));
+    format!("{declared}({})", c::list(&volatile_params(function)))
+}
+
 /// The names for volatile forms.
 pub(crate) fn volatile_names() -> String {
-    let mut text = String::new();
-    let all = generics();
-    let functions = all
-        .iter()
-        .flat_map(|generic| generic.plain.iter().chain(&generic.ctx));
-    for function in functions.filter(|function| has_volatile_form(function)) {
-        let declared = c::typed(&function.returns, &called(function));
-        let params = c::list(&volatile_params(function));
-        let _ = writeln!(text, "{declared}({params}) __asm__(\"{}\");", function.name);
-    }
-    text
+    let (inlined, others): (Vec<_>, Vec<_>) =
+        volatile_functions().into_iter().partition(inlined::has);
+    let names = |functions: Vec<Function>| {
+        let each = functions.iter();
+        let each = each.map(|f| format!("{} __asm__(\"{}\");\n", volatile_form(f), f.name));
+        each.collect::<String>()
+    };
+    format!(
+        "{}#ifndef OXSHMEM_INLINE\n{}#endif\n",
+        names(others),
+        names(inlined)
+    )
+}
+
+/// The volatile forms of those that are compiled into programs.
+pub(crate) fn volatile_calls() -> String {
+    let functions = volatile_functions().into_iter().filter(inlined::has);
+    let each = functions.map(|function| {
+        let cast = |c: &str, name: &str| format!("({c})(uintptr_t){name}");
+        let given = given(&function, &volatile_params(&function), cast);
+        let returns = match function.returns.as_str() {
+            "void" => "",
+            _ => "return ",
+        };
+        let form = volatile_form(&function);
+        format!(
+            "OXSHMEM_INLINED {form} {{ {returns}{}({given}); }}\n",
+            function.name
+        )
+    });
+    each.collect()
+}
+
+/// Arguments for a function whose parameters may be volatile, where they are not.
+fn given(function: &Function, volatile: &[Param], cast: impl Fn(&str, &str) -> String) -> String {
+    let both = volatile.iter().zip(&function.params);
+    let given = both.map(|(param, plain)| match param.c == plain.c {
+        true => plain.name.clone(),
+        false => cast(&plain.c, &plain.name),
+    });
+    given.collect::<Vec<_>>().join(", ")
 }
 
 /// The associations that choose among functions by the type of a pointer to their elements.
@@ -195,15 +238,9 @@ pub(crate) fn overloads() -> String {
 
 fn volatile_overload(function: &Function, name: &str) -> String {
     let params = volatile_params(function);
-    let given =
-        params
-            .iter()
-            .zip(&function.params)
-            .map(|(param, plain)| match param.c == plain.c {
-                true => plain.name.clone(),
-                false => format!("const_cast<{}>({})", plain.c, plain.name),
-            });
-    let given = given.collect::<Vec<_>>().join(", ");
+    let given = given(function, &params, |c, name| {
+        format!("const_cast<{c}>({name})")
+    });
     inline(function, name, &params, &given)
 }
 

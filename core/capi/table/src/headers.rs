@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::types::{self, Set};
-use crate::{c, functions, generics};
+use crate::{c, functions, generics, inlined};
 
 const GENERATED: &str = "/* Generated from oxshmem's table (core/capi/table); do not edit. */\n";
 
@@ -15,6 +15,7 @@ pub fn headers() -> Vec<(&'static str, String)> {
         ("pshmem.h", pshmem()),
         ("oxshmem/generics.h", generic()),
         ("oxshmem/overloads.h", overloads()),
+        ("oxshmem/inline.h", inline()),
         ("../tests/c/types.h", lists()),
     ]
 }
@@ -38,7 +39,8 @@ fn shmem() -> String {
         let _ = writeln!(text, "{}", c::prototype(&function, &function.name));
     }
     let body = format!(
-        "#include <oxshmem/base.h>\n\n{}\n#include <oxshmem/removed.h>\n\n#if defined(__cplusplus)\n#include <oxshmem/overloads.h>\n\
+        "#include <oxshmem/base.h>\n\n{}\n#include <oxshmem/removed.h>\n\n#ifdef OXSHMEM_INLINE\n#include <oxshmem/inline.h>\n#endif\n\n\
+         #if defined(__cplusplus)\n#include <oxshmem/overloads.h>\n\
          #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L\n#include <oxshmem/generics.h>\n#endif\n",
         in_c(&text)
     );
@@ -91,6 +93,17 @@ fn overloads() -> String {
     );
     let about = "One name for the functions of all types, in C++. Included by shmem.h.";
     guarded("OXSHMEM_OVERLOADS_H", about, &body)
+}
+
+fn inline() -> String {
+    let calls = in_c(&inlined::calls());
+    let body = format!(
+        "#pragma GCC system_header\n\n#include <oxshmem/direct.h>\n\n{calls}\n\
+         /* For generics.h: the same of objects that may be volatile. */\n#ifndef __cplusplus\n{}#endif\n",
+        generics::volatile_calls()
+    );
+    let about = "The calls that -DOXSHMEM_INLINE compiles into programs. Included by shmem.h.";
+    guarded("OXSHMEM_INLINE_H", about, &body)
 }
 
 /// For the conformance programs: `RMA_TYPES(X)` is `X(float, float)` and so on for each type.

@@ -17,6 +17,7 @@ mod c;
 mod exports;
 mod generics;
 mod headers;
+mod inlined;
 mod man;
 mod pages;
 pub mod rows;

@@ -18,8 +18,10 @@ int main(int argc, char **argv)
         shmem_my_pe();
     begin();
     x = shmem_calloc(8, sizeof(long));
-    if (is("after")) {
+    if (is("after") || is("p_after")) {
         shmem_finalize();
+        if (is("p_after"))
+            shmem_long_p(x, 1, 0);
         shmem_quiet();
     }
     if (me == 0) {

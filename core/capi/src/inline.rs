@@ -1,0 +1,73 @@
+//! What the calls need to know that `-DOXSHMEM_INLINE` compiles into programs (`include/oxshmem/direct.h`).
+//!
+//! They do what [`rma`](crate::rma) does on its fast path: puts and gets of one word, on the default context, towards PEs
+//! whose memory is mapped here. Everything else is a call, and so are they where the library does not allow them: before it is
+//! initialized and after it is finalized, at `SHMEM_THREAD_MULTIPLE`, and, since it then knows no place by its address
+//! alone or has no memory mapped, in checked mode, with NICs' atomics and over lanes.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use oxshmem::Peer;
+
+use crate::library::Library;
+
+/// The version of [`Inline`], and of what programs do by it: `OXSHMEM_DIRECT_VERSION`. Any change of either is a new one.
+const VERSION: u32 = 1;
+
+/// `struct oxshmem_inline`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Inline {
+    /// [`VERSION`] while calls may be inlined, else 0.
+    version: AtomicU32,
+    pes: AtomicU32,
+    /// Where the heap begins, and its bytes.
+    heap: [AtomicUsize; 2],
+    /// The same of where the program has its beginning, too.
+    program: [AtomicUsize; 2],
+    /// One for each PE.
+    peers: AtomicPtr<Peer>,
+}
+
+static INLINE: Inline = Inline {
+    version: AtomicU32::new(0),
+    pes: AtomicU32::new(0),
+    heap: [const { AtomicUsize::new(0) }; 2],
+    program: [const { AtomicUsize::new(0) }; 2],
+    peers: AtomicPtr::new(null_mut()),
+};
+
+/// A pointer that never changes: a program may have a copy of it.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "a name of C's")]
+pub static oxshmem_inline: &Inline = &INLINE;
+
+// As the header has it.
+const _: () = assert!(size_of::<Inline>() == 48 && size_of::<Peer>() == 16);
+
+/// Allows it, now that the library is initialized. The program's next calls are this thread's, or come after it in the
+/// program's own order.
+pub(crate) fn allow(library: &Library) {
+    let Ok(pes) = u32::try_from(library.world.n_pes()) else {
+        return;
+    };
+    INLINE.pes.store(pes, Ordering::Relaxed);
+    let addresses = &library.addresses;
+    for (place, (base, len)) in [
+        (&INLINE.heap, addresses.heap()),
+        (&INLINE.program, addresses.program()),
+    ] {
+        let [to_base, to_len] = place;
+        to_base.store(base, Ordering::Relaxed);
+        to_len.store(len, Ordering::Relaxed);
+    }
+    let peers = library.world.peer_table().as_ptr();
+    INLINE.peers.store(peers.cast_mut(), Ordering::Relaxed);
+    INLINE.version.store(VERSION, Ordering::Release);
+}
+
+/// Forbids it, before what it needs is gone.
+pub(crate) fn forbid() {
+    INLINE.version.store(0, Ordering::Release);
+}
