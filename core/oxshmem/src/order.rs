@@ -233,4 +233,17 @@ mod tests {
         })
         .unwrap();
     }
+
+    #[test]
+    fn m19_where_a_program_knows_addresses_every_quiet_is_a_full_fence() {
+        spmd(1, |world| {
+            world.quiet()?;
+            assert!(world.is_clean());
+            let _ = world.addresses();
+            world.quiet()?;
+            assert!(!world.is_clean());
+            Ok(())
+        })
+        .unwrap();
+    }
 }
