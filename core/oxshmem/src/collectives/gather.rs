@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use super::choose::{Kind, Way, choose};
-use super::moves::Piece;
+use super::moves::{Fetched, Piece};
 use super::{check_apart, digest_of, on_what, place};
 use crate::mapped::Bytes;
 use crate::sync::Digest;
@@ -126,8 +126,9 @@ impl Team<'_> {
         let parts = self.parts(CALL, &turn, src, scratch);
         // Who could not read what another told does not know whether there is another arrival.
         let parts = parts.inspect_err(|error| turn.abandon(error))?;
-        let all: usize = parts.iter().map(Sym::len).sum();
-        if all > dst.len() {
+        // Of elements without a size there may be more than there are numbers.
+        let all = parts.iter().fold(0_usize, |all, part| all.saturating_add(part.len()));
+        if all > dst.len() || (all == usize::MAX && parts.len() > 1) {
             // The same on every member.
             return Err(Error::OutOfRange {
                 call: CALL,
@@ -174,14 +175,16 @@ impl Team<'_> {
             true => world.gpu_heap_limit() as u64,
             false => world.own_len() as u64,
         };
+        let mut fetched = Fetched::new();
         (0..self.n_pes())
             .map(|from| {
                 if from == self.my_pe() {
                     return Ok(src);
                 }
                 let pe = turn.pe(from);
+                let rest = (from..self.n_pes()).map(|from| turn.pe(from));
                 let mut told = [0_u8; HEAD];
-                world.pull(call, &mut told, head, pe)?;
+                world.pull_first(call, &mut told, head, (pe, rest), &mut fetched)?;
                 let (words, _) = told.as_chunks::<8>();
                 let [len, offset] =
                     [0, 1].map(|i| words.get(i).map_or(0, |w| u64::from_ne_bytes(*w)));
@@ -198,5 +201,60 @@ impl Team<'_> {
                 }
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use oxshmem_example_tiny_transport::Tiny;
+    use oxshmem_transport::Op;
+
+    use crate::testing::spmd_with;
+    use crate::wire::tests::{Fate, LIMIT, watched};
+    use crate::{Result, Sym, Team, World};
+
+    const PES: usize = 4;
+
+    /// That PE 0 has all gets of so many bytes under way, one for each other PE, before it waits for the first.
+    fn under_way_together(bytes: usize, call: fn(&Team<'_>, Sym<u64>, Sym<u64>) -> Result<()>) {
+        let tiny = World::builder().transports(vec![Arc::new(Tiny::default())]);
+        let ended = spmd_with(tiny.timeout(LIMIT), PES, |world| {
+            let [dst, src] = [world.alloc(3 * PES)?, world.alloc(3 * PES)?];
+            let begun = Arc::new(Mutex::new(Vec::new()));
+            if world.my_pe() == 0 {
+                let (asked, begun) = (watched(world), Arc::clone(&begun));
+                let calls = Arc::clone(&asked);
+                asked.decide(move |_, op| {
+                    if matches!(op, Op::Get { into, .. } if into.len == bytes) {
+                        begun.lock().unwrap().push(calls.calls());
+                    }
+                    Fate::Perform
+                });
+            }
+            call(&world.team(), dst, src)?;
+            if let [first, .., last] = begun.lock().unwrap()[..] {
+                assert!(last - first < PES, "driven between them: {first} to {last}");
+            }
+            let count = begun.lock().unwrap().len();
+            assert_eq!(count, if world.my_pe() == 0 { PES - 1 } else { 0 });
+            Ok(())
+        });
+        ended.unwrap();
+    }
+
+    #[test]
+    fn what_members_tell_of_their_parts_comes_together_by_lanes() {
+        under_way_together(super::HEAD, |team, dst, src| {
+            let all = team.collect(dst, src.range(..team.my_pe() % 2)?)?;
+            assert_eq!(all, PES / 2);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn blocks_that_were_packed_come_together_by_lanes() {
+        under_way_together(24, |team, dst, src| team.alltoalls(dst, src, 1, 1, 3));
     }
 }

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 
 use super::choose::{Kind, Way, choose};
+use super::moves::Fetched;
 use super::{digest_of, place};
 use crate::mapped::Bytes;
 use crate::sync::Digest;
@@ -61,8 +62,11 @@ impl Team<'_> {
             });
             turn.arrive(packed)?;
             let mine = given.range(bytes / members * me..bytes / members * (me + 1))?;
+            let mut fetched = Fetched::new();
             for (from, block) in blocks.chunks_mut(count.max(1)).enumerate() {
-                world.pull(CALL, bytemuck::cast_slice_mut(block), mine, turn.pe(from))?;
+                let rest = (from..members).map(|from| turn.pe(from));
+                let (block, first) = (bytemuck::cast_slice_mut(block), (turn.pe(from), rest));
+                world.pull_first(CALL, block, mine, first, &mut fetched)?;
             }
             self.lay(CALL, &blocks, dst, (0, dst_stride))?;
             return world.settle_own(CALL, dst);

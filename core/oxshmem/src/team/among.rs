@@ -63,6 +63,9 @@ impl Context<'_> {
     /// Where the team would leave the world, or this PE is no member; [`Error::TooManyTeams`] on all members where
     /// one is in too many; [`Error::PeerLost`] where a member is lost. One that fails by itself is lost to the others, and
     /// room for the team may stay taken until the world ends.
+    ///
+    /// Arguments that differ are not found out, as there is no team yet whose members hear of each other: such PEs wait for
+    /// one another until `OXSHMEM_TIMEOUT`, if that is set.
     pub fn team_among(
         &self,
         (start, stride, size): (usize, isize, usize),
