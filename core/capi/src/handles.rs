@@ -44,9 +44,9 @@ pub struct SessionConfig {
 }
 
 /// How many bits of a handle are the place, counted from 1.
-const PLACE_BITS: u32 = 16;
-/// How many there can be of a kind at a time.
-const PLACES: usize = 4096;
+const PLACE_BITS: u32 = 20;
+/// How many contexts there can be at a time.
+pub(crate) const CONTEXTS: usize = 4096;
 
 /// What handles of one kind stand for.
 pub(crate) struct Table<T> {
@@ -69,9 +69,10 @@ struct Entry<T> {
 }
 
 impl<T> Table<T> {
-    pub(crate) fn new() -> Self {
+    /// With room for so many.
+    pub(crate) fn new(places: usize) -> Self {
         Table {
-            places: (0..PLACES).map(|_| AtomicPtr::new(null_mut())).collect(),
+            places: (0..places).map(|_| AtomicPtr::new(null_mut())).collect(),
             made: Mutex::default(),
         }
     }

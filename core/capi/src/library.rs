@@ -11,9 +11,9 @@ use oxshmem::{Addresses, Context, Sym, World};
 use crate::active_sets::Sets;
 use crate::contexts::CtxEntry;
 use crate::failure::{self, Done, Failure, or_end};
-use crate::handles::{Ctx, Table, Team};
+use crate::handles::{CONTEXTS, Ctx, Table, Team};
 use crate::inline;
-use crate::teams::TeamEntry;
+use crate::teams::{self, TeamEntry};
 use crate::threads::Threads;
 
 /// This PE, while the library is initialized.
@@ -150,8 +150,8 @@ impl Library {
     pub(crate) fn new(world: World, mailbox: Sym<u64>, level: c_int) -> Self {
         Library {
             addresses: world.addresses(),
-            contexts: Table::new(),
-            teams: Table::new(),
+            contexts: Table::new(CONTEXTS),
+            teams: teams::table(&world),
             active_sets: Sets::new(),
             mailbox,
             level,

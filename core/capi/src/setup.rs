@@ -186,8 +186,8 @@ fn last_finalize() -> Done {
     };
     // What refers to the world goes before the world is moved.
     let threads = library.end_threads();
-    library.contexts = Table::new();
-    library.teams = Table::new();
+    library.contexts = Table::new(0);
+    library.teams = Table::new(0);
     library.active_sets = Sets::new();
     let world = library.world;
     let rested = world.rest();

@@ -2,12 +2,12 @@
 
 use std::ffi::{c_int, c_long};
 
-use oxshmem::{AttachedTeam, DetachedTeam};
+use oxshmem::{AttachedTeam, DetachedTeam, World};
 
 use crate::collectives::with;
 use crate::contexts;
 use crate::failure::{Done, Failure, or_end, tell};
-use crate::handles::{Team, TeamConfig};
+use crate::handles::{Table, Team, TeamConfig};
 use crate::library::{self, Library};
 
 const NUM_CONTEXTS: c_long = 1;
@@ -31,8 +31,17 @@ impl TeamEntry {
     }
 }
 
+/// With a place for each team that the PE has room for, so that none is refused on one PE alone when all have it.
+pub(crate) fn table(world: &World) -> Table<TeamEntry> {
+    Table::new(predefined(world).len() + world.team_room())
+}
+
+fn predefined(world: &World) -> [oxshmem::Team<'_>; 2] {
+    [world.team(), world.shared_team()]
+}
+
 pub(crate) fn add_predefined(library: &'static Library) {
-    for team in [library.world.team(), library.world.shared_team()] {
+    for team in predefined(&library.world) {
         library.teams.add(TeamEntry::new(team.detach(), 0));
     }
 }

@@ -297,6 +297,12 @@ fn active_sets_need_no_room_for_each() {
     }
 }
 
+#[test]
+fn a_pe_that_is_in_many_teams_has_a_handle_for_one_more() {
+    let program = compile("teams.c", "teams-many", &[]);
+    run(job(2, &program).env("OXSHMEM_TEAMS", "4200").arg("4150"));
+}
+
 /// Runs a program that is written as users write them, with so many PEs as they like.
 fn runs(source: &str, standard: &str, flags: &[&str]) {
     let strict = [standard, "-Wextra", "-pedantic"];

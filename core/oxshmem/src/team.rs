@@ -144,6 +144,13 @@ impl World {
     pub fn shared_team(&self) -> Team<'_> {
         Team::always(self, &self.shared.internal.shared)
     }
+
+    /// How many teams this PE can be in at a time, besides these two: what `OXSHMEM_TEAMS` says, or as many as have
+    /// room.
+    #[must_use]
+    pub fn team_room(&self) -> usize {
+        self.shared.internal.pool.count()
+    }
 }
 
 impl<'w> Team<'w> {

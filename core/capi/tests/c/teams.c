@@ -147,6 +147,26 @@ static void many_contexts(void)
     shmem_free(x);
 }
 
+/* As many as there is room for, on one PE alone: the others, and it, can still make one together. */
+static void many_teams(int count)
+{
+    shmem_team_t *many = malloc(count * sizeof *many), alone, x, y;
+    int i;
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &alone) == 0);
+    for (i = 0; me == 0 && i < count; i++)
+        CHECK(shmem_team_split_strided(alone, 0, 1, 1, NULL, 0, &many[i]) == 0);
+    CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, n, NULL, 0, &x, NULL, 0, &y) == 0);
+    CHECK(shmem_team_sync(x) == 0 && shmem_team_n_pes(y) == 1);
+    for (i = 0; me == 0 && i < count; i++) {
+        CHECK(shmem_team_my_pe(many[i]) == 0);
+        shmem_team_destroy(many[i]);
+    }
+    shmem_team_destroy(alone);
+    shmem_team_destroy(x);
+    shmem_team_destroy(y);
+    free(many);
+}
+
 static void sessions(void)
 {
     shmem_ctx_session_config_t config = {1000};
@@ -163,9 +183,11 @@ static void sessions(void)
     shmem_free(x);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     begin();
+    if (argc > 1)
+        many_teams(atoi(argv[1]));
     predefined();
     invalid();
     wrong_splits();
