@@ -326,7 +326,9 @@ impl Link {
             Frame::Abort { by, status, why } => {
                 if let Some(hub) = hub {
                     // Where there is a launcher, it tells.
-                    eprintln!("oxshmem: rank {by} aborted the job with status {status}: {why}");
+                    crate::report::say(&format!(
+                        "rank {by} aborted the job with status {status}: {why}"
+                    ));
                     // This process takes the rendezvous with it: the others hear of it first.
                     hub.wait_until_sent(Duration::from_secs(1));
                 }

@@ -5,6 +5,12 @@
 //! death. Nothing here is on a data path. [`join`] gives the one that the environment describes;
 //! [`InProcess`] makes PEs of threads; [`Launch`] starts them as processes.
 
+#![deny(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where nobody reads"
+)]
+
 mod bootstrap;
 mod client;
 mod delivery;

@@ -101,7 +101,7 @@ impl Bootstrap for Single {
     }
 
     fn abort(&self, status: i32, why: &str) {
-        eprintln!("oxshmem: aborted with status {status}: {why}");
+        crate::report::say(&format!("aborted with status {status}: {why}"));
         crate::client::exit_now(status)
     }
 

@@ -92,7 +92,7 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(Some(seen)) => Known::Yes(seen),
         Err(error) if shown_by_another() => {
             // The job fails by PE 0, which shows the rest.
-            eprintln!("oxshmem info: there is no world: {error}");
+            output::complain("info", &format!("there is no world: {error}"));
             return Ok(ExitCode::SUCCESS);
         }
         Err(error) => Known::from(Err(error)),
@@ -114,7 +114,7 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(match &info.world {
         Known::Yes(_) => ExitCode::SUCCESS,
         Known::No { error } => {
-            eprintln!("oxshmem info: there is no world: {error}");
+            output::complain("info", &format!("there is no world: {error}"));
             ExitCode::FAILURE
         }
     })

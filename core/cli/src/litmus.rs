@@ -123,7 +123,7 @@ const REFUSED: u8 = 2;
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     match run(args) {
         Err(error) if error.is::<Refused>() => {
-            eprintln!("oxshmem litmus: {error}");
+            output::complain("litmus", &error.to_string());
             Ok(REFUSED.into())
         }
         done => done,

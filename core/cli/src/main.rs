@@ -1,5 +1,11 @@
 //! The `oxshmem` command: starts jobs, shows what oxshmem sees, measures it.
 
+#![deny(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where nobody reads"
+)]
+
 mod completions;
 mod gather;
 mod info;
@@ -57,7 +63,7 @@ fn main() -> ExitCode {
         // Whoever read the output has seen enough of it.
         Err(error) if error.is::<output::Closed>() => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("oxshmem {name}: {error:#}");
+            output::complain(name, &format!("{error:#}"));
             ExitCode::FAILURE
         }
     }

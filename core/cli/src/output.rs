@@ -1,4 +1,4 @@
-//! Writing to stdout: an output that nobody reads any more is no failure.
+//! Writing to stdout and stderr: an output that nobody reads any more is no failure.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -23,6 +23,11 @@ pub fn print(text: &str) -> anyhow::Result<()> {
             .write_all(text.as_bytes())
             .and_then(|()| stdout.flush()),
     )
+}
+
+/// Says on stderr what a command has to complain of; where it cannot be written nobody wants to know.
+pub fn complain(command: &str, what: &str) {
+    let _ = io::stderr().write_all(format!("oxshmem {command}: {what}\n").as_bytes());
 }
 
 /// The result of writing, where a broken pipe is [`Closed`].

@@ -52,7 +52,7 @@ const UNABLE: u8 = 2;
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     match measured(args) {
         Err(error) if error.is::<Unable>() => {
-            eprintln!("oxshmem perf: {error:#}");
+            output::complain("perf", &format!("{error:#}"));
             Ok(UNABLE.into())
         }
         done => done,
@@ -78,7 +78,7 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
         Err(error) if error.is::<output::Closed>() => Err(error),
         Err(error) => {
             // Said before the others lose this PE and the job ends.
-            eprintln!("oxshmem perf: PE {}: {error:#}", world.my_pe());
+            output::complain("perf", &format!("PE {}: {error:#}", world.my_pe()));
             match error.is::<Unable>() {
                 true => Ok(UNABLE.into()),
                 false => Ok(ExitCode::FAILURE),

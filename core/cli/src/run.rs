@@ -7,6 +7,8 @@ use std::time::Duration;
 use oxshmem_bootstrap::{Error, Launch};
 use oxshmem_topo::Policy;
 
+use crate::output;
+
 mod bind;
 mod familiar;
 mod hosts;
@@ -82,7 +84,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if hosts.is_none()
         && let Err(refusal) = program::check(&program)
     {
-        eprintln!("oxshmem run: {}", refusal.why);
+        output::complain("run", &refusal.why);
         return Ok(refusal.status.into());
     }
     let pes = match &hosts {
@@ -101,7 +103,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     match launch.run() {
         // What only the kernel can tell, such as a script whose interpreter is missing.
         Err(error) if refused(&error) => {
-            eprintln!("oxshmem run: {error}");
+            output::complain("run", &error.to_string());
             Ok(program::NOT_EXECUTABLE.into())
         }
         done => Ok(exit_code(done?.status)),

@@ -32,6 +32,12 @@
 //! PE gives up midway (a deadline) ends collective calls for all. A lost PE turns the calls that need
 //! it into [`Error::PeerLost`].
 
+#![deny(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where nobody reads"
+)]
+
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("oxshmem needs a 64-bit target: its words of 64 bits are aligned atomics there");
 

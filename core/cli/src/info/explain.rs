@@ -43,9 +43,10 @@ pub fn main(pair: &[usize], json: bool) -> anyhow::Result<ExitCode> {
     world.finalize()?;
     // The same on every PE; one says it.
     if let (Some(pe), 0) = (unknown, me) {
-        eprintln!(
-            "oxshmem info: there is no PE {pe}; this job's PEs are 0 to {}",
-            pes - 1
+        let last = pes - 1;
+        output::complain(
+            "info",
+            &format!("there is no PE {pe}; this job's PEs are 0 to {last}"),
         );
         return Ok(ExitCode::FAILURE);
     }

@@ -192,7 +192,10 @@ impl<'a> Table<'a> {
         text.push('\n');
         output::print(&text)?;
         if self.ran == 0 {
-            eprintln!("oxshmem litmus: nothing was run; see what was skipped and why, or --model");
+            output::complain(
+                "litmus",
+                "nothing was run; see what was skipped and why, or --model",
+            );
             return Ok(REFUSED.into());
         }
         Ok(match self {

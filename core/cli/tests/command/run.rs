@@ -102,6 +102,20 @@ fn run_refuses_what_is_no_program_as_shells_do() {
 }
 
 #[test]
+fn what_nobody_reads_of_a_complaint_changes_no_status() {
+    for (args, expected) in [
+        (&["run", "/nowhere/none"][..], 127),
+        (&["info", "--explain", "7"], 1),
+        (&["litmus", "none-of-these"], 2),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = command(args).stderr(writer).status().unwrap();
+        assert_eq!(status.code(), Some(expected), "{args:?}");
+    }
+}
+
+#[test]
 fn run_refuses_bad_arguments_with_a_remedy() {
     for (args, remedy) in [
         (&["run", "-n", "0", "true"][..], "1 to 4096"),
