@@ -606,6 +606,10 @@ impl Drop for TcpBootstrap {
 /// Ends the process at once, without running what it would run at a normal end: another thread may
 /// hold any lock.
 pub(crate) fn exit_now(status: i32) -> ! {
+    if status == 0 {
+        // Else the process manager takes it for a failure.
+        crate::pmix::end();
+    }
     // SAFETY: `_exit` takes no memory of ours and has no precondition.
     unsafe { libc::_exit(process_status(status)) }
 }

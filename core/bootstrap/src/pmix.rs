@@ -3,9 +3,16 @@
 //! Open MPI's `mpirun`, PRRTE's `prterun` and Slurm's `srun --mpi=pmix` serve it. The library's
 //! calls wait as long as they like, so that they run on a thread of their own, which is given up
 //! at the deadline.
+//!
+//! The client stays until the process ends: others in it, such as MPI, may come to use PMIx later,
+//! which counts its users and cannot be initialized again when the last has finalized. A process
+//! that ends by `_exit(0)` does not end its client, and Open MPI's `mpirun` takes that for a failure.
 
+use std::ffi::CString;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::environment::meeting::{Manager, Place};
 use crate::error::io;
@@ -17,8 +24,26 @@ use library::{Client, Failure, Library};
 
 pub(crate) const NAME: &str = "PMIx";
 
-/// The key under which rank 0 publishes.
-const KEY: &std::ffi::CStr = c"oxshmem-rendezvous";
+/// The key under which rank 0 publishes, but for how often this process has joined before.
+const KEY: &str = "oxshmem-rendezvous";
+
+/// How long the client's end may take when the process ends.
+const LAST_WORD: Duration = Duration::from_secs(5);
+
+/// Between sessions and until the process's end.
+static KEPT: Mutex<Kept> = Mutex::new(Kept {
+    client: None,
+    sessions: 0,
+});
+
+/// The process that has the client; its children have not.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Debug)]
+struct Kept {
+    client: Option<Client>,
+    sessions: u32,
+}
 
 /// A session with the library on its thread.
 #[derive(Debug)]
@@ -122,33 +147,75 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
         let _ = tell.send(Answer::Step(step));
         step
     };
-    let step = begin("loading libpmix");
-    let library = Library::load().map_err(failed(step))?;
-    let step = begin("joining");
-    let client = Client::init(library).map_err(failed(step))?;
+    // No other session goes on meanwhile.
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let client = match kept.client.take() {
+        Some(client) => client,
+        None => {
+            let step = begin("loading libpmix");
+            let library = Library::load().map_err(failed(step))?;
+            let step = begin("joining");
+            Client::init(library).map_err(failed(step))?
+        }
+    };
     let place = Place {
         rank: client.rank(),
-        size: client.job_size().map_err(failed(step))?,
+        size: client.job_size().map_err(failed("joining"))?,
     };
     let _ = tell.send(Answer::Place(place));
-    // The session was dropped without a meeting: the client's end finalizes.
+    let key = CString::new(format!("{KEY}-{}", kept.sessions)).unwrap_or_default();
+    // The session was dropped without a meeting.
     let Ok(published) = published.recv() else {
+        keep(client, kept);
         return Ok(());
     };
     if let Some(value) = published {
         let step = begin("publishing the rendezvous");
-        let value = std::ffi::CString::new(value)
+        let value = CString::new(value)
             .map_err(|_| failed(step)(Failure::new("the value has a zero byte")))?;
-        client.put(KEY, &value).map_err(failed(step))?;
+        client.put(&key, &value).map_err(failed(step))?;
     }
     let step = begin("waiting for the other PEs");
     client.fence().map_err(failed(step))?;
     let step = begin("looking up the rendezvous");
-    let value = client.get(0, KEY).map_err(failed(step))?;
-    let step = begin("finalizing");
-    client.finalize().map_err(failed(step))?;
+    let value = client.get(0, &key).map_err(failed(step))?;
+    kept.sessions += 1;
+    keep(client, kept);
     let _ = tell.send(Answer::Value(value));
     Ok(())
+}
+
+/// Keeps the client until the process ends, which must not be without a word to the process manager.
+fn keep(client: Client, mut kept: MutexGuard<'_, Kept>) {
+    if PROCESS.swap(std::process::id(), Ordering::Relaxed) == 0 {
+        // SAFETY: the function may be called at any exit. If it cannot be, the manager tells of an improper end.
+        unsafe { libc::atexit(at_exit) };
+    }
+    kept.client = Some(client);
+}
+
+extern "C" fn at_exit() {
+    end();
+}
+
+/// Ends the client, if this process has one.
+pub(crate) fn end() {
+    if PROCESS.load(Ordering::Relaxed) != std::process::id() {
+        return;
+    }
+    // A session that was given up may have it for ever.
+    let Some(client) = KEPT.try_lock().ok().and_then(|mut kept| kept.client.take()) else {
+        return;
+    };
+    let (ended, heard) = channel();
+    let thread = std::thread::Builder::new().spawn(move || {
+        drop(client);
+        // Nobody waits any more if this took too long.
+        let _ = ended.send(());
+    });
+    if thread.is_ok() {
+        let _ = heard.recv_timeout(LAST_WORD);
+    }
 }
 
 fn failed(step: &'static str) -> impl FnOnce(Failure) -> Error {

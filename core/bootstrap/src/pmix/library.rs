@@ -188,7 +188,6 @@ pub(super) struct Client {
     library: Library,
     namespace: [c_char; 256],
     rank: u32,
-    finalized: bool,
 }
 
 impl Client {
@@ -204,7 +203,6 @@ impl Client {
             library,
             namespace: me.namespace,
             rank: me.rank,
-            finalized: false,
         })
     }
 
@@ -291,23 +289,11 @@ impl Client {
         let namespace = self.namespace;
         Process { namespace, rank }
     }
-
-    pub(super) fn finalize(mut self) -> Result<()> {
-        let status = self.end();
-        self.library.check("PMIx_Finalize", status)
-    }
-
-    fn end(&mut self) -> c_int {
-        if std::mem::replace(&mut self.finalized, true) {
-            return 0;
-        }
-        // SAFETY: initialized, and this is its only end.
-        unsafe { (self.library.finalize)(ptr::null(), 0) }
-    }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.end();
+        // SAFETY: initialized, and this is its only end. Of a failure nobody is left to hear.
+        unsafe { (self.library.finalize)(ptr::null(), 0) };
     }
 }
