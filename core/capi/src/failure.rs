@@ -1,6 +1,7 @@
 //! What becomes of a call that cannot be done.
 
 use std::ffi::c_int;
+use std::io::Write;
 
 use crate::library;
 
@@ -66,13 +67,19 @@ impl Failure {
     }
 }
 
+/// Says something on stderr; where it cannot be written nobody wants to know.
+#[cold]
+pub(crate) fn say(words: &str) {
+    let _ = std::io::stderr().write_all(format!("oxshmem: {words}\n").as_bytes());
+}
+
 /// Tells of a call that failed.
 #[cold]
 pub(crate) fn tell(call: &str, failure: &Failure) {
     let words = failure.words();
     match library::get() {
-        Ok(library) => eprintln!("oxshmem: PE {}: {call}: {words}", library.world.my_pe()),
-        Err(_) => eprintln!("oxshmem: {call}: {words}"),
+        Ok(library) => say(&format!("PE {}: {call}: {words}", library.world.my_pe())),
+        Err(_) => say(&format!("{call}: {words}")),
     }
 }
 

@@ -73,7 +73,7 @@ fn initialize(requested: c_int) -> Done<c_int> {
             world
         }
         // C's calls are always of the ordered model (M21).
-        None => statics::share(World::builder().model(MemoryModel::Ordered).mailbox()).join()?,
+        None => statics::join(World::builder().model(MemoryModel::Ordered).mailbox())?,
     };
     let mailbox = world.mailbox();
     let mailbox = mailbox.ok_or_else(|| Failure::argument("mailbox", "none was set aside"))?;

@@ -6,10 +6,12 @@
 //! child of `fork` gets [its own copy](fork).
 //!
 //! Where that cannot be done the heap alone is symmetric, and a message says why: where other threads run already, whose
-//! stores could be lost; in a program that is not linked with the library, such as an interpreter that loads it; and
-//! in one without shared libraries, where the C library's own variables, such as its locks, are among the program's.
+//! stores could be lost; in a program that is not linked with the library, such as an interpreter that loads it; in one
+//! that has protected some of its data, or mapped something else there; and in one without shared libraries, where the C
+//! library's own variables, such as its locks, are among the program's.
 
 mod fork;
+mod maps;
 mod program;
 
 use std::ffi::c_void;
@@ -18,32 +20,42 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
-use oxshmem::Builder;
+use oxshmem::{Builder, World};
+
+use crate::failure;
 
 use self::program::{PAGE, Segment};
 
 /// The file, and where it is mapped.
 type Shared = (OwnedFd, usize, usize);
 
-/// Gives the program's data to the world that is to be made; or says why not.
-pub(crate) fn share(builder: Builder) -> Builder {
-    match shared() {
+/// Joins the job, with the program's data as symmetric memory. Where that cannot be, one PE says why: all join alike.
+pub(crate) fn join(builder: Builder) -> oxshmem::Result<World> {
+    let (builder, why) = match shared() {
         Ok(Some((file, base, len))) => {
             // SAFETY: the mapping stays until the process ends. C's stores to variables make no references.
-            unsafe { builder.program_memory(file, with_exposed_provenance_mut(base), len) }
+            let with =
+                unsafe { builder.program_memory(file, with_exposed_provenance_mut(base), len) };
+            (with, None)
         }
-        Ok(None) => builder,
-        Err(why) => {
-            eprintln!(
-                "oxshmem: the symmetric heap alone is symmetric, and no global or static variable: {why}"
-            );
-            builder
-        }
+        Ok(None) => (builder, None),
+        Err(why) => (builder, Some(why)),
+    };
+    let joined = builder.join();
+    // Of PEs that differ none joins.
+    if let (Some(why), true) = (
+        why,
+        joined.as_ref().map_or(true, |world| world.my_pe() == 0),
+    ) {
+        failure::say(&format!(
+            "the symmetric heap alone is symmetric, and no global or static variable: {why}"
+        ));
     }
+    joined
 }
 
 fn shared() -> Result<Option<Shared>, String> {
-    let program = program::of_this_process();
+    let mut program = program::of_this_process();
     if program.segments.is_empty() {
         return Ok(None);
     }
@@ -63,8 +75,18 @@ fn shared() -> Result<Option<Shared>, String> {
     if !matches!(threads, Ok(1)) {
         return Err("other threads run already; call shmem_init before they start".into());
     }
+    let maps = std::fs::read("/proc/self/maps").map_err(told("looking at"))?;
+    let maps = String::from_utf8_lossy(&maps);
+    maps::look(&maps, program.headers, &mut program.segments).map_err(|at| {
+        format!("the program has mapped or protected what lies at {at:#x} among them; do so elsewhere, or after shmem_init")
+    })?;
     let _blocked = Blocked::all();
     replace(program.segments).map(Some)
+}
+
+/// What failed with the program's data.
+fn told(what: &'static str) -> impl FnOnce(std::io::Error) -> String {
+    move |error| format!("{what} the program's data: {error}")
 }
 
 /// Signals are blocked while it lives: what a handler stored in the meantime would be lost.
@@ -95,9 +117,6 @@ impl Drop for Blocked {
 fn replace(mut segments: Vec<Segment>) -> Result<Shared, String> {
     let first = segments.first().map_or(0, |first| first.start);
     let len = segments.last().map_or(0, |last| last.end) - first;
-    let told = |what: &'static str| {
-        move |error: std::io::Error| format!("{what} the program's data: {error}")
-    };
     let file = new_file(len)?;
     for segment in &segments {
         copy(segment, &file, first).map_err(told("copying"))?;

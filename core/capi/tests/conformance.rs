@@ -245,11 +245,19 @@ fn a_program_that_counts_its_lines_writes_the_counts() {
 
 #[test]
 fn the_heap_alone_is_symmetric_where_variables_cannot_be_and_a_message_says_so() {
-    let program = compile("statics.c", "statics-threads", &[]);
-    let output = job(2, &program).arg("threads").output().unwrap();
-    let told = both(&output);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("other threads run already"), "{told}");
+    let program = compile("statics.c", "statics-alone", &[]);
+    let changed = "the program has mapped or protected";
+    for (how, message) in [
+        ("threads", "other threads run already"),
+        ("protected", changed),
+        ("mapped", changed),
+    ] {
+        let output = job(2, &program).arg(how).output().unwrap();
+        let told = both(&output);
+        assert!(output.status.success(), "{how}: {told}");
+        // By one PE.
+        assert_eq!(told.matches(message).count(), 1, "{how}: {told}");
+    }
 
     let loads = prefix().join("test-loads");
     let source = here().join("tests/c/loads.c");

@@ -132,7 +132,8 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         config.huge_pages,
         HugePages::Explicit2M | HugePages::Explicit1G
     );
-    if from_a_pool && given.program.take().is_some() {
+    let is_left_out = from_a_pool && given.program.take().is_some();
+    if is_left_out && bootstrap.rank() == 0 {
         report::warn(
             "the program's own memory has ordinary pages and is not symmetric; set \
              OXSHMEM_HUGE_PAGES to transparent if it is to be",

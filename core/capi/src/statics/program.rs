@@ -27,6 +27,8 @@ pub(super) struct Program {
     pub is_linked: bool,
     /// Whether it was linked with shared libraries at all.
     pub is_dynamic: bool,
+    /// Where its headers lie, which are mapped of its file.
+    pub headers: usize,
 }
 
 /// Whole pages of data that the program may write, as it was linked: without what the loader has made read-only since.
@@ -36,7 +38,7 @@ pub(super) struct Segment {
     pub end: usize,
     /// Where the pages end that the program's file has something for; the rest are zero until they are touched.
     pub filled: usize,
-    /// As `mmap` takes it.
+    /// As `mmap` takes it; 0 until it is looked for.
     pub protection: c_int,
 }
 
@@ -61,6 +63,7 @@ unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, program: *mut c
     let (info, program) = unsafe { (&*info, &mut *program.cast::<Program>()) };
     // SAFETY: the description has so many headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    program.headers = info.dlpi_phdr.addr();
     let base = info.dlpi_addr as usize;
     let place = |at: u64, len: u64| {
         let start = base.wrapping_add(at as usize);
@@ -82,17 +85,11 @@ unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, program: *mut c
         let (start, end) = place(header.p_vaddr, header.p_memsz);
         if header.p_type == PT_LOAD && header.p_flags & libc::PF_W != 0 && end > read_only {
             let (_, filled) = place(header.p_vaddr, header.p_filesz);
-            let flags = [
-                (libc::PF_R, libc::PROT_READ),
-                (libc::PF_W, libc::PROT_WRITE),
-                (libc::PF_X, libc::PROT_EXEC),
-            ];
-            let given = flags.iter().filter(|(flag, _)| header.p_flags & flag != 0);
             program.segments.push(Segment {
                 start: (start / PAGE * PAGE).max(read_only),
                 end: end.next_multiple_of(PAGE),
                 filled: filled.next_multiple_of(PAGE),
-                protection: given.fold(0, |all, (_, protection)| all | protection),
+                protection: 0,
             });
         }
     }

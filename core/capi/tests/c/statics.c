@@ -1,5 +1,5 @@
-/* Global and static variables of the program are symmetric; not so where another thread runs already (argv[1] is
-   "threads"). */
+/* Global and static variables of the program are symmetric; not so where another thread runs already, or the program has
+   changed what is mapped there (argv[1] is "threads", "protected" or "mapped"). */
 #define _GNU_SOURCE
 #include "check.h"
 #include <pthread.h>
@@ -123,6 +123,35 @@ static void protection(void)
 #endif
 }
 
+/* An allocator whose locks are held while this thread forks: its handlers are called around those of the library. */
+static __thread int forking;
+void *__libc_malloc(size_t size);
+void __libc_free(void *block);
+
+void *malloc(size_t size)
+{
+    if (forking)
+        abort();
+    return __libc_malloc(size);
+}
+
+void free(void *block)
+{
+    if (forking)
+        abort();
+    __libc_free(block);
+}
+
+static void lock_allocator(void)
+{
+    forking = 1;
+}
+
+static void unlock_allocator(void)
+{
+    forking = 0;
+}
+
 /* What is stored after a fork is not the child's, however late that begins to run. */
 static void late_children(void)
 {
@@ -186,23 +215,40 @@ static void *wait_for_it(void *unused)
     return unused;
 }
 
-/* The heap alone is symmetric. */
-static void beside_a_thread(void)
+static void heap_alone(void)
 {
-    pthread_t thread;
     long *x;
-    pthread_mutex_lock(&started);
-    CHECK(pthread_create(&thread, NULL, wait_for_it, NULL) == 0);
     begin();
     CHECK(!shmem_addr_accessible(&target, me) && target == 7 && shmem_ptr(&target, me) == NULL);
     x = shmem_calloc(1, sizeof(long));
     shmem_long_p(x, me, right);
     shmem_barrier_all();
     CHECK(*x == left);
-    pthread_mutex_unlock(&started);
-    CHECK(pthread_join(thread, NULL) == 0);
     shmem_free(x);
     shmem_finalize();
+}
+
+static void beside_a_thread(void)
+{
+    pthread_t thread;
+    pthread_mutex_lock(&started);
+    CHECK(pthread_create(&thread, NULL, wait_for_it, NULL) == 0);
+    heap_alone();
+    pthread_mutex_unlock(&started);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* A page of data that the program has made something else of. */
+static _Alignas(4096) char page[2 * 4096];
+
+static void with_a_page_changed(int is_mapped)
+{
+    const int shared = MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED;
+    if (is_mapped)
+        CHECK(mmap(page, 4096, PROT_READ | PROT_WRITE, shared, -1, 0) == page);
+    else
+        CHECK(mprotect(page, 4096, PROT_READ) == 0);
+    heap_alone();
 }
 
 int main(int argc, char **argv)
@@ -212,7 +258,12 @@ int main(int argc, char **argv)
         beside_a_thread();
         return 0;
     }
+    if (argc > 1) {
+        with_a_page_changed(strcmp(argv[1], "mapped") == 0);
+        return 0;
+    }
     begin();
+    CHECK(pthread_atfork(lock_allocator, unlock_allocator, unlock_allocator) == 0);
     put_and_get();
     atomics_and_locks();
     collectives();
