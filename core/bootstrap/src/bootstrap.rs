@@ -76,6 +76,10 @@ pub trait Bootstrap: Send + Sync + std::fmt::Debug {
     /// Says goodbye: peers hear of an orderly exit. Idempotent; does not wait for anyone.
     fn leave(&self);
 
+    /// After [`leave`](Self::leave): waits as long as other PEs need this process, which may have their rendezvous, at most the
+    /// deadline. Who drops this need not.
+    fn outlast(&self) {}
+
     /// Says that this PE may end from here on, by whatever: peers then hear of an orderly exit, as after
     /// [`leave`](Self::leave). With `false`, that it goes on. Does not wait for anyone.
     fn rest(&self, may_end: bool);

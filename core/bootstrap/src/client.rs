@@ -485,6 +485,12 @@ impl Bootstrap for TcpBootstrap {
         }
     }
 
+    fn outlast(&self) {
+        if let Some(hub) = &self.hub {
+            hub.wait_until_deserted(self.deadline);
+        }
+    }
+
     fn rest(&self, may_end: bool) {
         // As in `leave`.
         let _ = self.link.write("rest", &Frame::Rest { may_end });
@@ -597,9 +603,7 @@ impl Drop for TcpBootstrap {
         if let Some(service) = self.service.take() {
             join_service(service);
         }
-        if let Some(hub) = &self.hub {
-            hub.wait_until_deserted(self.deadline);
-        }
+        self.outlast();
     }
 }
 

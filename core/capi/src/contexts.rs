@@ -1,13 +1,13 @@
 //! Contexts.
 
 use std::ffi::{c_int, c_long};
-use std::thread::{self, ThreadId};
 
 use oxshmem::{Context, ContextOptions, Session, SharedContext};
 
 use crate::failure::{Done, Failure, or_end, tell};
 use crate::handles::{Ctx, SessionConfig, Team};
 use crate::library::{self, Library, on};
+use crate::threads::Thread;
 
 const SERIALIZED: c_long = 1;
 const PRIVATE: c_long = 2;
@@ -21,7 +21,7 @@ pub(crate) struct CtxEntry {
     own: Option<Box<Context<'static>>>,
     shared: Option<Box<SharedContext<'static>>>,
     pub team: Team,
-    maker: ThreadId,
+    maker: Thread,
 }
 
 impl CtxEntry {
@@ -39,9 +39,18 @@ impl CtxEntry {
     /// Drives what is under way, if this thread may: where several are in calls, what needs no lock is its maker's.
     pub(crate) fn drive(&self, several: bool) {
         match (&self.own, &self.shared) {
-            (Some(own), _) if !several || self.maker == thread::current().id() => own.progress(),
+            (Some(own), _) if !several || self.maker == Thread::current() => own.progress(),
             (_, Some(shared)) => shared.progress(),
             _ => {}
+        }
+    }
+
+    /// Completes what was issued, if this thread may, as in [`drive`](Self::drive).
+    pub(crate) fn complete(&self, several: bool) -> oxshmem::Result<()> {
+        match (&self.own, &self.shared) {
+            (Some(own), _) if !several || self.maker == Thread::current() => own.quiet(),
+            (_, Some(shared)) => shared.lock().quiet(),
+            _ => Ok(()),
         }
     }
 
@@ -55,7 +64,7 @@ pub(crate) fn add_default(library: &Library) {
         own: None,
         shared: None,
         team: Team::WORLD,
-        maker: thread::current().id(),
+        maker: Thread::current(),
     });
 }
 
@@ -122,7 +131,7 @@ fn make(team: Team, options: c_long) -> Done<Ctx> {
         own,
         shared,
         team,
-        maker: thread::current().id(),
+        maker: Thread::current(),
     });
     match handle {
         Some(handle) => Ok(Ctx(handle)),

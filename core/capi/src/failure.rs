@@ -2,8 +2,14 @@
 
 use std::ffi::c_int;
 use std::io::Write;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 use crate::library;
+use crate::threads::Thread;
 
 /// Why a call cannot be done.
 #[derive(Debug)]
@@ -83,19 +89,60 @@ pub(crate) fn tell(call: &str, failure: &Failure) {
     }
 }
 
+/// The thread by which the process exits well, if one does.
+static EXITING: OnceLock<Thread> = OnceLock::new();
+
+/// This thread exits. Where others are in calls these may fail from here on, because other PEs leave, too.
+pub(crate) fn exits_well() {
+    let _ = EXITING.set(Thread::current());
+}
+
+/// Whether the process exits well.
+pub(crate) fn is_exiting() -> bool {
+    EXITING.get().is_some()
+}
+
 /// Tells of a call that failed and cannot say so, and ends the job.
 #[cold]
 #[inline(never)]
 pub(crate) fn end(call: &str, failure: Failure) -> ! {
+    let exiting = EXITING.get();
+    while exiting.is_some_and(|thread| *thread != Thread::current()) {
+        // SAFETY: has no precondition. The process ends meanwhile.
+        unsafe { libc::pause() };
+    }
     tell(call, &failure);
     exit(1)
+}
+
+/// How long what the program has written may take to be on its way.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// Has what the program has written to its streams be on its way. A thread that reads of a stream has it for itself until
+/// something comes: that stream, and those opened before it but for stdout, are given up in time.
+fn flush() {
+    let (done, is_done) = channel();
+    let flushed = thread::Builder::new().spawn(move || {
+        // SAFETY: a stream of the C library's.
+        unsafe { libc::fflush(stdout) };
+        // SAFETY: null flushes all streams, the latest first.
+        unsafe { libc::fflush(null_mut()) };
+        // Nobody waits any more if this took too long.
+        let _ = done.send(());
+    });
+    if flushed.is_ok() {
+        let _ = is_done.recv_timeout(FLUSH);
+    }
+}
+
+unsafe extern "C" {
+    static stdout: *mut libc::FILE;
 }
 
 /// Ends the job with a status: every PE, whatever it is doing.
 #[cold]
 pub(crate) fn exit(status: c_int) -> ! {
-    // SAFETY: null flushes all that the program has written.
-    unsafe { libc::fflush(std::ptr::null_mut()) };
+    flush();
     if let Ok(library) = library::get() {
         library.world.global_exit(status);
     }

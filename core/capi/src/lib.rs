@@ -21,6 +21,11 @@
 //! `SHMEM_THREAD_MULTIPLE` threads share the default context and those without options by a lock each; [`threads`] says
 //! how the others get on.
 
+#![deny(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where nobody reads"
+)]
 #![expect(clippy::too_many_arguments, reason = "OpenSHMEM's calls have as many")]
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]

@@ -14,7 +14,7 @@ use crate::failure::{self, Done, Failure, or_end};
 use crate::handles::{CONTEXTS, Ctx, Table, Team};
 use crate::inline;
 use crate::teams::{self, TeamEntry};
-use crate::threads::Threads;
+use crate::threads::{Thread, Threads};
 
 /// This PE, while the library is initialized.
 pub(crate) struct Library {
@@ -28,6 +28,8 @@ pub(crate) struct Library {
     pub mailbox: Sym<u64>,
     /// The thread level.
     pub level: c_int,
+    /// Who has initialized.
+    maker: Thread,
     /// Whether there is something to drive.
     pub uses_lanes: bool,
     /// Where several threads make calls at once. Before the world, too.
@@ -60,8 +62,12 @@ pub(crate) fn set(library: Library, shared: bool) -> Done<&'static Library> {
     // SAFETY: nothing frees it before `take`.
     let shown = unsafe { &*library };
     if shared {
+        let threads = Threads::new(shown).inspect_err(|_| {
+            // SAFETY: it was made above, and nothing refers to it any more.
+            drop(unsafe { Box::from_raw(library) });
+        })?;
         // Nobody else has set it.
-        let _ = shown.threads.set(Threads::new(shown)?);
+        let _ = shown.threads.set(threads);
     } else {
         ALONE.store(library, Ordering::Release);
         inline::allow(shown);
@@ -155,6 +161,7 @@ impl Library {
             active_sets: Sets::new(),
             mailbox,
             level,
+            maker: Thread::current(),
             uses_lanes: world.uses_lanes(),
             threads: OnceLock::new(),
             world,
@@ -199,6 +206,22 @@ impl Library {
             None => Ok(()),
             Some(threads) => Ok(threads.default.lock().quiet()?),
         }
+    }
+
+    /// The same of all contexts that this thread may use.
+    pub(crate) fn complete_all(&self) -> Done {
+        self.complete()?;
+        let several = self.threads().is_some();
+        for handle in self.contexts.all(|_| true) {
+            let entry = self.contexts.get(handle);
+            entry.map_or(Ok(()), |entry| entry.complete(several))?;
+        }
+        Ok(())
+    }
+
+    /// Whether this thread has initialized.
+    pub(crate) fn is_of_this_thread(&self) -> bool {
+        self.maker == Thread::current()
     }
 
     /// Does what concerns all PEs.

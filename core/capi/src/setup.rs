@@ -1,6 +1,7 @@
 //! Initialization, exit, and the PE's number.
 
 use std::ffi::{c_int, c_void};
+use std::io::Write;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -67,13 +68,18 @@ fn initialize(requested: c_int) -> Done<c_int> {
         INITIALIZED.fetch_add(1, Ordering::Relaxed);
         return Ok(library.level);
     }
-    let world = match resting().take() {
+    // Not locked meanwhile: another thread may end the process.
+    let rested = resting().take();
+    let world = match rested {
         Some(world) => {
             world.resume()?;
             world
         }
-        // C's calls are always of the ordered model (M21).
-        None => statics::join(World::builder().model(MemoryModel::Ordered).mailbox())?,
+        None => {
+            open_streams();
+            // C's calls are always of the ordered model (M21).
+            statics::join(World::builder().model(MemoryModel::Ordered).mailbox())?
+        }
     };
     let mailbox = world.mailbox();
     let mailbox = mailbox.ok_or_else(|| Failure::argument("mailbox", "none was set aside"))?;
@@ -87,6 +93,18 @@ fn initialize(requested: c_int) -> Done<c_int> {
     Ok(library.level)
 }
 
+/// Opens those of stdin, stdout and stderr that are closed: else a file of the library's had that number, and the program
+/// would write to it.
+fn open_streams() {
+    for stream in 0..=libc::STDERR_FILENO {
+        // SAFETY: asks of a number whether it is open.
+        if unsafe { libc::fcntl(stream, libc::F_GETFD) } < 0 {
+            // SAFETY: the name is a string. It gets the lowest number that is free.
+            unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) };
+        }
+    }
+}
+
 /// What SHMEM_VERSION, SHMEM_INFO and SHMEM_DEBUG ask for, once a job.
 fn tell_settings(library: &Library) {
     let is_set = |name: &str| {
@@ -94,41 +112,39 @@ fn tell_settings(library: &Library) {
         names.iter().any(|name| std::env::var_os(name).is_some())
     };
     let (world, first) = (&library.world, library.world.my_pe() == 0);
+    let mut told = String::new();
     if first && is_set("VERSION") {
-        println!("oxshmem {}, OpenSHMEM 1.6", env!("CARGO_PKG_VERSION"));
+        told += concat!("oxshmem ", env!("CARGO_PKG_VERSION"), ", OpenSHMEM 1.6\n");
     }
     if first && is_set("INFO") {
-        println!("oxshmem reads these environment variables:");
+        told += "oxshmem reads these environment variables:\n";
         let own = [
-            ("SHMEM_VERSION", "any value prints the version at start"),
-            ("SHMEM_INFO", "any value prints this"),
-            (
-                "SHMEM_DEBUG",
-                "any value prints how each PE reaches the others",
-            ),
+            ("VERSION", "any value prints the version at start"),
+            ("INFO", "any value prints this"),
+            ("DEBUG", "any value prints how each PE reaches the others"),
         ];
         for (name, help) in own {
-            println!(
-                "  {name} (or SMA_{}): {help}",
-                name.trim_start_matches("SHMEM_")
-            );
+            told += &format!("  SHMEM_{name} (or SMA_{name}): {help}\n");
         }
         for variable in oxshmem::variables() {
-            println!(
-                "  {}: {} [{}]",
-                variable.name, variable.meaning, variable.default
-            );
+            let (name, meaning, default) = (variable.name, variable.meaning, variable.default);
+            told += &format!("  {name}: {meaning} [{default}]\n");
         }
     }
+    // Where it cannot be written nobody wants to know.
+    let mut stdout = std::io::stdout();
+    let _ = stdout
+        .write_all(told.as_bytes())
+        .and_then(|()| stdout.flush());
     if is_set("DEBUG") {
-        let limit = world.heap_limit();
-        eprintln!(
-            "oxshmem: PE {} of {}: process {}, {limit} bytes of symmetric heap, visibility {:?}",
+        failure::say(&format!(
+            "PE {} of {}: process {}, {} bytes of symmetric heap, visibility {:?}",
             world.my_pe(),
             world.n_pes(),
             std::process::id(),
+            world.heap_limit(),
             world.visibility()
-        );
+        ));
     }
 }
 
@@ -149,16 +165,37 @@ extern "C" fn finalize_at_exit(status: c_int, _: *mut c_void) {
         return;
     }
     // Who fails ends the job, and waits for nobody.
-    if status == 0 && library::get().is_ok() {
-        INITIALIZED.store(0, Ordering::Relaxed);
-        if let Err(failure) = last_finalize() {
-            failure::end("shmem_finalize at exit", failure);
-        }
+    if let (0, Ok(library)) = (status, library::get())
+        && let Err(failure) = finalize_or_tell(library)
+    {
+        failure::end("shmem_finalize at exit", failure);
     }
-    if let Some(world) = resting().take() {
+    let rested = resting().take();
+    if let Some(world) = rested {
         // Nobody is left to hear of a failure.
         let _ = world.leave();
     }
+}
+
+fn finalize_or_tell(library: &'static Library) -> Done {
+    if library.threads().is_some() {
+        // All stays as it is until the process ends: other threads may be in calls.
+        failure::exits_well();
+        library.complete_all()?;
+        library.alone(World::rest)?;
+        return Ok(library.world.leave_in_place()?);
+    }
+    if library.is_of_this_thread() {
+        failure::exits_well();
+        INITIALIZED.store(0, Ordering::Relaxed);
+        return last_finalize();
+    }
+    failure::say(&format!(
+        "PE {}: exit by another thread than that which called shmem_init, which may be in a call: to the other PEs this \
+         one is lost; call shmem_finalize first",
+        library.world.my_pe()
+    ));
+    Ok(())
 }
 
 pub(crate) fn start_pes(call: &'static str, _npes: c_int) {
@@ -168,6 +205,10 @@ pub(crate) fn start_pes(call: &'static str, _npes: c_int) {
 }
 
 pub(crate) fn finalize(call: &'static str) {
+    // What the program has to be called at exit may come after what the library has.
+    if failure::is_exiting() {
+        return;
+    }
     let done =
         library::get().and_then(
             |library| match INITIALIZED.fetch_sub(1, Ordering::Relaxed) {

@@ -6,12 +6,22 @@
 //! that is nobody else's until it returns.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
 
 use oxshmem::{Context, ContextOptions, SharedContext};
 
 use crate::failure::Done;
 use crate::library::Library;
+
+/// A thread, as long as it lives. Rust's own number of it is no longer to be had while a process exits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thread(libc::pthread_t);
+
+impl Thread {
+    pub(crate) fn current() -> Self {
+        // SAFETY: has no precondition.
+        Thread(unsafe { libc::pthread_self() })
+    }
+}
 
 /// What there is of that, at this level alone.
 pub(crate) struct Threads {
@@ -34,7 +44,7 @@ struct Wanted {
     next: u64,
     now: u64,
     /// The thread that has it.
-    holder: Option<ThreadId>,
+    holder: Option<Thread>,
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -100,7 +110,7 @@ impl Threads {
 
     /// Waits until it is this thread's turn for a lock among those of its PE.
     pub(crate) fn queue(&self, library: &Library, call: &'static str, address: usize) -> Done {
-        let me = thread::current().id();
+        let me = Thread::current();
         let number = {
             let mut wanted = lock(&self.wanted);
             let Some(of) = wanted.iter_mut().find(|of| of.address == address) else {
@@ -130,7 +140,7 @@ impl Threads {
         let mut wanted = lock(&self.wanted);
         let free = !wanted.iter().any(|of| of.address == address);
         if free {
-            wanted.push(Wanted::by(thread::current().id(), address));
+            wanted.push(Wanted::by(Thread::current(), address));
         }
         free
     }
@@ -147,7 +157,7 @@ impl Threads {
 }
 
 impl Wanted {
-    fn by(thread: ThreadId, address: usize) -> Self {
+    fn by(thread: Thread, address: usize) -> Self {
         Wanted {
             address,
             next: 1,

@@ -17,7 +17,7 @@
 //! - Teams: splits that are right and wrong, handles that are none, configurations: `teams.c`; by squares: `grids.c`.
 //! - Contexts and sessions: `teams.c`; one for each thread: `objects.cpp`; left to the library: `rules.c`.
 //! - Begin and end: nested `order.c`, again `again.c`, by `start_pes` and without finalize `old.c`, by `global_exit`
-//!   `bad.c`; environment: below.
+//!   `bad.c`, while threads are in calls `ends.c`; environment: below.
 //! - Addresses: `memory.c`, `statics.c`. Locks: `order.c`, `rules.c`, `objects.cpp`. A tool's functions: `profile.c`.
 //! - What makes no sense: `bad.c`, and every argument of every kind of call `wrong.c`. Types: `prototypes.c`.
 //! - With `-DOXSHMEM_INLINE`: `rma.c`, the macros and overloads, `kernels.c` and `bad.c` again; which calls stay calls: `inline.c`.
@@ -588,6 +588,29 @@ fn the_jobs_status_is_that_of_global_exit_and_of_a_pe_that_fails() {
         let output = job(3, &program).arg(what).output().unwrap();
         assert_eq!(output.status.code(), Some(status), "{}", both(&output));
     }
+}
+
+/// Such a program ends, in time and with its status, whatever its threads do.
+#[test]
+fn an_exit_waits_for_no_thread_and_frees_nothing_that_one_uses() {
+    let program = compile("ends.c", "ends", &["-std=gnu99", "-pthread"]);
+    for (how, status, words) in [
+        ("another reads", 5, "the last words"),
+        ("elsewhere", 1, "exit by another thread"),
+        ("unheard", 1, ""),
+        ("during calls", 0, ""),
+        ("finalize at exit", 0, ""),
+        ("without streams", 0, ""),
+    ] {
+        let output = job(2, &program).arg(how).output().unwrap();
+        let told = both(&output);
+        assert_eq!(output.status.code(), Some(status), "{how}: {told}");
+        assert!(told.contains(words), "{how}: {told}");
+    }
+    // Waits drive what all threads have issued, at the end too.
+    run(job(2, &program)
+        .env("OXSHMEM_TRANSPORT", "weak(loopback)")
+        .arg("during calls"));
 }
 
 #[test]

@@ -567,12 +567,25 @@ impl World {
 
     /// Leaves the job after a [`rest`](Self::rest), and waits for nobody.
     pub fn leave(mut self) -> Result<()> {
+        let left = self.say_goodbye();
+        self.inner.linger &= self.inner.stranded.get();
+        left
+    }
+
+    /// As [`leave`](Self::leave), in a process that ends now while other threads may still be in calls: nothing is freed.
+    /// Waits for the other PEs if this process has their rendezvous.
+    pub fn leave_in_place(&self) -> Result<()> {
+        let left = self.say_goodbye();
+        self.shared.bootstrap.outlast();
+        left
+    }
+
+    fn say_goodbye(&self) -> Result<()> {
         let streams = self.end_streams();
         self.end_trace();
         // Who waits for a word that has not gone out hears of a death instead.
         if !self.inner.stranded.get() {
             self.shared.bootstrap.leave();
-            self.inner.linger = false;
         }
         streams
     }

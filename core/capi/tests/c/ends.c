@@ -1,0 +1,129 @@
+/* How a process may end, or go on: argv[1] says how. PE 0 does it, and the others wait in a barrier. */
+#define _GNU_SOURCE
+#include "check.h"
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+static const char *how;
+static long never;
+
+static int is(const char *name)
+{
+    return strcmp(how, name) == 0;
+}
+
+static void *read_line(void *stream)
+{
+    char line[10];
+    return fgets(line, sizeof line, (FILE *)stream);
+}
+
+/* A thread has a stream for itself for ever. */
+static void exit_while_another_reads(void)
+{
+    pthread_t thread;
+    FILE *stream;
+    int ends[2];
+    CHECK(pipe(ends) == 0 && (stream = fdopen(ends[0], "r")) != NULL);
+    CHECK(pthread_create(&thread, NULL, read_line, stream) == 0);
+    while (ftrylockfile(stream) == 0)
+        funlockfile(stream);
+    printf("the last words");
+    shmem_global_exit(5);
+}
+
+static void *exit_well(void *unused)
+{
+    (void)unused;
+    exit(0);
+}
+
+/* By a thread that may not be in calls, while this one is. */
+static void exit_elsewhere(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, exit_well, NULL) == 0);
+    shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
+}
+
+static void *wait_for_ever(void *waits)
+{
+    *(volatile int *)waits = 1;
+    shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
+    return NULL;
+}
+
+/* While other threads are in a call, and without shmem_finalize. */
+static int exit_during_calls(void)
+{
+    int provided, i;
+    CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0);
+    for (i = 0; i < 3; i++) {
+        static volatile int waits;
+        pthread_t thread;
+        waits = 0;
+        CHECK(pthread_create(&thread, NULL, wait_for_ever, (void *)&waits) == 0);
+        while (!waits)
+            ;
+    }
+    shmem_barrier_all();
+    return 0;
+}
+
+/* What was registered first is called last, after the library's own. */
+static int finalize_at_exit(void)
+{
+    CHECK(atexit(shmem_finalize) == 0);
+    begin();
+    shmem_barrier_all();
+    return 0;
+}
+
+/* Closed, and written to all the same. */
+static int without_streams(void)
+{
+    int stream;
+    for (stream = 0; stream <= 2; stream++)
+        close(stream);
+    begin();
+    for (stream = 0; stream <= 2; stream++)
+        if (write(stream, "no data of the library", 22) < 0)
+            shmem_global_exit(2);
+    shmem_barrier_all();
+    CHECK(never == 0);
+    shmem_finalize();
+    return 0;
+}
+
+/* Nobody reads what is said of it. */
+static void fail_unheard(void)
+{
+    int ends[2];
+    signal(SIGPIPE, SIG_IGN);
+    CHECK(pipe(ends) == 0 && close(ends[0]) == 0 && dup2(ends[1], 2) == 2);
+    shmem_long_p(&never, 1, n);
+}
+
+int main(int argc, char **argv)
+{
+    how = argc > 1 ? argv[1] : "";
+    if (is("during calls"))
+        return exit_during_calls();
+    if (is("without streams"))
+        return without_streams();
+    if (is("finalize at exit"))
+        return finalize_at_exit();
+    begin();
+    if (me == 0) {
+        if (is("another reads"))
+            exit_while_another_reads();
+        if (is("elsewhere"))
+            exit_elsewhere();
+        if (is("unheard"))
+            fail_unheard();
+    }
+    shmem_barrier_all();
+    shmem_finalize();
+    return 0;
+}
