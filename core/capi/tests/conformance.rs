@@ -683,6 +683,13 @@ fn the_compiler_wrapper_shows_what_it_does() {
     assert!(run(tool("oshcc").arg("--showlibs")).contains("-loxshmem"));
     // The compiler is asked, and nothing linked.
     run(tool("oshcc").arg("-v"));
+    let output = tool("oshcc").args(["-static", "a.c"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    assert!(
+        both(&output).contains("link the archive"),
+        "{}",
+        both(&output)
+    );
 }
 
 #[test]
