@@ -8,7 +8,10 @@
 //!
 //! In a team over several hosts, of which some have several members, a broadcast and fcollect take what is
 //! another host's once to each host, and [reductions](by_host) fold on each host first. Other calls do not
-//! ask where members are.
+//! ask where members are. What is given to an alltoall is for one member each, and crosses once as it is: to bring it
+//! together on a host first would cost two more copies and arrivals. A member of a collect does not know where what it
+//! has fetched belongs before it has heard all lengths, and others could take it from there only after one more
+//! arrival; where lengths are alike, fcollect does that.
 
 mod by_host;
 mod choose;

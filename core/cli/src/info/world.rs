@@ -30,6 +30,8 @@ struct Collective {
     scratch: usize,
     /// Whether OXSHMEM_COLLECTIVES says so.
     set: bool,
+    /// Whether the PEs of each host have a part of it among themselves.
+    by_host: bool,
 }
 
 /// What one PE tells of itself.
@@ -109,6 +111,7 @@ pub fn see(world: &World) -> Result<Option<Seen>> {
                 call: choice.call,
                 scratch: choice.scratch,
                 set: choice.set,
+                by_host: choice.by_host,
             })
             .collect(),
         by_pe: told
@@ -140,13 +143,20 @@ impl fmt::Display for Seen {
             f,
             "collective    by scratch memory, in one arrival    beyond"
         )?;
-        for Collective { call, scratch, set } in &self.collectives {
-            let up_to = match scratch {
+        for collective in &self.collectives {
+            let up_to = match collective.scratch {
                 0 => "never".into(),
-                bytes => format!("up to {} a PE", Rounded(*bytes)),
+                bytes => format!("up to {} a PE", Rounded(bytes)),
             };
-            let why = if *set { " (OXSHMEM_COLLECTIVES)" } else { "" };
-            writeln!(f, "{call:<13} {up_to:<36} direct{why}")?;
+            let levels = match collective.by_host {
+                true => ", in each host and across",
+                false => "",
+            };
+            let why = match collective.set {
+                true => " (OXSHMEM_COLLECTIVES)",
+                false => "",
+            };
+            writeln!(f, "{:<13} {up_to:<36} direct{levels}{why}", collective.call)?;
         }
         Ok(())
     }
@@ -294,7 +304,14 @@ mod tests {
             heap_limit: 4096,
             memory_model: "ordered".into(),
             visibility: "local".into(),
-            collectives: Vec::new(),
+            collectives: [("reduce", true), ("collect", false)]
+                .map(|(call, by_host)| Collective {
+                    call,
+                    scratch: 0,
+                    set: false,
+                    by_host,
+                })
+                .into(),
             by_pe: by_pe
                 .into_iter()
                 .map(|routes| Told {
@@ -328,6 +345,11 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("loopback  loopback      none"), "{text}");
+        let ends = ["never direct, in each host and across", "never direct"];
+        for (line, end) in text.lines().rev().take(2).zip(ends.iter().rev()) {
+            let words: Vec<_> = line.split_whitespace().skip(1).collect();
+            assert_eq!(words.join(" "), *end);
+        }
     }
 
     #[test]

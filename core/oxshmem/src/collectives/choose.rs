@@ -177,6 +177,9 @@ pub struct Choice {
     pub scratch: usize,
     /// Whether `OXSHMEM_COLLECTIVES` says so.
     pub set: bool,
+    /// Whether the PEs of a host have a part of it among themselves, and hosts the other: for what goes
+    /// [directly](Way::Direct), and reductions of either way.
+    pub by_host: bool,
 }
 
 impl World {
@@ -193,6 +196,8 @@ impl World {
                 None => most(kind, core, false),
             },
             set: choices.get(kind).is_some(),
+            by_host: core.hosts.is_some()
+                && matches!(kind, Kind::Broadcast | Kind::Fcollect | Kind::Reduce),
         };
         Kind::ALL.into_iter().map(choice).collect()
     }

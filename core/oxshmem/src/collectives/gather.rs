@@ -127,7 +127,9 @@ impl Team<'_> {
         // Who could not read what another told does not know whether there is another arrival.
         let parts = parts.inspect_err(|error| turn.abandon(error))?;
         // Of elements without a size there may be more than there are numbers.
-        let all = parts.iter().fold(0_usize, |all, part| all.saturating_add(part.len()));
+        let all = parts
+            .iter()
+            .fold(0_usize, |all, part| all.saturating_add(part.len()));
         if all > dst.len() || (all == usize::MAX && parts.len() > 1) {
             // The same on every member.
             return Err(Error::OutOfRange {

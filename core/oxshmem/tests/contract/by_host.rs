@@ -71,6 +71,13 @@ fn many_hosts_fold_in_one_order() {
     let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
     on_each(on(&hosts), |world| {
         let (n, me) = (world.n_pes(), world.my_pe());
+        let choices = world.collective_choices();
+        let by_host = choices.iter().filter(|choice| choice.by_host);
+        assert!(
+            by_host
+                .map(|choice| choice.call)
+                .eq(["broadcast", "fcollect", "reduce"])
+        );
         let [dst, src] = [world.alloc::<f32>(3000)?, world.alloc::<f32>(3000)?];
         let hosts = self::hosts(world)?;
         let list: Vec<usize> = (0..n).map(|i| i * 7 % n).collect();

@@ -210,6 +210,7 @@ macro_rules! with_cases {
                 the_worlds_team_has_all_pes_and_the_shared_one_those_that_map_each_other
                 a_split_has_the_pes_that_start_stride_and_size_name
                 rows_and_columns_number_their_pes_by_each_other
+                what_a_pe_says_of_a_team_stays_with_it
                 a_listed_team_keeps_the_order_of_its_list
                 a_team_that_would_leave_its_parent_is_refused_on_every_pe
                 m36_pes_that_split_otherwise_are_told_so

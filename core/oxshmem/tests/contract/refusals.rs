@@ -306,17 +306,28 @@ pub fn m36_a_teams_calls_refuse_what_makes_no_sense(pe: &Pe<'_>) -> Result<()> {
 
 /// Elements without a size, and objects without elements.
 pub fn a_teams_calls_take_objects_that_are_empty(pe: &Pe<'_>) -> Result<()> {
-    fn all<T: Pod + Default>(team: &Team<'_>, none: Sym<T>) -> Result<()> {
-        team.broadcast(none, none, team.n_pes() - 1)?;
-        team.fcollect(none, none)?;
-        assert_eq!(team.collect(none, none)?, none.len());
-        team.alltoall(none, none)?;
-        team.alltoalls(none, none, 3, 2, 0)
+    /// Of as many elements for each member, and all members' together.
+    fn all<T: Pod + Default>(team: &Team<'_>, each: Sym<T>, of_all: Sym<T>) -> Result<()> {
+        let count = each.len();
+        team.broadcast(each, each, team.n_pes() - 1)?;
+        team.fcollect(of_all, each)?;
+        assert_eq!(team.collect(of_all, each)?, of_all.len());
+        team.alltoall(of_all, of_all)?;
+        team.alltoalls(of_all, of_all, 1, 1, count)?;
+        team.alltoalls(of_all, of_all, 3, 2, 0)
     }
     let (team, blocks, _) = teams_and_blocks(pe)?;
     let none = blocks[0].range(..0)?;
-    all(&team, none)?;
-    all(&team, pe.alloc::<u8>(0)?)?;
+    all(&team, none, none)?;
+    let none_of_bytes = pe.alloc::<u8>(0)?;
+    all(&team, none_of_bytes, none_of_bytes)?;
+    all(&team, pe.alloc::<()>(5)?, pe.alloc(5 * team.n_pes())?)?;
+    // More than there are numbers.
+    let many = pe.alloc::<()>(usize::MAX)?;
+    match team.collect(many, many) {
+        Err(Error::OutOfRange { .. }) if team.n_pes() > 1 => {}
+        collected => assert_eq!((collected?, team.n_pes()), (usize::MAX, 1)),
+    }
     for fold in Fold::ALL {
         team.reduce(none, none, fold)?;
         team.reduce_scatter(none, none, fold)?;

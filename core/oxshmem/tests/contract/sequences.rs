@@ -155,9 +155,19 @@ fn hold_on_a_simulated_machine() {
     hold_in(Setting::new(Path::Simulator), 64);
 }
 
-/// Some PEs share memory, others do not: calls go by hosts.
 #[test]
 fn hold_on_several_hosts() {
+    on_several_hosts(32);
+}
+
+/// The same, of as many as go with all other tests.
+#[test]
+fn a_few_hold_on_several_hosts() {
+    on_several_hosts(256);
+}
+
+/// Some PEs share memory, others do not: calls go by hosts.
+fn on_several_hosts(part: u32) {
     let hosts: [fn(usize) -> usize; 4] = [
         |pe| pe % 2,
         |pe| pe % 3,
@@ -173,7 +183,7 @@ fn hold_on_several_hosts() {
             let on_host = |pe| builder.clone().host_id(format!("host-{}", host(pe)));
             (0..pes).map(on_host).collect()
         };
-        hold(32, HALF, builders, (&host, true));
+        hold(part, HALF, builders, (&host, true));
     }
 }
 

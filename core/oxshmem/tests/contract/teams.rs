@@ -1,6 +1,6 @@
 //! Teams: who is in them, who hears of what, and how many there may be.
 
-use oxshmem::{ContextOptions, Error, Result, Team, World};
+use oxshmem::{Context, ContextOptions, Error, Result, Team, TeamConfig, World};
 
 use crate::setting::{Pe, pattern};
 
@@ -97,6 +97,31 @@ pub fn rows_and_columns_number_their_pes_by_each_other(pe: &Pe<'_>) -> Result<()
         x.destroy()?;
     }
     Ok(())
+}
+
+/// Each PE's own, and that of the one handle.
+pub fn what_a_pe_says_of_a_team_stays_with_it(pe: &Pe<'_>) -> Result<()> {
+    let mut config = TeamConfig::default();
+    config.num_contexts = 3 + pe.me();
+    let team = pe.team().split_strided(0, 1, pe.n_pes())?.unwrap();
+    assert_eq!(team.config(), TeamConfig::default());
+    let team = team.with_config(config);
+    assert_eq!(team.config(), config);
+    assert_eq!(pe.team().config().num_contexts, 0);
+    let detached = team.detach();
+    assert_eq!(detached.attach(pe.world)?.config(), config);
+    let team = detached.into_team(pe.world)?;
+    assert_eq!(team.config(), config);
+    // A hint, which refuses none beyond; and none of the team that is split off it.
+    let contexts: Vec<_> = (0..5 + pe.me())
+        .map(|_| team.create_context(ContextOptions::NONE))
+        .collect::<Result<_>>()?;
+    contexts.into_iter().try_for_each(Context::destroy)?;
+    let (x, y) = team.split_2d(1)?;
+    assert_eq!([x.config(), y.config()], [TeamConfig::default(); 2]);
+    x.destroy()?;
+    y.destroy()?;
+    team.destroy()
 }
 
 pub fn a_listed_team_keeps_the_order_of_its_list(pe: &Pe<'_>) -> Result<()> {
