@@ -1,6 +1,6 @@
 //! `oxshmem litmus`.
 
-mod memory;
+pub mod memory;
 mod over;
 mod programs;
 mod replay;
@@ -108,7 +108,7 @@ impl From<Model> for MemoryModel {
 
 /// Input that is of no use: what, where, and what would be right.
 #[derive(Debug)]
-struct Refused(String);
+pub struct Refused(String);
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,6 +10,7 @@ mod launch;
 mod leader;
 mod measure;
 mod metric;
+mod number;
 mod op;
 mod ops;
 mod overlap;
@@ -30,11 +31,12 @@ mod versus;
 
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use oxshmem::{Team, World};
 use oxshmem_figures::units::Rounded;
 
 use crate::gather::gather;
+use crate::litmus::memory::{self, Memory};
 use crate::output;
 use compare::{Runs, Unable};
 use ground::{Ground, Room};
@@ -157,6 +159,10 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     let parameters = || Parameters::of(world, bind, Some(args), cpus, members);
     let begun = (world.my_pe() == 0).then(|| {
         args.team.check(world, team.as_ref())?;
+        ensure!(
+            args.memory == Memory::Host || world.gpu_heap_limit() > 0,
+            memory::NONE
+        );
         Leader::new(args, parameters(), &plan)
     });
     let leader = match begun {
@@ -174,7 +180,9 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
         return Ok(None);
     }
     let threads = args.threads as usize;
-    let ground = Ground::new(world, team.as_ref(), room, threads).with_context(|| {
+    let kind = args.memory.into();
+    let ground = Ground::on(kind, world, team.as_ref(), room, threads);
+    let mut ground = ground.with_context(|| {
         format!(
             "operations of the greatest size need {} of each PE's heap (see --sizes, and \
              OXSHMEM_SYMMETRIC_SIZE)",
@@ -185,6 +193,8 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
             )
         )
     })?;
+    ground.folds = (args.fold, args.number);
+    ground.session = args.session;
     let leader = measure_all(&ground, &plan, args, leader)?;
     ground.free()?;
     args.team.end(team)?;

@@ -1,4 +1,4 @@
-//! Where programs' words lie.
+//! Where programs' words lie, and the blocks that `oxshmem perf` moves.
 
 use clap::ValueEnum;
 use oxshmem::{Builder, MemoryKind};
@@ -12,6 +12,16 @@ pub enum Memory {
     Host,
     /// GPUs', by CUDA.
     Cuda,
+}
+
+impl Memory {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Memory::Host => "host",
+            Memory::Cuda => "cuda",
+        }
+    }
 }
 
 impl From<Memory> for MemoryKind {
@@ -37,11 +47,13 @@ pub fn with_gpu(builder: Builder) -> Result<Builder, Refused> {
     Ok(builder.gpu(context, HEAP))
 }
 
+/// That a job has no GPU memory.
 #[cfg(feature = "cuda")]
-const NONE: &str = "--memory cuda: this job's PEs have no GPU memory; set OXSHMEM_CUDA_SYMMETRIC_SIZE=2M, \
+pub const NONE: &str = "--memory cuda: this job's PEs have no GPU memory; set OXSHMEM_CUDA_SYMMETRIC_SIZE=2M, \
     and have a GPU";
+/// That this build has none.
 #[cfg(not(feature = "cuda"))]
-const NONE: &str =
+pub const NONE: &str =
     "--memory cuda: this build is without GPU memory; build it with the feature cuda";
 
 /// Refuses: this build has no GPU memory.

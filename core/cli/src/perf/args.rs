@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
+use oxshmem::Fold;
 use oxshmem_topo::Policy;
 
 use super::batches::{Effort, Until};
 use super::metric::Metric;
+use super::number::{self, Number};
 use super::op::{self, Op};
 use super::sizes::Sizes;
 use super::team::Which;
+use crate::litmus::memory::Memory;
 use crate::run;
 
 /// Measure every operation between PEs: latency, rate, bandwidth, overlap.
@@ -58,6 +61,18 @@ pub struct Args {
     /// The team whose collectives are measured.
     #[arg(long, value_enum, value_name = "TEAM", default_value = "world")]
     pub team: Which,
+    /// Where the blocks lie that operations move, but for private ones: in the hosts' memory or in GPUs'.
+    #[arg(long, value_enum, value_name = "KIND", default_value = "host")]
+    pub memory: Memory,
+    /// Issue one-sided operations in a session that says that many follow each other.
+    #[arg(long)]
+    pub session: bool,
+    /// What reductions and scans do: sum, prod, min, max, and, or, xor.
+    #[arg(long, value_name = "FOLD", default_value = "sum", value_parser = number::fold)]
+    pub fold: Fold,
+    /// The type of their elements.
+    #[arg(long = "type", value_enum, value_name = "TYPE", default_value = "u64")]
+    pub number: Number,
     /// Measure each row for so long: seconds, or a number with ms, s, m or h. [default: 150ms, or
     /// 20ms with --quick]
     #[arg(long, value_name = "TIME", value_parser = run::duration)]
@@ -120,6 +135,9 @@ Examples:
   oxshmem perf --quick put get            two operations, soon done
   oxshmem perf --pes 8 barrier            a barrier of 8 PEs
   oxshmem perf --pes 16 --team rows alltoall  of four teams of 4 at the same time
+  OXSHMEM_CUDA_SYMMETRIC_SIZE=1G oxshmem perf --memory cuda put put-on-stream
+  oxshmem perf --metric rate --session add  with operations gathered, where lanes gain by that
+  oxshmem perf --fold max --type bf16 reduce  the greatest of 16-bit floats
   oxshmem perf --sizes 1K..64M put
   oxshmem perf --metric rate --window 256 put-nbi p add
   oxshmem perf --metric rate --threads 4 put p  four threads at once, a context each
@@ -175,6 +193,13 @@ impl Args {
             self.plot.as_deref() != Some(Path::new("-")),
             "--plot writes to a file; give its name, such as curves.svg"
         );
+        ensure!(
+            self.number.has(self.fold),
+            "there is no --fold {} of --type {}; integers have each, floats sum, prod, min and max, complex \
+             numbers sum and prod",
+            self.fold.name(),
+            self.number.name()
+        );
         let verbs = self.transport.as_deref() == Some("verbs") && self.beside_perftest();
         let rows = [
             ("--csv", self.csv.is_some()),
@@ -186,6 +211,10 @@ impl Args {
             ("--iterations", self.iterations.is_some()),
             ("--threads", self.threads > 1),
             ("--team", self.team != Which::World),
+            ("--memory", self.memory != Memory::Host),
+            ("--session", self.session),
+            ("--fold", self.fold != Fold::Sum),
+            ("--type", self.number != Number::default()),
         ];
         if let Some((name, _)) = rows.iter().find(|(_, given)| verbs && *given) {
             anyhow::bail!(

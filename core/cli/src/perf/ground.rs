@@ -1,7 +1,9 @@
 //! Where all rows are measured, and who does what.
 
 use anyhow::{Context, ensure};
-use oxshmem::{Context as Stream, Pod, Result, Sym, Team, World};
+use oxshmem::{Context as Stream, Fold, MemoryKind, Pod, Result, Sym, Team, World};
+
+use super::number::Number;
 
 /// Symmetric memory for all rows.
 #[derive(Clone, Copy)]
@@ -9,6 +11,10 @@ pub struct Ground<'w> {
     pub world: &'w World,
     /// The team whose collectives are measured, on its members.
     pub team: Option<&'w Team<'w>>,
+    /// What reductions and scans do, and of which elements.
+    pub folds: (Fold, Number),
+    /// Whether one-sided operations come in a session.
+    pub session: bool,
     /// What every thread has a word of, and a block.
     words: Sym<u64>,
     blocks: Sym<u8>,
@@ -58,8 +64,20 @@ impl Room {
 }
 
 impl<'w> Ground<'w> {
-    /// For so many threads. Collective.
+    /// For so many threads, in host memory. Collective.
+    #[cfg(test)]
     pub fn new(
+        world: &'w World,
+        team: Option<&'w Team<'w>>,
+        room: Room,
+        threads: usize,
+    ) -> Result<Self> {
+        Self::on(MemoryKind::Host, world, team, room, threads)
+    }
+
+    /// For so many threads, with the blocks in memory of this kind. Collective.
+    pub fn on(
+        kind: MemoryKind,
         world: &'w World,
         team: Option<&'w Team<'w>>,
         room: Room,
@@ -67,17 +85,19 @@ impl<'w> Ground<'w> {
     ) -> Result<Self> {
         let bytes = |bytes: usize| bytes.max(1).next_multiple_of(APART);
         let words = world.alloc_zeroed(threads * APART / size_of::<u64>())?;
-        let blocks = world.alloc_zeroed(threads * bytes(room.block))?;
+        let blocks = world.alloc_on(kind, threads * bytes(room.block))?;
         Ok(Ground {
             world,
             team,
+            folds: (Fold::Sum, Number::default()),
+            session: false,
             words,
             blocks,
             order: world.alloc_zeroed(1)?,
             word: words.at(0)?,
             signal: world.alloc_zeroed(1)?,
             block: blocks.range(..bytes(room.block))?,
-            source: world.alloc_zeroed(bytes(room.source))?,
+            source: world.alloc_on(kind, bytes(room.source))?,
         })
     }
 

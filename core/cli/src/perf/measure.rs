@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use oxshmem::Result;
+use oxshmem::{Result, Session};
 
 use super::batches::{Effort, Until, time};
 use super::ground::{Ground, Seat};
@@ -102,6 +102,9 @@ impl<'g, 'w> Player<'g, 'w> {
             0 | 1 => None,
             _ => Some(Threads::new(ground, &task)?),
         };
+        if ground.session && task.op.has_threads() {
+            ground.world.session_start(Session::default().batch());
+        }
         ground.world.barrier_all()?;
         Ok(Player {
             threads,
@@ -301,6 +304,7 @@ pub fn measure(
     if player.total > 0 {
         player.check()?;
     }
+    ground.world.session_stop();
     Ok(found.map(|found| Found {
         checks: player.checks,
         ..found

@@ -136,6 +136,19 @@ impl Op {
         ops::limit::OPS.iter().any(|limit| limit.name == self.name)
     }
 
+    /// Whether it does what `--fold` says.
+    pub fn folds(&self) -> bool {
+        ops::fold::OPS.iter().any(|fold| fold.name == self.name)
+    }
+
+    /// Whether its blocks lie in GPU memory, whatever `--memory` says.
+    pub fn needs_gpu(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        return ops::stream::OPS.iter().any(|op| op.name == self.name);
+        #[cfg(not(feature = "cuda"))]
+        false
+    }
+
     /// Whether several threads can do it at once: what is one-sided, and the limit beside it.
     pub fn has_threads(&self) -> bool {
         matches!(self.who, Who::One | Who::OneCompleting | Who::Alone)

@@ -3,11 +3,14 @@
 pub mod atomic;
 pub mod atomic_nbi;
 pub mod collective;
+pub mod fold;
 pub mod limit;
 pub mod lock;
 pub mod object;
 pub mod order;
 pub mod pair;
+#[cfg(feature = "cuda")]
+pub mod stream;
 pub mod transfer;
 pub mod wait;
 pub mod word;
@@ -15,7 +18,7 @@ pub mod word;
 use super::op::Op;
 
 /// In the order of the table.
-pub const FAMILIES: [&[Op]; 12] = [
+pub const FAMILIES: &[&[Op]] = &[
     word::OPS,
     atomic::OPS,
     atomic_nbi::OPS,
@@ -26,6 +29,9 @@ pub const FAMILIES: [&[Op]; 12] = [
     object::OPS,
     pair::OPS,
     collective::OPS,
+    fold::OPS,
     transfer::OPS,
+    #[cfg(feature = "cuda")]
+    stream::OPS,
     limit::OPS,
 ];

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use oxshmem::World;
+use oxshmem::{Fold, World};
 use oxshmem_figures::units::Rounded;
 use oxshmem_topo::Policy;
 use serde::Serialize;
 
 use super::args::Args;
 use super::batches::{Effort, Until};
+use super::number::Number;
 use super::team::Which;
+use crate::litmus::memory::Memory;
 
 /// The circumstances of a measurement.
 #[derive(Serialize)]
@@ -41,6 +43,13 @@ pub struct Parameters {
     /// The team whose collectives are measured, and how many PEs PE 0's has.
     team: Option<&'static str>,
     team_pes: Option<usize>,
+    /// What reductions and scans do, and the type of their elements.
+    fold: Option<&'static str>,
+    #[serde(rename = "type")]
+    number: Option<&'static str>,
+    /// Where the blocks lie; whether one-sided operations come in a session.
+    memory: Option<&'static str>,
+    session: Option<bool>,
     /// The build's: without optimisation the numbers mean little.
     optimised: bool,
 }
@@ -75,6 +84,10 @@ impl Parameters {
             threads: batches.map(|args| args.threads),
             team: batches.map(|args| args.team.name()),
             team_pes,
+            fold: batches.map(|args| args.fold.name()),
+            number: batches.map(|args| args.number.name()),
+            memory: batches.map(|args| args.memory.name()),
+            session: batches.map(|args| args.session),
             optimised: !cfg!(debug_assertions),
         }
     }
@@ -217,6 +230,17 @@ impl fmt::Display for Parameters {
             && team != Which::World.name()
         {
             writeln!(f, "team     {team}, {pes} PEs, for collectives")?;
+        }
+        if self.memory == Some(Memory::Cuda.name()) {
+            writeln!(f, "memory   of GPUs, for blocks")?;
+        }
+        if self.session == Some(true) {
+            writeln!(f, "session  of one-sided operations, batched")?;
+        }
+        if let (Some(fold), Some(number)) = (self.fold, self.number)
+            && (fold, number) != (Fold::Sum.name(), Number::default().name())
+        {
+            writeln!(f, "folds    {fold} of {number}, in reductions and scans")?;
         }
         if !self.optimised {
             writeln!(

@@ -1,14 +1,17 @@
 //! What is measured, in order.
 
 use anyhow::ensure;
+use oxshmem::Fold;
 
 use super::args::Args;
 use super::measure::Task;
 use super::metric::Metric;
+use super::number::Number;
 use super::op::{Op, Who};
 use super::ops::limit;
 use super::sizes::Sizes;
 use super::team::Which;
+use crate::litmus::memory::Memory;
 
 /// A window's operations move no more than this together, in bytes: there are fewer of large ones.
 const WINDOW_BYTES: usize = 64 << 20;
@@ -44,6 +47,11 @@ pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
         "none of these operations is a team's; leave --team {} out, or name a collective",
         args.team.name()
     );
+    let folds = args.fold != Fold::Sum || args.number != Number::default();
+    ensure!(
+        !folds || tasks.iter().any(|task| task.op.folds()),
+        "none of these operations folds anything; leave --fold and --type out, or name reduce"
+    );
     // Stable: otherwise in the order of the table.
     tasks.sort_by_key(|task| {
         let name = task.op.name;
@@ -58,6 +66,7 @@ pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
 fn asked(args: &Args, pes: usize) -> anyhow::Result<Vec<(&'static Op, Metric)>> {
     let possible =
         |op: &Op, metric: Metric| pes > 1 || !(op.needs_two() || metric == Metric::Bidirectional);
+    let has_memory = |op: &Op| args.memory == Memory::Cuda || !op.needs_gpu();
     let mut asked = Vec::new();
     if args.ops.is_empty() {
         for op in Op::all() {
@@ -69,7 +78,7 @@ fn asked(args: &Args, pes: usize) -> anyhow::Result<Vec<(&'static Op, Metric)>> 
                 }
             }
         }
-        asked.retain(|(op, metric)| possible(op, *metric));
+        asked.retain(|(op, metric)| possible(op, *metric) && has_memory(op));
         ensure!(
             !asked.is_empty(),
             "that needs 2 PEs, and this job has one; see --pes"
@@ -93,6 +102,11 @@ fn asked(args: &Args, pes: usize) -> anyhow::Result<Vec<(&'static Op, Metric)>> 
             ensure!(
                 possible(op, *metric),
                 "{} needs 2 PEs, and this job has one; see --pes",
+                op.name
+            );
+            ensure!(
+                has_memory(op),
+                "{} is of blocks in GPU memory; add --memory cuda",
                 op.name
             );
             asked.push((*op, *metric));
@@ -171,7 +185,10 @@ mod tests {
     #[test]
     fn without_operations_all_that_can_are_measured() {
         let all: Vec<&str> = rows(&["--sizes", "8"], 2).iter().map(|row| row.1).collect();
-        assert!(Op::all().all(|op| all.contains(&op.name)), "{all:?}");
+        let measured = |op: &Op| all.contains(&op.name) != op.needs_gpu();
+        assert!(Op::all().all(measured), "{all:?}");
+        let on_gpus = rows(&["--sizes", "8", "--memory", "cuda"], 2);
+        assert!(Op::all().all(|op| on_gpus.iter().any(|row| row.1 == op.name)));
         let overlap = rows(&["--metric", "overlap", "--sizes", "8"], 2);
         assert_eq!(overlap.len(), 13, "{overlap:?}");
         let both = rows(&["--metric", "rate,bidirectional", "--sizes", "8"], 2);
@@ -217,6 +234,8 @@ mod tests {
         assert!(text.contains("--metric rate"), "{text}");
         let text = refused(&["put", "--team", "half"], 4);
         assert!(text.contains("--team half"), "{text}");
+        let text = refused(&["put", "alltoall", "--type", "f32"], 2);
+        assert!(text.contains("--type"), "{text}");
         let text = refused(&["put", "--metric", "bidirectional"], 1);
         assert!(text.contains("--pes"), "{text}");
     }

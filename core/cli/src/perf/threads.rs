@@ -5,7 +5,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use oxshmem::{Cmp, Context, ContextOptions, Result};
+use oxshmem::{Cmp, Context, ContextOptions, Result, Session};
 
 use super::gate::Gate;
 use super::ground::{Ground, Seat, Target};
@@ -35,8 +35,12 @@ impl<'w> Threads<'w> {
     pub fn new(ground: &Ground<'w>, task: &Task) -> Result<Self> {
         let thread = |thread| {
             let ground = ground.of_thread(thread)?;
+            let context = ground.world.create_context(ContextOptions::NONE)?;
+            if ground.session {
+                context.session_start(Session::default().batch());
+            }
             Ok(Thread {
-                context: ground.world.create_context(ContextOptions::NONE)?,
+                context,
                 work: (task.op.prepare)(&ground, task.bytes)?,
                 ground,
             })

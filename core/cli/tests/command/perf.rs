@@ -154,10 +154,10 @@ fn perf_measures_every_operation_between_two_pes() {
                 "fcollect",
                 "alltoall",
                 "alltoalls",
-                "sum-reduce",
-                "sum-reduce-scatter",
-                "sum-inscan",
-                "sum-exscan",
+                "reduce",
+                "reduce-scatter",
+                "inscan",
+                "exscan",
             ],
             &[8, 32, 128, 200],
         ),
@@ -274,6 +274,7 @@ fn perf_prints_a_table_and_writes_json_to_a_file() {
 fn perf_checks_the_data_of_every_batch_where_that_is_asked() {
     let args = [
         "--validate",
+        "--session",
         "--iterations",
         "50",
         "--json",
@@ -284,7 +285,9 @@ fn perf_checks_the_data_of_every_batch_where_that_is_asked() {
         "64",
     ];
     let results = json_of(&[&["perf"], &args[..]].concat());
-    assert_eq!(results["parameters"]["effort"]["validate"], true);
+    let parameters = &results["parameters"];
+    assert_eq!(parameters["effort"]["validate"], true);
+    assert_eq!(parameters["session"], true);
     assert_eq!(checked_rows(&results).len(), 3);
     for row in results["rows"].as_array().unwrap() {
         assert!(row["checks"].as_u64() > row["batches"].as_u64(), "{row}");
@@ -311,6 +314,21 @@ fn perf_measures_collectives_of_the_team_that_is_asked_for() {
             (&team.into(), &members.into())
         );
         assert_eq!(checked_rows(&results).len(), 3);
+    }
+}
+
+#[test]
+fn perf_folds_what_is_asked_for() {
+    for (fold, of, sizes) in [("max", "bf16", "8"), ("xor", "i32", "8..200")] {
+        let options = ["perf", "--pes", "3", "--fold", fold, "--type", of];
+        let folds = ["--validate", "--iterations", "20", "--sizes", sizes];
+        let ops = ["--json", "-", "reduce", "exscan"];
+        let results = json_of(&[&options[..], &folds, &ops].concat());
+        let parameters = &results["parameters"];
+        let expected = (&fold.into(), &of.into());
+        assert_eq!((&parameters["fold"], &parameters["type"]), expected);
+        let rows = if sizes == "8" { 2 } else { 8 };
+        assert_eq!(checked_rows(&results).len(), rows);
     }
 }
 
@@ -495,6 +513,13 @@ fn perf_refuses_what_it_cannot_measure_with_a_remedy() {
         (&["perf", "--team", "odd", "sync"], "possible values"),
         (&["perf", "--team", "half", "put"], "a collective"),
         (&["perf", "--team", "half", "sync"], "PE 0 alone"),
+        (&["perf", "--fold", "mean", "reduce"], "sum, prod"),
+        (
+            &["perf", "--fold", "and", "--type", "f32"],
+            "integers have each",
+        ),
+        (&["perf", "--type", "f32", "alltoall"], "name reduce"),
+        (&["perf", "--memory", "cuda", "put"], "--memory cuda"),
         (&["perf", "--window", "0"], "1..=65536"),
         (&["perf", "--threads", "0"], "1..=256"),
         (&["perf", "--threads", "2", "barrier"], "--metric rate"),

@@ -1,14 +1,14 @@
-//! What the members of a team do together.
+//! What the members of a team do together, but for [folds](super::fold).
 
 use anyhow::Context;
-use oxshmem::{Fold, Result, Sym, Team, World};
+use oxshmem::{Result, Sym, Team, World};
 
 use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof::{self, Place};
 
-const METRICS: &[Metric] = &[Metric::Latency];
+pub(super) const METRICS: &[Metric] = &[Metric::Latency];
 
 /// Elements of a strided exchange lie so many of them apart.
 const STRIDE: usize = 2;
@@ -106,41 +106,9 @@ pub const OPS: &[Op] = &[
         |me, members| (0..members).map(|to| me * members + to + 1),
         (0..members).map(|from| from * members + me + 1)
     ),
-    exchange!(
-        "sum-reduce",
-        "the sum of all PEs' words, on all PEs",
-        both,
-        |team, to, from| team.reduce(to, from, Fold::Sum),
-        |me, members| [me + 1],
-        [(1..=members).sum()]
-    ),
-    exchange!(
-        "sum-reduce-scatter",
-        "the sum of all PEs' words, to each PE its part",
-        scattered,
-        |team, to, from| team.reduce_scatter(to, from, Fold::Sum),
-        |me, members| (0..members).map(|to| me * members + to + 1),
-        [(0..members).map(|from| from * members + me + 1).sum()]
-    ),
-    exchange!(
-        "sum-inscan",
-        "the sum of this PE's words and those of the PEs before it",
-        both,
-        |team, to, from| team.inscan(to, from, Fold::Sum),
-        |me, _members| [me + 1],
-        [(1..=me + 1).sum()]
-    ),
-    exchange!(
-        "sum-exscan",
-        "the sum of the words of the PEs before this one",
-        both,
-        |team, to, from| team.exscan(to, from, Fold::Sum),
-        |me, _members| [me + 1],
-        [(1..=me).sum()]
-    ),
 ];
 
-fn both(bytes: usize, _pes: usize) -> Room {
+pub(super) fn both(bytes: usize, _pes: usize) -> Room {
     Room {
         block: bytes,
         source: bytes,
@@ -161,7 +129,7 @@ fn exchanged(bytes: usize, pes: usize) -> Room {
 }
 
 /// Everyone gives to all.
-fn scattered(bytes: usize, pes: usize) -> Room {
+pub(super) fn scattered(bytes: usize, pes: usize) -> Room {
     Room {
         block: bytes,
         source: bytes.saturating_mul(pes),
@@ -181,7 +149,7 @@ fn times(words: &[u64], factors: impl IntoIterator<Item = u64>, stride: usize) -
 }
 
 /// What a PE does that is not in the team.
-struct Absent;
+pub(super) struct Absent;
 
 impl Work for Absent {
     fn run(&mut self, _: &Ground<'_>, _: u64) -> Result<()> {
@@ -285,7 +253,7 @@ impl Work for Exchange {
         };
         let mut mine = vec![0; self.source.len()];
         ground.world.read(&mut mine, self.source)?;
-        // All of them move words or add them up: of three times the words comes three times as much.
+        // All of them move words: of three times the words comes three times as much.
         let mut calls = Vec::with_capacity(proof::SLOTS);
         for number in 0..proof::SLOTS {
             let [source, block] = [
