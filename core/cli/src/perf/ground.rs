@@ -23,6 +23,8 @@ pub struct Ground<'w> {
     /// What operations on one value work on.
     pub word: Sym<u64>,
     pub signal: Sym<u64>,
+    /// What waits for several words look at: in host memory, wherever the blocks lie.
+    pub several: Sym<u64>,
     /// What operations on blocks work on.
     pub block: Sym<u8>,
     /// The source of collectives; this PE's side of copies between symmetric objects.
@@ -39,6 +41,8 @@ pub struct Target<'t, 'c> {
     pub pe: usize,
 }
 
+/// Words of a wait for several.
+pub const SEVERAL: usize = 64;
 /// From one thread's word or block to the next is a multiple of so many bytes: two cache lines.
 const APART: usize = 128;
 
@@ -96,6 +100,7 @@ impl<'w> Ground<'w> {
             order: world.alloc_zeroed(1)?,
             word: words.at(0)?,
             signal: world.alloc_zeroed(1)?,
+            several: world.alloc_zeroed(SEVERAL)?,
             block: blocks.range(..bytes(room.block))?,
             source: world.alloc_on(kind, bytes(room.source))?,
         })
@@ -125,6 +130,7 @@ impl<'w> Ground<'w> {
     /// Gives the memory back. Collective.
     pub fn free(self) -> Result<()> {
         self.world.free(self.source)?;
+        self.world.free(self.several)?;
         self.world.free(self.signal)?;
         self.world.free(self.order)?;
         self.world.free(self.blocks)?;

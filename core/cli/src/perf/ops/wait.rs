@@ -5,13 +5,11 @@ use std::hint::black_box;
 use anyhow::ensure;
 use oxshmem::{Cmp, Result, Sym};
 
-use crate::perf::ground::{Ground, Seat, VALUE};
+use crate::perf::ground::{Ground, SEVERAL as WORDS, Seat, VALUE};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 
 const METRICS: &[Metric] = &[Metric::Latency];
-/// How many words those look at that look at several.
-const WORDS: usize = 64;
 
 macro_rules! several {
     ($($name:literal $call:ident $about:literal $values:expr, $right:expr;)*) => {
@@ -23,7 +21,7 @@ macro_rules! several {
             metrics: METRICS,
             who: Who::One,
             prepare: |ground, _| {
-                let words = words(ground)?;
+                let words = ground.several;
                 Looks::at(ground, words, move |ground| {
                     let found = ground.world.$call(words, None, Cmp::Eq, $values)?;
                     Ok($right(found))
@@ -49,10 +47,6 @@ several! {
 }
 
 const VALUES: &[u64] = &[VALUE; WORDS];
-
-fn words(ground: &Ground<'_>) -> Result<Sym<u64>> {
-    ground.block.range(..WORDS * size_of::<u64>())?.cast()
-}
 
 fn is_one(found: Option<usize>) -> bool {
     found.is_some_and(|index| index < WORDS)
