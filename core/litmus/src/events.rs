@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::program::{
-    Cmp, Context, Fetching, MemoryModel, Place, Program, Register, Statement, Update, Words, limits,
+    Cmp, Context, Fetching, Meeting, MemoryModel, Place, Program, Register, Statement, Update,
+    Words, limits,
 };
 
 /// A set of events, by index.
@@ -25,9 +26,11 @@ pub(crate) enum Action {
     Exchange(usize, Fetching, usize),
     Test(usize, Cmp, u64, usize),
     Wait(usize, Cmp, u64, Option<usize>),
+    /// Takes a lock that is free.
+    Lock(usize),
     /// A broadcast's word: from, to. One of the two is nobody's.
     Copy(usize, usize),
-    /// All PEs are in a barrier or sync.
+    /// All PEs are in a call in which they meet.
     Meet,
 }
 
@@ -40,6 +43,7 @@ impl Action {
             | Action::Exchange(cell, ..)
             | Action::Test(cell, ..)
             | Action::Wait(cell, ..)
+            | Action::Lock(cell)
             | Action::Copy(cell, _) => Some(cell),
         }
     }
@@ -49,6 +53,7 @@ impl Action {
             Action::Write(cell, _)
             | Action::Update(cell, ..)
             | Action::Exchange(cell, ..)
+            | Action::Lock(cell)
             | Action::Copy(_, cell) => Some(cell),
             Action::Read(..) | Action::Test(..) | Action::Wait(..) | Action::Meet => None,
         }
@@ -310,7 +315,7 @@ impl Builder<'_> {
     fn collectives(&mut self) {
         for (statement, called) in self.program.statements(0).iter().enumerate() {
             let collective = match *called {
-                Statement::BarrierAll | Statement::SyncAll => {
+                Statement::Meet(_) => {
                     Collective::Meets(self.event(None, statement, Action::Meet, 0))
                 }
                 Statement::Broadcast { to, from, root } => self.broadcast((to, from), root),
@@ -344,6 +349,16 @@ impl Builder<'_> {
         }
     }
 
+    /// The program's lock: 1 while a PE has it.
+    fn lock(&mut self) -> usize {
+        let words = Words {
+            variable: usize::MAX,
+            first: usize::MAX,
+            count: 1,
+        };
+        self.own(words, 0)
+    }
+
     /// A word that no statement names.
     fn hidden(&mut self, pe: usize) -> usize {
         let words = Words {
@@ -372,8 +387,10 @@ impl Builder<'_> {
                 thread.before |= std::mem::take(&mut thread.run);
             }
             match statement {
-                Statement::BarrierAll => thread.quiet(Some(Context::default()), None),
-                Statement::SyncAll => thread.quiet(None, None),
+                Statement::Meet(Meeting::BarrierAll) => {
+                    thread.quiet(Some(Context::default()), None);
+                }
+                Statement::Meet(_) => thread.quiet(None, None),
                 Statement::Broadcast { .. } => {}
                 _ => {
                     self.statement(&mut thread, at, statement);
@@ -443,11 +460,35 @@ impl Builder<'_> {
                 nbi,
                 context,
             } => {
-                let data = self.writes(thread, at, to, values, kind(nbi), context);
-                let cell = self.own(signal, to.pe);
-                let action = Action::Update(cell, op.update(), value);
-                let event = self.issue(thread, at, action, kind(nbi), context, to.pe);
-                self.events.all[event].after |= data;
+                let signal = (signal, op.update(), value);
+                self.puts_signal(thread, at, (to, values, signal), kind(nbi), context);
+            }
+            Statement::PutCounted {
+                to,
+                ref values,
+                counter,
+                context,
+            } => {
+                let signal = (counter, Update::Add, 1);
+                self.puts_signal(thread, at, (to, values, signal), Kind::Update, context);
+            }
+            Statement::WaitCounted { counter, n } => {
+                let cell = self.own(counter, pe);
+                self.look(thread, at, Action::Wait(cell, Cmp::Ge, n, None));
+                let less = Action::Update(cell, Update::Add, n.wrapping_neg());
+                let event = self.event(Some(pe), at, less, thread.before);
+                thread.before |= only(event);
+            }
+            Statement::SetLock => {
+                let lock = Action::Lock(self.lock());
+                let event = self.event(Some(pe), at, lock, thread.before);
+                thread.before |= only(event);
+            }
+            Statement::ClearLock => {
+                thread.quiet(Some(default), None);
+                let clear = Action::Write(self.lock(), 0);
+                let event = self.event(Some(pe), at, clear, thread.before);
+                thread.before |= only(event);
             }
             Statement::Update {
                 update,
@@ -519,7 +560,7 @@ impl Builder<'_> {
             Statement::Quiet { context } => thread.quiet(Some(context), None),
             Statement::PeQuiet { ref pes, context } => thread.quiet(Some(context), Some(pes)),
             // `thread` has done these.
-            Statement::BarrierAll | Statement::SyncAll | Statement::Broadcast { .. } => {}
+            Statement::Meet(_) | Statement::Broadcast { .. } => {}
         }
     }
 
@@ -549,6 +590,21 @@ impl Builder<'_> {
             }
         }
         event
+    }
+
+    /// A put's words, and then its signal: the word, its update and the operand.
+    fn puts_signal(
+        &mut self,
+        thread: &mut Thread,
+        at: usize,
+        (to, values, (signal, update, value)): (Place, &[u64], (Words, Update, u64)),
+        kind: Kind,
+        context: Context,
+    ) {
+        let data = self.writes(thread, at, to, values, kind, context);
+        let action = Action::Update(self.own(signal, to.pe), update, value);
+        let event = self.issue(thread, at, action, kind, context, to.pe);
+        self.events.all[event].after |= data;
     }
 
     /// A put's words, in any order.

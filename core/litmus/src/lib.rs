@@ -56,9 +56,12 @@
 //! | `r0 = signal_wait_until y >= 1` | without a register |
 //! | `r0 = test y == 1` (1 or 0), `r0 = signal_fetch y` | |
 //! | `fence`, `quiet`, `pe_quiet 1 2` | |
-//! | `barrier_all`, `sync_all`, `broadcast x from y@0` (`y` of PE 0 to `x` of every PE) | |
+//! | `put_counted d@1 1 2 in y` (`y` on the same PE), `wait_counted y 2` (this PE's own) | |
+//! | `set_lock`, `clear_lock` (a program has one) | |
+//! | `barrier_all`, `sync_all`, `team_sync` | `reduce`, `fcollect`, `alltoall`, of words of their own |
+//! | `broadcast x from y@0` (`y` of PE 0 to `x` of every PE) | |
 //!
-//! Puts, gets, atomics, put-with-signal, fence, quiet and pe_quiet may say `ctx1`, `ctx2` or `ctx3`
+//! Puts, gets, atomics, put-with-signal, counted puts, fence, quiet and pe_quiet may say `ctx1`, `ctx2` or `ctx3`
 //! first; else they use the default context.
 //!
 //! Nonblocking reads fill their registers by the next quiet. When all statements are done, all that
@@ -84,7 +87,7 @@ pub mod run;
 pub use error::Error;
 pub use outcome::{Outcome, Outcomes, Step};
 pub use program::{
-    Cmp, Context, Expectation, Fetching, MemoryModel, Pattern, Place, Program, Register, SignalOp,
-    Statement, Update, Variable, Verdict, Words, limits,
+    Cmp, Context, Expectation, Fetching, Meeting, MemoryModel, Pattern, Place, Program, Register,
+    SignalOp, Statement, Update, Variable, Verdict, Words, limits,
 };
 pub use report::{Found, Report, Schedule};

@@ -128,6 +128,7 @@ impl Machine<'_> {
                     registers[register] = seen(cell);
                 }
             }
+            Action::Lock(cell) => memory[cell] = 1,
             Action::Copy(from, to) => memory[to] = memory[from],
             Action::Meet => {}
         }
@@ -194,15 +195,17 @@ impl Machine<'_> {
                 let value = old.values[from];
                 format!("{} becomes {value} of {}", name(to), name(from))
             }
+            Action::Lock(_) => "has the lock".into(),
             Action::Meet => "all are here".into(),
         }
     }
 }
 
-/// Whether a wait goes on; any other event does.
+/// Whether a wait goes on, and a lock is free; any other event does.
 fn holds(event: &Event, values: &[u64], forwarded: Option<u64>) -> bool {
     match event.action {
         Action::Wait(cell, cmp, value, _) => cmp.holds(forwarded.unwrap_or(values[cell]), value),
+        Action::Lock(cell) => values[cell] == 0,
         _ => true,
     }
 }

@@ -15,7 +15,11 @@
 //!   model only (M18). Reads (get, `fetch`) are never ordered with writes by it.
 //! - `quiet` returns when all operations of its context and all stores are performed (M19);
 //!   `pe_quiet` looks at those towards the PEs named; `barrier_all` is a quiet of the default context
-//!   and a meeting; `sync_all` waits for stores and meets.
+//!   and a meeting; `sync_all` waits for stores and meets, and so do `team_sync`, `reduce`, `fcollect` and
+//!   `alltoall`, of which each PE needs something of every other.
+//! - `put_counted` is a put-with-signal that adds 1, `wait_counted` a wait for so many, which it takes off again.
+//!   `set_lock` is performed when no PE has the lock; `clear_lock` is a quiet of the default context, and then lets
+//!   it go.
 //! - `broadcast` copies word by word what the root has when it calls it; each PE returns when its copy is
 //!   done, the root whoever has come. No PE writes those of the root's words meanwhile.
 //! - In the ordered model reads that block are performed in program order (M20). In the relaxed model

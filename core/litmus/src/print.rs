@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::program::{
-    Cmp, Context, Expectation, Fetching, MemoryModel, Pattern, Program, SignalOp, Statement,
-    Update, Variable, Verdict,
+    Cmp, Context, Expectation, Fetching, Meeting, MemoryModel, Pattern, Program, SignalOp,
+    Statement, Update, Variable, Verdict,
 };
 
 impl Display for Cmp {
@@ -35,6 +35,19 @@ impl Display for Update {
 impl Display for SignalOp {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.update().fmt(f)
+    }
+}
+
+impl Display for Meeting {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Meeting::BarrierAll => "barrier_all",
+            Meeting::SyncAll => "sync_all",
+            Meeting::TeamSync => "team_sync",
+            Meeting::Reduce => "reduce",
+            Meeting::Fcollect => "fcollect",
+            Meeting::Alltoall => "alltoall",
+        })
     }
 }
 
@@ -192,8 +205,22 @@ impl Program {
             Statement::PeQuiet { pes, context } => {
                 format!("{}pe_quiet{}", prefix(*context), list(pes))
             }
-            Statement::BarrierAll => "barrier_all".into(),
-            Statement::SyncAll => "sync_all".into(),
+            Statement::PutCounted {
+                to,
+                values,
+                counter,
+                context,
+            } => {
+                let (context, values) = (prefix(*context), list(values));
+                let (to, counter) = (place(*to), words(*counter));
+                format!("{context}put_counted {to}{values} in {counter}")
+            }
+            Statement::WaitCounted { counter, n } => {
+                format!("wait_counted {} {n}", words(*counter))
+            }
+            Statement::SetLock => "set_lock".into(),
+            Statement::ClearLock => "clear_lock".into(),
+            Statement::Meet(meeting) => meeting.to_string(),
             Statement::Broadcast { to, from, root } => {
                 format!("broadcast {} from {}@{root}", words(*to), words(*from))
             }

@@ -232,6 +232,35 @@ impl SignalOp {
     }
 }
 
+/// How all PEs meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Meeting {
+    /// `barrier_all`, which completes what was issued on the default context.
+    BarrierAll,
+    /// `sync_all`.
+    SyncAll,
+    /// `team_sync`: the sync of the team of all PEs.
+    TeamSync,
+    /// `reduce`, of words that the program does not name; so are these of the others.
+    Reduce,
+    /// `fcollect`.
+    Fcollect,
+    /// `alltoall`.
+    Alltoall,
+}
+
+impl Meeting {
+    /// Every one.
+    pub const ALL: [Meeting; 6] = [
+        Meeting::BarrierAll,
+        Meeting::SyncAll,
+        Meeting::TeamSync,
+        Meeting::Reduce,
+        Meeting::Fcollect,
+        Meeting::Alltoall,
+    ];
+}
+
 /// One call of one PE. Lists of values and registers have one element per word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -368,10 +397,30 @@ pub enum Statement {
         /// Of which context.
         context: Context,
     },
-    /// `barrier_all`.
-    BarrierAll,
-    /// `sync_all`.
-    SyncAll,
+    /// `put_counted`.
+    PutCounted {
+        /// Where to.
+        to: Place,
+        /// What.
+        values: Vec<u64>,
+        /// The counter: one word, on the same PE.
+        counter: Words,
+        /// On which context.
+        context: Context,
+    },
+    /// `wait_counted`.
+    WaitCounted {
+        /// One word of this PE.
+        counter: Words,
+        /// For so many puts, which it takes off the count.
+        n: u64,
+    },
+    /// `set_lock`, of the one lock that a program has.
+    SetLock,
+    /// `clear_lock`.
+    ClearLock,
+    /// A call of all PEs after which all have come.
+    Meet(Meeting),
     /// `broadcast`.
     Broadcast {
         /// Written on every PE, the root included.
@@ -398,10 +447,7 @@ impl Statement {
     /// Whether all PEs make this call together.
     #[must_use]
     pub fn is_collective(&self) -> bool {
-        matches!(
-            self,
-            Statement::BarrierAll | Statement::SyncAll | Statement::Broadcast { .. }
-        )
+        matches!(self, Statement::Meet(_) | Statement::Broadcast { .. })
     }
 
     /// The registers that it writes.
@@ -536,6 +582,7 @@ impl Program {
             | Statement::Update { context, .. }
             | Statement::Fetch { context, .. }
             | Statement::PutSignal { context, .. }
+            | Statement::PutCounted { context, .. }
             | Statement::Fence { context }
             | Statement::Quiet { context }
             | Statement::PeQuiet { context, .. } => context.0 + 1,
@@ -569,7 +616,7 @@ impl Program {
         match self.variables.get(words.variable) {
             Some(v) if words.count == 1 && v.words > 1 => format!("{}[{}]", v.name, words.first),
             Some(v) => v.name.clone(),
-            None => "what a root gives".into(),
+            None => "a word of the library's".into(),
         }
     }
 

@@ -7,7 +7,7 @@ use oxshmem::{
 };
 
 use crate::program::{
-    Cmp, Fetching, MemoryModel, Place, Program, SignalOp, Statement, Update, Words,
+    Cmp, Fetching, Meeting, MemoryModel, Place, Program, SignalOp, Statement, Update, Words,
 };
 
 impl From<MemoryModel> for Model {
@@ -42,6 +42,9 @@ pub struct Prepared<'w, 'p> {
     variables: Vec<Sym<u64>>,
     /// Where they lie.
     memory: MemoryKind,
+    /// Of the calls that say nothing of their words: the lock, and what collectives give and get.
+    lock: Sym<u64>,
+    exchanged: [Sym<u64>; 2],
     /// On PE 0, each run's registers and observed words.
     results: Sym<u64>,
     contexts: Vec<Context<'w>>,
@@ -117,6 +120,11 @@ impl<'w, 'p> Prepared<'w, 'p> {
             program,
             variables,
             memory,
+            lock: world.alloc_zeroed(1)?,
+            exchanged: [
+                world.alloc_zeroed(world.n_pes())?,
+                world.alloc_zeroed(world.n_pes())?,
+            ],
             results: world.alloc_zeroed(results)?,
             contexts,
         })
@@ -200,9 +208,10 @@ impl<'w, 'p> Prepared<'w, 'p> {
         self.contexts
             .into_iter()
             .try_for_each(|context| context.destroy())?;
-        self.world.free(self.results)?;
-        self.variables
-            .into_iter()
+        let [given, gotten] = self.exchanged;
+        let own = [self.results, gotten, given, self.lock];
+        own.into_iter()
+            .chain(self.variables)
             .try_for_each(|variable| self.world.free(variable))
     }
 
@@ -362,8 +371,41 @@ impl<'w, 'p> Prepared<'w, 'p> {
             Statement::Fence { context } => self.on(*context).fence(),
             Statement::Quiet { context } => self.on(*context).quiet(),
             Statement::PeQuiet { pes, context } => self.on(*context).pe_quiet(pes),
-            Statement::BarrierAll => world.barrier_all(),
-            Statement::SyncAll => world.sync_all(),
+            Statement::PutCounted {
+                to,
+                values,
+                counter,
+                context,
+            } => {
+                let (to, pe) = self.place(*to)?;
+                let counter = self.words(*counter)?;
+                self.on(*context).put_counted(to, values, counter, pe)
+            }
+            Statement::WaitCounted { counter, n } => {
+                let counter = self.words(*counter)?;
+                match self.memory {
+                    MemoryKind::Host => world.wait_counted(counter, *n),
+                    _ => {
+                        self.fetch_until(counter, oxshmem::Cmp::Ge, *n)?;
+                        let me = world.my_pe();
+                        world.fetch_add(counter, n.wrapping_neg(), me).map(drop)
+                    }
+                }
+            }
+            Statement::SetLock => world.set_lock(self.lock),
+            Statement::ClearLock => world.clear_lock(self.lock),
+            Statement::Meet(meeting) => {
+                let (team, pes) = (world.team(), world.n_pes());
+                let [given, gotten] = self.exchanged;
+                match meeting {
+                    Meeting::BarrierAll => world.barrier_all(),
+                    Meeting::SyncAll => world.sync_all(),
+                    Meeting::TeamSync => team.sync(),
+                    Meeting::Reduce => world.sum_reduce(gotten, given),
+                    Meeting::Fcollect => team.fcollect(gotten.range(..pes)?, given.at(0)?),
+                    Meeting::Alltoall => team.alltoall(gotten, given),
+                }
+            }
             Statement::Broadcast { to, from, root } => {
                 world.broadcast(self.words(*to)?, self.words(*from)?, *root)
             }

@@ -3,13 +3,14 @@
 use super::{Line, Parser, Token, quote, register_of};
 use crate::Error;
 use crate::program::{
-    Cmp, Context, Fetching, Place, Register, SignalOp, Statement, Update, Words, limits,
+    Cmp, Context, Fetching, Meeting, Place, Register, SignalOp, Statement, Update, Words, limits,
 };
 
 /// The calls, for a message.
 const CALLS: &str = "put, get, set, add, and, or, xor, fetch, swap, compare_swap, fetch_add, \
     fetch_and, fetch_or, fetch_xor, put_signal, write, read, wait_until, signal_wait_until, test, \
-    signal_fetch, fence, quiet, pe_quiet, barrier_all, sync_all, broadcast; `_nbi` after put, get, \
+    signal_fetch, put_counted, wait_counted, set_lock, clear_lock, fence, quiet, pe_quiet, barrier_all, sync_all, \
+    team_sync, reduce, fcollect, alltoall, broadcast; `_nbi` after put, get, \
     put_signal and the fetching ones";
 
 impl Parser {
@@ -131,7 +132,20 @@ impl Parser {
                 context,
             });
         }
+        let meeting = Meeting::ALL
+            .into_iter()
+            .find(|m| m.to_string() == call.text);
+        if let Some(meeting) = meeting {
+            return Ok(Statement::Meet(meeting));
+        }
         Ok(match call.text {
+            "put_counted" => self.put_counted(line, context)?,
+            "wait_counted" => Statement::WaitCounted {
+                counter: self.next_word(line)?,
+                n: value(line)?,
+            },
+            "set_lock" => Statement::SetLock,
+            "clear_lock" => Statement::ClearLock,
             "write" => {
                 let to = self.next_words(line)?;
                 let values = self.values(line, to)?;
@@ -170,8 +184,6 @@ impl Parser {
             "fence" => Statement::Fence { context },
             "quiet" => Statement::Quiet { context },
             "pe_quiet" => self.pe_quiet(line, context)?,
-            "barrier_all" => Statement::BarrierAll,
-            "sync_all" => Statement::SyncAll,
             "broadcast" => self.broadcast(line)?,
             other => {
                 let problem = format!("{} is no call", quote(other));
@@ -235,13 +247,7 @@ impl Parser {
                 return Err(line.at(token, problem, "write `then set y 1` or `then add y 1`"));
             }
         };
-        let token = line.next("the signal, a word of the same PE")?;
-        let words = self.words(line, token, token.text)?;
-        let signal = self.single(line, token, words)?;
-        if signal.overlaps(to.words) {
-            let remedy = "use a word of its own, as the call asks for";
-            return Err(line.at(token, "the signal lies in the data", remedy));
-        }
+        let signal = self.beside(line, "the signal", to.words)?;
         Ok(Statement::PutSignal {
             to,
             values,
@@ -251,6 +257,37 @@ impl Parser {
             nbi,
             context,
         })
+    }
+
+    /// `d@1 1 2 in y`
+    fn put_counted(&mut self, line: &mut Line<'_>, context: Context) -> Result<Statement, Error> {
+        let to = self.next_place(line)?;
+        let values = self.values(line, to.words)?;
+        line.word("in")?;
+        let counter = self.beside(line, "the counter", to.words)?;
+        Ok(Statement::PutCounted {
+            to,
+            values,
+            counter,
+            context,
+        })
+    }
+
+    /// A word beside the data of a put.
+    fn beside(
+        &mut self,
+        line: &mut Line<'_>,
+        which: &'static str,
+        data: Words,
+    ) -> Result<Words, Error> {
+        let token = line.next(&format!("{which}, a word of the same PE"))?;
+        let words = self.words(line, token, token.text)?;
+        let word = self.single(line, token, words)?;
+        if word.overlaps(data) {
+            let remedy = "use a word of its own, as the call asks for";
+            return Err(line.at(token, format!("{which} lies in the data"), remedy));
+        }
+        Ok(word)
     }
 
     fn pe_quiet(&mut self, line: &mut Line<'_>, context: Context) -> Result<Statement, Error> {
@@ -361,6 +398,7 @@ fn takes_context(statement: &Statement) -> bool {
             | Statement::Update { .. }
             | Statement::Fetch { .. }
             | Statement::PutSignal { .. }
+            | Statement::PutCounted { .. }
             | Statement::Fence { .. }
             | Statement::Quiet { .. }
             | Statement::PeQuiet { .. }
@@ -384,7 +422,8 @@ fn gives(statement: &Statement) -> usize {
 fn steps(statement: &Statement) -> usize {
     match statement {
         Statement::Put { to, .. } => to.words.count,
-        Statement::PutSignal { to, .. } => to.words.count + 1,
+        Statement::PutSignal { to, .. } | Statement::PutCounted { to, .. } => to.words.count + 1,
+        Statement::WaitCounted { .. } => 2,
         Statement::Get { from, .. } => from.words.count,
         Statement::Write { to, .. } => to.count,
         Statement::Read { from, .. } => from.count,
