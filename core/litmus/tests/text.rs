@@ -108,6 +108,19 @@ const REFUSED: &[(&str, usize, usize, &str)] = &[
         28,
         "a word of its own",
     ),
+    (
+        "PE 0:\n put_counted x@1 1 then y",
+        2,
+        20,
+        "here belongs `in`",
+    ),
+    (
+        "PE 0:\n put_counted d@1 1 2 in d[1]",
+        2,
+        25,
+        "a word of its own",
+    ),
+    ("PE 0:\n set_lock x", 2, 11, "`x` is too much"),
     ("PE 0:\n pe_quiet", 2, 10, "`pe_quiet 1 2`"),
     ("PE 0:\n pe_quiet 1 1", 2, 13, "name each PE once"),
     ("PE 0:\n broadcast x y@0", 2, 14, "here belongs `from`"),
@@ -218,6 +231,13 @@ PE 0:
   r9 = fetch_xor_nbi x@1 1
   ctx1 put_signal d@1 1 2 then set y 1
   put_signal_nbi x@1 1 then add y 1
+  ctx1 put_counted d@1 1 2 in y
+  set_lock
+  clear_lock
+  team_sync
+  reduce
+  fcollect
+  alltoall
   broadcast x from d[1]@1
 PE 1:
   write d 1 2
@@ -230,6 +250,11 @@ PE 1:
   fence
   ctx1 quiet
   ctx2 pe_quiet 0 1
+  wait_counted y 1
+  team_sync
+  reduce
+  fcollect
+  alltoall
   broadcast x from d[1]@1
 ";
     let program = Program::parse(text).unwrap();
@@ -290,6 +315,7 @@ proptest! {
                 "\n", "\n", "\n", "PE", "0:", "1:", "put", "get", "x@1", "d", "d[1]", "d@0", "=", "==",
                 "r0", "r1", "1", "2", "then", "set", "y", "fence", "ctx1", "expect", "allowed",
                 "wait_until", "broadcast", "from", "quiet", "pe_quiet", "@", "[", "]", "#", "put_signal",
+                "put_counted", "in", "wait_counted", "reduce", "set_lock",
             ][..]),
             0..40,
         )
