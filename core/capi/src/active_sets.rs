@@ -1,12 +1,12 @@
 //! Collective calls of active sets, which OpenSHMEM had before teams.
 //!
-//! The first call of a set makes a team of its PEs, among themselves, which is kept for the next; but in half of the room for
-//! teams at most. A set that finds that half full has a team for one call, which costs each of its calls more rounds.
-//! So there may be any number of sets, and no PE has to agree with others about which to give up. `pSync` and `pWrk`
-//! are not needed, and stay as they are.
+//! The first call of a set makes a team of its PEs, among themselves, which is kept for the next. There is room for a
+//! quarter as many of these as a PE may have of other teams (`OXSHMEM_TEAMS`), which those cannot take. A set that finds
+//! it full has a team for one call, which costs each of its calls more rounds. So there may be any number of sets, and
+//! no PE has to agree with others about which to give up. Of teams for one call there are eight at a time, and more
+//! wait. `pSync` and `pWrk` are not needed, and stay as they are.
 //!
-//! Where threads make calls at once, each PE makes one such team at a time: the first calls of sets that share PEs come in
-//! the same order on all of these.
+//! Where threads make calls at once, those of one set come in the same order on all its PEs, and of several in any.
 
 use std::ffi::{c_int, c_long};
 use std::sync::OnceLock;
@@ -17,7 +17,6 @@ use oxshmem::{Context, DetachedTeam, Error, Fold, Reducible, Sym};
 use crate::collectives::{alltoall_of, alltoalls_of, both, both_known, collect_of, fcollect_of};
 use crate::failure::{Done, Failure, or_end};
 use crate::library::{self, Library, number};
-use crate::threads::Threads;
 
 /// Does what a call asks of the team of an active set.
 #[inline(always)]
@@ -33,8 +32,8 @@ fn with(
             if let Some(team) = known(library, set) {
                 return library.apart(|context| act(library, &*team.attach(context)?))?;
             }
-            let (team, is_high) = make(library, set)?;
-            if is_high {
+            let (team, is_for_one_call) = make(library, set)?;
+            if is_for_one_call {
                 return library.apart(|context| {
                     let team = team.into_team(context)?;
                     act(library, &team)?;
@@ -87,7 +86,7 @@ fn keep(library: &Library, set: [c_int; 3], team: DetachedTeam) -> &'static Deta
     }
 }
 
-/// A team, and whether it lies in the upper half of the room.
+/// A team, and whether it is for one call.
 fn make(library: &'static Library, set: [c_int; 3]) -> Done<(DetachedTeam, bool)> {
     let [start, log_stride, size] = set;
     let stride = u32::try_from(log_stride)
@@ -100,24 +99,34 @@ fn make(library: &'static Library, set: [c_int; 3]) -> Done<(DetachedTeam, bool)
     let size = usize::try_from(size).unwrap_or(0);
     let world = &library.world;
     match (start, stride, size) {
-        // Where threads are in calls at once it is another team: the world may be in a call of its own.
-        (0, 1, size) if size == world.n_pes() && library.threads().is_none() => {
+        // Where threads of some PE are in calls at once it is another team: the world may be in a call of its own.
+        (0, 1, size) if size == world.n_pes() && library.is_each_alone => {
             Ok((world.team().detach(), false))
         }
         _ => {
-            let _making = library.threads().map(Threads::making);
             let set = (number(start), stride, size);
-            let make = |context: &Context<'_>| {
-                let team = context.team_among(set, library.mailbox)?;
-                let is_high = team.is_high();
-                Ok((team.detach(), is_high))
-            };
-            library.apart(make)?.map_err(|error| match error {
+            let made = library.apart(|context| among(context, set))?;
+            made.map_err(|error| match error {
                 Error::Argument { what, .. } => {
                     Failure::argument("PE_start, logPE_stride, PE_size", what)
                 }
                 error => error.into(),
             })
+        }
+    }
+}
+
+/// A team of these PEs, as soon as there is room for one.
+fn among(context: &Context<'_>, set: (usize, isize, usize)) -> Result<(DetachedTeam, bool), Error> {
+    loop {
+        match context.team_among(set) {
+            // Other threads' teams for one call have all the room, until these return.
+            Err(Error::TooManyTeams { .. }) => std::thread::yield_now(),
+            made => {
+                let team = made?;
+                let is_for_one_call = team.is_for_one_call();
+                return Ok((team.detach(), is_for_one_call));
+            }
         }
     }
 }

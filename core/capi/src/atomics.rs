@@ -10,59 +10,59 @@ use crate::library::{number, on};
 
 /// Atomics that give nothing, or the old value.
 macro_rules! atomics {
-    ($($name:ident: $bound:ident, $address:ty, ($($argument:ident),*) $(-> $returns:ident)?;)*) => {$(
+    ($($name:ident: $bound:ident, $word:ident: $address:ty, ($($argument:ident),*) $(-> $returns:ident)?;)*) => {$(
         #[inline(always)]
         pub(crate) unsafe fn $name<T: $bound>(
-            call: &'static str, ctx: Ctx, dest: $address, $($argument: T,)* pe: c_int,
+            call: &'static str, ctx: Ctx, $word: $address, $($argument: T,)* pe: c_int,
         ) $(-> $returns)? {
             on!(call, ctx, |library, context| {
-                let dest = library.object_or_end(call, "dest", dest, 1);
-                given_or_end(call, context.$name(dest, $($argument,)* number(pe)))
+                let word = library.word_or_end(call, stringify!($word), $word);
+                given_or_end(call, context.$name(word, $($argument,)* number(pe)))
             })
         }
     )*};
 }
 atomics! {
-    fetch: AtomicValue, *const T, () -> T;
-    set: AtomicValue, *mut T, (value);
-    compare_swap: AtomicInt, *mut T, (cond, value) -> T;
-    swap: AtomicValue, *mut T, (value) -> T;
-    fetch_inc: AtomicInt, *mut T, () -> T;
-    inc: AtomicInt, *mut T, ();
-    fetch_add: AtomicInt, *mut T, (value) -> T;
-    add: AtomicInt, *mut T, (value);
-    fetch_and: AtomicBits, *mut T, (value) -> T;
-    and: AtomicBits, *mut T, (value);
-    fetch_or: AtomicBits, *mut T, (value) -> T;
-    or: AtomicBits, *mut T, (value);
-    fetch_xor: AtomicBits, *mut T, (value) -> T;
-    xor: AtomicBits, *mut T, (value);
+    fetch: AtomicValue, source: *const T, () -> T;
+    set: AtomicValue, dest: *mut T, (value);
+    compare_swap: AtomicInt, dest: *mut T, (cond, value) -> T;
+    swap: AtomicValue, dest: *mut T, (value) -> T;
+    fetch_inc: AtomicInt, dest: *mut T, () -> T;
+    inc: AtomicInt, dest: *mut T, ();
+    fetch_add: AtomicInt, dest: *mut T, (value) -> T;
+    add: AtomicInt, dest: *mut T, (value);
+    fetch_and: AtomicBits, dest: *mut T, (value) -> T;
+    and: AtomicBits, dest: *mut T, (value);
+    fetch_or: AtomicBits, dest: *mut T, (value) -> T;
+    or: AtomicBits, dest: *mut T, (value);
+    fetch_xor: AtomicBits, dest: *mut T, (value) -> T;
+    xor: AtomicBits, dest: *mut T, (value);
 }
 
 /// Atomics whose old value comes by the next quiet.
 macro_rules! nonblocking {
-    ($($name:ident: $bound:ident, $address:ty, ($($argument:ident),*), $op:ident, $operand:expr, $compare:expr;)*) => {$(
+    ($($name:ident: $bound:ident, $word:ident: $address:ty, ($($argument:ident),*), $op:ident, $operand:expr, $compare:expr;)*) => {$(
         pub(crate) unsafe fn $name<T: $bound>(
-            call: &'static str, ctx: Ctx, fetch: *mut T, dest: $address, $($argument: T,)* pe: c_int,
+            call: &'static str, ctx: Ctx, fetch: *mut T, $word: $address, $($argument: T,)* pe: c_int,
         ) {
             on!(call, ctx, |library, context| {
-                let dest = library.object_or_end(call, "dest", dest, 1);
+                let word = library.word_or_end(call, stringify!($word), $word);
                 let operands = ($operand, $compare);
                 // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
-                given_or_end(call, unsafe { context.atomic_nbi(AtomicOp::$op, fetch, dest, operands, number(pe)) });
+                given_or_end(call, unsafe { context.atomic_nbi(AtomicOp::$op, fetch, word, operands, number(pe)) });
             })
         }
     )*};
 }
 nonblocking! {
-    fetch_nbi: AtomicValue, *const T, (), Fetch, T::zeroed(), T::zeroed();
-    compare_swap_nbi: AtomicInt, *mut T, (cond, value), CompareSwap, value, cond;
-    swap_nbi: AtomicValue, *mut T, (value), Swap, value, T::zeroed();
-    fetch_inc_nbi: One, *mut T, (), Add, T::ONE, T::zeroed();
-    fetch_add_nbi: AtomicInt, *mut T, (value), Add, value, T::zeroed();
-    fetch_and_nbi: AtomicBits, *mut T, (value), And, value, T::zeroed();
-    fetch_or_nbi: AtomicBits, *mut T, (value), Or, value, T::zeroed();
-    fetch_xor_nbi: AtomicBits, *mut T, (value), Xor, value, T::zeroed();
+    fetch_nbi: AtomicValue, source: *const T, (), Fetch, T::zeroed(), T::zeroed();
+    compare_swap_nbi: AtomicInt, dest: *mut T, (cond, value), CompareSwap, value, cond;
+    swap_nbi: AtomicValue, dest: *mut T, (value), Swap, value, T::zeroed();
+    fetch_inc_nbi: One, dest: *mut T, (), Add, T::ONE, T::zeroed();
+    fetch_add_nbi: AtomicInt, dest: *mut T, (value), Add, value, T::zeroed();
+    fetch_and_nbi: AtomicBits, dest: *mut T, (value), And, value, T::zeroed();
+    fetch_or_nbi: AtomicBits, dest: *mut T, (value), Or, value, T::zeroed();
+    fetch_xor_nbi: AtomicBits, dest: *mut T, (value), Xor, value, T::zeroed();
 }
 
 /// A type that has a 1.

@@ -36,10 +36,10 @@ impl CtxEntry {
         self.shared.as_deref()
     }
 
-    /// Drives what is under way, if this thread may: where several are in calls, what needs no lock is its maker's.
+    /// Drives what is under way. Where threads make calls at once there is something to drive on shared ones alone.
     pub(crate) fn drive(&self, several: bool) {
         match (&self.own, &self.shared) {
-            (Some(own), _) if !several || self.maker == Thread::current() => own.progress(),
+            (Some(own), _) if !several => own.progress(),
             (_, Some(shared)) => shared.progress(),
             _ => {}
         }
@@ -116,13 +116,9 @@ fn make(team: Team, options: c_long) -> Done<Ctx> {
         }
     }
     let made = entry.team.create_context(&library.world, wanted)?;
-    // Waits drive what is issued on it, which a thread can only do that has it: its user's or its maker's own
-    // is taken by no other, but one that is used in turns may be.
-    let needs_lock = match options & (SERIALIZED | PRIVATE) {
-        0 => true,
-        SERIALIZED => library.uses_lanes,
-        _ => false,
-    };
+    // What one thread at a time uses needs none, unless there is something to drive: the waits of all threads do
+    // that.
+    let needs_lock = options & (SERIALIZED | PRIVATE) == 0 || library.uses_lanes;
     let (own, shared) = match library.threads().is_some() && needs_lock {
         true => (None, Some(Box::new(made.share()))),
         false => (Some(Box::new(made)), None),

@@ -24,10 +24,10 @@ pub(crate) struct Library {
     pub teams: Table<TeamEntry>,
     /// The teams of active sets, by their arguments.
     pub active_sets: Sets,
-    /// For `World::team_among`.
-    pub mailbox: Sym<u64>,
     /// The thread level.
     pub level: c_int,
+    /// Whether on each PE one thread at a time makes calls.
+    pub is_each_alone: bool,
     /// Who has initialized.
     maker: Thread,
     /// Whether there is something to drive.
@@ -153,14 +153,14 @@ macro_rules! on {
 pub(crate) use on;
 
 impl Library {
-    pub(crate) fn new(world: World, mailbox: Sym<u64>, level: c_int) -> Self {
+    pub(crate) fn new(world: World, level: c_int, is_each_alone: bool) -> Self {
         Library {
             addresses: world.addresses(),
             contexts: Table::new(CONTEXTS),
             teams: teams::table(&world),
             active_sets: Sets::new(),
-            mailbox,
             level,
+            is_each_alone,
             maker: Thread::current(),
             uses_lanes: world.uses_lanes(),
             threads: OnceLock::new(),
@@ -180,6 +180,20 @@ impl Library {
         match self.addresses.object(address, len) {
             Some(object) => object,
             None => self.block_or_end(call, name, address, len),
+        }
+    }
+
+    /// A word for atomics, or the job's end.
+    #[inline(always)]
+    pub(crate) fn word_or_end<T: Pod>(
+        &self,
+        call: &'static str,
+        name: &'static str,
+        address: *const T,
+    ) -> Sym<T> {
+        match self.addresses.word(address) {
+            Some(word) => word,
+            None => self.block_or_end(call, name, address, 1),
         }
     }
 
@@ -299,7 +313,16 @@ impl Library {
         }
     }
 
-    /// The same, which lies in one live block.
+    /// A word for atomics.
+    #[inline(always)]
+    pub(crate) fn word<T: Pod>(&self, name: &'static str, address: *const T) -> Done<Sym<T>> {
+        match self.addresses.word(address) {
+            Some(word) => Ok(word),
+            None => self.block_of(name, address, 1),
+        }
+    }
+
+    /// An object, which lies in one live block.
     #[cold]
     #[inline(never)]
     pub(crate) fn block_of<T: Pod>(

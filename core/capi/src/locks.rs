@@ -18,7 +18,7 @@ fn with<R>(
         call,
         || -> Done<R> {
             let library = library::get()?;
-            let lock = library.object("lock", lock.cast_const().cast(), 1)?;
+            let lock = library.word("lock", lock.cast_const().cast())?;
             act(library, lock)
         }(),
     )

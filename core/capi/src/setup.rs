@@ -78,13 +78,14 @@ fn initialize(requested: c_int) -> Done<c_int> {
         None => {
             open_streams();
             // C's calls are always of the ordered model (M21).
-            statics::join(World::builder().model(MemoryModel::Ordered).mailbox())?
+            statics::join(World::builder().model(MemoryModel::Ordered).active_sets())?
         }
     };
-    let mailbox = world.mailbox();
-    let mailbox = mailbox.ok_or_else(|| Failure::argument("mailbox", "none was set aside"))?;
-    let library = Library::new(world, mailbox, requested);
-    let library = library::set(library, requested == MULTIPLE)?;
+    // Each PE asks for a level of its own.
+    let is_alone = requested < MULTIPLE;
+    let is_each_alone = world.all_say(is_alone)?;
+    let library = Library::new(world, requested, is_each_alone);
+    let library = library::set(library, !is_alone)?;
     contexts::add_default(library);
     teams::add_predefined(library);
     INITIALIZED.store(1, Ordering::Relaxed);

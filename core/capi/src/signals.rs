@@ -8,7 +8,7 @@ use oxshmem::{Context, SignalOp};
 use crate::failure::{Done, Failure, given_or_end, or_end};
 use crate::handles::Ctx;
 use crate::library::{self, Library, number, on};
-use crate::waits;
+use crate::waits::{self, Word};
 
 const SET: c_int = 0;
 const ADD: c_int = 1;
@@ -39,7 +39,7 @@ unsafe fn put_with<T: Pod>(
                     return Err(Failure::argument("sig_op", what));
                 }
             };
-            let word = library.object("sig_addr", sig_addr, 1)?;
+            let word = library.word("sig_addr", sig_addr)?;
             let dest = library.object("dest", dest, nelems)?;
             // SAFETY: the caller gives so many elements, and leaves them alone until a quiet if the call is
             // nonblocking. If a quiet fails the job ends.
@@ -81,14 +81,14 @@ put_signals! {
 
 pub(crate) unsafe fn add(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
     on!(call, ctx, |library, context| {
-        let word = library.object_or_end(call, "sig_addr", sig_addr, 1);
+        let word = library.word_or_end(call, "sig_addr", sig_addr);
         given_or_end(call, context.signal_add(word, signal, number(pe)));
     })
 }
 
 pub(crate) unsafe fn set(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
     on!(call, ctx, |library, context| {
-        let word = library.object_or_end(call, "sig_addr", sig_addr, 1);
+        let word = library.word_or_end(call, "sig_addr", sig_addr);
         given_or_end(call, context.signal_set(word, signal, number(pe)));
     })
 }
@@ -98,9 +98,9 @@ pub(crate) unsafe fn fetch(call: &'static str, sig_addr: *const u64) -> u64 {
         call,
         || -> Done<u64> {
             let library = library::get()?;
-            let word = library.object("sig_addr", sig_addr, 1)?;
-            // No context's: it reads what others change, and nothing else.
-            Ok(library.world.signal_fetch(word)?)
+            library.object("sig_addr", sig_addr, 1)?;
+            // SAFETY: the word is an aligned one of symmetric memory.
+            library.look_once(|| unsafe { u64::load(sig_addr.cast_mut()) })
         }(),
     )
 }

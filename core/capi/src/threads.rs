@@ -31,8 +31,6 @@ pub(crate) struct Threads {
     spare: Mutex<Vec<Context<'static>>>,
     /// Who makes a call that concerns all PEs.
     turn: Mutex<()>,
-    /// Who makes the team of an active set.
-    making: Mutex<()>,
     /// The locks that threads of this PE have or want.
     wanted: Mutex<Vec<Wanted>>,
 }
@@ -57,7 +55,6 @@ impl Threads {
             default: library.world.create_context(ContextOptions::NONE)?.share(),
             spare: Mutex::default(),
             turn: Mutex::default(),
-            making: Mutex::default(),
             wanted: Mutex::default(),
         })
     }
@@ -65,11 +62,6 @@ impl Threads {
     /// Until the guard is dropped, this thread alone is in a call that concerns all PEs.
     pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
         lock(&self.turn)
-    }
-
-    /// Until the guard is dropped, this thread alone makes a team of an active set.
-    pub(crate) fn making(&self) -> MutexGuard<'_, ()> {
-        lock(&self.making)
     }
 
     /// Does something on a context that is nobody else's meanwhile.

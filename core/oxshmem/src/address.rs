@@ -1,6 +1,7 @@
 //! Symmetric objects that are named by their address, for bindings to other languages (M4, M6).
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
 
@@ -15,7 +16,7 @@ use crate::{Context, Error, Result, Sym, World};
 ///
 /// Made by [`World::addresses`]. It answers for most addresses by arithmetic alone; for the others, and to have
 /// an object's age and end known, there is [`Context::object_at`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Addresses {
     tag: u32,
     base: usize,
@@ -24,11 +25,22 @@ pub struct Addresses {
     /// Where the program has the heap's beginning, too, if it does; its bytes as above.
     program: usize,
     program_len: usize,
+    nics: Nics,
+}
+
+/// Whose atomics of 64 bits NICs perform.
+#[derive(Clone, Debug)]
+enum Nics {
+    None,
+    /// Those of blocks that were allocated so, and whether any was.
+    Hinted(Arc<AtomicBool>),
+    /// Those of all but the program's own memory.
+    Heap,
 }
 
 impl Addresses {
-    /// `len` elements at an address, if they lie in symmetric memory and the place is aligned for them. Whether they
-    /// lie in a live block is not looked at (as that of a [`Sym`] is not that is kept too long).
+    /// `len` elements at an address, for anything but atomics, if they lie in symmetric memory and the place is aligned
+    /// for them. Whether they lie in a live block is not looked at (as that of a [`Sym`] is not that is kept too long).
     #[inline(always)]
     #[must_use]
     pub fn object<T: Pod>(&self, address: *const T, len: usize) -> Option<Sym<T>> {
@@ -54,6 +66,19 @@ impl Addresses {
     pub fn program(&self) -> (usize, usize) {
         (self.program, self.program_len)
     }
+
+    /// The word at an address, for atomics, signals and locks, which must know whether a NIC performs them (M29). Else as
+    /// [`object`](Self::object).
+    #[inline(always)]
+    #[must_use]
+    pub fn word<T: Pod>(&self, address: *const T) -> Option<Sym<T>> {
+        let word = self.object(address, 1)?;
+        match &self.nics {
+            Nics::Hinted(any) if any.load(Ordering::Relaxed) => None,
+            Nics::Heap if word.offset() >= self.program_len as u64 => Some(word.on_nic()),
+            _ => Some(word),
+        }
+    }
 }
 
 impl World {
@@ -62,8 +87,10 @@ impl World {
     #[must_use]
     pub fn addresses(&self) -> Addresses {
         self.shared.sticky.store(true, Ordering::Relaxed);
-        let by_block = self.shared.config.check || self.inner.nic_atomics != NicAtomics::Never;
-        let known = |len| if by_block { 0 } else { len };
+        let known = |len| match self.shared.config.check {
+            true => 0,
+            false => len,
+        };
         let program = self.shared.program.as_ref();
         Addresses {
             tag: self.tag,
@@ -71,6 +98,11 @@ impl World {
             len: known(self.own_len()),
             program: program.map_or(0, |program| program.base),
             program_len: program.map_or(0, |program| known(program.len)),
+            nics: match self.inner.nic_atomics {
+                NicAtomics::Never => Nics::None,
+                NicAtomics::IfHinted => Nics::Hinted(Arc::clone(&self.inner.hinted)),
+                NicAtomics::Always => Nics::Heap,
+            },
         }
     }
 
@@ -192,5 +224,65 @@ impl Context<'_> {
             0 => (rest, before),
             _ => (rest.on_nic(), before),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use oxshmem_bootstrap::InProcess;
+    use oxshmem_example_tiny_transport::Tiny;
+
+    use super::*;
+    use crate::Hints;
+    use crate::config::Atomics;
+
+    /// Words of a block that was allocated so, and of one that was not.
+    fn looks(world: &World, atomics: Atomics, by_nics: [bool; 2]) -> Result<()> {
+        let addresses = world.addresses();
+        let address = |block| world.address_of(block).unwrap_or(std::ptr::null_mut());
+        let is_nic = |block| addresses.word(address(block)).map(|word| word.is_nic());
+        let plain = world.alloc::<u64>(4)?;
+        let [plain_is, hinted_is] = by_nics;
+        assert_eq!(is_nic(plain), Some(plain_is), "{atomics:?}");
+        let hinted = world.alloc_with_hints::<u64>(4, Hints::ATOMICS_REMOTE)?;
+        assert_eq!(hinted.is_nic(), hinted_is, "{atomics:?}");
+        for (block, is) in [(plain, plain_is), (hinted, hinted_is)] {
+            assert!(addresses.object(address(block), 4).is_some());
+            // Where blocks differ, a look at them tells.
+            let known = (plain_is == hinted_is).then_some(is);
+            assert_eq!(is_nic(block), known, "{atomics:?}");
+            assert_eq!(world.object_at("test", address(block), 1)?.is_nic(), is);
+        }
+        world.free(hinted)?;
+        world.free(plain)
+    }
+
+    #[test]
+    fn m29_a_word_that_is_found_by_arithmetic_has_the_atomics_of_its_block() {
+        for (atomics, by_nics) in [
+            (Atomics::Cpu, [false, false]),
+            (Atomics::Auto, [false, true]),
+            (Atomics::Nic, [true, true]),
+        ] {
+            let tiny = Arc::new(Tiny::nic());
+            let run = |bootstrap, host: &str| {
+                let builder = World::builder().transports(vec![Arc::clone(&tiny) as Arc<_>]);
+                let builder = builder.atomics(atomics).heap_limit(1 << 20).host_id(host);
+                let world = builder.bootstrap(bootstrap).join()?;
+                looks(&world, atomics, by_nics)?;
+                world.finalize()
+            };
+            thread::scope(|threads| {
+                let pes = InProcess::group(3)
+                    .into_iter()
+                    .zip(["one", "one", "another"]);
+                let run = &run;
+                let pes = pes.map(|(pe, host)| threads.spawn(move || run(pe, host)));
+                let pes: Vec<_> = pes.collect();
+                pes.into_iter().for_each(|pe| pe.join().unwrap().unwrap());
+            });
+        }
     }
 }

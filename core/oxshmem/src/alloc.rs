@@ -48,7 +48,7 @@ pub(crate) struct Heap {
     backing: Backing,
     /// The most bytes that the program can have of it.
     limit: usize,
-    /// The variable that sets the limit.
+    /// What sets the limit.
     setting: &'static str,
     allocator: Allocator,
     /// Live blocks by offset.
@@ -176,10 +176,13 @@ pub(crate) const OWN: u32 = 0;
 pub(crate) const STATIC: u32 = NIC - 1;
 
 impl Heap {
-    /// A heap in the first `capacity` bytes of host memory, of which the program can have `limit`.
-    pub(crate) fn new(segment: Segment, limit: usize, capacity: usize) -> Self {
-        let backing = Backing::Host(segment);
-        Self::with(backing, (limit, capacity), "OXSHMEM_SYMMETRIC_SIZE")
+    /// A heap in the first `capacity` bytes of host memory, of which the program can have `limit`, as `setting` says.
+    pub(crate) fn new(
+        segment: Segment,
+        (limit, capacity): (usize, usize),
+        setting: &'static str,
+    ) -> Self {
+        Self::with(Backing::Host(segment), (limit, capacity), setting)
     }
 
     /// One without memory, to find out how much it would need.
@@ -637,6 +640,10 @@ impl World {
         let mut heap = self.heap(kind);
         match (agreed, placed) {
             (Ok(()), Some((offset, bytes))) => {
+                if nic {
+                    // No order: who is given the block, and looks for it, sees this too.
+                    self.inner.hinted.store(true, Ordering::Relaxed);
+                }
                 let generation = heap.next_generation() | if nic { NIC } else { 0 };
                 let block = Block {
                     bytes,

@@ -93,7 +93,8 @@ variables! {
         "how collective calls move their data: scratch, direct or auto for all, or comma-separated by kind, such as \
          reduce=direct,broadcast=scratch (oxshmem info lists the kinds); the same on every PE";
     "OXSHMEM_TEAMS", "256",
-        "how many teams a PE may be in at a time, besides the world and the shared one; the same on every PE";
+        "how many teams a PE may be in at a time, besides the world and the shared one (and OpenSHMEM's active sets, of which a \
+         quarter as many are kept); the same on every PE";
     "OXSHMEM_TIMEOUT", "none",
         "seconds (or 500ms, 2m) after which a wait for another PE is an error";
     "OXSHMEM_BOOTSTRAP_TIMEOUT", "60",
@@ -133,14 +134,18 @@ pub fn variables() -> Vec<Variable> {
     all
 }
 
+/// Bytes of the largest heap: far below 2^63, so that offsets and sizes in it are added without overflow.
+pub(crate) const MOST_HEAP: u64 = 1 << 46;
+
 /// More teams than this no PE may be in at a time.
 const MOST_TEAMS: usize = 1 << 16;
 
 /// The settings of one world.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// In bytes.
+    /// In bytes, and what sets it.
     pub heap_limit: Option<u64>,
+    pub heap_limit_by: &'static str,
     /// In bytes; 0 is no GPU heap.
     pub gpu_limit: u64,
     /// The number of the GPU to take.
@@ -167,6 +172,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             heap_limit: None,
+            heap_limit_by: "OXSHMEM_SYMMETRIC_SIZE",
             gpu_limit: 0,
             gpu: None,
             huge_pages: HugePages::Transparent,
@@ -199,6 +205,21 @@ impl Config {
         Ok((Self::read(&environment)?, warnings))
     }
 
+    /// Sets the heap's limit by what is named.
+    pub(crate) fn set_heap_limit(
+        &mut self,
+        (name, value): (&'static str, &str),
+        bytes: u64,
+    ) -> Result<()> {
+        if bytes > MOST_HEAP {
+            let why = format!("a symmetric heap has {MOST_HEAP} bytes at most; give fewer");
+            return Err(invalid(name, value, why));
+        }
+        self.heap_limit = Some(bytes);
+        self.heap_limit_by = name;
+        Ok(())
+    }
+
     fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         let mut config = Config::default();
         let sizes = [
@@ -209,7 +230,8 @@ impl Config {
         if let Some((name, value)) = sizes.iter().find_map(|n| Some((*n, lookup(n)?))) {
             let whole = oxshmem_heap::available::Available::now().map_or(0, |a| a.total);
             let limit = oxshmem_heap::limit::parse(&value, whole);
-            config.heap_limit = Some(limit.map_err(|why| invalid(name, &value, why.to_string()))?);
+            let limit = limit.map_err(|why| invalid(name, &value, why.to_string()))?;
+            config.set_heap_limit((name, &value), limit)?;
         }
         let sizes = ["OXSHMEM_CUDA_SYMMETRIC_SIZE", "NVSHMEM_SYMMETRIC_SIZE"];
         if let Some((name, value)) = sizes.iter().find_map(|n| Some((*n, lookup(n)?)))
@@ -421,12 +443,14 @@ mod tests {
         assert_eq!(limit(&[(sma, "3k")]), 3072);
         assert_eq!(limit(&[(sma, "3k"), (sh, "2K")]), 2048);
         assert_eq!(limit(&[(sma, "3k"), (sh, "2K"), (ox, "1.5m")]), 3 << 19);
+        assert_eq!(read(&[(sma, "3k")]).unwrap().heap_limit_by, sma);
     }
 
     #[test]
     fn a_bad_value_names_variable_value_and_remedy() {
         for (name, value) in [
             ("OXSHMEM_SYMMETRIC_SIZE", "lots"),
+            ("SHMEM_SYMMETRIC_SIZE", "64.01T"),
             ("OXSHMEM_TIMEOUT", "-1"),
             ("OXSHMEM_TIMEOUT", "5 fortnights"),
             ("OXSHMEM_CHECK", "maybe"),

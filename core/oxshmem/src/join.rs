@@ -56,6 +56,7 @@ use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
 use crate::stream::side::{GpuSide, Own};
 use crate::sync::{Internal, Plan};
+use crate::team::Mailbox;
 use crate::trace::{Trace, Track};
 use crate::wire::{Active, Bounces, Extents, Opened, Wire};
 use crate::world::{Given, NicAtomics, ProgramMemory};
@@ -72,7 +73,7 @@ pub(crate) struct Parts {
     pub heap: Heap,
     pub internal: Internal,
     pub shadow: Option<Sym<u64>>,
-    pub mailbox: Option<Sym<u64>>,
+    pub mailbox: Option<Mailbox>,
     pub active: Active,
     pub bounces: Bounces,
     pub statics: Vec<Sym<u8>>,
@@ -112,6 +113,8 @@ pub(crate) type Lose = Arc<dyn Fn(u32) + Send + Sync>;
 const UNKNOWN_MEMORY: u64 = 1 << 30;
 /// A heap's mapping is of whole pages.
 const PAGE: u64 = 4096;
+/// Bytes of the smallest heap for which the library lays out its own memory, though the program has a smaller one.
+const LEAST_PLANNED: u64 = 1 << 20;
 /// Iterations a wait spins where every PE has a CPU: some tens of microseconds.
 const SPIN: u32 = 20_000 / UNOPTIMISED;
 /// Rounds of progress a wait makes before it yields, where every PE has a CPU and some are reached by
@@ -205,7 +208,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         // So much of each heap.
         card.statics ^= (program.len as u64) << 32;
     }
-    card.statics ^= u64::from(given.mailbox);
+    card.statics ^= u64::from(given.active_sets);
     let mut cards = show_cards(bootstrap.as_ref(), &card)?;
     let gpu_limit = agree_on_gpu_limit(&cards)?;
     let has_gpu = gpu_limit > 0;
@@ -220,7 +223,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         unavailable,
     } = found.open(bootstrap.as_ref(), &job, &mut cards, &on_hosts)?;
     // What the program asks for.
-    let offered = on_hosts.agree_on_limit(&cards)?;
+    let offered = on_hosts.agree_on_limit(&cards);
     let oversubscribed = on_hosts.oversubscribed(&cards);
     let here = oversubscribed.get(me as usize).copied().unwrap_or(true);
 
@@ -233,10 +236,11 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
             crowd: on_hosts.crowd(oversubscribed.contains(&true)),
             me: me as usize,
             teams: config.teams,
-            limit: offered as usize,
+            among: given.active_sets,
+            // What the library keeps for itself is no less where the program wants little.
+            limit: offered.max(LEAST_PLANNED) as usize,
         },
         check: config.check,
-        mailbox: given.mailbox,
     };
     let staging = match has_gpu {
         true => Slots::all(offered as usize) as u64,
@@ -261,7 +265,11 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         _ => Segment::create(limit as usize, &options)?,
     };
     let own = Arc::clone(segment.mapping());
-    let mut heap = Heap::new(segment, offered as usize, capacity as usize);
+    let mut heap = Heap::new(
+        segment,
+        (offered as usize, capacity as usize),
+        config.heap_limit_by,
+    );
     let placed = wanted.place(&mut heap)?;
     placed.fill(&own);
     let Placed {

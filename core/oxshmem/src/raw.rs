@@ -425,6 +425,8 @@ mod tests {
             assert!(grown());
             shared.test_any(word, None, Cmp::Eq, 1)?;
             assert!(grown());
+            shared.signal_fetch(word)?;
+            assert!(grown());
             shared.destroy()?;
             world.free(word)
         })

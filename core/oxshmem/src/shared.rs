@@ -24,6 +24,7 @@ use crate::simulated::Simulation;
 #[cfg(feature = "cuda")]
 use crate::stream::{leaving::Leaving, side::GpuSide};
 use crate::sync::Internal;
+use crate::team::Mailbox;
 use crate::trace::Trace;
 use crate::wire::{Active, Bounces, Opened};
 use crate::world::ProgramMemory;
@@ -90,7 +91,7 @@ pub(crate) struct Shared {
     /// Checked mode's table, on every PE.
     pub shadow: Option<Sym<u64>>,
     /// For teams that are made among members.
-    pub mailbox: Option<Sym<u64>>,
+    pub mailbox: Option<Mailbox>,
     pub statics: Vec<Sym<u8>>,
     /// Memory of the program's, where that begins the heap.
     pub program: Option<Arc<ProgramMemory>>,

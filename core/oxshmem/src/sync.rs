@@ -15,7 +15,7 @@ use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::park::Bell;
 use crate::rma::on_gpu;
-use crate::team::{Call, Core, Crowd, Layout, Members, Pool};
+use crate::team::{Call, Core, Crowd, Layout, Members, Pool, Room};
 use crate::wire::{Path, Side};
 use crate::world::NicAtomics;
 use crate::{Context, Result, Sym, World};
@@ -39,8 +39,9 @@ pub(crate) struct Internal {
 pub(crate) struct Plan {
     pub crowd: Crowd,
     pub me: usize,
-    /// How many teams a PE may be in, if they fit.
+    /// How many teams a PE may be in, if they fit; and whether members make some among themselves.
     pub teams: usize,
+    pub among: bool,
     /// The heap's limit in bytes.
     pub limit: usize,
 }
@@ -95,14 +96,14 @@ impl Internal {
         let half = SCRATCH.min(limit / SCRATCH_PART).next_multiple_of(64);
         let wide = Layout::wide(crowd, half);
         let packed = Layout::packed(crowd);
-        let (teams, each) = Pool::fit(crowd, plan.teams, limit / TEAMS_PART);
+        let room = Room::of(crowd, plan.teams, limit / TEAMS_PART, plan.among);
         let alone = Members::all(pes, me).strided(me, 1, 1).ok().flatten();
         let alone = alone.unwrap_or_else(|| Members::all(pes, me));
         Ok(Internal {
             bell: place(64)?.cast()?,
             all: Core::new(Members::all(pes, me), wide, place(wide.bytes())?, false, 0)?,
             shared: Core::new(alone, packed, place(packed.bytes())?, true, 0)?,
-            pool: Pool::new(crowd, teams, place((teams * each).max(64))?),
+            pool: Pool::new(crowd, room, place(room.bytes(crowd).max(64))?),
             hosts: None,
         })
     }
@@ -147,6 +148,17 @@ impl World {
     pub fn uses_lanes(&self) -> bool {
         let all_mapped = (0..self.n_pes()).all(|pe| self.maps(pe));
         !all_mapped || self.shared.always || self.inner.nic_atomics != NicAtomics::Never
+    }
+
+    /// Whether all PEs say yes. Collective over all PEs, as [`barrier_all`](Self::barrier_all), and completes nothing.
+    pub fn all_say(&self, yes: bool) -> Result<bool> {
+        const CALL: &str = "all_say";
+        let call = Call {
+            name: CALL,
+            digest: const { Digest::of(CALL) },
+            words: &|| "all_say()".into(),
+        };
+        self.shared.internal.all.turn(self, call, None).all_say(yes)
     }
 
     /// Arrives in a collective call and waits for all PEs. Stores made before are visible to every PE

@@ -5,6 +5,7 @@ mod among;
 mod core;
 mod detached;
 mod hosts;
+mod mailbox;
 mod members;
 mod offer;
 mod pool;
@@ -17,9 +18,10 @@ use std::fmt;
 pub(crate) use self::core::{Core, Crowd, Layout};
 pub use self::detached::{AttachedTeam, DetachedTeam};
 pub(crate) use self::hosts::Hosts;
+pub(crate) use self::mailbox::Mailbox;
 pub(crate) use self::members::Members;
 use self::offer::Offer;
-pub(crate) use self::pool::Pool;
+pub(crate) use self::pool::{Pool, Room};
 pub(crate) use self::turn::{Call, Turn};
 use crate::sync::Digest;
 use crate::{Context, ContextOptions, Error, Result, World};
@@ -149,7 +151,7 @@ impl World {
     /// room.
     #[must_use]
     pub fn team_room(&self) -> usize {
-        self.shared.internal.pool.count()
+        self.shared.internal.pool.room().splits().len()
     }
 }
 
@@ -232,13 +234,13 @@ impl<'w> Team<'w> {
         self
     }
 
-    /// Whether it lies in the upper half of the room that its members have for teams. Room is given from below: such a team
-    /// has found none in the lower half. The same on all members; so who makes teams without an end keeps the others
-    /// for their next use, and destroys these after each.
+    /// Whether its room is for one call, of a team that its members have made [among
+    /// themselves](crate::Context::team_among): they destroy it after that, and make another for the next. They have got
+    /// none of the room for those that are kept. The same on all members.
     #[must_use]
-    pub fn is_high(&self) -> bool {
-        let half = self.world.shared.internal.pool.count() / 2;
-        self.core().slot().is_some_and(|slot| slot >= half)
+    pub fn is_for_one_call(&self) -> bool {
+        let room = self.world.shared.internal.pool.room();
+        self.core().slot().is_some_and(|slot| room.is_passing(slot))
     }
 
     /// Makes a context for operations towards the team's PEs, by their numbers in the team. Not collective.

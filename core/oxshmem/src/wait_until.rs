@@ -1,7 +1,8 @@
 //! Waiting for, and testing, words of this PE's own symmetric memory that others change (M23).
 //!
 //! Comparisons are typed. A call that returns with success has acquired: later reads see what the
-//! writer ordered before the word. Tests, and waits that do not find their word at once, drive progress.
+//! writer ordered before the word. Tests, reads of signals, and waits that do not find their word at once, drive
+//! progress.
 
 use std::cell::Cell;
 
@@ -286,11 +287,13 @@ macro_rules! calls {
             wait_word(self, "signal_wait_until", signal, cmp, value)
         }
 
-        /// Reads this PE's own signal word.
+        /// Reads this PE's own signal word (M22).
         #[doc(alias = "shmem_signal_fetch")]
         #[inline]
         pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
             check_word(self, "signal_fetch", signal, 1)?;
+            Waiter::progress(self);
+            self.shared().drive_others();
             let value = look(self.shared(), signal);
             self.shared().see_gpu_data()?;
             Ok(value)

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 #[cfg(feature = "cuda")]
 use std::sync::atomic::fence;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -69,6 +69,8 @@ pub(crate) struct Inner {
     growths: [Growth; 2],
     /// Which words' atomics are NICs'.
     pub nic_atomics: NicAtomics,
+    /// Whether blocks of which they are were allocated.
+    pub hinted: Arc<AtomicBool>,
     /// Whether a world that is dropped without `finalize` keeps its connection for a moment.
     linger: bool,
     /// Whether words of the last arrival have not gone out.
@@ -106,7 +108,7 @@ pub struct Builder {
     gpu: Option<(oxshmem_cuda::Context, usize)>,
     omitted: Option<Inserted>,
     program: Option<Arc<ProgramMemory>>,
-    mailbox: bool,
+    active_sets: bool,
 }
 
 /// Memory of the program's that begins the heap.
@@ -148,7 +150,7 @@ pub(crate) struct Given {
     pub gpu: Option<(oxshmem_cuda::Context, usize)>,
     pub omitted: Option<Inserted>,
     pub program: Option<Arc<ProgramMemory>>,
-    pub mailbox: bool,
+    pub active_sets: bool,
 }
 
 impl Builder {
@@ -265,9 +267,11 @@ impl Builder {
         self
     }
 
-    /// Sets room aside for a [mailbox](Context::mailbox), on top of the heap's limit. All PEs do, or none.
-    pub fn mailbox(mut self) -> Self {
-        self.mailbox = true;
+    /// Sets room aside for teams that members make [among themselves](Context::team_among), as OpenSHMEM's active sets
+    /// need them, on top of the heap's limit. It is theirs alone: for a quarter as many as a PE may be in otherwise, and
+    /// for eight [of one call](crate::Team::is_for_one_call). All PEs do, or none.
+    pub fn active_sets(mut self) -> Self {
+        self.active_sets = true;
         self
     }
 
@@ -292,7 +296,8 @@ impl Builder {
     pub fn join(self) -> Result<World> {
         let (mut config, warnings) = Config::from_environment()?;
         if let Some(bytes) = self.heap_limit {
-            config.heap_limit = Some(bytes as u64);
+            let by = ("Builder::heap_limit", &*bytes.to_string());
+            config.set_heap_limit(by, bytes as u64)?;
         }
         if let Some(bytes) = self.gpu_limit {
             config.gpu_limit = bytes as u64;
@@ -312,7 +317,7 @@ impl Builder {
             gpu: self.gpu,
             omitted: self.omitted,
             program: self.program,
-            mailbox: self.mailbox,
+            active_sets: self.active_sets,
         };
         join::join(config, &warnings, given)
     }
@@ -411,6 +416,7 @@ impl World {
             inner: Box::new(Inner {
                 growths: [parts.growth, parts.gpu_growth],
                 nic_atomics: parts.nic_atomics,
+                hinted: Arc::default(),
                 linger: parts.linger,
                 stranded: Cell::new(false),
             }),

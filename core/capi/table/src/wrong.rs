@@ -98,9 +98,8 @@ fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
         }
         "dest" if !gets => told(&["mine", "NULL"], "dest"),
         // A put's is the program's own.
-        "source" if gets || collective => told(&["mine", "NULL"], "source"),
-        "source" if name.contains("fetch") => {
-            vec![("mine", "argument ".into()), ("NULL", "argument ".into())]
+        "source" if gets || collective || name.contains("fetch") => {
+            told(&["mine", "NULL"], "source")
         }
         "sig_addr" | "ivar" | "ivars" | "lock" => told(&["mine", "NULL", "(void *)1"], &param.name),
         "cmp" => told(&["17", "-1"], "cmp"),

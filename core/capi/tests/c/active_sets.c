@@ -137,10 +137,21 @@ static void barrier_completes(void)
     shmem_free(x);
 }
 
-int main(void)
+/* The program may have no more teams of its own. */
+static void all_teams(void)
+{
+    shmem_team_t team;
+    while (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team) == 0)
+        ;
+}
+
+int main(int argc, char **argv)
 {
     int i;
+    (void)argv;
     begin();
+    if (argc > 1)
+        all_teams();
     pSync = shmem_malloc(SHMEM_REDUCE_SYNC_SIZE * sizeof(long));
     for (i = 0; i < SHMEM_REDUCE_SYNC_SIZE; i++)
         pSync[i] = SHMEM_SYNC_VALUE;

@@ -1,6 +1,8 @@
 /* Signals, and puts with them. */
 #include "check.h"
 
+#include <sched.h>
+
 enum { LEN = 9 };
 
 static shmem_ctx_t ctx;
@@ -108,6 +110,19 @@ static void alone(void)
     shmem_barrier_all();
 }
 
+/* What a session gathers is on its way when the program looks for a signal, and calls nothing else. */
+static void gathered(void)
+{
+    *word = 0;
+    shmem_barrier_all();
+    shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    shmem_ctx_signal_add(ctx, word, 1, right);
+    while (shmem_signal_fetch(word) == 0)
+        sched_yield();
+    shmem_ctx_session_stop(ctx);
+    shmem_barrier_all();
+}
+
 #define CALL(N, T) \
     typed_##N();   \
     typed_ctx_##N();
@@ -125,6 +140,7 @@ int main(void)
     mem();
     mem_ctx();
     alone();
+    gathered();
     shmem_ctx_destroy(ctx);
     shmem_free(word);
     shmem_finalize();

@@ -43,6 +43,7 @@ static void others_run(void)
 }
 
 static long *words, *count, *block;
+static long pSync[SHMEM_SYNC_SIZE];
 static shmem_ctx_t common;
 static shmem_team_t teams[THREADS];
 
@@ -138,7 +139,6 @@ static void collective(int i)
             shmem_team_destroy(part);
         }
         if (i == 1) {
-            static long pSync[SHMEM_SYNC_SIZE];
             shmem_barrier(0, 0, n, pSync);
         }
     }
@@ -182,6 +182,43 @@ static void while_one_waits(int i)
     }
 }
 
+/* Two threads have a set each, of which PEs have two in common. The first call of one waits there until the other has
+   begun, which is another on each. With three PEs one set is that of all, which has been called before. */
+static void sets_in_any_order(int i)
+{
+    static volatile int begun;
+    int first = me % 2, r;
+    if (i > 1 || n < 3 || me > 2 - i)
+        return;
+    if (i == first)
+        begun = 1;
+    else {
+        while (!begun)
+            sched_yield();
+        others_run();
+    }
+    for (r = 0; r < ROUNDS; r++)
+        shmem_barrier(0, 0, i == 0 ? 3 : 2, pSync);
+}
+
+/* A thread waits for what another one has issued on a context that is that one's alone, and gathered. */
+static void what_is_anothers_own(int i)
+{
+    static volatile int done;
+    if (i == 0) {
+        shmem_ctx_t own;
+        CHECK(shmem_ctx_create(SHMEM_CTX_PRIVATE, &own) == 0);
+        shmem_ctx_session_start(own, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+        shmem_ctx_long_atomic_inc(own, words, right);
+        while (!done)
+            sched_yield();
+        shmem_ctx_destroy(own);
+    } else if (i == 1) {
+        shmem_long_wait_until(words, SHMEM_CMP_EQ, 1);
+        done = 1;
+    }
+}
+
 static void clear(void)
 {
     memset(words, 0, 8 * sizeof(long));
@@ -191,13 +228,17 @@ static void clear(void)
 
 int main(void)
 {
-    int level, provided, i;
-    for (level = SHMEM_THREAD_SINGLE; level <= SHMEM_THREAD_MULTIPLE; level++) {
+    int level, mine, provided, i;
+    for (level = SHMEM_THREAD_SINGLE, me = 0; level <= SHMEM_THREAD_MULTIPLE; level++) {
+        /* Another on each PE, but for the last. */
+        mine = level < SHMEM_THREAD_MULTIPLE ? (level + me) % (SHMEM_THREAD_MULTIPLE + 1) : level;
         provided = -1;
-        CHECK(shmem_init_thread(level, &provided) == 0 && provided == level);
+        CHECK(shmem_init_thread(mine, &provided) == 0 && provided == mine);
         provided = -1;
         shmem_query_thread(&provided);
-        CHECK(provided == level);
+        CHECK(provided == mine);
+        me = shmem_my_pe();
+        shmem_barrier(0, 0, shmem_n_pes(), pSync);
         if (level < SHMEM_THREAD_MULTIPLE)
             shmem_finalize();
     }
@@ -222,6 +263,9 @@ int main(void)
     run(collective);
     clear();
     run(while_one_waits);
+    clear();
+    run(sets_in_any_order);
+    run(what_is_anothers_own);
     shmem_ctx_destroy(common);
     for (i = 0; i < THREADS; i++)
         shmem_team_destroy(teams[i]);

@@ -4,16 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use oxshmem_topo::CpuSet;
 
+use super::PAGE;
 use super::card::Card;
+use crate::config::MOST_HEAP;
 use crate::team::Crowd;
-use crate::{Error, Result};
 
 /// The PEs of each host, hosts in the order of their first PEs.
 #[derive(Debug)]
 pub(super) struct Hosts(Vec<Vec<usize>>);
-
-/// The smallest heap that makes sense: the library's own words and a little more.
-const LEAST_LIMIT: u64 = 1 << 20;
 
 impl Hosts {
     pub(super) fn of(cards: &[Card]) -> Self {
@@ -66,30 +64,18 @@ impl Hosts {
         self.0.iter().all(|host| host.len() == 1)
     }
 
-    /// The smallest limit of all PEs (M14), in whole pages. By default half of the host's memory,
-    /// shared by its PEs.
-    pub(super) fn agree_on_limit(&self, cards: &[Card]) -> Result<u64> {
+    /// The smallest limit of all PEs (M14), in whole pages, of which it has one at least. By default half of the host's
+    /// memory, shared by its PEs.
+    pub(super) fn agree_on_limit(&self, cards: &[Card]) -> u64 {
         let limits = self.0.iter().flat_map(|host| {
             host.iter().filter_map(|&pe| {
                 let card = cards.get(pe)?;
                 let default = || oxshmem_heap::limit::default(card.memory, host.len() as u32);
-                Some((card.limit.unwrap_or_else(default), pe))
+                Some(card.limit.unwrap_or_else(default))
             })
         });
-        let (limit, pe) = limits.min().unwrap_or((LEAST_LIMIT, 0));
-        // Far below 2^63: offsets and sizes in it are added without overflow.
-        let most = 1_u64 << 46;
-        if !(LEAST_LIMIT..=most).contains(&limit) {
-            return Err(Error::Config {
-                name: "OXSHMEM_SYMMETRIC_SIZE".into(),
-                value: limit.to_string(),
-                why: format!(
-                    "PE {pe} asks for a symmetric heap of {limit} bytes; \
-                     it must have between {LEAST_LIMIT} and {most}"
-                ),
-            });
-        }
-        Ok(limit.next_multiple_of(4096))
+        let limit = limits.min().unwrap_or(0).clamp(1, MOST_HEAP);
+        limit.next_multiple_of(PAGE)
     }
 
     /// For each PE, whether the PEs of its host outnumber the CPUs that they may use.

@@ -6,8 +6,9 @@ use oxshmem_heap::Mapping;
 use crate::alloc::{ALIGN, Heap, OWN, STATIC};
 use crate::check::SLOTS;
 use crate::sync::{Internal, Plan};
+use crate::team::Mailbox;
 use crate::wire::{Active, Bounces};
-use crate::{Context, Result, Sym, statics};
+use crate::{Result, Sym, statics};
 
 /// What is placed, in this order on every PE.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +19,6 @@ pub(super) struct Wanted {
     pub plan: Plan,
     /// Whether checked mode has its table.
     pub check: bool,
-    /// Whether teams are made among members.
-    pub mailbox: bool,
 }
 
 /// Where it is.
@@ -28,7 +27,7 @@ pub(super) struct Placed {
     pub bounces: Bounces,
     pub active: Active,
     pub shadow: Option<Sym<u64>>,
-    pub mailbox: Option<Sym<u64>>,
+    pub mailbox: Option<Mailbox>,
     pub statics: Vec<Sym<u8>>,
 }
 
@@ -57,10 +56,12 @@ impl Wanted {
             }
             false => None,
         };
-        let mailbox = match self.mailbox {
+        let mailbox = match plan.among {
             true => {
-                let bytes = Context::mailbox_of(plan.crowd.pes, &internal.pool) * size_of::<u64>();
-                Some(heap.place_permanent(tag, OWN, bytes, 1)?.cast()?)
+                let letter = internal.pool.words_of_offer();
+                let bytes = Mailbox::len(plan.crowd.pes, letter) * size_of::<u64>();
+                let memory = heap.place_permanent(tag, OWN, bytes, 1)?;
+                Some(Mailbox::new(memory.cast()?, letter))
             }
             false => None,
         };

@@ -1,5 +1,7 @@
 //! What PEs tell of themselves before they are in a new team, and the room that they choose by it.
 
+use std::ops::Range;
+
 /// What a PE tells of itself before it is in a team; or what several tell together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
@@ -62,15 +64,13 @@ impl Offer {
         self
     }
 
-    /// The lowest slot that is free, but `not`.
-    pub(super) fn slot(&self, not: Option<usize>) -> Option<usize> {
-        let but = |(i, word): (usize, &u64)| match not {
-            Some(not) if not / 64 == i => *word & !(1 << (not % 64)),
-            _ => *word,
+    /// The lowest of these slots that is free, but `not`.
+    pub(super) fn slot(&self, mut among: Range<usize>, not: Option<usize>) -> Option<usize> {
+        let free = |slot: usize| {
+            let word = self.free.get(slot / 64).copied().unwrap_or_default();
+            word & 1 << (slot % 64) != 0
         };
-        let mut words = self.free.iter().enumerate().map(but).enumerate();
-        let (at, word) = words.find(|(_, word)| *word != 0)?;
-        Some(at * 64 + word.trailing_zeros() as usize)
+        among.find(|slot| Some(*slot) != not && free(*slot))
     }
 }
 
@@ -86,13 +86,17 @@ mod tests {
         };
         let all = [[0b1100, 7], [0b0111, 7], [0b1110, 1]];
         let all = Offer::together(all.iter().map(|free| offer(free)));
-        assert_eq!(all.slot(None), Some(2));
-        assert_eq!(all.slot(Some(2)), Some(64));
+        assert_eq!(all.slot(0..128, None), Some(2));
+        assert_eq!(all.slot(0..128, Some(2)), Some(64));
+        assert_eq!(
+            (all.slot(3..128, None), all.slot(0..2, None)),
+            (Some(64), None)
+        );
         let none = Offer::together([1, 2].iter().map(|free| offer(&[*free])));
-        assert_eq!(none.slot(None), None);
+        assert_eq!(none.slot(0..128, None), None);
         // One that told less than the others has less.
-        assert_eq!(offer(&[0, 1]).and(offer(&[1])).slot(None), None);
-        assert_eq!(Offer::together([].into_iter()).slot(None), None);
+        assert_eq!(offer(&[0, 1]).and(offer(&[1])).slot(0..128, None), None);
+        assert_eq!(Offer::together([].into_iter()).slot(0..128, None), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Room for teams in the library's own symmetric memory: slots, laid out when the world is joined.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::core::{Core, Crowd, Layout};
@@ -8,11 +9,66 @@ use super::members::Members;
 use super::offer::Offer;
 use crate::{Result, Sym};
 
+/// Slots for teams that members make [among](super::among) themselves for one call each: threads of a PE are rarely in
+/// more such calls at once.
+const PASSING: usize = 8;
+
+/// How many slots there are, by what for, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// For teams that are split off others.
+    split: usize,
+    /// For those that members make among themselves and keep.
+    kept: usize,
+    /// For those that they make for one call.
+    passing: usize,
+}
+
+impl Room {
+    /// For `wanted` splits, as many as fit in `bytes`, and for a quarter as many teams of members' own if there are to be
+    /// such: whatever fits, there are some for one call.
+    pub(crate) fn of(crowd: Crowd, wanted: usize, bytes: usize, among: bool) -> Self {
+        let split = wanted.min(bytes / Layout::packed(crowd).bytes());
+        let (kept, passing) = match among {
+            true => (split / 4, PASSING),
+            false => (0, 0),
+        };
+        Room {
+            split,
+            kept,
+            passing,
+        }
+    }
+
+    /// Bytes of all of it.
+    pub(crate) fn bytes(self, crowd: Crowd) -> usize {
+        self.slots() * Layout::packed(crowd).bytes()
+    }
+
+    pub(crate) fn slots(self) -> usize {
+        self.split + self.kept + self.passing
+    }
+
+    pub(super) fn splits(self) -> Range<usize> {
+        0..self.split
+    }
+
+    /// Those of teams that members make among themselves.
+    pub(super) fn among(self) -> Range<usize> {
+        self.split..self.slots()
+    }
+
+    /// Whether a slot is for one call.
+    pub(super) fn is_passing(self, slot: usize) -> bool {
+        slot >= self.split + self.kept
+    }
+}
+
 /// The slots of this PE. A team has the same one on each of its members.
 #[derive(Debug)]
 pub(crate) struct Pool {
     memory: Sym<u8>,
-    count: usize,
+    room: Room,
     layout: Layout,
     state: Mutex<State>,
 }
@@ -88,20 +144,14 @@ impl State {
 }
 
 impl Pool {
-    /// How many slots there can be, of `wanted`, in `bytes`; and the bytes of one.
-    pub(crate) fn fit(crowd: Crowd, wanted: usize, bytes: usize) -> (usize, usize) {
-        let each = Layout::packed(crowd).bytes();
-        (wanted.min(bytes / each), each)
-    }
-
-    /// Slots in zeroed memory, as many as [`fit`](Self::fit) said.
-    pub(crate) fn new(crowd: Crowd, count: usize, memory: Sym<u8>) -> Self {
+    /// Slots in zeroed memory of as many bytes as the room has.
+    pub(crate) fn new(crowd: Crowd, room: Room, memory: Sym<u8>) -> Self {
         Pool {
             memory,
-            count,
+            room,
             layout: Layout::packed(crowd),
             state: Mutex::new(State {
-                free: Self::all_free(count),
+                free: Self::all_free(room.slots()),
                 epoch: 0,
                 choosing: Vec::new(),
                 chooses: None,
@@ -110,9 +160,14 @@ impl Pool {
         }
     }
 
+    /// How many words it is what a PE tells of its slots.
+    pub(crate) fn words_of_offer(&self) -> usize {
+        Offer::len(self.room.slots())
+    }
+
     /// How many teams a PE can be in at a time.
-    pub(crate) fn count(&self) -> usize {
-        self.count
+    pub(crate) fn room(&self) -> Room {
+        self.room
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -159,14 +214,14 @@ impl Pool {
     /// is made zero before they are lent again.
     pub(crate) fn empty(&self) -> Vec<Sym<u8>> {
         let mut state = self.state();
-        let all = (0..self.count).filter(|slot| {
+        let all = (0..self.room.slots()).filter(|slot| {
             let word = state.free.get(slot / 64).copied().unwrap_or_default();
             word & 1 << (slot % 64) == 0
         });
         let each = self.layout.bytes();
         let lent = all.filter_map(|slot| self.memory.range(slot * each..(slot + 1) * each).ok());
         let lent = lent.collect();
-        state.free = Self::all_free(self.count);
+        state.free = Self::all_free(self.room.slots());
         lent
     }
 
@@ -192,6 +247,11 @@ impl Pool {
 mod tests {
     use super::*;
 
+    fn splits(crowd: Crowd, count: usize) -> Pool {
+        let room = Room::of(crowd, count, usize::MAX, false);
+        Pool::new(crowd, room, Sym::new(2, 0, 0, room.bytes(crowd)))
+    }
+
     #[test]
     fn a_pool_has_as_many_slots_as_were_asked_for_and_fit() {
         let seven = Crowd {
@@ -200,20 +260,24 @@ mod tests {
             most_near: 7,
             oversubscribed: false,
         };
-        let (count, each) = Pool::fit(seven, 256, 1 << 20);
-        assert_eq!(count, 256);
-        assert_eq!(Pool::fit(seven, 256, 10 * each + 1).0, 10);
-        let memory = Sym::new(2, 0, 0, 70 * each);
-        let pool = Pool::new(seven, 70, memory);
+        let each = Layout::packed(seven).bytes();
+        assert_eq!(Room::of(seven, 256, 1 << 20, false).splits(), 0..256);
+        let few = Room::of(seven, 256, 10 * each + 1, true);
+        assert_eq!((few.splits(), few.among()), (0..10, 10..20));
+        let passing: Vec<bool> = (11..13).map(|slot| few.is_passing(slot)).collect();
+        assert_eq!(passing, [false, true]);
+        let none = Room::of(seven, 0, 0, true);
+        assert_eq!((none.splits(), none.among()), (0..0, 0..8));
+        let pool = splits(seven, 70);
         let offer = || pool.choose(0).take().unwrap();
         assert_eq!(offer().free, [u64::MAX, 63]);
         for slot in 0..70 {
-            assert_eq!(offer().slot(None), Some(slot));
+            assert_eq!(offer().slot(0..70, None), Some(slot));
             pool.reserve(slot);
             let team = pool.lend(slot, Members::all(7, 0), true, 5).unwrap();
             assert_eq!(team.slot(), Some(slot));
         }
-        assert_eq!(offer().slot(None), None);
+        assert_eq!(offer().slot(0..70, None), None);
         pool.take_back(69, 40);
         assert_eq!((offer().free, offer().epoch), (vec![0, 32], 40));
         pool.take_back(3, 1 << 31);
@@ -228,8 +292,8 @@ mod tests {
             most_near: 2,
             oversubscribed: false,
         };
-        let each = Pool::fit(two, 1, usize::MAX).1;
-        let pool = Pool::new(two, 70, Sym::new(2, 0, 0, 70 * each));
+        let each = Layout::packed(two).bytes();
+        let pool = splits(two, 70);
         pool.reserve(1);
         pool.reserve(69);
         let lent: Vec<u64> = pool.empty().iter().map(Sym::offset).collect();
@@ -246,8 +310,7 @@ mod tests {
             most_near: 2,
             oversubscribed: false,
         };
-        let each = Pool::fit(two, 1, usize::MAX).1;
-        let pool = Pool::new(two, 1, Sym::new(2, 0, 0, each));
+        let pool = splits(two, 1);
         let high = pool.choose(7);
         assert!(high.take().is_some());
         let low = pool.choose(3);

@@ -129,7 +129,7 @@ impl<'w> Team<'w> {
                             mapped: parent.mapped || members.pes().all(|pe| world.maps(pe)),
                             ..mine.clone()
                         },
-                        None => Offer::any(pool.count()),
+                        None => Offer::any(pool.room().slots()),
                     };
                     let words = teams.iter().flat_map(|team| offer(team).words());
                     words.flat_map(u64::to_ne_bytes).collect()
@@ -143,7 +143,7 @@ impl<'w> Team<'w> {
             }
             choosing.leave();
         };
-        let part = Offer::len(pool.count());
+        let part = pool.words_of_offer();
         let told = |k: usize, place: usize| {
             let told = all.get(place).map(Vec::as_slice).unwrap_or_default();
             Offer::of(told.get(k * part..(k + 1) * part).unwrap_or_default())
@@ -153,10 +153,10 @@ impl<'w> Team<'w> {
         let mut last = None;
         for (k, slot) in slots.iter_mut().enumerate() {
             let all = (0..parent.members.len()).map(|place| told(k, place));
-            last = Offer::together(all).slot(last);
+            last = Offer::together(all).slot(pool.room().splits(), last);
             *slot = last.ok_or(Error::TooManyTeams {
                 call: call.name,
-                limit: pool.count(),
+                limit: pool.room().splits().len(),
             })?;
         }
         for (slot, _) in slots.iter().zip(&teams).filter(|(_, team)| team.is_some()) {

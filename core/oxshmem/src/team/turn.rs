@@ -273,6 +273,11 @@ impl<'t> Turn<'t> {
         self.agree_on(mine, 0, None)
     }
 
+    /// Arrives. Gives whether all members say yes.
+    pub(crate) fn all_say(&mut self, yes: bool) -> Result<bool> {
+        self.agree_on(None, if yes { 0 } else { FAILED }, None)
+    }
+
     /// How words of an epoch go, and come, in this call.
     #[inline]
     pub(super) fn words<'a>(&'a self, epoch: u32, call: &'a Call<'a>) -> Words<'a> {

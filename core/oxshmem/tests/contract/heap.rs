@@ -213,7 +213,7 @@ pub fn m13_failed_alloc_leaves_heap_unchanged(pe: &Pe<'_>) -> Result<()> {
         );
         let remedy = match pe.is_on_gpu() {
             true => "OXSHMEM_CUDA_SYMMETRIC_SIZE",
-            false => "OXSHMEM_SYMMETRIC_SIZE",
+            false => "raise Builder::heap_limit",
         };
         assert!(
             error.to_string().contains(remedy),

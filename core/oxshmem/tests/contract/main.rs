@@ -200,7 +200,7 @@ macro_rules! with_cases {
                 a_split_does_not_wait_for_that_of_another_parent
                 m19_a_teams_barrier_completes_the_context_that_it_is_attached_to
                 calls_of_one_team_by_two_threads_come_one_after_the_other
-                members_make_teams_among_themselves_beside_splits
+                members_make_teams_among_themselves_at_once_and_beside_splits
                 m36_a_call_that_one_member_refuses_fails_on_all
                 a_context_is_made_while_another_thread_is_in_a_collective
                 a_detached_team_is_the_same_team

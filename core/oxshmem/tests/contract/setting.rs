@@ -124,6 +124,7 @@ impl Setting {
             .check(self.path == Path::Checked)
             .model(self.model)
             .timeout(DEADLINE)
+            .active_sets()
             .heap_limit(HEAP)
     }
 

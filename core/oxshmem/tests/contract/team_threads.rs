@@ -368,20 +368,20 @@ pub fn m19_a_teams_barrier_completes_the_context_that_it_is_attached_to(pe: &Pe<
     Part::end(pe, blocks)
 }
 
-/// One thread has teams made among members, on a context of its own, while another splits.
-pub fn members_make_teams_among_themselves_beside_splits(pe: &Pe<'_>) -> Result<()> {
+/// Two threads have teams made among members, on contexts of their own and in any order, while another splits.
+pub fn members_make_teams_among_themselves_at_once_and_beside_splits(pe: &Pe<'_>) -> Result<()> {
     if !has_threads(pe) {
         return Ok(());
     }
     let (n, rounds) = (pe.n_pes(), pe.rounds(40));
-    let mailbox = pe.alloc_zeroed::<u64>(pe.mailbox_words())?;
     let (blocks, parts) = Part::all(pe, teams(pe)?, 1)?;
     on_threads(parts, |thread, part| {
         let parent = part.team.attach(&part.context)?;
         let mut made: VecDeque<Team<'_>> = VecDeque::new();
         for round in 0..rounds {
             let team = match thread {
-                0 => part.context.team_among((n - 1, -1, n), mailbox)?,
+                0 => part.context.team_among((n - 1, -1, n))?,
+                1 => part.context.team_among((0, 1, n))?,
                 _ => parent.split_strided(0, 1, n)?.unwrap(),
             };
             made.push_back(team);
@@ -399,8 +399,7 @@ pub fn members_make_teams_among_themselves_beside_splits(pe: &Pe<'_>) -> Result<
         made.into_iter().try_for_each(Team::destroy)?;
         end(part.team, &part.context)
     })?;
-    Part::end(pe, blocks)?;
-    pe.free(mailbox)
+    Part::end(pe, blocks)
 }
 
 /// What a member refuses fails on all, with its reason; then the team goes on.

@@ -322,6 +322,11 @@ pub fn hundreds_of_teams_are_alive_at_once(pe: &Pe<'_>) -> Result<()> {
         for team in teams.iter().flatten() {
             team.sync()?;
         }
+        // Members' own have room of their own.
+        let among = world.team_among((0, 1, n))?;
+        among.sync()?;
+        assert!(!among.is_for_one_call());
+        among.destroy()?;
         let count = teams.len();
         // In another order than they were made in.
         while !teams.is_empty() {
@@ -338,7 +343,6 @@ pub fn hundreds_of_teams_are_alive_at_once(pe: &Pe<'_>) -> Result<()> {
 /// By pairs at the same time, and by more that overlap, while the others know nothing.
 pub fn members_make_a_team_among_themselves(pe: &Pe<'_>) -> Result<()> {
     let n = pe.n_pes();
-    let mailbox = pe.alloc_zeroed::<u64>(pe.mailbox_words())?;
     let sum = pe.alloc_zeroed::<u64>(1)?;
     let mut made = Vec::new();
     let pairs = (0..n - 1).map(|start| (start, 1, 2));
@@ -348,7 +352,7 @@ pub fn members_make_a_team_among_themselves(pe: &Pe<'_>) -> Result<()> {
         if !pes.contains(&pe.me()) {
             continue;
         }
-        let team = pe.team_among((start, stride as isize, size), mailbox)?;
+        let team = pe.team_among((start, stride as isize, size))?;
         has(pe, &team, &pes);
         pe.write(sum, &[pe.me() as u64 + 1])?;
         team.reduce(sum, sum, oxshmem::Fold::Sum)?;
@@ -356,12 +360,11 @@ pub fn members_make_a_team_among_themselves(pe: &Pe<'_>) -> Result<()> {
         assert_eq!(pe.own(sum)?, [all as u64]);
         made.push(team);
     }
-    assert!(pe.team_among((0, 1, n + 1), mailbox).is_err());
+    assert!(pe.team_among((0, 1, n + 1)).is_err());
     pe.barrier_all()?;
     made.into_iter().try_for_each(Team::destroy)?;
     pe.barrier_all()?;
-    pe.free(sum)?;
-    pe.free(mailbox)
+    pe.free(sum)
 }
 
 pub fn a_broadcast_to_others_leaves_the_roots_own(pe: &Pe<'_>) -> Result<()> {

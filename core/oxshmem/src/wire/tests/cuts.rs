@@ -33,7 +33,7 @@ fn by_lanes(guarantees: Guarantees) -> Builder {
     };
     let weak = Weak::over(Arc::new(Loopback::new()), settings);
     let builder = World::builder().transports(vec![Arc::new(weak)]);
-    builder.timeout(LIMIT).heap_limit(8 << 20)
+    builder.active_sets().timeout(LIMIT).heap_limit(8 << 20)
 }
 
 /// Waits for others without the library, but that what is posted goes out.
@@ -342,11 +342,17 @@ fn a_split_in_which_one_pe_cannot_read_makes_a_team_for_none() {
 
 /// The room that is lent here next.
 fn free_room(world: &World) -> Result<Option<usize>> {
-    let alone = world.shared_team().split_strided(0, 1, 1)?.unwrap();
+    Ok(room_of(
+        world.shared_team().split_strided(0, 1, 1)?.unwrap(),
+    ))
+}
+
+/// Where a team of this PE alone is, which ends.
+fn room_of(alone: Team<'_>) -> Option<usize> {
     let slot = alone.core().slot();
     // Where a way has failed it cannot be completed.
     let _ = alone.destroy();
-    Ok(slot)
+    slot
 }
 
 /// It does not know whether the others have the team, and write into it.
@@ -399,24 +405,25 @@ fn is_flag(op: &Op) -> bool {
 fn a_team_that_members_make_among_themselves_has_room_on_all_or_is_none() {
     for answers in 1..=3 {
         together(3, |world| {
-            let mailbox = world.alloc_zeroed(world.mailbox_words())?;
             world.quiet()?;
-            let room = free_room(world)?;
-            let make = || world.team_among((0, 1, 3), mailbox);
+            let alone = || world.team_among((world.my_pe(), 1, 1)).map(room_of);
+            let room = alone()?;
+            let make = || world.team_among((0, 1, 3));
             match world.my_pe() {
                 0 => {
+                    // It says, before each answer, that it has what that is to.
                     let mut sent = 0;
                     watched(world).decide(move |pe, op| {
                         let flag = pe == Pe(2) && is_flag(op);
                         sent += usize::from(flag);
-                        match flag && sent == answers {
+                        match flag && sent == 2 * answers {
                             true => Fate::Refuse,
                             false => Fate::Perform,
                         }
                     });
                     let failed = make();
                     assert!(matches!(failed, Err(Error::Transport(_))), "{failed:?}");
-                    assert_eq!(free_room(world)? != room, answers == 3);
+                    assert_eq!(alone()? != room, answers == 3);
                 }
                 1 => match make() {
                     Ok(_) => assert_eq!(answers, 3),
@@ -433,9 +440,8 @@ fn a_team_that_members_make_among_themselves_has_room_on_all_or_is_none() {
 #[test]
 fn the_last_word_of_members_that_make_a_team_is_told_of_where_it_is_lost_with_its_way() {
     together(2, |world| {
-        let mailbox = world.alloc_zeroed(world.mailbox_words())?;
         world.quiet()?;
-        let make = || world.team_among((0, 1, 2), mailbox);
+        let make = || world.team_among((0, 1, 2));
         if world.my_pe() == 1 {
             is_loss_of(0, make());
             return Ok(());
@@ -445,7 +451,7 @@ fn the_last_word_of_members_that_make_a_team_is_told_of_where_it_is_lost_with_it
         asked.decide(move |_, op| {
             flags += usize::from(is_flag(op));
             match flags {
-                3.. => Fate::Keep,
+                6.. => Fate::Keep,
                 _ => Fate::Perform,
             }
         });
@@ -459,7 +465,6 @@ fn the_last_word_of_members_that_make_a_team_is_told_of_where_it_is_lost_with_it
 #[test]
 fn the_loss_of_another_pe_does_not_disturb_members_that_make_a_team() {
     together(3, |world| {
-        let mailbox = world.alloc_zeroed(world.mailbox_words())?;
         if world.my_pe() == 2 {
             return Ok(());
         }
@@ -469,7 +474,7 @@ fn the_loss_of_another_pe_does_not_disturb_members_that_make_a_team() {
             // PE 0 waits for it, and has looked for losses.
             std::thread::sleep(Duration::from_millis(100));
         }
-        let team = world.team_among((0, 1, 2), mailbox)?;
+        let team = world.team_among((0, 1, 2))?;
         team.sync()
     });
 }
