@@ -464,11 +464,14 @@ fn the_last_word_of_members_that_make_a_team_is_told_of_where_it_is_lost_with_it
 
 #[test]
 fn the_loss_of_another_pe_does_not_disturb_members_that_make_a_team() {
+    let is_through = AtomicBool::new(false);
     together(3, |world| {
         if world.my_pe() == 2 {
+            is_through.store(true, Ordering::SeqCst);
             return Ok(());
         }
-        world.quiet()?;
+        // It waits for nobody any more who gives it up.
+        until(world, || is_through.load(Ordering::SeqCst));
         (world.shared.lose)(2);
         if world.my_pe() == 1 {
             // PE 0 waits for it, and has looked for losses.
