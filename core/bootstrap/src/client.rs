@@ -607,8 +607,8 @@ impl Drop for TcpBootstrap {
     }
 }
 
-/// Ends the process at once, without running what it would run at a normal end: another thread may
-/// hold any lock.
+/// Ends the process without running what it would run at a normal end: another thread may hold any lock. At once, but
+/// with status 0 for the process manager, which is told first, in a few seconds at most.
 pub(crate) fn exit_now(status: i32) -> ! {
     if status == 0 {
         // Else the process manager takes it for a failure.

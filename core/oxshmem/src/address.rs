@@ -165,13 +165,14 @@ impl Context<'_> {
         }
     }
 
-    /// [`object_at`](Self::object_at) of a block that calls have lately found: for none of the others.
+    /// [`object_at`](Self::object_at) of a block that calls have lately found: for none of the others, nor for no elements,
+    /// which are the same object wherever they are.
     #[inline(always)]
     #[must_use]
     pub fn known_at<T: Pod>(&self, address: *const T, len: usize) -> Option<Sym<T>> {
         let base = self.own_base().as_ptr().addr();
         let offset = address.addr().wrapping_sub(base) as u64;
-        let bytes = len.checked_mul(size_of::<T>())? as u64;
+        let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0)? as u64;
         let changes = self.shared.heap_changes.load(Ordering::Relaxed);
         let is = |live: &Live| live.has(offset, bytes) && live.generation & NIC == 0;
         let live = self.shared.lately.find(changes, is)?;

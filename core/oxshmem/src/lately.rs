@@ -60,14 +60,13 @@ impl Found {
     /// Does nothing while another thread does the same.
     fn set(&self, changes: u64, live: Live) {
         let version = self.version.load(Ordering::Relaxed);
-        let free = version & 1 == 0;
-        let taken = self.version.compare_exchange(
-            version,
-            version + 1,
-            Ordering::Acquire,
-            Ordering::Relaxed,
-        );
-        if !free || taken.is_err() {
+        let (free, relaxed) = (version & 1 == 0, Ordering::Relaxed);
+        // What follows comes after what the last thread wrote; pairs with the store at the end.
+        let take = || {
+            self.version
+                .compare_exchange(version, version + 1, Ordering::Acquire, relaxed)
+        };
+        if !free || take().is_err() {
             return;
         }
         // The odd version comes before what is written.
@@ -77,6 +76,7 @@ impl Found {
         self.bytes.store(live.bytes, Ordering::Relaxed);
         let generation = u64::from(live.generation);
         self.generation.store(generation, Ordering::Relaxed);
+        // After all of it; pairs with the first look in `get`, and with the exchange above.
         self.version.store(version + 2, Ordering::Release);
     }
 }
@@ -100,7 +100,7 @@ impl Lately {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Lately, Live};
+    use super::{Found, KEPT, Lately, Live, Ordering};
 
     fn live(start: u64) -> Live {
         Live {
@@ -132,6 +132,16 @@ mod tests {
             assert_eq!(found, Some(live(64 * block)));
         }
         assert_eq!(lately.find(1, |_| true), None);
+    }
+
+    #[test]
+    fn what_one_thread_writes_no_other_does() {
+        let found = Found::default();
+        found.version.store(1, Ordering::Relaxed);
+        found.set(0, live(64));
+        assert_eq!(found.version.load(Ordering::Relaxed), 1);
+        assert_eq!(found.start.load(Ordering::Relaxed), 0);
+        assert_eq!(found.get(0), None);
     }
 
     #[test]

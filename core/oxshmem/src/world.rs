@@ -582,7 +582,10 @@ impl World {
     /// Waits for the other PEs if this process has their rendezvous.
     pub fn leave_in_place(&self) -> Result<()> {
         let left = self.say_goodbye();
-        self.shared.bootstrap.outlast();
+        // Who has not left is among those that the rendezvous waits for.
+        if !self.inner.stranded.get() {
+            self.shared.bootstrap.outlast();
+        }
         left
     }
 

@@ -268,7 +268,7 @@ impl Client {
         Ok(text.to_string_lossy().into_owned())
     }
 
-    /// A value, of which the library's copy is left to it for good: some bytes, twice a process,
+    /// A value, of which the library's copy is left to it for good: some bytes, twice a session,
     /// and how to free them differs between its versions.
     fn value(&self, rank: u32, key: &CStr) -> Result<Value> {
         let of = self.process(rank);

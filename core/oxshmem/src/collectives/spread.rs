@@ -18,7 +18,8 @@ impl Team<'_> {
     /// On return `dst` is updated here and `src` may be reused; other members may still be under way. Where all
     /// members load each other's memory and the data are few, a root waits for the others in one call of
     /// some tens only: nothing follows from its return about where they are, and where arguments differ (M36)
-    /// a member may get the error from its next call of the team instead.
+    /// a member may get the error from its next call of the team instead. If that does not come within 5 s, the members that
+    /// know return, and the team's collective calls are over.
     ///
     /// # Errors
     ///

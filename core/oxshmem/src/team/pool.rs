@@ -165,7 +165,7 @@ impl Pool {
         Offer::len(self.room.slots())
     }
 
-    /// How many teams a PE can be in at a time.
+    /// How many teams a PE can be in at a time, by what for.
     pub(crate) fn room(&self) -> Room {
         self.room
     }

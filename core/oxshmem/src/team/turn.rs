@@ -287,7 +287,7 @@ impl<'t> Turn<'t> {
             epoch,
             call,
             needs: self.needs,
-            instead: self.instead,
+            instead: None,
         }
     }
 
@@ -314,7 +314,12 @@ impl<'t> Turn<'t> {
             ..self.call
         };
         let epoch = self.state.epoch;
-        let post = self.words(epoch, &call);
+        // It is for this arrival: the next ones are for all members, in other words.
+        let instead = self.instead.take();
+        let post = Words {
+            instead,
+            ..self.words(epoch, &call)
+        };
         let rounds = &self.core.rounds;
         let arrived = match between {
             None => arrival::arrive(&post, rounds, epoch, known),

@@ -390,6 +390,39 @@ fn m36_a_broadcast_that_one_member_alone_calls_is_told_to_all() {
     done.unwrap_or_else(|error| panic!("{error}"));
 }
 
+/// However many calls came before it without a meeting, and whatever the next meeting's number.
+#[test]
+fn m36_a_broadcast_that_one_member_refuses_after_many_leaves_the_team_usable() {
+    const PES: usize = 3;
+    let done = spmd_with(Setting::new(Path::Mapped).builder(), PES, |world| {
+        let team = world.team().split_strided(0, 1, PES)?.unwrap();
+        let (x, freed) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?);
+        world.free(freed)?;
+        for (before, meetings) in [0, 23, 24, 30, 31]
+            .into_iter()
+            .flat_map(|n| [(n, 1), (n, 2)])
+        {
+            for _ in 0..meetings {
+                team.sync()?;
+            }
+            for _ in 0..before {
+                team.broadcast(x, x, 0)?;
+            }
+            let from = if team.my_pe() == PES - 1 { freed } else { x };
+            let called = team.broadcast(from, from, 0).and_then(|()| team.sync());
+            let what = format!("{before} before: {called:?}");
+            match called {
+                Err(Error::CollectivesEnded { .. } | Error::OutOfRange { .. }) => panic!("{what}"),
+                called => assert!(called.is_err(), "{what}"),
+            }
+            team.sync()?;
+        }
+        team.destroy()?;
+        world.free(x)
+    });
+    done.unwrap_or_else(|error| panic!("{error}"));
+}
+
 /// The others do not wait in it, and go on in another team, where they do wait for the one that is alone.
 #[test]
 fn m36_a_broadcast_that_differs_on_one_member_holds_up_no_other_team() {
