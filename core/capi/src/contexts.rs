@@ -7,7 +7,6 @@ use oxshmem::{Context, ContextOptions, Session, SharedContext};
 use crate::failure::{Done, Failure, or_end, tell};
 use crate::handles::{Ctx, SessionConfig, Team};
 use crate::library::{self, Library, on};
-use crate::threads::Thread;
 
 const SERIALIZED: c_long = 1;
 const PRIVATE: c_long = 2;
@@ -21,7 +20,6 @@ pub(crate) struct CtxEntry {
     own: Option<Box<Context<'static>>>,
     shared: Option<Box<SharedContext<'static>>>,
     pub team: Team,
-    maker: Thread,
 }
 
 impl CtxEntry {
@@ -45,10 +43,10 @@ impl CtxEntry {
         }
     }
 
-    /// Completes what was issued, if this thread may, as in [`drive`](Self::drive).
+    /// Completes what was issued, as in [`drive`](Self::drive).
     pub(crate) fn complete(&self, several: bool) -> oxshmem::Result<()> {
         match (&self.own, &self.shared) {
-            (Some(own), _) if !several || self.maker == Thread::current() => own.quiet(),
+            (Some(own), _) if !several => own.quiet(),
             (_, Some(shared)) => shared.lock().quiet(),
             _ => Ok(()),
         }
@@ -64,7 +62,6 @@ pub(crate) fn add_default(library: &Library) {
         own: None,
         shared: None,
         team: Team::WORLD,
-        maker: Thread::current(),
     });
 }
 
@@ -123,12 +120,7 @@ fn make(team: Team, options: c_long) -> Done<Ctx> {
         true => (None, Some(Box::new(made.share()))),
         false => (Some(Box::new(made)), None),
     };
-    let handle = library.contexts.add(CtxEntry {
-        own,
-        shared,
-        team,
-        maker: Thread::current(),
-    });
+    let handle = library.contexts.add(CtxEntry { own, shared, team });
     match handle {
         Some(handle) => Ok(Ctx(handle)),
         None => Err(Failure::argument(

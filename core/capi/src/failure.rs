@@ -79,9 +79,14 @@ pub(crate) fn say(words: &str) {
     let _ = std::io::stderr().write_all(format!("oxshmem: {words}\n").as_bytes());
 }
 
-/// Tells of a call that failed.
+/// Tells of a call that failed. Where another thread ends the process well nobody is told, and the call does not return.
 #[cold]
 pub(crate) fn tell(call: &str, failure: &Failure) {
+    let exiting = EXITING.get();
+    while exiting.is_some_and(|thread| *thread != Thread::current()) {
+        // SAFETY: has no precondition. The process ends meanwhile.
+        unsafe { libc::pause() };
+    }
     let words = failure.words();
     match library::get() {
         Ok(library) => say(&format!("PE {}: {call}: {words}", library.world.my_pe())),
@@ -106,17 +111,12 @@ pub(crate) fn is_exiting() -> bool {
 #[cold]
 #[inline(never)]
 pub(crate) fn end(call: &str, failure: Failure) -> ! {
-    let exiting = EXITING.get();
-    while exiting.is_some_and(|thread| *thread != Thread::current()) {
-        // SAFETY: has no precondition. The process ends meanwhile.
-        unsafe { libc::pause() };
-    }
     tell(call, &failure);
     exit(1)
 }
 
 /// How long what the program has written may take to be on its way.
-const FLUSH: Duration = Duration::from_secs(1);
+const FLUSH: Duration = Duration::from_secs(5);
 
 /// Has what the program has written to its streams be on its way. A thread that reads of a stream has it for itself until
 /// something comes: that stream, and those opened before it but for stdout, are given up in time.
@@ -130,8 +130,10 @@ fn flush() {
         // Nobody waits any more if this took too long.
         let _ = done.send(());
     });
-    if flushed.is_ok() {
-        let _ = is_done.recv_timeout(FLUSH);
+    match flushed {
+        Ok(_) => drop(is_done.recv_timeout(FLUSH)),
+        // SAFETY: as above.
+        Err(_) => drop(unsafe { libc::fflush(stdout) }),
     }
 }
 

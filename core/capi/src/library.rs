@@ -1,6 +1,7 @@
 //! The one PE that this process is.
 
 use std::ffi::c_int;
+use std::io::Error;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -29,7 +30,8 @@ pub(crate) struct Library {
     /// Whether on each PE one thread at a time makes calls.
     pub is_each_alone: bool,
     /// Who has initialized.
-    maker: Thread,
+    /// In the library's terms and the system's.
+    maker: (Thread, libc::pid_t),
     /// Whether there is something to drive.
     pub uses_lanes: bool,
     /// Where several threads make calls at once. Before the world, too.
@@ -161,7 +163,8 @@ impl Library {
             active_sets: Sets::new(),
             level,
             is_each_alone,
-            maker: Thread::current(),
+            // SAFETY: has no precondition.
+            maker: (Thread::current(), unsafe { libc::gettid() }),
             uses_lanes: world.uses_lanes(),
             threads: OnceLock::new(),
             world,
@@ -233,9 +236,14 @@ impl Library {
         Ok(())
     }
 
-    /// Whether this thread has initialized.
-    pub(crate) fn is_of_this_thread(&self) -> bool {
-        self.maker == Thread::current()
+    /// Whether this thread has initialized, or one that is no more, and so in no call.
+    pub(crate) fn is_of_this_thread_or_one_that_ended(&self) -> bool {
+        let (thread, number) = self.maker;
+        let process = std::process::id();
+        // SAFETY: signal 0 is none: it is only asked whether there is such a thread.
+        let told = unsafe { libc::syscall(libc::SYS_tgkill, process, number, 0) };
+        let is_gone = told == -1 && Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+        thread == Thread::current() || is_gone
     }
 
     /// Does what concerns all PEs.

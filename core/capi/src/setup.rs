@@ -181,16 +181,18 @@ extern "C" fn finalize_at_exit(status: c_int, _: *mut c_void) {
 fn finalize_or_tell(library: &'static Library) -> Done {
     if library.threads().is_some() {
         // All stays as it is until the process ends: other threads may be in calls.
-        failure::exits_well();
         library.complete_all()?;
+        // No other PE has left before. From here on who fails waits, and may have a lock that the above wants.
+        failure::exits_well();
         library.alone(World::rest)?;
         return Ok(library.world.leave_in_place()?);
     }
-    if library.is_of_this_thread() {
+    if library.is_of_this_thread_or_one_that_ended() {
         failure::exits_well();
         INITIALIZED.store(0, Ordering::Relaxed);
         return last_finalize();
     }
+    failure::exits_well();
     failure::say(&format!(
         "PE {}: exit by another thread than that which called shmem_init, which may be in a call: to the other PEs this \
          one is lost; call shmem_finalize first",

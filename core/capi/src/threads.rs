@@ -5,6 +5,8 @@
 //! Who waits has no lock: words are looked at without one, and a collective call, or one for a lock, goes by a context
 //! that is nobody else's until it returns.
 
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem::{Context, ContextOptions, SharedContext};
@@ -12,14 +14,20 @@ use oxshmem::{Context, ContextOptions, SharedContext};
 use crate::failure::Done;
 use crate::library::Library;
 
-/// A thread, as long as it lives. Rust's own number of it is no longer to be had while a process exits.
+/// A thread. Rust's own number of it is no longer to be had while a process exits, and the system's are given again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Thread(libc::pthread_t);
+pub(crate) struct Thread(u64);
 
 impl Thread {
     pub(crate) fn current() -> Self {
-        // SAFETY: has no precondition.
-        Thread(unsafe { libc::pthread_self() })
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        thread_local! {
+            static OWN: Cell<u64> = const { Cell::new(0) };
+        }
+        if OWN.get() == 0 {
+            OWN.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+        Thread(OWN.get())
     }
 }
 

@@ -5,7 +5,7 @@
 //! it (`posix_spawn`, `system`, `popen`), has no copy of any memory, and needs none. The system call itself, and
 //! `_Fork`, call no handlers: such a child shares the variables until it executes another program.
 //!
-//! So a fork takes longer the more of the variables has been touched: some tenths of a second a gigabyte. The others cost
+//! So a fork takes longer the more of the variables has been touched: about half a second a gigabyte. The others cost
 //! nothing.
 //!
 //! Nothing here takes memory but from the system: the locks of the program's allocator may be held while handlers run.
@@ -39,9 +39,6 @@ thread_local! {
     /// the program: that would be shared, too, where it is linked with the archive.
     static COPIES: Cell<*mut c_void> = const { Cell::new(null_mut()) };
 }
-
-/// A copy of so many bytes takes huge pages, of which a few are made faster than many small ones.
-const HUGE: usize = 4 << 20;
 
 /// Before the program's own handlers are registered: so what these do before a fork is in the copy, and what they do in the
 /// child is done to it.
@@ -84,8 +81,11 @@ extern "C" fn prepare() {
 }
 
 extern "C" fn in_parent() {
+    let Some(shared) = shared() else {
+        return;
+    };
     let copies = COPIES.replace(null_mut());
-    if let (Some(shared), false) = (shared(), copies.is_null()) {
+    if !copies.is_null() {
         // SAFETY: `prepare` mapped so many bytes, and nothing refers to them.
         unsafe { libc::munmap(copies, shared.len()) };
     }
@@ -171,10 +171,6 @@ impl Shared {
             at = self.next(data, libc::SEEK_HOLE, end).unwrap_or(end);
             let from = with_exposed_provenance_mut::<u8>(first + data);
             let to = to.wrapping_byte_add(data - start);
-            if at - data >= HUGE {
-                // SAFETY: new memory. Where it cannot be had in huge pages it comes in small ones.
-                unsafe { libc::madvise(to, at - data, libc::MADV_HUGEPAGE) };
-            }
             // SAFETY: both are mapped. Other threads, and PEs, may store there meanwhile, as to any memory that a fork
             // copies; nothing here refers to it.
             unsafe { std::ptr::copy_nonoverlapping(from, to.cast::<u8>(), at - data) };

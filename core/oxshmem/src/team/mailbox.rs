@@ -155,9 +155,11 @@ impl Context<'_> {
     fn take_out(&self, letter: Letter<'_>, from: usize) -> Result<()> {
         let mailbox = letter.mailbox;
         let (count, _, room) = mailbox.place(from)?;
-        let number = self.own(count).look(Width::W64, Inserted::Wait);
+        let number;
         {
             let mut state = mailbox.state();
+            // With the lock: until it is told that this one is out, the sender writes no other.
+            number = self.own(count).look(Width::W64, Inserted::Wait);
             if state.peer(from).taken == number {
                 return Ok(());
             }
