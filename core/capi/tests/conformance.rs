@@ -600,6 +600,7 @@ fn an_exit_waits_for_no_thread_and_frees_nothing_that_one_uses() {
         ("elsewhere", 1, "exit by another thread"),
         ("unheard", 1, ""),
         ("during calls", 0, ""),
+        ("begun by another", 0, ""),
         ("finalize at exit", 0, ""),
         ("without streams", 0, ""),
     ] {

@@ -80,6 +80,21 @@ static int finalize_at_exit(void)
     return 0;
 }
 
+static void *begin_here(void *unused)
+{
+    begin();
+    shmem_barrier_all();
+    return unused;
+}
+
+/* By a thread that has ended, and so is in no call, when another one exits. */
+static int begun_by_another(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, begin_here, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    return 0;
+}
+
 /* Closed, and written to all the same. */
 static int without_streams(void)
 {
@@ -112,6 +127,8 @@ int main(int argc, char **argv)
         return exit_during_calls();
     if (is("without streams"))
         return without_streams();
+    if (is("begun by another"))
+        return begun_by_another();
     if (is("finalize at exit"))
         return finalize_at_exit();
     begin();
