@@ -607,6 +607,8 @@ fn an_exit_waits_for_no_thread_and_frees_nothing_that_one_uses() {
         let output = job(2, &program).arg(how).output().unwrap();
         let told = both(&output);
         assert_eq!(output.status.code(), Some(status), "{how}: {told}");
+        let is_elsewhere = told.contains("exit by another thread");
+        assert_eq!(is_elsewhere, how == "elsewhere", "{how}: {told}");
         assert!(told.contains(words), "{how}: {told}");
     }
     // Waits drive what all threads have issued, at the end too.
