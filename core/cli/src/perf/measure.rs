@@ -338,10 +338,15 @@ mod tests {
         }
     }
 
+    /// What is measured where there is no GPU.
+    fn on_hosts() -> impl Iterator<Item = &'static Op> {
+        Op::all().filter(|op| !op.needs_gpu())
+    }
+
     fn all(validate: bool, pes: usize) {
         spmd(pes, |world| {
             let sizes: Sizes = "250..1000".parse().unwrap();
-            let tasks = Op::all().flat_map(|op| {
+            let tasks = on_hosts().flat_map(|op| {
                 let of = move |metric: &Metric| {
                     let task = move |bytes| Task {
                         op,
@@ -403,7 +408,7 @@ mod tests {
             };
             let team = world.team();
             let ground = Ground::new(world, Some(&team), room.of_slots(), 3)?;
-            for op in Op::all().filter(|op| op.has_threads()) {
+            for op in on_hosts().filter(|op| op.has_threads()) {
                 for metric in op.metrics.iter().filter(|metric| metric.has_window()) {
                     let task = Task {
                         op,
@@ -429,7 +434,7 @@ mod tests {
         for which in Which::value_variants() {
             spmd(5, |world| {
                 let team = which.form(world)?;
-                let collectives = || Op::all().filter(|op| op.who == Who::Team);
+                let collectives = || on_hosts().filter(|op| op.who == Who::Team);
                 let room = collectives().map(|op| op.room(256, world.n_pes()));
                 let room = room.fold(Room::default(), Room::and);
                 let ground = Ground::new(world, team.as_ref(), room.of_slots(), 1)?;
@@ -461,7 +466,7 @@ mod tests {
             let team = world.team();
             let ground = Ground::new(world, Some(&team), room, 1)?;
             let wrong = world.alloc_zeroed::<u64>(1)?;
-            for op in Op::all() {
+            for op in on_hosts() {
                 let task = Task {
                     op,
                     metric: op.default_metric(),
