@@ -20,7 +20,7 @@ use oxshmem::cuda::{Context, Device, Graph, Stream, StreamOptions, devices, inte
 use oxshmem::testing::spmd_with;
 use oxshmem::{Cmp, Error, Fold, GpuNumber, Result, SignalOp, World};
 
-use on_gpu::{CUDA, MIB, context, on, pattern, read, run, stream, zeroed};
+use on_gpu::{CUDA, MIB, context, on, pattern, read, run, run_alone, stream, zeroed};
 
 #[test]
 fn m15_m16_a_put_and_a_get_on_a_stream_move_the_data_and_no_more() {
@@ -346,7 +346,7 @@ fn reductions_on_streams_fold_in_the_order_of_the_pes() {
 
 #[test]
 fn a_captured_step_is_replayed_by_all() {
-    run(3, |world| {
+    run_alone(3, |world| {
         const STEPS: usize = 10;
         let (me, right) = (world.my_pe(), (world.my_pe() + 1) % 3);
         let stream = stream(world);

@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use oxshmem::cuda::{Context, Device, Stream, StreamOptions, devices};
@@ -37,8 +37,21 @@ pub fn on(context: Context) -> Builder {
         .timeout(Duration::from_secs(60))
 }
 
+/// Held by all tests that use a GPU, and by one that captures a stream alone: a world of this process that ends
+/// meanwhile waits for the GPU, which ends captures.
+static GPU: RwLock<()> = RwLock::new(());
+
 /// Thread PEs that share the first GPU.
 pub fn run(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
+    let _shared = GPU.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(context) = context() {
+        spmd_with(on(context), pes, case).unwrap();
+    }
+}
+
+/// [`run`] while no other test of this process does.
+pub fn run_alone(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
+    let _alone = GPU.write().unwrap_or_else(PoisonError::into_inner);
     if let Some(context) = context() {
         spmd_with(on(context), pes, case).unwrap();
     }
@@ -46,6 +59,7 @@ pub fn run(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
 
 /// Thread PEs that each have the next of the GPUs there are.
 pub fn run_on_all_gpus(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
+    let _shared = GPU.read().unwrap_or_else(PoisonError::into_inner);
     if context().is_none() {
         return;
     }
