@@ -20,7 +20,7 @@ use oxshmem::cuda::{Context, Device, Graph, Stream, StreamOptions, devices, inte
 use oxshmem::testing::spmd_with;
 use oxshmem::{Cmp, Error, Fold, GpuNumber, Result, SignalOp, World};
 
-use on_gpu::{CUDA, MIB, context, on, pattern, read, run, run_alone, stream, zeroed};
+use on_gpu::{CUDA, MIB, context, on, pattern, read, run, run_alone, shared, stream, zeroed};
 
 #[test]
 fn m15_m16_a_put_and_a_get_on_a_stream_move_the_data_and_no_more() {
@@ -387,6 +387,7 @@ fn a_lost_pe_ends_the_waits_of_the_others_streams() {
     let Some(context) = context() else { return };
     // The two that are left end together, so that neither is lost to the other before.
     let (left, told) = (Barrier::new(2), AtomicU32::new(0));
+    let _shared = shared();
     let ended = spmd_with(on(context), 3, |world| {
         let (word, queued) = (zeroed::<u64>(world, 1)?, world.alloc_zeroed::<u64>(1)?);
         if world.my_pe() == 2 {

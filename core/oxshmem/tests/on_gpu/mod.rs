@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use oxshmem::cuda::{Context, Device, Stream, StreamOptions, devices};
@@ -41,9 +41,14 @@ pub fn on(context: Context) -> Builder {
 /// meanwhile waits for the GPU, which ends captures.
 static GPU: RwLock<()> = RwLock::new(());
 
+/// For a test that makes worlds of its own.
+pub fn shared() -> RwLockReadGuard<'static, ()> {
+    GPU.read().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Thread PEs that share the first GPU.
 pub fn run(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
-    let _shared = GPU.read().unwrap_or_else(PoisonError::into_inner);
+    let _shared = shared();
     if let Some(context) = context() {
         spmd_with(on(context), pes, case).unwrap();
     }
@@ -59,7 +64,7 @@ pub fn run_alone(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
 
 /// Thread PEs that each have the next of the GPUs there are.
 pub fn run_on_all_gpus(pes: usize, case: impl Fn(&World) -> Result<()> + Sync) {
-    let _shared = GPU.read().unwrap_or_else(PoisonError::into_inner);
+    let _shared = shared();
     if context().is_none() {
         return;
     }
