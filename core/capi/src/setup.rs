@@ -187,12 +187,11 @@ fn finalize_or_tell(library: &'static Library) -> Done {
         library.alone(World::rest)?;
         return Ok(library.world.leave_in_place()?);
     }
+    failure::exits_well();
     if library.is_of_this_thread_or_one_that_ended() {
-        failure::exits_well();
         INITIALIZED.store(0, Ordering::Relaxed);
         return last_finalize();
     }
-    failure::exits_well();
     failure::say(&format!(
         "PE {}: exit by another thread than that which called shmem_init, which may be in a call: to the other PEs this \
          one is lost; call shmem_finalize first",

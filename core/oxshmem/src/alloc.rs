@@ -386,12 +386,8 @@ impl Heap {
     /// Whether `sym` lies in a live block of its own generation, or in permanent memory.
     #[inline]
     fn holds<T: Pod>(&self, sym: Sym<T>) -> bool {
-        is_never_freed(sym) || self.live(sym).is_some()
-    }
-
-    /// The live block in which an object lies.
-    fn live<T: Pod>(&self, sym: Sym<T>) -> Option<Live> {
-        self.around(sym.offset()).filter(|live| is_in(sym, live))
+        let around = self.around(sym.offset());
+        is_never_freed(sym) || around.is_some_and(|live| is_in(sym, &live))
     }
 
     /// How often a block has ended: who remembers one needs no lock to know that it lives.

@@ -60,13 +60,17 @@ impl Found {
     /// Does nothing while another thread does the same.
     fn set(&self, changes: u64, live: Live) {
         let version = self.version.load(Ordering::Relaxed);
-        let (free, relaxed) = (version & 1 == 0, Ordering::Relaxed);
+        if version & 1 != 0 {
+            return;
+        }
         // What follows comes after what the last thread wrote; pairs with the store at the end.
-        let take = || {
-            self.version
-                .compare_exchange(version, version + 1, Ordering::Acquire, relaxed)
-        };
-        if !free || take().is_err() {
+        let taken = self.version.compare_exchange(
+            version,
+            version + 1,
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        );
+        if taken.is_err() {
             return;
         }
         // The odd version comes before what is written.
