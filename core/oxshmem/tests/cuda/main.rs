@@ -22,7 +22,7 @@ use std::process::Command;
 use oxshmem::testing::spmd_with;
 use oxshmem::{Cmp, Result, SignalOp, Sym, World};
 
-use on_gpu::{CUDA, MIB, context, pattern, run, run_on_all_gpus};
+use on_gpu::{CUDA, MIB, context, pattern, run, run_on_all_gpus, shared};
 
 const AGAIN: &str = "OXSHMEM_TEST_CUDA_AGAIN";
 
@@ -202,6 +202,7 @@ fn m14_a_program_sets_the_gpu_heaps_limit() {
     if context().is_none() {
         return;
     }
+    let _shared = shared();
     let builder = World::builder().heap_limit(MIB);
     spmd_with(builder.clone().gpu_limit(8 * MIB), 2, |world| {
         assert_eq!(world.gpu_heap_limit(), 8 * MIB);

@@ -10,7 +10,9 @@ use oxshmem::cuda::{devices, interop};
 use oxshmem::testing::spmd_with;
 use oxshmem::{ContextOptions, Error, RegisteredGpu, Result, Sym, World};
 
-use crate::on_gpu::{CUDA, MIB, context, on, pattern, read, run, run_on_all_gpus, zeroed};
+use crate::on_gpu::{
+    CUDA, MIB, context, on, pattern, read, run, run_alone, run_on_all_gpus, shared, zeroed,
+};
 
 /// A stream of cudarc's on the PE's GPU.
 pub fn home(world: &World) -> Arc<CudaStream> {
@@ -245,6 +247,25 @@ fn what_was_queued_on_a_slice_comes_before_its_put() {
 }
 
 #[test]
+fn a_slice_whose_stream_is_captured_is_refused_and_the_capture_none_the_worse() {
+    run_alone(2, |world| {
+        let home = home(world);
+        let x = world.alloc_on::<u64>(CUDA, 8)?;
+        let slice = home.alloc_zeros::<u64>(8).unwrap();
+        world.barrier_all()?;
+        if world.my_pe() == 1 {
+            return world.barrier_all();
+        }
+        home.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
+            .unwrap();
+        let told = world.put_from(x, &slice, 0).unwrap_err().to_string();
+        assert!(told.contains("captured into a graph"), "{told}");
+        interop::stream(&home).unwrap().capture_status().unwrap();
+        world.barrier_all()
+    });
+}
+
+#[test]
 fn slices_that_cannot_be_copied_are_refused_in_words() {
     run(2, |world| {
         let there = 1 - world.my_pe();
@@ -259,12 +280,6 @@ fn slices_that_cannot_be_copied_are_refused_in_words() {
         assert!(told.contains("56 bytes, the object 64"), "{told}");
         let told = words(world.put_from(x, &slice, 2));
         assert!(told.contains("no PE 2"), "{told}");
-        home.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
-            .unwrap();
-        let told = words(world.put_from(x, &slice, there));
-        assert!(told.contains("captured into a graph"), "{told}");
-        // The capture is none the worse for it.
-        interop::stream(&home).unwrap().capture_status().unwrap();
         if devices().unwrap().len() > 1 {
             let other = CudaContext::new(1).unwrap().default_stream();
             let foreign = other.alloc_zeros::<u64>(8).unwrap();
@@ -283,6 +298,7 @@ fn without_a_gpu_heap_slices_are_refused() {
     if context().is_none() {
         return;
     }
+    let _shared = shared();
     let world = World::builder().heap_limit(MIB).join().unwrap();
     let x = world.alloc::<u64>(8).unwrap();
     let stream = CudaContext::new(0).unwrap().default_stream();
@@ -359,6 +375,7 @@ fn a_loss_ends_copies_with_the_lost_pe_alone() {
         both(&survivors);
         Ok(())
     };
+    let _shared = shared();
     let told = spmd_with(on(context), 3, case).unwrap_err().to_string();
     assert!(told.contains("the victim's error"), "{told}");
     assert_eq!(survivors.load(Ordering::Relaxed), 2);
@@ -368,6 +385,7 @@ fn a_loss_ends_copies_with_the_lost_pe_alone() {
 fn m37_an_atomic_on_a_symmetric_source_of_a_copy_under_way_is_found() {
     let Some(context) = context() else { return };
     let turn = Barrier::new(2);
+    let _shared = shared();
     spmd_with(on(context).check(true), 2, |world| {
         let (me, there) = (world.my_pe(), 1 - world.my_pe());
         let (hosts, gpus) = (world.alloc_zeroed::<u64>(16)?, zeroed::<u64>(world, 16)?);
