@@ -74,6 +74,23 @@ impl Context<'_> {
     ) -> Result<R> {
         wait(self, reason, bell, ready)
     }
+
+    /// [`wait`](Self::wait), unless there is a reason to give up, for which nobody looks while it spins.
+    #[inline]
+    pub(crate) fn wait_unless<R>(
+        &self,
+        reason: &Reason<'_>,
+        bell: Option<Bell<'_>>,
+        mut ready: impl FnMut() -> Option<R>,
+        mut gives_up: impl FnMut() -> Option<Error>,
+    ) -> Result<R> {
+        if let Some(value) = spin(self.shared.spin, &mut ready) {
+            return Ok(value);
+        }
+        wait_longer(self, reason, bell, &mut || {
+            ready().map(Ok).or_else(|| gives_up().map(Err))
+        })?
+    }
 }
 
 /// Waits until `ready` gives something.
@@ -84,13 +101,17 @@ pub(crate) fn wait<R>(
     bell: Option<Bell<'_>>,
     mut ready: impl FnMut() -> Option<R>,
 ) -> Result<R> {
-    // No pause instruction: it takes 140 cycles on some CPUs, a cache-line transfer takes less.
-    for _ in 0..=of.shared().spin {
-        if let Some(value) = ready() {
-            return Ok(value);
-        }
+    match spin(of.shared().spin, &mut ready) {
+        Some(value) => Ok(value),
+        None => wait_longer(of, reason, bell, &mut ready),
     }
-    wait_longer(of, reason, bell, &mut ready)
+}
+
+/// Looks at once, and so many times more.
+#[inline]
+fn spin<R>(times: u32, ready: &mut impl FnMut() -> Option<R>) -> Option<R> {
+    // No pause instruction: it takes 140 cycles on some CPUs, a cache-line transfer takes less.
+    (0..=times).find_map(|_| ready())
 }
 
 #[cold]

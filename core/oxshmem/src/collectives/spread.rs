@@ -77,7 +77,7 @@ impl Team<'_> {
         ) {
             Way::Scratch if core.mapped => {
                 if valid.is_err() {
-                    return turn.refuse_ahead(valid);
+                    return turn.arrive(valid);
                 }
                 let ahead = turn.ahead(root, src.bytes())?;
                 if !is_root {

@@ -12,7 +12,7 @@
 //! this one. The giver tells itself first, in its own memory, so that in the first case its word is seen there; in the
 //! others the call fails everywhere, and who waits arrives instead. So does who hears that the giver's calls are
 //! others: all the rest find it there by their next call. Should those be calls of another team, for which they wait
-//! there, then who arrived alone gives up after a while.
+//! there, then who arrived alone, whatever it called, finds what was given meanwhile and gives up after a while.
 
 use oxshmem_transport::Width;
 
@@ -112,14 +112,6 @@ impl Turn<'_> {
             given: room.given,
             beside: room.taken == 0,
         })
-    }
-
-    /// Takes no part in a call ahead, for a reason of this PE's own, but arrives.
-    #[cold]
-    pub(crate) fn refuse_ahead(&mut self, mine: Result<()>) -> Result<()> {
-        let epoch = self.state.epoch.wrapping_add(1);
-        self.instead = self.core.slot_ahead(epoch, self.state.ahead);
-        self.arrive(mine)
     }
 
     #[cold]

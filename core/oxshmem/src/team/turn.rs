@@ -29,7 +29,7 @@ pub(crate) struct Turn<'t> {
     pub(super) needs: Needs<'t>,
     /// Some member may be through with the team, and its words be another team's.
     parting: bool,
-    /// The call [ahead](super::ahead) in whose place this PE arrives, by its slot: who gave in it may be elsewhere.
+    /// The call [ahead](super::ahead) in whose place this PE arrives, by its slot, if it counted that one already.
     pub(super) instead: Option<u32>,
     /// Until the call ends.
     _traced: Option<Span<'t>>,
@@ -52,10 +52,11 @@ pub(super) struct Words<'t> {
     epoch: u32,
     call: &'t Call<'t>,
     needs: Needs<'t>,
-    instead: Option<u32>,
+    /// The slot of a call ahead of the arrival that this PE does not make: who gave in it may be elsewhere.
+    unmade: Option<u32>,
 }
 
-/// So long who arrives [instead](Turn::instead) waits for others that may wait for it in calls of other teams.
+/// So long who arrives instead of taking waits for others that may wait for it in calls of other teams.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Post for Words<'_> {
@@ -114,38 +115,29 @@ impl Post for Words<'_> {
             let word = arrived.look(Width::W64, Inserted::Arrived);
             arrival::accepts(word, self.epoch).then_some(word)
         };
-        match self.instead {
-            None => world.wait(&reason, bell, look),
-            Some(slot) => {
-                let leaves = self.leaving(slot)?;
-                world.wait(&reason, bell, || {
-                    look().map(Ok).or_else(|| leaves().map(Err))
-                })?
-            }
-        }
+        let mut since = None;
+        world.wait_unless(&reason, bell, look, || self.leaves(&mut since))
     }
 }
 
 impl Words<'_> {
-    /// Tells, from now on, why this PE waits no longer: when the call ahead in whose place its arrival is has been
-    /// given, and others have had a while to come.
+    /// Why this PE waits no longer: a call ahead in whose place it arrives has been given, and others have had a while
+    /// to come since.
     #[cold]
-    fn leaving(&self, slot: u32) -> Result<impl Fn() -> Option<Error>> {
-        let since = Instant::now();
-        let member = self.core.members.me() as u32;
-        let word = self.core.word(self.epoch, Mail { slot, member })?;
-        let given = self.world.own(word);
-        Ok(move || {
-            let told = given.look(Width::W64, Inserted::Arrived);
-            let leaves = since.elapsed() >= GRACE && is_given(told, self.epoch);
-            leaves.then(|| Error::CollectiveMismatch {
-                call: self.call.name,
-                detail: format!(
-                    "this PE called {}; others called something else, which does not wait, and no call of this \
-                     team since",
-                    (self.call.words)()
-                ),
-            })
+    fn leaves(&self, since: &mut Option<Instant>) -> Option<Error> {
+        let (slot, member) = (self.unmade?, self.core.members.me() as u32);
+        let word = self.core.word(self.epoch, Mail { slot, member }).ok()?;
+        let told = self.world.own(word).look(Width::W64, Inserted::Arrived);
+        if !is_given(told, self.epoch) {
+            return None;
+        }
+        let waited = since.get_or_insert_with(Instant::now).elapsed();
+        (waited >= GRACE).then(|| Error::CollectiveMismatch {
+            call: self.call.name,
+            detail: format!(
+                "this PE called {}; others called something else, which does not wait, and no call of this team since",
+                (self.call.words)()
+            ),
         })
     }
 }
@@ -287,7 +279,7 @@ impl<'t> Turn<'t> {
             epoch,
             call,
             needs: self.needs,
-            instead: None,
+            unmade: None,
         }
     }
 
@@ -314,10 +306,10 @@ impl<'t> Turn<'t> {
             ..self.call
         };
         let epoch = self.state.epoch;
-        // It is for this arrival: the next ones are for all members, in other words.
-        let instead = self.instead.take();
+        // Where all make the same calls nobody gives in the next one before all have arrived.
+        let next = self.core.slot_ahead(epoch, self.state.ahead);
         let post = Words {
-            instead,
+            unmade: self.instead.take().or(next),
             ..self.words(epoch, &call)
         };
         let rounds = &self.core.rounds;
