@@ -180,12 +180,11 @@ extern "C" fn finalize_at_exit(status: c_int, _: *mut c_void) {
 
 fn finalize_or_tell(library: &'static Library) -> Done {
     if library.threads().is_some() {
-        // All stays as it is until the process ends: other threads may be in calls.
+        // All stays as it is until the process ends: other threads may be in calls, or come to some.
         library.complete_all()?;
         // No other PE has left before. From here on who fails waits, and may have a lock that the above wants.
         failure::exits_well();
-        library.alone(World::rest)?;
-        return Ok(library.world.leave_in_place()?);
+        return Ok(library.alone(World::finalize_in_place)?);
     }
     failure::exits_well();
     if library.is_of_this_thread_or_one_that_ended() {

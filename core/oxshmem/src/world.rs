@@ -578,15 +578,19 @@ impl World {
         left
     }
 
-    /// As [`leave`](Self::leave), in a process that ends now while other threads may still be in calls: nothing is freed.
-    /// Waits for the other PEs if this process has their rendezvous.
-    pub fn leave_in_place(&self) -> Result<()> {
+    /// As [`finalize`](Self::finalize), in a process that ends now while other threads may still be in calls: nothing is
+    /// freed, and no team ends. These give [`Error::PeerLost`] from then on, where they need another PE. Waits for the
+    /// other PEs to leave, too, if this process has their rendezvous.
+    pub fn finalize_in_place(&self) -> Result<()> {
+        let traced = self.traced("finalize");
+        let drained = self.last_arrival()?;
+        drop(traced);
         let left = self.say_goodbye();
         // Who has not left is among those that the rendezvous waits for.
         if !self.inner.stranded.get() {
             self.shared.bootstrap.outlast();
         }
-        left
+        drained.and(left)
     }
 
     fn say_goodbye(&self) -> Result<()> {

@@ -47,18 +47,26 @@ static void exit_elsewhere(void)
     shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
 }
 
+/* Behind a large block; 1 for ever. */
+static long *word;
+
 static void *wait_for_ever(void *waits)
 {
     *(volatile int *)waits = 1;
-    shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
-    return NULL;
+    shmem_long_wait_until(word, SHMEM_CMP_EQ, 0);
+    _exit(7);
 }
 
 /* While other threads are in a call, and without shmem_finalize. */
-static int exit_during_calls(void)
+static int exit_during_calls(int level)
 {
     int provided, i;
-    CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0);
+    char *large;
+    CHECK(shmem_init_thread(level, &provided) == 0);
+    large = shmem_malloc(8 << 20);
+    word = shmem_malloc(sizeof *word);
+    CHECK(large != NULL && word != NULL);
+    *word = 1;
     for (i = 0; i < 3; i++) {
         static volatile int waits;
         pthread_t thread;
@@ -124,7 +132,7 @@ int main(int argc, char **argv)
 {
     how = argc > 1 ? argv[1] : "";
     if (is("during calls"))
-        return exit_during_calls();
+        return exit_during_calls(SHMEM_THREAD_MULTIPLE);
     if (is("without streams"))
         return without_streams();
     if (is("begun by another"))
