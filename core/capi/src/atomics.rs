@@ -4,7 +4,6 @@ use std::ffi::c_int;
 
 use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue};
 
-use crate::failure::given_or_end;
 use crate::handles::Ctx;
 use crate::library::{number, on};
 
@@ -17,7 +16,7 @@ macro_rules! atomics {
         ) $(-> $returns)? {
             on!(call, ctx, |library, context| {
                 let word = library.word_or_end(call, stringify!($word), $word);
-                given_or_end(call, context.$name(word, $($argument,)* number(pe)))
+                context.$name(word, $($argument,)* number(pe))
             })
         }
     )*};
@@ -49,7 +48,7 @@ macro_rules! nonblocking {
                 let word = library.word_or_end(call, stringify!($word), $word);
                 let operands = ($operand, $compare);
                 // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
-                given_or_end(call, unsafe { context.atomic_nbi(AtomicOp::$op, fetch, word, operands, number(pe)) });
+                unsafe { context.atomic_nbi(AtomicOp::$op, fetch, word, operands, number(pe)) }
             })
         }
     )*};

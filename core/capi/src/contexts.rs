@@ -205,12 +205,17 @@ pub(crate) unsafe fn session_start(
         // SAFETY: the caller gives a configuration, or null.
         session = session.total_ops(unsafe { (*config).total_ops });
     }
-    on!(call, ctx, |_library, context| context
-        .session_start(session));
+    on!(call, ctx, |_library, context| {
+        context.session_start(session);
+        Done::Ok(())
+    });
 }
 
 pub(crate) fn session_stop(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        on!(call, ctx, |_library, context| context.session_stop());
+        on!(call, ctx, |_library, context| {
+            context.session_stop();
+            Done::Ok(())
+        });
     }
 }

@@ -79,13 +79,14 @@ pub(crate) fn say(words: &str) {
     let _ = std::io::stderr().write_all(format!("oxshmem: {words}\n").as_bytes());
 }
 
-/// Tells of a call that failed. Where another thread ends the process well nobody is told, and the call does not return.
+/// Tells of a call that failed. Where another thread ends the process well nobody is told, and this thread ends,
+/// having no lock of the library's.
 #[cold]
 pub(crate) fn tell(call: &str, failure: &Failure) {
     let exiting = EXITING.get();
     while exiting.is_some_and(|thread| *thread != Thread::current()) {
-        // SAFETY: has no precondition. The process ends meanwhile.
-        unsafe { libc::pause() };
+        // SAFETY: ends this thread as it is, but not the process. What lies on its stack stays until it is joined.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
     }
     let words = failure.words();
     match library::get() {
@@ -97,7 +98,7 @@ pub(crate) fn tell(call: &str, failure: &Failure) {
 /// The thread by which the process exits well, if one does.
 static EXITING: OnceLock<Thread> = OnceLock::new();
 
-/// This thread exits. Where others are in calls these may fail from here on, because other PEs leave, too.
+/// This thread exits. Where others are in calls these may fail from here on, because PEs leave.
 pub(crate) fn exits_well() {
     let _ = EXITING.set(Thread::current());
 }
@@ -161,9 +162,9 @@ pub(crate) fn or_end<R>(call: &'static str, done: Done<R>) -> R {
     }
 }
 
-/// The same of what the library gave, on the fast path.
+/// The same of what a context gave, on the fast path.
 #[inline(always)]
-pub(crate) fn given_or_end<R>(call: &'static str, given: oxshmem::Result<R>) -> R {
+pub(crate) fn given_or_end<R, E: Into<Failure>>(call: &'static str, given: Result<R, E>) -> R {
     match given {
         Ok(given) => given,
         Err(error) => end_by(call, error),
@@ -172,8 +173,8 @@ pub(crate) fn given_or_end<R>(call: &'static str, given: oxshmem::Result<R>) -> 
 
 #[cold]
 #[inline(never)]
-fn end_by(call: &str, error: oxshmem::Error) -> ! {
-    end(call, Failure::Core(error))
+fn end_by<E: Into<Failure>>(call: &str, error: E) -> ! {
+    end(call, error.into())
 }
 
 /// The status of a call: 0, or after a message something else.

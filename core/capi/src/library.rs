@@ -141,14 +141,17 @@ pub(crate) fn locked<R>(
     }
 }
 
-/// Does something on a context, or ends the job where there is none. On the fast path what a lock is needed for is out
-/// of the way, and so is what fails.
+/// Gives what something on a context gives, or ends the job where that fails, or there is no such context. On the fast path
+/// what a lock is needed for is out of the way, and so is what fails. Who fails has no lock any more.
 macro_rules! on {
     ($call:expr, $ctx:expr, |$library:ident, $context:ident| $body:expr) => {
         match $crate::library::unlocked($ctx) {
-            Some(($library, $context)) => $body,
+            Some(($library, $context)) => $crate::failure::given_or_end($call, $body),
             // By value, so that what is given need not lie in memory before.
-            None => $crate::library::locked($call, $ctx, move |$library, $context| $body),
+            None => $crate::failure::given_or_end(
+                $call,
+                $crate::library::locked($call, $ctx, move |$library, $context| $body),
+            ),
         }
     };
 }

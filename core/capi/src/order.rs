@@ -2,27 +2,20 @@
 
 use std::ffi::c_int;
 
-use crate::failure::given_or_end;
 use crate::handles::Ctx;
 use crate::library::{number, on};
 
 #[inline(always)]
 pub(crate) fn fence(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        on!(call, ctx, |_library, context| given_or_end(
-            call,
-            context.fence()
-        ));
+        on!(call, ctx, |_library, context| context.fence());
     }
 }
 
 #[inline(always)]
 pub(crate) fn quiet(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        on!(call, ctx, |_library, context| given_or_end(
-            call,
-            context.quiet()
-        ));
+        on!(call, ctx, |_library, context| context.quiet());
     }
 }
 
@@ -34,8 +27,5 @@ pub(crate) unsafe fn pe_quiet(call: &'static str, ctx: Ctx, pes: *const c_int, n
     let pes: Vec<usize> = (0..npes)
         .map(|i| number(unsafe { pes.add(i).read() }))
         .collect();
-    on!(call, ctx, |_library, context| given_or_end(
-        call,
-        context.pe_quiet(&pes)
-    ));
+    on!(call, ctx, |_library, context| context.pe_quiet(&pes));
 }

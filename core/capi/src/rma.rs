@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use bytemuck::Pod;
 use oxshmem::{Blocks, Context};
 
-use crate::failure::{Done, Failure, given_or_end, or_end};
+use crate::failure::{Done, Failure};
 use crate::handles::Ctx;
 use crate::library::{Library, number, on};
 
@@ -21,7 +21,7 @@ pub(crate) unsafe fn put<T: Pod>(
     on!(call, ctx, |library, context| {
         let dest = library.object_or_end(call, "dest", dest, nelems);
         // SAFETY: the caller gives so many elements.
-        given_or_end(call, unsafe { context.put_raw(dest, source, number(pe)) });
+        unsafe { context.put_raw(dest, source, number(pe)) }
     })
 }
 
@@ -37,7 +37,7 @@ pub(crate) unsafe fn get<T: Pod>(
     on!(call, ctx, |library, context| {
         let source = library.object_or_end(call, "source", source, nelems);
         // SAFETY: the caller gives room for so many elements.
-        given_or_end(call, unsafe { context.get_raw(dest, source, number(pe)) });
+        unsafe { context.get_raw(dest, source, number(pe)) }
     })
 }
 
@@ -52,9 +52,7 @@ pub(crate) unsafe fn put_nbi<T: Pod>(
     on!(call, ctx, |library, context| {
         let dest = library.object_or_end(call, "dest", dest, nelems);
         // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
-        given_or_end(call, unsafe {
-            context.put_nbi(dest, source, nelems, number(pe))
-        });
+        unsafe { context.put_nbi(dest, source, nelems, number(pe)) }
     })
 }
 
@@ -69,9 +67,7 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
     on!(call, ctx, |library, context| {
         let source = library.object_or_end(call, "source", source, nelems);
         // SAFETY: as of put_nbi.
-        given_or_end(call, unsafe {
-            context.get_nbi(dest, source, nelems, number(pe))
-        });
+        unsafe { context.get_nbi(dest, source, nelems, number(pe)) }
     })
 }
 
@@ -79,7 +75,7 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
 pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
     on!(call, ctx, |library, context| {
         let dest = library.object_or_end(call, "dest", dest, 1);
-        given_or_end(call, context.p(dest, value, number(pe)));
+        context.p(dest, value, number(pe))
     })
 }
 
@@ -87,7 +83,7 @@ pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value
 pub(crate) unsafe fn g<T: Pod>(call: &'static str, ctx: Ctx, source: *const T, pe: c_int) -> T {
     on!(call, ctx, |library, context| {
         let source = library.object_or_end(call, "source", source, 1);
-        given_or_end(call, context.g(source, number(pe)))
+        context.g(source, number(pe))
     })
 }
 
@@ -158,16 +154,13 @@ pub(crate) unsafe fn ibput<T: Pod>(
     nblocks: usize,
     pe: c_int,
 ) {
-    let act = move |library: &'static Library, context: &Context<'static>| {
-        let done = || -> Done {
-            let Some(blocks) = blocks(("dst", dst), ("sst", sst), (bsize, nblocks))? else {
-                return Ok(());
-            };
-            let dest = library.object("dest", dest, blocks.far_span())?;
-            // SAFETY: the caller gives such elements.
-            Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
+    let act = move |library: &'static Library, context: &Context<'static>| -> Done {
+        let Some(blocks) = blocks(("dst", dst), ("sst", sst), (bsize, nblocks))? else {
+            return Ok(());
         };
-        or_end(call, done());
+        let dest = library.object("dest", dest, blocks.far_span())?;
+        // SAFETY: the caller gives such elements.
+        Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
     };
     on!(call, ctx, |library, context| act(library, context))
 }
@@ -183,16 +176,13 @@ pub(crate) unsafe fn ibget<T: Pod>(
     nblocks: usize,
     pe: c_int,
 ) {
-    let act = move |library: &'static Library, context: &Context<'static>| {
-        let done = || -> Done {
-            let Some(blocks) = blocks(("sst", sst), ("dst", dst), (bsize, nblocks))? else {
-                return Ok(());
-            };
-            let source = library.object("source", source, blocks.far_span())?;
-            // SAFETY: the caller gives room for such elements.
-            Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
+    let act = move |library: &'static Library, context: &Context<'static>| -> Done {
+        let Some(blocks) = blocks(("sst", sst), ("dst", dst), (bsize, nblocks))? else {
+            return Ok(());
         };
-        or_end(call, done());
+        let source = library.object("source", source, blocks.far_span())?;
+        // SAFETY: the caller gives room for such elements.
+        Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
     };
     on!(call, ctx, |library, context| act(library, context))
 }

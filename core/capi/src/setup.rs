@@ -182,7 +182,7 @@ fn finalize_or_tell(library: &'static Library) -> Done {
     if library.threads().is_some() {
         // All stays as it is until the process ends: other threads may be in calls, or come to some.
         library.complete_all()?;
-        // No other PE has left before. From here on who fails waits, and may have a lock that the above wants.
+        // No other PE has left before.
         failure::exits_well();
         return Ok(library.alone(World::finalize_in_place)?);
     }

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use bytemuck::Pod;
 use oxshmem::{Context, SignalOp};
 
-use crate::failure::{Done, Failure, given_or_end, or_end};
+use crate::failure::{Done, Failure, or_end};
 use crate::handles::Ctx;
 use crate::library::{self, Library, number, on};
 use crate::waits::{self, Word};
@@ -29,25 +29,22 @@ unsafe fn put_with<T: Pod>(
     pe: c_int,
     nonblocking: bool,
 ) {
-    let act = move |library: &'static Library, context: &Context<'static>| {
-        let done = || -> Done {
-            let op = match sig_op {
-                SET => SignalOp::Set,
-                ADD => SignalOp::Add,
-                _ => {
-                    let what = format!("{sig_op} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD");
-                    return Err(Failure::argument("sig_op", what));
-                }
-            };
-            let word = library.word("sig_addr", sig_addr)?;
-            let dest = library.object("dest", dest, nelems)?;
-            // SAFETY: the caller gives so many elements, and leaves them alone until a quiet if the call is
-            // nonblocking. If a quiet fails the job ends.
-            Ok(unsafe {
-                context.put_signal_raw(dest, source, word, signal, op, number(pe), nonblocking)
-            }?)
+    let act = move |library: &'static Library, context: &Context<'static>| -> Done {
+        let op = match sig_op {
+            SET => SignalOp::Set,
+            ADD => SignalOp::Add,
+            _ => {
+                let what = format!("{sig_op} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD");
+                return Err(Failure::argument("sig_op", what));
+            }
         };
-        or_end(call, done());
+        let word = library.word("sig_addr", sig_addr)?;
+        let dest = library.object("dest", dest, nelems)?;
+        // SAFETY: the caller gives so many elements, and leaves them alone until a quiet if the call is
+        // nonblocking. If a quiet fails the job ends.
+        Ok(unsafe {
+            context.put_signal_raw(dest, source, word, signal, op, number(pe), nonblocking)
+        }?)
     };
     on!(call, ctx, |library, context| act(library, context))
 }
@@ -82,14 +79,14 @@ put_signals! {
 pub(crate) unsafe fn add(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
     on!(call, ctx, |library, context| {
         let word = library.word_or_end(call, "sig_addr", sig_addr);
-        given_or_end(call, context.signal_add(word, signal, number(pe)));
+        context.signal_add(word, signal, number(pe))
     })
 }
 
 pub(crate) unsafe fn set(call: &'static str, ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
     on!(call, ctx, |library, context| {
         let word = library.word_or_end(call, "sig_addr", sig_addr);
-        given_or_end(call, context.signal_set(word, signal, number(pe)));
+        context.signal_set(word, signal, number(pe))
     })
 }
 

@@ -600,6 +600,7 @@ fn an_exit_waits_for_no_thread_and_frees_nothing_that_one_uses() {
         ("elsewhere", 1, "exit by another thread"),
         ("unheard", 1, ""),
         ("during calls", 0, ""),
+        ("joins", 0, "joined"),
         ("begun by another", 0, ""),
         ("finalize at exit", 0, ""),
         ("without streams", 0, ""),
@@ -612,9 +613,11 @@ fn an_exit_waits_for_no_thread_and_frees_nothing_that_one_uses() {
         assert!(told.contains(words), "{how}: {told}");
     }
     // Waits drive what all threads have issued, at the end too.
-    run(job(2, &program)
-        .env("OXSHMEM_TRANSPORT", "weak(loopback)")
-        .arg("during calls"));
+    for how in ["during calls", "joins"] {
+        run(job(2, &program)
+            .env("OXSHMEM_TRANSPORT", "weak(loopback)")
+            .arg(how));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -79,6 +80,37 @@ static int exit_during_calls(int level)
     return 0;
 }
 
+static pthread_t workers[3];
+
+static void *call_for_ever(void *unused)
+{
+    for (;;) {
+        shmem_long_atomic_inc(&never, (shmem_my_pe() + 1) % 2);
+        sched_yield();
+    }
+    return unused;
+}
+
+static void join_workers(void)
+{
+    int i;
+    for (i = 0; i < 3; i++)
+        pthread_join(workers[i], NULL);
+    fprintf(stderr, "joined\n");
+}
+
+/* Threads that share a context end by the exit, and are joined by what is called after the library's own handler. */
+static int exit_and_join(void)
+{
+    int provided, i;
+    CHECK(atexit(join_workers) == 0);
+    CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0);
+    for (i = 0; i < 3; i++)
+        CHECK(pthread_create(&workers[i], NULL, call_for_ever, NULL) == 0);
+    shmem_barrier_all();
+    return 0;
+}
+
 /* What was registered first is called last, after the library's own. */
 static int finalize_at_exit(void)
 {
@@ -133,6 +165,8 @@ int main(int argc, char **argv)
     how = argc > 1 ? argv[1] : "";
     if (is("during calls"))
         return exit_during_calls(SHMEM_THREAD_MULTIPLE);
+    if (is("joins"))
+        return exit_and_join();
     if (is("without streams"))
         return without_streams();
     if (is("begun by another"))
