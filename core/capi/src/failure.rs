@@ -57,6 +57,15 @@ impl Failure {
         }
     }
 
+    /// Whether another PE's leaving can be the reason, or this one's.
+    fn is_of_leaving(&self) -> bool {
+        use oxshmem::Error::{Bootstrap, CollectivesEnded, PeerLost};
+        matches!(
+            self,
+            Failure::Core(PeerLost { .. } | CollectivesEnded { .. } | Bootstrap(_))
+        )
+    }
+
     fn words(&self) -> String {
         match self {
             Failure::Core(oxshmem::Error::NoSuchPe { pe, size, .. }) => {
@@ -79,12 +88,12 @@ pub(crate) fn say(words: &str) {
     let _ = std::io::stderr().write_all(format!("oxshmem: {words}\n").as_bytes());
 }
 
-/// Tells of a call that failed. Where another thread ends the process well nobody is told, and this thread ends,
-/// having no lock of the library's.
+/// Tells of a call that failed. Where another thread ends the process well, and this call fails since PEs leave, nobody is
+/// told, and this thread ends, having no lock of the library's.
 #[cold]
 pub(crate) fn tell(call: &str, failure: &Failure) {
     let exiting = EXITING.get();
-    while exiting.is_some_and(|thread| *thread != Thread::current()) {
+    while failure.is_of_leaving() && exiting.is_some_and(|thread| *thread != Thread::current()) {
         // SAFETY: ends this thread as it is, but not the process. What lies on its stack stays until it is joined.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     }

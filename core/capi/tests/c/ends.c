@@ -111,6 +111,37 @@ static int exit_and_join(void)
     return 0;
 }
 
+static volatile int exits;
+
+static void note_exit(void)
+{
+    exits = 1;
+}
+
+static void *fail_during_exit(void *unused)
+{
+    int i;
+    while (!exits)
+        sched_yield();
+    for (i = 0; i < 1000; i++)
+        sched_yield();
+    shmem_long_p(&never, 1, 77);
+    return unused;
+}
+
+/* A thread's call makes no sense while the main thread waits in its exit, for a PE that waits for that thread. */
+static int fail_while_another_exits(void)
+{
+    pthread_t thread;
+    int provided;
+    CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0);
+    CHECK(atexit(note_exit) == 0);
+    if (shmem_my_pe() > 0)
+        shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
+    CHECK(pthread_create(&thread, NULL, fail_during_exit, NULL) == 0);
+    return 0;
+}
+
 /* What was registered first is called last, after the library's own. */
 static int finalize_at_exit(void)
 {
@@ -167,6 +198,8 @@ int main(int argc, char **argv)
         return exit_during_calls(SHMEM_THREAD_MULTIPLE);
     if (is("joins"))
         return exit_and_join();
+    if (is("fails meanwhile"))
+        return fail_while_another_exits();
     if (is("without streams"))
         return without_streams();
     if (is("begun by another"))
