@@ -14,6 +14,7 @@ use crate::library::{self, Library};
 use crate::{collectives, contexts, statics, teams};
 
 const SINGLE: c_int = 0;
+const SERIALIZED: c_int = 2;
 const MULTIPLE: c_int = 3;
 
 /// How often the library was initialized and not yet finalized.
@@ -179,24 +180,25 @@ extern "C" fn finalize_at_exit(status: c_int, _: *mut c_void) {
 }
 
 fn finalize_or_tell(library: &'static Library) -> Done {
-    if library.threads().is_some() {
-        // All stays as it is until the process ends: other threads may be in calls, or come to some.
-        library.complete_all()?;
-        // No other PE has left before.
+    if library.threads().is_none() && !library.is_of_this_thread_or_one_that_ended() {
         failure::exits_well();
-        return Ok(library.alone(World::finalize_in_place)?);
+        failure::say(&format!(
+            "PE {}: exit by another thread than that which called shmem_init, which may be in a call: to the other PEs \
+             this one is lost; call shmem_finalize first",
+            library.world.my_pe()
+        ));
+        return Ok(());
     }
-    failure::exits_well();
-    if library.is_of_this_thread_or_one_that_ended() {
+    if library.level < SERIALIZED {
+        failure::exits_well();
         INITIALIZED.store(0, Ordering::Relaxed);
         return last_finalize();
     }
-    failure::say(&format!(
-        "PE {}: exit by another thread than that which called shmem_init, which may be in a call: to the other PEs this \
-         one is lost; call shmem_finalize first",
-        library.world.my_pe()
-    ));
-    Ok(())
+    // All stays as it is until the process ends: other threads may be in calls, or come to some.
+    library.complete_all()?;
+    // No other PE has left before.
+    failure::exits_well();
+    Ok(library.alone(World::finalize_in_place)?)
 }
 
 pub(crate) fn start_pes(call: &'static str, _npes: c_int) {

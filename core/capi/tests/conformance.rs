@@ -600,6 +600,7 @@ fn an_exit_waits_for_no_thread_and_frees_nothing_that_one_uses() {
         ("elsewhere", 1, "exit by another thread"),
         ("unheard", 1, ""),
         ("during calls", 0, ""),
+        ("during serialized calls", 0, ""),
         ("joins", 0, "joined"),
         ("fails meanwhile", 1, "there is no PE 77"),
         ("begun by another", 0, ""),

@@ -196,6 +196,8 @@ int main(int argc, char **argv)
     how = argc > 1 ? argv[1] : "";
     if (is("during calls"))
         return exit_during_calls(SHMEM_THREAD_MULTIPLE);
+    if (is("during serialized calls"))
+        return exit_during_calls(SHMEM_THREAD_SERIALIZED);
     if (is("joins"))
         return exit_and_join();
     if (is("fails meanwhile"))
