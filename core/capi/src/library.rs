@@ -1,7 +1,6 @@
 //! The one PE that this process is.
 
 use std::ffi::c_int;
-use std::io::Error;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -30,8 +29,7 @@ pub(crate) struct Library {
     /// Whether on each PE one thread at a time makes calls.
     pub is_each_alone: bool,
     /// Who has initialized.
-    /// In the library's terms and the system's.
-    maker: (Thread, libc::pid_t),
+    maker: Thread,
     /// Whether there is something to drive.
     pub uses_lanes: bool,
     /// Where several threads make calls at once. Before the world, too.
@@ -166,8 +164,7 @@ impl Library {
             active_sets: Sets::new(),
             level,
             is_each_alone,
-            // SAFETY: has no precondition.
-            maker: (Thread::current(), unsafe { libc::gettid() }),
+            maker: Thread::current_and_watched(),
             uses_lanes: world.uses_lanes(),
             threads: OnceLock::new(),
             world,
@@ -241,12 +238,7 @@ impl Library {
 
     /// Whether this thread has initialized, or one that is no more, and so in no call.
     pub(crate) fn is_of_this_thread_or_one_that_ended(&self) -> bool {
-        let (thread, number) = self.maker;
-        let process = std::process::id();
-        // SAFETY: signal 0 is none: it is only asked whether there is such a thread.
-        let told = unsafe { libc::syscall(libc::SYS_tgkill, process, number, 0) };
-        let is_gone = told == -1 && Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
-        thread == Thread::current() || is_gone
+        self.maker == Thread::current() || self.maker.has_ended()
     }
 
     /// Does what concerns all PEs.

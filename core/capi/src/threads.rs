@@ -6,8 +6,10 @@
 //! that is nobody else's until it returns.
 
 use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr::without_provenance;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use oxshmem::{Context, ContextOptions, SharedContext};
 
@@ -29,6 +31,44 @@ impl Thread {
         }
         Thread(OWN.get())
     }
+
+    /// The same, and its [end](Self::has_ended) is noted. One thread at a time is watched: the last.
+    pub(crate) fn current_and_watched() -> Self {
+        /// What the C library calls `ended` with at a thread's end; none if it has no more of these.
+        static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+        let thread = Thread::current();
+        WATCHED.store(thread.0, Ordering::Relaxed);
+        let key = KEY.get_or_init(|| {
+            let mut key = 0;
+            // SAFETY: a place for a key. The library stays for as long as it is in use.
+            let status = unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) };
+            (status == 0).then_some(key)
+        });
+        if let Some(key) = key {
+            // A number, not null. Where it cannot be kept the thread is taken for alive.
+            let number = without_provenance::<c_void>(thread.0 as usize);
+            // SAFETY: the key was made.
+            unsafe { libc::pthread_setspecific(*key, number) };
+        }
+        thread
+    }
+
+    /// Whether this one, which was watched last, has ended. By `pthread_exit` the main thread ends, too, though the
+    /// system still has its number.
+    pub(crate) fn has_ended(self) -> bool {
+        // Acquire: what the thread did is seen.
+        WATCHED.load(Ordering::Acquire) != self.0
+    }
+}
+
+/// The number of the thread that is watched, until it ends.
+static WATCHED: AtomicU64 = AtomicU64::new(0);
+
+/// A thread ends that was watched once.
+unsafe extern "C" fn ended(number: *mut c_void) {
+    let number = number.addr() as u64;
+    // Release: goes with `has_ended`. Of one that is watched no more nobody wants to know.
+    let _ = WATCHED.compare_exchange(number, 0, Ordering::Release, Ordering::Relaxed);
 }
 
 /// What there is of that, at this level alone.

@@ -604,6 +604,7 @@ fn an_exit_waits_for_no_thread_and_frees_nothing_that_one_uses() {
         ("joins", 0, "joined"),
         ("fails meanwhile", 1, "there is no PE 77"),
         ("begun by another", 0, ""),
+        ("main thread ends", 0, ""),
         ("finalize at exit", 0, ""),
         ("without streams", 0, ""),
     ] {

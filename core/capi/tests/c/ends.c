@@ -142,6 +142,24 @@ static int fail_while_another_exits(void)
     return 0;
 }
 
+static void *join_and_exit(void *thread)
+{
+    pthread_join(*(pthread_t *)thread, NULL);
+    exit(0);
+}
+
+/* By another thread, when that which began has ended, though the system still has its number. */
+static int main_thread_ends(void)
+{
+    static pthread_t first;
+    pthread_t thread;
+    first = pthread_self();
+    begin();
+    shmem_barrier_all();
+    CHECK(pthread_create(&thread, NULL, join_and_exit, &first) == 0);
+    pthread_exit(NULL);
+}
+
 /* What was registered first is called last, after the library's own. */
 static int finalize_at_exit(void)
 {
@@ -202,6 +220,8 @@ int main(int argc, char **argv)
         return exit_and_join();
     if (is("fails meanwhile"))
         return fail_while_another_exits();
+    if (is("main thread ends"))
+        return main_thread_ends();
     if (is("without streams"))
         return without_streams();
     if (is("begun by another"))
