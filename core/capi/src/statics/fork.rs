@@ -14,6 +14,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -148,10 +149,10 @@ impl Shared {
             return None;
         }
         for (segment, place) in self.places(copies) {
-            self.copy(segment, place);
+            let copied = self.copy(segment, place);
             // SAFETY: whole pages of the new memory.
             let set = unsafe { libc::mprotect(place, segment.len(), segment.protection) };
-            if set != 0 {
+            if copied.is_err() || set != 0 {
                 // SAFETY: mapped above, and nothing refers to it.
                 unsafe { libc::munmap(copies, self.len()) };
                 return None;
@@ -161,7 +162,7 @@ impl Shared {
     }
 
     /// Copies a segment to so much new memory.
-    fn copy(&self, segment: &Segment, to: *mut c_void) {
+    fn copy(&self, segment: &Segment, to: *mut c_void) -> std::io::Result<()> {
         let first = self.segments.first().map_or(0, |first| first.start);
         // Where the segment lies in the file.
         let (start, end) = (segment.start - first, segment.end - first);
@@ -169,12 +170,14 @@ impl Shared {
         // Pages that nobody has touched are no data: they stay zero, and take no memory.
         while let Some(data) = self.next(at, libc::SEEK_DATA, end) {
             at = self.next(data, libc::SEEK_HOLE, end).unwrap_or(end);
-            let from = with_exposed_provenance_mut::<u8>(first + data);
-            let to = to.wrapping_byte_add(data - start);
-            // SAFETY: both are mapped. Other threads, and PEs, may store there meanwhile, as to any memory that a fork
-            // copies; nothing here refers to it.
-            unsafe { std::ptr::copy_nonoverlapping(from, to.cast::<u8>(), at - data) };
+            let to = to.wrapping_byte_add(data - start).cast::<u8>();
+            // SAFETY: so much new memory, to which nothing else refers.
+            let to = unsafe { std::slice::from_raw_parts_mut(to, at - data) };
+            // Of the file: the program may have protected its pages. Other threads, and PEs, may store there meanwhile, as
+            // to any memory that a fork copies.
+            self.file.read_exact_at(to, data as u64)?;
         }
+        Ok(())
     }
 
     /// Where data or a hole begins in the file from `at` on, but before `end`. Where the system does not tell, all is data.

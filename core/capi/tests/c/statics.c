@@ -152,6 +152,9 @@ static void unlock_allocator(void)
     forking = 0;
 }
 
+/* A page of data that the program has made something else of. */
+static _Alignas(4096) char page[2 * 4096];
+
 /* What is stored after a fork is not the child's, however late that begins to run. */
 static void late_children(void)
 {
@@ -206,6 +209,20 @@ static void children(void)
     CHECK(target == 12);
 }
 
+/* What the program has made of its pages since does not matter to a fork. */
+static void child_of_protected_memory(void)
+{
+    int status;
+    pid_t child;
+    page[0] = 1;
+    CHECK(mprotect(page, 4096, PROT_NONE) == 0);
+    child = fork();
+    if (child == 0)
+        _exit(page[0] == 1 ? 9 : 1);
+    CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 9);
+    CHECK(mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0 && page[0] == 1);
+}
+
 static pthread_mutex_t started = PTHREAD_MUTEX_INITIALIZER;
 
 static void *wait_for_it(void *unused)
@@ -238,9 +255,6 @@ static void beside_a_thread(void)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* A page of data that the program has made something else of. */
-static _Alignas(4096) char page[2 * 4096];
-
 static void with_a_page_changed(int is_mapped)
 {
     const int shared = MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED;
@@ -272,6 +286,7 @@ int main(int argc, char **argv)
     protection();
     late_children();
     children();
+    child_of_protected_memory();
     printf("done\n");
     shmem_finalize();
     return 0;
