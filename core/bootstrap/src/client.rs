@@ -608,12 +608,9 @@ impl Drop for TcpBootstrap {
 }
 
 /// Ends the process without running what it would run at a normal end: another thread may hold any lock. At once, but
-/// with status 0 for the process manager, which is told first, in a few seconds at most.
+/// for a process manager that is to be told first, in a few seconds at most.
 pub(crate) fn exit_now(status: i32) -> ! {
-    if status == 0 {
-        // Else the process manager takes it for a failure.
-        crate::pmix::end();
-    }
+    crate::ending::tell(status);
     // SAFETY: `_exit` takes no memory of ours and has no precondition.
     unsafe { libc::_exit(process_status(status)) }
 }

@@ -15,6 +15,7 @@ mod bootstrap;
 mod client;
 mod delivery;
 mod descriptors;
+mod ending;
 mod environment;
 mod error;
 mod fault;

@@ -9,14 +9,13 @@
 //! that ends by `_exit(0)` does not end its client, and Open MPI's `mpirun` takes that for a failure.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::environment::meeting::{Manager, Place};
 use crate::error::io;
-use crate::{Error, Result};
+use crate::{Error, Result, ending};
 
 mod library;
 
@@ -35,9 +34,6 @@ static KEPT: Mutex<Kept> = Mutex::new(Kept {
     client: None,
     sessions: 0,
 });
-
-/// The process that has the client; its children have not.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Debug)]
 struct Kept {
@@ -187,22 +183,12 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
 
 /// Keeps the client until the process ends, which must not be without a word to the process manager.
 fn keep(client: Client, mut kept: MutexGuard<'_, Kept>) {
-    if PROCESS.swap(std::process::id(), Ordering::Relaxed) == 0 {
-        // SAFETY: the function may be called at any exit. If it cannot be, the manager tells of an improper end.
-        unsafe { libc::atexit(at_exit) };
-    }
+    ending::expect();
     kept.client = Some(client);
-}
-
-extern "C" fn at_exit() {
-    end();
 }
 
 /// Ends the client, if this process has one.
 pub(crate) fn end() {
-    if PROCESS.load(Ordering::Relaxed) != std::process::id() {
-        return;
-    }
     // A session that was given up may have it for ever.
     let Some(client) = KEPT.try_lock().ok().and_then(|mut kept| kept.client.take()) else {
         return;

@@ -1,27 +1,27 @@
 //! PMI-1: a line for each question and a line for each answer.
 
+use std::time::Instant;
+
 use super::fields::Fields;
 use super::socket::Socket;
-use super::{KEY, Settings, place, unexpected};
+use super::{Protocol, unexpected};
 use crate::Result;
-use crate::environment::meeting::{Manager, Place};
 
-/// A session that has been accepted.
+/// One that has been accepted.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct Client {
     socket: Socket,
-    settings: Settings,
 }
 
-impl Session {
-    pub(super) fn open(socket: Socket, settings: Settings) -> Result<Session> {
-        let mut session = Session { socket, settings };
-        session.ask(
+impl Client {
+    pub(super) fn open(socket: Socket) -> Result<Client> {
+        let mut client = Client { socket };
+        client.ask(
             "joining",
             "cmd=init pmi_version=1 pmi_subversion=1",
             "response_to_init",
         )?;
-        Ok(session)
+        Ok(client)
     }
 
     fn ask(&mut self, step: &'static str, question: &str, answer: &str) -> Result<Fields> {
@@ -39,29 +39,28 @@ impl Session {
     }
 }
 
-impl Manager for Session {
-    fn place(&self) -> Place {
-        place(&self.settings)
+impl Protocol for Client {
+    fn wait_until(&mut self, end: Instant) {
+        self.socket.wait_until(end);
     }
 
-    fn name(&self) -> &'static str {
-        self.socket.interface
-    }
-
-    fn meet(mut self: Box<Self>, published: Option<&str>) -> Result<String> {
+    fn exchange(&mut self, key: &str, published: Option<&str>) -> Result<String> {
         let step = "finding the job's key-value space";
         let answer = self.ask(step, "cmd=get_my_kvsname", "my_kvsname")?;
         let space = self.value(step, &answer, "kvsname")?;
         if let Some(value) = published {
-            let question = format!("cmd=put kvsname={space} key={KEY} value={value}");
+            let question = format!("cmd=put kvsname={space} key={key} value={value}");
             self.ask("publishing the rendezvous", &question, "put_result")?;
         }
         self.ask("waiting for the other PEs", "cmd=barrier_in", "barrier_out")?;
         let step = "looking up the rendezvous";
-        let question = format!("cmd=get kvsname={space} key={KEY}");
+        let question = format!("cmd=get kvsname={space} key={key}");
         let answer = self.ask(step, &question, "get_result")?;
-        let value = self.value(step, &answer, "value")?;
+        self.value(step, &answer, "value")
+    }
+
+    fn finalize(&mut self) -> Result<()> {
         self.ask("finalizing", "cmd=finalize", "finalize_ack")?;
-        Ok(value)
+        Ok(())
     }
 }

@@ -35,8 +35,9 @@ impl Socket {
             value: descriptor.to_string(),
             problem: format!(
                 "is no connection to a process manager ({why}): this process was not started by \
-                 one directly, or something closed it; start the program itself by mpiexec or \
-                 srun, or set OXSHMEM_BOOTSTRAP=single for a world of one"
+                 one directly, or something closed it, as MPICH's MPI_Finalize does: initialize \
+                 oxshmem before it; start the program itself by mpiexec or srun, or set \
+                 OXSHMEM_BOOTSTRAP=single for a world of one"
             ),
         };
         // SAFETY: fcntl takes any number; one that is no open descriptor is an error.
@@ -60,6 +61,12 @@ impl Socket {
             begun: Instant::now(),
             pending: Vec::new(),
         }
+    }
+
+    /// Bounds every wait from now on.
+    pub(super) fn wait_until(&mut self, end: Instant) {
+        self.begun = Instant::now();
+        self.end = end;
     }
 
     /// Sends all of it.
@@ -139,8 +146,8 @@ impl Socket {
             interface: self.interface,
             step,
             why: format!("the connection to the process manager is lost: {why}"),
-            hint: "the process manager has ended, or another library of this process has spoken \
-                   to it over PMI_FD: see what mpiexec or srun printed",
+            hint: "the process manager has ended, or another library of this process has taken \
+                   leave of it, as MPI_Finalize does: see what mpiexec or srun printed",
         }
     }
 }

@@ -8,6 +8,16 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
+fn settings(version: Version) -> Settings {
+    Settings {
+        version,
+        descriptor: -1,
+        rank: 0,
+        size: 2,
+        job: None,
+    }
+}
+
 /// The client's end of a session whose other end `manager` serves on a thread.
 fn session(
     version: Version,
@@ -16,22 +26,12 @@ fn session(
 ) -> Result<Box<dyn Manager>> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     std::thread::spawn(move || manager(theirs));
-    let settings = Settings {
-        version,
-        descriptor: -1,
-        rank: 0,
-        size: 2,
-        job: None,
-    };
     let socket = Socket::new(ours.into(), version.name(), Instant::now() + limit);
-    Ok(match version {
-        Version::One => Box::new(one::Session::open(socket, settings)?),
-        Version::Two => Box::new(two::Session::open(socket, settings)?),
-    })
+    Session::over(socket, settings(version))
 }
 
 /// Answers line by line, each answer given by the question; hangs up when there is none.
-fn by_lines(stream: UnixStream, answer: impl Fn(&str) -> Option<String>) {
+fn by_lines(stream: UnixStream, mut answer: impl FnMut(&str) -> Option<String>) {
     for line in BufReader::new(stream.try_clone().unwrap()).lines() {
         let Some(answer) = line.ok().and_then(|line| answer(&line)) else {
             return;
@@ -66,6 +66,45 @@ fn pmi_1_refusals_are_told_with_their_step() {
         words.contains("publishing") && words.contains("no room here"),
         "{words}"
     );
+}
+
+#[test]
+fn a_session_lasts_until_the_process_ends() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut values = std::collections::HashMap::new();
+    let manager = |stream| {
+        by_lines(stream, move |line| {
+            let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+            tell.send(words[0].clone()).unwrap();
+            let of = |at: usize| words[at].split_once('=').unwrap().1.to_owned();
+            Some(match words[0].as_str() {
+                "cmd=init" => ACCEPTED.to_owned(),
+                "cmd=get_my_kvsname" => "cmd=my_kvsname kvsname=k\n".to_owned(),
+                // A key is taken once.
+                "cmd=put" => match values.insert(of(2), of(3)) {
+                    None => "cmd=put_result rc=0\n".to_owned(),
+                    Some(_) => "cmd=put_result rc=-1 msg=duplicate_key\n".to_owned(),
+                },
+                "cmd=barrier_in" => "cmd=barrier_out\n".to_owned(),
+                "cmd=get" => format!("cmd=get_result rc=0 value={}\n", values[&of(2)]),
+                _ => "cmd=finalize_ack\n".to_owned(),
+            })
+        })
+    };
+    let first = session(Version::One, PATIENCE, manager).unwrap();
+    assert_eq!(first.meet(Some("first")).unwrap(), "first");
+    let second = open(settings(Version::One), Instant::now() + PATIENCE).unwrap();
+    assert_eq!(second.meet(Some("second")).unwrap(), "second");
+    let asked: Vec<_> = told.try_iter().collect();
+    let count = |what: &str| asked.iter().filter(|command| *command == what).count();
+    assert_eq!(
+        (count("cmd=init"), count("cmd=put"), count("cmd=finalize")),
+        (1, 2, 0)
+    );
+    end();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), ["cmd=finalize"]);
+    end();
+    assert_eq!(told.try_iter().count(), 0);
 }
 
 #[test]
@@ -138,11 +177,8 @@ fn pmi_2_with_another_place_than_the_environments_is_refused() {
 fn a_descriptor_that_is_closed_or_no_socket_is_named() {
     let open = |descriptor| {
         let settings = Settings {
-            version: Version::One,
             descriptor,
-            rank: 0,
-            size: 2,
-            job: None,
+            ..settings(Version::One)
         };
         let Err(error) = super::open(settings, Instant::now() + PATIENCE) else {
             panic!("{descriptor} is no process manager")

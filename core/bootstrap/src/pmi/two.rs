@@ -1,27 +1,27 @@
 //! PMI-2: messages that begin with their length.
 
+use std::time::Instant;
+
 use super::fields::{Fields, length, message};
 use super::socket::Socket;
-use super::{KEY, Settings, agree, place, unexpected};
+use super::{Protocol, Settings, agree, unexpected};
 use crate::Result;
-use crate::environment::meeting::{Manager, Place};
 
 /// Bytes that tell a message's length.
 const HEADER_BYTES: usize = 6;
 
-/// A session that has been accepted.
+/// One that has been accepted.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct Client {
     socket: Socket,
-    settings: Settings,
 }
 
-impl Session {
-    pub(super) fn open(socket: Socket, settings: Settings) -> Result<Session> {
+impl Client {
+    pub(super) fn open(socket: Socket, settings: &Settings) -> Result<Client> {
         let step = "joining";
-        let mut session = Session { socket, settings };
+        let mut client = Client { socket };
         // The versions are agreed on in PMI-1's form.
-        let (socket, interface) = (&mut session.socket, session.settings.version.name());
+        let (socket, interface) = (&mut client.socket, settings.version.name());
         socket.send(step, b"cmd=init pmi_version=2 pmi_subversion=0\n")?;
         let line = socket.line(step)?;
         let answer = Fields::of_line(&line).expect(interface, step, "response_to_init")?;
@@ -29,23 +29,23 @@ impl Session {
             let what = "the process manager does not speak PMI-2".to_owned();
             return Err(unexpected(interface, step, what));
         }
-        let Settings { rank, size, .. } = session.settings;
+        let &Settings { rank, size, .. } = settings;
         // Slurm will not go without the job's name; hydra has none and takes any.
-        let job = session.settings.job.clone();
-        let (number, job) = (rank.to_string(), job.as_deref().unwrap_or("1"));
+        let job = settings.job.as_deref().unwrap_or("1");
+        let number = rank.to_string();
         let question = [
             ("cmd", "fullinit"),
             ("pmijobid", job),
             ("pmirank", number.as_str()),
             ("threaded", "FALSE"),
         ];
-        let answer = session.ask(step, &question)?;
+        let answer = client.ask(step, &question)?;
         for (name, expected) in [("rank", rank), ("size", size)] {
             if let Some(number) = answer.get(name).and_then(|text| text.parse().ok()) {
                 agree(interface, name, expected, number)?;
             }
         }
-        Ok(session)
+        Ok(client)
     }
 
     /// Asks with these pairs, of which the first is the command, and gives its answer's.
@@ -61,18 +61,14 @@ impl Session {
     }
 }
 
-impl Manager for Session {
-    fn place(&self) -> Place {
-        place(&self.settings)
+impl Protocol for Client {
+    fn wait_until(&mut self, end: Instant) {
+        self.socket.wait_until(end);
     }
 
-    fn name(&self) -> &'static str {
-        self.socket.interface
-    }
-
-    fn meet(mut self: Box<Self>, published: Option<&str>) -> Result<String> {
+    fn exchange(&mut self, key: &str, published: Option<&str>) -> Result<String> {
         if let Some(value) = published {
-            let question = [("cmd", "kvs-put"), ("key", KEY), ("value", value)];
+            let question = [("cmd", "kvs-put"), ("key", key), ("value", value)];
             self.ask("publishing the rendezvous", &question)?;
         }
         self.ask("waiting for the other PEs", &[("cmd", "kvs-fence")])?;
@@ -82,7 +78,7 @@ impl Manager for Session {
             ("cmd", "kvs-get"),
             ("jobid", ""),
             ("srcid", "-1"),
-            ("key", KEY),
+            ("key", key),
         ];
         let answer = self.ask(step, &question)?;
         let found = answer.get("found") != Some("FALSE");
@@ -93,7 +89,11 @@ impl Manager for Session {
             let what = "rank 0 has published nothing".to_owned();
             return Err(unexpected(self.socket.interface, step, what));
         };
-        self.ask("finalizing", &[("cmd", "finalize")])?;
         Ok(value.to_owned())
+    }
+
+    fn finalize(&mut self) -> Result<()> {
+        self.ask("finalizing", &[("cmd", "finalize")])?;
+        Ok(())
     }
 }

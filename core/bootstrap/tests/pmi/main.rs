@@ -6,6 +6,7 @@
 
 mod manager;
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,7 +56,8 @@ fn whole_job(size: u32, more: &[(&str, &str)]) -> Vec<String> {
             .collect();
         pes.into_iter().map(|pe| pe.join().unwrap()).collect()
     });
-    assert_eq!(manager.finalized(), vec![true; size as usize]);
+    // That comes when the process ends.
+    assert_eq!(manager.finalized(true), vec![false; size as usize]);
     descriptions
 }
 
@@ -71,6 +73,50 @@ fn pes_meet_over_pmi_2() {
     for description in whole_job(4, &[("OXSHMEM_BOOTSTRAP", "pmi2")]) {
         assert!(description.contains("found by PMI-2"), "{description}");
     }
+}
+
+/// Of a job's processes, of which the last one ends it with this status if that is not 0.
+fn ended(way: &str, status: i32) {
+    let manager = ProcessManager::new(2);
+    let children: Vec<_> = (0..2)
+        .map(|rank: u32| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "a_process_finalizes_when_it_ends"])
+                .env("OXSHMEM_BOOTSTRAP", way)
+                .env("OXSHMEM_TEST_STATUS", status.to_string())
+                .envs([("PMI_FD", "0"), ("PMI_SIZE", "2"), ("PMI_JOBID", "7.0")])
+                .env("PMI_RANK", rank.to_string())
+                .stdin(manager.take(rank))
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert_eq!(child.wait().unwrap().code(), Some(status), "{way}");
+    }
+    assert_eq!(manager.finalized(false), [true; 2], "{way}, {status}");
+}
+
+#[test]
+fn a_process_finalizes_when_it_ends() {
+    let Ok(status) = std::env::var("OXSHMEM_TEST_STATUS") else {
+        for status in [0, 7] {
+            ended("pmi1", status);
+            ended("pmi2", status);
+        }
+        return;
+    };
+    let job = join(&|name| std::env::var(name).ok(), PATIENCE).unwrap();
+    job.barrier().unwrap();
+    if status != "0" {
+        if job.rank() == 1 {
+            job.abort(status.parse().unwrap(), "as it was told");
+        }
+        let _ = job.barrier();
+        panic!("it goes on");
+    }
+    job.leave();
 }
 
 #[test]

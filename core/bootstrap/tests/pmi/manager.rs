@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::AsRawFd;
+use std::net::Shutdown;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::JoinHandle;
@@ -47,13 +48,23 @@ impl ProcessManager {
         self.ours[rank as usize].as_raw_fd().to_string()
     }
 
-    /// Which ranks have finalized before they hung up, once all have hung up.
-    pub fn finalized(self) -> Vec<bool> {
-        drop(self.ours);
-        self.served
-            .into_iter()
-            .map(|client| client.join().unwrap())
-            .collect()
+    /// A rank's end of its connection.
+    pub fn take(&self, rank: u32) -> OwnedFd {
+        self.ours[rank as usize].try_clone().unwrap().into()
+    }
+
+    /// Which ranks have finalized before they hung up, or before this ends the connections of those
+    /// that are this process's threads.
+    pub fn finalized(self, are_threads: bool) -> Vec<bool> {
+        for ours in self.ours {
+            if are_threads {
+                ours.shutdown(Shutdown::Both).unwrap();
+                // This process's sessions are known by this number until it ends.
+                std::mem::forget(ours);
+            }
+        }
+        let served = self.served.into_iter();
+        served.map(|client| client.join().unwrap()).collect()
     }
 }
 
