@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// `shmem_ctx_t`.
 #[repr(transparent)]
@@ -126,11 +126,22 @@ impl<T> Table<T> {
         Some(unsafe { Box::from_raw(entry) }.of)
     }
 
-    /// Does something with each, which nobody takes out meanwhile.
-    pub(crate) fn each(&self, act: impl FnMut(&T)) {
-        let made = self.made();
-        let entries = made.handles.iter().filter_map(|handle| self.get(*handle));
-        entries.for_each(act);
+    /// Does something with each until it fails. Nobody adds or takes out meanwhile.
+    pub(crate) fn try_each<E>(&self, act: impl FnMut(&T) -> Result<(), E>) -> Result<(), E> {
+        self.among(&self.made()).try_for_each(act)
+    }
+
+    /// Does something with each, unless another thread has them to itself just now.
+    pub(crate) fn each_if_free(&self, act: impl FnMut(&T)) {
+        match self.made.try_lock() {
+            Ok(made) => self.among(&made).for_each(act),
+            Err(TryLockError::Poisoned(made)) => self.among(&made.into_inner()).for_each(act),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    fn among<'t>(&'t self, made: &'t Made) -> impl Iterator<Item = &'t T> {
+        made.handles.iter().filter_map(|handle| self.get(*handle))
     }
 
     /// The handles of those that are `wanted`, the latest first.

@@ -225,15 +225,11 @@ impl Library {
         }
     }
 
-    /// The same of all contexts that this thread may use.
+    /// The same of all contexts that this thread may use, of which other threads end none meanwhile.
     pub(crate) fn complete_all(&self) -> Done {
         self.complete()?;
         let several = self.threads().is_some();
-        for handle in self.contexts.all(|_| true) {
-            let entry = self.contexts.get(handle);
-            entry.map_or(Ok(()), |entry| entry.complete(several))?;
-        }
-        Ok(())
+        Ok(self.contexts.try_each(|entry| entry.complete(several))?)
     }
 
     /// Whether this thread has initialized, or one that is no more, and so in no call.
@@ -280,10 +276,12 @@ impl Library {
         }?)
     }
 
-    /// Drives what was issued on contexts that this thread may use: all do while one waits.
+    /// Drives what was issued on contexts that this thread may use: all do while one waits. It waits for no lock: who has
+    /// the contexts, or one, may be in a wait that does this.
     fn drive(&self) {
         let threads = self.threads();
-        self.contexts.each(|entry| entry.drive(threads.is_some()));
+        let several = threads.is_some();
+        self.contexts.each_if_free(|entry| entry.drive(several));
         if let Some(threads) = threads {
             threads.drive(self);
         }

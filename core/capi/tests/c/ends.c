@@ -8,6 +8,7 @@
 
 static const char *how;
 static long never;
+static int numbers[20];
 
 static int is(const char *name)
 {
@@ -58,6 +59,22 @@ static void *wait_for_ever(void *waits)
     _exit(7);
 }
 
+/* Contexts come and go, with something on its way. */
+static void *use_contexts(void *waits)
+{
+    int to = (shmem_my_pe() + 1) % shmem_n_pes();
+    for (;;) {
+        shmem_ctx_t ctx;
+        int i;
+        CHECK(shmem_ctx_create(0, &ctx) == 0);
+        for (i = 0; i < 20; i++)
+            shmem_ctx_int_p(ctx, &numbers[i], i, to);
+        *(volatile int *)waits = 1;
+        shmem_ctx_destroy(ctx);
+    }
+    return NULL;
+}
+
 /* While other threads are in a call, and without shmem_finalize. */
 static int exit_during_calls(int level)
 {
@@ -68,11 +85,11 @@ static int exit_during_calls(int level)
     word = shmem_malloc(sizeof *word);
     CHECK(large != NULL && word != NULL);
     *word = 1;
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < (level == SHMEM_THREAD_MULTIPLE ? 5 : 3); i++) {
         static volatile int waits;
         pthread_t thread;
         waits = 0;
-        CHECK(pthread_create(&thread, NULL, wait_for_ever, (void *)&waits) == 0);
+        CHECK(pthread_create(&thread, NULL, i < 3 ? wait_for_ever : use_contexts, (void *)&waits) == 0);
         while (!waits)
             ;
     }
