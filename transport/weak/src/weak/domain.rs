@@ -96,7 +96,8 @@ impl WeakDomain {
             depth: settings.depth,
             wire_up: of.wire_up,
             pins: of.pins,
-            batch: 1,
+            // So that what sessions gather is not on its way before it has to be.
+            batch: 4,
             // The pool knows no messages.
             message: 0,
             passive_target: of.passive_target,
