@@ -304,6 +304,12 @@ fn active_sets_need_no_room_for_each_and_none_of_teams() {
         let mut job = job(4, &program);
         run(job.env("OXSHMEM_TEAMS", teams).arg("full"));
     }
+    let threads = compile(
+        "threads.c",
+        "active-sets-threads",
+        &["-std=gnu99", "-pthread"],
+    );
+    run(job(1, &threads).env("OXSHMEM_TEAMS", "1").arg("full"));
 }
 
 #[test]

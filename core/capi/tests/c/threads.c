@@ -219,6 +219,38 @@ static void what_is_anothers_own(int i)
     }
 }
 
+/* Each calls a set of its own, for which there is room for one call at a time, and for all together for fewer calls than
+   there are threads. A call takes long enough for others to come meanwhile. */
+enum { LONG = 1 << 20 };
+static int64_t *from, *to;
+
+static void *call_a_set(void *log_stride)
+{
+    int r;
+    for (r = 0; r < 20; r++)
+        shmem_fcollect64(to, from, LONG, me, (int)(size_t)log_stride, 1, pSync);
+    return NULL;
+}
+
+static int more_calls_than_room(void)
+{
+    enum { SETS = 24 };
+    pthread_t threads[SETS];
+    int provided, i;
+    CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0);
+    me = shmem_my_pe();
+    from = shmem_calloc(LONG, sizeof *from);
+    to = shmem_malloc(LONG * sizeof *to);
+    from[LONG - 1] = 1;
+    for (i = 0; i < SETS; i++)
+        CHECK(pthread_create(&threads[i], NULL, call_a_set, (void *)(size_t)i) == 0);
+    for (i = 0; i < SETS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(to[LONG - 1] == 1);
+    shmem_finalize();
+    return 0;
+}
+
 static void clear(void)
 {
     memset(words, 0, 8 * sizeof(long));
@@ -226,9 +258,12 @@ static void clear(void)
     shmem_barrier_all();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     int level, mine, provided, i;
+    (void)argv;
+    if (argc > 1)
+        return more_calls_than_room();
     for (level = SHMEM_THREAD_SINGLE, me = 0; level <= SHMEM_THREAD_MULTIPLE; level++) {
         /* Another on each PE, but for the last. */
         mine = level < SHMEM_THREAD_MULTIPLE ? (level + me) % (SHMEM_THREAD_MULTIPLE + 1) : level;
