@@ -47,7 +47,7 @@ fn with(
 }
 
 /// Sets with their teams: the first of a list, which only grows.
-pub(crate) type Sets = OnceLock<&'static Kept>;
+pub(crate) type Sets = OnceLock<Box<Kept>>;
 
 pub(crate) struct Kept {
     set: [c_int; 3],
@@ -57,7 +57,7 @@ pub(crate) struct Kept {
 
 /// Takes no lock: calls of a set find its team here each time.
 #[inline(always)]
-fn known(library: &Library, set: [c_int; 3]) -> Option<&'static DetachedTeam> {
+fn known(library: &'static Library, set: [c_int; 3]) -> Option<&'static DetachedTeam> {
     let mut at = &library.active_sets;
     while let Some(kept) = at.get() {
         if kept.set == set {
@@ -69,18 +69,20 @@ fn known(library: &Library, set: [c_int; 3]) -> Option<&'static DetachedTeam> {
 }
 
 /// Keeps a team for as long as the library is initialized; a few hundred bytes.
-fn keep(library: &Library, set: [c_int; 3], team: DetachedTeam) -> &'static DetachedTeam {
-    let kept: &'static Kept = Box::leak(Box::new(Kept {
+fn keep(library: &'static Library, set: [c_int; 3], team: DetachedTeam) -> &'static DetachedTeam {
+    let mut kept = Some(Box::new(Kept {
         set,
         team,
         next: Sets::new(),
     }));
     let mut at = &library.active_sets;
-    // Another thread may be first at each place.
     loop {
-        let there = *at.get_or_init(|| kept);
-        if std::ptr::eq(there, kept) {
-            return &kept.team;
+        // Another thread may be first at each place.
+        kept = kept.and_then(|kept| at.set(kept).err());
+        // By one of the two it is filled now.
+        let Some(there) = at.get() else { continue };
+        if kept.is_none() {
+            return &there.team;
         }
         at = &there.next;
     }

@@ -195,7 +195,31 @@ fn copy(segment: &Segment, file: &File, first: usize) -> std::io::Result<()> {
             let bytes =
                 unsafe { std::slice::from_raw_parts(with_exposed_provenance::<u8>(page), PAGE) };
             if bytes.iter().any(|byte| *byte != 0) {
-                file.write_all_at(bytes, (page - first) as u64)?;
+                write_at(file, bytes, page - first)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes to a place in the file by the system call itself: the C library's function is replaced in programs of
+/// AddressSanitizer, which looks at what is between variables as a fault.
+fn write_at(file: &File, mut bytes: &[u8], mut at: usize) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        let (from, len) = (bytes.as_ptr(), bytes.len());
+        // SAFETY: as many bytes are read as there are.
+        let written = unsafe { libc::syscall(libc::SYS_pwrite64, file.as_raw_fd(), from, len, at) };
+        match usize::try_from(written) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                bytes = bytes.get(written..).unwrap_or_default();
+                at += written;
+            }
+            Err(_) => {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
             }
         }
     }

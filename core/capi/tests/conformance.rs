@@ -234,6 +234,14 @@ fn variables_of_a_program_at_a_fixed_place_that_may_be_executed() {
     }
 }
 
+/// AddressSanitizer looks at what C functions read of the program's data, whoever calls them, and at what is not freed.
+#[test]
+fn a_program_that_a_sanitizer_watches() {
+    let flags = ["-std=gnu99", "-fsanitize=address,undefined"];
+    let program = compile("sgi.c", "sgi-watched", &flags);
+    run(&mut job(2, &program));
+}
+
 #[test]
 fn a_program_that_counts_its_lines_writes_the_counts() {
     let program = compile("statics.c", "statics-counted", &["--coverage"]);
