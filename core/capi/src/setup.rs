@@ -212,6 +212,10 @@ pub(crate) fn finalize(call: &'static str) {
     if failure::is_exiting() {
         return;
     }
+    // One more than there were initializations ends nothing: programs do that, and other libraries let them.
+    if library::get().is_err() && resting().is_some() {
+        return;
+    }
     let done =
         library::get().and_then(
             |library| match INITIALIZED.fetch_sub(1, Ordering::Relaxed) {

@@ -35,7 +35,7 @@ start_pes ignores its argument. A program that calls it needs no shmem_finalize:
 Global and static variables of the main program become symmetric in the first call, if no other thread runs yet."),
     page(&["shmem_finalize"], "leave the job",
 "Ends one initialization. The last one waits for all PEs, completes what is under way, ends all teams and contexts and gives \
-symmetric memory back; one before it is a barrier of all PEs and no more. All PEs call it."),
+symmetric memory back; one before it is a barrier of all PEs and no more, and one after it does nothing. All PEs call it."),
     page(&["shmem_global_exit"], "end all PEs",
 "Ends the job at once, whatever other PEs are doing: the launcher ends with this status. The caller's own output is flushed. It \
 does not return."),

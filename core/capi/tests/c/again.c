@@ -41,6 +41,8 @@ int main(void)
         }
         shmem_finalize();
     }
+    /* One too many ends nothing. */
+    shmem_finalize();
     if (me % 2 == 1)
         _exit(0);
     return 0;

@@ -116,7 +116,8 @@ int main(void)
     for (i = 0; i < sizeof wrong / sizeof *wrong; i++) failed += !tried(with_wrong, i, wrong[i].call, wrong[i].tells, 0);
     for (i = 0; i < sizeof any / sizeof *any; i++) {
         failed += !tried(before, i, any[i], "oxshmem is not initialized", may_return(any[i]));
-        failed += !tried(after, i, any[i], "oxshmem is not initialized", may_return(any[i]));
+        failed += !tried(after, i, any[i], "oxshmem is not initialized",
+                         may_return(any[i]) || strcmp(any[i], "shmem_finalize") == 0);
     }
     printf("%zu wrong arguments, %zu calls: %zu not as they should\n", sizeof wrong / sizeof *wrong, sizeof any / sizeof *any, failed);
     return failed != 0;
