@@ -290,11 +290,14 @@ impl Supervisor {
 
     fn check_abort(&mut self) {
         if let Some(notice) = self.hub.abort() {
-            let why = format!(
-                "PE {} aborted the job with status {}: {}",
-                notice.rank, notice.status, notice.why
-            );
-            self.end(Ending::Aborted(notice), Some(&why));
+            // With status 0 nothing has failed, and nothing is to be told.
+            let why = (notice.status != 0).then(|| {
+                format!(
+                    "PE {} aborted the job with status {}: {}",
+                    notice.rank, notice.status, notice.why
+                )
+            });
+            self.end(Ending::Aborted(notice), why.as_deref());
         }
     }
 
