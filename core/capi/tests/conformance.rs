@@ -676,9 +676,10 @@ fn settings_are_shown_and_bad_ones_refused() {
 fn options_of_the_launcher_come_in_any_order() {
     let program = compile("old.c", "old-order", &["-std=c99"]);
     let told = run(tool("oshrun")
-        .args(["--timeout", PATIENCE, "-np", "2"])
+        .args(["--timeout", PATIENCE, "-l", "-np", "2"])
         .arg(&program));
-    assert!(told.contains("PE 1 of 2"), "{told}");
+    assert!(told.contains("[1] PE 1 of 2"), "{told}");
+    assert!(run(tool("oshrun").arg("--version")).starts_with("oxshmem "));
     for (words, message) in [
         (&["-np", "none", "a"][..], "none"),
         (&["-np"], "value is required"),

@@ -43,7 +43,7 @@ pub struct Args {
     /// End the job, with status 124, if it takes longer: seconds, or a number with ms, s, m or h.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Begin each line of output with its PE's number, such as [3].
+    /// Begin each line of output with its PE's number, such as [3]. -l is the same.
     #[arg(long)]
     tag_output: bool,
     /// The program and its arguments, passed on as they are.

@@ -4,8 +4,18 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-/// Makes `-np` of `oxshmem run`, wherever it stands before the program, what the parser of options knows: to it, one
-/// dash begins options of one letter.
+/// Names that options have elsewhere, and here.
+const NAMES: [(&str, &str); 6] = [
+    ("-np", "--np"),
+    ("-host", "--hosts"),
+    ("--host", "--hosts"),
+    ("-H", "--hosts"),
+    ("-hostfile", "--hostfile"),
+    ("-l", "--tag-output"),
+];
+
+/// Makes such an option of `oxshmem run`, wherever it stands before the program, what the parser of options knows: to it,
+/// one dash begins options of one letter.
 pub fn options(mut all: Vec<OsString>, command: &Command) -> Vec<OsString> {
     let named = all.get(1).and_then(|name| name.to_str());
     let Some(run) = named
@@ -16,8 +26,8 @@ pub fn options(mut all: Vec<OsString>, command: &Command) -> Vec<OsString> {
     };
     let mut at = 2;
     while let Some(word) = all.get_mut(at) {
-        if word == "-np" {
-            *word = "--np".into();
+        if let Some((_, here)) = NAMES.iter().find(|(elsewhere, _)| word == elsewhere) {
+            *word = here.into();
         }
         match word.to_str() {
             Some(option) if option.starts_with('-') && option != "--" => {
@@ -56,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_pes_stands_anywhere_before_the_program() {
+    fn options_by_their_names_elsewhere_stand_anywhere_before_the_program() {
         for (given, taken) in [
             ("run -np 4 a -np 5", "run --np 4 a -np 5"),
             (
@@ -67,6 +77,12 @@ mod tests {
                 "run -x A=1 --timeout=3s -np 4 -- -np",
                 "run -x A=1 --timeout=3s --np 4 -- -np",
             ),
+            (
+                "run -l -H a:2 -np 2 b -l",
+                "run --tag-output --hosts a:2 --np 2 b -l",
+            ),
+            ("run -hostfile f -np 2 a", "run --hostfile f --np 2 a"),
+            ("run -host a --host b c", "run --hosts a --hosts b c"),
             ("run a -np 4", "run a -np 4"),
             ("info -np", "info -np"),
             ("run", "run"),

@@ -16,10 +16,11 @@ const TIMEOUT: &str = "OXSHMEM_BOOTSTRAP_TIMEOUT";
 #[group(skip)]
 pub struct Args {
     /// Hosts and how many PEs each gets, such as a:4,b:4. Ranks go to the hosts in this order. All
-    /// need oxshmem and the program at the same paths, and the working directory.
+    /// need oxshmem and the program at the same paths, and the working directory. -H and -host are
+    /// the same.
     #[arg(long, value_name = "LIST", conflicts_with = "hostfile")]
     hosts: Option<String>,
-    /// A file with a host in each line, as `a:4` or `a slots=4`.
+    /// A file with a host in each line, as `a:4` or `a slots=4`. -hostfile is the same.
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
     /// The command that reaches a host, where {host} stands for its name (else that is added). The
