@@ -26,6 +26,7 @@ mod table;
 mod team;
 mod threads;
 mod transport;
+mod unable;
 #[cfg(feature = "verbs")]
 mod versus;
 
@@ -38,17 +39,18 @@ use oxshmem_figures::units::Rounded;
 use crate::gather::gather;
 use crate::litmus::memory::{self, Memory};
 use crate::output;
-use compare::{Runs, Unable};
+use compare::Runs;
 use ground::{Ground, Room};
 use leader::Leader;
 use measure::Task;
 use ops::limit;
 use parameters::Parameters;
+use unable::Unable;
 
 pub use args::Args;
 pub use parameters::allowed_cpus;
 
-/// Of a comparison that cannot be made, as diff(1) has it.
+/// Of what cannot be done, as diff(1) has it, and of what is not understood.
 const UNABLE: u8 = 2;
 
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
@@ -62,8 +64,8 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn measured(args: &Args) -> anyhow::Result<ExitCode> {
-    args.check()?;
-    let transports = transport::Given::named(args.transport.as_deref())?;
+    args.check().map_err(Unable)?;
+    let transports = transport::Given::named(args.transport.as_deref()).map_err(Unable)?;
     if !oxshmem_bootstrap::describes_job(&|name| std::env::var(name).ok()) {
         // What cannot be measured or written is better refused once, here.
         let plan = check(args, args.pes as usize)?;
@@ -90,12 +92,22 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The rows, if they make sense.
-fn check(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
-    let plan = plan::plan(args, pes)?;
+fn check(args: &Args, pes: usize) -> Result<Vec<Task>, Unable> {
+    let plan = plan::plan(args, pes).map_err(Unable)?;
     if args.plot.is_some() {
-        plot::check(&plan)?;
+        plot::check(&plan).map_err(Unable)?;
     }
     Ok(plan)
+}
+
+/// Whether this job can do what is asked for. On PE 0.
+fn check_job(args: &Args, world: &World, team: Option<&Team<'_>>) -> anyhow::Result<()> {
+    args.team.check(world, team)?;
+    ensure!(
+        args.memory == Memory::Host || world.gpu_heap_limit() > 0,
+        memory::NONE
+    );
+    Ok(())
 }
 
 /// What is left for PE 0 to do when the job has ended well.
@@ -158,11 +170,7 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     let members = team.as_ref().map(Team::n_pes);
     let parameters = || Parameters::of(world, bind, Some(args), cpus, members);
     let begun = (world.my_pe() == 0).then(|| {
-        args.team.check(world, team.as_ref())?;
-        ensure!(
-            args.memory == Memory::Host || world.gpu_heap_limit() > 0,
-            memory::NONE
-        );
+        check_job(args, world, team.as_ref()).map_err(Unable)?;
         Leader::new(args, parameters(), &plan)
     });
     let leader = match begun {

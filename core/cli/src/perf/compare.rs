@@ -13,7 +13,7 @@ use super::row::Row;
 use super::statistics::median;
 use super::table;
 
-pub use runs::{Runs, Unable};
+pub use runs::Runs;
 
 /// Smaller changes are not called significant: where a build's code happens to lie does as much.
 const NOTEWORTHY: f64 = 0.02;

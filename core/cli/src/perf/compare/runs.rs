@@ -1,7 +1,6 @@
 //! Runs to compare with, each from a file of `--json`.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, ensure};
@@ -13,18 +12,7 @@ use crate::perf::args::Args;
 use crate::perf::measure::Task;
 use crate::perf::metric::Metric;
 use crate::perf::row::Row;
-
-/// Results that cannot be compared with; the exit status is 2.
-#[derive(Debug)]
-pub struct Unable(anyhow::Error);
-
-impl fmt::Display for Unable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
-    }
-}
-
-impl std::error::Error for Unable {}
+use crate::perf::unable::Unable;
 
 /// Of a side at most: more would prove no more.
 const MOST: usize = 32;

@@ -1,0 +1,15 @@
+//! What was asked for and cannot be done, as opposed to what went wrong.
+
+use std::fmt;
+
+/// Options that make no sense, or results that cannot be compared with; the exit status is 2.
+#[derive(Debug)]
+pub struct Unable(pub anyhow::Error);
+
+impl fmt::Display for Unable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for Unable {}
