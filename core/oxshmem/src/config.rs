@@ -91,7 +91,8 @@ variables! {
          allocated with the hint ATOMICS_REMOTE; narrower ones are always the CPU's";
     "OXSHMEM_COLLECTIVES", "auto",
         "how collective calls move their data: scratch, direct or auto for all, or comma-separated by kind, such as \
-         reduce=direct,broadcast=scratch (oxshmem info lists the kinds); the same on every PE";
+         reduce=direct,broadcast=scratch (oxshmem info lists the kinds); with flat among them, calls do not go host \
+         by host; the same on every PE";
     "OXSHMEM_TEAMS", "256",
         "how many teams a PE may be in at a time, besides the world and the shared one (and OpenSHMEM's active sets, of which a \
          quarter as many are kept); the same on every PE";

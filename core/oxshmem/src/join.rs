@@ -408,11 +408,8 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         false => vec![me as usize],
     };
     let all_mapped = agreed.visibility == Visibility::Global && !config.check;
-    let hosts = agreed
-        .near
-        .iter()
-        .all(|near| *near)
-        .then(|| on_hosts.numbers());
+    let by_host = !config.collectives.flat && agreed.near.iter().all(|near| *near);
+    let hosts = by_host.then(|| on_hosts.numbers());
     let internal = internal.set_routes(all_mapped, &shared, hosts);
     // What no PE of the job uses need not pin memory: one host's PEs on a machine with a NIC.
     let grows = grows.filter(|_| agreed.pinned);

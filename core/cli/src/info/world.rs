@@ -158,7 +158,18 @@ impl fmt::Display for Seen {
             };
             writeln!(f, "{:<13} {up_to:<36} direct{levels}{why}", collective.call)?;
         }
-        Ok(())
+        let met = match self.collectives.iter().any(|collective| collective.by_host) {
+            true => "those of each host, then across",
+            false => "all of them",
+        };
+        writeln!(
+            f,
+            "reduce_scatter goes as alltoall, inscan and exscan as scan"
+        )?;
+        writeln!(
+            f,
+            "PEs meet, by barrier, sync and in all of these, in rounds: {met}"
+        )
     }
 }
 
@@ -346,7 +357,13 @@ mod tests {
         );
         assert!(text.contains("loopback  loopback      none"), "{text}");
         let ends = ["never direct, in each host and across", "never direct"];
-        for (line, end) in text.lines().rev().take(2).zip(ends.iter().rev()) {
+        let mut last = text.lines().rev();
+        let met = last.next().unwrap();
+        assert!(
+            met.ends_with("in rounds: those of each host, then across"),
+            "{met}"
+        );
+        for (line, end) in last.skip(1).zip(ends.iter().rev()) {
             let words: Vec<_> = line.split_whitespace().skip(1).collect();
             assert_eq!(words.join(" "), *end);
         }

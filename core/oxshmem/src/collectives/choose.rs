@@ -50,32 +50,41 @@ impl Kind {
     }
 }
 
-/// What `OXSHMEM_COLLECTIVES` says: a way for each kind, where it names one.
+/// What `OXSHMEM_COLLECTIVES` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Choices([Option<Way>; Kind::ALL.len()]);
+pub(crate) struct Choices {
+    /// A way for each kind, where it names one.
+    ways: [Option<Way>; Kind::ALL.len()],
+    /// Whether hosts are of no account.
+    pub(crate) flat: bool,
+}
+
+/// What hosts are of no account by.
+const FLAT: &str = "flat";
 
 impl Choices {
-    /// Reads a list such as `reduce=direct,broadcast=scratch`, or one way for all.
+    /// Reads a list such as `reduce=direct,broadcast=scratch,flat`, or one way for all.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let way = |text: &str| match text.trim() {
             "auto" => Ok(None),
             "scratch" => Ok(Some(Way::Scratch)),
             "direct" => Ok(Some(Way::Direct)),
             other => Err(format!(
-                "{other:?} is no way; choose auto, scratch or direct"
+                "{other:?} is no way; choose auto, scratch or direct, or flat"
             )),
         };
         let mut choices = Choices::default();
         for part in text.split(',') {
             match part.split_once('=') {
-                None => choices.0 = [way(part)?; Kind::ALL.len()],
+                None if part.trim() == FLAT => choices.flat = true,
+                None => choices.ways = [way(part)?; Kind::ALL.len()],
                 Some((name, chosen)) => {
                     let named = |kind: &Kind| kind.name() == name.trim();
                     let at = Kind::ALL.iter().position(named).ok_or_else(|| {
                         let known = Kind::ALL.map(Kind::name).join(", ");
                         format!("{name:?} is no kind of call; they are {known}")
                     })?;
-                    if let Some(place) = choices.0.get_mut(at) {
+                    if let Some(place) = choices.ways.get_mut(at) {
                         *place = way(chosen)?;
                     }
                 }
@@ -85,7 +94,7 @@ impl Choices {
     }
 
     fn get(self, kind: Kind) -> Option<Way> {
-        self.0.get(kind as usize).copied().flatten()
+        self.ways.get(kind as usize).copied().flatten()
     }
 }
 
@@ -101,7 +110,10 @@ impl fmt::Display for Choices {
             let comma = if i > 0 { "," } else { "" };
             write!(f, "{comma}{}={way}", kind.name())?;
         }
-        Ok(())
+        match self.flat {
+            true => write!(f, ",{FLAT}"),
+            false => Ok(()),
+        }
     }
 }
 
@@ -285,7 +297,9 @@ mod tests {
         assert_eq!(some.get(Kind::Reduce), Some(Way::Direct));
         assert_eq!(some.get(Kind::Scan), None);
         assert_eq!(some.get(Kind::Collect), Some(Way::Scratch));
-        for choices in [all, some, Choices::default()] {
+        let flat = Choices::parse("flat, reduce=direct").unwrap();
+        assert!(flat.flat && flat.get(Kind::Reduce) == Some(Way::Direct) && !some.flat);
+        for choices in [all, some, flat, Choices::default()] {
             assert_eq!(Choices::parse(&choices.to_string()), Ok(choices));
         }
         assert!(Choices::parse("reduce=fast").unwrap_err().contains("fast"));

@@ -1,6 +1,8 @@
 //! Reductions of teams over several hosts. Where some of these have several members, and objects are in host
 //! memory, they fold host by host, else in the team's order.
 
+use std::env;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -39,6 +41,29 @@ pub fn groups(pes: impl Iterator<Item = usize>, hosts: &[usize]) -> Vec<Vec<usiz
     different.into_iter().map(on).collect()
 }
 
+/// Names the way of collective calls.
+const WAY: &str = "OXSHMEM_COLLECTIVES";
+/// One on which hosts are of no account.
+pub const FLAT: &str = "flat";
+
+/// Whether this process goes that way.
+pub fn is_flat() -> bool {
+    env::var(WAY).is_ok_and(|way| way == FLAT)
+}
+
+/// Fails unless another process, which goes this way, passes a test.
+pub fn holds_by(way: &str, test: &str) {
+    let ended = Command::new(env::current_exe().expect("this program's path"))
+        .args(["--exact", test])
+        .env(WAY, way)
+        .output()
+        .expect("starting this program again");
+    let said = String::from_utf8_lossy(&ended.stdout);
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    let well = ended.status.success() && said.contains("1 passed");
+    assert!(well, "{way}, {test}: {said}\n{errors}");
+}
+
 /// What the values of the members come to.
 pub fn folded<T: Number>(fold: Fold, groups: &[Vec<usize>], value: impl Fn(usize) -> T) -> T {
     let group = |group: &Vec<usize>| {
@@ -73,18 +98,19 @@ fn many_hosts_fold_in_one_order() {
         let (n, me) = (world.n_pes(), world.my_pe());
         let choices = world.collective_choices();
         let by_host = choices.iter().filter(|choice| choice.by_host);
-        assert!(
-            by_host
-                .map(|choice| choice.call)
-                .eq(["broadcast", "fcollect", "reduce"])
-        );
+        let calls = ["broadcast", "fcollect", "reduce"];
+        let expected: &[&str] = if is_flat() { &[] } else { &calls };
+        assert!(by_host.map(|choice| &choice.call).eq(expected));
         let [dst, src] = [world.alloc::<f32>(3000)?, world.alloc::<f32>(3000)?];
         let hosts = self::hosts(world)?;
         let list: Vec<usize> = (0..n).map(|i| i * 7 % n).collect();
         let part = world.team().split_list(&list)?.expect("all are in it");
         for team in [&world.team(), &part] {
             let pes: Vec<usize> = team.world_pes().collect();
-            let groups = groups(pes.iter().copied(), &hosts);
+            let groups = match is_flat() {
+                true => vec![(0..n).collect()],
+                false => groups(pes.iter().copied(), &hosts),
+            };
             for len in [1, 14, 3000] {
                 let value = |pe: usize, i: usize| (pe * 31 + i) as f32 / 7.0;
                 let mine: Vec<f32> = (0..len).map(|i| value(me, i)).collect();
@@ -104,6 +130,11 @@ fn many_hosts_fold_in_one_order() {
         world.free(src)?;
         world.free(dst)
     });
+}
+
+#[test]
+fn many_hosts_fold_in_the_teams_order_where_they_are_of_no_account() {
+    holds_by(FLAT, "by_host::many_hosts_fold_in_one_order");
 }
 
 /// Whoever it is that calls something else: one of its host may be the first to find that out, or another's.
