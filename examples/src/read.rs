@@ -27,14 +27,14 @@ const LONGEST_LINE: u64 = 64 * 1024;
 #[non_exhaustive]
 pub enum ReadError {
     /// The file cannot be read.
-    #[error("{file}: {after}{source}")]
+    #[error("{file}: {after}{error}")]
     Io {
         /// The file.
         file: String,
         /// "after line N: ", or nothing.
         after: String,
         /// What the system (or the decompressor) said.
-        source: io::Error,
+        error: io::Error,
     },
     /// A line cannot be understood.
     #[error("{file}:{line}: {what}; {mend}")]
@@ -61,10 +61,10 @@ pub enum ReadError {
 /// Reads a graph file.
 pub fn graph(path: &Path) -> Result<Graph, ReadError> {
     let file = path.display().to_string();
-    let failed = |source| ReadError::Io {
+    let failed = |error| ReadError::Io {
         file: file.clone(),
         after: String::new(),
-        source,
+        error,
     };
     let mut input = BufReader::new(File::open(path).map_err(failed)?);
     if input.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]) {
@@ -282,10 +282,10 @@ impl<R: BufRead> Lines<'_, R> {
         let length = (&mut self.input)
             .take(LONGEST_LINE + 1)
             .read_until(b'\n', &mut bytes)
-            .map_err(|source| ReadError::Io {
+            .map_err(|error| ReadError::Io {
                 file: self.file.into(),
                 after: format!("after line {}: ", self.number),
-                source,
+                error,
             })?;
         if length == 0 {
             return Ok(false);

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers may panic as tests do")]
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::io::Write;
 
 use flate2::{Compression, write::GzEncoder};
@@ -180,10 +181,11 @@ fn tempfile() -> (std::path::PathBuf, std::fs::File) {
 
 #[test]
 fn a_missing_file_is_named() {
-    let message = graph("/nonexistent/graph".as_ref())
-        .unwrap_err()
-        .to_string();
+    let error = graph("/nonexistent/graph".as_ref()).unwrap_err();
+    let message = error.to_string();
     assert!(message.starts_with("/nonexistent/graph: "), "{message}");
+    // Programs tell an error with its causes: this one has said why.
+    assert!(error.source().is_none(), "{message}");
 }
 
 proptest! {

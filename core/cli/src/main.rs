@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         // Whoever read the output has seen enough of it.
         Err(error) if error.is::<output::Closed>() => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(name, &format!("{error:#}"));
+            output::complain(name, &output::told(&error));
             ExitCode::FAILURE
         }
     }

@@ -30,10 +30,35 @@ pub fn complain(command: &str, what: &str) {
     let _ = io::stderr().write_all(format!("oxshmem {command}: {what}\n").as_bytes());
 }
 
+/// An error with its causes, but for those that it tells itself.
+pub fn told(error: &anyhow::Error) -> String {
+    let mut told = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !told.contains(&cause) {
+            told.push_str(&format!(": {cause}"));
+        }
+    }
+    told
+}
+
 /// The result of writing, where a broken pipe is [`Closed`].
 pub fn closed(written: io::Result<()>) -> anyhow::Result<()> {
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Closed.into(),
         _ => anyhow::Error::new(error).context("cannot write the output"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_is_told_once() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let whole = anyhow::Error::new(full()).context(format!("writing: {}; make room", full()));
+        assert_eq!(told(&whole), whole.to_string());
+        let part = anyhow::Error::new(full()).context("writing");
+        assert_eq!(told(&part), format!("writing: {}", full()));
+    }
 }

@@ -56,7 +56,7 @@ const UNABLE: u8 = 2;
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     match measured(args) {
         Err(error) if error.is::<Unable>() => {
-            output::complain("perf", &format!("{error:#}"));
+            output::complain("perf", &output::told(&error));
             Ok(UNABLE.into())
         }
         done => done,
@@ -82,7 +82,8 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
         Err(error) if error.is::<output::Closed>() => Err(error),
         Err(error) => {
             // Said before the others lose this PE and the job ends.
-            output::complain("perf", &format!("PE {}: {error:#}", world.my_pe()));
+            let told = output::told(&error);
+            output::complain("perf", &format!("PE {}: {told}", world.my_pe()));
             match error.is::<Unable>() {
                 true => Ok(UNABLE.into()),
                 false => Ok(ExitCode::FAILURE),

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use crate::output;
+
 /// Options that make no sense, or results that cannot be compared with; the exit status is 2.
 #[derive(Debug)]
 pub struct Unable(pub anyhow::Error);
 
 impl fmt::Display for Unable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.0)
+        f.write_str(&output::told(&self.0))
     }
 }
 
