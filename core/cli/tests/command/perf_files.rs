@@ -80,6 +80,19 @@ fn perf_writes_the_same_rows_as_json_csv_and_curves() {
 }
 
 #[test]
+fn perf_that_measures_nothing_leaves_files_as_they_were() {
+    let folder = Folder::new("nothing");
+    let (old, new) = (folder.file("old.json"), folder.file("new.csv"));
+    std::fs::write(&old, "a result").unwrap();
+    let (status, ..) = run(&[
+        "perf", "--sizes", "1G", "--json", &old, "--csv", &new, "put",
+    ]);
+    assert_eq!(status, Some(1));
+    assert_eq!(folder.text("old.json"), "a result");
+    assert!(!std::path::Path::new(&new).exists());
+}
+
+#[test]
 fn perf_writes_csv_to_stdout_in_place_of_the_table() {
     let text = stdout_of(&["perf", "--iterations", "10", "--csv", "-", "quiet"]);
     let lines: Vec<&str> = text.lines().collect();
