@@ -482,6 +482,33 @@ fn both_libraries_have_all_names_and_no_others() {
     }
 }
 
+#[test]
+fn the_headers_are_every_standards_without_a_warning_by_each_compiler_that_there_is() {
+    let source = here().join("tests/c/headers.c");
+    for compiler in ["cc", "clang"] {
+        if Command::new(compiler).arg("--version").output().is_err() {
+            eprintln!("SKIPPED: there is no {compiler}");
+            continue;
+        }
+        for (language, standard) in [
+            ("c", "-std=c89"),
+            ("c", "-std=c99"),
+            ("c", "-std=c11"),
+            ("c", "-std=c2x"),
+            ("c++", "-std=c++98"),
+            ("c++", "-std=c++11"),
+            ("c++", "-std=c++20"),
+        ] {
+            for inlined in ["-UOXSHMEM_INLINE", "-DOXSHMEM_INLINE"] {
+                let mut check = tool("oshcc");
+                check.args(["-x", language, standard, inlined, "-fsyntax-only"]);
+                check.args(["-Wall", "-Wextra", "-Werror", "-pedantic-errors"]);
+                run(check.env("SHMEM_CC", compiler).arg(&source));
+            }
+        }
+    }
+}
+
 /// That the programs above call everything.
 #[test]
 fn every_function_is_called_by_some_program() {

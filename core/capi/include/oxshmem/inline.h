@@ -25,7 +25,7 @@ void pshmem_int_put(int *dest, const int *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_int_put(int *dest, const int *source, size_t nelems, int pe) { if (!oxshmem_put(dest, source, nelems, sizeof *dest, pe)) pshmem_int_put(dest, source, nelems, pe); }
 void pshmem_long_put(long *dest, const long *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_long_put(long *dest, const long *source, size_t nelems, int pe) { if (!oxshmem_put(dest, source, nelems, sizeof *dest, pe)) pshmem_long_put(dest, source, nelems, pe); }
-__extension__ void pshmem_longlong_put(long long *dest, const long long *source, size_t nelems, int pe);
+void pshmem_longlong_put(long long *dest, const long long *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_longlong_put(long long *dest, const long long *source, size_t nelems, int pe) { if (!oxshmem_put(dest, source, nelems, sizeof *dest, pe)) pshmem_longlong_put(dest, source, nelems, pe); }
 void pshmem_uchar_put(unsigned char *dest, const unsigned char *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_uchar_put(unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { if (!oxshmem_put(dest, source, nelems, sizeof *dest, pe)) pshmem_uchar_put(dest, source, nelems, pe); }
@@ -35,7 +35,7 @@ void pshmem_uint_put(unsigned int *dest, const unsigned int *source, size_t nele
 OXSHMEM_INLINED void shmem_uint_put(unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { if (!oxshmem_put(dest, source, nelems, sizeof *dest, pe)) pshmem_uint_put(dest, source, nelems, pe); }
 void pshmem_ulong_put(unsigned long *dest, const unsigned long *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_ulong_put(unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { if (!oxshmem_put(dest, source, nelems, sizeof *dest, pe)) pshmem_ulong_put(dest, source, nelems, pe); }
-__extension__ void pshmem_ulonglong_put(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe);
+void pshmem_ulonglong_put(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_ulonglong_put(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { if (!oxshmem_put(dest, source, nelems, sizeof *dest, pe)) pshmem_ulonglong_put(dest, source, nelems, pe); }
 void pshmem_int8_put(int8_t *dest, const int8_t *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_int8_put(int8_t *dest, const int8_t *source, size_t nelems, int pe) { if (!oxshmem_put(dest, source, nelems, sizeof *dest, pe)) pshmem_int8_put(dest, source, nelems, pe); }
@@ -81,7 +81,7 @@ void pshmem_int_p(int *dest, int value, int pe);
 OXSHMEM_INLINED void shmem_int_p(int *dest, int value, int pe) { if (!oxshmem_p(dest, &value, sizeof value, pe)) pshmem_int_p(dest, value, pe); }
 void pshmem_long_p(long *dest, long value, int pe);
 OXSHMEM_INLINED void shmem_long_p(long *dest, long value, int pe) { if (!oxshmem_p(dest, &value, sizeof value, pe)) pshmem_long_p(dest, value, pe); }
-__extension__ void pshmem_longlong_p(long long *dest, long long value, int pe);
+void pshmem_longlong_p(long long *dest, long long value, int pe);
 OXSHMEM_INLINED void shmem_longlong_p(long long *dest, long long value, int pe) { if (!oxshmem_p(dest, &value, sizeof value, pe)) pshmem_longlong_p(dest, value, pe); }
 void pshmem_uchar_p(unsigned char *dest, unsigned char value, int pe);
 OXSHMEM_INLINED void shmem_uchar_p(unsigned char *dest, unsigned char value, int pe) { if (!oxshmem_p(dest, &value, sizeof value, pe)) pshmem_uchar_p(dest, value, pe); }
@@ -91,7 +91,7 @@ void pshmem_uint_p(unsigned int *dest, unsigned int value, int pe);
 OXSHMEM_INLINED void shmem_uint_p(unsigned int *dest, unsigned int value, int pe) { if (!oxshmem_p(dest, &value, sizeof value, pe)) pshmem_uint_p(dest, value, pe); }
 void pshmem_ulong_p(unsigned long *dest, unsigned long value, int pe);
 OXSHMEM_INLINED void shmem_ulong_p(unsigned long *dest, unsigned long value, int pe) { if (!oxshmem_p(dest, &value, sizeof value, pe)) pshmem_ulong_p(dest, value, pe); }
-__extension__ void pshmem_ulonglong_p(unsigned long long *dest, unsigned long long value, int pe);
+void pshmem_ulonglong_p(unsigned long long *dest, unsigned long long value, int pe);
 OXSHMEM_INLINED void shmem_ulonglong_p(unsigned long long *dest, unsigned long long value, int pe) { if (!oxshmem_p(dest, &value, sizeof value, pe)) pshmem_ulonglong_p(dest, value, pe); }
 void pshmem_int8_p(int8_t *dest, int8_t value, int pe);
 OXSHMEM_INLINED void shmem_int8_p(int8_t *dest, int8_t value, int pe) { if (!oxshmem_p(dest, &value, sizeof value, pe)) pshmem_int8_p(dest, value, pe); }
@@ -127,7 +127,7 @@ void pshmem_int_get(int *dest, const int *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_int_get(int *dest, const int *source, size_t nelems, int pe) { if (!oxshmem_get(dest, source, nelems, sizeof *dest, pe)) pshmem_int_get(dest, source, nelems, pe); }
 void pshmem_long_get(long *dest, const long *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_long_get(long *dest, const long *source, size_t nelems, int pe) { if (!oxshmem_get(dest, source, nelems, sizeof *dest, pe)) pshmem_long_get(dest, source, nelems, pe); }
-__extension__ void pshmem_longlong_get(long long *dest, const long long *source, size_t nelems, int pe);
+void pshmem_longlong_get(long long *dest, const long long *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_longlong_get(long long *dest, const long long *source, size_t nelems, int pe) { if (!oxshmem_get(dest, source, nelems, sizeof *dest, pe)) pshmem_longlong_get(dest, source, nelems, pe); }
 void pshmem_uchar_get(unsigned char *dest, const unsigned char *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_uchar_get(unsigned char *dest, const unsigned char *source, size_t nelems, int pe) { if (!oxshmem_get(dest, source, nelems, sizeof *dest, pe)) pshmem_uchar_get(dest, source, nelems, pe); }
@@ -137,7 +137,7 @@ void pshmem_uint_get(unsigned int *dest, const unsigned int *source, size_t nele
 OXSHMEM_INLINED void shmem_uint_get(unsigned int *dest, const unsigned int *source, size_t nelems, int pe) { if (!oxshmem_get(dest, source, nelems, sizeof *dest, pe)) pshmem_uint_get(dest, source, nelems, pe); }
 void pshmem_ulong_get(unsigned long *dest, const unsigned long *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_ulong_get(unsigned long *dest, const unsigned long *source, size_t nelems, int pe) { if (!oxshmem_get(dest, source, nelems, sizeof *dest, pe)) pshmem_ulong_get(dest, source, nelems, pe); }
-__extension__ void pshmem_ulonglong_get(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe);
+void pshmem_ulonglong_get(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_ulonglong_get(unsigned long long *dest, const unsigned long long *source, size_t nelems, int pe) { if (!oxshmem_get(dest, source, nelems, sizeof *dest, pe)) pshmem_ulonglong_get(dest, source, nelems, pe); }
 void pshmem_int8_get(int8_t *dest, const int8_t *source, size_t nelems, int pe);
 OXSHMEM_INLINED void shmem_int8_get(int8_t *dest, const int8_t *source, size_t nelems, int pe) { if (!oxshmem_get(dest, source, nelems, sizeof *dest, pe)) pshmem_int8_get(dest, source, nelems, pe); }
@@ -183,7 +183,7 @@ int pshmem_int_g(const int *source, int pe);
 OXSHMEM_INLINED int shmem_int_g(const int *source, int pe) { int value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_int_g(source, pe); return value; }
 long pshmem_long_g(const long *source, int pe);
 OXSHMEM_INLINED long shmem_long_g(const long *source, int pe) { long value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_long_g(source, pe); return value; }
-__extension__ long long pshmem_longlong_g(const long long *source, int pe);
+long long pshmem_longlong_g(const long long *source, int pe);
 OXSHMEM_INLINED long long shmem_longlong_g(const long long *source, int pe) { long long value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_longlong_g(source, pe); return value; }
 unsigned char pshmem_uchar_g(const unsigned char *source, int pe);
 OXSHMEM_INLINED unsigned char shmem_uchar_g(const unsigned char *source, int pe) { unsigned char value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_uchar_g(source, pe); return value; }
@@ -193,7 +193,7 @@ unsigned int pshmem_uint_g(const unsigned int *source, int pe);
 OXSHMEM_INLINED unsigned int shmem_uint_g(const unsigned int *source, int pe) { unsigned int value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_uint_g(source, pe); return value; }
 unsigned long pshmem_ulong_g(const unsigned long *source, int pe);
 OXSHMEM_INLINED unsigned long shmem_ulong_g(const unsigned long *source, int pe) { unsigned long value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_ulong_g(source, pe); return value; }
-__extension__ unsigned long long pshmem_ulonglong_g(const unsigned long long *source, int pe);
+unsigned long long pshmem_ulonglong_g(const unsigned long long *source, int pe);
 OXSHMEM_INLINED unsigned long long shmem_ulonglong_g(const unsigned long long *source, int pe) { unsigned long long value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_ulonglong_g(source, pe); return value; }
 int8_t pshmem_int8_g(const int8_t *source, int pe);
 OXSHMEM_INLINED int8_t shmem_int8_g(const int8_t *source, int pe) { int8_t value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_int8_g(source, pe); return value; }

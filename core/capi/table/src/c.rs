@@ -55,15 +55,6 @@ pub(crate) fn prototype(function: &Function, name: &str) -> String {
     );
     match function.name.ends_with("_global_exit") {
         true => format!("OXSHMEM_NORETURN {declared};"),
-        false => format!("{}{declared};", extension(&declared)),
-    }
-}
-
-/// What stands before a declaration that C89 has by its compilers' grace alone, so that `-pedantic` says
-/// nothing of it.
-fn extension(declared: &str) -> &'static str {
-    match declared.contains("long long") {
-        true => "__extension__ ",
-        false => "",
+        false => format!("{declared};"),
     }
 }

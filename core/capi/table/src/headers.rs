@@ -30,6 +30,13 @@ fn in_c(body: &str) -> String {
     )
 }
 
+/// Declarations with `long long`, which C89 and C++98 have by their compilers' grace alone: `-pedantic` says nothing of them.
+fn with_long_long(body: &str) -> String {
+    format!(
+        "#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wlong-long\"\n\n{body}\n#pragma GCC diagnostic pop\n"
+    )
+}
+
 fn shmem() -> String {
     let mut text = String::new();
     for (function, first) in with_firsts() {
@@ -44,6 +51,7 @@ fn shmem() -> String {
          #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L\n#include <oxshmem/generics.h>\n#endif\n",
         in_c(&text)
     );
+    let body = with_long_long(&body);
     guarded("SHMEM_H", "The OpenSHMEM API in C and C++.", &body)
 }
 
@@ -65,7 +73,7 @@ fn pshmem() -> String {
             let _ = writeln!(text, "{}", c::prototype(&function, &twin));
         }
     }
-    let body = format!("#include <oxshmem/base.h>\n\n{}", in_c(&text));
+    let body = with_long_long(&format!("#include <oxshmem/base.h>\n\n{}", in_c(&text)));
     let about = "The names that a profiling tool calls which defines those of shmem.h itself.";
     guarded("PSHMEM_H", about, &body)
 }
