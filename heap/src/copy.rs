@@ -101,6 +101,22 @@ pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, whole: usize) 
 /// As [`copy`].
 #[inline]
 unsafe fn copy_word(dst: *mut u8, src: *const u8, len: usize) {
+    // SAFETY: the contract is passed on.
+    unsafe {
+        if !copy_whole_word(dst, src, len) {
+            bulk::copy(dst, src, len);
+        }
+    }
+}
+
+/// [`copy`] of what is one word of 1, 2, 4 or 8 bytes, aligned on both sides. False of anything else, which it leaves.
+///
+/// # Safety
+///
+/// As [`copy`].
+#[inline(always)]
+#[must_use]
+pub unsafe fn copy_whole_word(dst: *mut u8, src: *const u8, len: usize) -> bool {
     let bits = dst.addr() | src.addr();
     match len {
         // SAFETY: in range by the contract, and both pointers are aligned by the guard.
@@ -117,9 +133,9 @@ unsafe fn copy_word(dst: *mut u8, src: *const u8, len: usize) {
         },
         // SAFETY: as above; a byte is always aligned.
         1 => unsafe { word8(dst).store(word8(src).load(Relaxed), Relaxed) },
-        // SAFETY: the contract is passed on.
-        _ => unsafe { bulk::copy(dst, src, len) },
+        _ => return false,
     }
+    true
 }
 
 /// Reads a value, by one relaxed atomic access where its size is 1, 2, 4 or 8 and `src` is aligned

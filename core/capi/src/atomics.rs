@@ -5,37 +5,45 @@ use std::ffi::c_int;
 use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue};
 
 use crate::handles::Ctx;
-use crate::library::{number, on};
+use crate::library::{apart, number, on, unlocked};
 
 /// Atomics that give nothing, or the old value.
 macro_rules! atomics {
-    ($($name:ident: $bound:ident, $word:ident: $address:ty, ($($argument:ident),*) $(-> $returns:ident)?;)*) => {$(
+    ($($name:ident: $bound:ident, $word:ident: $address:ty, ($($argument:ident),*) $(-> $returns:ident)?, $op:ident, $operand:expr, $compare:expr;)*) => {$(
         #[inline(always)]
         pub(crate) unsafe fn $name<T: $bound>(
             call: &'static str, ctx: Ctx, $word: $address, $($argument: T,)* pe: c_int,
         ) $(-> $returns)? {
-            on!(call, ctx, |library, context| {
-                let word = library.word_or_end(call, stringify!($word), $word);
-                context.$name(word, $($argument,)* number(pe))
+            if let Some((library, context)) = unlocked(ctx)
+                && let Some(word) = library.addresses.word($word)
+                && let Some(_old) = context.atomic_here(AtomicOp::$op, word, ($operand, $compare), number(pe))
+            {
+                return $({ let old: $returns = _old; old })?;
+            }
+            apart(move || {
+                on!(call, ctx, |library, context| {
+                    let word = library.word_or_end(call, stringify!($word), $word);
+                    context.$name(word, $($argument,)* number(pe))
+                })
             })
         }
     )*};
 }
 atomics! {
-    fetch: AtomicValue, source: *const T, () -> T;
-    set: AtomicValue, dest: *mut T, (value);
-    compare_swap: AtomicInt, dest: *mut T, (cond, value) -> T;
-    swap: AtomicValue, dest: *mut T, (value) -> T;
-    fetch_inc: AtomicInt, dest: *mut T, () -> T;
-    inc: AtomicInt, dest: *mut T, ();
-    fetch_add: AtomicInt, dest: *mut T, (value) -> T;
-    add: AtomicInt, dest: *mut T, (value);
-    fetch_and: AtomicBits, dest: *mut T, (value) -> T;
-    and: AtomicBits, dest: *mut T, (value);
-    fetch_or: AtomicBits, dest: *mut T, (value) -> T;
-    or: AtomicBits, dest: *mut T, (value);
-    fetch_xor: AtomicBits, dest: *mut T, (value) -> T;
-    xor: AtomicBits, dest: *mut T, (value);
+    fetch: AtomicValue, source: *const T, () -> T, Fetch, T::zeroed(), T::zeroed();
+    set: AtomicValue, dest: *mut T, (value), Set, value, T::zeroed();
+    compare_swap: AtomicInt, dest: *mut T, (cond, value) -> T, CompareSwap, value, cond;
+    swap: AtomicValue, dest: *mut T, (value) -> T, Swap, value, T::zeroed();
+    fetch_inc: One, dest: *mut T, () -> T, Add, T::ONE, T::zeroed();
+    inc: One, dest: *mut T, (), Add, T::ONE, T::zeroed();
+    fetch_add: AtomicInt, dest: *mut T, (value) -> T, Add, value, T::zeroed();
+    add: AtomicInt, dest: *mut T, (value), Add, value, T::zeroed();
+    fetch_and: AtomicBits, dest: *mut T, (value) -> T, And, value, T::zeroed();
+    and: AtomicBits, dest: *mut T, (value), And, value, T::zeroed();
+    fetch_or: AtomicBits, dest: *mut T, (value) -> T, Or, value, T::zeroed();
+    or: AtomicBits, dest: *mut T, (value), Or, value, T::zeroed();
+    fetch_xor: AtomicBits, dest: *mut T, (value) -> T, Xor, value, T::zeroed();
+    xor: AtomicBits, dest: *mut T, (value), Xor, value, T::zeroed();
 }
 
 /// Atomics whose old value comes by the next quiet.
@@ -84,6 +92,7 @@ pub(crate) mod old {
 
     use oxshmem::{AtomicInt, AtomicValue};
 
+    use super::One;
     use crate::handles::Ctx;
 
     macro_rules! old {
@@ -102,8 +111,8 @@ pub(crate) mod old {
         set: AtomicValue, *mut T, (value);
         compare_swap: AtomicInt, *mut T, (cond, value) -> T;
         swap: AtomicValue, *mut T, (value) -> T;
-        fetch_inc: AtomicInt, *mut T, () -> T;
-        inc: AtomicInt, *mut T, ();
+        fetch_inc: One, *mut T, () -> T;
+        inc: One, *mut T, ();
         fetch_add: AtomicInt, *mut T, (value) -> T;
         add: AtomicInt, *mut T, (value);
     }

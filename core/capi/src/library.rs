@@ -117,6 +117,13 @@ pub(crate) fn unlocked(ctx: Ctx) -> Option<(&'static Library, &'static Context<'
     }
 }
 
+/// Does all that there is to a call which is more than an instruction or two, apart: so that the straight way has neither
+/// a message's room nor its arguments in its way.
+#[inline(never)]
+pub(crate) fn apart<R>(all: impl FnOnce() -> R) -> R {
+    all()
+}
+
 /// Does something on a context that threads share, when no other uses it; if there is no such context the job ends.
 #[cold]
 #[inline(never)]
@@ -183,6 +190,16 @@ impl Library {
         match self.addresses.object(address, len) {
             Some(object) => object,
             None => self.block_or_end(call, name, address, len),
+        }
+    }
+
+    /// An object that may be one word, if it is easily found.
+    #[inline(always)]
+    pub(crate) fn word_of<T: Pod>(&self, address: *const T, len: usize) -> Option<Sym<T>> {
+        let most = size_of::<u64>() / size_of::<T>().max(1);
+        match len <= most {
+            true => self.addresses.object(address, len),
+            false => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use crate::handles::Ctx;
-use crate::library::{number, on};
+use crate::library::{apart, number, on, unlocked};
 
 #[inline(always)]
 pub(crate) fn fence(call: &'static str, ctx: Ctx) {
@@ -15,7 +15,10 @@ pub(crate) fn fence(call: &'static str, ctx: Ctx) {
 #[inline(always)]
 pub(crate) fn quiet(call: &'static str, ctx: Ctx) {
     if ctx != Ctx::INVALID {
-        on!(call, ctx, |_library, context| context.quiet());
+        if unlocked(ctx).is_some_and(|(_, context)| context.quiet_here()) {
+            return;
+        }
+        apart(move || on!(call, ctx, |_library, context| context.quiet()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Symmetric objects that are named by their address, for bindings to other languages (M4, M6).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use bytemuck::Pod;
 
@@ -45,12 +45,19 @@ impl Addresses {
     #[must_use]
     pub fn object<T: Pod>(&self, address: *const T, len: usize) -> Option<Sym<T>> {
         let bytes = len.checked_mul(size_of::<T>())?;
-        let within = |base: usize, whole: usize| {
-            let offset = address.addr().wrapping_sub(base);
-            (offset <= whole && bytes <= whole - offset).then_some(offset)
+        // One word that is aligned ends where whole pages do at the latest.
+        let is_word = len == 1 && size_of::<T>() == align_of::<T>();
+        let fits = |offset: usize, whole: usize| match is_word {
+            true => offset < whole,
+            false => offset <= whole && bytes <= whole - offset,
         };
-        let offset = within(self.base, self.len);
-        let offset = offset.or_else(|| within(self.program, self.program_len))?;
+        let mut offset = address.addr().wrapping_sub(self.base);
+        if !fits(offset, self.len) {
+            offset = address.addr().wrapping_sub(self.program);
+            if !fits(offset, self.program_len) {
+                return None;
+            }
+        }
         let aligned = offset.is_multiple_of(align_of::<T>());
         aligned.then(|| Sym::new(self.tag, OWN, offset as u64, len))
     }
@@ -113,6 +120,15 @@ impl World {
     #[must_use]
     pub fn peer_table(&self) -> &[Peer] {
         self.peers.table()
+    }
+
+    /// The same for atomics: where each PE's memory is mapped, null once the PE is lost. None where not all atomics are
+    /// this CPU's instructions, or a quiet may be more than its full fence.
+    #[must_use]
+    pub fn word_table(&self) -> Option<&[AtomicPtr<u8>]> {
+        let words = self.peers.words();
+        let is_mapped = |word: &AtomicPtr<u8>| !word.load(Ordering::Relaxed).is_null();
+        (!self.uses_lanes() && words.iter().all(is_mapped)).then_some(words)
     }
 
     /// The block that begins at an address, as [`alloc`](World::alloc) gave it.
@@ -238,6 +254,7 @@ mod tests {
     use super::*;
     use crate::Hints;
     use crate::config::Atomics;
+    use crate::testing::spmd;
 
     /// Words of a block that was allocated so, and of one that was not.
     fn looks(world: &World, atomics: Atomics, by_nics: [bool; 2]) -> Result<()> {
@@ -256,8 +273,20 @@ mod tests {
             assert_eq!(is_nic(block), known, "{atomics:?}");
             assert_eq!(world.object_at("test", address(block), 1)?.is_nic(), is);
         }
+        // Of PEs on two hosts.
+        assert!(world.word_table().is_none());
         world.free(hinted)?;
         world.free(plain)
+    }
+
+    #[test]
+    fn m29_all_atomics_are_instructions_where_all_memory_is_mapped_and_no_lane_is_used() {
+        spmd(2, |world| {
+            let words = world.word_table().map(<[_]>::len);
+            assert_eq!(words, Some(2));
+            Ok(())
+        })
+        .unwrap();
     }
 
     #[test]

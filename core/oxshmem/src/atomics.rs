@@ -235,20 +235,49 @@ impl Context<'_> {
         pe: usize,
         under_way: bool,
     ) -> Result<u64> {
-        let Some(span) = self.peers.word(on, pe).filter(|_| !on.is_empty()) else {
-            return self.atomic_slow(call, op, on, (operand, compare), pe, under_way);
-        };
+        match self.instruction(op, on, (operand, compare), pe, under_way) {
+            Some(old) => Ok(old),
+            None => self.atomic_slow(call, op, on, (operand, compare), pe, under_way),
+        }
+    }
+
+    /// An atomic where it is an instruction of this CPU's: gives the old value, of operations that have one. Else nothing
+    /// is done. For bindings, as [`p_here`](Self::p_here).
+    #[inline(always)]
+    #[must_use]
+    pub fn atomic_here<T: AtomicValue>(
+        &self,
+        op: AtomicOp,
+        on: Sym<T>,
+        (operand, compare): (T, T),
+        pe: usize,
+    ) -> Option<T> {
+        let operands = (operand.bits(), compare.bits());
+        self.instruction(op, on, operands, pe, false)
+            .map(T::of_bits)
+    }
+
+    #[inline(always)]
+    fn instruction<T: Word>(
+        &self,
+        op: AtomicOp,
+        on: Sym<T>,
+        operands: (u64, u64),
+        pe: usize,
+        under_way: bool,
+    ) -> Option<u64> {
+        let span = self.peers.word(on, pe).filter(|_| !on.is_empty())?;
         // Who gives a value orders later reads behind it (M20); on x86 that costs nothing.
         let inserted = if under_way {
             Inserted::Nothing
         } else {
             Inserted::Fetch
         };
-        let old = span.update(T::WIDTH, op, (operand, compare), inserted);
+        let old = span.update(T::WIDTH, op, operands, inserted);
         if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
             self.peers.note(pe);
         }
-        Ok(old)
+        Some(old)
     }
 
     #[cold]

@@ -137,6 +137,30 @@ impl<'w> Span<'w> {
         unsafe { oxshmem_heap::copy::copy(destination, self.addr.as_ptr(), len) }
     }
 
+    /// [`copy_from_raw`](Self::copy_from_raw) of what is one aligned word; false of anything else, which it leaves.
+    ///
+    /// # Safety
+    ///
+    /// `source` is readable for `len` bytes.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_word_from_raw(self, source: *const u8, len: usize) -> bool {
+        debug_assert!(len <= self.len);
+        // SAFETY: as of copy_from_raw.
+        unsafe { oxshmem_heap::copy::copy_whole_word(self.addr.as_ptr(), source, len) }
+    }
+
+    /// [`copy_to_raw`](Self::copy_to_raw) likewise.
+    ///
+    /// # Safety
+    ///
+    /// `destination` is writable for `len` bytes.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_word_to_raw(self, destination: *mut u8, len: usize) -> bool {
+        debug_assert!(len <= self.len);
+        // SAFETY: as of copy_to_raw.
+        unsafe { oxshmem_heap::copy::copy_whole_word(destination, self.addr.as_ptr(), len) }
+    }
+
     /// Copies `len` bytes, of `whole` that are copied at about the same time, from another span, which the
     /// caller has checked to be this one or apart.
     #[inline(always)]

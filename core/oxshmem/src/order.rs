@@ -36,8 +36,14 @@ impl Context<'_> {
     /// own memory, and no raw pointer was handed out through which one could be made unseen.
     #[inline(always)]
     fn is_clean(&self) -> bool {
-        let own = |sticky: &Arc<AtomicBool>| WROTE.get() || sticky.load(Ordering::Relaxed);
-        self.peers.is_clean() && !self.sticky.as_ref().is_some_and(own)
+        self.peers.is_clean() && !self.is_sticky() && !(self.sticky.is_some() && WROTE.get())
+    }
+
+    /// Whether stores may be outstanding that nobody has noted, for good.
+    #[inline(always)]
+    fn is_sticky(&self) -> bool {
+        let sticky = |sticky: &Arc<AtomicBool>| sticky.load(Ordering::Relaxed);
+        self.sticky.as_ref().is_some_and(sticky)
     }
 
     /// Notes a store of this PE to its own memory, which is every context's.
@@ -92,19 +98,47 @@ impl Context<'_> {
     /// it is [`PeerLost`](Error::PeerLost), once, though the loss is acknowledged.
     #[inline]
     pub fn quiet(&self) -> Result<()> {
+        if self.quiet_here() {
+            return Ok(());
+        }
+        let stored = self.complete_stores();
+        self.quiet_slow("quiet", None, stored)
+    }
+
+    /// [`quiet`](Self::quiet) where it is this CPU's own affair; else nothing is done, and it is false. For bindings, as
+    /// [`p_here`](Self::p_here).
+    #[inline(always)]
+    #[must_use]
+    pub fn quiet_here(&self) -> bool {
+        let idle = self.is_idle();
+        if idle {
+            self.complete_stores();
+        }
+        idle
+    }
+
+    /// Completes mapped stores. Gives whether any may have been outstanding.
+    #[inline(always)]
+    fn complete_stores(&self) -> bool {
         // As `fence`, for what a clean quiet must still order: earlier loads (M21).
         fence(Ordering::AcqRel);
+        if self.is_sticky() {
+            // Whatever was noted; and finding a thread's own word would take time.
+            self.fence_stores();
+            return true;
+        }
         let stored = !self.is_clean();
         if stored {
-            fence(Ordering::SeqCst);
-            self.peers.take_notes();
+            self.fence_stores();
             WROTE.set(false);
         }
-        if self.is_idle() {
-            Ok(())
-        } else {
-            self.quiet_slow("quiet", None, stored)
-        }
+        stored
+    }
+
+    #[inline(always)]
+    fn fence_stores(&self) {
+        fence(Ordering::SeqCst);
+        self.peers.take_notes();
     }
 
     /// What a quiet does beyond this CPU's fence. `stored` says whether it is a full one.

@@ -184,6 +184,11 @@ impl Peers {
         self.peers.get(..self.count).unwrap_or_default()
     }
 
+    /// For atomics on those.
+    pub(crate) fn words(&self) -> &[AtomicPtr<u8>] {
+        &self.words
+    }
+
     pub(crate) fn losses(&self) -> &Arc<Losses> {
         &self.losses
     }

@@ -115,6 +115,45 @@ impl Context<'_> {
         unsafe { self.get_raw_slow("get", destination, src, pe) }
     }
 
+    /// [`put_raw`](Self::put_raw) where it is the store of one aligned word by this CPU; else nothing is done, and it is
+    /// false.
+    ///
+    /// # Safety
+    ///
+    /// As [`put_raw`](Self::put_raw).
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn put_raw_here<T: Pod>(&self, dst: Sym<T>, source: *const T, pe: usize) -> bool {
+        let gated = self.peers.gated(dst, pe);
+        let Some(span) = gated.or_else(|| self.peers.span(dst, pe)) else {
+            return false;
+        };
+        // SAFETY: the caller's promise.
+        let is_word = unsafe { span.copy_word_from_raw(source.cast(), dst.bytes()) };
+        if is_word && gated.is_none() {
+            self.peers.open_gate(pe);
+        }
+        is_word
+    }
+
+    /// [`get_raw`](Self::get_raw) where it is the load of one aligned word by this CPU; else nothing is done, and it is
+    /// false.
+    ///
+    /// # Safety
+    ///
+    /// As [`get_raw`](Self::get_raw).
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn get_raw_here<T: Pod>(&self, destination: *mut T, src: Sym<T>, pe: usize) -> bool {
+        let Some(span) = self.peers.span(src, pe) else {
+            return false;
+        };
+        // SAFETY: the caller's promise.
+        let is_word = unsafe { span.copy_word_to_raw(destination.cast(), src.bytes()) };
+        self.order_read(span);
+        is_word
+    }
+
     #[cold]
     unsafe fn put_raw_slow<T: Pod>(
         &self,

@@ -82,36 +82,54 @@ impl Context<'_> {
 
     #[inline(always)]
     fn p_as<T: Pod>(&self, call: &'static str, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        if !dst.is_empty() {
-            if let Some(span) = self.peers.gated(dst, pe) {
-                span.store(value);
-                return Ok(());
-            }
-            // The first store to this PE after a quiet.
-            if let Some(span) = self.peers.span(dst, pe) {
-                span.store(value);
-                self.peers.open_gate(pe);
-                return Ok(());
-            }
+        if self.p_here(dst, value, pe) {
+            return Ok(());
         }
         self.p_slow(call, dst, value, pe)
+    }
+
+    /// [`p`](Self::p) where it is a store of this CPU's; else nothing is done, and it is false. For bindings, whose
+    /// way for all the rest then needs nothing of this one's.
+    #[inline(always)]
+    #[must_use]
+    pub fn p_here<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> bool {
+        if dst.is_empty() {
+            return false;
+        }
+        if let Some(span) = self.peers.gated(dst, pe) {
+            span.store(value);
+            return true;
+        }
+        // The first store to this PE after a quiet.
+        let Some(span) = self.peers.span(dst, pe) else {
+            return false;
+        };
+        span.store(value);
+        self.peers.open_gate(pe);
+        true
     }
 
     /// Gets the first element of `src` on PE `pe`.
     #[doc(alias = "shmem_g")]
     #[inline(always)]
     pub fn g<T: Pod>(&self, src: Sym<T>, pe: usize) -> Result<T> {
-        if !src.is_empty()
-            && let Some(span) = self.peers.span(src, pe)
-        {
-            let value = span.load();
-            self.order_read(span);
+        if let Some(value) = self.g_here(src, pe) {
             return Ok(value);
         }
         let mut value = [T::zeroed()];
         self.get_slow("g", &mut value, src, pe)?;
         let [value] = value;
         Ok(value)
+    }
+
+    /// [`g`](Self::g) where it is a load of this CPU's; else nothing is done. For bindings, as [`p_here`](Self::p_here).
+    #[inline(always)]
+    #[must_use]
+    pub fn g_here<T: Pod>(&self, src: Sym<T>, pe: usize) -> Option<T> {
+        let span = self.peers.span(src, pe).filter(|_| !src.is_empty())?;
+        let value = span.load();
+        self.order_read(span);
+        Some(value)
     }
 
     /// Writes this PE's own copy: a store, which the fences and quiets of every context concern (M17, M19),
