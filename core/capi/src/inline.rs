@@ -1,7 +1,8 @@
 //! What the calls need to know that `-DOXSHMEM_INLINE` compiles into programs (`include/oxshmem/direct.h`).
 //!
-//! They do what [`rma`](crate::rma) does on its fast path: puts and gets of one word, on the default context, towards PEs
-//! whose memory is mapped here. Everything else is a call, and so are they where the library does not allow them: before it is
+//! They do what [`rma`](crate::rma), [`atomics`](crate::atomics) and [`order`](crate::order) do by the straight way: puts and
+//! gets of one word, and atomics, on the default context, towards PEs whose memory is mapped here; and, where all memory is,
+//! fences and quiets. Everything else is a call, and so are they where the library does not allow them: before it is
 //! initialized and after it is finalized, at `SHMEM_THREAD_MULTIPLE`, and, since it then knows no place by its address
 //! alone or has no memory mapped, in checked mode, with NICs' atomics and over lanes.
 
@@ -13,7 +14,7 @@ use oxshmem::Peer;
 use crate::library::Library;
 
 /// The version of [`Inline`], and of what programs do by it: `OXSHMEM_DIRECT_VERSION`. Any change of either is a new one.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// `struct oxshmem_inline`.
 #[repr(C)]
@@ -28,6 +29,8 @@ pub struct Inline {
     program: [AtomicUsize; 2],
     /// One for each PE.
     peers: AtomicPtr<Peer>,
+    /// One for each PE, for atomics; null where these, fences and quiets are calls.
+    words: AtomicPtr<AtomicPtr<u8>>,
 }
 
 static INLINE: Inline = Inline {
@@ -36,6 +39,7 @@ static INLINE: Inline = Inline {
     heap: [const { AtomicUsize::new(0) }; 2],
     program: [const { AtomicUsize::new(0) }; 2],
     peers: AtomicPtr::new(null_mut()),
+    words: AtomicPtr::new(null_mut()),
 };
 
 /// A pointer that never changes: a program may have a copy of it.
@@ -44,7 +48,7 @@ static INLINE: Inline = Inline {
 pub static oxshmem_inline: &Inline = &INLINE;
 
 // As the header has it.
-const _: () = assert!(size_of::<Inline>() == 48 && size_of::<Peer>() == 16);
+const _: () = assert!(size_of::<Inline>() == 56 && size_of::<Peer>() == 16);
 
 /// Allows it, now that the library is initialized. The program's next calls are this thread's, or come after it in the
 /// program's own order.
@@ -64,6 +68,9 @@ pub(crate) fn allow(library: &Library) {
     }
     let peers = library.world.peer_table().as_ptr();
     INLINE.peers.store(peers.cast_mut(), Ordering::Relaxed);
+    let words = library.world.word_table();
+    let words = words.map_or(null_mut(), |words| words.as_ptr().cast_mut());
+    INLINE.words.store(words, Ordering::Relaxed);
     INLINE.version.store(VERSION, Ordering::Release);
 }
 

@@ -215,6 +215,358 @@ size_t pshmem_size_g(const size_t *source, int pe);
 OXSHMEM_INLINED size_t shmem_size_g(const size_t *source, int pe) { size_t value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_size_g(source, pe); return value; }
 ptrdiff_t pshmem_ptrdiff_g(const ptrdiff_t *source, int pe);
 OXSHMEM_INLINED ptrdiff_t shmem_ptrdiff_g(const ptrdiff_t *source, int pe) { ptrdiff_t value; if (!oxshmem_g(&value, source, sizeof value, pe)) value = pshmem_ptrdiff_g(source, pe); return value; }
+float pshmem_float_atomic_fetch(const float *source, int pe);
+OXSHMEM_INLINED float shmem_float_atomic_fetch(const float *source, int pe) { float old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_float_atomic_fetch(source, pe); return old; }
+double pshmem_double_atomic_fetch(const double *source, int pe);
+OXSHMEM_INLINED double shmem_double_atomic_fetch(const double *source, int pe) { double old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_double_atomic_fetch(source, pe); return old; }
+int pshmem_int_atomic_fetch(const int *source, int pe);
+OXSHMEM_INLINED int shmem_int_atomic_fetch(const int *source, int pe) { int old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_int_atomic_fetch(source, pe); return old; }
+long pshmem_long_atomic_fetch(const long *source, int pe);
+OXSHMEM_INLINED long shmem_long_atomic_fetch(const long *source, int pe) { long old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_long_atomic_fetch(source, pe); return old; }
+long long pshmem_longlong_atomic_fetch(const long long *source, int pe);
+OXSHMEM_INLINED long long shmem_longlong_atomic_fetch(const long long *source, int pe) { long long old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_longlong_atomic_fetch(source, pe); return old; }
+unsigned int pshmem_uint_atomic_fetch(const unsigned int *source, int pe);
+OXSHMEM_INLINED unsigned int shmem_uint_atomic_fetch(const unsigned int *source, int pe) { unsigned int old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_uint_atomic_fetch(source, pe); return old; }
+unsigned long pshmem_ulong_atomic_fetch(const unsigned long *source, int pe);
+OXSHMEM_INLINED unsigned long shmem_ulong_atomic_fetch(const unsigned long *source, int pe) { unsigned long old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_ulong_atomic_fetch(source, pe); return old; }
+unsigned long long pshmem_ulonglong_atomic_fetch(const unsigned long long *source, int pe);
+OXSHMEM_INLINED unsigned long long shmem_ulonglong_atomic_fetch(const unsigned long long *source, int pe) { unsigned long long old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_ulonglong_atomic_fetch(source, pe); return old; }
+int32_t pshmem_int32_atomic_fetch(const int32_t *source, int pe);
+OXSHMEM_INLINED int32_t shmem_int32_atomic_fetch(const int32_t *source, int pe) { int32_t old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_int32_atomic_fetch(source, pe); return old; }
+int64_t pshmem_int64_atomic_fetch(const int64_t *source, int pe);
+OXSHMEM_INLINED int64_t shmem_int64_atomic_fetch(const int64_t *source, int pe) { int64_t old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_int64_atomic_fetch(source, pe); return old; }
+uint32_t pshmem_uint32_atomic_fetch(const uint32_t *source, int pe);
+OXSHMEM_INLINED uint32_t shmem_uint32_atomic_fetch(const uint32_t *source, int pe) { uint32_t old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_uint32_atomic_fetch(source, pe); return old; }
+uint64_t pshmem_uint64_atomic_fetch(const uint64_t *source, int pe);
+OXSHMEM_INLINED uint64_t shmem_uint64_atomic_fetch(const uint64_t *source, int pe) { uint64_t old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_uint64_atomic_fetch(source, pe); return old; }
+size_t pshmem_size_atomic_fetch(const size_t *source, int pe);
+OXSHMEM_INLINED size_t shmem_size_atomic_fetch(const size_t *source, int pe) { size_t old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_size_atomic_fetch(source, pe); return old; }
+ptrdiff_t pshmem_ptrdiff_atomic_fetch(const ptrdiff_t *source, int pe);
+OXSHMEM_INLINED ptrdiff_t shmem_ptrdiff_atomic_fetch(const ptrdiff_t *source, int pe) { ptrdiff_t old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_ptrdiff_atomic_fetch(source, pe); return old; }
+void pshmem_float_atomic_set(float *dest, float value, int pe);
+OXSHMEM_INLINED void shmem_float_atomic_set(float *dest, float value, int pe) { float old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_float_atomic_set(dest, value, pe); }
+void pshmem_double_atomic_set(double *dest, double value, int pe);
+OXSHMEM_INLINED void shmem_double_atomic_set(double *dest, double value, int pe) { double old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_double_atomic_set(dest, value, pe); }
+void pshmem_int_atomic_set(int *dest, int value, int pe);
+OXSHMEM_INLINED void shmem_int_atomic_set(int *dest, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_int_atomic_set(dest, value, pe); }
+void pshmem_long_atomic_set(long *dest, long value, int pe);
+OXSHMEM_INLINED void shmem_long_atomic_set(long *dest, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_long_atomic_set(dest, value, pe); }
+void pshmem_longlong_atomic_set(long long *dest, long long value, int pe);
+OXSHMEM_INLINED void shmem_longlong_atomic_set(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_longlong_atomic_set(dest, value, pe); }
+void pshmem_uint_atomic_set(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED void shmem_uint_atomic_set(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint_atomic_set(dest, value, pe); }
+void pshmem_ulong_atomic_set(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED void shmem_ulong_atomic_set(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulong_atomic_set(dest, value, pe); }
+void pshmem_ulonglong_atomic_set(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED void shmem_ulonglong_atomic_set(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulonglong_atomic_set(dest, value, pe); }
+void pshmem_int32_atomic_set(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED void shmem_int32_atomic_set(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_int32_atomic_set(dest, value, pe); }
+void pshmem_int64_atomic_set(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED void shmem_int64_atomic_set(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_int64_atomic_set(dest, value, pe); }
+void pshmem_uint32_atomic_set(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED void shmem_uint32_atomic_set(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint32_atomic_set(dest, value, pe); }
+void pshmem_uint64_atomic_set(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED void shmem_uint64_atomic_set(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint64_atomic_set(dest, value, pe); }
+void pshmem_size_atomic_set(size_t *dest, size_t value, int pe);
+OXSHMEM_INLINED void shmem_size_atomic_set(size_t *dest, size_t value, int pe) { size_t old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_size_atomic_set(dest, value, pe); }
+void pshmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
+OXSHMEM_INLINED void shmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe) { ptrdiff_t old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_ptrdiff_atomic_set(dest, value, pe); }
+int pshmem_int_atomic_compare_swap(int *dest, int cond, int value, int pe);
+OXSHMEM_INLINED int shmem_int_atomic_compare_swap(int *dest, int cond, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_int_atomic_compare_swap(dest, cond, value, pe); return old; }
+long pshmem_long_atomic_compare_swap(long *dest, long cond, long value, int pe);
+OXSHMEM_INLINED long shmem_long_atomic_compare_swap(long *dest, long cond, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_long_atomic_compare_swap(dest, cond, value, pe); return old; }
+long long pshmem_longlong_atomic_compare_swap(long long *dest, long long cond, long long value, int pe);
+OXSHMEM_INLINED long long shmem_longlong_atomic_compare_swap(long long *dest, long long cond, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_longlong_atomic_compare_swap(dest, cond, value, pe); return old; }
+unsigned int pshmem_uint_atomic_compare_swap(unsigned int *dest, unsigned int cond, unsigned int value, int pe);
+OXSHMEM_INLINED unsigned int shmem_uint_atomic_compare_swap(unsigned int *dest, unsigned int cond, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_uint_atomic_compare_swap(dest, cond, value, pe); return old; }
+unsigned long pshmem_ulong_atomic_compare_swap(unsigned long *dest, unsigned long cond, unsigned long value, int pe);
+OXSHMEM_INLINED unsigned long shmem_ulong_atomic_compare_swap(unsigned long *dest, unsigned long cond, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_ulong_atomic_compare_swap(dest, cond, value, pe); return old; }
+unsigned long long pshmem_ulonglong_atomic_compare_swap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe);
+OXSHMEM_INLINED unsigned long long shmem_ulonglong_atomic_compare_swap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_ulonglong_atomic_compare_swap(dest, cond, value, pe); return old; }
+int32_t pshmem_int32_atomic_compare_swap(int32_t *dest, int32_t cond, int32_t value, int pe);
+OXSHMEM_INLINED int32_t shmem_int32_atomic_compare_swap(int32_t *dest, int32_t cond, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_int32_atomic_compare_swap(dest, cond, value, pe); return old; }
+int64_t pshmem_int64_atomic_compare_swap(int64_t *dest, int64_t cond, int64_t value, int pe);
+OXSHMEM_INLINED int64_t shmem_int64_atomic_compare_swap(int64_t *dest, int64_t cond, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_int64_atomic_compare_swap(dest, cond, value, pe); return old; }
+uint32_t pshmem_uint32_atomic_compare_swap(uint32_t *dest, uint32_t cond, uint32_t value, int pe);
+OXSHMEM_INLINED uint32_t shmem_uint32_atomic_compare_swap(uint32_t *dest, uint32_t cond, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_uint32_atomic_compare_swap(dest, cond, value, pe); return old; }
+uint64_t pshmem_uint64_atomic_compare_swap(uint64_t *dest, uint64_t cond, uint64_t value, int pe);
+OXSHMEM_INLINED uint64_t shmem_uint64_atomic_compare_swap(uint64_t *dest, uint64_t cond, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_uint64_atomic_compare_swap(dest, cond, value, pe); return old; }
+size_t pshmem_size_atomic_compare_swap(size_t *dest, size_t cond, size_t value, int pe);
+OXSHMEM_INLINED size_t shmem_size_atomic_compare_swap(size_t *dest, size_t cond, size_t value, int pe) { size_t old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_size_atomic_compare_swap(dest, cond, value, pe); return old; }
+ptrdiff_t pshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
+OXSHMEM_INLINED ptrdiff_t shmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) { ptrdiff_t old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_ptrdiff_atomic_compare_swap(dest, cond, value, pe); return old; }
+float pshmem_float_atomic_swap(float *dest, float value, int pe);
+OXSHMEM_INLINED float shmem_float_atomic_swap(float *dest, float value, int pe) { float old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_float_atomic_swap(dest, value, pe); return old; }
+double pshmem_double_atomic_swap(double *dest, double value, int pe);
+OXSHMEM_INLINED double shmem_double_atomic_swap(double *dest, double value, int pe) { double old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_double_atomic_swap(dest, value, pe); return old; }
+int pshmem_int_atomic_swap(int *dest, int value, int pe);
+OXSHMEM_INLINED int shmem_int_atomic_swap(int *dest, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int_atomic_swap(dest, value, pe); return old; }
+long pshmem_long_atomic_swap(long *dest, long value, int pe);
+OXSHMEM_INLINED long shmem_long_atomic_swap(long *dest, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_long_atomic_swap(dest, value, pe); return old; }
+long long pshmem_longlong_atomic_swap(long long *dest, long long value, int pe);
+OXSHMEM_INLINED long long shmem_longlong_atomic_swap(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_longlong_atomic_swap(dest, value, pe); return old; }
+unsigned int pshmem_uint_atomic_swap(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED unsigned int shmem_uint_atomic_swap(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint_atomic_swap(dest, value, pe); return old; }
+unsigned long pshmem_ulong_atomic_swap(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED unsigned long shmem_ulong_atomic_swap(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulong_atomic_swap(dest, value, pe); return old; }
+unsigned long long pshmem_ulonglong_atomic_swap(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED unsigned long long shmem_ulonglong_atomic_swap(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulonglong_atomic_swap(dest, value, pe); return old; }
+int32_t pshmem_int32_atomic_swap(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED int32_t shmem_int32_atomic_swap(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int32_atomic_swap(dest, value, pe); return old; }
+int64_t pshmem_int64_atomic_swap(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED int64_t shmem_int64_atomic_swap(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int64_atomic_swap(dest, value, pe); return old; }
+uint32_t pshmem_uint32_atomic_swap(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED uint32_t shmem_uint32_atomic_swap(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint32_atomic_swap(dest, value, pe); return old; }
+uint64_t pshmem_uint64_atomic_swap(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED uint64_t shmem_uint64_atomic_swap(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint64_atomic_swap(dest, value, pe); return old; }
+size_t pshmem_size_atomic_swap(size_t *dest, size_t value, int pe);
+OXSHMEM_INLINED size_t shmem_size_atomic_swap(size_t *dest, size_t value, int pe) { size_t old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_size_atomic_swap(dest, value, pe); return old; }
+ptrdiff_t pshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
+OXSHMEM_INLINED ptrdiff_t shmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe) { ptrdiff_t old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ptrdiff_atomic_swap(dest, value, pe); return old; }
+int pshmem_int_atomic_fetch_inc(int *dest, int pe);
+OXSHMEM_INLINED int shmem_int_atomic_fetch_inc(int *dest, int pe) { int old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_int_atomic_fetch_inc(dest, pe); return old; }
+long pshmem_long_atomic_fetch_inc(long *dest, int pe);
+OXSHMEM_INLINED long shmem_long_atomic_fetch_inc(long *dest, int pe) { long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_long_atomic_fetch_inc(dest, pe); return old; }
+long long pshmem_longlong_atomic_fetch_inc(long long *dest, int pe);
+OXSHMEM_INLINED long long shmem_longlong_atomic_fetch_inc(long long *dest, int pe) { long long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_longlong_atomic_fetch_inc(dest, pe); return old; }
+unsigned int pshmem_uint_atomic_fetch_inc(unsigned int *dest, int pe);
+OXSHMEM_INLINED unsigned int shmem_uint_atomic_fetch_inc(unsigned int *dest, int pe) { unsigned int old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_uint_atomic_fetch_inc(dest, pe); return old; }
+unsigned long pshmem_ulong_atomic_fetch_inc(unsigned long *dest, int pe);
+OXSHMEM_INLINED unsigned long shmem_ulong_atomic_fetch_inc(unsigned long *dest, int pe) { unsigned long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_ulong_atomic_fetch_inc(dest, pe); return old; }
+unsigned long long pshmem_ulonglong_atomic_fetch_inc(unsigned long long *dest, int pe);
+OXSHMEM_INLINED unsigned long long shmem_ulonglong_atomic_fetch_inc(unsigned long long *dest, int pe) { unsigned long long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_ulonglong_atomic_fetch_inc(dest, pe); return old; }
+int32_t pshmem_int32_atomic_fetch_inc(int32_t *dest, int pe);
+OXSHMEM_INLINED int32_t shmem_int32_atomic_fetch_inc(int32_t *dest, int pe) { int32_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_int32_atomic_fetch_inc(dest, pe); return old; }
+int64_t pshmem_int64_atomic_fetch_inc(int64_t *dest, int pe);
+OXSHMEM_INLINED int64_t shmem_int64_atomic_fetch_inc(int64_t *dest, int pe) { int64_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_int64_atomic_fetch_inc(dest, pe); return old; }
+uint32_t pshmem_uint32_atomic_fetch_inc(uint32_t *dest, int pe);
+OXSHMEM_INLINED uint32_t shmem_uint32_atomic_fetch_inc(uint32_t *dest, int pe) { uint32_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_uint32_atomic_fetch_inc(dest, pe); return old; }
+uint64_t pshmem_uint64_atomic_fetch_inc(uint64_t *dest, int pe);
+OXSHMEM_INLINED uint64_t shmem_uint64_atomic_fetch_inc(uint64_t *dest, int pe) { uint64_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_uint64_atomic_fetch_inc(dest, pe); return old; }
+size_t pshmem_size_atomic_fetch_inc(size_t *dest, int pe);
+OXSHMEM_INLINED size_t shmem_size_atomic_fetch_inc(size_t *dest, int pe) { size_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_size_atomic_fetch_inc(dest, pe); return old; }
+ptrdiff_t pshmem_ptrdiff_atomic_fetch_inc(ptrdiff_t *dest, int pe);
+OXSHMEM_INLINED ptrdiff_t shmem_ptrdiff_atomic_fetch_inc(ptrdiff_t *dest, int pe) { ptrdiff_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_ptrdiff_atomic_fetch_inc(dest, pe); return old; }
+void pshmem_int_atomic_inc(int *dest, int pe);
+OXSHMEM_INLINED void shmem_int_atomic_inc(int *dest, int pe) { int old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_int_atomic_inc(dest, pe); }
+void pshmem_long_atomic_inc(long *dest, int pe);
+OXSHMEM_INLINED void shmem_long_atomic_inc(long *dest, int pe) { long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_long_atomic_inc(dest, pe); }
+void pshmem_longlong_atomic_inc(long long *dest, int pe);
+OXSHMEM_INLINED void shmem_longlong_atomic_inc(long long *dest, int pe) { long long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_longlong_atomic_inc(dest, pe); }
+void pshmem_uint_atomic_inc(unsigned int *dest, int pe);
+OXSHMEM_INLINED void shmem_uint_atomic_inc(unsigned int *dest, int pe) { unsigned int old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_uint_atomic_inc(dest, pe); }
+void pshmem_ulong_atomic_inc(unsigned long *dest, int pe);
+OXSHMEM_INLINED void shmem_ulong_atomic_inc(unsigned long *dest, int pe) { unsigned long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_ulong_atomic_inc(dest, pe); }
+void pshmem_ulonglong_atomic_inc(unsigned long long *dest, int pe);
+OXSHMEM_INLINED void shmem_ulonglong_atomic_inc(unsigned long long *dest, int pe) { unsigned long long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_ulonglong_atomic_inc(dest, pe); }
+void pshmem_int32_atomic_inc(int32_t *dest, int pe);
+OXSHMEM_INLINED void shmem_int32_atomic_inc(int32_t *dest, int pe) { int32_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_int32_atomic_inc(dest, pe); }
+void pshmem_int64_atomic_inc(int64_t *dest, int pe);
+OXSHMEM_INLINED void shmem_int64_atomic_inc(int64_t *dest, int pe) { int64_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_int64_atomic_inc(dest, pe); }
+void pshmem_uint32_atomic_inc(uint32_t *dest, int pe);
+OXSHMEM_INLINED void shmem_uint32_atomic_inc(uint32_t *dest, int pe) { uint32_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_uint32_atomic_inc(dest, pe); }
+void pshmem_uint64_atomic_inc(uint64_t *dest, int pe);
+OXSHMEM_INLINED void shmem_uint64_atomic_inc(uint64_t *dest, int pe) { uint64_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_uint64_atomic_inc(dest, pe); }
+void pshmem_size_atomic_inc(size_t *dest, int pe);
+OXSHMEM_INLINED void shmem_size_atomic_inc(size_t *dest, int pe) { size_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_size_atomic_inc(dest, pe); }
+void pshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
+OXSHMEM_INLINED void shmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe) { ptrdiff_t old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_ptrdiff_atomic_inc(dest, pe); }
+int pshmem_int_atomic_fetch_add(int *dest, int value, int pe);
+OXSHMEM_INLINED int shmem_int_atomic_fetch_add(int *dest, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int_atomic_fetch_add(dest, value, pe); return old; }
+long pshmem_long_atomic_fetch_add(long *dest, long value, int pe);
+OXSHMEM_INLINED long shmem_long_atomic_fetch_add(long *dest, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_long_atomic_fetch_add(dest, value, pe); return old; }
+long long pshmem_longlong_atomic_fetch_add(long long *dest, long long value, int pe);
+OXSHMEM_INLINED long long shmem_longlong_atomic_fetch_add(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_longlong_atomic_fetch_add(dest, value, pe); return old; }
+unsigned int pshmem_uint_atomic_fetch_add(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED unsigned int shmem_uint_atomic_fetch_add(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint_atomic_fetch_add(dest, value, pe); return old; }
+unsigned long pshmem_ulong_atomic_fetch_add(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED unsigned long shmem_ulong_atomic_fetch_add(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulong_atomic_fetch_add(dest, value, pe); return old; }
+unsigned long long pshmem_ulonglong_atomic_fetch_add(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED unsigned long long shmem_ulonglong_atomic_fetch_add(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulonglong_atomic_fetch_add(dest, value, pe); return old; }
+int32_t pshmem_int32_atomic_fetch_add(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED int32_t shmem_int32_atomic_fetch_add(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int32_atomic_fetch_add(dest, value, pe); return old; }
+int64_t pshmem_int64_atomic_fetch_add(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED int64_t shmem_int64_atomic_fetch_add(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int64_atomic_fetch_add(dest, value, pe); return old; }
+uint32_t pshmem_uint32_atomic_fetch_add(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED uint32_t shmem_uint32_atomic_fetch_add(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint32_atomic_fetch_add(dest, value, pe); return old; }
+uint64_t pshmem_uint64_atomic_fetch_add(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED uint64_t shmem_uint64_atomic_fetch_add(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint64_atomic_fetch_add(dest, value, pe); return old; }
+size_t pshmem_size_atomic_fetch_add(size_t *dest, size_t value, int pe);
+OXSHMEM_INLINED size_t shmem_size_atomic_fetch_add(size_t *dest, size_t value, int pe) { size_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_size_atomic_fetch_add(dest, value, pe); return old; }
+ptrdiff_t pshmem_ptrdiff_atomic_fetch_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
+OXSHMEM_INLINED ptrdiff_t shmem_ptrdiff_atomic_fetch_add(ptrdiff_t *dest, ptrdiff_t value, int pe) { ptrdiff_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ptrdiff_atomic_fetch_add(dest, value, pe); return old; }
+void pshmem_int_atomic_add(int *dest, int value, int pe);
+OXSHMEM_INLINED void shmem_int_atomic_add(int *dest, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_int_atomic_add(dest, value, pe); }
+void pshmem_long_atomic_add(long *dest, long value, int pe);
+OXSHMEM_INLINED void shmem_long_atomic_add(long *dest, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_long_atomic_add(dest, value, pe); }
+void pshmem_longlong_atomic_add(long long *dest, long long value, int pe);
+OXSHMEM_INLINED void shmem_longlong_atomic_add(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_longlong_atomic_add(dest, value, pe); }
+void pshmem_uint_atomic_add(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED void shmem_uint_atomic_add(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint_atomic_add(dest, value, pe); }
+void pshmem_ulong_atomic_add(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED void shmem_ulong_atomic_add(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulong_atomic_add(dest, value, pe); }
+void pshmem_ulonglong_atomic_add(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED void shmem_ulonglong_atomic_add(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulonglong_atomic_add(dest, value, pe); }
+void pshmem_int32_atomic_add(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED void shmem_int32_atomic_add(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_int32_atomic_add(dest, value, pe); }
+void pshmem_int64_atomic_add(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED void shmem_int64_atomic_add(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_int64_atomic_add(dest, value, pe); }
+void pshmem_uint32_atomic_add(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED void shmem_uint32_atomic_add(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint32_atomic_add(dest, value, pe); }
+void pshmem_uint64_atomic_add(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED void shmem_uint64_atomic_add(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint64_atomic_add(dest, value, pe); }
+void pshmem_size_atomic_add(size_t *dest, size_t value, int pe);
+OXSHMEM_INLINED void shmem_size_atomic_add(size_t *dest, size_t value, int pe) { size_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_size_atomic_add(dest, value, pe); }
+void pshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
+OXSHMEM_INLINED void shmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe) { ptrdiff_t old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_ptrdiff_atomic_add(dest, value, pe); }
+unsigned int pshmem_uint_atomic_fetch_and(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED unsigned int shmem_uint_atomic_fetch_and(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint_atomic_fetch_and(dest, value, pe); return old; }
+unsigned long pshmem_ulong_atomic_fetch_and(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED unsigned long shmem_ulong_atomic_fetch_and(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulong_atomic_fetch_and(dest, value, pe); return old; }
+unsigned long long pshmem_ulonglong_atomic_fetch_and(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED unsigned long long shmem_ulonglong_atomic_fetch_and(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulonglong_atomic_fetch_and(dest, value, pe); return old; }
+int32_t pshmem_int32_atomic_fetch_and(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED int32_t shmem_int32_atomic_fetch_and(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int32_atomic_fetch_and(dest, value, pe); return old; }
+int64_t pshmem_int64_atomic_fetch_and(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED int64_t shmem_int64_atomic_fetch_and(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int64_atomic_fetch_and(dest, value, pe); return old; }
+uint32_t pshmem_uint32_atomic_fetch_and(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED uint32_t shmem_uint32_atomic_fetch_and(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint32_atomic_fetch_and(dest, value, pe); return old; }
+uint64_t pshmem_uint64_atomic_fetch_and(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED uint64_t shmem_uint64_atomic_fetch_and(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint64_atomic_fetch_and(dest, value, pe); return old; }
+void pshmem_uint_atomic_and(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED void shmem_uint_atomic_and(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint_atomic_and(dest, value, pe); }
+void pshmem_ulong_atomic_and(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED void shmem_ulong_atomic_and(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulong_atomic_and(dest, value, pe); }
+void pshmem_ulonglong_atomic_and(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED void shmem_ulonglong_atomic_and(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulonglong_atomic_and(dest, value, pe); }
+void pshmem_int32_atomic_and(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED void shmem_int32_atomic_and(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) pshmem_int32_atomic_and(dest, value, pe); }
+void pshmem_int64_atomic_and(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED void shmem_int64_atomic_and(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) pshmem_int64_atomic_and(dest, value, pe); }
+void pshmem_uint32_atomic_and(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED void shmem_uint32_atomic_and(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint32_atomic_and(dest, value, pe); }
+void pshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED void shmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_AND, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint64_atomic_and(dest, value, pe); }
+unsigned int pshmem_uint_atomic_fetch_or(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED unsigned int shmem_uint_atomic_fetch_or(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint_atomic_fetch_or(dest, value, pe); return old; }
+unsigned long pshmem_ulong_atomic_fetch_or(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED unsigned long shmem_ulong_atomic_fetch_or(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulong_atomic_fetch_or(dest, value, pe); return old; }
+unsigned long long pshmem_ulonglong_atomic_fetch_or(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED unsigned long long shmem_ulonglong_atomic_fetch_or(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulonglong_atomic_fetch_or(dest, value, pe); return old; }
+int32_t pshmem_int32_atomic_fetch_or(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED int32_t shmem_int32_atomic_fetch_or(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int32_atomic_fetch_or(dest, value, pe); return old; }
+int64_t pshmem_int64_atomic_fetch_or(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED int64_t shmem_int64_atomic_fetch_or(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int64_atomic_fetch_or(dest, value, pe); return old; }
+uint32_t pshmem_uint32_atomic_fetch_or(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED uint32_t shmem_uint32_atomic_fetch_or(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint32_atomic_fetch_or(dest, value, pe); return old; }
+uint64_t pshmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED uint64_t shmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint64_atomic_fetch_or(dest, value, pe); return old; }
+void pshmem_uint_atomic_or(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED void shmem_uint_atomic_or(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint_atomic_or(dest, value, pe); }
+void pshmem_ulong_atomic_or(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED void shmem_ulong_atomic_or(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulong_atomic_or(dest, value, pe); }
+void pshmem_ulonglong_atomic_or(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED void shmem_ulonglong_atomic_or(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulonglong_atomic_or(dest, value, pe); }
+void pshmem_int32_atomic_or(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED void shmem_int32_atomic_or(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) pshmem_int32_atomic_or(dest, value, pe); }
+void pshmem_int64_atomic_or(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED void shmem_int64_atomic_or(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) pshmem_int64_atomic_or(dest, value, pe); }
+void pshmem_uint32_atomic_or(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED void shmem_uint32_atomic_or(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint32_atomic_or(dest, value, pe); }
+void pshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED void shmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_OR, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint64_atomic_or(dest, value, pe); }
+unsigned int pshmem_uint_atomic_fetch_xor(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED unsigned int shmem_uint_atomic_fetch_xor(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint_atomic_fetch_xor(dest, value, pe); return old; }
+unsigned long pshmem_ulong_atomic_fetch_xor(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED unsigned long shmem_ulong_atomic_fetch_xor(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulong_atomic_fetch_xor(dest, value, pe); return old; }
+unsigned long long pshmem_ulonglong_atomic_fetch_xor(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED unsigned long long shmem_ulonglong_atomic_fetch_xor(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_ulonglong_atomic_fetch_xor(dest, value, pe); return old; }
+int32_t pshmem_int32_atomic_fetch_xor(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED int32_t shmem_int32_atomic_fetch_xor(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int32_atomic_fetch_xor(dest, value, pe); return old; }
+int64_t pshmem_int64_atomic_fetch_xor(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED int64_t shmem_int64_atomic_fetch_xor(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int64_atomic_fetch_xor(dest, value, pe); return old; }
+uint32_t pshmem_uint32_atomic_fetch_xor(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED uint32_t shmem_uint32_atomic_fetch_xor(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint32_atomic_fetch_xor(dest, value, pe); return old; }
+uint64_t pshmem_uint64_atomic_fetch_xor(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED uint64_t shmem_uint64_atomic_fetch_xor(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_uint64_atomic_fetch_xor(dest, value, pe); return old; }
+void pshmem_uint_atomic_xor(unsigned int *dest, unsigned int value, int pe);
+OXSHMEM_INLINED void shmem_uint_atomic_xor(unsigned int *dest, unsigned int value, int pe) { unsigned int old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint_atomic_xor(dest, value, pe); }
+void pshmem_ulong_atomic_xor(unsigned long *dest, unsigned long value, int pe);
+OXSHMEM_INLINED void shmem_ulong_atomic_xor(unsigned long *dest, unsigned long value, int pe) { unsigned long old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulong_atomic_xor(dest, value, pe); }
+void pshmem_ulonglong_atomic_xor(unsigned long long *dest, unsigned long long value, int pe);
+OXSHMEM_INLINED void shmem_ulonglong_atomic_xor(unsigned long long *dest, unsigned long long value, int pe) { unsigned long long old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) pshmem_ulonglong_atomic_xor(dest, value, pe); }
+void pshmem_int32_atomic_xor(int32_t *dest, int32_t value, int pe);
+OXSHMEM_INLINED void shmem_int32_atomic_xor(int32_t *dest, int32_t value, int pe) { int32_t old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) pshmem_int32_atomic_xor(dest, value, pe); }
+void pshmem_int64_atomic_xor(int64_t *dest, int64_t value, int pe);
+OXSHMEM_INLINED void shmem_int64_atomic_xor(int64_t *dest, int64_t value, int pe) { int64_t old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) pshmem_int64_atomic_xor(dest, value, pe); }
+void pshmem_uint32_atomic_xor(uint32_t *dest, uint32_t value, int pe);
+OXSHMEM_INLINED void shmem_uint32_atomic_xor(uint32_t *dest, uint32_t value, int pe) { uint32_t old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint32_atomic_xor(dest, value, pe); }
+void pshmem_uint64_atomic_xor(uint64_t *dest, uint64_t value, int pe);
+OXSHMEM_INLINED void shmem_uint64_atomic_xor(uint64_t *dest, uint64_t value, int pe) { uint64_t old; if (!oxshmem_atomic(OXSHMEM_XOR, dest, &value, &value, &old, sizeof old, pe)) pshmem_uint64_atomic_xor(dest, value, pe); }
+float pshmem_float_fetch(const float *source, int pe);
+OXSHMEM_INLINED float shmem_float_fetch(const float *source, int pe) { float old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_float_fetch(source, pe); return old; }
+double pshmem_double_fetch(const double *source, int pe);
+OXSHMEM_INLINED double shmem_double_fetch(const double *source, int pe) { double old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_double_fetch(source, pe); return old; }
+int pshmem_int_fetch(const int *source, int pe);
+OXSHMEM_INLINED int shmem_int_fetch(const int *source, int pe) { int old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_int_fetch(source, pe); return old; }
+long pshmem_long_fetch(const long *source, int pe);
+OXSHMEM_INLINED long shmem_long_fetch(const long *source, int pe) { long old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_long_fetch(source, pe); return old; }
+long long pshmem_longlong_fetch(const long long *source, int pe);
+OXSHMEM_INLINED long long shmem_longlong_fetch(const long long *source, int pe) { long long old, none = 0; if (!oxshmem_atomic(OXSHMEM_FETCH, source, &none, &none, &old, sizeof old, pe)) old = pshmem_longlong_fetch(source, pe); return old; }
+void pshmem_float_set(float *dest, float value, int pe);
+OXSHMEM_INLINED void shmem_float_set(float *dest, float value, int pe) { float old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_float_set(dest, value, pe); }
+void pshmem_double_set(double *dest, double value, int pe);
+OXSHMEM_INLINED void shmem_double_set(double *dest, double value, int pe) { double old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_double_set(dest, value, pe); }
+void pshmem_int_set(int *dest, int value, int pe);
+OXSHMEM_INLINED void shmem_int_set(int *dest, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_int_set(dest, value, pe); }
+void pshmem_long_set(long *dest, long value, int pe);
+OXSHMEM_INLINED void shmem_long_set(long *dest, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_long_set(dest, value, pe); }
+void pshmem_longlong_set(long long *dest, long long value, int pe);
+OXSHMEM_INLINED void shmem_longlong_set(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_SET, dest, &value, &value, &old, sizeof old, pe)) pshmem_longlong_set(dest, value, pe); }
+int pshmem_int_cswap(int *dest, int cond, int value, int pe);
+OXSHMEM_INLINED int shmem_int_cswap(int *dest, int cond, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_int_cswap(dest, cond, value, pe); return old; }
+long pshmem_long_cswap(long *dest, long cond, long value, int pe);
+OXSHMEM_INLINED long shmem_long_cswap(long *dest, long cond, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_long_cswap(dest, cond, value, pe); return old; }
+long long pshmem_longlong_cswap(long long *dest, long long cond, long long value, int pe);
+OXSHMEM_INLINED long long shmem_longlong_cswap(long long *dest, long long cond, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_COMPARE_SWAP, dest, &value, &cond, &old, sizeof old, pe)) old = pshmem_longlong_cswap(dest, cond, value, pe); return old; }
+float pshmem_float_swap(float *dest, float value, int pe);
+OXSHMEM_INLINED float shmem_float_swap(float *dest, float value, int pe) { float old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_float_swap(dest, value, pe); return old; }
+double pshmem_double_swap(double *dest, double value, int pe);
+OXSHMEM_INLINED double shmem_double_swap(double *dest, double value, int pe) { double old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_double_swap(dest, value, pe); return old; }
+int pshmem_int_swap(int *dest, int value, int pe);
+OXSHMEM_INLINED int shmem_int_swap(int *dest, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int_swap(dest, value, pe); return old; }
+long pshmem_long_swap(long *dest, long value, int pe);
+OXSHMEM_INLINED long shmem_long_swap(long *dest, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_long_swap(dest, value, pe); return old; }
+long long pshmem_longlong_swap(long long *dest, long long value, int pe);
+OXSHMEM_INLINED long long shmem_longlong_swap(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_SWAP, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_longlong_swap(dest, value, pe); return old; }
+int pshmem_int_finc(int *dest, int pe);
+OXSHMEM_INLINED int shmem_int_finc(int *dest, int pe) { int old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_int_finc(dest, pe); return old; }
+long pshmem_long_finc(long *dest, int pe);
+OXSHMEM_INLINED long shmem_long_finc(long *dest, int pe) { long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_long_finc(dest, pe); return old; }
+long long pshmem_longlong_finc(long long *dest, int pe);
+OXSHMEM_INLINED long long shmem_longlong_finc(long long *dest, int pe) { long long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) old = pshmem_longlong_finc(dest, pe); return old; }
+void pshmem_int_inc(int *dest, int pe);
+OXSHMEM_INLINED void shmem_int_inc(int *dest, int pe) { int old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_int_inc(dest, pe); }
+void pshmem_long_inc(long *dest, int pe);
+OXSHMEM_INLINED void shmem_long_inc(long *dest, int pe) { long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_long_inc(dest, pe); }
+void pshmem_longlong_inc(long long *dest, int pe);
+OXSHMEM_INLINED void shmem_longlong_inc(long long *dest, int pe) { long long old, one = 1; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &one, &one, &old, sizeof old, pe)) pshmem_longlong_inc(dest, pe); }
+int pshmem_int_fadd(int *dest, int value, int pe);
+OXSHMEM_INLINED int shmem_int_fadd(int *dest, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_int_fadd(dest, value, pe); return old; }
+long pshmem_long_fadd(long *dest, long value, int pe);
+OXSHMEM_INLINED long shmem_long_fadd(long *dest, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_long_fadd(dest, value, pe); return old; }
+long long pshmem_longlong_fadd(long long *dest, long long value, int pe);
+OXSHMEM_INLINED long long shmem_longlong_fadd(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) old = pshmem_longlong_fadd(dest, value, pe); return old; }
+void pshmem_int_add(int *dest, int value, int pe);
+OXSHMEM_INLINED void shmem_int_add(int *dest, int value, int pe) { int old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_int_add(dest, value, pe); }
+void pshmem_long_add(long *dest, long value, int pe);
+OXSHMEM_INLINED void shmem_long_add(long *dest, long value, int pe) { long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_long_add(dest, value, pe); }
+void pshmem_longlong_add(long long *dest, long long value, int pe);
+OXSHMEM_INLINED void shmem_longlong_add(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_longlong_add(dest, value, pe); }
+void pshmem_fence(void);
+OXSHMEM_INLINED void shmem_fence(void) { if (!oxshmem_fence()) pshmem_fence(); }
+void pshmem_quiet(void);
+OXSHMEM_INLINED void shmem_quiet(void) { if (!oxshmem_quiet()) pshmem_quiet(); }
 
 #ifdef __cplusplus
 }
@@ -274,6 +626,120 @@ OXSHMEM_INLINED unsigned short oxshmem_ushort_g(volatile const unsigned short *s
 OXSHMEM_INLINED unsigned int oxshmem_uint_g(volatile const unsigned int *source, int pe) { return shmem_uint_g((const unsigned int *)(uintptr_t)source, pe); }
 OXSHMEM_INLINED unsigned long oxshmem_ulong_g(volatile const unsigned long *source, int pe) { return shmem_ulong_g((const unsigned long *)(uintptr_t)source, pe); }
 OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_g(volatile const unsigned long long *source, int pe) { return shmem_ulonglong_g((const unsigned long long *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED float oxshmem_float_atomic_fetch(volatile const float *source, int pe) { return shmem_float_atomic_fetch((const float *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED double oxshmem_double_atomic_fetch(volatile const double *source, int pe) { return shmem_double_atomic_fetch((const double *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED int oxshmem_int_atomic_fetch(volatile const int *source, int pe) { return shmem_int_atomic_fetch((const int *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED long oxshmem_long_atomic_fetch(volatile const long *source, int pe) { return shmem_long_atomic_fetch((const long *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_atomic_fetch(volatile const long long *source, int pe) { return shmem_longlong_atomic_fetch((const long long *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED unsigned int oxshmem_uint_atomic_fetch(volatile const unsigned int *source, int pe) { return shmem_uint_atomic_fetch((const unsigned int *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED unsigned long oxshmem_ulong_atomic_fetch(volatile const unsigned long *source, int pe) { return shmem_ulong_atomic_fetch((const unsigned long *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_atomic_fetch(volatile const unsigned long long *source, int pe) { return shmem_ulonglong_atomic_fetch((const unsigned long long *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED void oxshmem_float_atomic_set(volatile float *dest, float value, int pe) { shmem_float_atomic_set((float *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_double_atomic_set(volatile double *dest, double value, int pe) { shmem_double_atomic_set((double *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int_atomic_set(volatile int *dest, int value, int pe) { shmem_int_atomic_set((int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_long_atomic_set(volatile long *dest, long value, int pe) { shmem_long_atomic_set((long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_longlong_atomic_set(volatile long long *dest, long long value, int pe) { shmem_longlong_atomic_set((long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_uint_atomic_set(volatile unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_set((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulong_atomic_set(volatile unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_set((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulonglong_atomic_set(volatile unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_set((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int oxshmem_int_atomic_compare_swap(volatile int *dest, int cond, int value, int pe) { return shmem_int_atomic_compare_swap((int *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED long oxshmem_long_atomic_compare_swap(volatile long *dest, long cond, long value, int pe) { return shmem_long_atomic_compare_swap((long *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_atomic_compare_swap(volatile long long *dest, long long cond, long long value, int pe) { return shmem_longlong_atomic_compare_swap((long long *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED unsigned int oxshmem_uint_atomic_compare_swap(volatile unsigned int *dest, unsigned int cond, unsigned int value, int pe) { return shmem_uint_atomic_compare_swap((unsigned int *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED unsigned long oxshmem_ulong_atomic_compare_swap(volatile unsigned long *dest, unsigned long cond, unsigned long value, int pe) { return shmem_ulong_atomic_compare_swap((unsigned long *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_atomic_compare_swap(volatile unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) { return shmem_ulonglong_atomic_compare_swap((unsigned long long *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED float oxshmem_float_atomic_swap(volatile float *dest, float value, int pe) { return shmem_float_atomic_swap((float *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED double oxshmem_double_atomic_swap(volatile double *dest, double value, int pe) { return shmem_double_atomic_swap((double *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int oxshmem_int_atomic_swap(volatile int *dest, int value, int pe) { return shmem_int_atomic_swap((int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED long oxshmem_long_atomic_swap(volatile long *dest, long value, int pe) { return shmem_long_atomic_swap((long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_atomic_swap(volatile long long *dest, long long value, int pe) { return shmem_longlong_atomic_swap((long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned int oxshmem_uint_atomic_swap(volatile unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_swap((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long oxshmem_ulong_atomic_swap(volatile unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_swap((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_atomic_swap(volatile unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_swap((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int oxshmem_int_atomic_fetch_inc(volatile int *dest, int pe) { return shmem_int_atomic_fetch_inc((int *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED long oxshmem_long_atomic_fetch_inc(volatile long *dest, int pe) { return shmem_long_atomic_fetch_inc((long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_atomic_fetch_inc(volatile long long *dest, int pe) { return shmem_longlong_atomic_fetch_inc((long long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED unsigned int oxshmem_uint_atomic_fetch_inc(volatile unsigned int *dest, int pe) { return shmem_uint_atomic_fetch_inc((unsigned int *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED unsigned long oxshmem_ulong_atomic_fetch_inc(volatile unsigned long *dest, int pe) { return shmem_ulong_atomic_fetch_inc((unsigned long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_atomic_fetch_inc(volatile unsigned long long *dest, int pe) { return shmem_ulonglong_atomic_fetch_inc((unsigned long long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_int_atomic_inc(volatile int *dest, int pe) { shmem_int_atomic_inc((int *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_long_atomic_inc(volatile long *dest, int pe) { shmem_long_atomic_inc((long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_longlong_atomic_inc(volatile long long *dest, int pe) { shmem_longlong_atomic_inc((long long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_uint_atomic_inc(volatile unsigned int *dest, int pe) { shmem_uint_atomic_inc((unsigned int *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_ulong_atomic_inc(volatile unsigned long *dest, int pe) { shmem_ulong_atomic_inc((unsigned long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_ulonglong_atomic_inc(volatile unsigned long long *dest, int pe) { shmem_ulonglong_atomic_inc((unsigned long long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED int oxshmem_int_atomic_fetch_add(volatile int *dest, int value, int pe) { return shmem_int_atomic_fetch_add((int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED long oxshmem_long_atomic_fetch_add(volatile long *dest, long value, int pe) { return shmem_long_atomic_fetch_add((long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_atomic_fetch_add(volatile long long *dest, long long value, int pe) { return shmem_longlong_atomic_fetch_add((long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned int oxshmem_uint_atomic_fetch_add(volatile unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_add((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long oxshmem_ulong_atomic_fetch_add(volatile unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_add((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_atomic_fetch_add(volatile unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_add((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int_atomic_add(volatile int *dest, int value, int pe) { shmem_int_atomic_add((int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_long_atomic_add(volatile long *dest, long value, int pe) { shmem_long_atomic_add((long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_longlong_atomic_add(volatile long long *dest, long long value, int pe) { shmem_longlong_atomic_add((long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_uint_atomic_add(volatile unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_add((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulong_atomic_add(volatile unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_add((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulonglong_atomic_add(volatile unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_add((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned int oxshmem_uint_atomic_fetch_and(volatile unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_and((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long oxshmem_ulong_atomic_fetch_and(volatile unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_and((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_atomic_fetch_and(volatile unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_and((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int32_t oxshmem_int32_atomic_fetch_and(volatile int32_t *dest, int32_t value, int pe) { return shmem_int32_atomic_fetch_and((int32_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int64_t oxshmem_int64_atomic_fetch_and(volatile int64_t *dest, int64_t value, int pe) { return shmem_int64_atomic_fetch_and((int64_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_uint_atomic_and(volatile unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_and((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulong_atomic_and(volatile unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_and((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulonglong_atomic_and(volatile unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_and((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int32_atomic_and(volatile int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_and((int32_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int64_atomic_and(volatile int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_and((int64_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned int oxshmem_uint_atomic_fetch_or(volatile unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_or((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long oxshmem_ulong_atomic_fetch_or(volatile unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_or((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_atomic_fetch_or(volatile unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_or((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int32_t oxshmem_int32_atomic_fetch_or(volatile int32_t *dest, int32_t value, int pe) { return shmem_int32_atomic_fetch_or((int32_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int64_t oxshmem_int64_atomic_fetch_or(volatile int64_t *dest, int64_t value, int pe) { return shmem_int64_atomic_fetch_or((int64_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_uint_atomic_or(volatile unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_or((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulong_atomic_or(volatile unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_or((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulonglong_atomic_or(volatile unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_or((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int32_atomic_or(volatile int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_or((int32_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int64_atomic_or(volatile int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_or((int64_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned int oxshmem_uint_atomic_fetch_xor(volatile unsigned int *dest, unsigned int value, int pe) { return shmem_uint_atomic_fetch_xor((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long oxshmem_ulong_atomic_fetch_xor(volatile unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_atomic_fetch_xor((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED unsigned long long oxshmem_ulonglong_atomic_fetch_xor(volatile unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_atomic_fetch_xor((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int32_t oxshmem_int32_atomic_fetch_xor(volatile int32_t *dest, int32_t value, int pe) { return shmem_int32_atomic_fetch_xor((int32_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int64_t oxshmem_int64_atomic_fetch_xor(volatile int64_t *dest, int64_t value, int pe) { return shmem_int64_atomic_fetch_xor((int64_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_uint_atomic_xor(volatile unsigned int *dest, unsigned int value, int pe) { shmem_uint_atomic_xor((unsigned int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulong_atomic_xor(volatile unsigned long *dest, unsigned long value, int pe) { shmem_ulong_atomic_xor((unsigned long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_ulonglong_atomic_xor(volatile unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_atomic_xor((unsigned long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int32_atomic_xor(volatile int32_t *dest, int32_t value, int pe) { shmem_int32_atomic_xor((int32_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int64_atomic_xor(volatile int64_t *dest, int64_t value, int pe) { shmem_int64_atomic_xor((int64_t *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED float oxshmem_float_fetch(volatile const float *source, int pe) { return shmem_float_fetch((const float *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED double oxshmem_double_fetch(volatile const double *source, int pe) { return shmem_double_fetch((const double *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED int oxshmem_int_fetch(volatile const int *source, int pe) { return shmem_int_fetch((const int *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED long oxshmem_long_fetch(volatile const long *source, int pe) { return shmem_long_fetch((const long *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_fetch(volatile const long long *source, int pe) { return shmem_longlong_fetch((const long long *)(uintptr_t)source, pe); }
+OXSHMEM_INLINED void oxshmem_float_set(volatile float *dest, float value, int pe) { shmem_float_set((float *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_double_set(volatile double *dest, double value, int pe) { shmem_double_set((double *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int_set(volatile int *dest, int value, int pe) { shmem_int_set((int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_long_set(volatile long *dest, long value, int pe) { shmem_long_set((long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_longlong_set(volatile long long *dest, long long value, int pe) { shmem_longlong_set((long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int oxshmem_int_cswap(volatile int *dest, int cond, int value, int pe) { return shmem_int_cswap((int *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED long oxshmem_long_cswap(volatile long *dest, long cond, long value, int pe) { return shmem_long_cswap((long *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_cswap(volatile long long *dest, long long cond, long long value, int pe) { return shmem_longlong_cswap((long long *)(uintptr_t)dest, cond, value, pe); }
+OXSHMEM_INLINED float oxshmem_float_swap(volatile float *dest, float value, int pe) { return shmem_float_swap((float *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED double oxshmem_double_swap(volatile double *dest, double value, int pe) { return shmem_double_swap((double *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int oxshmem_int_swap(volatile int *dest, int value, int pe) { return shmem_int_swap((int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED long oxshmem_long_swap(volatile long *dest, long value, int pe) { return shmem_long_swap((long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_swap(volatile long long *dest, long long value, int pe) { return shmem_longlong_swap((long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED int oxshmem_int_finc(volatile int *dest, int pe) { return shmem_int_finc((int *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED long oxshmem_long_finc(volatile long *dest, int pe) { return shmem_long_finc((long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_finc(volatile long long *dest, int pe) { return shmem_longlong_finc((long long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_int_inc(volatile int *dest, int pe) { shmem_int_inc((int *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_long_inc(volatile long *dest, int pe) { shmem_long_inc((long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED void oxshmem_longlong_inc(volatile long long *dest, int pe) { shmem_longlong_inc((long long *)(uintptr_t)dest, pe); }
+OXSHMEM_INLINED int oxshmem_int_fadd(volatile int *dest, int value, int pe) { return shmem_int_fadd((int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED long oxshmem_long_fadd(volatile long *dest, long value, int pe) { return shmem_long_fadd((long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED long long oxshmem_longlong_fadd(volatile long long *dest, long long value, int pe) { return shmem_longlong_fadd((long long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_int_add(volatile int *dest, int value, int pe) { shmem_int_add((int *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_long_add(volatile long *dest, long value, int pe) { shmem_long_add((long *)(uintptr_t)dest, value, pe); }
+OXSHMEM_INLINED void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) { shmem_longlong_add((long long *)(uintptr_t)dest, value, pe); }
 #endif
 
 #endif

@@ -1,4 +1,5 @@
-//! The calls that programs may have compiled into them: one word, put or got on the default context.
+//! The calls that programs may have compiled into them: one word, put, got or changed on the default context, and what orders
+//! that.
 //!
 //! Each does by `include/oxshmem/direct.h` what the library would, or calls its twin there.
 
@@ -16,6 +17,10 @@ enum Way {
     Put,
     /// Gets such.
     Get,
+    /// Does one of `OXSHMEM_FETCH` and so on, with the value and the condition that these are in C.
+    Atomic(&'static str, &'static str, &'static str),
+    /// Orders, by the function of that name.
+    Order(&'static str),
 }
 
 impl Way {
@@ -24,14 +29,33 @@ impl Way {
         let is_large = function
             .of
             .is_some_and(|of| of.c == "long double" || of.name == "128");
-        match function.row.call {
+        let call = function.row.call;
+        match call {
             _ if function.ctx || is_large => None,
             "rma::p" => Some(Way::P),
             "rma::g" => Some(Way::G),
             "rma::put" => Some(Way::Put),
             "rma::get" => Some(Way::Get),
-            _ => None,
+            "order::quiet" => Some(Way::Order("oxshmem_quiet")),
+            "order::fence" => Some(Way::Order("oxshmem_fence")),
+            _ => Self::atomic(call.strip_prefix("atomics::")?),
         }
+    }
+
+    fn atomic(call: &str) -> Option<Self> {
+        let (op, value, cond) = match call.strip_prefix("old::").unwrap_or(call) {
+            "fetch" => ("FETCH", "none", "none"),
+            "set" => ("SET", "value", "value"),
+            "swap" => ("SWAP", "value", "value"),
+            "compare_swap" => ("COMPARE_SWAP", "value", "cond"),
+            "fetch_inc" | "inc" => ("ADD", "one", "one"),
+            "fetch_add" | "add" => ("ADD", "value", "value"),
+            "fetch_and" | "and" => ("AND", "value", "value"),
+            "fetch_or" | "or" => ("OR", "value", "value"),
+            "fetch_xor" | "xor" => ("XOR", "value", "value"),
+            _ => return None,
+        };
+        Some(Way::Atomic(op, value, cond))
     }
 }
 
@@ -58,6 +82,8 @@ pub(crate) fn calls() -> String {
             ),
             Way::Put => format!("if (!oxshmem_put(dest, source, nelems, {size}, pe)) {called};"),
             Way::Get => format!("if (!oxshmem_get(dest, source, nelems, {size}, pe)) {called};"),
+            Way::Atomic(op, value, cond) => atomic(&function, &called, op, value, cond),
+            Way::Order(order) => format!("if (!{order}()) {called};"),
         };
         let declared = c::typed(&function.returns, &function.name);
         let params = c::list(&function.params);
@@ -65,6 +91,26 @@ pub(crate) fn calls() -> String {
         let _ = writeln!(text, "OXSHMEM_INLINED {declared}({params}) {{ {body} }}");
     }
     text
+}
+
+/// What an atomic consists of.
+fn atomic(function: &Function, called: &str, op: &str, value: &str, cond: &str) -> String {
+    let c = function.of.map_or("void", |of| of.c);
+    let on = match op {
+        "FETCH" => "source",
+        _ => "dest",
+    };
+    let given = match value {
+        "one" => ", one = 1",
+        "none" => ", none = 0",
+        _ => "",
+    };
+    let done =
+        format!("oxshmem_atomic(OXSHMEM_{op}, {on}, &{value}, &{cond}, &old, sizeof old, pe)");
+    match function.returns.as_str() {
+        "void" => format!("{c} old{given}; if (!{done}) {called};"),
+        _ => format!("{c} old{given}; if (!{done}) old = {called}; return old;"),
+    }
 }
 
 /// The bytes of an element, in C.

@@ -1,4 +1,5 @@
-/* With -DOXSHMEM_INLINE: how many puts and gets of a word are calls all the same. argv[1] says it, argv[2] the thread level. */
+/* With -DOXSHMEM_INLINE: how many puts and gets of a word, and how many atomics and what orders them, are calls all the same.
+   argv[1] says it of each, argv[2] the thread level. */
 #include "check.h"
 
 static long variable;
@@ -34,6 +35,48 @@ void pshmem_int_get(int *dest, const int *source, size_t nelems, int pe)
     library(dest, source, nelems, pe);
 }
 
+long pshmem_long_atomic_fetch_add(long *dest, long value, int pe)
+{
+    long (*volatile library)(long *, long, int) = shmem_long_atomic_fetch_add;
+    calls++;
+    return library(dest, value, pe);
+}
+
+void pshmem_uint_atomic_xor(unsigned *dest, unsigned value, int pe)
+{
+    void (*volatile library)(unsigned *, unsigned, int) = shmem_uint_atomic_xor;
+    calls++;
+    library(dest, value, pe);
+}
+
+float pshmem_float_atomic_swap(float *dest, float value, int pe)
+{
+    float (*volatile library)(float *, float, int) = shmem_float_atomic_swap;
+    calls++;
+    return library(dest, value, pe);
+}
+
+int pshmem_int_atomic_compare_swap(int *dest, int cond, int value, int pe)
+{
+    int (*volatile library)(int *, int, int, int) = shmem_int_atomic_compare_swap;
+    calls++;
+    return library(dest, cond, value, pe);
+}
+
+void pshmem_quiet(void)
+{
+    void (*volatile library)(void) = shmem_quiet;
+    calls++;
+    library();
+}
+
+void pshmem_fence(void)
+{
+    void (*volatile library)(void) = shmem_fence;
+    calls++;
+    library();
+}
+
 /* Six words. */
 static void words(void)
 {
@@ -48,6 +91,30 @@ static void words(void)
     CHECK(shmem_long_g(block, left) == (left + n - 1) % n + 20);
     shmem_int_get(two, (int *)(block + 1), 2, right);
     CHECK(memcmp(two, &mine, sizeof two) == 0);
+    shmem_barrier_all();
+}
+
+/* Six of atomics and what orders. */
+static void changes(void)
+{
+    static long sum;
+    static float real;
+    unsigned bits;
+    int *whole = (int *)(block + 3);
+    sum = 0;
+    real = 0.5f;
+    *whole = 1;
+    shmem_barrier_all();
+    CHECK(shmem_long_atomic_fetch_add(&sum, 1L << 40, 0) >> 40 < n);
+    CHECK(shmem_float_atomic_swap(&real, me + 1.5f, right) == 0.5f);
+    CHECK(shmem_int_atomic_compare_swap(whole, 1, 3, right) == 1);
+    shmem_fence();
+    shmem_uint_atomic_xor((unsigned *)whole, 5, right);
+    shmem_quiet();
+    shmem_barrier_all();
+    memcpy(&bits, whole, sizeof bits);
+    CHECK(real == left + 1.5f && bits == (3 ^ 5));
+    CHECK(me != 0 || sum == (long)n << 40);
     shmem_barrier_all();
 }
 
@@ -84,6 +151,9 @@ int main(int argc, char **argv)
         block = shmem_calloc(8, sizeof(long));
         calls = 0;
         words();
+        CHECK(calls == atoi(argv[1]));
+        calls = 0;
+        changes();
         CHECK(calls == atoi(argv[1]));
         calls = 0;
         others();
