@@ -1,23 +1,33 @@
-/* A loop of puts or gets of 8 bytes, and nothing else, for benches/instructions to count the instructions of:
-   instructions p|g COUNT. */
+/* A loop of calls for words of 8 bytes, and nothing else, for benches/instructions to count the instructions of:
+   instructions p|g|putmem|fetch_add|quiet COUNT. */
 #include <shmem.h>
 #include <stdlib.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {
-    long *words, count, i, sum = 0;
+    long *words, count, i, sum = 0, given = 1;
     if (argc != 3)
         return 2;
     count = atol(argv[2]);
     shmem_init();
     words = shmem_calloc(64, sizeof *words);
-    if (argv[1][0] == 'p')
+    if (strcmp(argv[1], "p") == 0)
         for (i = 0; i < count; i++)
             shmem_long_p(words + i % 64, i, 0);
-    else
+    else if (strcmp(argv[1], "g") == 0)
         for (i = 0; i < count; i++)
             sum += shmem_long_g(words + i % 64, 0);
+    else if (strcmp(argv[1], "putmem") == 0)
+        for (i = 0; i < count; i++)
+            shmem_putmem(words + i % 64, &given, sizeof given, 0);
+    else if (strcmp(argv[1], "fetch_add") == 0)
+        for (i = 0; i < count; i++)
+            sum += shmem_long_atomic_fetch_add(words + i % 64, 1, 0);
+    else
+        for (i = 0; i < count; i++)
+            shmem_quiet();
     shmem_free(words);
     shmem_finalize();
-    return sum != 0;
+    return sum == -1;
 }

@@ -113,8 +113,9 @@ fn make(team: Team, options: c_long) -> Done<Ctx> {
         }
     }
     let made = entry.team.create_context(&library.world, wanted)?;
-    // What one thread at a time uses needs none, unless there is something to drive: the waits of all threads do
-    // that.
+    // What one thread at a time uses needs none, unless there is something to drive: requests that were put off to be
+    // posted together, lanes that were full, answers of messages. While any thread of the PE waits in a call that goes on: the
+    // one whose context it is may be in no call for long, or wait for the other by means of its own.
     let needs_lock = options & (SERIALIZED | PRIVATE) == 0 || library.uses_lanes;
     let (own, shared) = match library.threads().is_some() && needs_lock {
         true => (None, Some(Box::new(made.share()))),

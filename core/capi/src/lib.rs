@@ -19,7 +19,8 @@
 //! Up to `SHMEM_THREAD_SERIALIZED` one thread at a time is in a call, and puts, gets, atomics, waits and what orders
 //! them take no lock. Collective calls and those for memory take some, which nobody else has then. At
 //! `SHMEM_THREAD_MULTIPLE` threads share the default context and those without options by a lock each; [`threads`] says
-//! how the others get on.
+//! how the others get on. Private and serialized contexts have no lock where all memory is mapped. Where there are lanes they
+//! have one: not for who uses them, but for the other threads' waits, which drive the lanes of all.
 
 #![deny(
     clippy::print_stderr,
