@@ -459,6 +459,7 @@ impl Lane for VerbsLane {
                 pool: &mut self.pool,
                 max: self.max,
                 changing: self.changing,
+                fences: !self.software,
                 awaited,
             };
             // SAFETY: the caller's promise.
@@ -467,7 +468,8 @@ impl Lane for VerbsLane {
             self.room -= link.ring.outstanding() - before;
             match taken {
                 Ok(()) => staged += 1,
-                Err(Stop::NoBlock) => {
+                Err(Stop::NoBlock | Stop::Behind) => {
+                    // What it needs to be over may be untold.
                     self.starved = true;
                     stop = Some(None);
                     break;

@@ -16,6 +16,8 @@ use crate::{MESSAGE, NAME, UNREGISTERED};
 pub(crate) enum Stop {
     /// There is no block for it now.
     NoBlock,
+    /// It comes after what is under way, and the device does not see to that.
+    Behind,
     Refused(Fault),
 }
 
@@ -44,6 +46,9 @@ pub(crate) struct Stage<'a> {
     pub(crate) max: u64,
     /// Whether the device adds, compares and swaps.
     pub(crate) changing: bool,
+    /// Whether a request may wait at the device for the reads and atomics before it. In rxe (Linux 6.1) such a request that
+    /// is sent again waits for ever: it counts itself, and what came after it, among those.
+    pub(crate) fences: bool,
     /// Whether somebody waits for what the batch brings: its last request is to be signalled.
     pub(crate) awaited: bool,
 }
@@ -414,6 +419,16 @@ impl Stage<'_> {
         let outstanding =
             |number: Option<u32>| number.is_some_and(|number| self.link.ring.contains(number));
         let (reads, atomics) = (outstanding(self.link.read), outstanding(self.link.atomic));
+        let fenced = match op {
+            AtomicOp::Fetch => false,
+            // A write may be performed before a read or atomic that was sent before it.
+            AtomicOp::Set => reads || atomics,
+            // And so may an atomic before a read.
+            _ => reads,
+        };
+        if fenced && !self.fences {
+            return Err(Stop::Behind);
+        }
         let Far { addr, strict, .. } = far;
         self.link.gpu_written |= far.gpu && op != AtomicOp::Fetch;
         if op == AtomicOp::Set {
@@ -422,8 +437,7 @@ impl Stage<'_> {
                 block,
                 ..Slot::PLAIN
             };
-            // A write may be performed before a read or atomic that was sent before it.
-            self.push(Do::Write(addr, strict), near, reads || atomics, slot);
+            self.push(Do::Write(addr, strict), near, fenced, slot);
             return Ok(());
         }
         let (near, slot) = match fetch {
@@ -445,11 +459,10 @@ impl Stage<'_> {
                 }
             }
         };
-        let (what, fenced) = match op {
-            AtomicOp::Fetch => (Do::Read(addr, strict), false),
-            // And so may an atomic before a read.
-            AtomicOp::Add => (Do::Add(addr, strict, operand), reads),
-            _ => (Do::CompareSwap(addr, strict, compare, operand), reads),
+        let what = match op {
+            AtomicOp::Fetch => Do::Read(addr, strict),
+            AtomicOp::Add => Do::Add(addr, strict, operand),
+            _ => Do::CompareSwap(addr, strict, compare, operand),
         };
         let number = self.push(what, near, fenced, slot);
         match op {
