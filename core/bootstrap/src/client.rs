@@ -325,10 +325,12 @@ impl Link {
             }
             Frame::Abort { by, status, why } => {
                 if let Some(hub) = hub {
-                    // Where there is a launcher, it tells.
-                    crate::report::say(&format!(
-                        "rank {by} aborted the job with status {status}: {why}"
-                    ));
+                    // Where there is a launcher, it tells. With status 0 nothing has failed.
+                    if status != 0 {
+                        crate::report::say(&format!(
+                            "rank {by} aborted the job with status {status}: {why}"
+                        ));
+                    }
                     // This process takes the rendezvous with it: the others hear of it first.
                     hub.wait_until_sent(Duration::from_secs(1));
                 }

@@ -101,7 +101,9 @@ impl Bootstrap for Single {
     }
 
     fn abort(&self, status: i32, why: &str) {
-        crate::report::say(&format!("aborted with status {status}: {why}"));
+        if status != 0 {
+            crate::report::say(&format!("aborted with status {status}: {why}"));
+        }
         crate::client::exit_now(status)
     }
 

@@ -59,10 +59,12 @@ impl Failure {
 
     /// Whether another PE's leaving can be the reason, or this one's.
     fn is_of_leaving(&self) -> bool {
-        use oxshmem::Error::{Bootstrap, CollectivesEnded, PeerLost};
+        use oxshmem::Error::{Bootstrap, CollectivesEnded, LaneFailed, PeerLost};
         matches!(
             self,
-            Failure::Core(PeerLost { .. } | CollectivesEnded { .. } | Bootstrap(_))
+            Failure::Core(
+                PeerLost { .. } | LaneFailed { .. } | CollectivesEnded { .. } | Bootstrap(_)
+            )
         )
     }
 

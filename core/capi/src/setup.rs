@@ -194,7 +194,8 @@ fn finalize_or_tell(library: &'static Library) -> Done {
         INITIALIZED.store(0, Ordering::Relaxed);
         return last_finalize();
     }
-    // All stays as it is until the process ends: other threads may be in calls, or come to some.
+    // All stays as it is until the process ends: other threads may be in calls, or come to some. (They must not at
+    // SERIALIZED, where lanes have no lock; in what is mapped nothing comes of it.)
     library.complete_all()?;
     // No other PE has left before.
     failure::exits_well();
@@ -212,8 +213,8 @@ pub(crate) fn finalize(call: &'static str) {
     if failure::is_exiting() {
         return;
     }
-    // One more than there were initializations ends nothing: programs do that, and other libraries let them.
-    if library::get().is_err() && resting().is_some() {
+    // One more than there were initializations ends nothing, at exit neither: programs do that, and other libraries let them.
+    if library::get().is_err() && PROCESS.load(Ordering::Relaxed) == std::process::id() {
         return;
     }
     let done =

@@ -648,6 +648,7 @@ fn an_exit_waits_for_no_thread_and_frees_nothing_that_one_uses() {
         ("begun by another", 0, ""),
         ("main thread ends", 0, ""),
         ("finalize at exit", 0, ""),
+        ("finalize, and at exit", 0, ""),
         ("without streams", 0, ""),
     ] {
         let output = job(2, &program).arg(how).output().unwrap();

@@ -183,6 +183,8 @@ static int finalize_at_exit(void)
     CHECK(atexit(shmem_finalize) == 0);
     begin();
     shmem_barrier_all();
+    if (is("finalize, and at exit"))
+        shmem_finalize();
     return 0;
 }
 
@@ -243,7 +245,7 @@ int main(int argc, char **argv)
         return without_streams();
     if (is("begun by another"))
         return begun_by_another();
-    if (is("finalize at exit"))
+    if (is("finalize at exit") || is("finalize, and at exit"))
         return finalize_at_exit();
     begin();
     if (me == 0) {

@@ -19,7 +19,8 @@ impl Team<'_> {
     /// members load each other's memory and the data are few, a root waits for the others in one call of
     /// some tens only: nothing follows from its return about where they are, and where arguments differ (M36)
     /// a member may get the error from its next call of the team instead. If that does not come within 5 s, the members that
-    /// know return, and the team's collective calls are over.
+    /// know return, and the team's collective calls are over. Roots that differ so that each member waits for another are
+    /// found where [checks are on](crate::Builder::check), and by the [time limit](crate::Builder::timeout).
     ///
     /// # Errors
     ///

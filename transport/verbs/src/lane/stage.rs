@@ -156,8 +156,8 @@ impl Stage<'_> {
                 if from.len > 0 {
                     self.write_words(far, near, block, false);
                     // The bus keeps no order between two devices' memory: the data is there when a
-                    // byte of it was read.
-                    fenced = far.gpu != signal.gpu;
+                    // byte of it was read. A software device stores all itself, in order.
+                    fenced = far.gpu != signal.gpu && self.fences;
                 }
                 if fenced {
                     self.awaited = true;
