@@ -14,12 +14,15 @@ use crate::setting::{DEADLINE, patterns};
 #[test]
 fn the_end_of_a_target_ends_transfers_to_it() {
     for over in [Over::Mapped, Over::Network, Over::Weak] {
-        let survivors = AtomicUsize::new(0);
+        let (ready, survivors) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let run = || {
             run(over, 3, |world| {
                 let x = world.alloc_on::<u64>(CUDA, 200_000)?;
+                // Who ends after a barrier may end it for the others.
                 world.barrier_all()?;
+                ready.fetch_add(1, Ordering::Relaxed);
                 if world.my_pe() == 2 {
+                    poll(|| Ok(ready.load(Ordering::Relaxed) == 3))?;
                     return Err(Error::Argument {
                         call: "test",
                         what: "the victim's error".into(),
