@@ -95,7 +95,7 @@ pub(crate) fn say(words: &str) {
 #[cold]
 pub(crate) fn tell(call: &str, failure: &Failure) {
     let exiting = EXITING.get();
-    while failure.is_of_leaving() && exiting.is_some_and(|thread| *thread != Thread::current()) {
+    if failure.is_of_leaving() && exiting.is_some_and(|thread| *thread != Thread::current()) {
         // SAFETY: ends this thread as it is, but not the process. What lies on its stack stays until it is joined.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     }
