@@ -218,24 +218,16 @@ OXSHMEM_INLINED int oxshmem_atomic(int op, const void *dest, const void *value, 
     return 1;
 }
 
-/* A quiet: a full fence, where nothing but this processor's stores can be under way. 0 if that takes a call. */
-OXSHMEM_INLINED int oxshmem_quiet(void)
+/* A quiet, which is a full fence, or a fence, where nothing but this processor's stores can be under way, which are in their
+   order. 0 if that takes a call. */
+OXSHMEM_INLINED int oxshmem_order(int quiet)
 {
     const struct oxshmem_inline *now = oxshmem_inline;
     if (!oxshmem_may_inline(now) || !now->words)
         return 0;
     OXSHMEM_AS_A_CALL();
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    OXSHMEM_AS_A_CALL();
-    return 1;
-}
-
-/* A fence, likewise: the processor's stores are in their order. */
-OXSHMEM_INLINED int oxshmem_fence(void)
-{
-    const struct oxshmem_inline *now = oxshmem_inline;
-    if (!oxshmem_may_inline(now) || !now->words)
-        return 0;
+    if (quiet)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
     OXSHMEM_AS_A_CALL();
     return 1;
 }

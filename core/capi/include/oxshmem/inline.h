@@ -564,9 +564,9 @@ OXSHMEM_INLINED void shmem_long_add(long *dest, long value, int pe) { long old; 
 void pshmem_longlong_add(long long *dest, long long value, int pe);
 OXSHMEM_INLINED void shmem_longlong_add(long long *dest, long long value, int pe) { long long old; if (!oxshmem_atomic(OXSHMEM_ADD, dest, &value, &value, &old, sizeof old, pe)) pshmem_longlong_add(dest, value, pe); }
 void pshmem_fence(void);
-OXSHMEM_INLINED void shmem_fence(void) { if (!oxshmem_fence()) pshmem_fence(); }
+OXSHMEM_INLINED void shmem_fence(void) { if (!oxshmem_order(0)) pshmem_fence(); }
 void pshmem_quiet(void);
-OXSHMEM_INLINED void shmem_quiet(void) { if (!oxshmem_quiet()) pshmem_quiet(); }
+OXSHMEM_INLINED void shmem_quiet(void) { if (!oxshmem_order(1)) pshmem_quiet(); }
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ enum Way {
     Get,
     /// Does one of `OXSHMEM_FETCH` and so on, with the value and the condition that these are in C.
     Atomic(&'static str, &'static str, &'static str),
-    /// Orders, by the function of that name.
+    /// Orders, by that call.
     Order(&'static str),
 }
 
@@ -36,8 +36,8 @@ impl Way {
             "rma::g" => Some(Way::G),
             "rma::put" => Some(Way::Put),
             "rma::get" => Some(Way::Get),
-            "order::quiet" => Some(Way::Order("oxshmem_quiet")),
-            "order::fence" => Some(Way::Order("oxshmem_fence")),
+            "order::quiet" => Some(Way::Order("oxshmem_order(1)")),
+            "order::fence" => Some(Way::Order("oxshmem_order(0)")),
             _ => Self::atomic(call.strip_prefix("atomics::")?),
         }
     }
@@ -83,7 +83,7 @@ pub(crate) fn calls() -> String {
             Way::Put => format!("if (!oxshmem_put(dest, source, nelems, {size}, pe)) {called};"),
             Way::Get => format!("if (!oxshmem_get(dest, source, nelems, {size}, pe)) {called};"),
             Way::Atomic(op, value, cond) => atomic(&function, &called, op, value, cond),
-            Way::Order(order) => format!("if (!{order}()) {called};"),
+            Way::Order(order) => format!("if (!{order}) {called};"),
         };
         let declared = c::typed(&function.returns, &function.name);
         let params = c::list(&function.params);
