@@ -11,8 +11,10 @@ pub(crate) const MISMATCH: u64 = 1 << 31;
 pub(crate) const FAILED: u64 = 1 << 30;
 /// The sender gave the call up midway and takes part in none any more.
 pub(crate) const BROKEN: u64 = 1 << 29;
+/// The sender has read what the hearer gives in an [`exchange`].
+const READ: u64 = 1 << 28;
 /// The bits that tell one call from another.
-pub(crate) const DIGEST: u64 = BROKEN - 1;
+pub(crate) const DIGEST: u64 = READ - 1;
 
 /// A word's place among those of who hears it, and the member at its other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,10 @@ pub(crate) trait Post {
     fn ring(&self, member: u32);
     /// Waits for a member's word, until [`accepts`] does; reads it with Acquire.
     fn hear(&self, mail: Mail) -> Result<u64, Self::Error>;
+    /// A member's word as it is, read with Acquire.
+    fn look(&self, mail: Mail) -> u64;
+    /// Waits until `ready` gives something, for which this word, perhaps beside others, has to change.
+    fn wait<R>(&self, mail: Mail, ready: impl FnMut() -> Option<R>) -> Result<R, Self::Error>;
 }
 
 /// A word as it travels.
@@ -83,16 +89,68 @@ pub(crate) fn arrive<P: Post>(
     epoch: u32,
     mut known: u64,
 ) -> Result<u64, P::Error> {
-    let mine = known & DIGEST;
     for round in rounds {
         tell(post, round.tells.iter().copied(), word(epoch, known))?;
         for mail in &round.hears {
-            let theirs = post.hear(*mail)?;
-            if (theirs ^ mine) & DIGEST != 0 {
-                known |= MISMATCH;
-            }
-            known |= theirs & (MISMATCH | FAILED | BROKEN);
+            known = with(known, post.hear(*mail)?);
         }
+    }
+    Ok(known)
+}
+
+/// What is known after one more word.
+#[inline]
+fn with(known: u64, theirs: u64) -> u64 {
+    let flags = theirs & (MISMATCH | FAILED | BROKEN);
+    match (theirs ^ known) & DIGEST {
+        0 => known | flags,
+        _ => known | flags | MISMATCH,
+    }
+}
+
+/// An epoch of one round, in which all hear of all: each member reads what another gives as soon as that
+/// one is here and tells that one alone, and leaves when all have read what it gives itself. Where members take turns
+/// on few CPUs that is one turn of each: who comes later has read before the next turn of who came earlier.
+///
+/// `read` is given a member, this one first; none any more when one has been heard that failed or made another call,
+/// of which all hear.
+pub(crate) fn exchange<P: Post>(
+    post: &P,
+    round: &Round,
+    (epoch, me): (u32, u32),
+    mut known: u64,
+    mut read: impl FnMut(u32) -> Result<(), P::Error>,
+) -> Result<u64, P::Error> {
+    let good = |known: u64| known & (MISMATCH | FAILED | BROKEN) == 0;
+    let done = word(epoch, known & DIGEST | READ);
+    tell(post, round.tells.iter().copied(), word(epoch, known))?;
+    if good(known) {
+        read(me)?;
+    }
+    // Who is heard first, of all behind, is told last, of all ahead.
+    let pairs = round.hears.iter().zip(round.tells.iter().rev());
+    let mut unheard: Vec<(Mail, Mail)> = pairs.map(|(hear, tell)| (*hear, *tell)).collect();
+    while let Some((first, _)) = unheard.first() {
+        let (at, theirs) = post.wait(*first, || {
+            let words = unheard.iter().map(|(hear, _)| post.look(*hear));
+            words.enumerate().find(|(_, word)| accepts(*word, epoch))
+        })?;
+        let (_, reader) = unheard.remove(at);
+        known = with(known, theirs);
+        if good(known) {
+            read(reader.member)?;
+            tell(post, std::iter::once(reader), done)?;
+        }
+    }
+    if !good(known) {
+        return Ok(known);
+    }
+    for mail in &round.hears {
+        let theirs = post.wait(*mail, || {
+            let theirs = post.look(*mail);
+            (accepts(theirs, epoch) && theirs & (READ | BROKEN) != 0).then_some(theirs)
+        })?;
+        known |= theirs & BROKEN;
     }
     Ok(known)
 }

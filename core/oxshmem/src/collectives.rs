@@ -4,7 +4,8 @@
 //! own scratch memory, arrives, and reads what it needs from the others'; they use that memory again two
 //! arrivals later, when all have read. So there is one arrival, and objects are touched by their own PE
 //! alone: for what is small, where an arrival costs more than to move bytes twice. *Direct*: members arrive, read each other's objects (or write them, where all are mapped and
-//! each part is one member's), and arrive again, so that nobody's object is used while another is at it.
+//! each part is one member's), and arrive again, so that nobody's object is used while another is at it. Where each
+//! loads a part of every other's, and all meet at once, one arrival [does for both](Turn::arrive_reading).
 //!
 //! In a team over several hosts, of which some have several members, a broadcast and fcollect take what is
 //! another host's once to each host, and [reductions](by_host) fold on each host first. Other calls do not
@@ -37,6 +38,7 @@ pub use self::choose::{Choice, Way};
 use self::choose::{Kind, choose};
 #[cfg(target_arch = "x86_64")]
 pub use self::long_double::LongDouble;
+use self::moves::Piece;
 pub use self::number::Reducible;
 
 impl World {
@@ -149,6 +151,44 @@ impl Team<'_> {
         self.core().turn(self.world, call, traced)
     }
 
+    /// The way of a call by what each member gives.
+    fn way<T: Pod>(&self, kind: Kind, src: Sym<T>) -> Way {
+        let choices = self.world.shared.config.collectives;
+        choose(choices, kind, self.core(), (src.bytes(), src.is_on_gpu()))
+    }
+
+    /// Copies from what each member gives, `src` or what is there of it in scratch memory, the piece that `piece` names
+    /// by the member's place into `dst`: a whole call.
+    fn take_of_each<T: Pod>(
+        &self,
+        turn: &mut Turn<'_>,
+        kind: Kind,
+        (dst, src): (Sym<T>, Sym<T>),
+        valid: Result<()>,
+        piece: impl Fn(usize, Sym<u8>, usize) -> Result<Piece>,
+    ) -> Result<()> {
+        let (world, call, near) = (self.world, turn.name(), self.core().near());
+        let into: Sym<u8> = dst.cast()?;
+        let pes = |from| self.core().members.pe(from);
+        if self.way(kind, src) == Way::Direct && self.reads_as_they_come(dst, src) {
+            let given: Sym<u8> = src.cast()?;
+            return turn.arrive_reading(valid, &mut |from| {
+                let piece = piece(from, given, pes(from));
+                world.copy_pieces(call, (into, near), std::iter::once(piece))
+            });
+        }
+        let (way, given) = self.give(turn, kind, src, valid)?;
+        let pieces = self.around().map(|from| piece(from, given, pes(from)));
+        let copied = world.copy_pieces(call, (into, near), pieces);
+        Self::end(turn, way, copied)
+    }
+
+    /// Whether members can read what each gives as soon as that one is here.
+    fn reads_as_they_come<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> bool {
+        let on_host = self.world.is_on_host(dst) && self.world.is_on_host(src);
+        on_host && self.core().meets_at_once()
+    }
+
     /// Arrives; then every member's `src`, whose length is the same on all, is where this says: in their
     /// scratch memory, or where it was. After that a call [ends](Self::end).
     fn give<T: Pod>(
@@ -159,12 +199,7 @@ impl Team<'_> {
         valid: Result<()>,
     ) -> Result<(Way, Sym<u8>)> {
         let world = self.world;
-        let way = choose(
-            world.shared.config.collectives,
-            kind,
-            self.core(),
-            (src.bytes(), src.is_on_gpu()),
-        );
+        let way = self.way(kind, src);
         let given = match way {
             Way::Scratch => turn.scratch()?.range(..src.bytes())?,
             Way::Direct => src.cast()?,

@@ -187,12 +187,18 @@ impl arrival::Post for Words<'_> {
     }
 
     fn hear(&self, mail: Mail) -> Result<u64, ()> {
-        let pe = &self.members[self.me].pe;
-        let slot = self.slot(self.me, mail);
-        let ready = || {
-            let word = slot.load(Ordering::Acquire);
+        self.wait(mail, || {
+            let word = self.look(mail);
             arrival::accepts(word, self.epoch).then_some(word)
-        };
+        })
+    }
+
+    fn look(&self, mail: Mail) -> u64 {
+        self.slot(self.me, mail).load(Ordering::Acquire)
+    }
+
+    fn wait<R>(&self, _: Mail, mut ready: impl FnMut() -> Option<R>) -> Result<R, ()> {
+        let pe = &self.members[self.me].pe;
         loop {
             let mut found = ready();
             if found.is_none() {
@@ -201,8 +207,8 @@ impl arrival::Post for Words<'_> {
                     found.is_some()
                 });
             }
-            if let Some(word) = found {
-                return Ok(word);
+            if let Some(value) = found {
+                return Ok(value);
             }
         }
     }
@@ -219,19 +225,7 @@ fn disseminating(pes: usize, radix: usize) -> Vec<Vec<Round>> {
 /// failing in the first. What each stored before a barrier is seen after it, and all come to one verdict.
 fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
     let pes = rounds.len();
-    let mails = rounds.iter().flatten().flat_map(|round| &round.hears);
-    let slots = mails.map(|mail| mail.slot as usize + 1).max().unwrap();
-    let members: Arc<Vec<Member>> = Arc::new(
-        rounds
-            .into_iter()
-            .map(|rounds| Member {
-                pe: Pe::new(),
-                slots: [0, 1].map(|_| (0..slots).map(|_| AtomicU64::new(0)).collect()),
-                rounds,
-            })
-            .collect(),
-    );
-    let run = move |members: &[Member], me: usize| {
+    among(rounds, move |members: &[Member], me: usize| {
         for (epoch, &digest) in (1_u32..).zip(digests) {
             if epoch == 1 {
                 // SAFETY: loom checks that no access races with another; the barrier orders them.
@@ -249,7 +243,24 @@ fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
                 assert_eq!(other.pe.data.with(|data| unsafe { *data }), 7);
             }
         }
-    };
+    });
+}
+
+/// All PEs of these rounds at once.
+fn among(rounds: Vec<Vec<Round>>, run: impl Fn(&[Member], usize) + Copy + 'static) {
+    let pes = rounds.len();
+    let mails = rounds.iter().flatten().flat_map(|round| &round.hears);
+    let slots = mails.map(|mail| mail.slot as usize + 1).max().unwrap();
+    let members: Arc<Vec<Member>> = Arc::new(
+        rounds
+            .into_iter()
+            .map(|rounds| Member {
+                pe: Pe::new(),
+                slots: [0, 1].map(|_| (0..slots).map(|_| AtomicU64::new(0)).collect()),
+                rounds,
+            })
+            .collect(),
+    );
     let others: Vec<_> = (1..pes)
         .map(|me| {
             let members = Arc::clone(&members);
@@ -260,6 +271,46 @@ fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
     for other in others {
         other.join().unwrap();
     }
+}
+
+/// In each epoch every PE gives something new, at the same place, and reads what the others give. In the `bad` one the
+/// last fails, and all know.
+fn exchanges(pes: usize, epochs: u32, bad: u32) {
+    among(
+        disseminating(pes, pes),
+        move |members: &[Member], me: usize| {
+            for epoch in 1..=epochs {
+                let given = u64::from(epoch);
+                // SAFETY: loom checks that no access races with another; the exchange orders them.
+                members[me]
+                    .pe
+                    .data
+                    .with_mut(|data| unsafe { *data = given });
+                let failed = epoch == bad && me == pes - 1;
+                let known = 5 | if failed { arrival::FAILED } else { 0 };
+                let words = Words { members, me, epoch };
+                let mut from = 0;
+                let read = |at: u32| {
+                    let data = &members[at as usize].pe.data;
+                    // SAFETY: as above.
+                    assert_eq!(data.with(|data| unsafe { *data }), given);
+                    from |= 1 << at;
+                    Ok(())
+                };
+                let round = &members[me].rounds[0];
+                let known =
+                    arrival::exchange(&words, round, (epoch, me as u32), known, read).unwrap();
+                assert_eq!(known & arrival::FAILED != 0, epoch == bad);
+                assert_eq!(known & (arrival::MISMATCH | arrival::BROKEN), 0);
+                assert_eq!(known & arrival::DIGEST, 5);
+                if epoch == bad {
+                    // Some have read, some not: as after any call that fails, they meet.
+                    return;
+                }
+                assert_eq!(from, (1 << pes) - 1, "not all were read");
+            }
+        },
+    );
 }
 
 #[test]
@@ -283,6 +334,53 @@ fn words_are_used_again_without_mixing_epochs_up() {
 #[test]
 fn what_one_pe_knows_reaches_all_through_others() {
     bounded(2, || barriers(disseminating(3, 2), &[5]));
+}
+
+/// Nobody gives the next before all have read the last; the words of the first epoch are used again by the third.
+#[test]
+fn in_an_exchange_all_read_what_each_gives() {
+    bounded(2, || exchanges(2, 3, 0));
+}
+
+#[test]
+fn three_exchange_while_some_have_not_come() {
+    bounded(1, || exchanges(3, 2, 0));
+}
+
+#[test]
+fn of_who_fails_in_an_exchange_all_hear() {
+    bounded(2, || exchanges(3, 1, 1));
+}
+
+/// The last PE cannot read what the first gives.
+#[test]
+fn m36_of_who_gives_an_exchange_up_all_hear() {
+    bounded(2, || {
+        among(disseminating(2, 2), |members, me| {
+            let words = Words {
+                members,
+                me,
+                epoch: 1,
+            };
+            let round = &members[me].rounds[0];
+            let read = |at: u32| if (me, at) == (1, 0) { Err(()) } else { Ok(()) };
+            let ended = arrival::exchange(&words, round, (1, me as u32), 5, read);
+            match ended {
+                Ok(known) => assert!(me == 0 && known & arrival::BROKEN != 0),
+                Err(()) => {
+                    assert_eq!(me, 1);
+                    let word = arrival::word(1, arrival::BROKEN);
+                    arrival::tell(&words, round.tells.iter().copied(), word).unwrap();
+                }
+            }
+        });
+    });
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_fence_a_pe_sleeps_through_an_exchange() {
+    check(true, || exchanges(2, 1, 0));
 }
 
 /// Two PEs of one host and one of another: it hears of the second through the first, which hears of it

@@ -7,7 +7,7 @@ use super::moves::{Fetched, Piece};
 use super::{check_apart, digest_of, on_what, place};
 use crate::mapped::Bytes;
 use crate::sync::Digest;
-use crate::team::{Team, Turn};
+use crate::team::{Hosts, Team, Turn};
 use crate::{Error, Result, Sym};
 
 /// What a member tells of its part, before the part itself: its elements, and where they are.
@@ -23,45 +23,73 @@ impl Team<'_> {
     #[doc(alias = "shmem_fcollectmem")]
     pub fn fcollect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         const CALL: &str = "fcollect";
-        let (world, core) = (self.world, self.core());
+        let core = self.core();
         let words = || format!("fcollect({}, {})", place(dst), place(src));
         let digest = digest_of(const { Digest::of(CALL) }, [dst, src]);
         let valid = self
             .check_apart(CALL, dst, src)
             .and_then(|()| self.check_blocks(CALL, dst, src.len()));
         let mut turn = self.turn(CALL, digest, &words);
-        let (way, given) = self.give(&mut turn, Kind::Fcollect, src, valid)?;
-        let (me, block) = (self.my_pe(), src.bytes());
-        let into: Sym<u8> = dst.cast()?;
-        let place_of = |from: usize| from * block..(from + 1) * block;
-        // What another host has comes once to this one, by one of its members.
-        let hosts = core.hosts.as_ref().filter(|_| way == Way::Direct);
-        let fetcher = |from: usize| match hosts {
-            Some(hosts) if !hosts.is_near(from) => hosts.fetcher(from),
-            _ => me,
+        match (&core.hosts, self.way(Kind::Fcollect, src)) {
+            (Some(hosts), Way::Direct) => {
+                turn.arrive(valid)?;
+                self.fcollect_by_host(&mut turn, hosts, dst.cast()?, src.cast()?)
+            }
+            _ => {
+                let (objects, block) = ((dst, src), src.bytes());
+                self.take_of_each(
+                    &mut turn,
+                    Kind::Fcollect,
+                    objects,
+                    valid,
+                    |from, from_it, pe| {
+                        Ok(Piece {
+                            into: from * block..(from + 1) * block,
+                            from: from_it,
+                            pe,
+                        })
+                    },
+                )
+            }
+        }
+    }
+
+    /// The rest of an [`fcollect`](Self::fcollect) when all are here: what another host has comes once to this one, by
+    /// one of its members.
+    fn fcollect_by_host(
+        &self,
+        turn: &mut Turn<'_>,
+        hosts: &Hosts,
+        dst: Sym<u8>,
+        src: Sym<u8>,
+    ) -> Result<()> {
+        let (world, call, me) = (self.world, turn.name(), self.my_pe());
+        let into = (dst, self.core().near());
+        let place_of = |from: usize| from * src.len()..(from + 1) * src.len();
+        let fetcher = |from: usize| match hosts.is_near(from) {
+            true => me,
+            false => hosts.fetcher(from),
         };
         let first = self.around().filter(|from| fetcher(*from) == me);
         let pieces = first.map(|from| {
             Ok(Piece {
                 into: place_of(from),
-                from: given,
+                from: src,
                 pe: turn.pe(from),
             })
         });
-        let mut copied = world.copy_pieces(CALL, (into, core.near()), pieces);
-        if hosts.is_some() {
-            turn.arrive(copied)?;
-            let others = self.around().filter(|from| fetcher(*from) != me);
-            let pieces = others.map(|from| {
-                Ok(Piece {
-                    into: place_of(from),
-                    from: into.range(place_of(from))?,
-                    pe: turn.pe(fetcher(from)),
-                })
-            });
-            copied = world.copy_pieces(CALL, (into, core.near()), pieces);
-        }
-        Self::end(&mut turn, way, copied)
+        let copied = world.copy_pieces(call, into, pieces);
+        turn.arrive(copied)?;
+        let others = self.around().filter(|from| fetcher(*from) != me);
+        let pieces = others.map(|from| {
+            Ok(Piece {
+                into: place_of(from),
+                from: dst.range(place_of(from))?,
+                pe: turn.pe(fetcher(from)),
+            })
+        });
+        let copied = world.copy_pieces(call, into, pieces);
+        turn.arrive(copied)
     }
 
     /// As [`fcollect`](Self::fcollect) of objects whose lengths may differ, 0 included, and which may be at

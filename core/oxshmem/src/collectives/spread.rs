@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::choose::{Kind, Way, choose};
+use super::choose::{Kind, Way};
 use super::moves::Piece;
 use super::{digest_of, place};
 use crate::sync::Digest;
@@ -70,12 +70,7 @@ impl Team<'_> {
         let digest = digest_of(digest, [dst, src]);
         let mut turn = self.turn(CALL, digest, &words);
         let (from, is_root) = (turn.pe(root), root == self.my_pe());
-        match choose(
-            world.shared.config.collectives,
-            Kind::Broadcast,
-            core,
-            (src.bytes(), src.is_on_gpu()),
-        ) {
+        match self.way(Kind::Broadcast, src) {
             Way::Scratch if core.mapped => {
                 if valid.is_err() {
                     return turn.arrive(valid);
@@ -153,17 +148,20 @@ impl Team<'_> {
             .and_then(|()| self.check_blocks(CALL, src, each))
             .and_then(|()| world.check_pair(CALL, dst, src));
         let mut turn = self.turn(CALL, digest, &words);
-        let (way, given) = self.give(&mut turn, Kind::Alltoall, src, valid)?;
         let block = each * size_of::<T>();
-        let mine = given.range(me * block..(me + 1) * block)?;
-        let pieces = self.around().map(|from| {
-            Ok(Piece {
-                into: from * block..(from + 1) * block,
-                from: mine,
-                pe: turn.pe(from),
-            })
-        });
-        let copied = world.copy_pieces(CALL, (dst.cast()?, self.core().near()), pieces);
-        Self::end(&mut turn, way, copied)
+        let blocks = (dst, src);
+        self.take_of_each(
+            &mut turn,
+            Kind::Alltoall,
+            blocks,
+            valid,
+            |from, given, pe| {
+                Ok(Piece {
+                    into: from * block..(from + 1) * block,
+                    from: given.range(me * block..(me + 1) * block)?,
+                    pe,
+                })
+            },
+        )
     }
 }

@@ -71,20 +71,24 @@ impl Team<'_> {
             self.lay(CALL, &blocks, dst, (0, dst_stride))?;
             return world.settle_own(CALL, dst);
         }
-        turn.arrive(valid)?;
         let most = world.at_a_time([dst, src]);
         let mut buffer = vec![T::zeroed(); most.min(count)];
-        let copied = self.around().try_for_each(|from| {
+        let mut read = |from: usize| {
             (0..count).step_by(most).try_for_each(|at| {
                 let some = most.min(count - at);
                 let Some(piece) = buffer.get_mut(..some) else {
                     return Ok(());
                 };
                 let first = me * count + at;
-                self.pick(CALL, piece, src, (first, src_stride), turn.pe(from))?;
+                self.pick(CALL, piece, src, (first, src_stride), core.members.pe(from))?;
                 self.lay(CALL, piece, dst, (from * count + at, dst_stride))
             })
-        });
+        };
+        if self.reads_as_they_come(dst, src) {
+            return turn.arrive_reading(valid, &mut read);
+        }
+        turn.arrive(valid)?;
+        let copied = self.around().try_for_each(read);
         let copied = copied.and_then(|()| world.settle_own(CALL, dst));
         turn.arrive(copied)
     }

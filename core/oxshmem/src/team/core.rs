@@ -290,6 +290,11 @@ impl Core {
         near.rounds(self.hosts.as_ref().map_or(0, Hosts::near))
     }
 
+    /// Whether all members load each other's memory and hear of all others in an arrival's only round.
+    pub(crate) fn meets_at_once(&self) -> bool {
+        self.mapped && self.rounds.len() == 1
+    }
+
     /// Members on this PE's host, as far as it knows.
     pub(crate) fn near(&self) -> usize {
         match &self.hosts {

@@ -56,6 +56,15 @@ pub(super) struct Words<'t> {
     unmade: Option<u32>,
 }
 
+/// What members do in an arrival beside meeting.
+enum Beside<'d> {
+    Nothing,
+    /// Something when the members on this host are here, before any other host is told of that.
+    Between(&'d mut dyn FnMut() -> Result<()>),
+    /// They read what each, by its place, gives, as soon as that one is here.
+    Reading(&'d mut dyn FnMut(usize) -> Result<()>),
+}
+
 /// So long who arrives instead of taking waits for others that may wait for it in calls of other teams.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -95,8 +104,25 @@ impl Post for Words<'_> {
 
     #[inline]
     fn hear(&self, mail: Mail) -> Result<u64> {
+        let arrived = self.world.own(self.core.word(self.epoch, mail)?);
+        self.wait(mail, || {
+            let word = arrived.look(Width::W64, Inserted::Arrived);
+            arrival::accepts(word, self.epoch).then_some(word)
+        })
+    }
+
+    #[inline]
+    fn look(&self, mail: Mail) -> u64 {
+        // A member's mail has a place.
+        self.core.word(self.epoch, mail).map_or(0, |word| {
+            let arrived = self.world.own(word);
+            arrived.look(Width::W64, Inserted::Arrived)
+        })
+    }
+
+    #[inline]
+    fn wait<R>(&self, mail: Mail, ready: impl FnMut() -> Option<R>) -> Result<R> {
         let world = self.world;
-        let arrived = world.own(self.core.word(self.epoch, mail)?);
         let from = self.core.members.pe(mail.member as usize);
         let tell = || {
             (
@@ -111,12 +137,8 @@ impl Post for Words<'_> {
         };
         // Whose words come by a lane rings no bell.
         let bell = world.bell(from).and_then(|_| world.bell(world.my_pe()));
-        let look = || {
-            let word = arrived.look(Width::W64, Inserted::Arrived);
-            arrival::accepts(word, self.epoch).then_some(word)
-        };
         let mut since = None;
-        world.wait_unless(&reason, bell, look, || self.leaves(&mut since))
+        world.wait_unless(&reason, bell, ready, || self.leaves(&mut since))
     }
 }
 
@@ -126,9 +148,7 @@ impl Words<'_> {
     #[cold]
     fn leaves(&self, since: &mut Option<Instant>) -> Option<Error> {
         let (slot, member) = (self.unmade?, self.core.members.me() as u32);
-        let word = self.core.word(self.epoch, Mail { slot, member }).ok()?;
-        let told = self.world.own(word).look(Width::W64, Inserted::Arrived);
-        if !is_given(told, self.epoch) {
+        if !is_given(self.look(Mail { slot, member }), self.epoch) {
             return None;
         }
         let waited = since.get_or_insert_with(Instant::now).elapsed();
@@ -234,7 +254,7 @@ impl<'t> Turn<'t> {
     /// and tell, with [`MISMATCH`] since the PEs are in different calls.
     #[cold]
     pub(super) fn fail_together(&mut self, flag: u64) -> Result<()> {
-        self.agree_on(None, flag, None)?;
+        self.agree_on(None, flag, Beside::Nothing)?;
         self.failed_together(Ok(()))
     }
 
@@ -246,10 +266,24 @@ impl<'t> Turn<'t> {
         mine: Result<()>,
         between: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        if self.agree_on(mine.as_ref().err(), 0, Some(between))? {
+        if self.agree_on(mine.as_ref().err(), 0, Beside::Between(between))? {
             Ok(())
         } else {
             self.failed_together(mine)
+        }
+    }
+
+    /// [`arrive`](Self::arrive) of a team [all of whose members meet at once](Core::meets_at_once), in which this one
+    /// `read`s what each gives, by its place, as soon as that one is here. All have read what this one gives when it
+    /// returns from it.
+    pub(crate) fn arrive_reading(
+        &mut self,
+        mine: Result<()>,
+        read: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<()> {
+        match self.agree_on(mine.as_ref().err(), 0, Beside::Reading(read))? {
+            true => Ok(()),
+            false => self.failed_together(mine),
         }
     }
 
@@ -262,12 +296,12 @@ impl<'t> Turn<'t> {
 
     /// Arrives. Gives whether the call went well on every member so far.
     pub(super) fn agree(&mut self, mine: Option<&Error>) -> Result<bool> {
-        self.agree_on(mine, 0, None)
+        self.agree_on(mine, 0, Beside::Nothing)
     }
 
     /// Arrives. Gives whether all members say yes.
     pub(crate) fn all_say(&mut self, yes: bool) -> Result<bool> {
-        self.agree_on(None, if yes { 0 } else { FAILED }, None)
+        self.agree_on(None, if yes { 0 } else { FAILED }, Beside::Nothing)
     }
 
     /// How words of an epoch go, and come, in this call.
@@ -283,14 +317,9 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// [`agree`](Self::agree) with a flag that is known already, and with something to do between.
+    /// [`agree`](Self::agree) with a flag that is known already, and with something to do beside.
     #[inline]
-    fn agree_on(
-        &mut self,
-        mine: Option<&Error>,
-        flag: u64,
-        between: Option<&mut dyn FnMut() -> Result<()>>,
-    ) -> Result<bool> {
+    fn agree_on(&mut self, mine: Option<&Error>, flag: u64, beside: Beside<'_>) -> Result<bool> {
         let name = self.call.name;
         self.not_broken()?;
         self.state.epoch = self.state.epoch.wrapping_add(1);
@@ -313,9 +342,12 @@ impl<'t> Turn<'t> {
             ..self.words(epoch, &call)
         };
         let rounds = &self.core.rounds;
-        let arrived = match between {
-            None => arrival::arrive(&post, rounds, epoch, known),
-            Some(between) => {
+        let arrived = match (beside, rounds.first()) {
+            (Beside::Reading(read), Some(round)) => {
+                let me = self.core.members.me() as u32;
+                arrival::exchange(&post, round, (epoch, me), known, |at| read(at as usize))
+            }
+            (Beside::Between(between), _) => {
                 let (near, rest) = rounds.split_at(self.core.rounds_near().min(rounds.len()));
                 arrival::arrive(&post, near, epoch, known).and_then(|known| {
                     if known & (BROKEN | MISMATCH | FAILED) == 0 {
@@ -324,6 +356,7 @@ impl<'t> Turn<'t> {
                     arrival::arrive(&post, rest, epoch, known)
                 })
             }
+            _ => arrival::arrive(&post, rounds, epoch, known),
         };
         let known = match arrived {
             Ok(known) => known,

@@ -35,7 +35,7 @@ const TAKING: [Taking; 9] = [
     },
     taking("alltoall", [Each, Each], |t, d, s| t.alltoall(d, s)),
     taking("alltoalls", [Each, Each], |t, d, s| {
-        t.alltoalls(d, s, 1, 1, BLOCK)
+        t.alltoalls(d, s, 1, 1, s.len() / t.n_pes())
     }),
     taking("reduce", [One, One], |t, d, s| t.reduce(d, s, Fold::Sum)),
     taking("inscan", [One, One], |t, d, s| t.inscan(d, s, Fold::Sum)),
@@ -64,15 +64,15 @@ pub fn broadcast<T: Pod>(team: &Team<'_>, dst: Sym<T>, src: Sym<T>, root: usize)
     team.sync()
 }
 
-/// Elements of a block.
-const BLOCK: usize = 5;
+/// Elements of a block: what goes by a team's scratch memory, and what does not.
+const BLOCKS: [usize; 2] = [5, 40];
 
 impl Taking {
-    /// Objects of the lengths that the call needs, in blocks of `2 * BLOCK * n` elements each.
-    fn objects(&self, n: usize, blocks: [Sym<u64>; 2]) -> Result<[Sym<u64>; 2]> {
+    /// Objects of the lengths that the call needs, of a team of so many, in room for twice as much.
+    fn objects(&self, (n, block): (usize, usize), blocks: [Sym<u64>; 2]) -> Result<[Sym<u64>; 2]> {
         let len = |blocks: Blocks| match blocks {
-            One => BLOCK,
-            Each => BLOCK * n,
+            One => block,
+            Each => block * n,
         };
         Ok([
             blocks[0].range(..len(self.blocks[0]))?,
@@ -92,9 +92,9 @@ fn goes_on(pe: &Pe<'_>, team: &Team<'_>, x: Sym<u64>) -> Result<()> {
 }
 
 /// A team of all PEs, backwards, with two live blocks, and one that was freed.
-fn teams_and_blocks<'w>(pe: &Pe<'w>) -> Result<(Team<'w>, [Sym<u64>; 2], Sym<u64>)> {
+fn teams_and_blocks<'w>(pe: &Pe<'w>, block: usize) -> Result<(Team<'w>, [Sym<u64>; 2], Sym<u64>)> {
     let n = pe.n_pes();
-    let each = (2 * BLOCK * n).max(n + 1);
+    let each = (2 * block * n).max(n + 1);
     let blocks = [pe.alloc_zeroed(each)?, pe.alloc_zeroed(each)?];
     let freed = pe.alloc_zeroed(each)?;
     pe.free(freed)?;
@@ -109,7 +109,12 @@ fn ended(pe: &Pe<'_>, team: Team<'_>, blocks: [Sym<u64>; 2]) -> Result<()> {
 
 /// A freed block and one of another world: of all members, and of one alone.
 pub fn m35_m36_a_teams_calls_refuse_handles_that_are_not_live(pe: &Pe<'_>) -> Result<()> {
-    let (team, blocks, freed) = teams_and_blocks(pe)?;
+    let refuse = |block| calls_refuse_handles_that_are_not_live(pe, block);
+    BLOCKS.into_iter().try_for_each(refuse)
+}
+
+fn calls_refuse_handles_that_are_not_live(pe: &Pe<'_>, block: usize) -> Result<()> {
+    let (team, blocks, freed) = teams_and_blocks(pe, block)?;
     let other = super::objects::another_world()?;
     let foreign = other.alloc_zeroed::<u64>(blocks[0].len())?;
     let n = team.n_pes();
@@ -119,7 +124,7 @@ pub fn m35_m36_a_teams_calls_refuse_handles_that_are_not_live(pe: &Pe<'_>) -> Re
             for which in 0..2 {
                 let mut objects = blocks;
                 objects[which] = bad;
-                let [dst, src] = taking.objects(n, objects)?;
+                let [dst, src] = taking.objects((n, block), objects)?;
                 let told = format!("{}, object {which}, stale {is_stale}", taking.name);
                 // All of them.
                 match (taking.call)(&team, dst, src) {
@@ -130,7 +135,7 @@ pub fn m35_m36_a_teams_calls_refuse_handles_that_are_not_live(pe: &Pe<'_>) -> Re
                 // The last one alone.
                 let [dst, src] = match is_last {
                     true => [dst, src],
-                    false => taking.objects(n, blocks)?,
+                    false => taking.objects((n, block), blocks)?,
                 };
                 match (taking.call)(&team, dst, src) {
                     Err(Error::CollectiveMismatch { .. }) if n > 1 => {}
@@ -158,7 +163,12 @@ fn differs(result: Result<()>, told: &str) {
 
 /// Each argument in turn is another on the last member.
 pub fn m36_a_teams_calls_find_every_argument_that_differs(pe: &Pe<'_>) -> Result<()> {
-    let (team, blocks, _) = teams_and_blocks(pe)?;
+    let find = |block| calls_find_every_argument_that_differs(pe, block);
+    BLOCKS.into_iter().try_for_each(find)
+}
+
+fn calls_find_every_argument_that_differs(pe: &Pe<'_>, block: usize) -> Result<()> {
+    let (team, blocks, _) = teams_and_blocks(pe, block)?;
     let n = team.n_pes();
     let is_last = team.my_pe() == n - 1;
     if n == 1 {
@@ -166,9 +176,9 @@ pub fn m36_a_teams_calls_find_every_argument_that_differs(pe: &Pe<'_>) -> Result
     }
     for (at, taking) in TAKING.iter().enumerate() {
         let name = taking.name;
-        let [dst, src] = taking.objects(n, blocks)?;
-        let moved = |sym: Sym<u64>, block: Sym<u64>| match is_last {
-            true => block.range(BLOCK * n..BLOCK * n + sym.len()),
+        let [dst, src] = taking.objects((n, block), blocks)?;
+        let moved = |sym: Sym<u64>, all: Sym<u64>| match is_last {
+            true => all.range(block * n..block * n + sym.len()),
             false => Ok(sym),
         };
         let told = format!("{name}: the destination");
@@ -182,8 +192,8 @@ pub fn m36_a_teams_calls_find_every_argument_that_differs(pe: &Pe<'_>) -> Result
         }
         let shorter = |sym: Sym<u64>, blocks: Blocks| match blocks {
             _ if !is_last => Ok(sym),
-            One => sym.range(..BLOCK - 1),
-            Each => sym.range(..(BLOCK - 1) * n),
+            One => sym.range(..block - 1),
+            Each => sym.range(..(block - 1) * n),
         };
         let [d, s] = taking.blocks;
         let told = format!("{name}: the length");
@@ -192,7 +202,7 @@ pub fn m36_a_teams_calls_find_every_argument_that_differs(pe: &Pe<'_>) -> Result
             &told,
         );
         let next = &TAKING[(at + 1) % TAKING.len()];
-        let [next_dst, next_src] = next.objects(n, blocks)?;
+        let [next_dst, next_src] = next.objects((n, block), blocks)?;
         let told = format!("{name} and {}", next.name);
         let called = match is_last {
             true => (next.call)(&team, next_dst, next_src),
@@ -201,7 +211,7 @@ pub fn m36_a_teams_calls_find_every_argument_that_differs(pe: &Pe<'_>) -> Result
         differs(called, &told);
         goes_on(pe, &team, blocks[0])?;
     }
-    let [dst, src] = blocks.map(|block| block.range(..BLOCK));
+    let [dst, src] = blocks.map(|all| all.range(..block));
     let (dst, src) = (dst?, src?);
     let or = |usual: usize, odd: usize| if is_last { odd } else { usual };
     let fold = if is_last { Fold::Min } else { Fold::Max };
@@ -209,7 +219,7 @@ pub fn m36_a_teams_calls_find_every_argument_that_differs(pe: &Pe<'_>) -> Result
     differs(team.reduce(dst, src, fold), "fold of reduce");
     differs(team.inscan(dst, src, fold), "fold of inscan");
     differs(team.exscan(dst, src, fold), "fold of exscan");
-    let all = blocks[1].range(..BLOCK * n)?;
+    let all = blocks[1].range(..block * n)?;
     differs(
         team.reduce_scatter(dst, all, fold),
         "fold of reduce_scatter",
@@ -316,7 +326,7 @@ pub fn a_teams_calls_take_objects_that_are_empty(pe: &Pe<'_>) -> Result<()> {
         team.alltoalls(of_all, of_all, 1, 1, count)?;
         team.alltoalls(of_all, of_all, 3, 2, 0)
     }
-    let (team, blocks, _) = teams_and_blocks(pe)?;
+    let (team, blocks, _) = teams_and_blocks(pe, BLOCKS[0])?;
     let none = blocks[0].range(..0)?;
     all(&team, none, none)?;
     let none_of_bytes = pe.alloc::<u8>(0)?;
@@ -537,14 +547,17 @@ fn m36_a_destroy_that_the_others_do_not_call_is_told_to_all() {
 #[test]
 fn the_end_of_a_member_ends_every_call_of_its_team() {
     for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
-        for taking in &TAKING {
+        for (taking, block) in TAKING
+            .iter()
+            .flat_map(|taking| BLOCKS.map(|block| (taking, block)))
+        {
             let (ready, heard) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let victim = 2;
             let done = spmd_with(Setting::new(path).builder(), 3, |world| {
-                let x = world.alloc_zeroed::<u64>(2 * BLOCK * 3)?;
-                let y = world.alloc_zeroed::<u64>(2 * BLOCK * 3)?;
+                let x = world.alloc_zeroed::<u64>(2 * block * 3)?;
+                let y = world.alloc_zeroed::<u64>(2 * block * 3)?;
                 let team = world.team().split_strided(victim, -1, 3)?.unwrap();
-                let [dst, src] = taking.objects(3, [x, y])?;
+                let [dst, src] = taking.objects((3, block), [x, y])?;
                 // It takes part in some of the calls.
                 for _ in 0..3 {
                     (taking.call)(&team, dst, src)?;
