@@ -11,7 +11,7 @@ pub(crate) const MISMATCH: u64 = 1 << 31;
 pub(crate) const FAILED: u64 = 1 << 30;
 /// The sender gave the call up midway and takes part in none any more.
 pub(crate) const BROKEN: u64 = 1 << 29;
-/// The sender has read what the hearer gives in an [`exchange`].
+/// The sender has read what the hearer gives in an [`arrive_reading`].
 const READ: u64 = 1 << 28;
 /// The bits that tell one call from another.
 pub(crate) const DIGEST: u64 = READ - 1;
@@ -43,9 +43,19 @@ pub(crate) trait Post {
     fn hear(&self, mail: Mail) -> Result<u64, Self::Error>;
     /// A member's word as it is, read with Acquire.
     fn look(&self, mail: Mail) -> u64;
-    /// Waits until `ready` gives something, for which this word, perhaps beside others, has to change.
-    fn wait<R>(&self, mail: Mail, ready: impl FnMut() -> Option<R>) -> Result<R, Self::Error>;
+    /// Waits until `ready` gives something, for which this word, perhaps beside others, has to change: what the member
+    /// tells by it is said first.
+    fn wait<R>(
+        &self,
+        what: &'static str,
+        mail: Mail,
+        ready: impl FnMut() -> Option<R>,
+    ) -> Result<R, Self::Error>;
 }
+
+/// What a member tells, for those who ask what is waited for.
+pub(crate) const ARRIVES: &str = "its arrival";
+const HAS_READ: &str = "its having read what this PE gives";
 
 /// A word as it travels.
 pub(crate) fn word(epoch: u32, known: u64) -> u64 {
@@ -112,9 +122,29 @@ fn with(known: u64, theirs: u64) -> u64 {
 /// one is here and tells that one alone, and leaves when all have read what it gives itself. Where members take turns
 /// on few CPUs that is one turn of each: who comes later has read before the next turn of who came earlier.
 ///
-/// `read` is given a member, this one first; none any more when one has been heard that failed or made another call,
-/// of which all hear.
-pub(crate) fn exchange<P: Post>(
+/// `read` is given a member, this one first; none any more when this one has failed, or one has been heard that failed
+/// or made another call, of which all hear.
+pub(crate) fn arrive_reading<P: Post>(
+    post: &P,
+    round: &Round,
+    (epoch, me): (u32, u32),
+    known: u64,
+    read: impl FnMut(u32) -> Result<(), P::Error>,
+) -> Result<u64, P::Error> {
+    let arrived = read_as_they_come(post, round, (epoch, me), known, read);
+    if arrived.is_err() {
+        // Who may still be reading what this PE gives, and its caller now has back, is not to find that all went well.
+        for mail in &round.tells {
+            // Who cannot be told has not been told that it was read either, or is lost.
+            let _ = post.tell(*mail, word(epoch, known));
+        }
+        fence(Ordering::SeqCst);
+        post.fenced();
+    }
+    arrived
+}
+
+fn read_as_they_come<P: Post>(
     post: &P,
     round: &Round,
     (epoch, me): (u32, u32),
@@ -127,11 +157,16 @@ pub(crate) fn exchange<P: Post>(
     if good(known) {
         read(me)?;
     }
-    // Who is heard first, of all behind, is told last, of all ahead.
+    // The first to be heard, of all behind, is the last to be told, of all ahead.
     let pairs = round.hears.iter().zip(round.tells.iter().rev());
     let mut unheard: Vec<(Mail, Mail)> = pairs.map(|(hear, tell)| (*hear, *tell)).collect();
+    debug_assert!(
+        unheard
+            .iter()
+            .all(|(hear, tell)| hear.member == tell.member)
+    );
     while let Some((first, _)) = unheard.first() {
-        let (at, theirs) = post.wait(*first, || {
+        let (at, theirs) = post.wait(ARRIVES, *first, || {
             let words = unheard.iter().map(|(hear, _)| post.look(*hear));
             words.enumerate().find(|(_, word)| accepts(*word, epoch))
         })?;
@@ -146,7 +181,7 @@ pub(crate) fn exchange<P: Post>(
         return Ok(known);
     }
     for mail in &round.hears {
-        let theirs = post.wait(*mail, || {
+        let theirs = post.wait(HAS_READ, *mail, || {
             let theirs = post.look(*mail);
             (accepts(theirs, epoch) && theirs & (READ | BROKEN) != 0).then_some(theirs)
         })?;

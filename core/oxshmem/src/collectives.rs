@@ -25,6 +25,7 @@ mod reduce;
 mod spread;
 mod strided;
 
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
@@ -157,29 +158,32 @@ impl Team<'_> {
         choose(choices, kind, self.core(), (src.bytes(), src.is_on_gpu()))
     }
 
-    /// Copies from what each member gives, `src` or what is there of it in scratch memory, the piece that `piece` names
-    /// by the member's place into `dst`: a whole call.
+    /// Copies a part of what each member gives, which is `src` or what is there of it in scratch memory, into a part of
+    /// `dst`: a whole call. `part` gives the two by the member's place.
     fn take_of_each<T: Pod>(
         &self,
         turn: &mut Turn<'_>,
-        kind: Kind,
+        way: Way,
         (dst, src): (Sym<T>, Sym<T>),
         valid: Result<()>,
-        piece: impl Fn(usize, Sym<u8>, usize) -> Result<Piece>,
+        part: impl Fn(usize, Sym<u8>) -> Result<(Range<usize>, Sym<u8>)>,
     ) -> Result<()> {
-        let (world, call, near) = (self.world, turn.name(), self.core().near());
-        let into: Sym<u8> = dst.cast()?;
-        let pes = |from| self.core().members.pe(from);
-        if self.way(kind, src) == Way::Direct && self.reads_as_they_come(dst, src) {
-            let given: Sym<u8> = src.cast()?;
-            return turn.arrive_reading(valid, &mut |from| {
-                let piece = piece(from, given, pes(from));
-                world.copy_pieces(call, (into, near), std::iter::once(piece))
+        let (world, core, call) = (self.world, self.core(), turn.name());
+        let into = (dst.cast::<u8>()?, core.near());
+        let piece = |member: usize, given: Sym<u8>| {
+            let (into, from) = part(member, given)?;
+            let pe = core.members.pe(member);
+            Ok(Piece { into, from, pe })
+        };
+        if way == Way::Direct && self.reads_as_they_come(dst, src) {
+            let given = src.cast()?;
+            return turn.arrive_reading(valid, &mut |member| {
+                world.copy_pieces(call, into, std::iter::once(piece(member, given)))
             });
         }
-        let (way, given) = self.give(turn, kind, src, valid)?;
-        let pieces = self.around().map(|from| piece(from, given, pes(from)));
-        let copied = world.copy_pieces(call, (into, near), pieces);
+        let given = self.give(turn, way, src, valid)?;
+        let pieces = self.around().map(|member| piece(member, given));
+        let copied = world.copy_pieces(call, into, pieces);
         Self::end(turn, way, copied)
     }
 
@@ -194,12 +198,11 @@ impl Team<'_> {
     fn give<T: Pod>(
         &self,
         turn: &mut Turn<'_>,
-        kind: Kind,
+        way: Way,
         src: Sym<T>,
         valid: Result<()>,
-    ) -> Result<(Way, Sym<u8>)> {
+    ) -> Result<Sym<u8>> {
         let world = self.world;
-        let way = self.way(kind, src);
         let given = match way {
             Way::Scratch => turn.scratch()?.range(..src.bytes())?,
             Way::Direct => src.cast()?,
@@ -212,7 +215,7 @@ impl Team<'_> {
             Way::Direct => valid,
         };
         turn.arrive(copied)?;
-        Ok((way, given))
+        Ok(given)
     }
 
     /// Ends a call: where members read each other's objects, when all have.
@@ -307,12 +310,12 @@ fn on_what<T: Pod>(sym: Sym<T>) -> &'static str {
 }
 
 /// The elements of `len` that are member `of`'s share of the work, in whole cache lines where that goes.
-fn share<T>(len: usize, place: usize, members: usize) -> std::ops::Range<usize> {
+fn share<T>(len: usize, place: usize, members: usize) -> Range<usize> {
     share_of(size_of::<T>(), len, place, members)
 }
 
 /// [`share`] of elements of so many bytes.
-fn share_of(size: usize, len: usize, place: usize, members: usize) -> std::ops::Range<usize> {
+fn share_of(size: usize, len: usize, place: usize, members: usize) -> Range<usize> {
     let line = (64 / size.max(1)).max(1);
     let lines = len.div_ceil(line) as u128;
     let cut = |place: usize| {

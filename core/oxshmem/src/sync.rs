@@ -4,7 +4,7 @@
 //! member of a [team](crate::team) has heard, directly or not, of all; where a team spans hosts, host by
 //! host, so that few words cross the network. The word carries the epoch, and what the sender knows so
 //! far: a digest of the collective call it is in (all must be equal, M36) and whether it failed on any
-//! member (M13). So one exchange is barrier, check and agreement together, and its verdict is the same on
+//! member (M13). So one arrival is barrier, check and agreement together, and its verdict is the same on
 //! every member.
 //!
 //! Words of odd and even epochs are apart: a PE can be one epoch ahead of another, never two.

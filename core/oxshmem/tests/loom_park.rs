@@ -162,9 +162,20 @@ struct Words<'a> {
     members: &'a [Member],
     me: usize,
     epoch: u32,
+    /// Waits for nobody: as if one were lost.
+    impatient: bool,
 }
 
-impl Words<'_> {
+impl<'a> Words<'a> {
+    fn new(members: &'a [Member], me: usize, epoch: u32) -> Self {
+        Words {
+            members,
+            me,
+            epoch,
+            impatient: false,
+        }
+    }
+
     fn slot(&self, of: usize, mail: Mail) -> &AtomicU64 {
         &self.members[of].slots[(self.epoch & 1) as usize][mail.slot as usize]
     }
@@ -187,7 +198,7 @@ impl arrival::Post for Words<'_> {
     }
 
     fn hear(&self, mail: Mail) -> Result<u64, ()> {
-        self.wait(mail, || {
+        self.wait(arrival::ARRIVES, mail, || {
             let word = self.look(mail);
             arrival::accepts(word, self.epoch).then_some(word)
         })
@@ -197,10 +208,18 @@ impl arrival::Post for Words<'_> {
         self.slot(self.me, mail).load(Ordering::Acquire)
     }
 
-    fn wait<R>(&self, _: Mail, mut ready: impl FnMut() -> Option<R>) -> Result<R, ()> {
+    fn wait<R>(
+        &self,
+        _: &'static str,
+        _: Mail,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Result<R, ()> {
         let pe = &self.members[self.me].pe;
         loop {
             let mut found = ready();
+            if found.is_none() && self.impatient {
+                return Err(());
+            }
             if found.is_none() {
                 park::sleep(pe.bell(), &pe.kernel, Duration::MAX, &mut || {
                     found = ready();
@@ -233,7 +252,7 @@ fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
             }
             let failed = epoch == 1 && me == pes - 1;
             let known = digest | if failed { arrival::FAILED } else { 0 };
-            let words = Words { members, me, epoch };
+            let words = Words::new(members, me, epoch);
             let known = arrival::arrive(&words, &members[me].rounds, epoch, known).unwrap();
             assert_eq!(known & arrival::DIGEST, digest & arrival::DIGEST);
             assert_eq!(known & arrival::FAILED != 0, epoch == 1);
@@ -288,7 +307,7 @@ fn exchanges(pes: usize, epochs: u32, bad: u32) {
                     .with_mut(|data| unsafe { *data = given });
                 let failed = epoch == bad && me == pes - 1;
                 let known = 5 | if failed { arrival::FAILED } else { 0 };
-                let words = Words { members, me, epoch };
+                let words = Words::new(members, me, epoch);
                 let mut from = 0;
                 let read = |at: u32| {
                     let data = &members[at as usize].pe.data;
@@ -298,8 +317,8 @@ fn exchanges(pes: usize, epochs: u32, bad: u32) {
                     Ok(())
                 };
                 let round = &members[me].rounds[0];
-                let known =
-                    arrival::exchange(&words, round, (epoch, me as u32), known, read).unwrap();
+                let known = arrival::arrive_reading(&words, round, (epoch, me as u32), known, read)
+                    .unwrap();
                 assert_eq!(known & arrival::FAILED != 0, epoch == bad);
                 assert_eq!(known & (arrival::MISMATCH | arrival::BROKEN), 0);
                 assert_eq!(known & arrival::DIGEST, 5);
@@ -357,18 +376,46 @@ fn of_who_fails_in_an_exchange_all_hear() {
 fn m36_of_who_gives_an_exchange_up_all_hear() {
     bounded(2, || {
         among(disseminating(2, 2), |members, me| {
-            let words = Words {
-                members,
-                me,
-                epoch: 1,
-            };
+            let words = Words::new(members, me, 1);
             let round = &members[me].rounds[0];
             let read = |at: u32| if (me, at) == (1, 0) { Err(()) } else { Ok(()) };
-            let ended = arrival::exchange(&words, round, (1, me as u32), 5, read);
+            let ended = arrival::arrive_reading(&words, round, (1, me as u32), 5, read);
             match ended {
                 Ok(known) => assert!(me == 0 && known & arrival::BROKEN != 0),
                 Err(()) => {
                     assert_eq!(me, 1);
+                    let word = arrival::word(1, arrival::BROKEN);
+                    arrival::tell(&words, round.tells.iter().copied(), word).unwrap();
+                }
+            }
+        });
+    });
+}
+
+/// The last PE has read what the first gives, and does not wait for that one to have read: it writes what it gave
+/// itself.
+#[test]
+fn m37_of_whom_one_has_left_none_reads_in_an_exchange_that_goes_well() {
+    bounded(3, || {
+        among(disseminating(2, 2), |members, me| {
+            let words = Words {
+                impatient: me == 1,
+                ..Words::new(members, me, 1)
+            };
+            let round = &members[me].rounds[0];
+            let given = &members[1].pe.word;
+            let mut seen = 0;
+            let read = |at: u32| {
+                if (me, at) == (0, 1) {
+                    seen = given.load(Ordering::Relaxed);
+                }
+                Ok(())
+            };
+            match arrival::arrive_reading(&words, round, (1, me as u32), 5, read) {
+                Ok(known) => assert!(seen == 0 || known & arrival::BROKEN != 0),
+                Err(()) => {
+                    assert_eq!(me, 1);
+                    given.store(7, Ordering::Relaxed);
                     let word = arrival::word(1, arrival::BROKEN);
                     arrival::tell(&words, round.tells.iter().copied(), word).unwrap();
                 }

@@ -10,7 +10,7 @@ use crate::team::Core;
 pub enum Way {
     /// By the members' scratch memory, in one arrival.
     Scratch,
-    /// From object to object, between two arrivals.
+    /// From object to object, between two arrivals; or in one, in which each is read as soon as its member is here.
     Direct,
 }
 

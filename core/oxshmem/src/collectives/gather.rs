@@ -15,7 +15,8 @@ const HEAD: usize = 2 * size_of::<u64>();
 
 impl Team<'_> {
     /// Puts every member's `src`, one behind the other in the team's order, into `dst` of every member,
-    /// which is as many times as long. They do not overlap.
+    /// which is as many times as long. They do not overlap. `dst` is written from this PE's call on, others may not have
+    /// begun theirs; where the call fails, some of it may have been.
     ///
     /// # Errors
     ///
@@ -30,27 +31,15 @@ impl Team<'_> {
             .check_apart(CALL, dst, src)
             .and_then(|()| self.check_blocks(CALL, dst, src.len()));
         let mut turn = self.turn(CALL, digest, &words);
-        match (&core.hosts, self.way(Kind::Fcollect, src)) {
+        let (way, block) = (self.way(Kind::Fcollect, src), src.bytes());
+        match (&core.hosts, way) {
             (Some(hosts), Way::Direct) => {
                 turn.arrive(valid)?;
                 self.fcollect_by_host(&mut turn, hosts, dst.cast()?, src.cast()?)
             }
-            _ => {
-                let (objects, block) = ((dst, src), src.bytes());
-                self.take_of_each(
-                    &mut turn,
-                    Kind::Fcollect,
-                    objects,
-                    valid,
-                    |from, from_it, pe| {
-                        Ok(Piece {
-                            into: from * block..(from + 1) * block,
-                            from: from_it,
-                            pe,
-                        })
-                    },
-                )
-            }
+            _ => self.take_of_each(&mut turn, way, (dst, src), valid, |from, given| {
+                Ok((from * block..(from + 1) * block, given))
+            }),
         }
     }
 

@@ -122,7 +122,8 @@ impl Team<'_> {
             .and_then(|()| self.check_blocks(CALL, src, dst.len()));
         let mut turn = self.turn(CALL, digest, &words);
         // A member reads no more than its own blocks: as of all to all.
-        let (way, given) = self.give(&mut turn, Kind::Alltoall, src, valid)?;
+        let way = self.way(Kind::Alltoall, src);
+        let given = self.give(&mut turn, way, src, valid)?;
         let Some(mut bench) = bench else {
             return Ok(());
         };
@@ -163,7 +164,8 @@ impl Team<'_> {
         {
             return self.reduce_by_host(&mut turn, hosts, bench, (dst, src), valid);
         }
-        let (way, given) = self.give(&mut turn, kind, src, valid)?;
+        let way = self.way(kind, src);
+        let given = self.give(&mut turn, way, src, valid)?;
         // Nobody comes here without.
         let Some(mut bench) = bench else {
             return Ok(());

@@ -3,7 +3,6 @@
 use bytemuck::Pod;
 
 use super::choose::{Kind, Way};
-use super::moves::Piece;
 use super::{digest_of, place};
 use crate::sync::Digest;
 use crate::team::Team;
@@ -130,7 +129,8 @@ impl Team<'_> {
     }
 
     /// Gives the `i`-th of as many equal blocks of `src` as there are members to member `i`, where it is
-    /// the block of `dst` with this PE's number. Both have the same length, and do not overlap.
+    /// the block of `dst` with this PE's number. Both have the same length, and do not overlap. `dst` is written from this
+    /// PE's call on, others may not have begun theirs; where the call fails, some of it may have been.
     ///
     /// # Errors
     ///
@@ -148,20 +148,10 @@ impl Team<'_> {
             .and_then(|()| self.check_blocks(CALL, src, each))
             .and_then(|()| world.check_pair(CALL, dst, src));
         let mut turn = self.turn(CALL, digest, &words);
-        let block = each * size_of::<T>();
-        let blocks = (dst, src);
-        self.take_of_each(
-            &mut turn,
-            Kind::Alltoall,
-            blocks,
-            valid,
-            |from, given, pe| {
-                Ok(Piece {
-                    into: from * block..(from + 1) * block,
-                    from: given.range(me * block..(me + 1) * block)?,
-                    pe,
-                })
-            },
-        )
+        let (way, block) = (self.way(Kind::Alltoall, src), each * size_of::<T>());
+        self.take_of_each(&mut turn, way, (dst, src), valid, |from, given| {
+            let mine = given.range(me * block..(me + 1) * block)?;
+            Ok((from * block..(from + 1) * block, mine))
+        })
     }
 }

@@ -292,7 +292,7 @@ impl Core {
 
     /// Whether all members load each other's memory and hear of all others in an arrival's only round.
     pub(crate) fn meets_at_once(&self) -> bool {
-        self.mapped && self.rounds.len() == 1
+        self.mapped && self.hosts.is_none() && self.rounds.len() == 1
     }
 
     /// Members on this PE's host, as far as it knows.
@@ -552,6 +552,26 @@ mod tests {
                     .all(|(at, len)| *at >= 4096 && at + len <= end)
             );
             assert!(places.array_windows().all(|[a, b]| a.0 + a.1 <= b.0));
+        }
+    }
+
+    /// One that is alone on its host hears of others in a single round, and they of it in none.
+    #[test]
+    fn members_on_several_hosts_do_not_meet_at_once() {
+        let crowd = Crowd {
+            hosts: 2,
+            most_near: 2,
+            ..on_one_host(3)
+        };
+        for me in 0..3 {
+            let core = |hosts| {
+                let layout = Layout::wide(crowd, 64);
+                let memory = Sym::new(2, 0, 0, layout.bytes());
+                let core = Core::new(Members::all(3, me), layout, memory, true, 0).unwrap();
+                core.on_hosts(hosts)
+            };
+            assert!(core(None).meets_at_once());
+            assert!(!core(Some(&[0, 0, 1])).meets_at_once());
         }
     }
 }

@@ -105,7 +105,7 @@ impl Post for Words<'_> {
     #[inline]
     fn hear(&self, mail: Mail) -> Result<u64> {
         let arrived = self.world.own(self.core.word(self.epoch, mail)?);
-        self.wait(mail, || {
+        self.wait(arrival::ARRIVES, mail, || {
             let word = arrived.look(Width::W64, Inserted::Arrived);
             arrival::accepts(word, self.epoch).then_some(word)
         })
@@ -121,13 +121,18 @@ impl Post for Words<'_> {
     }
 
     #[inline]
-    fn wait<R>(&self, mail: Mail, ready: impl FnMut() -> Option<R>) -> Result<R> {
+    fn wait<R>(
+        &self,
+        what: &'static str,
+        mail: Mail,
+        ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
         let world = self.world;
         let from = self.core.members.pe(mail.member as usize);
         let tell = || {
             (
                 format!("PE {from}"),
-                format!("its arrival in {}", (self.call.words)()),
+                format!("{what} in {}", (self.call.words)()),
             )
         };
         let reason = Reason {
@@ -274,8 +279,9 @@ impl<'t> Turn<'t> {
     }
 
     /// [`arrive`](Self::arrive) of a team [all of whose members meet at once](Core::meets_at_once), in which this one
-    /// `read`s what each gives, by its place, as soon as that one is here. All have read what this one gives when it
-    /// returns from it.
+    /// `read`s what each gives, by its place, as soon as that one is here: before others may be, and also where the call
+    /// then fails. When it has gone well here, all have read what this one gives; and when it has failed on all. A `read`
+    /// that fails ends the team's calls.
     pub(crate) fn arrive_reading(
         &mut self,
         mine: Result<()>,
@@ -345,7 +351,7 @@ impl<'t> Turn<'t> {
         let arrived = match (beside, rounds.first()) {
             (Beside::Reading(read), Some(round)) => {
                 let me = self.core.members.me() as u32;
-                arrival::exchange(&post, round, (epoch, me), known, |at| read(at as usize))
+                arrival::arrive_reading(&post, round, (epoch, me), known, |at| read(at as usize))
             }
             (Beside::Between(between), _) => {
                 let (near, rest) = rounds.split_at(self.core.rounds_near().min(rounds.len()));

@@ -300,13 +300,16 @@ fn refused(team: &Team<'_>, x: Sym<u64>, how: usize) -> Result<()> {
         }
         9 if is_last => (team.sync(), differ),
         9 => (team.barrier(), differ),
-        // Without data: those that agree with their root have them already when they hear of it.
+        // Without data: those that agree have some already when they hear of it.
         10 => {
             let none = a.range(..0)?;
             (broadcast(team, none, none, usize::from(is_last)), differ)
         }
         11 if is_last => (team.split_2d(1).map(drop), differ),
-        11 => (team.fcollect(a, x.at(n)?), differ),
+        11 => {
+            let none = a.range(..0)?;
+            (team.fcollect(none, none), differ)
+        }
         _ => {
             let start = usize::from(is_last);
             (team.split_strided(start, 1, 1).map(drop), differ)
