@@ -189,8 +189,11 @@ impl Team<'_> {
 
     /// Whether members can read what each gives as soon as that one is here.
     fn reads_as_they_come<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> bool {
-        let on_host = self.world.is_on_host(dst) && self.world.is_on_host(src);
-        on_host && self.core().meets_at_once()
+        self.core().meets_at_once() && self.on_host(dst, src)
+    }
+
+    fn on_host<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> bool {
+        self.world.is_on_host(dst) && self.world.is_on_host(src)
     }
 
     /// Arrives; then every member's `src`, whose length is the same on all, is where this says: in their

@@ -63,7 +63,7 @@ fn objects(
 fn once(world: &World, call: Collective, dst: Sym<i64>, src: Sym<i64>) -> oxshmem::Result<()> {
     match call {
         Collective::Allreduce => world.sum_reduce(dst, src),
-        Collective::Broadcast => world.broadcast(dst, src, 0),
+        Collective::Broadcast => world.team().broadcast_to_others(dst, src, 0),
         Collective::Fcollect => world.team().fcollect(dst, src),
         Collective::Alltoall => world.team().alltoall(dst, src),
     }
@@ -71,6 +71,10 @@ fn once(world: &World, call: Collective, dst: Sym<i64>, src: Sym<i64>) -> oxshme
 
 fn is_right(world: &World, call: Collective, dst: Sym<i64>) -> oxshmem::Result<bool> {
     let (me, pes) = (world.my_pe(), world.n_pes());
+    if matches!(call, Collective::Broadcast) && me == 0 {
+        // OpenSHMEM 1.4's leaves the root's own as it is.
+        return Ok(true);
+    }
     let mut held = vec![0; dst.len()];
     world.read(&mut held, dst)?;
     let block = dst.len() / pes;

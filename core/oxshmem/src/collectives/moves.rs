@@ -10,6 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 use bytemuck::Pod;
 
 use crate::copies::BY_HOST;
+use crate::mapped::Bytes;
 use crate::order::Class;
 use crate::simulated::Place;
 use crate::wire::{Path, Side};
@@ -253,6 +254,24 @@ impl Context<'_> {
             }
             path => self.get_by(call, path, dst, (src, from), false),
         }
+    }
+
+    /// Copies a part of this PE's object to that of a PE that it maps, as a part of `whole` bytes that are copied at about
+    /// the same time. The caller has checked both.
+    pub(super) fn copy_part_out(
+        &self,
+        call: &'static str,
+        dst: Sym<u8>,
+        src: Sym<u8>,
+        (pe, whole): (usize, usize),
+    ) -> Result<()> {
+        if let Some(span) = self.peers.span(dst, pe) {
+            Place::Real(span).copy_part_from_place(self.own(src), src.len(), whole);
+            return Ok(());
+        }
+        let mut bytes = vec![0; src.len()];
+        self.own(src).copy_to(&mut bytes);
+        self.push(call, dst, &bytes, pe)
     }
 
     /// Copies pieces that do not overlap to this PE's own object, as `near` PEs of this host do at about the

@@ -152,7 +152,7 @@ impl Team<'_> {
         let (bench, valid) = split(Bench::new(name, fold, most));
         let valid = valid.and_then(|()| self.check_pair(name, dst, src));
         let mut turn = self.turn(name, digest, &words);
-        let on_host = world.is_on_host(dst) && world.is_on_host(src);
+        let on_host = self.on_host(dst, src);
         let kind = match gives {
             Gives::All => Kind::Reduce,
             _ => Kind::Scan,

@@ -3,7 +3,8 @@
 use bytemuck::Pod;
 
 use super::choose::{Kind, Way};
-use super::{digest_of, place};
+use super::moves::Piece;
+use super::{digest_of, place, share};
 use crate::sync::Digest;
 use crate::team::Team;
 use crate::{Error, Result, Sym};
@@ -105,27 +106,58 @@ impl Team<'_> {
             Way::Direct => {
                 // Everyone's destination is ready and the root's source written.
                 turn.arrive(valid)?;
-                // Once to each host, from where its others have it.
-                let fetcher = match &core.hosts {
-                    Some(hosts) if !hosts.is_near(root) => hosts.fetcher(root),
-                    _ => self.my_pe(),
+                let root_is_idle = !to_root || dst.is_where(src);
+                let copied = match &core.hosts {
+                    Some(hosts) => {
+                        // Once to each host, from where its others have it.
+                        let fetcher = match hosts.is_near(root) {
+                            true => self.my_pe(),
+                            false => hosts.fetcher(root),
+                        };
+                        let near = fetcher == self.my_pe();
+                        let fetched = match near && (to_root || !is_root) {
+                            true => world.copy_between(CALL, dst, src, from),
+                            false => Ok(()),
+                        };
+                        turn.arrive(fetched)?;
+                        match near {
+                            true => Ok(()),
+                            false => world.copy_between(CALL, dst, dst, turn.pe(fetcher)),
+                        }
+                    }
+                    None if root_is_idle && core.mapped && self.on_host(dst, src) => {
+                        self.spread_shared(dst, src, root)
+                    }
+                    None if to_root || !is_root => world.copy_between(CALL, dst, src, from),
+                    None => Ok(()),
                 };
-                let near = fetcher == self.my_pe();
-                let mut copied = Ok(());
-                if near && (to_root || !is_root) {
-                    copied = world.copy_between(CALL, dst, src, from);
-                }
-                if core.hosts.is_some() {
-                    turn.arrive(copied)?;
-                    copied = match near {
-                        true => Ok(()),
-                        false => world.copy_between(CALL, dst, dst, turn.pe(fetcher)),
-                    };
-                }
                 // Everyone has read: the root's source may be reused.
                 turn.arrive(copied)
             }
         }
+    }
+
+    /// The copies of a broadcast whose root has none to make for itself, among members who load and store each other's
+    /// memory: it writes its share of each other's destination.
+    fn spread_shared(&self, dst: Sym<u8>, src: Sym<u8>, root: usize) -> Result<()> {
+        let (world, core, near) = (self.world, self.core(), self.core().near());
+        let of_root = share::<u8>(src.len(), root, self.n_pes());
+        if self.my_pe() == root {
+            let (dst, given) = (dst.range(of_root.clone())?, src.range(of_root)?);
+            let whole = src.len().saturating_mul(near);
+            return self.around().skip(1).try_for_each(|member| {
+                let to = (core.members.pe(member), whole);
+                world.copy_part_out(BROADCAST, dst, given, to)
+            });
+        }
+        let pieces = [0..of_root.start, of_root.end..src.len()].map(|part| {
+            Ok(Piece {
+                from: src.range(part.clone())?,
+                into: part,
+                pe: core.members.pe(root),
+            })
+        });
+        world.copy_pieces(BROADCAST, (dst, near), pieces.into_iter())
     }
 
     /// Gives the `i`-th of as many equal blocks of `src` as there are members to member `i`, where it is
