@@ -30,7 +30,7 @@ pub(crate) enum Action {
     Lock(usize),
     /// A broadcast's word: from, to. One of the two is nobody's.
     Copy(usize, usize),
-    /// All PEs are in a call in which they meet.
+    /// All PEs are in a call in which they meet; in a scan those up to this one.
     Meet,
 }
 
@@ -77,7 +77,7 @@ impl Action {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// Whose; none for a meeting.
+    /// Whose; none for a meeting of all.
     pub pe: Option<usize>,
     /// Which of its statements.
     pub statement: usize,
@@ -203,6 +203,8 @@ fn is_fenced(kind: Kind, model: MemoryModel) -> bool {
 /// The events of the collectives, which belong to several PEs.
 enum Collective {
     Meets(usize),
+    /// A scan: by PE, its meeting with those before it.
+    Scans(Vec<usize>),
     /// A broadcast.
     Gives {
         root: usize,
@@ -315,6 +317,11 @@ impl Builder<'_> {
     fn collectives(&mut self) {
         for (statement, called) in self.program.statements(0).iter().enumerate() {
             let collective = match *called {
+                Statement::Meet(meeting) if meeting.is_scan() => {
+                    let pes = 0..self.program.pes();
+                    let meet = |pe| self.event(Some(pe), 0, Action::Meet, 0);
+                    Collective::Scans(pes.map(meet).collect())
+                }
                 Statement::Meet(_) => {
                     Collective::Meets(self.event(None, statement, Action::Meet, 0))
                 }
@@ -409,6 +416,13 @@ impl Builder<'_> {
             Collective::Meets(meet) => {
                 events[*meet].after |= thread.before;
                 thread.before |= only(*meet);
+            }
+            Collective::Scans(meets) => {
+                events[meets[pe]].statement = at;
+                for &meet in &meets[pe..] {
+                    events[meet].after |= thread.before;
+                }
+                thread.before |= only(meets[pe]);
             }
             Collective::Gives { root, given, taken } => {
                 if *root == pe {

@@ -58,7 +58,8 @@
 //! | `fence`, `quiet`, `pe_quiet 1 2` | |
 //! | `put_counted d@1 1 2 in y` (`y` on the same PE), `wait_counted y 2` (this PE's own) | |
 //! | `set_lock`, `clear_lock` (a program has one) | |
-//! | `barrier_all`, `sync_all`, `team_sync` | `reduce`, `fcollect`, `alltoall`, of words of their own |
+//! | `barrier_all`, `sync_all`, `team_sync` | |
+//! | `reduce`, `reduce_scatter`, `inscan`, `exscan`, `fcollect`, `collect`, `alltoall`, `alltoalls` (of words of their own) | |
 //! | `broadcast x from y@0` (`y` of PE 0 to `x` of every PE) | |
 //!
 //! Puts, gets, atomics, put-with-signal, counted puts, fence, quiet and pe_quiet may say `ctx1`, `ctx2` or `ctx3`

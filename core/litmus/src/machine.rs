@@ -150,7 +150,10 @@ impl Machine<'_> {
             let statements = self.program.statements(event.pe.unwrap_or(0));
             let text = statements.get(event.statement);
             let text = text.map_or(String::new(), |s| self.program.statement_text(s));
-            let happened = self.words(event.action, &state, &next, self.forwarded(choice));
+            let happened = match (event.action, event.pe) {
+                (Action::Meet, Some(_)) => "those before it are here".into(),
+                (action, _) => self.words(action, &state, &next, self.forwarded(choice)),
+            };
             steps.push(Step {
                 pe: event.pe,
                 statement: event.statement,

@@ -15,8 +15,9 @@
 //!   model only (M18). Reads (get, `fetch`) are never ordered with writes by it.
 //! - `quiet` returns when all operations of its context and all stores are performed (M19);
 //!   `pe_quiet` looks at those towards the PEs named; `barrier_all` is a quiet of the default context
-//!   and a meeting; `sync_all` waits for stores and meets, and so do `team_sync`, `reduce`, `fcollect` and
-//!   `alltoall`, of which each PE needs something of every other.
+//!   and a meeting; `sync_all` waits for stores and meets, and so do `team_sync`, `reduce`, `reduce_scatter`,
+//!   `fcollect`, `collect`, `alltoall` and `alltoalls`, of which each PE needs something of every other. In `inscan`
+//!   and `exscan` a PE meets those before it alone.
 //! - `put_counted` is a put-with-signal that adds 1, `wait_counted` a wait for so many, which it takes off again.
 //!   `set_lock` is performed when no PE has the lock; `clear_lock` is a quiet of the default context, and then lets
 //!   it go.

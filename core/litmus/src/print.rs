@@ -47,6 +47,11 @@ impl Display for Meeting {
             Meeting::Reduce => "reduce",
             Meeting::Fcollect => "fcollect",
             Meeting::Alltoall => "alltoall",
+            Meeting::Collect => "collect",
+            Meeting::Alltoalls => "alltoalls",
+            Meeting::ReduceScatter => "reduce_scatter",
+            Meeting::Inscan => "inscan",
+            Meeting::Exscan => "exscan",
         })
     }
 }

@@ -247,18 +247,38 @@ pub enum Meeting {
     Fcollect,
     /// `alltoall`.
     Alltoall,
+    /// `collect`.
+    Collect,
+    /// `alltoalls`.
+    Alltoalls,
+    /// `reduce_scatter`.
+    ReduceScatter,
+    /// `inscan`, in which a PE waits for those before it alone.
+    Inscan,
+    /// `exscan`, likewise.
+    Exscan,
 }
 
 impl Meeting {
     /// Every one.
-    pub const ALL: [Meeting; 6] = [
+    pub const ALL: [Meeting; 11] = [
         Meeting::BarrierAll,
         Meeting::SyncAll,
         Meeting::TeamSync,
         Meeting::Reduce,
         Meeting::Fcollect,
         Meeting::Alltoall,
+        Meeting::Collect,
+        Meeting::Alltoalls,
+        Meeting::ReduceScatter,
+        Meeting::Inscan,
+        Meeting::Exscan,
     ];
+
+    /// Whether a PE needs nothing of those after it.
+    pub(crate) fn is_scan(self) -> bool {
+        matches!(self, Meeting::Inscan | Meeting::Exscan)
+    }
 }
 
 /// One call of one PE. Lists of values and registers have one element per word.
@@ -419,7 +439,7 @@ pub enum Statement {
     SetLock,
     /// `clear_lock`.
     ClearLock,
-    /// A call of all PEs after which all have come.
+    /// A call of all PEs in which each needs something of others, who have come when it returns.
     Meet(Meeting),
     /// `broadcast`.
     Broadcast {

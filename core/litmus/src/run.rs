@@ -397,13 +397,23 @@ impl<'w, 'p> Prepared<'w, 'p> {
             Statement::Meet(meeting) => {
                 let (team, pes) = (world.team(), world.n_pes());
                 let [given, gotten] = self.exchanged;
+                let (one, sum) = (given.at(0)?, oxshmem::Fold::Sum);
                 match meeting {
                     Meeting::BarrierAll => world.barrier_all(),
                     Meeting::SyncAll => world.sync_all(),
                     Meeting::TeamSync => team.sync(),
                     Meeting::Reduce => world.sum_reduce(gotten, given),
-                    Meeting::Fcollect => team.fcollect(gotten.range(..pes)?, given.at(0)?),
+                    Meeting::Fcollect => team.fcollect(gotten.range(..pes)?, one),
                     Meeting::Alltoall => team.alltoall(gotten, given),
+                    // Lengths differ: PE 0 tells the others that it gives nothing.
+                    Meeting::Collect => {
+                        let given = one.range(..world.my_pe().min(1))?;
+                        team.collect(gotten, given).map(drop)
+                    }
+                    Meeting::Alltoalls => team.alltoalls(gotten, given, 1, 1, 1),
+                    Meeting::ReduceScatter => team.reduce_scatter(gotten.at(0)?, given, sum),
+                    Meeting::Inscan => team.inscan(gotten, given, sum),
+                    Meeting::Exscan => team.exscan(gotten, given, sum),
                 }
             }
             Statement::Broadcast { to, from, root } => {

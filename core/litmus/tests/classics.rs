@@ -282,6 +282,19 @@ fn collectives() -> Test {
     )
 }
 
+/// PE 1 of three sees what PE 0 stored, and may or may not see what PE 2 did.
+#[test]
+fn m24_in_a_scan_a_pe_meets_those_before_it_alone() -> Test {
+    for call in ["inscan", "exscan"] {
+        let text = format!(
+            "PE 0:\n write x 1\n {call}\nPE 2:\n write y 1\n {call}
+             PE 1:\n {call}\n r0 = get x@0\n r1 = get y@2"
+        );
+        in_both(&text, &["1 0", "1 1"])?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_wait_for_what_never_comes_is_a_deadlock() -> Test {
     in_both(

@@ -100,6 +100,11 @@ fn calls_that_synchronise_notice_that_their_own_order_is_missing() {
         ("reduce", Inserted::Arrive),
         ("fcollect", Inserted::Arrived),
         ("alltoall", Inserted::Arrive),
+        ("collect", Inserted::Arrived),
+        ("alltoalls", Inserted::Arrive),
+        ("reduce-scatter", Inserted::Arrived),
+        ("inscan", Inserted::Arrive),
+        ("exscan", Inserted::Arrived),
         ("lock", Inserted::QuietLane),
         ("put-counted", Inserted::Signal),
     ] {

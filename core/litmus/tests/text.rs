@@ -238,6 +238,11 @@ PE 0:
   reduce
   fcollect
   alltoall
+  collect
+  alltoalls
+  reduce_scatter
+  inscan
+  exscan
   broadcast x from d[1]@1
 PE 1:
   write d 1 2
@@ -255,6 +260,11 @@ PE 1:
   reduce
   fcollect
   alltoall
+  collect
+  alltoalls
+  reduce_scatter
+  inscan
+  exscan
   broadcast x from d[1]@1
 ";
     let program = Program::parse(text).unwrap();

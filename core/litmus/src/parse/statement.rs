@@ -10,8 +10,8 @@ use crate::program::{
 const CALLS: &str = "put, get, set, add, and, or, xor, fetch, swap, compare_swap, fetch_add, \
     fetch_and, fetch_or, fetch_xor, put_signal, write, read, wait_until, signal_wait_until, test, \
     signal_fetch, put_counted, wait_counted, set_lock, clear_lock, fence, quiet, pe_quiet, barrier_all, sync_all, \
-    team_sync, reduce, fcollect, alltoall, broadcast; `_nbi` after put, get, \
-    put_signal and the fetching ones";
+    team_sync, reduce, fcollect, alltoall, collect, alltoalls, reduce_scatter, inscan, exscan, \
+    broadcast; `_nbi` after put, get, put_signal and the fetching ones";
 
 impl Parser {
     /// `[r0 … =] [ctx1] call …`
