@@ -3,6 +3,7 @@
 use oxshmem::{Cmp, Error, MemoryKind, Result, SignalOp};
 
 use crate::errors::mismatch;
+use crate::order::poll;
 use crate::refusals::broadcast;
 use crate::setting::{Case, HEAP, Path, Setting, patterns, run};
 
@@ -36,6 +37,8 @@ fn m4_calls_that_need_the_cpu_at_the_memory_are_refused_and_change_nothing() {
         refused(world.test_some(x, None, Cmp::Ne, old).map(drop));
         refused(world.signal_fetch(word).map(drop));
         refused(world.signal_wait_until(word, Cmp::Ne, old).map(drop));
+        refused(world.wait_counted(word, 0));
+        refused(world.test_counted(word, 0).map(drop));
         refused(world.realloc(x, 100).map(drop));
         assert!((0..pe.n_pes()).all(|at| world.ptr(x, at).is_none()), "m8");
         pe.barrier_all()?;
@@ -128,6 +131,48 @@ fn m22_a_signal_in_host_memory_comes_after_its_data_on_a_gpu() {
         }
         pe.free(flag)?;
         pe.free(data)
+    });
+}
+
+/// A counter on a GPU is fetched, as no CPU can wait for it.
+#[test]
+fn m22_the_data_of_every_counted_put_is_there_with_data_or_counter_on_a_gpu() {
+    on_gpus(|pe| {
+        let (world, n, me) = (pe.world, pe.n_pes(), pe.me());
+        const LEN: usize = 500;
+        let on = |kind, len| -> Result<_> {
+            let object = world.alloc_on::<u64>(kind, len)?;
+            world.write(object, &vec![0; len])?;
+            Ok(object)
+        };
+        let (gpu, host) = (MemoryKind::Cuda, MemoryKind::Host);
+        for (data, count) in [(gpu, gpu), (gpu, host), (host, gpu)] {
+            let (x, counter) = (on(data, n * LEN)?, on(count, 1)?);
+            let part = |pe: usize| x.range(pe * LEN..(pe + 1) * LEN);
+            pe.barrier_all()?;
+            for round in 1..=5 {
+                for to in 0..n {
+                    pe.put_counted(part(me)?, &patterns(me + round * 10, LEN), counter, to)?;
+                }
+                match count {
+                    MemoryKind::Host => pe.wait_counted(counter, n as u64)?,
+                    _ => poll(|| Ok(pe.fetch(counter, me)? >= (n * round) as u64))?,
+                }
+                for from in 0..n {
+                    let sent = patterns(from + round * 10, LEN);
+                    assert_eq!(pe.own(part(from)?)?, sent, "{data:?}, {count:?}, PE {from}");
+                }
+                pe.barrier_all()?;
+            }
+            let left = match count {
+                MemoryKind::Host => 0,
+                _ => 5 * n as u64,
+            };
+            assert_eq!(pe.own(counter)?, [left]);
+            pe.free(counter)?;
+            pe.free(x)?;
+        }
+        Ok(())
     });
 }
 
