@@ -16,7 +16,7 @@
 //!
 //! # GPU memory
 //!
-//! A domain that was [given a GPU](Verbs::with_gpu) tries, when it is opened, whether its device reaches
+//! A domain that was given a GPU (`Verbs::with_gpu`) tries, when it is opened, whether its device reaches
 //! that GPU's memory: as a dma-buf, else by the kernel module nvidia-peermem. If it does, the domain
 //! carries that kind of memory too; if not, [`reach`](oxshmem_transport::Domain::reach) says why, at both
 //! ends. The CPU never touches such memory: near sides there are read and written in place, by their
