@@ -9,6 +9,7 @@ pub mod heat;
 pub mod heat2d;
 pub mod isort;
 pub mod kronecker;
+pub mod output;
 pub mod pagerank;
 pub mod read;
 pub mod splitmix;

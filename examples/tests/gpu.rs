@@ -178,6 +178,23 @@ fn more_pes_than_rows_are_refused() {
 }
 
 #[test]
+fn a_picture_that_cannot_be_written_is_refused_before_the_work() {
+    if !present() {
+        return;
+    }
+    let output = run(
+        HEAT,
+        &["--pes", "2", "--picture", "/no-such-folder/heat.png"],
+    );
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(
+        errors.contains("cannot write /no-such-folder/heat.png"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn a_block_of_odd_size_is_refused() {
     let output = run(RING, &["--pes", "1", "--bytes", "12"]);
     let said = String::from_utf8(output.stderr).unwrap();

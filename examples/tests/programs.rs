@@ -234,6 +234,27 @@ fn bfs_searches_small_graphs_and_refuses_what_it_cannot_search() {
     assert!(said.contains("no edge between two vertices"), "{said}");
 }
 
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_the_work() {
+    let file = "/no-such-folder/results";
+    for (program, option) in [
+        (ISORT, "--picture"),
+        (GUPS, "--picture"),
+        (HEAT2D, "--picture"),
+        (BFS, "--picture"),
+        (PAGERANK, "--save"),
+    ] {
+        let output = run(program, &["--pes", "2", option, file]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{program} succeeded");
+        for words in [file, "name a file in a folder that exists"] {
+            assert!(errors.contains(words), "{program}: {errors}");
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.is_empty(), "{program} did the work: {said}");
+    }
+}
+
 const SMALL: [(&str, &[&str]); 4] = [
     (ISORT, &["--keys", "500", "--iterations", "3"]),
     (GUPS, &["--size", "6"]),

@@ -5,6 +5,7 @@ mod bars;
 mod curves;
 pub mod units;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use plotters::drawing::DrawingAreaErrorKind;
@@ -24,14 +25,14 @@ pub struct Words<'a> {
     pub up: &'a str,
 }
 
-/// Why there is no picture.
+/// Why there is no picture, or no other file of results.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It could not be drawn.
     #[error("cannot draw a picture: {0}")]
     Drawing(String),
     /// It could not be written.
-    #[error("writing {}: {error}", path.display())]
+    #[error("cannot write {}: {error}; name a file in a folder that exists and can be written to", path.display())]
     Writing {
         /// Where to.
         path: PathBuf,
@@ -40,12 +41,28 @@ pub enum Error {
     },
 }
 
+impl Error {
+    fn writing(path: &Path, error: std::io::Error) -> Self {
+        let path = path.into();
+        Error::Writing { path, error }
+    }
+}
+
 /// Writes a picture to a file.
 pub fn write(path: &Path, svg: &str) -> Result<(), Error> {
-    std::fs::write(path, svg).map_err(|error| Error::Writing {
-        path: path.into(),
-        error,
-    })
+    std::fs::write(path, svg).map_err(|error| Error::writing(path, error))
+}
+
+/// Whether a file can be written is better known before the work. Leaves it as it is.
+pub fn check_writable(path: &Path) -> Result<(), Error> {
+    let is_new = path.symlink_metadata().is_err();
+    let opened = File::options().create(true).append(true).open(path);
+    opened.map_err(|error| Error::writing(path, error))?;
+    if is_new {
+        // An empty file would be taken for a result.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
 }
 
 /// What drawing gives, before it is known what failed.
@@ -81,7 +98,22 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_is_named() {
         let path = Path::new("/no-such-folder/picture.svg");
-        let error = write(path, "<svg/>").unwrap_err();
-        assert!(error.to_string().contains("/no-such-folder/picture.svg"));
+        let errors = [write(path, "<svg/>"), check_writable(path)];
+        for error in errors.map(Result::unwrap_err) {
+            let told = error.to_string();
+            assert!(told.contains("/no-such-folder/picture.svg"), "{told}");
+            assert!(told.contains("name a file in a folder that"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_can_be_written_is_left_as_it_is() {
+        let path = std::env::temp_dir().join(format!("oxshmem-figures-{}", std::process::id()));
+        check_writable(&path).unwrap();
+        assert!(!path.exists());
+        write(&path, "before").unwrap();
+        check_writable(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
+        std::fs::remove_file(path).unwrap();
     }
 }

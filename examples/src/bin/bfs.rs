@@ -9,7 +9,7 @@ use clap::Parser;
 use oxshmem::World;
 use oxshmem_examples::bfs::Search;
 use oxshmem_examples::kronecker::Kronecker;
-use oxshmem_examples::{read, splitmix, tree};
+use oxshmem_examples::{output, read, splitmix, tree};
 use oxshmem_figures::{Words, bars};
 
 /// Searches a graph breadth-first from several roots, and checks each search by Graph500's five rules.
@@ -70,6 +70,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         oxshmem::launch::self_with(pes)?;
     }
     let world = World::init()?;
+    output::check(&world, args.picture.as_deref())?;
     let input = read_or_make(args, &world)?;
     let share = input.edges.iter().copied();
     // PE 0 has all edges, to check by; its share begins with the first of them.

@@ -16,6 +16,7 @@ use oxshmem::cuda::{self, Args as KernelArgs, DevicePtr, Function, Graph, Launch
 use oxshmem::cuda::{Stream, StreamOptions};
 use oxshmem::{Cmp, Fold, MemoryKind, SignalOp, Sym, World};
 use oxshmem_examples::heat::Plate;
+use oxshmem_examples::output;
 
 /// Lets heat spread over a plate on all PEs' GPUs, and writes a picture of it.
 ///
@@ -70,6 +71,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         oxshmem::launch::self_with(pes)?;
     }
     let world = World::init()?;
+    output::check(&world, Some(&args.picture))?;
     let plate = Plate::for_pes(args.width, args.height, world.n_pes())?;
     let heat = Heat::new(&world, plate)?;
     world.barrier_all()?;

@@ -8,6 +8,7 @@ use anyhow::anyhow;
 use clap::{Parser, ValueEnum};
 use oxshmem::World;
 use oxshmem_examples::gups::{self, Table};
+use oxshmem_examples::output;
 use oxshmem_figures::{Curve, Panel, Values, Words, panels};
 
 /// Updates random words of a table that is spread over all PEs, four times its words, and checks them.
@@ -73,6 +74,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     }
     let update = args.update.into();
     let world = World::init()?;
+    output::check(&world, args.picture.as_deref())?;
     let memory = world.alloc::<u64>(1 << args.size)?;
     let mut points = Vec::new();
     for size in first..=args.size {

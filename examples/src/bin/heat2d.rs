@@ -8,6 +8,7 @@ use clap::Parser;
 use oxshmem::World;
 use oxshmem_examples::heat::Plate;
 use oxshmem_examples::heat2d::Part;
+use oxshmem_examples::output;
 
 /// Lets heat spread over a plate on all PEs, and writes a picture of it.
 ///
@@ -50,6 +51,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         oxshmem::launch::self_with(pes)?;
     }
     let world = World::init()?;
+    output::check(&world, Some(&args.picture))?;
     let plate = Plate::for_pes(args.width, args.height, world.n_pes())?;
     let mut part = Part::new(&world, plate)?;
     world.barrier_all()?;

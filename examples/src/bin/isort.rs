@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use clap::Parser;
 use oxshmem::World;
 use oxshmem_examples::isort::{self, Phases, Sorter};
+use oxshmem_examples::output;
 use oxshmem_figures::{Words, bars};
 
 /// Sorts random keys of all PEs and checks that they are in order and the same as before.
@@ -44,6 +45,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         oxshmem::launch::self_with(pes)?;
     }
     let world = World::init()?;
+    output::check(&world, args.picture.as_deref())?;
     let mut sorter = Sorter::new(&world, args.keys as usize)?;
     let (mut mine, mut seconds) = (Phases::default(), 0.0);
     let mut keys = vec![0; args.keys as usize];

@@ -18,7 +18,7 @@ use clap::{Parser, ValueEnum};
 use oxshmem::{Sym, World};
 use oxshmem_examples::graph::{Graph, Part};
 use oxshmem_examples::pagerank::{self, Params};
-use oxshmem_examples::read;
+use oxshmem_examples::{output, read};
 
 /// Ranks the vertices of a graph by PageRank and prints the top ones.
 ///
@@ -91,6 +91,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         oxshmem::launch::self_with(pes)?;
     }
     let world = World::init()?;
+    output::check(&world, args.save.as_deref())?;
     let graph = read::graph(&args.file)?;
     let params = Params {
         damping: args.damping,

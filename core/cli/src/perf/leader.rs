@@ -178,16 +178,6 @@ impl Leader {
 /// Whether the files can be written is better known before measuring. Leaves them as they are.
 pub fn check_writable(args: &Args) -> anyhow::Result<()> {
     let paths = [&args.json, &args.csv, &args.plot].into_iter().flatten();
-    for path in paths.filter(|path| path.as_os_str() != "-") {
-        let is_new = path.symlink_metadata().is_err();
-        let opened = File::options().create(true).append(true).open(path);
-        opened
-            .map(drop)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        if is_new {
-            // An empty file would be taken for a result.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-    Ok(())
+    let mut files = paths.filter(|path| path.as_os_str() != "-");
+    Ok(files.try_for_each(|path| oxshmem_figures::check_writable(path))?)
 }
