@@ -280,47 +280,16 @@ impl Context<'_> {
         &self,
         call: &'static str,
         (dst, near): (Sym<u8>, usize),
-        mut pieces: impl Iterator<Item = Result<Piece>>,
+        pieces: impl Iterator<Item = Result<Piece>>,
     ) -> Result<()> {
-        let copy =
-            |piece: Piece| self.copy_between(call, dst.range(piece.into)?, piece.from, piece.pe);
-        if self.is_on_host(dst) {
-            let whole = dst.len().saturating_mul(near);
-            let mut far = Vec::new();
-            let begun = pieces.try_for_each(|piece| {
-                let Piece { into, from, pe } = piece?;
-                let dst = dst.range(into)?;
-                if from.is_empty() {
-                    return Ok(());
-                }
-                if let Some(span) = self.peers.span(from, pe) {
-                    self.own(dst)
-                        .copy_part_from_place(Place::Real(span), from.len(), whole);
-                    return Ok(());
-                }
-                match self.path(call, Class::Put, from, pe)? {
-                    path @ Path::Lane(..) => {
-                        far.push(pe);
-                        self.get_by(call, path, dst, (from, pe), true)
-                    }
-                    _ => self.copy_between(call, dst, from, pe),
-                }
-            });
-            // Also where one could not be begun: others may be under way.
-            let come = match far.is_empty() {
-                true => begun,
-                false => begun.and(self.wire_quiet(call, Some(&far))),
-            };
-            return come.inspect_err(|error| self.wire_abandon(error, Some(&far)));
-        }
-        if dst.len() > BY_HOST {
-            return pieces.try_for_each(|piece| copy(piece?));
+        if self.is_on_host(dst) || dst.len() > BY_HOST {
+            return self.copy_each(call, (dst, near), pieces);
         }
         // What is all of an object on a GPU, and little, gets there at once.
         let pieces: Vec<Piece> = pieces.collect::<Result<_>>()?;
         let all: usize = pieces.iter().map(|piece| piece.into.len()).sum();
         if all < dst.len() || !pieces.iter().all(|piece| self.is_on_host(piece.from)) {
-            return pieces.into_iter().try_for_each(copy);
+            return self.copy_each(call, (dst, near), pieces.into_iter().map(Ok));
         }
         let mut bytes = vec![0; all];
         for piece in pieces {
@@ -331,17 +300,57 @@ impl Context<'_> {
         self.push(call, dst, &bytes, self.my_pe())?;
         self.settle_own(call, dst)
     }
+
+    /// The same, each piece to its place by itself.
+    fn copy_each(
+        &self,
+        call: &'static str,
+        (dst, near): (Sym<u8>, usize),
+        mut pieces: impl Iterator<Item = Result<Piece>>,
+    ) -> Result<()> {
+        let (on_host, me) = (self.is_on_host(dst), self.my_pe());
+        let whole = dst.len().saturating_mul(near);
+        let mut far = Vec::new();
+        let begun = pieces.try_for_each(|piece| {
+            let Piece { into, from, pe } = piece?;
+            let dst = dst.range(into)?;
+            if from.is_empty() {
+                return Ok(());
+            }
+            if let Some(span) = self.peers.span(from, pe).filter(|_| on_host) {
+                self.own(dst)
+                    .copy_part_from_place(Place::Real(span), from.len(), whole);
+                return Ok(());
+            }
+            match self.path(call, Class::Put, from, pe)? {
+                path @ Path::Lane(via, _) if on_host || (pe != me && via.carries_gpu()) => {
+                    far.push(pe);
+                    self.get_by(call, path, dst, (from, pe), true)
+                }
+                _ => self.copy_between(call, dst, from, pe),
+            }
+        });
+        // Also where one could not be begun: others may be under way.
+        let come = match far.is_empty() {
+            true => begun,
+            false => begun.and(self.wire_quiet(call, Some(&far))),
+        };
+        come.inspect_err(|error| self.wire_abandon(error, Some(&far)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     use oxshmem_example_tiny_transport::Tiny;
+    use oxshmem_heap::{Segment, SegmentOptions};
+    use oxshmem_transport::{Memory, MemoryKind, Op};
 
     use super::*;
+    use crate::testing::spmd_with;
     use crate::wire::tests::{Asked, Fate, LIMIT, beside, is_loss_of, watched};
     use crate::{Error, World};
 
@@ -389,6 +398,63 @@ mod tests {
             (world.shared.lose)(1);
             Ok(())
         });
+    }
+
+    /// Host memory that a transport takes for a GPU's.
+    fn gpu_memory() -> Memory {
+        let mut segment = Segment::create(1 << 20, &SegmentOptions::default()).unwrap();
+        segment.commit(1 << 20).unwrap();
+        let mapping = Arc::clone(segment.mapping());
+        // SAFETY: committed, and mapped as long as its owner lives; used by the transport alone.
+        unsafe { Memory::new(mapping.base(), 1 << 20, MemoryKind::Cuda, None, mapping) }
+    }
+
+    #[test]
+    fn pieces_that_come_into_gpu_memory_by_lanes_are_under_way_together() {
+        let tiny = World::builder().transports(vec![Arc::new(Tiny::nic())]);
+        let tiny = tiny.gpu_memory(|_| Ok(Box::new(gpu_memory())));
+        let ended = spmd_with(tiny.timeout(LIMIT), PES, |world| {
+            let object = || world.alloc_on::<u64>(MemoryKind::Cuda, PES * LEN);
+            let [dst, src] = [object()?, object()?];
+            world.write(src, &[world.my_pe() as u64; PES * LEN])?;
+            world.write(dst, &[77; PES * LEN])?;
+            world.barrier_all()?;
+            if world.my_pe() == 0 {
+                let asked = watched(world);
+                let begun = Arc::new(Mutex::new(Vec::new()));
+                let (calls, at) = (Arc::clone(&asked), Arc::clone(&begun));
+                asked.decide(move |_, op| {
+                    if matches!(op, Op::Get { .. }) {
+                        at.lock().unwrap().push(calls.calls());
+                    }
+                    Fate::Perform
+                });
+                let (into, from) = (dst.cast::<u8>()?, src.cast()?);
+                let pieces = (1..PES).map(|pe| {
+                    let into = pe * LEN * 8..(pe + 1) * LEN * 8;
+                    let from = from.range(into.clone())?;
+                    Ok(Piece { into, from, pe })
+                });
+                world.copy_pieces("test", (into, 1), pieces)?;
+                let begun = std::mem::take(&mut *begun.lock().unwrap());
+                assert!(begun.len() >= PES - 1, "{begun:?}");
+                assert!(
+                    begun[PES - 2] - begun[0] < PES,
+                    "driven between them: {begun:?}"
+                );
+                let mut found = [0; PES * LEN];
+                world.read(&mut found, dst)?;
+                let (own, others) = found.split_at(LEN);
+                assert_eq!(own, [77; LEN]);
+                for (pe, part) in (1..).zip(others.chunks(LEN)) {
+                    assert_eq!(part, [pe; LEN]);
+                }
+            }
+            world.barrier_all()?;
+            world.free(src)?;
+            world.free(dst)
+        });
+        ended.unwrap();
     }
 
     /// Each operation in turn is the last before the loss.
