@@ -116,7 +116,7 @@ pub(super) fn both(bytes: usize, _pes: usize) -> Room {
 }
 
 /// Everyone gets what all give.
-fn gathered(bytes: usize, pes: usize) -> Room {
+pub(super) fn gathered(bytes: usize, pes: usize) -> Room {
     Room {
         block: bytes.saturating_mul(pes),
         source: bytes,
@@ -124,7 +124,7 @@ fn gathered(bytes: usize, pes: usize) -> Room {
 }
 
 /// Everyone gives to all, and gets from all.
-fn exchanged(bytes: usize, pes: usize) -> Room {
+pub(super) fn exchanged(bytes: usize, pes: usize) -> Room {
     both(bytes.saturating_mul(pes), pes)
 }
 
@@ -137,7 +137,11 @@ pub(super) fn scattered(bytes: usize, pes: usize) -> Room {
 }
 
 /// For each of the factors the words times that, so far apart.
-fn times(words: &[u64], factors: impl IntoIterator<Item = u64>, stride: usize) -> Vec<u64> {
+pub(super) fn times(
+    words: &[u64],
+    factors: impl IntoIterator<Item = u64>,
+    stride: usize,
+) -> Vec<u64> {
     let mut made = Vec::new();
     for factor in factors {
         for word in words {

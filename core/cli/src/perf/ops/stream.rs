@@ -1,10 +1,13 @@
 //! What GPUs do in a stream's order, between objects in their memory.
 
-use oxshmem::cuda::{Stream, StreamOptions};
-use oxshmem::{Error, Fold, Result, Sym, World};
+mod word;
 
-use super::collective::{METRICS, both};
-use crate::perf::ground::{Ground, Seat, pattern, same_bytes};
+use oxshmem::cuda::{Stream, StreamOptions};
+use oxshmem::{Cmp, Error, Fold, Result, SignalOp, Sym, World};
+
+use self::word::{Own, Turns, word};
+use super::collective::{METRICS, both, exchanged, gathered, times};
+use crate::perf::ground::{Ground, Room, Seat, VALUE, pattern, same_bytes};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof::{self, Shape, Side, Slot};
@@ -14,6 +17,33 @@ const WORDS: Span = Span::Blocks {
     element: size_of::<u64>(),
     room: both,
 };
+
+const WAITS: &[Metric] = &[Metric::Latency, Metric::Rate];
+const ONE_WORD: Span = Span::Values(&[size_of::<u64>()]);
+
+/// A collective that moves words: `$mine` and `$gets` are the factors of what a PE, by its number and that of all,
+/// gives and gets.
+macro_rules! exchange {
+    ($name:literal, $about:literal, $room:expr, $call:expr,
+        |$me:ident, $pes:ident| $mine:expr, $gets:expr) => {
+        Op {
+            name: $name,
+            about: $about,
+            span: Span::Blocks {
+                element: size_of::<u64>(),
+                room: $room,
+            },
+            metrics: METRICS,
+            who: Who::All,
+            prepare: |ground, bytes| {
+                let ($me, $pes) = (ground.world.my_pe() as u64, ground.world.n_pes() as u64);
+                let words = pattern::<u64>($name, bytes);
+                let mine = times(&words, $mine, 1);
+                Together::boxed(ground, &mine, times(&words, $gets, 1), $call)
+            },
+        }
+    };
+}
 
 pub const OPS: &[Op] = &[
     Op {
@@ -43,6 +73,64 @@ pub const OPS: &[Op] = &[
         },
     },
     Op {
+        name: "signal-on-stream",
+        about: "a signal, and a wait for it at the other end, queued by turns: half of a round trip",
+        span: ONE_WORD,
+        metrics: METRICS,
+        who: Who::Pair,
+        prepare: |ground, _| {
+            Turns::boxed(ground, 0, |at, value, stream| {
+                let (world, to) = (at.world, at.pe);
+                world.signal_on_stream(at.signal, value, SignalOp::Set, to, stream)
+            })
+        },
+    },
+    Op {
+        name: "put-signal-on-stream",
+        about: "likewise, a put with its signal",
+        span: Span::Blocks {
+            element: size_of::<u64>(),
+            room: |bytes, _| Room {
+                // The signal lies behind it.
+                block: bytes.saturating_add(size_of::<u64>()),
+                source: bytes,
+            },
+        },
+        metrics: METRICS,
+        who: Who::Pair,
+        prepare: |ground, bytes| {
+            Turns::boxed(ground, bytes, |at, value, stream| {
+                let (to, from, op) = (at.block, at.source, SignalOp::Set);
+                (at.world).put_signal_on_stream(to, from, at.signal, value, op, at.pe, stream)
+            })
+        },
+    },
+    Op {
+        name: "wait-until-on-stream",
+        about: "PE 0 queues waits for an own word that has the value, then synchronizes",
+        span: ONE_WORD,
+        metrics: WAITS,
+        who: Who::OneCompleting,
+        prepare: |ground, _| {
+            Own::boxed(ground, |ground, stream| {
+                let world = ground.world;
+                world.wait_until_on_stream(word(ground)?, Cmp::Eq, VALUE, stream)
+            })
+        },
+    },
+    Op {
+        name: "quiet-on-stream",
+        about: "PE 0 queues quiets, then synchronizes",
+        span: Span::Nothing,
+        metrics: WAITS,
+        who: Who::OneCompleting,
+        prepare: |ground, _| {
+            Own::boxed(ground, |ground, stream| {
+                ground.world.quiet_on_stream(stream)
+            })
+        },
+    },
+    Op {
         name: "barrier-on-stream",
         about: "barriers of all PEs, queued one after another, then synchronized",
         span: Span::Nothing,
@@ -50,35 +138,52 @@ pub const OPS: &[Op] = &[
         who: Who::All,
         prepare: |ground, _| {
             let call: Call = |world, _, _, stream| world.barrier_all_on_stream(stream);
-            Together::boxed(ground, 0, [0, 0], call)
+            Together::boxed(ground, &[], Vec::new(), call)
         },
     },
     Op {
-        name: "broadcast-on-stream",
-        about: "likewise, from PE 0 to all PEs",
-        span: WORDS,
+        name: "sync-on-stream",
+        about: "likewise, syncs",
+        span: Span::Nothing,
         metrics: METRICS,
         who: Who::All,
-        prepare: |ground, bytes| {
-            let call: Call =
-                |world, to, from, stream| world.broadcast_on_stream(to, from, 0, stream);
-            let mine = u64::from(ground.leads());
-            Together::boxed(ground, bytes, [mine, 1], call)
+        prepare: |ground, _| {
+            let call: Call = |world, _, _, stream| world.sync_all_on_stream(stream);
+            Together::boxed(ground, &[], Vec::new(), call)
         },
     },
-    Op {
-        name: "reduce-on-stream",
-        about: "likewise, the sum of all PEs' words",
-        span: WORDS,
-        metrics: METRICS,
-        who: Who::All,
-        prepare: |ground, bytes| {
-            let call: Call =
-                |world, to, from, stream| world.reduce_on_stream(to, from, Fold::Sum, stream);
-            let (me, pes) = (ground.world.my_pe() as u64, ground.world.n_pes() as u64);
-            Together::boxed(ground, bytes, [me + 1, (1..=pes).sum()], call)
-        },
-    },
+    exchange!(
+        "broadcast-on-stream",
+        "likewise, from PE 0 to all PEs",
+        both,
+        |world, to, from, stream| world.broadcast_on_stream(to, from, 0, stream),
+        |me, _pes| [u64::from(me == 0)],
+        [1]
+    ),
+    exchange!(
+        "fcollect-on-stream",
+        "likewise, every PE's words, on all PEs",
+        gathered,
+        |world, to, from, stream| world.fcollect_on_stream(to, from, stream),
+        |me, pes| [me + 1],
+        1..=pes
+    ),
+    exchange!(
+        "alltoall-on-stream",
+        "likewise, from every PE to every PE, so much each",
+        exchanged,
+        |world, to, from, stream| world.alltoall_on_stream(to, from, stream),
+        |me, pes| (0..pes).map(|to| me * pes + to + 1),
+        (0..pes).map(|from| from * pes + me + 1)
+    ),
+    exchange!(
+        "reduce-on-stream",
+        "likewise, the sum of all PEs' words",
+        both,
+        |world, to, from, stream| world.reduce_on_stream(to, from, Fold::Sum, stream),
+        |me, pes| [me + 1],
+        [(1..=pes).sum()]
+    ),
 ];
 
 /// A stream of this PE's GPU, for the row.
@@ -185,27 +290,22 @@ struct Together {
 }
 
 impl Together {
-    /// Everyone gives words times the first factor, and gets them times the second.
+    /// This PE gives its words, and gets those expected.
     fn boxed(
         ground: &Ground<'_>,
-        bytes: usize,
-        [gives, gets]: [u64; 2],
+        mine: &[u64],
+        expected: Vec<u64>,
         call: Call,
     ) -> Result<Box<dyn Work>> {
-        let words = pattern::<u64>("on-stream", bytes);
-        let times = |factor: u64| -> Vec<u64> {
-            let product = |word: &u64| word.wrapping_mul(factor);
-            words.iter().map(product).collect()
-        };
-        let source = ground.source.cast()?.range(..words.len())?;
-        let block = ground.block.cast()?.range(..words.len())?;
-        ground.world.write(source, &times(gives))?;
-        ground.world.write(block, &vec![0; words.len()])?;
+        let source = ground.source.cast()?.range(..mine.len())?;
+        let block = ground.block.cast()?.range(..expected.len())?;
+        ground.world.write(source, mine)?;
+        ground.world.write(block, &vec![0; expected.len()])?;
         Ok(Box::new(Together {
             stream: new_stream(ground)?,
             block,
             source,
-            expected: times(gets),
+            expected,
             call,
         }))
     }

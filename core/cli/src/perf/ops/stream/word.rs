@@ -1,0 +1,177 @@
+//! Words that streams update and wait for. They lie at the end of the blocks, in GPU memory.
+
+use anyhow::{Context, ensure};
+use oxshmem::cuda::Stream;
+use oxshmem::{Cmp, Result, Sym, World};
+
+use super::new_stream;
+use crate::perf::ground::{Ground, Seat, VALUE, pattern, same_bytes, same_word};
+use crate::perf::op::Work;
+use crate::perf::proof;
+
+/// The word of this PE's, and of each other.
+pub fn word(ground: &Ground<'_>) -> Result<Sym<u64>> {
+    let words = ground.block.cast::<u64>()?;
+    words.at(words.len() - 1)
+}
+
+/// What one end sends, and where to.
+pub struct At<'w> {
+    pub world: &'w World,
+    pub block: Sym<u64>,
+    pub source: Sym<u64>,
+    pub signal: Sym<u64>,
+    pub pe: usize,
+}
+
+/// Queues what tells the peer of a trip by its number, with the data where there is some.
+type Send = fn(&At<'_>, u64, &Stream) -> Result<()>;
+
+/// One end of what goes there and back, each stream waiting for the other.
+pub struct Turns {
+    stream: Stream,
+    /// How often it went there and back.
+    trips: u64,
+    /// What is sent each time.
+    data: Vec<u64>,
+    send: Send,
+}
+
+impl Turns {
+    pub fn boxed(ground: &Ground<'_>, bytes: usize, send: Send) -> Result<Box<dyn Work>> {
+        let turns = Turns {
+            stream: new_stream(ground)?,
+            trips: 0,
+            data: pattern("turns", bytes),
+            send,
+        };
+        let at = turns.at(ground)?;
+        ground.world.write(at.source, &turns.data)?;
+        ground.world.write(at.block, &vec![0; turns.data.len()])?;
+        ground.world.write(at.signal, &[0])?;
+        Ok(Box::new(turns))
+    }
+
+    fn at<'w>(&self, ground: &Ground<'w>) -> Result<At<'w>> {
+        Ok(At {
+            world: ground.world,
+            block: ground.block.cast()?.range(..self.data.len())?,
+            source: ground.source.cast()?.range(..self.data.len())?,
+            signal: word(ground)?,
+            pe: ground.peer(),
+        })
+    }
+
+    fn send(&self, at: &At<'_>, trip: u64) -> Result<()> {
+        (self.send)(at, trip, &self.stream)
+    }
+
+    fn wait(&self, at: &At<'_>, trip: u64) -> Result<()> {
+        at.world
+            .wait_until_on_stream(at.signal, Cmp::Eq, trip, &self.stream)
+    }
+
+    /// Whether the peer sent what this PE sends.
+    fn arrived(&self, at: &At<'_>) -> anyhow::Result<()> {
+        let mut found = vec![0; self.data.len()];
+        at.world.read(&mut found, at.block)?;
+        same_bytes(
+            bytemuck::cast_slice(&found),
+            bytemuck::cast_slice(&self.data),
+        )
+    }
+}
+
+impl Work for Turns {
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        let at = self.at(ground)?;
+        for trip in self.trips + 1..=self.trips + count {
+            if ground.leads() {
+                self.send(&at, trip)?;
+                self.wait(&at, trip)?;
+            } else {
+                self.wait(&at, trip)?;
+                self.send(&at, trip)?;
+            }
+        }
+        self.trips += count;
+        ground.world.synchronize(&self.stream)
+    }
+
+    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        if !seat.acts || self.data.is_empty() {
+            return Ok(());
+        }
+        let at = self.at(ground)?;
+        for number in 0..proof::SLOTS {
+            self.data = pattern(&format!("trip {number}"), size_of_val(&*self.data));
+            ground.world.write(at.source, &self.data)?;
+            self.trips += 1;
+            if ground.leads() {
+                self.send(&at, self.trips)?;
+            }
+            self.wait(&at, self.trips)?;
+            ground.world.synchronize(&self.stream)?;
+            // By now all of it is there, and nothing follows before this PE has answered.
+            self.arrived(&at).with_context(|| proof::of(number))?;
+            if !ground.leads() {
+                self.send(&at, self.trips)?;
+                ground.world.synchronize(&self.stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+        if !seat.acts {
+            return Ok(());
+        }
+        let at = self.at(ground)?;
+        same_word(ground.world.g(at.signal, ground.world.my_pe())?, total)?;
+        self.arrived(&at)
+    }
+}
+
+/// What a stream does on this PE alone, and how often it was queued.
+pub struct Own {
+    stream: Stream,
+    call: fn(&Ground<'_>, &Stream) -> Result<()>,
+    called: u64,
+}
+
+impl Own {
+    /// With the word's value there, brought from afar as what is waited for.
+    pub fn boxed(
+        ground: &Ground<'_>,
+        call: fn(&Ground<'_>, &Stream) -> Result<()>,
+    ) -> Result<Box<dyn Work>> {
+        let word = word(ground)?;
+        ground.world.write(word, &[0])?;
+        ground.world.barrier_all()?;
+        if ground.answers() {
+            ground.world.p(word, VALUE, 0)?;
+        }
+        Ok(Box::new(Own {
+            stream: new_stream(ground)?,
+            call,
+            called: 0,
+        }))
+    }
+}
+
+impl Work for Own {
+    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+        (0..count).try_for_each(|_| (self.call)(ground, &self.stream))?;
+        self.called += count;
+        ground.world.synchronize(&self.stream)
+    }
+
+    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+        if !seat.acts {
+            return Ok(());
+        }
+        let called = self.called;
+        ensure!(called == total, "it was queued {called} times of {total}");
+        same_word(ground.world.g(word(ground)?, ground.world.my_pe())?, VALUE)
+    }
+}
