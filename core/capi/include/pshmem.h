@@ -27,6 +27,7 @@ void *pshmem_team_ptr(shmem_team_t team, const void *dest, int pe);
 void pshmem_info_get_version(int *major, int *minor);
 void pshmem_info_get_name(char *name);
 void pshmem_pcontrol(int level, ...);
+double pshmemx_wtime(void);
 void *pshmem_malloc(size_t size);
 void pshmem_free(void *ptr);
 void *pshmem_realloc(void *ptr, size_t size);

@@ -436,9 +436,10 @@ fn every_wrong_argument_and_every_call_out_of_its_time_ends_with_a_message() {
 /// The API's names, and those for tools.
 fn names() -> BTreeSet<String> {
     let all = include_str!("../table/data/names.txt").lines();
-    let twins = all
-        .clone()
-        .filter_map(|name| Some(format!("pshmem_{}", name.strip_prefix("shmem_")?)));
+    let all = all.chain(["shmemx_wtime"]);
+    let twins = all.clone().filter(|name| name.starts_with("shmem"));
+    let twins = twins.filter(|name| *name != "shmemalign");
+    let twins = twins.map(|name| format!("p{name}"));
     all.map(str::to_owned).chain(twins).collect()
 }
 

@@ -12,6 +12,7 @@ const GENERATED: &str = "/* Generated from oxshmem's table (core/capi/table); do
 pub fn headers() -> Vec<(&'static str, String)> {
     vec![
         ("shmem.h", shmem()),
+        ("shmemx.h", shmemx()),
         ("pshmem.h", pshmem()),
         ("oxshmem/generics.h", generic()),
         ("oxshmem/overloads.h", overloads()),
@@ -40,6 +41,9 @@ fn with_long_long(body: &str) -> String {
 fn shmem() -> String {
     let mut text = String::new();
     for (function, first) in with_firsts() {
+        if function.beyond() {
+            continue;
+        }
         if first && let Some(version) = function.row.deprecated {
             let _ = writeln!(text, "/* Deprecated in OpenSHMEM {version}. */");
         }
@@ -53,6 +57,17 @@ fn shmem() -> String {
     );
     let body = with_long_long(&body);
     guarded("SHMEM_H", "The OpenSHMEM API in C and C++.", &body)
+}
+
+/// A program that may meet libraries without one of these asks for `HAVE_SHMEMX_...`.
+fn shmemx() -> String {
+    let mut text = String::new();
+    for function in functions().iter().filter(|function| function.beyond()) {
+        let _ = writeln!(text, "#define HAVE_{} 1", function.name.to_uppercase());
+        let _ = writeln!(text, "{}", c::prototype(function, &function.name));
+    }
+    let body = format!("#include <shmem.h>\n\n{}", in_c(&text));
+    guarded("SHMEMX_H", "What oxshmem has beyond OpenSHMEM.", &body)
 }
 
 /// Each function, and whether it is the first of its row.

@@ -2,7 +2,7 @@
 //!
 //! [`rows`] has a line for each family of functions: how its names are made, of which types there are
 //! functions, their parameters in C, and the Rust function that implements them all. [`functions`] expands
-//! that to all 1788 functions. From these come
+//! that to all 1788 functions of OpenSHMEM, and what there is beyond it (`shmemx_`). From these come
 //!
 //! - [`exports`], the Rust source of the symbols (`core/capi/build.rs` writes it where the library includes it);
 //! - [`headers`], which are checked in at `core/capi/include/` so that they can be read, and which
@@ -70,11 +70,17 @@ pub struct Function {
 }
 
 impl Function {
-    /// Whether it has a `pshmem_` twin: all do but the oldest.
+    /// Whether it is oxshmem's own, and no call of OpenSHMEM: `shmemx.h` declares these.
+    #[must_use]
+    pub fn beyond(&self) -> bool {
+        self.name.starts_with("shmemx_")
+    }
+
+    /// Its twin for tools, if it has one: all do but the oldest.
     #[must_use]
     pub fn twin(&self) -> Option<String> {
-        let rest = self.name.strip_prefix("shmem_")?;
-        Some(format!("pshmem_{rest}"))
+        let has = self.name.starts_with("shmem_") || self.beyond();
+        has.then(|| format!("p{}", self.name))
     }
 }
 
@@ -125,7 +131,8 @@ mod tests {
     #[test]
     fn the_table_has_every_name_of_the_specification_and_no_other() {
         let named: BTreeSet<String> = NAMES.lines().map(str::to_owned).collect();
-        let functions = functions();
+        let mut functions = functions();
+        functions.retain(|function| !function.beyond());
         let made: BTreeSet<String> = functions.iter().map(|f| f.name.clone()).collect();
         assert_eq!(made.len(), functions.len(), "a name is made twice");
         let missing: Vec<_> = named.difference(&made).collect();

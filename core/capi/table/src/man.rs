@@ -55,7 +55,9 @@ fn text(page: &Page) -> String {
         String::from(".\\\" Generated from oxshmem's table (core/capi/table); do not edit.\n");
     let _ = writeln!(text, ".TH {} 3 \"\" oxshmem OpenSHMEM", page.families[0]);
     let _ = writeln!(text, ".SH NAME\n{} \\- {}", names.join(", "), page.about);
-    let _ = writeln!(text, ".SH SYNOPSIS\n.nf\n#include <shmem.h>\n");
+    let beyond = page.families[0].starts_with("shmemx_");
+    let header = if beyond { "shmemx.h" } else { "shmem.h" };
+    let _ = writeln!(text, ".SH SYNOPSIS\n.nf\n#include <{header}>\n");
     for row in &rows {
         let _ = writeln!(text, "{}", prototype(row));
     }

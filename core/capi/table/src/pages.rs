@@ -55,6 +55,11 @@ address is not symmetric: no call takes it for such. It lasts until the object i
 bytes at most."),
     page(&["shmem_pcontrol"], "a word to a profiling tool",
 "Does nothing. A tool that defines it sees the level: 0 off, 1 as usual, 2 flush, more as the tool says."),
+    page(&["shmemx_wtime"], "the time in seconds",
+"It gives the seconds since a moment in the past, with the fractions that the system's clock has. It never goes back, and is one clock \
+for all PEs of a host; between hosts it means nothing. It may be called at any time.
+
+OpenSHMEM has no such call: where shmemx.h has it HAVE_SHMEMX_WTIME is defined."),
     page(&["shmem_malloc", "shmem_calloc", "shmem_align", "shmem_malloc_with_hints", "shmem_realloc", "shmem_free", "shmalloc", "shmemalign", "shrealloc", "shfree"],
         "symmetric memory",
 "All PEs make these calls in the same order with the same arguments. What is allocated is aligned for any type; shmem_align takes \

@@ -106,6 +106,7 @@ pub const ROWS: &[Row] = &[
     row("shmem_info_get_version", Set::None, "void", "int *major, int *minor", "query::version"),
     row("shmem_info_get_name", Set::None, "void", "char *name", "query::name"),
     row("shmem_pcontrol", Set::None, "void", "int level, ...", "query::pcontrol"),
+    row("shmemx_wtime", Set::None, "double", "", "query::wtime"),
     row("start_pes", Set::None, "void", "int npes", "setup::start_pes").old("1.2"),
     row("_my_pe", Set::None, "int", "", "setup::my_pe").old("1.2"),
     row("_num_pes", Set::None, "int", "", "setup::n_pes").old("1.2"),

@@ -1,4 +1,8 @@
 /* Order, locks, setup, and what is asked of the library. */
+#define _POSIX_C_SOURCE 199309L
+#include <shmemx.h>
+#include <time.h>
+
 #include "check.h"
 
 static void order(void)
@@ -90,11 +94,32 @@ static void information(void)
     shmem_pcontrol(2, "anything", 3.5);
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* In seconds, and one clock for the PEs of a host. */
+static void the_time(void)
+{
+    double *then = shmem_calloc(1, sizeof(double)), before = seconds();
+    *then = shmemx_wtime();
+    CHECK(before <= *then && *then <= seconds());
+    shmem_barrier_all();
+    if (is_here(right))
+        CHECK(shmem_double_g(then, right) <= shmemx_wtime());
+    shmem_barrier_all();
+    shmem_free(then);
+}
+
 int main(void)
 {
     int initialized = 9, provided = -1, again = -1;
     shmem_query_initialized(&initialized);
     CHECK(initialized == 0);
+    CHECK(shmemx_wtime() > 0);
     CHECK(shmem_init_thread(SHMEM_THREAD_SERIALIZED, &provided) == 0);
     CHECK(provided >= SHMEM_THREAD_SINGLE && provided <= SHMEM_THREAD_MULTIPLE);
     shmem_query_initialized(&initialized);
@@ -109,6 +134,7 @@ int main(void)
     CHECK(shmem_my_pe() == me);
     locks();
     information();
+    the_time();
     shmem_finalize();
     shmem_query_initialized(&initialized);
     CHECK(initialized == 0);

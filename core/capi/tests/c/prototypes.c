@@ -1,7 +1,7 @@
 /* That each function has the type which the specification gives it: a pointer to that type holds it, or this does not
    compile (-Werror). Written from the specification's chapters, and not from the table that the headers are made of. */
 #include <pshmem.h>
-#include <shmem.h>
+#include <shmemx.h>
 
 /* A function of this type: the one for programs, and its twin for tools. */
 #define IS(returns, name, ...)                                             \
@@ -57,6 +57,9 @@ IS(void, query_thread, int *)
 IS_OLD(void, start_pes, int)
 IS_OLD(int, _my_pe, void)
 IS_OLD(int, _num_pes, void)
+/* oxshmem's own. */
+IS_OLD(double, shmemx_wtime, void)
+IS_OLD(double, pshmemx_wtime, void)
 
 /* 3.3 Memory. */
 IS(void *, malloc, size_t)

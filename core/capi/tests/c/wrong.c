@@ -1,7 +1,7 @@
 /* What the library says of calls that make no sense: with a wrong argument, before it is initialized, and after it was
    finalized. Each is tried in a process of its own, which is a job of one PE: it ends with status 1 and a message that
    names the call and the argument, or the call returns; nothing crashes, and nothing hangs. */
-#include <shmem.h>
+#include <shmemx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static int may_return(const char *call)
 {
     static const char *const calls[] = {
         "shmem_query_initialized", "shmem_pe_accessible", "shmem_addr_accessible", "shmem_ptr", "shmem_team_ptr",
-        "shmem_info_get_version", "shmem_info_get_name", "shmem_pcontrol", "shmem_team_my_pe", "shmem_team_n_pes",
+        "shmem_info_get_version", "shmem_info_get_name", "shmem_pcontrol", "shmemx_wtime", "shmem_team_my_pe", "shmem_team_n_pes",
         "shmem_team_get_config", "shmem_team_translate_pe", "shmem_ctx_get_team", "shmem_ctx_create", "shmem_team_create_ctx",
         "shmem_team_split_strided", "shmem_team_split_2d"};
     size_t i;
