@@ -6,7 +6,8 @@ use std::fmt::Debug;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 use std::sync::atomic::{
-    AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
+    AtomicUsize,
 };
 
 use bytemuck::Pod;
@@ -68,10 +69,43 @@ pub(crate) unsafe fn word<T: Word>(
     value: T,
 ) -> Done<T> {
     let library = library::get()?;
-    library.object(name, at, 1)?;
+    match library.object(name, at, 1) {
+        // SAFETY: the word is an aligned one of symmetric memory.
+        Ok(_) => until(library, call, at, cmp, value, || unsafe { T::load(at) }),
+        Err(_) if !at.is_aligned() => {
+            library.object(name, at.cast::<u8>(), size_of::<T>())?;
+            // SAFETY: so many bytes are symmetric memory.
+            until(library, call, at, cmp, value, || unsafe { bytes(at) })
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Loads what is no aligned word, as programs for processors that can have it: byte by byte, and so what it becomes may be seen in part.
+///
+/// # Safety
+///
+/// The address is that of symmetric memory.
+#[cold]
+unsafe fn bytes<T: Word>(at: *mut T) -> T {
+    let mut value = T::zeroed();
+    for (i, byte) in bytemuck::bytes_of_mut(&mut value).iter_mut().enumerate() {
+        // SAFETY: the caller's promise. Acquire: what the byte's writer ordered before it is seen.
+        *byte = unsafe { AtomicU8::from_ptr(at.cast::<u8>().add(i)) }.load(Ordering::Acquire);
+    }
+    value
+}
+
+#[inline(always)]
+fn until<T: Word>(
+    library: &'static Library,
+    call: &'static str,
+    at: *mut T,
+    cmp: c_int,
+    value: T,
+    look: impl Fn() -> T,
+) -> Done<T> {
     let cmp = comparison(cmp)?;
-    // SAFETY: the word is an aligned one of symmetric memory.
-    let look = || unsafe { T::load(at) };
     let what = || format!("the word at {at:p} ({:?}) to be {cmp:?} {value:?}", look());
     library.wait(call, &what, || {
         let now = look();

@@ -119,6 +119,17 @@ static void of_long(void)
 #define CALL_OLD_WAITS(N, T) old_waits_##N();
 #define CALL_OLD_WAIT(N, T) old_wait_##N();
 
+/* A word that is not aligned, as programs have it that were written for processors to which it is all one. */
+static void anywhere(void)
+{
+    char *x = shmem_calloc(32, 1);
+    const long value = 0x0102030405060708;
+    shmem_putmem(x + 3, &value, sizeof value, right);
+    shmem_long_wait_until((long *)(x + 3), SHMEM_CMP_EQ, value);
+    shmem_barrier_all();
+    shmem_free(x);
+}
+
 int main(void)
 {
     begin();
@@ -126,6 +137,7 @@ int main(void)
     OLD_WAITS_TYPES(CALL_OLD_WAITS)
     OLD_WAIT_TYPES(CALL_OLD_WAIT)
     of_long();
+    anywhere();
     shmem_finalize();
     return 0;
 }
