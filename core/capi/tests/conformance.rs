@@ -735,6 +735,7 @@ fn the_compiler_wrapper_shows_what_it_does() {
         show.starts_with("clang++ -v -I") && !show.contains("-loxshmem"),
         "{show}"
     );
+    assert!(run(tool("oshcxx").args(["-show", "-c", "a.cpp"])).starts_with("c++ -I"));
     assert!(run(tool("oshcc").arg("--showlibs")).contains("-loxshmem"));
     // The compiler is asked, and nothing linked.
     run(tool("oshcc").arg("-v"));
