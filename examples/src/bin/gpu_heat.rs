@@ -71,8 +71,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
         oxshmem::launch::self_with(pes)?;
     }
     let world = World::init()?;
-    output::check(&world, Some(&args.picture))?;
     let plate = Plate::for_pes(args.width, args.height, world.n_pes())?;
+    output::check(&world, Some(&args.picture))?;
     let heat = Heat::new(&world, plate)?;
     world.barrier_all()?;
 
