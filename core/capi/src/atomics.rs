@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue};
 
 use crate::handles::Ctx;
-use crate::library::{apart, number, on, unlocked};
+use crate::library::{number, on, straight};
 
 /// Atomics that give nothing, or the old value.
 macro_rules! atomics {
@@ -14,17 +14,12 @@ macro_rules! atomics {
         pub(crate) unsafe fn $name<T: $bound>(
             call: &'static str, ctx: Ctx, $word: $address, $($argument: T,)* pe: c_int,
         ) $(-> $returns)? {
-            if let Some((library, context)) = unlocked(ctx)
-                && let Some(word) = library.addresses.word($word)
-                && let Some(_old) = context.atomic_here(AtomicOp::$op, word, ($operand, $compare), number(pe))
-            {
-                return $({ let old: $returns = _old; old })?;
-            }
-            apart(move || {
-                on!(call, ctx, |library, context| {
-                    let word = library.word_or_end(call, stringify!($word), $word);
-                    context.$name(word, $($argument,)* number(pe))
-                })
+            straight!(call, ctx, |library, context, word| {
+                library.addresses.word($word) =>
+                    context.atomic_here(AtomicOp::$op, word, ($operand, $compare), number(pe))
+                        .map(|_old| { $(let old: $returns = _old; old)? }),
+                library.word_or_end(call, stringify!($word), $word) =>
+                    context.$name(word, $($argument,)* number(pe)),
             })
         }
     )*};

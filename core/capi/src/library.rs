@@ -162,6 +162,30 @@ macro_rules! on {
 }
 pub(crate) use on;
 
+/// Gives what a call gives the straight way: where the context needs no lock, the object is easily found, and what is done
+/// with it gives something. Else finds the object and does all that there is to the call, [`apart`] and by [`on!`].
+macro_rules! straight {
+    ($call:expr, $ctx:expr, |$library:ident, $context:ident, $object:ident| {
+        $easily:expr => $straight:expr,
+        $found:expr => $body:expr,
+    }) => {
+        if let Some(($library, $context)) = $crate::library::unlocked($ctx)
+            && let Some($object) = $easily
+            && let Some(given) = $straight
+        {
+            given
+        } else {
+            $crate::library::apart(move || {
+                $crate::library::on!($call, $ctx, |$library, $context| {
+                    let $object = $found;
+                    $body
+                })
+            })
+        }
+    };
+}
+pub(crate) use straight;
+
 impl Library {
     pub(crate) fn new(world: World, level: c_int, is_each_alone: bool) -> Self {
         Library {

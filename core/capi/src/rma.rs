@@ -7,7 +7,7 @@ use oxshmem::{Blocks, Context};
 
 use crate::failure::{Done, Failure};
 use crate::handles::Ctx;
-use crate::library::{Library, apart, number, on, unlocked};
+use crate::library::{Library, number, on, straight};
 
 #[inline(always)]
 pub(crate) unsafe fn put<T: Pod>(
@@ -18,19 +18,13 @@ pub(crate) unsafe fn put<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    if let Some((library, context)) = unlocked(ctx)
-        && let Some(dest) = library.word_of(dest, nelems)
-        // SAFETY: the caller gives so many elements.
-        && unsafe { context.put_raw_here(dest, source, number(pe)) }
-    {
-        return;
-    }
-    apart(move || {
-        on!(call, ctx, |library, context| {
-            let dest = library.object_or_end(call, "dest", dest, nelems);
+    straight!(call, ctx, |library, context, dest| {
+        library.word_of(dest, nelems) =>
             // SAFETY: the caller gives so many elements.
-            unsafe { context.put_raw(dest, source, number(pe)) }
-        })
+            unsafe { context.put_raw_here(dest, source, number(pe)) }.then_some(()),
+        library.object_or_end(call, "dest", dest, nelems) =>
+            // SAFETY: as above.
+            unsafe { context.put_raw(dest, source, number(pe)) },
     })
 }
 
@@ -43,19 +37,13 @@ pub(crate) unsafe fn get<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    if let Some((library, context)) = unlocked(ctx)
-        && let Some(source) = library.word_of(source, nelems)
-        // SAFETY: the caller gives room for so many elements.
-        && unsafe { context.get_raw_here(dest, source, number(pe)) }
-    {
-        return;
-    }
-    apart(move || {
-        on!(call, ctx, |library, context| {
-            let source = library.object_or_end(call, "source", source, nelems);
+    straight!(call, ctx, |library, context, source| {
+        library.word_of(source, nelems) =>
             // SAFETY: the caller gives room for so many elements.
-            unsafe { context.get_raw(dest, source, number(pe)) }
-        })
+            unsafe { context.get_raw_here(dest, source, number(pe)) }.then_some(()),
+        library.object_or_end(call, "source", source, nelems) =>
+            // SAFETY: as above.
+            unsafe { context.get_raw(dest, source, number(pe)) },
     })
 }
 
@@ -91,33 +79,17 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
 
 #[inline(always)]
 pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
-    if let Some((library, context)) = unlocked(ctx)
-        && let Some(dest) = library.addresses.object(dest, 1)
-        && context.p_here(dest, value, number(pe))
-    {
-        return;
-    }
-    apart(move || {
-        on!(call, ctx, |library, context| {
-            let dest = library.object_or_end(call, "dest", dest, 1);
-            context.p(dest, value, number(pe))
-        })
+    straight!(call, ctx, |library, context, dest| {
+        library.addresses.object(dest, 1) => context.p_here(dest, value, number(pe)).then_some(()),
+        library.object_or_end(call, "dest", dest, 1) => context.p(dest, value, number(pe)),
     })
 }
 
 #[inline(always)]
 pub(crate) unsafe fn g<T: Pod>(call: &'static str, ctx: Ctx, source: *const T, pe: c_int) -> T {
-    if let Some((library, context)) = unlocked(ctx)
-        && let Some(source) = library.addresses.object(source, 1)
-        && let Some(value) = context.g_here(source, number(pe))
-    {
-        return value;
-    }
-    apart(move || {
-        on!(call, ctx, |library, context| {
-            let source = library.object_or_end(call, "source", source, 1);
-            context.g(source, number(pe))
-        })
+    straight!(call, ctx, |library, context, source| {
+        library.addresses.object(source, 1) => context.g_here(source, number(pe)),
+        library.object_or_end(call, "source", source, 1) => context.g(source, number(pe)),
     })
 }
 
