@@ -27,7 +27,7 @@ use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::signal::of_length;
-use crate::wire::{Path, Side};
+use crate::wire::Path;
 use crate::{AtomicBits, AtomicInt, AtomicValue, Context, Result, SignalOp, Sym};
 
 /// Nonblocking operations issued within one [`Context::scope`].
@@ -118,37 +118,7 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        unsafe { self.put_nbi_slow(dst, source, len, pe) }
-    }
-
-    #[cold]
-    unsafe fn put_nbi_slow<T: Pod>(
-        &self,
-        dst: Sym<T>,
-        source: *const T,
-        len: usize,
-        pe: usize,
-    ) -> Result<()> {
-        const CALL: &str = "put_nbi";
-        let to = self.check(CALL, dst, len, pe)?;
-        self.guard(CALL, Access::Put, dst, len, to, true)?;
-        let bytes = len * size_of::<T>();
-        match self.path(CALL, Class::Put, dst, to)? {
-            Path::Near(_) if bytes == 0 => Ok(()),
-            Path::Near(place) => {
-                // SAFETY: the caller promises `len` readable elements.
-                unsafe { place.copy_from_raw(source.cast(), bytes) };
-                self.peers.note_slow();
-                Ok(())
-            }
-            // SAFETY: the caller's promise.
-            Path::Lane(via, far) => unsafe {
-                self.wire_put_nbi(CALL, via, far, Side::at(source.cast(), bytes))
-            },
-            // Blocking is allowed.
-            // SAFETY: the caller's promise.
-            Path::Staged(far) => unsafe { self.staged_put(CALL, far, source.cast(), bytes) },
-        }
+        unsafe { self.put_raw_slow("put_nbi", dst, source, len, pe, true) }
     }
 
     /// Gets `len` elements without waiting for anything; completed by the next
@@ -175,35 +145,7 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        unsafe { self.get_nbi_slow(destination, src, len, pe) }
-    }
-
-    #[cold]
-    unsafe fn get_nbi_slow<T: Pod>(
-        &self,
-        destination: *mut T,
-        src: Sym<T>,
-        len: usize,
-        pe: usize,
-    ) -> Result<()> {
-        const CALL: &str = "get_nbi";
-        let from = self.check(CALL, src, len, pe)?;
-        self.guard(CALL, Access::Get, src, len, from, true)?;
-        let bytes = len * size_of::<T>();
-        match self.path(CALL, Class::Put, src, from)? {
-            Path::Near(_) if bytes == 0 => Ok(()),
-            Path::Near(place) => {
-                // SAFETY: the caller promises `len` writable elements; any bytes are a `T: Pod`.
-                unsafe { place.copy_to_raw(destination.cast(), bytes) };
-                Ok(())
-            }
-            // SAFETY: the caller's promise.
-            Path::Lane(via, far) => unsafe {
-                self.wire_get_nbi(CALL, via, far, Side::at(destination.cast(), bytes))
-            },
-            // SAFETY: the caller's promise.
-            Path::Staged(far) => unsafe { self.staged_get(CALL, far, destination.cast(), bytes) },
-        }
+        unsafe { self.get_raw_slow("get_nbi", destination, src, len, pe, true) }
     }
 
     /// Issues a fetching atomic whose result arrives by the next quiet.

@@ -90,7 +90,7 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        unsafe { self.put_raw_slow("put", dst, source, pe) }
+        unsafe { self.put_raw_slow("put", dst, source, dst.len(), pe, false) }
     }
 
     /// [`get`](Self::get) of as many elements as `src` has.
@@ -112,7 +112,7 @@ impl Context<'_> {
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        unsafe { self.get_raw_slow("get", destination, src, pe) }
+        unsafe { self.get_raw_slow("get", destination, src, src.len(), pe, false) }
     }
 
     /// [`put_raw`](Self::put_raw) where it is the store of one aligned word by this CPU; else nothing is done, and it is
@@ -154,39 +154,55 @@ impl Context<'_> {
         is_word
     }
 
+    /// Puts `len` elements by any path, or says why not.
+    ///
+    /// # Safety
+    ///
+    /// As [`put_nbi`](Self::put_nbi) if it is `nonblocking`, else `source` is readable during the call.
     #[cold]
-    unsafe fn put_raw_slow<T: Pod>(
+    pub(crate) unsafe fn put_raw_slow<T: Pod>(
         &self,
         call: &'static str,
         dst: Sym<T>,
         source: *const T,
+        len: usize,
         pe: usize,
+        nonblocking: bool,
     ) -> Result<()> {
-        let pe = self.check(call, dst, 0, pe)?;
-        self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
+        let pe = self.check(call, dst, len, pe)?;
+        self.guard(call, Access::Put, dst, len, pe, true)?;
+        let bytes = len * size_of::<T>();
         // SAFETY: the caller's promise.
-        unsafe { self.put_raw_by_path(call, dst, source.cast(), dst.bytes(), pe) }
+        unsafe { self.put_raw_by_path(call, dst, source.cast(), bytes, pe, nonblocking) }
     }
 
+    /// Gets `len` elements by any path, or says why not.
+    ///
+    /// # Safety
+    ///
+    /// As [`get_nbi`](Self::get_nbi) if it is `nonblocking`, else `destination` is writable during the call.
     #[cold]
-    unsafe fn get_raw_slow<T: Pod>(
+    pub(crate) unsafe fn get_raw_slow<T: Pod>(
         &self,
         call: &'static str,
         destination: *mut T,
         src: Sym<T>,
+        len: usize,
         pe: usize,
+        nonblocking: bool,
     ) -> Result<()> {
-        let pe = self.check(call, src, 0, pe)?;
-        self.guard(call, Access::Get, src, src.len(), pe, false)?;
+        let pe = self.check(call, src, len, pe)?;
+        self.guard(call, Access::Get, src, len, pe, nonblocking)?;
+        let bytes = len * size_of::<T>();
         // SAFETY: the caller's promise.
-        unsafe { self.get_raw_by_path(call, destination.cast(), src.bytes(), src, pe) }
+        unsafe { self.get_raw_by_path(call, destination.cast(), bytes, src, pe, nonblocking) }
     }
 
     /// Puts bytes to a PE, by its number in the world; the caller has checked all.
     ///
     /// # Safety
     ///
-    /// `source` is readable for `len` bytes.
+    /// `source` is readable for `len` bytes; as of [`put_raw_slow`](Self::put_raw_slow).
     pub(crate) unsafe fn put_raw_by_path<T: Pod>(
         &self,
         call: &'static str,
@@ -194,6 +210,7 @@ impl Context<'_> {
         source: *const u8,
         len: usize,
         pe: usize,
+        nonblocking: bool,
     ) -> Result<()> {
         match self.path(call, Class::Put, dst, pe)? {
             Path::Near(place) => {
@@ -203,7 +220,13 @@ impl Context<'_> {
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            Path::Lane(via, far) => unsafe { self.wire_put(call, via, far, Side::at(source, len)) },
+            Path::Lane(via, far) => unsafe {
+                match nonblocking {
+                    true => self.wire_put_nbi(call, via, far, Side::at(source, len)),
+                    false => self.wire_put(call, via, far, Side::at(source, len)),
+                }
+            },
+            // A nonblocking one may block.
             // SAFETY: the caller's promise.
             Path::Staged(far) => unsafe { self.staged_put(call, far, source, len) },
         }
@@ -213,7 +236,7 @@ impl Context<'_> {
     ///
     /// # Safety
     ///
-    /// `destination` is writable for `len` bytes.
+    /// `destination` is writable for `len` bytes; as of [`get_raw_slow`](Self::get_raw_slow).
     pub(crate) unsafe fn get_raw_by_path<T: Pod>(
         &self,
         call: &'static str,
@@ -221,17 +244,23 @@ impl Context<'_> {
         len: usize,
         src: Sym<T>,
         pe: usize,
+        nonblocking: bool,
     ) -> Result<()> {
         match self.path(call, Class::Put, src, pe)? {
             Path::Near(place) => {
                 // SAFETY: the caller's promise.
                 unsafe { place.copy_to_raw(destination, len) };
-                self.order_read_slow(place);
+                if !nonblocking {
+                    self.order_read_slow(place);
+                }
                 Ok(())
             }
             // SAFETY: the caller's promise.
             Path::Lane(via, far) => unsafe {
-                self.wire_get(call, via, far, Side::at(destination, len))
+                match nonblocking {
+                    true => self.wire_get_nbi(call, via, far, Side::at(destination, len)),
+                    false => self.wire_get(call, via, far, Side::at(destination, len)),
+                }
             },
             // SAFETY: the caller's promise.
             Path::Staged(far) => unsafe { self.staged_get(call, far, destination, len) },
@@ -274,7 +303,8 @@ impl Context<'_> {
                     self.guard(call, Access::Put, to, block, in_world, true)?;
                     // SAFETY: the caller's promise.
                     unsafe {
-                        self.put_raw_by_path(call, to, from.cast(), to.bytes(), in_world)?;
+                        let (from, bytes) = (from.cast(), to.bytes());
+                        self.put_raw_by_path(call, to, from, bytes, in_world, false)?;
                     }
                 }
             }
@@ -298,14 +328,14 @@ impl Context<'_> {
         blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
-        self.check(call, src, 0, pe)?;
+        let in_world = self.check(call, src, 0, pe)?;
         blocks.check(call, src)?;
         if blocks.block == 0 {
             return Ok(());
         }
         let Some(span) = self.peers.span(src, pe) else {
             // SAFETY: the caller's promise.
-            return unsafe { self.get_blocks_slow(call, destination, src, blocks, pe) };
+            return unsafe { self.get_blocks_slow(call, destination, src, blocks, in_world) };
         };
         for i in 0..blocks.count {
             let (at, bytes) = (

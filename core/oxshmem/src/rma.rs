@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
-use crate::check::Access;
 use crate::mapped::{Bytes, Span};
 use crate::order::{Class, Inserted};
 use crate::shared::Shared;
@@ -297,9 +296,8 @@ impl Context<'_> {
         source: &[T],
         pe: usize,
     ) -> Result<()> {
-        let pe = self.check(call, dst, source.len(), pe)?;
-        self.guard(call, Access::Put, dst, source.len(), pe, true)?;
-        self.put_by_path(call, dst, bytemuck::cast_slice(source), pe)
+        // SAFETY: `source` is borrowed for the call.
+        unsafe { self.put_raw_slow(call, dst, source.as_ptr(), source.len(), pe, false) }
     }
 
     /// Puts bytes to a PE, by its number in the world; the caller has checked all.
@@ -311,7 +309,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         // SAFETY: `bytes` is borrowed for the call.
-        unsafe { self.put_raw_by_path(call, dst, bytes.as_ptr(), bytes.len(), pe) }
+        unsafe { self.put_raw_by_path(call, dst, bytes.as_ptr(), bytes.len(), pe, false) }
     }
 
     #[cold]
@@ -322,9 +320,9 @@ impl Context<'_> {
         src: Sym<T>,
         pe: usize,
     ) -> Result<()> {
-        let pe = self.check(call, src, destination.len(), pe)?;
-        self.guard(call, Access::Get, src, destination.len(), pe, false)?;
-        self.get_by_path(call, bytemuck::cast_slice_mut(destination), src, pe)
+        let (into, len) = (destination.as_mut_ptr(), destination.len());
+        // SAFETY: `destination` is borrowed for the call.
+        unsafe { self.get_raw_slow(call, into, src, len, pe, false) }
     }
 
     /// Gets bytes from a PE, by its number in the world; the caller has checked all.
@@ -336,7 +334,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         // SAFETY: `bytes` is borrowed for the call.
-        unsafe { self.get_raw_by_path(call, bytes.as_mut_ptr(), bytes.len(), src, pe) }
+        unsafe { self.get_raw_by_path(call, bytes.as_mut_ptr(), bytes.len(), src, pe, false) }
     }
 
     /// Refuses foreign handles, PEs that do not exist and ranges that leave the object. Gives the PE's

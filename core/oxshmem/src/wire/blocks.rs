@@ -9,7 +9,8 @@ use crate::order::Class;
 use crate::{Blocks, Context, Result, Sym};
 
 impl Context<'_> {
-    /// Gets blocks of `src`. Returns when they are there (M16).
+    /// Gets blocks of `src` from a PE, by its number in the world; the caller has checked all. Returns when they are there
+    /// (M16).
     ///
     /// # Safety
     ///
@@ -23,7 +24,6 @@ impl Context<'_> {
         blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
-        let pe = self.check(call, src, 0, pe)?;
         let mut under_way = None;
         let mut result = Ok(());
         for i in 0..blocks.count {
@@ -72,7 +72,7 @@ impl Context<'_> {
             }
             // What waits for this block waits for those before.
             // SAFETY: the caller's promise.
-            _ => unsafe { self.get_raw_by_path(call, into, from.bytes(), from, pe) },
+            _ => unsafe { self.get_raw_by_path(call, into, from.bytes(), from, pe, false) },
         }
     }
 
