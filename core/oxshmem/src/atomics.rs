@@ -75,126 +75,91 @@ mark! {
 /// A locked instruction of this processor is a full fence in itself, so it leaves nothing for quiet.
 const RMW_IS_FENCE: bool = cfg!(target_arch = "x86_64");
 
+/// Hands all atomics to a macro: what each does, its name in C and here, the same of its nonblocking form if it gives the old
+/// value, the types, the word, further arguments, and its operation with what it writes or adds and what it compares with.
+macro_rules! all_atomics {
+    ($define:ident) => {
+        $define! {
+            fetching {
+                /// Reads a word atomically.
+                "shmem_atomic_fetch" fetch, "shmem_atomic_fetch_nbi" fetch_nbi:
+                    AtomicValue, src, (), Fetch, 0, 0;
+                /// Writes a word atomically and gives what it held.
+                "shmem_atomic_swap" swap, "shmem_atomic_swap_nbi" swap_nbi:
+                    AtomicValue, dst, (value), Swap, value.bits(), 0;
+                /// Writes `value` if the word equals `expected`; gives what it held, whether it swapped or not.
+                "shmem_atomic_compare_swap" compare_swap, "shmem_atomic_compare_swap_nbi" compare_swap_nbi:
+                    AtomicInt, dst, (expected, value), CompareSwap, value.bits(), expected.bits();
+                /// Adds (wrapping) and gives the word's value before.
+                "shmem_atomic_fetch_add" fetch_add, "shmem_atomic_fetch_add_nbi" fetch_add_nbi:
+                    AtomicInt, dst, (value), Add, value.bits(), 0;
+                /// Adds 1 and gives the word's value before.
+                "shmem_atomic_fetch_inc" fetch_inc, "shmem_atomic_fetch_inc_nbi" fetch_inc_nbi:
+                    AtomicInt, dst, (), Add, 1, 0;
+                /// Bitwise and; gives the word's value before.
+                "shmem_atomic_fetch_and" fetch_and, "shmem_atomic_fetch_and_nbi" fetch_and_nbi:
+                    AtomicBits, dst, (value), And, value.bits(), 0;
+                /// Bitwise or; gives the word's value before.
+                "shmem_atomic_fetch_or" fetch_or, "shmem_atomic_fetch_or_nbi" fetch_or_nbi:
+                    AtomicBits, dst, (value), Or, value.bits(), 0;
+                /// Bitwise exclusive or; gives the word's value before.
+                "shmem_atomic_fetch_xor" fetch_xor, "shmem_atomic_fetch_xor_nbi" fetch_xor_nbi:
+                    AtomicBits, dst, (value), Xor, value.bits(), 0;
+            }
+            giving_nothing {
+                /// Writes a word atomically.
+                "shmem_atomic_set" set: AtomicValue, (value), Set, value.bits();
+                /// Adds (wrapping).
+                "shmem_atomic_add" add: AtomicInt, (value), Add, value.bits();
+                /// Adds 1.
+                "shmem_atomic_inc" inc: AtomicInt, (), Add, 1;
+                /// Bitwise and.
+                "shmem_atomic_and" and: AtomicBits, (value), And, value.bits();
+                /// Bitwise or.
+                "shmem_atomic_or" or: AtomicBits, (value), Or, value.bits();
+                /// Bitwise exclusive or.
+                "shmem_atomic_xor" xor: AtomicBits, (value), Xor, value.bits();
+            }
+        }
+    };
+}
+pub(crate) use all_atomics;
+
+macro_rules! calls {
+    (
+        fetching {$(
+            #[$doc:meta]
+            $alias:literal $name:ident, $nbi_alias:literal $nbi:ident:
+                $bound:ident, $word:ident, ($($argument:ident),*), $op:ident, $operand:expr, $compare:expr;
+        )*}
+        giving_nothing {$(
+            #[$doc_n:meta]
+            $alias_n:literal $name_n:ident:
+                $bound_n:ident, ($($argument_n:ident)?), $op_n:ident, $operand_n:expr;
+        )*}
+    ) => {
+        $(
+            #[$doc]
+            #[doc(alias = $alias)]
+            #[inline]
+            pub fn $name<T: $bound>(&self, $word: Sym<T>, $($argument: T,)* pe: usize) -> Result<T> {
+                self.rmw(stringify!($name), AtomicOp::$op, $word, $operand, $compare, pe)
+                    .map(T::of_bits)
+            }
+        )*
+        $(
+            #[$doc_n]
+            #[doc(alias = $alias_n)]
+            #[inline]
+            pub fn $name_n<T: $bound_n>(&self, dst: Sym<T>, $($argument_n: T,)? pe: usize) -> Result<()> {
+                self.post_rmw(stringify!($name_n), AtomicOp::$op_n, dst, $operand_n, 0, pe)
+            }
+        )*
+    };
+}
+
 impl Context<'_> {
-    /// Reads a word atomically.
-    #[doc(alias = "shmem_atomic_fetch")]
-    #[inline]
-    pub fn fetch<T: AtomicValue>(&self, src: Sym<T>, pe: usize) -> Result<T> {
-        self.rmw("fetch", AtomicOp::Fetch, src, 0, 0, pe)
-            .map(T::of_bits)
-    }
-
-    /// Writes a word atomically.
-    #[doc(alias = "shmem_atomic_set")]
-    #[inline]
-    pub fn set<T: AtomicValue>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.post_rmw("set", AtomicOp::Set, dst, value.bits(), 0, pe)
-    }
-
-    /// Writes a word atomically and gives what it held.
-    #[doc(alias = "shmem_atomic_swap")]
-    #[inline]
-    pub fn swap<T: AtomicValue>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
-        self.rmw("swap", AtomicOp::Swap, dst, value.bits(), 0, pe)
-            .map(T::of_bits)
-    }
-
-    /// Writes `value` if the word equals `expected`; gives what it held, whether it swapped or not.
-    #[doc(alias = "shmem_atomic_compare_swap")]
-    #[inline]
-    pub fn compare_swap<T: AtomicInt>(
-        &self,
-        dst: Sym<T>,
-        expected: T,
-        value: T,
-        pe: usize,
-    ) -> Result<T> {
-        let (value, expected) = (value.bits(), expected.bits());
-        self.rmw(
-            "compare_swap",
-            AtomicOp::CompareSwap,
-            dst,
-            value,
-            expected,
-            pe,
-        )
-        .map(T::of_bits)
-    }
-
-    /// Adds (wrapping) and gives the word's value before.
-    #[doc(alias = "shmem_atomic_fetch_add")]
-    #[inline]
-    pub fn fetch_add<T: AtomicInt>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
-        self.rmw("fetch_add", AtomicOp::Add, dst, value.bits(), 0, pe)
-            .map(T::of_bits)
-    }
-
-    /// Adds (wrapping).
-    #[doc(alias = "shmem_atomic_add")]
-    #[inline]
-    pub fn add<T: AtomicInt>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.post_rmw("add", AtomicOp::Add, dst, value.bits(), 0, pe)
-    }
-
-    /// Adds 1 and gives the word's value before.
-    #[doc(alias = "shmem_atomic_fetch_inc")]
-    #[inline]
-    pub fn fetch_inc<T: AtomicInt>(&self, dst: Sym<T>, pe: usize) -> Result<T> {
-        self.rmw("fetch_inc", AtomicOp::Add, dst, 1, 0, pe)
-            .map(T::of_bits)
-    }
-
-    /// Adds 1.
-    #[doc(alias = "shmem_atomic_inc")]
-    #[inline]
-    pub fn inc<T: AtomicInt>(&self, dst: Sym<T>, pe: usize) -> Result<()> {
-        self.post_rmw("inc", AtomicOp::Add, dst, 1, 0, pe)
-    }
-
-    /// Bitwise and; gives the word's value before.
-    #[doc(alias = "shmem_atomic_fetch_and")]
-    #[inline]
-    pub fn fetch_and<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
-        self.rmw("fetch_and", AtomicOp::And, dst, value.bits(), 0, pe)
-            .map(T::of_bits)
-    }
-
-    /// Bitwise and.
-    #[doc(alias = "shmem_atomic_and")]
-    #[inline]
-    pub fn and<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.post_rmw("and", AtomicOp::And, dst, value.bits(), 0, pe)
-    }
-
-    /// Bitwise or; gives the word's value before.
-    #[doc(alias = "shmem_atomic_fetch_or")]
-    #[inline]
-    pub fn fetch_or<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
-        self.rmw("fetch_or", AtomicOp::Or, dst, value.bits(), 0, pe)
-            .map(T::of_bits)
-    }
-
-    /// Bitwise or.
-    #[doc(alias = "shmem_atomic_or")]
-    #[inline]
-    pub fn or<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.post_rmw("or", AtomicOp::Or, dst, value.bits(), 0, pe)
-    }
-
-    /// Bitwise exclusive or; gives the word's value before.
-    #[doc(alias = "shmem_atomic_fetch_xor")]
-    #[inline]
-    pub fn fetch_xor<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<T> {
-        self.rmw("fetch_xor", AtomicOp::Xor, dst, value.bits(), 0, pe)
-            .map(T::of_bits)
-    }
-
-    /// Bitwise exclusive or.
-    #[doc(alias = "shmem_atomic_xor")]
-    #[inline]
-    pub fn xor<T: AtomicBits>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
-        self.post_rmw("xor", AtomicOp::Xor, dst, value.bits(), 0, pe)
-    }
+    all_atomics!(calls);
 
     /// An atomic that gives the old value; complete when it returns.
     #[inline(always)]

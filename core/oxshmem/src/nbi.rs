@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 use oxshmem_transport::AtomicOp;
 
-use crate::atomics::Word;
+use crate::atomics::{Word, all_atomics};
 use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
@@ -195,6 +195,28 @@ impl Context<'_> {
     }
 }
 
+macro_rules! nonblocking {
+    (
+        fetching {$(
+            #[$doc:meta]
+            $alias:literal $name:ident, $nbi_alias:literal $nbi:ident:
+                $bound:ident, $word:ident, ($($argument:ident),*), $op:ident, $operand:expr, $compare:expr;
+        )*}
+        giving_nothing {$($others:tt)*}
+    ) => {$(
+        #[doc = concat!(
+            "[`Context::", stringify!($name), "`] whose value is in `result` by the end of the scope."
+        )]
+        #[doc(alias = $nbi_alias)]
+        pub fn $nbi<T: $bound>(
+            &'scope self, result: &'env mut T, $word: Sym<T>, $($argument: T,)* pe: usize,
+        ) -> Result<()> {
+            let operands = ($operand, $compare);
+            self.rmw_nbi(stringify!($nbi), AtomicOp::$op, result, $word, operands, pe)
+        }
+    )*};
+}
+
 impl<'scope, 'env> Scope<'scope, 'env> {
     pub(crate) fn context(&self) -> &'scope Context<'scope> {
         self.context
@@ -244,143 +266,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    /// [`Context::fetch`] whose value is in `result` by the end of the scope.
-    #[doc(alias = "shmem_atomic_fetch_nbi")]
-    pub fn fetch_nbi<T: AtomicValue>(
-        &'scope self,
-        result: &'env mut T,
-        src: Sym<T>,
-        pe: usize,
-    ) -> Result<()> {
-        self.rmw_nbi("fetch_nbi", AtomicOp::Fetch, result, src, (0, 0), pe)
-    }
-
-    /// [`Context::swap`] whose value is in `result` by the end of the scope.
-    #[doc(alias = "shmem_atomic_swap_nbi")]
-    pub fn swap_nbi<T: AtomicValue>(
-        &'scope self,
-        result: &'env mut T,
-        dst: Sym<T>,
-        value: T,
-        pe: usize,
-    ) -> Result<()> {
-        self.rmw_nbi(
-            "swap_nbi",
-            AtomicOp::Swap,
-            result,
-            dst,
-            (value.bits(), 0),
-            pe,
-        )
-    }
-
-    /// [`Context::compare_swap`] whose value is in `result` by the end of the scope.
-    #[doc(alias = "shmem_atomic_compare_swap_nbi")]
-    pub fn compare_swap_nbi<T: AtomicInt>(
-        &'scope self,
-        result: &'env mut T,
-        dst: Sym<T>,
-        expected: T,
-        value: T,
-        pe: usize,
-    ) -> Result<()> {
-        let operands = (value.bits(), expected.bits());
-        self.rmw_nbi(
-            "compare_swap_nbi",
-            AtomicOp::CompareSwap,
-            result,
-            dst,
-            operands,
-            pe,
-        )
-    }
-
-    /// [`Context::fetch_add`] whose value is in `result` by the end of the scope.
-    #[doc(alias = "shmem_atomic_fetch_add_nbi")]
-    pub fn fetch_add_nbi<T: AtomicInt>(
-        &'scope self,
-        result: &'env mut T,
-        dst: Sym<T>,
-        value: T,
-        pe: usize,
-    ) -> Result<()> {
-        self.rmw_nbi(
-            "fetch_add_nbi",
-            AtomicOp::Add,
-            result,
-            dst,
-            (value.bits(), 0),
-            pe,
-        )
-    }
-
-    /// [`Context::fetch_inc`] whose value is in `result` by the end of the scope.
-    #[doc(alias = "shmem_atomic_fetch_inc_nbi")]
-    pub fn fetch_inc_nbi<T: AtomicInt>(
-        &'scope self,
-        result: &'env mut T,
-        dst: Sym<T>,
-        pe: usize,
-    ) -> Result<()> {
-        self.rmw_nbi("fetch_inc_nbi", AtomicOp::Add, result, dst, (1, 0), pe)
-    }
-
-    /// [`Context::fetch_and`] whose value is in `result` by the end of the scope.
-    #[doc(alias = "shmem_atomic_fetch_and_nbi")]
-    pub fn fetch_and_nbi<T: AtomicBits>(
-        &'scope self,
-        result: &'env mut T,
-        dst: Sym<T>,
-        value: T,
-        pe: usize,
-    ) -> Result<()> {
-        self.rmw_nbi(
-            "fetch_and_nbi",
-            AtomicOp::And,
-            result,
-            dst,
-            (value.bits(), 0),
-            pe,
-        )
-    }
-
-    /// [`Context::fetch_or`] whose value is in `result` by the end of the scope.
-    #[doc(alias = "shmem_atomic_fetch_or_nbi")]
-    pub fn fetch_or_nbi<T: AtomicBits>(
-        &'scope self,
-        result: &'env mut T,
-        dst: Sym<T>,
-        value: T,
-        pe: usize,
-    ) -> Result<()> {
-        self.rmw_nbi(
-            "fetch_or_nbi",
-            AtomicOp::Or,
-            result,
-            dst,
-            (value.bits(), 0),
-            pe,
-        )
-    }
-
-    /// [`Context::fetch_xor`] whose value is in `result` by the end of the scope.
-    #[doc(alias = "shmem_atomic_fetch_xor_nbi")]
-    pub fn fetch_xor_nbi<T: AtomicBits>(
-        &'scope self,
-        result: &'env mut T,
-        dst: Sym<T>,
-        value: T,
-        pe: usize,
-    ) -> Result<()> {
-        self.rmw_nbi(
-            "fetch_xor_nbi",
-            AtomicOp::Xor,
-            result,
-            dst,
-            (value.bits(), 0),
-            pe,
-        )
-    }
+    all_atomics!(nonblocking);
 
     fn rmw_nbi<T: Word>(
         &'scope self,
