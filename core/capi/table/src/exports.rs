@@ -52,7 +52,7 @@ fn export(function: &Function, symbol: &str) -> String {
         "void" => String::new(),
         returns => format!(" -> {}", rust_type(returns, element)),
     };
-    let default = (function.row.name.contains('@') && !function.ctx).then_some("Ctx::DEFAULT");
+    let default = (function.row.takes_context() && !function.ctx).then_some("Ctx::DEFAULT");
     let given = fixed.map(|param| lower(&param.name));
     let call = [format!("{:?}", function.name)];
     let given = call

@@ -43,7 +43,7 @@ impl Way {
     }
 
     fn atomic(call: &str) -> Option<Self> {
-        let (op, value, cond) = match call.strip_prefix("old::").unwrap_or(call) {
+        let (op, value, cond) = match call {
             "fetch" => ("FETCH", "none", "none"),
             "set" => ("SET", "value", "value"),
             "swap" => ("SWAP", "value", "value"),

@@ -14,8 +14,8 @@ pub struct Row {
     pub returns: &'static str,
     /// Its parameters in C, without the context.
     pub params: &'static str,
-    /// The Rust function that implements it, which is given the call's name, a context if there is
-    /// the form with one, and the parameters.
+    /// The Rust function that implements it, which is given the call's name, a context if it
+    /// implements a form with one, and the parameters.
     pub call: &'static str,
     /// The name of the C11 macro and of the C++ overloads, if it has them.
     pub generic: Option<&'static str>,
@@ -54,6 +54,12 @@ impl Row {
             deprecated: Some(version),
             ..self
         }
+    }
+
+    /// Whether the Rust function is given a context, this family's default one if it has no form with one.
+    pub(crate) fn takes_context(&self) -> bool {
+        let mut same = ROWS.iter().filter(|row| row.call == self.call);
+        same.any(|row| row.name.contains('@'))
     }
 }
 
@@ -182,14 +188,14 @@ pub const ROWS: &[Row] = &[
     row("shmem_@%_atomic_fetch_and_nbi", Bitwise, "void", "T *fetch, T *dest, T value, int pe", "atomics::fetch_and_nbi").generic("shmem_atomic_fetch_and_nbi"),
     row("shmem_@%_atomic_fetch_or_nbi", Bitwise, "void", "T *fetch, T *dest, T value, int pe", "atomics::fetch_or_nbi").generic("shmem_atomic_fetch_or_nbi"),
     row("shmem_@%_atomic_fetch_xor_nbi", Bitwise, "void", "T *fetch, T *dest, T value, int pe", "atomics::fetch_xor_nbi").generic("shmem_atomic_fetch_xor_nbi"),
-    row("shmem_%_fetch", OldExtended, "T", "const T *source, int pe", "atomics::old::fetch").generic("shmem_fetch").old("1.4"),
-    row("shmem_%_set", OldExtended, "void", "T *dest, T value, int pe", "atomics::old::set").generic("shmem_set").old("1.4"),
-    row("shmem_%_cswap", OldStandard, "T", "T *dest, T cond, T value, int pe", "atomics::old::compare_swap").generic("shmem_cswap").old("1.4"),
-    row("shmem_%_swap", OldExtended, "T", "T *dest, T value, int pe", "atomics::old::swap").generic("shmem_swap").old("1.4"),
-    row("shmem_%_finc", OldStandard, "T", "T *dest, int pe", "atomics::old::fetch_inc").generic("shmem_finc").old("1.4"),
-    row("shmem_%_inc", OldStandard, "void", "T *dest, int pe", "atomics::old::inc").generic("shmem_inc").old("1.4"),
-    row("shmem_%_fadd", OldStandard, "T", "T *dest, T value, int pe", "atomics::old::fetch_add").generic("shmem_fadd").old("1.4"),
-    row("shmem_%_add", OldStandard, "void", "T *dest, T value, int pe", "atomics::old::add").generic("shmem_add").old("1.4"),
+    row("shmem_%_fetch", OldExtended, "T", "const T *source, int pe", "atomics::fetch").generic("shmem_fetch").old("1.4"),
+    row("shmem_%_set", OldExtended, "void", "T *dest, T value, int pe", "atomics::set").generic("shmem_set").old("1.4"),
+    row("shmem_%_cswap", OldStandard, "T", "T *dest, T cond, T value, int pe", "atomics::compare_swap").generic("shmem_cswap").old("1.4"),
+    row("shmem_%_swap", OldExtended, "T", "T *dest, T value, int pe", "atomics::swap").generic("shmem_swap").old("1.4"),
+    row("shmem_%_finc", OldStandard, "T", "T *dest, int pe", "atomics::fetch_inc").generic("shmem_finc").old("1.4"),
+    row("shmem_%_inc", OldStandard, "void", "T *dest, int pe", "atomics::inc").generic("shmem_inc").old("1.4"),
+    row("shmem_%_fadd", OldStandard, "T", "T *dest, T value, int pe", "atomics::fetch_add").generic("shmem_fadd").old("1.4"),
+    row("shmem_%_add", OldStandard, "void", "T *dest, T value, int pe", "atomics::add").generic("shmem_add").old("1.4"),
     // Signals.
     row("shmem_@%_put_signal", Rma, "void", PUT_SIGNAL, "signals::put_signal").generic("shmem_put_signal"),
     row("shmem_@put%_signal", Sizes, "void", PUT_SIGNAL, "signals::put_signal"),
