@@ -25,6 +25,7 @@ mod capabilities;
 pub mod conformance;
 mod error;
 mod fold;
+mod forward;
 mod guarantees;
 mod inbox;
 mod memory;

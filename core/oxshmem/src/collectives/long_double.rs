@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use oxshmem_transport::Fold;
 
 use super::Reducible;
-use super::number::{Folder, Folds};
+use super::number::{Folder, Folds, each};
 
 /// C's `long double` on x86-64: 80 bits in 16 bytes, of which the last 6 mean nothing.
 #[derive(Clone, Copy, Zeroable, Pod)]
@@ -19,24 +19,29 @@ impl fmt::Debug for LongDouble {
     }
 }
 
+/// Instructions with the x87 registers, which they leave empty, and their operands.
+macro_rules! x87 {
+    ($($instruction:literal),+; $($operand:tt)*) => {
+        std::arch::asm!(
+            $($instruction,)+
+            $($operand)*
+            out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+            out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+            options(nostack),
+        )
+    };
+}
+
 /// An instruction on two of them, and the way back to memory.
 macro_rules! with_both {
-    ($a:expr, $b:expr, $($instruction:literal),+) => {{
+    ($a:expr, $b:expr, $instruction:literal) => {{
         let (a, b) = (&$a, &$b);
         let mut out = LongDouble([0; 16]);
         // SAFETY: each pointer is to 16 bytes; what is loaded is taken off the stack of registers again.
         unsafe {
-            std::arch::asm!(
-                "fld tbyte ptr [{a}]",
-                "fld tbyte ptr [{b}]",
-                $($instruction,)+
-                "fstp tbyte ptr [{out}]",
-                a = in(reg) a,
-                b = in(reg) b,
-                out = in(reg) &raw mut out,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                options(nostack),
+            x87!(
+                "fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", $instruction, "fstp tbyte ptr [{out}]";
+                a = in(reg) a, b = in(reg) b, out = in(reg) &raw mut out,
             );
         }
         out
@@ -50,14 +55,9 @@ impl LongDouble {
         let mut out = 0.0_f64;
         // SAFETY: both pointers are to as many bytes as are read and written.
         unsafe {
-            std::arch::asm!(
-                "fld tbyte ptr [{from}]",
-                "fstp qword ptr [{out}]",
-                from = in(reg) &raw const self,
-                out = in(reg) &raw mut out,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                options(nostack),
+            x87!(
+                "fld tbyte ptr [{from}]", "fstp qword ptr [{out}]";
+                from = in(reg) &raw const self, out = in(reg) &raw mut out,
             );
         }
         out
@@ -76,19 +76,10 @@ impl LongDouble {
         let less: u8;
         // SAFETY: both pointers are to 16 bytes.
         unsafe {
-            std::arch::asm!(
-                "fld tbyte ptr [{a}]",
-                "fld tbyte ptr [{b}]",
-                // Above: b > a, and they can be compared.
-                "fucomip st, st(1)",
-                "fstp st(0)",
-                "seta {less}",
-                a = in(reg) &raw const self,
-                b = in(reg) &raw const than,
-                less = out(reg_byte) less,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                options(nostack),
+            // Above: b > a, and they can be compared.
+            x87!(
+                "fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "fucomip st, st(1)", "fstp st(0)", "seta {less}";
+                a = in(reg) &raw const self, b = in(reg) &raw const than, less = out(reg_byte) less,
             );
         }
         less != 0
@@ -118,14 +109,9 @@ impl From<f64> for LongDouble {
         let mut out = LongDouble([0; 16]);
         // SAFETY: both pointers are to as many bytes as are read and written.
         unsafe {
-            std::arch::asm!(
-                "fld qword ptr [{from}]",
-                "fstp tbyte ptr [{out}]",
-                from = in(reg) &raw const value,
-                out = in(reg) &raw mut out,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                options(nostack),
+            x87!(
+                "fld qword ptr [{from}]", "fstp tbyte ptr [{out}]";
+                from = in(reg) &raw const value, out = in(reg) &raw mut out,
             );
         }
         out
@@ -146,20 +132,11 @@ impl Folds for LongDouble {
     }
 
     fn folder(fold: Fold) -> Option<Folder<Self>> {
-        fn each(
-            into: &mut [LongDouble],
-            from: &[LongDouble],
-            op: fn(LongDouble, LongDouble) -> LongDouble,
-        ) {
-            for (wide, value) in into.iter_mut().zip(from) {
-                *wide = op(*wide, *value);
-            }
-        }
         match fold {
-            Fold::Sum => Some(|into, from| each(into, from, LongDouble::add)),
-            Fold::Prod => Some(|into, from| each(into, from, LongDouble::mul)),
-            Fold::Min => Some(|into, from| each(into, from, LongDouble::min)),
-            Fold::Max => Some(|into, from| each(into, from, LongDouble::max)),
+            Fold::Sum => each!(LongDouble::add),
+            Fold::Prod => each!(LongDouble::mul),
+            Fold::Min => each!(LongDouble::min),
+            Fold::Max => each!(LongDouble::max),
             Fold::And | Fold::Or | Fold::Xor => None,
         }
     }

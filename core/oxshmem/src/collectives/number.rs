@@ -41,6 +41,7 @@ macro_rules! each {
         })
     };
 }
+pub(super) use each;
 
 macro_rules! integers {
     ($($t:ty)*) => {$(

@@ -1,0 +1,143 @@
+//! Transports that stand in front of others.
+
+/// Hands calls of a [`Domain`](crate::Domain) or a [`Lane`](crate::Lane) on as they come, to the one that a field holds:
+///
+/// ```
+/// use std::sync::Arc;
+/// use oxshmem_transport::{Capabilities, Domain, Lane, MemoryKind, Peer, Reach, Schedule, forward};
+/// # use oxshmem_transport::Result;
+///
+/// /// What cannot be mapped.
+/// #[derive(Debug)]
+/// struct Far {
+///     inner: Arc<dyn Domain>,
+/// }
+///
+/// impl Domain for Far {
+///     forward!(address, capabilities, guarantees, import, lane, peer_lost, register, shutdown => inner);
+///
+///     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+///         match self.inner.reach(peer, kind) {
+///             Reach::Mapped { .. } => Reach::Wire,
+///             other => other,
+///         }
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! forward {
+    ($($call:ident),+ => $($to:tt)+) => {
+        $crate::forward!(@each [$($to)+] $($call)+);
+    };
+    (@each $to:tt $($call:ident)+) => {
+        $($crate::forward!(@$call $to);)+
+    };
+
+    (@capabilities [$($to:tt)+]) => {
+        fn capabilities(&self) -> &$crate::Capabilities {
+            self.$($to)+.capabilities()
+        }
+    };
+    (@guarantees [$($to:tt)+]) => {
+        fn guarantees(&self, kind: $crate::MemoryKind) -> Option<$crate::Guarantees> {
+            self.$($to)+.guarantees(kind)
+        }
+    };
+    (@address [$($to:tt)+]) => {
+        fn address(&self) -> Vec<u8> {
+            self.$($to)+.address()
+        }
+    };
+    (@reach [$($to:tt)+]) => {
+        fn reach(&self, peer: &$crate::Peer, kind: $crate::MemoryKind) -> $crate::Reach {
+            self.$($to)+.reach(peer, kind)
+        }
+    };
+    (@wants_descriptor [$($to:tt)+]) => {
+        fn wants_descriptor(&self, peer: &$crate::Peer, kind: $crate::MemoryKind) -> bool {
+            self.$($to)+.wants_descriptor(peer, kind)
+        }
+    };
+    (@register [$($to:tt)+]) => {
+        fn register(
+            &self,
+            id: $crate::RegionId,
+            memory: &$crate::Memory,
+        ) -> $crate::Result<Box<dyn $crate::Region>> {
+            self.$($to)+.register(id, memory)
+        }
+    };
+    (@register_local [$($to:tt)+]) => {
+        unsafe fn register_local(
+            &self,
+            addr: *mut u8,
+            len: usize,
+            written: bool,
+        ) -> $crate::Result<Box<dyn $crate::LocalRegion>> {
+            // SAFETY: the caller's promise.
+            unsafe { self.$($to)+.register_local(addr, len, written) }
+        }
+    };
+    (@import [$($to:tt)+]) => {
+        fn import(
+            &self,
+            peer: &$crate::Peer,
+            region: $crate::RegionId,
+            key: &[u8],
+            descriptor: Option<std::os::fd::OwnedFd>,
+        ) -> $crate::Result<std::sync::Arc<dyn $crate::RemoteRegion>> {
+            self.$($to)+.import(peer, region, key, descriptor)
+        }
+    };
+    (@lane [$($to:tt)+]) => {
+        fn lane(&self) -> $crate::Result<Box<dyn $crate::Lane>> {
+            self.$($to)+.lane()
+        }
+    };
+    (@accept [$($to:tt)+]) => {
+        fn accept(&self, pe: $crate::Pe, endpoint: &[u8]) -> $crate::Result<Vec<u8>> {
+            self.$($to)+.accept(pe, endpoint)
+        }
+    };
+    (@make_visible [$($to:tt)+]) => {
+        fn make_visible(&self, kind: $crate::MemoryKind) -> $crate::Result<()> {
+            self.$($to)+.make_visible(kind)
+        }
+    };
+    (@schedule [$($to:tt)+]) => {
+        fn schedule(&self) -> Option<std::sync::Arc<dyn $crate::Schedule>> {
+            self.$($to)+.schedule()
+        }
+    };
+    (@peer_lost [$($to:tt)+]) => {
+        fn peer_lost(&self, pe: $crate::Pe) {
+            self.$($to)+.peer_lost(pe);
+        }
+    };
+    (@shutdown [$($to:tt)+]) => {
+        fn shutdown(&self) {
+            self.$($to)+.shutdown();
+        }
+    };
+
+    (@endpoint [$($to:tt)+]) => {
+        fn endpoint(&mut self, pe: $crate::Pe) -> $crate::Result<Vec<u8>> {
+            self.$($to)+.endpoint(pe)
+        }
+    };
+    (@connect [$($to:tt)+]) => {
+        fn connect(&mut self, pe: $crate::Pe, endpoint: &[u8]) -> $crate::Result<()> {
+            self.$($to)+.connect(pe, endpoint)
+        }
+    };
+    (@progress [$($to:tt)+]) => {
+        fn progress(&mut self) -> $crate::Result<()> {
+            self.$($to)+.progress()
+        }
+    };
+    (@counters [$($to:tt)+]) => {
+        fn counters(&self, pe: $crate::Pe) -> $crate::Counters {
+            self.$($to)+.counters(pe)
+        }
+    };
+}
