@@ -23,19 +23,6 @@ pub struct Pinned {
     len: usize,
 }
 
-// SAFETY: it is memory, which only raw pointers lead to.
-unsafe impl Send for Pinned {}
-// SAFETY: as above.
-unsafe impl Sync for Pinned {}
-
-impl fmt::Debug for Pinned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pinned")
-            .field("len", &self.len)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Pinned {
     /// Allocates `len` bytes, aligned to a page.
     #[doc(alias = "cuMemHostAlloc")]
@@ -66,42 +53,6 @@ impl Pinned {
         unsafe { start.write_bytes(0, len) };
         Ok(memory)
     }
-
-    /// Its start for the CPU. A GPU may write it at any time: read it by atomics or raw pointers.
-    #[must_use]
-    pub fn as_ptr(&self) -> *mut u8 {
-        self.start.as_ptr()
-    }
-
-    /// Its start for GPUs.
-    #[must_use]
-    pub fn device_ptr(&self) -> DevicePtr {
-        self.device
-    }
-
-    /// Its length in bytes.
-    #[must_use]
-    #[allow(
-        clippy::len_without_is_empty,
-        reason = "it never is: 0 bytes are refused"
-    )]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        let start = self.start.as_ptr().cast::<c_void>();
-        // SAFETY: it was allocated once and is freed once.
-        let answer = self
-            .context
-            .enter()
-            .and_then(|_current| unsafe { call!(self.context, cuMemFreeHost(start)) });
-        if let Err(error) = answer {
-            tracing::debug!(%error, bytes = self.len, "page-locked memory was not freed");
-        }
-    }
 }
 
 /// The program's own host memory, page-locked for GPUs while this lives. It must be registered only
@@ -111,19 +62,6 @@ pub struct Registered {
     start: NonNull<u8>,
     device: DevicePtr,
     len: usize,
-}
-
-// SAFETY: it is memory, which only raw pointers lead to.
-unsafe impl Send for Registered {}
-// SAFETY: as above.
-unsafe impl Sync for Registered {}
-
-impl fmt::Debug for Registered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registered")
-            .field("len", &self.len)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Registered {
@@ -159,43 +97,64 @@ impl Registered {
         memory.device = device_address(context, start)?;
         Ok(memory)
     }
-
-    /// Its start for the CPU.
-    #[must_use]
-    pub fn as_ptr(&self) -> *mut u8 {
-        self.start.as_ptr()
-    }
-
-    /// Its start for GPUs.
-    #[must_use]
-    pub fn device_ptr(&self) -> DevicePtr {
-        self.device
-    }
-
-    /// Its length in bytes.
-    #[must_use]
-    #[allow(
-        clippy::len_without_is_empty,
-        reason = "it never is: 0 bytes are refused"
-    )]
-    pub fn len(&self) -> usize {
-        self.len
-    }
 }
 
-impl Drop for Registered {
-    fn drop(&mut self) {
-        let start = self.start.as_ptr().cast::<c_void>();
-        // SAFETY: it was registered once and is unregistered once.
-        let answer = self
-            .context
-            .enter()
-            .and_then(|_current| unsafe { call!(self.context, cuMemHostUnregister(start)) });
-        if let Err(error) = answer {
-            tracing::debug!(%error, bytes = self.len, "memory stays page-locked");
+/// What both kinds of page-locked memory are: a range for the CPU and for GPUs, until it ends.
+macro_rules! page_locked {
+    ($name:ident, $end:ident, $failed:literal) => {
+        // SAFETY: it is memory, which only raw pointers lead to.
+        unsafe impl Send for $name {}
+        // SAFETY: as above.
+        unsafe impl Sync for $name {}
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name))
+                    .field("len", &self.len)
+                    .finish_non_exhaustive()
+            }
         }
-    }
+
+        impl $name {
+            /// Its start for the CPU. A GPU may write it at any time: read it by atomics or raw pointers.
+            #[must_use]
+            pub fn as_ptr(&self) -> *mut u8 {
+                self.start.as_ptr()
+            }
+
+            /// Its start for GPUs.
+            #[must_use]
+            pub fn device_ptr(&self) -> DevicePtr {
+                self.device
+            }
+
+            /// Its length in bytes.
+            #[must_use]
+            #[allow(
+                clippy::len_without_is_empty,
+                reason = "it never is: 0 bytes are refused"
+            )]
+            pub fn len(&self) -> usize {
+                self.len
+            }
+        }
+
+        impl Drop for $name {
+            fn drop(&mut self) {
+                let start = self.start.as_ptr().cast::<c_void>();
+                let answer = self.context.enter().and_then(|_current| {
+                    // SAFETY: it was locked once, and ends once.
+                    unsafe { call!(self.context, $end(start)) }
+                });
+                if let Err(error) = answer {
+                    tracing::debug!(%error, bytes = self.len, $failed);
+                }
+            }
+        }
+    };
 }
+page_locked!(Pinned, cuMemFreeHost, "page-locked memory was not freed");
+page_locked!(Registered, cuMemHostUnregister, "memory stays page-locked");
 
 /// Where GPUs see page-locked memory. The context is current.
 fn device_address(context: &Context, start: NonNull<u8>) -> Result<DevicePtr> {
