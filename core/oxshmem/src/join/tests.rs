@@ -9,8 +9,8 @@ use oxshmem_bootstrap::InProcess;
 use oxshmem_heap::Mapping;
 use oxshmem_loopback::Loopback;
 use oxshmem_transport::{
-    AtomicLevel, AtomicTable, Capabilities, Device, Domain, Error, Guarantees, Job, Lane, Memory,
-    MemoryKind, Pe, Peer, Reach, Region, RegionId, RemoteRegion, Result, Transport,
+    AtomicLevel, AtomicTable, Capabilities, Device, Domain, Error, Job, MemoryKind, Peer, Reach,
+    RegionId, RemoteRegion, Result, Transport, forward,
 };
 
 use crate::config::Config;
@@ -59,16 +59,10 @@ unsafe impl Transport for Bridge {
 }
 
 impl Domain for BridgeDomain {
+    forward!(address, guarantees, lane, peer_lost, register, shutdown => inner);
+
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
-    }
-
-    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        self.inner.guarantees(kind)
-    }
-
-    fn address(&self) -> Vec<u8> {
-        self.inner.address()
     }
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
@@ -81,10 +75,6 @@ impl Domain for BridgeDomain {
 
     fn wants_descriptor(&self, _: &Peer, _: MemoryKind) -> bool {
         true
-    }
-
-    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.inner.register(id, memory)
     }
 
     fn import(
@@ -100,18 +90,6 @@ impl Domain for BridgeDomain {
         let mapping = fd.filter(|_| self.maps);
         let mapping = mapping.map(|fd| Arc::new(Mapping::of_descriptor(fd.as_fd(), len).unwrap()));
         Ok(Arc::new(BridgeRegion(mapping, region)))
-    }
-
-    fn lane(&self) -> Result<Box<dyn Lane>> {
-        self.inner.lane()
-    }
-
-    fn peer_lost(&self, pe: Pe) {
-        self.inner.peer_lost(pe);
-    }
-
-    fn shutdown(&self) {
-        self.inner.shutdown();
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use oxshmem_example_tiny_transport::Tiny;
-use oxshmem_transport::{Counters, Lane, Op, Pe, Posted, Status};
+use oxshmem_transport::{Counters, Lane, Op, Pe, Posted, Status, forward};
 
 use crate::testing::spmd_with;
 use crate::{Builder, Context, ContextOptions, Error, Result, Scope, Sym, World};
@@ -81,13 +81,7 @@ pub(super) fn unanswered(pe: Pe) -> oxshmem_transport::Error {
 }
 
 impl Lane for Watched {
-    fn endpoint(&mut self, pe: Pe) -> oxshmem_transport::Result<Vec<u8>> {
-        self.inner.endpoint(pe)
-    }
-
-    fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> oxshmem_transport::Result<()> {
-        self.inner.connect(pe, endpoint)
-    }
+    forward!(connect, endpoint => inner);
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         self.asked.calls.fetch_add(1, Ordering::SeqCst);

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -11,9 +10,8 @@ use oxshmem::cuda::pointer::{Memory as Of, attributes};
 use oxshmem::cuda::{Context, DevicePtr};
 use oxshmem_nvlink::Nvlink;
 use oxshmem_transport::{
-    Capabilities, Counters, Device, Domain, Error, GpuFlush, Guarantees, Job, Lane, Local,
-    LocalKey, LocalRegion, Memory, MemoryKind, Op, Pe, Peer, Posted, Reach, Region, RegionId,
-    RemoteRegion, Result, Transport,
+    Capabilities, Device, Domain, Error, GpuFlush, Guarantees, Job, Lane, Local, LocalKey,
+    LocalRegion, MemoryKind, Op, Pe, Posted, Result, Transport, forward,
 };
 
 pub const NAME: &str = "nic";
@@ -178,6 +176,8 @@ struct NicDomain {
 }
 
 impl Domain for NicDomain {
+    forward!(address, import, peer_lost, reach, register, shutdown => inner);
+
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
@@ -186,18 +186,6 @@ impl Domain for NicDomain {
         let gpu_flush = GpuFlush::Target;
         let inner = self.inner.guarantees(kind)?;
         Some(Guarantees { gpu_flush, ..inner })
-    }
-
-    fn address(&self) -> Vec<u8> {
-        self.inner.address()
-    }
-
-    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
-        self.inner.reach(peer, kind)
-    }
-
-    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.inner.register(id, memory)
     }
 
     unsafe fn register_local(
@@ -233,16 +221,6 @@ impl Domain for NicDomain {
         }))
     }
 
-    fn import(
-        &self,
-        peer: &Peer,
-        region: RegionId,
-        key: &[u8],
-        descriptor: Option<OwnedFd>,
-    ) -> Result<Arc<dyn RemoteRegion>> {
-        self.inner.import(peer, region, key, descriptor)
-    }
-
     fn lane(&self) -> Result<Box<dyn Lane>> {
         Ok(Box::new(NicLane {
             nic: self.nic.clone(),
@@ -253,14 +231,6 @@ impl Domain for NicDomain {
     fn make_visible(&self, kind: MemoryKind) -> Result<()> {
         self.nic.change(|seen| seen.unflushed = 0);
         self.inner.make_visible(kind)
-    }
-
-    fn peer_lost(&self, pe: Pe) {
-        self.inner.peer_lost(pe);
-    }
-
-    fn shutdown(&self) {
-        self.inner.shutdown();
     }
 }
 
@@ -292,13 +262,7 @@ struct NicLane {
 }
 
 impl Lane for NicLane {
-    fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>> {
-        self.inner.endpoint(pe)
-    }
-
-    fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()> {
-        self.inner.connect(pe, endpoint)
-    }
+    forward!(connect, counters, endpoint => inner);
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         for (accepted, &op) in ops.iter().enumerate() {
@@ -319,10 +283,6 @@ impl Lane for NicLane {
             true => Err(Error::Closed { transport: NAME }),
             false => self.inner.progress(),
         }
-    }
-
-    fn counters(&self, pe: Pe) -> Counters {
-        self.inner.counters(pe)
     }
 }
 

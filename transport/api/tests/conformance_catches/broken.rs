@@ -14,6 +14,7 @@ use oxshmem_transport::{
     AtomicLevel, AtomicOp, AtomicTable, Capabilities, Completion, Counters, Device, Domain, Error,
     Guarantees, Inbox, Job, Lane, Local, Memory, MemoryKind, Op, Pe, Peer, Posted, Reach, Region,
     RegionId, Remote, RemoteRegion, Result, SignalOp, SignalSupport, Status, Transport, WireUp,
+    forward,
 };
 
 use inbox::BrokenInbox;
@@ -166,6 +167,8 @@ struct BrokenDomain {
 }
 
 impl Domain for BrokenDomain {
+    forward!(accept, address => right);
+
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
@@ -193,10 +196,6 @@ impl Domain for BrokenDomain {
         })
     }
 
-    fn address(&self) -> Vec<u8> {
-        self.right.address()
-    }
-
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
         match self.fault {
             Fault::HidesMapping => Reach::Wire,
@@ -209,10 +208,6 @@ impl Domain for BrokenDomain {
             }
             _ => self.right.reach(peer, kind),
         }
-    }
-
-    fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
-        self.right.accept(pe, endpoint)
     }
 
     fn inbox(&self) -> Result<Box<dyn Inbox>> {

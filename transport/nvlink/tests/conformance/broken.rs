@@ -1,14 +1,12 @@
 //! The transport with one fault put in front of its lanes.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem_nvlink::Nvlink;
 use oxshmem_transport::{
-    Capabilities, Counters, Device, Domain, Error, Guarantees, Job, Lane, Local, LocalRegion,
-    Memory, MemoryKind, Op, Pe, Peer, Posted, Reach, Region, RegionId, RemoteRegion, Result,
-    Status, Transport,
+    Counters, Device, Domain, Error, Job, Lane, Local, Op, Pe, Posted, Result, Status, Transport,
+    forward,
 };
 
 /// What is wrong.
@@ -62,45 +60,10 @@ struct BrokenDomain {
 }
 
 impl Domain for BrokenDomain {
-    fn capabilities(&self) -> &Capabilities {
-        self.right.capabilities()
-    }
-
-    fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees> {
-        self.right.guarantees(kind)
-    }
-
-    fn address(&self) -> Vec<u8> {
-        self.right.address()
-    }
-
-    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
-        self.right.reach(peer, kind)
-    }
-
-    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.right.register(id, memory)
-    }
-
-    unsafe fn register_local(
-        &self,
-        addr: *mut u8,
-        len: usize,
-        written: bool,
-    ) -> Result<Box<dyn LocalRegion>> {
-        // SAFETY: the caller's promise.
-        unsafe { self.right.register_local(addr, len, written) }
-    }
-
-    fn import(
-        &self,
-        peer: &Peer,
-        region: RegionId,
-        key: &[u8],
-        descriptor: Option<OwnedFd>,
-    ) -> Result<Arc<dyn RemoteRegion>> {
-        self.right.import(peer, region, key, descriptor)
-    }
+    forward!(
+        address, capabilities, guarantees, import, peer_lost, reach, register, register_local,
+        shutdown => right
+    );
 
     fn lane(&self) -> Result<Box<dyn Lane>> {
         Ok(Box::new(BrokenLane {
@@ -109,14 +72,6 @@ impl Domain for BrokenDomain {
             atomics: 0,
             uncounted: 0,
         }))
-    }
-
-    fn peer_lost(&self, pe: Pe) {
-        self.right.peer_lost(pe);
-    }
-
-    fn shutdown(&self) {
-        self.right.shutdown();
     }
 }
 
@@ -174,13 +129,7 @@ impl BrokenLane {
 }
 
 impl Lane for BrokenLane {
-    fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>> {
-        self.right.endpoint(pe)
-    }
-
-    fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()> {
-        self.right.connect(pe, endpoint)
-    }
+    forward!(connect, endpoint, progress => right);
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
         for (accepted, &op) in ops.iter().enumerate() {
@@ -199,10 +148,6 @@ impl Lane for BrokenLane {
             }
         }
         Posted::all(ops.len())
-    }
-
-    fn progress(&mut self) -> Result<()> {
-        self.right.progress()
     }
 
     fn counters(&self, pe: Pe) -> Counters {

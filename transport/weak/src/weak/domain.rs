@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{
     AtomicLevel, AtomicOp, AtomicTable, Capabilities, Domain, Error, Guarantees, Job, Lane, Limits,
-    Local, LocalRegion, Memory, MemoryKind, Op, Pe, Peer, Reach, Region, RegionId, Remote,
-    RemoteRegion, Result, Schedule, SignalSupport, Width, WireUp,
+    Local, MemoryKind, Op, Pe, Peer, Reach, RegionId, Remote, RemoteRegion, Result, Schedule,
+    SignalSupport, Width, WireUp, forward,
 };
 
 use super::lane::WeakLane;
@@ -133,6 +133,8 @@ fn both(one: &AtomicTable, other: &AtomicTable) -> AtomicTable {
 }
 
 impl Domain for WeakDomain {
+    forward!(address, make_visible, register, register_local, wants_descriptor => checks.inner);
+
     fn capabilities(&self) -> &Capabilities {
         &self.checks.capabilities
     }
@@ -145,23 +147,11 @@ impl Domain for WeakDomain {
         })
     }
 
-    fn address(&self) -> Vec<u8> {
-        self.checks.inner.address()
-    }
-
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
         match self.checks.inner.reach(peer, kind) {
             Reach::None(why) => Reach::None(why),
             Reach::Wire | Reach::Mapped { .. } => Reach::Wire,
         }
-    }
-
-    fn wants_descriptor(&self, peer: &Peer, kind: MemoryKind) -> bool {
-        self.checks.inner.wants_descriptor(peer, kind)
-    }
-
-    fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.checks.inner.register(id, memory)
     }
 
     fn import(
@@ -188,23 +178,9 @@ impl Domain for WeakDomain {
         }))
     }
 
-    unsafe fn register_local(
-        &self,
-        addr: *mut u8,
-        len: usize,
-        written: bool,
-    ) -> Result<Box<dyn LocalRegion>> {
-        // SAFETY: the caller's promise.
-        unsafe { self.checks.inner.register_local(addr, len, written) }
-    }
-
     fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
         self.checks.open()?;
         self.checks.inner.accept(pe, endpoint)
-    }
-
-    fn make_visible(&self, kind: MemoryKind) -> Result<()> {
-        self.checks.inner.make_visible(kind)
     }
 
     fn schedule(&self) -> Option<Arc<dyn Schedule>> {
