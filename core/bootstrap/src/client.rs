@@ -18,7 +18,7 @@ use crate::hub::Hub;
 use crate::job_key::JobKey;
 use crate::launch::process_status;
 use crate::protocol::{
-    Channel, Frame, FrameParser, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES,
+    Channel, Frame, FrameParser, Hello, Kind, MAX_MESSAGE_BYTES, check_bytes, gathered_share,
 };
 use crate::wake::Wake;
 use crate::{Bootstrap, Error, ExitHandler, MessageHandler, PeerExit, Result};
@@ -393,14 +393,8 @@ impl Bootstrap for TcpBootstrap {
     }
 
     fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let limit = MAX_GATHERED_BYTES / self.link.size as usize;
-        if mine.len() > limit {
-            return Err(Error::TooLarge {
-                operation: "allgather",
-                bytes: mine.len(),
-                limit,
-            });
-        }
+        let limit = gathered_share(self.link.size as usize);
+        check_bytes("allgather", mine.len(), limit)?;
         let parts = self
             .link
             .collect(Kind::Allgather, mine.to_vec(), self.deadline)?;
@@ -513,14 +507,7 @@ impl Link {
                 size: self.size,
             });
         }
-        if message.len() > MAX_MESSAGE_BYTES {
-            let (bytes, limit) = (message.len(), MAX_MESSAGE_BYTES);
-            return Err(Error::TooLarge {
-                operation,
-                bytes,
-                limit,
-            });
-        }
+        check_bytes(operation, message.len(), MAX_MESSAGE_BYTES)?;
         let state = self.check(operation)?;
         if let Some(exit) = state.gone.iter().find(|exit| exit.rank == to) {
             return Err(Error::PeerGone {

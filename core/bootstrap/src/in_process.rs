@@ -10,7 +10,7 @@ use crate::delivery::{Delivery, join_service};
 use crate::descriptors::check_list;
 use crate::error::io;
 use crate::fault::Fault;
-use crate::protocol::{Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
+use crate::protocol::{Kind, MAX_MESSAGE_BYTES, check_bytes, gathered_share};
 use crate::rounds::{Rounds, Step};
 use crate::{Bootstrap, DEFAULT_DEADLINE, Error, ExitHandler, MessageHandler, PeerExit, Result};
 
@@ -231,14 +231,8 @@ impl Bootstrap for InProcess {
     }
 
     fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let limit = MAX_GATHERED_BYTES / self.group.size as usize;
-        if mine.len() > limit {
-            return Err(Error::TooLarge {
-                operation: "allgather",
-                bytes: mine.len(),
-                limit,
-            });
-        }
+        let limit = gathered_share(self.group.size as usize);
+        check_bytes("allgather", mine.len(), limit)?;
         self.collect(Kind::Allgather, mine.to_vec())
             .map(Arc::unwrap_or_clone)
     }
@@ -252,14 +246,7 @@ impl Bootstrap for InProcess {
         let size = self.group.size;
         let target = self.group.deliveries.get(to as usize);
         let target = target.ok_or(Error::NoSuchRank { rank: to, size })?;
-        if message.len() > MAX_MESSAGE_BYTES {
-            let (bytes, limit) = (message.len(), MAX_MESSAGE_BYTES);
-            return Err(Error::TooLarge {
-                operation,
-                bytes,
-                limit,
-            });
-        }
+        check_bytes(operation, message.len(), MAX_MESSAGE_BYTES)?;
         let end = Instant::now() + self.group.deadline;
         let _unchanged = loop {
             let room = target.wait_for_room(ROOM_SLICE);

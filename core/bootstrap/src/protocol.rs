@@ -17,6 +17,24 @@ use crate::{Error, Result};
 pub const MAX_GATHERED_BYTES: usize = 64 << 20;
 /// Bytes that one message may have.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
+/// What each of so many ranks may give to one allgather.
+pub(crate) fn gathered_share(ranks: usize) -> usize {
+    MAX_GATHERED_BYTES / ranks
+}
+
+/// Refuses more bytes than a call takes.
+pub(crate) fn check_bytes(operation: &'static str, bytes: usize, limit: usize) -> Result<()> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Error::TooLarge {
+        operation,
+        bytes,
+        limit,
+    })
+}
+
 /// Bytes of a reason given in words.
 const MAX_WORDS: usize = 4096;
 /// The longest body: a whole allgather's result and its table of lengths.

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use crate::delivery::Delivery;
 use crate::error::io;
-use crate::{
-    Bootstrap, Error, ExitHandler, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES, MessageHandler, Result,
-};
+use crate::protocol::{MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES, check_bytes};
+use crate::{Bootstrap, Error, ExitHandler, MessageHandler, Result};
 
 /// The bootstrap of a program that nothing launched: rank 0 of 1.
 #[derive(Debug, Default)]
@@ -40,14 +39,7 @@ impl Bootstrap for Single {
     }
 
     fn allgather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-        if mine.len() > MAX_GATHERED_BYTES {
-            let (operation, limit) = ("allgather", MAX_GATHERED_BYTES);
-            return Err(Error::TooLarge {
-                operation,
-                bytes: mine.len(),
-                limit,
-            });
-        }
+        check_bytes("allgather", mine.len(), MAX_GATHERED_BYTES)?;
         Ok(vec![mine.to_vec()])
     }
 
@@ -59,14 +51,7 @@ impl Bootstrap for Single {
         if to != 0 {
             return Err(Error::NoSuchRank { rank: to, size: 1 });
         }
-        if message.len() > MAX_MESSAGE_BYTES {
-            let (operation, limit) = ("send", MAX_MESSAGE_BYTES);
-            return Err(Error::TooLarge {
-                operation,
-                bytes: message.len(),
-                limit,
-            });
-        }
+        check_bytes("send", message.len(), MAX_MESSAGE_BYTES)?;
         if self.delivery.is_full() {
             return Err(Error::Unheard { rank: 0 });
         }

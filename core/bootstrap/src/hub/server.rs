@@ -13,7 +13,7 @@ use super::stranger::{Identity, Stranger};
 use super::{AbortNotice, Shared};
 use crate::fault::Fault;
 use crate::job_key::JobKey;
-use crate::protocol::{Frame, Hello, Kind, MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES, WATCHER};
+use crate::protocol::{Frame, Hello, Kind, MAX_MESSAGE_BYTES, WATCHER, gathered_share};
 use crate::report;
 use crate::rounds::{Rounds, Step};
 
@@ -364,8 +364,10 @@ impl Server {
                 deadline,
                 bytes,
             } => {
-                let share = MAX_GATHERED_BYTES / self.members.len();
-                let limit = if kind == Kind::Barrier { 0 } else { share };
+                let limit = match kind {
+                    Kind::Barrier => 0,
+                    Kind::Allgather => gathered_share(self.members.len()),
+                };
                 if bytes.len() <= limit {
                     let step = self.rounds.enter(rank, sequence, kind, deadline, bytes);
                     self.announce(step);
