@@ -235,18 +235,23 @@ table! {
 macro_rules! call {
     ($on:expr, $name:ident ( $($argument:expr),* $(,)? )) => {{
         let on = &$on;
-        let code = (on.driver().table().$name)($($argument),*);
-        if code == $crate::table::Code::SUCCESS {
-            Ok(())
-        } else {
-            Err($crate::Error::call(
+        $crate::table::told!(on, $name, (on.driver().table().$name)($($argument),*))
+    }};
+}
+
+/// An [`Error`] of any code but success.
+macro_rules! told {
+    ($on:ident, $name:ident, $code:expr) => {
+        match $code {
+            $crate::table::Code::SUCCESS => Ok(()),
+            code => Err($crate::Error::call(
                 stringify!($name),
                 code,
-                Some(on.driver().table()),
-                Some(on.ordinal()),
-            ))
+                Some($on.driver().table()),
+                Some($on.ordinal()),
+            )),
         }
-    }};
+    };
 }
 
 /// As `call!`, for a call that a driver may lack.
@@ -254,19 +259,7 @@ macro_rules! call_optional {
     ($on:expr, $name:ident ( $($argument:expr),* $(,)? )) => {{
         let on = &$on;
         match on.driver().table().$name {
-            Some(function) => {
-                let code = function($($argument),*);
-                if code == $crate::table::Code::SUCCESS {
-                    Ok(())
-                } else {
-                    Err($crate::Error::call(
-                        stringify!($name),
-                        code,
-                        Some(on.driver().table()),
-                        Some(on.ordinal()),
-                    ))
-                }
-            }
+            Some(function) => $crate::table::told!(on, $name, function($($argument),*)),
             None => Err($crate::Error::MissingCall {
                 symbol: stringify!($name),
                 library: on.driver().library().to_owned(),
@@ -276,4 +269,4 @@ macro_rules! call_optional {
     }};
 }
 
-pub(crate) use {call, call_optional};
+pub(crate) use {call, call_optional, told};
