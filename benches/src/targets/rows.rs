@@ -110,54 +110,35 @@ fn times_ucx(name: &str, row: &str) -> Target {
 
 /// Operations of 8 bytes.
 fn small() -> Vec<Target> {
-    let micro = |name: &str, value, by, bound| ratio(Group::Micro, name, value, by, bound);
+    let over = |name: &str, row, by, bound| ratio(Group::Micro, name, ours(row), by, bound);
+    let over_oshmem = |name, row, bound| over(&format!("{name} / OSHMEM"), row, oshmem(row), bound);
     let third = at_most(1.0 / 3.0);
     let fenced = best(&["store_mfence", "store_locked"]);
     let nanoseconds = |name, row, bound| plain(Group::Micro, name, "ns", row, bound);
     vec![
-        micro("8-byte put / OSHMEM", ours("put8"), oshmem("put8"), third),
-        micro(
+        over_oshmem("8-byte put", "put8", third),
+        over(
             "8-byte put / checked store",
-            ours("put8"),
+            "put8",
             ours("store8"),
             at_most(1.5),
         ),
-        micro("8-byte p / OSHMEM", ours("p8"), oshmem("p8"), None),
-        micro("8-byte p / checked store", ours("p8"), ours("store8"), None),
-        micro("8-byte get / OSHMEM", ours("get8"), oshmem("get8"), third),
-        micro(
-            "8-byte get / checked load",
-            ours("get8"),
-            ours("load8"),
-            None,
-        ),
-        micro(
-            "fetch-add / OSHMEM",
-            ours("fetch_add8"),
-            oshmem("fetch_add8"),
-            at_most(0.7),
-        ),
-        micro(
+        over_oshmem("8-byte p", "p8", None),
+        over("8-byte p / checked store", "p8", ours("store8"), None),
+        over_oshmem("8-byte get", "get8", third),
+        over("8-byte get / checked load", "get8", ours("load8"), None),
+        over_oshmem("fetch-add", "fetch_add8", at_most(0.7)),
+        over(
             "fetch-add / lock xadd",
-            ours("fetch_add8"),
+            "fetch_add8",
             ours("xadd8"),
             at_most(1.3),
         ),
-        micro(
-            "quiet, clean / OSHMEM",
-            ours("quiet_clean"),
-            oshmem("quiet_clean"),
-            None,
-        ),
-        micro(
-            "put + quiet / OSHMEM",
-            ours("put_quiet"),
-            oshmem("put_quiet"),
-            None,
-        ),
-        micro(
+        over_oshmem("quiet, clean", "quiet_clean", None),
+        over_oshmem("put + quiet", "put_quiet", None),
+        over(
             "put + quiet / store + fence",
-            ours("put_quiet"),
+            "put_quiet",
             fenced,
             at_most(1.2),
         ),
