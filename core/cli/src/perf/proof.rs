@@ -95,6 +95,8 @@ pub struct Shape {
     pub block: (usize, usize),
     /// Whether this PE's side is symmetric memory.
     pub symmetric: bool,
+    /// Whether each is counted in the peer's word.
+    pub counted: bool,
 }
 
 impl Shape {
@@ -105,6 +107,7 @@ impl Shape {
             arrives,
             block: (1, 1),
             symmetric: false,
+            counted: false,
         }
     }
 
@@ -118,6 +121,12 @@ impl Shape {
     pub fn symmetric(self) -> Self {
         let symmetric = true;
         Shape { symmetric, ..self }
+    }
+
+    /// Where each transfer is counted in the peer's word.
+    pub fn counted(self) -> Self {
+        let counted = true;
+        Shape { counted, ..self }
     }
 
     /// Bytes of the peer's block.

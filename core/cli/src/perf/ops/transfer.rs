@@ -15,20 +15,26 @@ const STRIDE: usize = 2;
 /// Words of a block.
 const BLOCK: usize = 8;
 
-const BLOCKING: &[Metric] = &[
-    Metric::Latency,
-    Metric::Rate,
-    Metric::Bandwidth,
-    Metric::Bidirectional,
-    Metric::Overlap,
-];
-const NONBLOCKING: &[Metric] = &[
-    Metric::Bandwidth,
-    Metric::Latency,
-    Metric::Rate,
-    Metric::Bidirectional,
-    Metric::Overlap,
-];
+const BLOCKING: (&[Metric], Who) = (
+    &[
+        Metric::Latency,
+        Metric::Rate,
+        Metric::Bandwidth,
+        Metric::Bidirectional,
+        Metric::Overlap,
+    ],
+    Who::One,
+);
+const NONBLOCKING: (&[Metric], Who) = (
+    &[
+        Metric::Bandwidth,
+        Metric::Latency,
+        Metric::Rate,
+        Metric::Bidirectional,
+        Metric::Overlap,
+    ],
+    Who::OneCompleting,
+);
 const CONTIGUOUS: Span = Span::Blocks {
     element: 1,
     room: |bytes, _| Room {
@@ -59,154 +65,47 @@ fn spread(bytes: usize, _pes: usize) -> Room {
     }
 }
 
-pub const OPS: &[Op] = &[
-    Op {
-        name: "put",
-        about: "back to back; a batch ends with a quiet",
-        span: CONTIGUOUS,
-        metrics: BLOCKING,
-        who: Who::One,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("put", bytes, Side::Far);
-            Transfer::boxed(ground, shape, put)
-        },
-    },
-    Op {
-        name: "get",
-        about: "back to back",
-        span: CONTIGUOUS,
-        metrics: BLOCKING,
-        who: Who::One,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("get", bytes, Side::Near);
-            Transfer::boxed(ground, shape, get)
-        },
-    },
-    Op {
-        name: "put-from",
-        about: "put from symmetric memory; a batch ends with a quiet",
-        span: SYMMETRIC,
-        metrics: BLOCKING,
-        who: Who::One,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("put-from", bytes, Side::Far).symmetric();
-            Transfer::boxed(ground, shape, put_from)
-        },
-    },
-    Op {
-        name: "get-into",
-        about: "get into symmetric memory, back to back",
-        span: SYMMETRIC,
-        metrics: BLOCKING,
-        who: Who::One,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("get-into", bytes, Side::Source).symmetric();
-            Transfer::boxed(ground, shape, get_into)
-        },
-    },
-    Op {
-        name: "iput",
-        about: "words, every second one of the target; a batch ends with a quiet",
-        span: STRIDED,
-        metrics: BLOCKING,
-        who: Who::One,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("iput", bytes, Side::Far).apart(1, STRIDE);
-            Transfer::boxed(ground, shape, iput)
-        },
-    },
-    Op {
-        name: "iget",
-        about: "words, every second one of the source",
-        span: STRIDED,
-        metrics: BLOCKING,
-        who: Who::One,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("iget", bytes, Side::Near).apart(1, STRIDE);
-            Transfer::boxed(ground, shape, iget)
-        },
-    },
-    Op {
-        name: "ibput",
-        about: "blocks of 8 words, every second one of the target; a batch ends with a quiet",
-        span: BLOCKS,
-        metrics: BLOCKING,
-        who: Who::One,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("ibput", bytes, Side::Far).apart(BLOCK, STRIDE);
-            Transfer::boxed(ground, shape, ibput)
-        },
-    },
-    Op {
-        name: "ibget",
-        about: "blocks of 8 words, every second one of the source",
-        span: BLOCKS,
-        metrics: BLOCKING,
-        who: Who::One,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("ibget", bytes, Side::Near).apart(BLOCK, STRIDE);
-            Transfer::boxed(ground, shape, ibget)
-        },
-    },
-    Op {
-        name: "put-nbi",
-        about: "nonblocking puts, completed in windows; one by one for its latency",
-        span: CONTIGUOUS,
-        metrics: NONBLOCKING,
-        who: Who::OneCompleting,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("put-nbi", bytes, Side::Far);
-            Transfer::boxed(ground, shape, put_nbi)
-        },
-    },
-    Op {
-        name: "get-nbi",
-        about: "nonblocking gets, likewise",
-        span: CONTIGUOUS,
-        metrics: NONBLOCKING,
-        who: Who::OneCompleting,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("get-nbi", bytes, Side::Near);
-            Transfer::boxed(ground, shape, get_nbi)
-        },
-    },
-    Op {
-        name: "put-from-nbi",
-        about: "nonblocking puts from symmetric memory, likewise",
-        span: SYMMETRIC,
-        metrics: NONBLOCKING,
-        who: Who::OneCompleting,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("put-from-nbi", bytes, Side::Far).symmetric();
-            Transfer::boxed(ground, shape, put_from_nbi)
-        },
-    },
-    Op {
-        name: "get-into-nbi",
-        about: "nonblocking gets into symmetric memory, likewise",
-        span: SYMMETRIC,
-        metrics: NONBLOCKING,
-        who: Who::OneCompleting,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("get-into-nbi", bytes, Side::Source).symmetric();
-            Transfer::boxed(ground, shape, get_into_nbi)
-        },
-    },
-    Op {
-        name: "put-signal-nbi",
-        about: "nonblocking puts that each add to a signal, likewise",
-        span: CONTIGUOUS,
-        metrics: NONBLOCKING,
-        who: Who::OneCompleting,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("put-signal-nbi", bytes, Side::Far);
-            let transfer = Transfer::new(ground, shape, put_signal_nbi)?;
-            ground.world.write(ground.word, &[0])?;
-            let counts = true;
-            Ok(Box::new(Transfer { counts, ..transfer }))
-        },
-    },
-];
+macro_rules! ops {
+    ($($name:literal $issue:ident: $span:ident $how:ident $arrives:ident $(.$place:ident($($argument:expr),*))?, $about:literal;)*) => {
+        pub const OPS: &[Op] = &[$(Op {
+            name: $name,
+            about: $about,
+            span: $span,
+            metrics: $how.0,
+            who: $how.1,
+            prepare: |ground, bytes| {
+                let shape = Shape::new($name, bytes, Side::$arrives)$(.$place($($argument),*))?;
+                Transfer::boxed(ground, shape, $issue)
+            },
+        }),*];
+    };
+}
+ops! {
+    "put" put: CONTIGUOUS BLOCKING Far, "back to back; a batch ends with a quiet";
+    "get" get: CONTIGUOUS BLOCKING Near, "back to back";
+    "put-from" put_from: SYMMETRIC BLOCKING Far.symmetric(),
+        "put from symmetric memory; a batch ends with a quiet";
+    "get-into" get_into: SYMMETRIC BLOCKING Source.symmetric(),
+        "get into symmetric memory, back to back";
+    "iput" iput: STRIDED BLOCKING Far.apart(1, STRIDE),
+        "words, every second one of the target; a batch ends with a quiet";
+    "iget" iget: STRIDED BLOCKING Near.apart(1, STRIDE),
+        "words, every second one of the source";
+    "ibput" ibput: BLOCKS BLOCKING Far.apart(BLOCK, STRIDE),
+        "blocks of 8 words, every second one of the target; a batch ends with a quiet";
+    "ibget" ibget: BLOCKS BLOCKING Near.apart(BLOCK, STRIDE),
+        "blocks of 8 words, every second one of the source";
+    "put-nbi" put_nbi: CONTIGUOUS NONBLOCKING Far,
+        "nonblocking puts, completed in windows; one by one for its latency";
+    "get-nbi" get_nbi: CONTIGUOUS NONBLOCKING Near,
+        "nonblocking gets, likewise";
+    "put-from-nbi" put_from_nbi: SYMMETRIC NONBLOCKING Far.symmetric(),
+        "nonblocking puts from symmetric memory, likewise";
+    "get-into-nbi" get_into_nbi: SYMMETRIC NONBLOCKING Source.symmetric(),
+        "nonblocking gets into symmetric memory, likewise";
+    "put-signal-nbi" put_signal_nbi: CONTIGUOUS NONBLOCKING Far.counted(),
+        "nonblocking puts that each add to a signal, likewise";
+}
 
 /// Transfers between this PE's memory and the peer's block.
 struct Transfer<T> {
@@ -215,18 +114,12 @@ struct Transfer<T> {
     near: Vec<T>,
     /// What arrives.
     expected: Vec<T>,
-    /// Whether each is counted in the peer's word.
-    counts: bool,
     issue: Issue<T>,
 }
 
 impl<T: Pod + Send> Transfer<T> {
-    fn boxed(ground: &Ground<'_>, shape: Shape, issue: Issue<T>) -> Result<Box<dyn Work>> {
-        Ok(Box::new(Self::new(ground, shape, issue)?))
-    }
-
     /// Fills what is read, and clears what is written.
-    fn new(ground: &Ground<'_>, shape: Shape, issue: Issue<T>) -> Result<Self> {
+    fn boxed(ground: &Ground<'_>, shape: Shape, issue: Issue<T>) -> Result<Box<dyn Work>> {
         let block = ground.block.range(..shape.spread())?.cast()?;
         let (near, expected) = match shape.arrives {
             Side::Far => {
@@ -244,13 +137,15 @@ impl<T: Pod + Send> Transfer<T> {
         if shape.symmetric {
             ground.world.write(ground.source.cast()?, &near)?;
         }
-        Ok(Transfer {
+        if shape.counted {
+            ground.world.write(ground.word, &[0])?;
+        }
+        Ok(Box::new(Transfer {
             shape,
             near,
             expected,
-            counts: false,
             issue,
-        })
+        }))
     }
 }
 
@@ -306,7 +201,7 @@ impl<T: Pod + Send> Work for Transfer<T> {
             }
             _ => return Ok(()),
         };
-        if self.counts {
+        if self.shape.counted {
             same_word(ground.world.signal_fetch(ground.word)?, total)?;
         }
         same_bytes(

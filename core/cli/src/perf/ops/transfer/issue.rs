@@ -10,12 +10,20 @@ use crate::perf::ground::Target;
 /// Towards private or symmetric memory as long as the first is.
 pub type Issue<T> = fn(&mut [T], &Target<'_, '_>, u64, &mut dyn FnMut()) -> Result<()>;
 
-pub fn put(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+/// So many, then something else.
+#[inline(always)]
+fn each(count: u64, then: &mut dyn FnMut(), mut one: impl FnMut() -> Result<()>) -> Result<()> {
     for _ in 0..count {
-        at.context.put(at.block, black_box(&*near), at.pe)?;
+        one()?;
     }
     then();
     Ok(())
+}
+
+pub fn put(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
+    each(count, then, || {
+        at.context.put(at.block, black_box(&*near), at.pe)
+    })
 }
 
 pub fn iput(
@@ -25,12 +33,10 @@ pub fn iput(
     then: &mut dyn FnMut(),
 ) -> Result<()> {
     let (block, words) = (at.block.cast()?, near.len());
-    for _ in 0..count {
+    each(count, then, || {
         let near = black_box(&*near);
-        at.context.iput(block, near, STRIDE, 1, words, at.pe)?;
-    }
-    then();
-    Ok(())
+        at.context.iput(block, near, STRIDE, 1, words, at.pe)
+    })
 }
 
 pub fn put_nbi(
@@ -41,20 +47,16 @@ pub fn put_nbi(
 ) -> Result<()> {
     let near = &*near;
     at.context.scope(|scope| {
-        for _ in 0..count {
-            scope.put_nbi(at.block, black_box(near), at.pe)?;
-        }
-        then();
-        Ok(())
+        each(count, then, || {
+            scope.put_nbi(at.block, black_box(near), at.pe)
+        })
     })
 }
 
 pub fn get(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    for _ in 0..count {
-        at.context.get(black_box(&mut *near), at.block, at.pe)?;
-    }
-    then();
-    Ok(())
+    each(count, then, || {
+        at.context.get(black_box(&mut *near), at.block, at.pe)
+    })
 }
 
 pub fn iget(
@@ -64,12 +66,10 @@ pub fn iget(
     then: &mut dyn FnMut(),
 ) -> Result<()> {
     let (block, words) = (at.block.cast()?, near.len());
-    for _ in 0..count {
+    each(count, then, || {
         let near = black_box(&mut *near);
-        at.context.iget(near, block, 1, STRIDE, words, at.pe)?;
-    }
-    then();
-    Ok(())
+        at.context.iget(near, block, 1, STRIDE, words, at.pe)
+    })
 }
 
 pub fn get_nbi(
@@ -80,15 +80,11 @@ pub fn get_nbi(
 ) -> Result<()> {
     let (into, len) = (near.as_mut_ptr(), near.len());
     at.context.scope(|_| {
-        for _ in 0..count {
+        each(count, then, || {
             // SAFETY: `near` is this function's alone, and it touches it through `into` only, until
             // the scope has completed the gets or closed their lane. They all bring the same bytes.
-            unsafe {
-                at.context.get_nbi(black_box(into), at.block, len, at.pe)?;
-            }
-        }
-        then();
-        Ok(())
+            unsafe { at.context.get_nbi(black_box(into), at.block, len, at.pe) }
+        })
     })
 }
 
@@ -99,13 +95,11 @@ pub fn ibput(
     then: &mut dyn FnMut(),
 ) -> Result<()> {
     let (block, blocks, apart) = (at.block.cast()?, near.len() / BLOCK, BLOCK * STRIDE);
-    for _ in 0..count {
+    each(count, then, || {
         let near = black_box(&*near);
         at.context
-            .ibput(block, near, apart, BLOCK, BLOCK, blocks, at.pe)?;
-    }
-    then();
-    Ok(())
+            .ibput(block, near, apart, BLOCK, BLOCK, blocks, at.pe)
+    })
 }
 
 pub fn ibget(
@@ -115,13 +109,11 @@ pub fn ibget(
     then: &mut dyn FnMut(),
 ) -> Result<()> {
     let (block, blocks, apart) = (at.block.cast()?, near.len() / BLOCK, BLOCK * STRIDE);
-    for _ in 0..count {
+    each(count, then, || {
         let near = black_box(&mut *near);
         at.context
-            .ibget(near, block, BLOCK, apart, BLOCK, blocks, at.pe)?;
-    }
-    then();
-    Ok(())
+            .ibget(near, block, BLOCK, apart, BLOCK, blocks, at.pe)
+    })
 }
 
 /// The peer's block and this PE's source, as long as `near` is.
@@ -139,11 +131,9 @@ pub fn put_from(
     then: &mut dyn FnMut(),
 ) -> Result<()> {
     let (block, source) = both(near, at)?;
-    for _ in 0..count {
-        at.context.put_from(block, black_box(source), at.pe)?;
-    }
-    then();
-    Ok(())
+    each(count, then, || {
+        at.context.put_from(block, black_box(source), at.pe)
+    })
 }
 
 pub fn get_into(
@@ -153,11 +143,9 @@ pub fn get_into(
     then: &mut dyn FnMut(),
 ) -> Result<()> {
     let (block, source) = both(near, at)?;
-    for _ in 0..count {
-        at.context.get_into(black_box(source), block, at.pe)?;
-    }
-    then();
-    Ok(())
+    each(count, then, || {
+        at.context.get_into(black_box(source), block, at.pe)
+    })
 }
 
 pub fn put_from_nbi(
@@ -168,11 +156,9 @@ pub fn put_from_nbi(
 ) -> Result<()> {
     let (block, source) = both(near, at)?;
     at.context.scope(|scope| {
-        for _ in 0..count {
-            scope.put_from_nbi(block, black_box(source), at.pe)?;
-        }
-        then();
-        Ok(())
+        each(count, then, || {
+            scope.put_from_nbi(block, black_box(source), at.pe)
+        })
     })
 }
 
@@ -184,11 +170,9 @@ pub fn get_into_nbi(
 ) -> Result<()> {
     let (block, source) = both(near, at)?;
     at.context.scope(|scope| {
-        for _ in 0..count {
-            scope.get_into_nbi(black_box(source), block, at.pe)?;
-        }
-        then();
-        Ok(())
+        each(count, then, || {
+            scope.get_into_nbi(black_box(source), block, at.pe)
+        })
     })
 }
 
@@ -200,11 +184,9 @@ pub fn put_signal_nbi(
 ) -> Result<()> {
     let near = &*near;
     at.context.scope(|scope| {
-        for _ in 0..count {
+        each(count, then, || {
             let near = black_box(near);
-            scope.put_signal_nbi(at.block, near, at.word, 1, SignalOp::Add, at.pe)?;
-        }
-        then();
-        Ok(())
+            scope.put_signal_nbi(at.block, near, at.word, 1, SignalOp::Add, at.pe)
+        })
     })
 }
