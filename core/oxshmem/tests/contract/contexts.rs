@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use oxshmem::testing::spmd_with;
 use oxshmem::{Cmp, Context, ContextOptions, Error, Result, Session, SignalOp, World};
 
+use crate::loss::is_lost;
 use crate::order::poll;
 use crate::setting::{Path, Pe, Setting, patterns};
 use crate::threads::on_threads;
@@ -241,13 +242,6 @@ fn until_it_fails(mut f: impl FnMut() -> Result<()>) -> Result<()> {
     loop {
         f()?;
         std::thread::yield_now();
-    }
-}
-
-fn is_lost(result: Result<()>, victim: usize) {
-    match result {
-        Err(Error::PeerLost { pe, .. }) => assert_eq!(pe, victim),
-        other => panic!("{other:?} though PE {victim} is lost"),
     }
 }
 

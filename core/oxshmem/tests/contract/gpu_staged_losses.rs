@@ -8,6 +8,7 @@ use crate::gpu::Growing;
 use crate::gpu_staged::{CUDA, MIB, Over, run};
 use crate::job::{Job, Process, say, stay};
 use crate::kills::kill_one;
+use crate::loss::is_lost;
 use crate::order::poll;
 use crate::setting::{DEADLINE, patterns};
 
@@ -29,18 +30,14 @@ fn the_end_of_a_target_ends_transfers_to_it() {
                     });
                 }
                 let data = patterns(1, 200_000);
-                let is_lost = |result: Result<()>| match result {
-                    Err(Error::PeerLost { pe: 2, .. }) => {}
-                    other => panic!("{other:?}"),
-                };
                 let ended = loop {
                     if let Err(error) = world.put(x, &data, 2) {
                         break error;
                     }
                 };
-                is_lost(Err(ended));
-                is_lost(world.g(x, 2).map(drop));
-                is_lost(world.fetch_inc(x, 2).map(drop));
+                is_lost(Err(ended), 2);
+                is_lost(world.g(x, 2).map(drop), 2);
+                is_lost(world.fetch_inc(x, 2).map(drop), 2);
                 // The others go on.
                 world.acknowledge_lost();
                 let mut seen = vec![0; data.len()];

@@ -8,6 +8,7 @@ use oxshmem::{Cmp, Error, Result, SignalOp, World};
 
 use crate::CASES;
 use crate::job::{PROGRAM, arguments, say, stay};
+use crate::loss::is_lost;
 use crate::setting::{Case, Path, Pe, Setting, patterns, seed};
 
 /// A PE of another test's job.
@@ -296,11 +297,4 @@ fn survive(program: &str) -> Result<()> {
     say("survived");
     stay();
     Ok(())
-}
-
-fn is_lost(result: Result<()>, victim: usize) {
-    match result {
-        Err(Error::PeerLost { pe, .. }) => assert_eq!(pe, victim),
-        other => panic!("{other:?} though PE {victim} is lost"),
-    }
 }
