@@ -188,7 +188,6 @@ impl Turn<'_> {
                 })
             }
             Ok(heard) => {
-                self.instead = Some(ahead.slot);
                 let flag = match heard {
                     Heard::Given { .. } => MISMATCH,
                     Heard::Elsewhere => FAILED,

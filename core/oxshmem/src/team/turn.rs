@@ -29,8 +29,6 @@ pub(crate) struct Turn<'t> {
     pub(super) needs: Needs<'t>,
     /// Some member may be through with the team, and its words be another team's.
     parting: bool,
-    /// The call [ahead](super::ahead) in whose place this PE arrives, by its slot, if it counted that one already.
-    pub(super) instead: Option<u32>,
     /// Until the call ends.
     _traced: Option<Span<'t>>,
 }
@@ -59,6 +57,8 @@ pub(super) struct Words<'t> {
 /// What members do in an arrival beside meeting.
 enum Beside<'d> {
     Nothing,
+    /// Nothing: this PE arrives in place of the last call [ahead](super::ahead), which it has counted.
+    InPlace,
     /// Something when the members on this host are here, before any other host is told of that.
     Between(&'d mut dyn FnMut() -> Result<()>),
     /// They read what each, by its place, gives, as soon as that one is here.
@@ -183,7 +183,6 @@ impl Core {
             call,
             needs: Needs::Members(&self.members),
             parting: false,
-            instead: None,
             _traced: traced,
         }
     }
@@ -259,7 +258,7 @@ impl<'t> Turn<'t> {
     /// and tell, with [`MISMATCH`] since the PEs are in different calls.
     #[cold]
     pub(super) fn fail_together(&mut self, flag: u64) -> Result<()> {
-        self.agree_on(None, flag, Beside::Nothing)?;
+        self.agree_on(None, flag, Beside::InPlace)?;
         self.failed_together(Ok(()))
     }
 
@@ -342,9 +341,10 @@ impl<'t> Turn<'t> {
         };
         let epoch = self.state.epoch;
         // Where all make the same calls nobody gives in the next one before all have arrived.
-        let next = self.core.slot_ahead(epoch, self.state.ahead);
+        let counted = usize::from(matches!(beside, Beside::InPlace));
+        let number = self.state.ahead.saturating_sub(counted);
         let post = Words {
-            unmade: self.instead.take().or(next),
+            unmade: self.core.slot_ahead(epoch, number),
             ..self.words(epoch, &call)
         };
         let rounds = &self.core.rounds;
