@@ -69,48 +69,61 @@ pub(crate) unsafe fn word<T: Word>(
     value: T,
 ) -> Done<T> {
     let library = library::get()?;
-    match library.object(name, at, 1) {
-        // SAFETY: the word is an aligned one of symmetric memory.
-        Ok(_) => until(library, call, at, cmp, value, || unsafe { T::load(at) }),
-        Err(_) if !at.is_aligned() => {
-            library.object(name, at.cast::<u8>(), size_of::<T>())?;
-            // SAFETY: so many bytes are symmetric memory.
-            until(library, call, at, cmp, value, || unsafe { bytes(at) })
-        }
-        Err(failure) => Err(failure),
-    }
-}
-
-/// Loads what is no aligned word, as programs for processors that can have it: byte by byte, and so what it becomes may be seen in part.
-///
-/// # Safety
-///
-/// The address is that of symmetric memory.
-#[cold]
-unsafe fn bytes<T: Word>(at: *mut T) -> T {
-    let mut value = T::zeroed();
-    for (i, byte) in bytemuck::bytes_of_mut(&mut value).iter_mut().enumerate() {
-        // SAFETY: the caller's promise. Acquire: what the byte's writer ordered before it is seen.
-        *byte = unsafe { AtomicU8::from_ptr(at.cast::<u8>().add(i)) }.load(Ordering::Acquire);
-    }
-    value
-}
-
-#[inline(always)]
-fn until<T: Word>(
-    library: &'static Library,
-    call: &'static str,
-    at: *mut T,
-    cmp: c_int,
-    value: T,
-    look: impl Fn() -> T,
-) -> Done<T> {
+    let look = looks(library, name, at)?;
     let cmp = comparison(cmp)?;
     let what = || format!("the word at {at:p} ({:?}) to be {cmp:?} {value:?}", look());
     library.wait(call, &what, || {
         let now = look();
         cmp.holds(now, value).then_some(now)
     })
+}
+
+/// How a word is looked at, which is one of symmetric memory: whole. Unless checks are on (M38) it need not be aligned:
+/// programs for processors to which that is all one have such.
+#[inline(always)]
+fn looks<T: Word>(
+    library: &'static Library,
+    name: &'static str,
+    at: *mut T,
+) -> Done<impl Fn() -> T> {
+    let aligned = at.is_aligned() || library.world.is_checked();
+    match aligned {
+        true => library.object(name, at, 1).map(drop)?,
+        false => library
+            .object(name, at.cast::<u8>(), size_of::<T>())
+            .map(drop)?,
+    }
+    Ok(move || match aligned {
+        // SAFETY: the word is an aligned one of symmetric memory.
+        true => unsafe { T::load(at) },
+        // SAFETY: its bytes are symmetric memory.
+        false => unsafe { settled(at) },
+    })
+}
+
+/// Loads a word that is not aligned, byte by byte, until two looks agree: what one store makes of it is not seen in part.
+///
+/// # Safety
+///
+/// So many bytes there are symmetric memory.
+#[cold]
+unsafe fn settled<T: Word>(at: *mut T) -> T {
+    let look = || {
+        let mut value = T::zeroed();
+        for (i, byte) in bytemuck::bytes_of_mut(&mut value).iter_mut().enumerate() {
+            // SAFETY: the caller's promise. Acquire: what the byte's writer ordered before it is seen.
+            *byte = unsafe { AtomicU8::from_ptr(at.cast::<u8>().add(i)) }.load(Ordering::Acquire);
+        }
+        value
+    };
+    let mut seen = look();
+    loop {
+        let again = look();
+        if bytemuck::bytes_of(&seen) == bytemuck::bytes_of(&again) {
+            return seen;
+        }
+        seen = again;
+    }
 }
 
 pub(crate) unsafe fn wait_until<T: Word>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) {
@@ -135,10 +148,9 @@ pub(crate) unsafe fn test<T: Word>(
         call,
         || -> Done<bool> {
             let library = library::get()?;
-            library.object("ivar", ivar, 1)?;
+            let look = looks(library, "ivar", ivar)?;
             let cmp = comparison(cmp)?;
-            // SAFETY: the word is an aligned one of symmetric memory.
-            library.look_once(|| cmp.holds(unsafe { T::load(ivar) }, value))
+            library.look_once(|| cmp.holds(look(), value))
         }(),
     )
     .into()

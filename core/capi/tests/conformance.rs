@@ -585,6 +585,7 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
         ("private_source", "shmem_long_get: argument source: "),
         ("null", "shmem_long_p: argument dest: "),
         ("misaligned", "shmem_long_p: argument dest: "),
+        ("misaligned_wait", "shmem_long_wait_until: argument ivar: "),
         ("too_long", "shmem_long_put: argument dest: "),
         ("ctx", "shmem_ctx_long_p: argument ctx: "),
         ("destroyed_ctx", "shmem_ctx_long_p: argument ctx: "),
@@ -617,7 +618,11 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
         ];
         let programs = [Some(&program), word.contains(&what).then_some(&inlined)];
         for program in programs.into_iter().flatten() {
-            let output = job(2, program).arg(what).output().unwrap();
+            // Without checks it is taken.
+            let checked = if what == "misaligned_wait" { "1" } else { "0" };
+            let mut bad = job(2, program);
+            let output = bad.arg(what).env("OXSHMEM_CHECK", checked).output();
+            let output = output.unwrap();
             let told = both(&output);
             assert_eq!(output.status.code(), Some(1), "{what}: {told}");
             assert!(told.contains(message), "{what}: {told}");

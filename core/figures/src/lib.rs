@@ -25,14 +25,14 @@ pub struct Words<'a> {
     pub up: &'a str,
 }
 
-/// Why there is no picture, or no other file of results.
+/// Why a file of results could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It could not be drawn.
     #[error("cannot draw a picture: {0}")]
     Drawing(String),
     /// It could not be written.
-    #[error("cannot write {}: {error}; name a file in a folder that exists and can be written to", path.display())]
+    #[error("cannot write {}: {error}{}", path.display(), advice(error))]
     Writing {
         /// Where to.
         path: PathBuf,
@@ -45,6 +45,13 @@ impl Error {
     fn writing(path: &Path, error: std::io::Error) -> Self {
         let path = path.into();
         Error::Writing { path, error }
+    }
+}
+
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => "",
+        _ => "; name a file in a folder that exists and can be written to",
     }
 }
 

@@ -321,7 +321,7 @@ impl Context<'_> {
         pe: usize,
     ) -> Result<()> {
         let (into, len) = (destination.as_mut_ptr(), destination.len());
-        // SAFETY: `destination` is borrowed for the call.
+        // SAFETY: `destination` is borrowed for the call, and any bytes are a `T: Pod`.
         unsafe { self.get_raw_slow(call, into, src, len, pe, false) }
     }
 

@@ -142,6 +142,12 @@ impl Internal {
 }
 
 impl World {
+    /// Whether what is wrong by the [rules](crate::Builder::check) is looked for.
+    #[must_use]
+    pub fn is_checked(&self) -> bool {
+        self.shared.config.check
+    }
+
     /// Whether operations may be under way that [progress](Context::progress) brings on: not where this PE's CPU
     /// loads and stores every PE's memory itself.
     #[must_use]

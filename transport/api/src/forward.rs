@@ -1,11 +1,12 @@
 //! Transports that stand in front of others.
 
-/// Hands calls of a [`Domain`](crate::Domain) or a [`Lane`](crate::Lane) on as they come, to the one that a field holds:
+/// Hands calls of a [`Domain`](crate::Domain) or a [`Lane`](crate::Lane) on as they come, to the one that a field holds.
+/// Each call of a domain can be named, and of a lane `connect`, `counters`, `endpoint` and `progress`. What is not named is
+/// the trait's default, which seldom suits a transport in front of another.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use oxshmem_transport::{Capabilities, Domain, Lane, MemoryKind, Peer, Reach, Schedule, forward};
-/// # use oxshmem_transport::Result;
+/// use oxshmem_transport::{Domain, MemoryKind, Peer, Reach, forward};
 ///
 /// /// What cannot be mapped.
 /// #[derive(Debug)]
@@ -14,7 +15,8 @@
 /// }
 ///
 /// impl Domain for Far {
-///     forward!(address, capabilities, guarantees, import, lane, peer_lost, register, shutdown => inner);
+///     forward!(accept, address, capabilities, guarantees, import, inbox, lane, make_visible => inner);
+///     forward!(peer_lost, register, register_local, schedule, shutdown, wants_descriptor => inner);
 ///
 ///     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
 ///         match self.inner.reach(peer, kind) {
@@ -33,6 +35,11 @@ macro_rules! forward {
         $($crate::forward!(@$call $to);)+
     };
 
+    (@inbox [$($to:tt)+]) => {
+        fn inbox(&self) -> $crate::Result<Box<dyn $crate::Inbox>> {
+            self.$($to)+.inbox()
+        }
+    };
     (@capabilities [$($to:tt)+]) => {
         fn capabilities(&self) -> &$crate::Capabilities {
             self.$($to)+.capabilities()

@@ -4,6 +4,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
+/* Programs for other libraries have it from there. */
+#include <complex.h>
+#endif
 
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define OXSHMEM_NORETURN [[noreturn]]

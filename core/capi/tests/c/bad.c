@@ -38,6 +38,8 @@ int main(int argc, char **argv)
             shmem_long_p(NULL, 1, right);
         if (is("misaligned"))
             shmem_long_p((long *)((char *)x + 1), 1, right);
+        if (is("misaligned_wait"))
+            shmem_long_wait_until((long *)((char *)x + 1), SHMEM_CMP_EQ, 0);
         if (is("too_long"))
             shmem_long_put(x, x, (size_t)1 << 60, right);
         if (is("ctx"))

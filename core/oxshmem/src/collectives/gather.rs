@@ -15,8 +15,8 @@ const HEAD: usize = 2 * size_of::<u64>();
 
 impl Team<'_> {
     /// Puts every member's `src`, one behind the other in the team's order, into `dst` of every member,
-    /// which is as many times as long. They do not overlap. `dst` is written from this PE's call on, others may not have
-    /// begun theirs; where the call fails, some of it may have been.
+    /// which is as many times as long. They do not overlap. `dst` is written as that of an
+    /// [`alltoall`](Self::alltoall).
     ///
     /// # Errors
     ///

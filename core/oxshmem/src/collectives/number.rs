@@ -31,7 +31,7 @@ pub trait Folds: Sized {
     fn identity(fold: Fold) -> Self;
 }
 
-/// A loop over two slices, which the compiler makes a vector loop of.
+/// A loop over two slices, which the compiler makes a vector loop of where the type has one.
 macro_rules! each {
     ($op:expr) => {
         Some(|into, from| {

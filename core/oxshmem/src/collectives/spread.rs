@@ -25,7 +25,8 @@ impl Team<'_> {
     /// # Errors
     ///
     /// As of every collective call: arguments that make no sense fail on every member, those that differ
-    /// are told to all (M36), and a member that is lost or gives up ends it for all.
+    /// are told to all (M36), and a member that is lost or gives up ends it for all. After an error that only this PE may
+    /// have, the loss of one or a time limit, the root may still be writing `dst`.
     #[doc(alias = "shmem_broadcastmem")]
     pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
         self.spread(dst, src, root, true)

@@ -279,8 +279,8 @@ impl<'t> Turn<'t> {
 
     /// [`arrive`](Self::arrive) of a team [all of whose members meet at once](Core::meets_at_once), in which this one
     /// `read`s what each gives, by its place, as soon as that one is here: before others may be, and also where the call
-    /// then fails. When it has gone well here, all have read what this one gives; and when it has failed on all. A `read`
-    /// that fails ends the team's calls.
+    /// then fails. Where it goes well, all have read what this one gives; where it fails, others may still be reading it, and
+    /// fail, too. A `read` that fails ends the team's calls.
     pub(crate) fn arrive_reading(
         &mut self,
         mine: Result<()>,

@@ -372,10 +372,19 @@ pub fn a_broadcast_to_others_leaves_the_roots_own(pe: &Pe<'_>) -> Result<()> {
         let (dst, src) = (pe.alloc::<u64>(len)?, pe.alloc::<u64>(len)?);
         for root in 0..pe.n_pes() {
             pe.write(dst, &vec![9; len])?;
-            pe.write(src, &vec![pe.me() as u64 + 20; len])?;
+            let data = |of: usize| {
+                (0..len as u64)
+                    .map(|i| i << 8 | of as u64)
+                    .collect::<Vec<_>>()
+            };
+            pe.write(src, &data(pe.me()))?;
             pe.team().broadcast_to_others(dst, src, root)?;
-            let expected = if pe.me() == root { 9 } else { root as u64 + 20 };
-            assert_eq!(pe.own(dst)?, vec![expected; len]);
+            let expected = if pe.me() == root {
+                vec![9; len]
+            } else {
+                data(root)
+            };
+            assert!(pe.own(dst)? == expected, "{len} elements from PE {root}");
             pe.barrier_all()?;
         }
         pe.free(src)?;
