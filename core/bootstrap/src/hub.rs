@@ -47,7 +47,7 @@ struct Control {
     ended: Vec<u32>,
     /// Thread: a rank ended the job.
     abort: Option<AbortNotice>,
-    /// Thread: the ranks whose connections ended without a goodbye, first to last.
+    /// Thread: the ranks whose connections, or processes before they had one, ended without a goodbye, first to last.
     lost: Vec<u32>,
     /// Thread: how many ranks are connected and have not left.
     present: usize,
@@ -146,7 +146,7 @@ impl Hub {
         self.shared.lock().abort.clone()
     }
 
-    /// The ranks whose connections ended without a goodbye, first to last. No other rank has heard
+    /// The ranks whose connections, or processes before they had one, ended without a goodbye, first to last. No other rank has heard
     /// of the first's end before it is the first here.
     pub(crate) fn lost(&self) -> Vec<u32> {
         self.shared.lock().lost.clone()

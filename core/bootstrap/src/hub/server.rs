@@ -160,6 +160,8 @@ impl Server {
             };
             member.process_ended = true;
             if member.standing == Standing::Absent {
+                // Before the others are told, so that the owner finds it before their failures.
+                self.shared.lock().lost.push(rank);
                 self.end(rank, false);
             } else if member.held.is_some() {
                 // What it had yet to send may keep the end of its connection from coming.
