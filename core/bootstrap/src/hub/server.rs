@@ -160,8 +160,6 @@ impl Server {
             };
             member.process_ended = true;
             if member.standing == Standing::Absent {
-                // Before the others are told, so that the owner finds it before their failures.
-                self.shared.lock().lost.push(rank);
                 self.end(rank, false);
             } else if member.held.is_some() {
                 // What it had yet to send may keep the end of its connection from coming.
@@ -478,6 +476,10 @@ impl Server {
         } else {
             Standing::Died
         };
+        if !orderly {
+            // Before the others are told, so that the owner finds it before their failures.
+            self.shared.lock().lost.push(rank);
+        }
         let step = self.rounds.gone(rank, orderly);
         self.announce(step);
         let frame: Arc<[u8]> = Frame::Exit { rank, orderly }.encode().into();
@@ -497,10 +499,6 @@ impl Server {
         let (ended, orderly) = (member.standing == Standing::Present, member.may_end);
         member.disconnect();
         if ended && let Ok(rank) = u32::try_from(index) {
-            if !orderly {
-                // Before the others are told, so that the owner finds it before their failures.
-                self.shared.lock().lost.push(rank);
-            }
             self.end(rank, orderly);
         }
     }
