@@ -15,6 +15,8 @@ pub const TCP: f64 = 1.25e9;
 /// Bytes of other PEs' values that are under way together (`core/oxshmem/src/collectives/moves.rs`). A word
 /// goes by scratch memory, however many the PEs (`most` in `choose.rs` beside it).
 const UNDER_WAY: usize = 1 << 20;
+/// From so many hosts on they are read in rows and columns (`core/oxshmem/src/team/hosts.rs`).
+const IN_ROWS: usize = 32;
 
 /// What it comes to.
 #[derive(Debug, Serialize)]
@@ -69,8 +71,8 @@ pub struct Memory {
 #[derive(Debug, Serialize)]
 pub struct Reduce {
     pub way: &'static str,
-    /// PEs that a PE reads by the network, and that read it.
-    pub reads: usize,
+    /// After each arrival: PEs that a PE reads by the network, and that read it.
+    pub reads: Vec<usize>,
     pub seconds: f64,
     /// Questions of all PEs for queue pairs in the first one, at most: barriers have made some.
     pub questions: f64,
@@ -120,11 +122,12 @@ impl Model {
             pairs: barrier.told,
         };
         // Within the arrival a host's PEs fold what they gave, and then each reads of each other host what it
-        // came to; where they do not map their hosts each reads every other PE.
+        // came to, or of a row of them and, after one more, of each other row; where they do not map their hosts each
+        // reads every other PE.
         let [by_host, flat] = &barriers;
         let reduces = [
-            Reduce::after(by_host, hosts - 1, all, meeting.question_s),
-            Reduce::after(flat, pes - 1, all, meeting.question_s),
+            Reduce::after(by_host, across(hosts), all, meeting.question_s),
+            Reduce::after(flat, vec![pes - 1], all, meeting.question_s),
         ];
         Some(Model {
             pes,
@@ -138,20 +141,32 @@ impl Model {
 }
 
 impl Reduce {
-    /// Of a word that each of `all` PEs then reads of so many others.
-    fn after(arrival: &Arrival, reads: usize, all: f64, question_s: f64) -> Self {
-        let waits = (reads * size_of::<u64>()).div_ceil(UNDER_WAY);
-        // A NIC sends the requests of its PE's reads and its answers to the others'.
-        let messages = (2 * reads).saturating_sub(1);
-        let questions = all * reads as f64;
+    /// Of a word that each of `all` PEs reads of so many others after such an arrival, and perhaps others after another.
+    fn after(arrival: &Arrival, reads: Vec<usize>, all: f64, question_s: f64) -> Self {
+        let step = |reads: &usize| {
+            let waits = (reads * size_of::<u64>()).div_ceil(UNDER_WAY);
+            // A NIC sends the requests of its PE's reads and its answers to the others'.
+            let messages = (2 * reads).saturating_sub(1);
+            arrival.seconds + waits as f64 * 2.0 * LATENCY + messages as f64 * GAP
+        };
+        let questions = all * reads.iter().sum::<usize>() as f64;
         Reduce {
             way: arrival.way,
+            seconds: reads.iter().map(step).sum(),
             reads,
-            seconds: arrival.seconds + waits as f64 * 2.0 * LATENCY + messages as f64 * GAP,
             questions,
             connecting_s: questions * question_s,
         }
     }
+}
+
+/// Hosts that a PE reads after each arrival.
+fn across(hosts: usize) -> Vec<usize> {
+    if hosts < IN_ROWS {
+        return vec![hosts - 1];
+    }
+    let in_row = (hosts - 1).isqrt() + 1;
+    vec![in_row - 1, hosts.div_ceil(in_row) - 1]
 }
 
 /// How all PEs arrive, as `core/oxshmem/src/team/core.rs` lays it out.
@@ -247,9 +262,17 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_read_once_of_each_other_host_after_the_arrival() {
+    fn a_word_is_read_of_each_other_host_or_of_rows_and_columns_of_them() {
+        assert_eq!(across(1), [0]);
+        assert_eq!(across(31), [30]);
+        assert_eq!(across(32), [5, 5]);
+        assert_eq!(across(1_250), [35, 34]);
         let arrival = by_host(10_000, 1_250, 0.0);
-        let reduce = Reduce::after(&arrival, 1_249, 10_000.0, 1e-4);
+        let twice = Reduce::after(&arrival, vec![35, 34], 1.0, 1.0);
+        let once = |reads| Reduce::after(&arrival, vec![reads], 1.0, 1.0).seconds;
+        assert!((twice.seconds - once(35) - once(34)).abs() < 1e-12);
+        assert_eq!(twice.questions, 69.0);
+        let reduce = Reduce::after(&arrival, vec![1_249], 10_000.0, 1e-4);
         // There and back, and as many messages of a NIC as it asks and answers.
         let reading = reduce.seconds - arrival.seconds;
         assert!(
@@ -261,7 +284,7 @@ mod tests {
         // More than may be under way together wait twice.
         let most = UNDER_WAY / size_of::<u64>();
         let waits = |reads| {
-            let reduce = Reduce::after(&arrival, reads, 1.0, 0.0);
+            let reduce = Reduce::after(&arrival, vec![reads], 1.0, 0.0);
             let rest = reduce.seconds - arrival.seconds - (2 * reads - 1) as f64 * GAP;
             (rest / 2.0 / LATENCY).round()
         };

@@ -167,7 +167,7 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
         row(
             &format!("all-reduce of a word, {way}"),
             time(*seconds),
-            format!("a barrier, and {reads} reads by each PE, which are under way together"),
+            by_reads(reads),
         )?;
         row(
             "connecting queue pairs in the first of those, at most",
@@ -176,6 +176,15 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+/// What a PE does in an all-reduce.
+fn by_reads(reads: &[usize]) -> String {
+    let step = |reads: &usize| {
+        format!("a barrier, and {reads} reads by each PE, which are under way together")
+    };
+    let steps: Vec<String> = reads.iter().map(step).collect();
+    steps.join("; ")
 }
 
 fn time(seconds: f64) -> String {

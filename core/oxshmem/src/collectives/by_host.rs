@@ -3,7 +3,9 @@
 //!
 //! *By scratch memory* they take no arrival more than on one host. The team's arrival goes by host itself:
 //! when a host's members are here, and before another is told so, each folds what they gave, puts that into
-//! its own scratch memory, and reads after the arrival what one member of each other host has there.
+//! its own scratch memory, and reads after the arrival what one member of each other host has there. Of many hosts it
+//! reads a row's, meets all once more, and then reads what one member of each other row has of that: so a PE is
+//! connected with two times the root of the hosts.
 //!
 //! *Direct* they take one more than in one level, four in all: when all objects are ready, when each host has
 //! folded its members' elements, when those are folded across hosts, and when all is where it belongs. The
@@ -129,8 +131,17 @@ impl Team<'_> {
         let Some(bench) = &mut bench else {
             return Ok(());
         };
-        let tellers = hosts.tellers().map(|member| self.core().members.pe(member));
-        self.fold_own(call, bench, dst, of_host, tellers)
+        let pe = |member| self.core().members.pe(member);
+        let row = hosts.row();
+        let of_row = hosts.tellers().skip(row.start).take(row.len()).map(pe);
+        if row.len() == hosts.count() {
+            return self.fold_own(call, bench, dst, of_host, of_row);
+        }
+        // In the half that the next arrival announces.
+        let whole_row: Sym<T> = turn.scratch()?.range(..bytes)?.cast()?;
+        let folded = self.fold_own(call, bench, whole_row, of_host, of_row);
+        turn.arrive(folded)?;
+        self.fold_own(call, bench, dst, whole_row, hosts.column().map(pe))
     }
 
     fn reduce_direct<T: Reducible>(

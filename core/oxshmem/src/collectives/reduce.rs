@@ -56,7 +56,7 @@ impl Team<'_> {
     /// Every member gets the same bits, floats included: elements are folded in the team's order. Where the
     /// team spans hosts, some of them with several members, and both objects are in host memory, what each
     /// host's members have is folded in the team's order, and then what comes of that, in an order of the
-    /// hosts that is the same for all teams.
+    /// hosts that is the same for all teams on them.
     ///
     /// ```
     /// # use oxshmem::{Complex, Fold};

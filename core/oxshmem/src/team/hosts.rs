@@ -1,6 +1,12 @@
 //! Which members of a team share a host, for calls that cross each network link once.
 
+use std::ops::Range;
+
 use super::members::Members;
+
+/// From so many hosts on, what each has is read in two steps: of a row of hosts, and of a member of each row. The one
+/// arrival more then costs less than reading all.
+pub(crate) const IN_ROWS: usize = 32;
 
 /// Members by host, where a team has several of them and some host has several members.
 #[derive(Clone, Debug)]
@@ -76,11 +82,37 @@ impl Hosts {
         self.near_members().len()
     }
 
-    /// The most of anything that a member reads of two levels: the hosts, or the members of one of them. The
-    /// same on each member.
+    /// The most of anything that a member reads at once: the members of a host, the hosts of a row, or the rows, of
+    /// which there are no more. The same on each member.
     pub(crate) fn widest(&self) -> usize {
         let near = self.groups.members.iter().map(Vec::len).max();
-        near.unwrap_or(0).max(self.count())
+        near.unwrap_or(0).max(self.in_row())
+    }
+
+    /// Hosts in a row, the last one perhaps excepted.
+    fn in_row(&self) -> usize {
+        match self.count() {
+            few if few < IN_ROWS => few,
+            many => (many - 1).isqrt() + 1,
+        }
+    }
+
+    /// The hosts of this PE's row: all, where they are few.
+    pub(crate) fn row(&self) -> Range<usize> {
+        let start = self.groups.mine.0 - self.groups.mine.0 % self.in_row();
+        start..self.count().min(start + self.in_row())
+    }
+
+    /// A member of each row, in the order of the rows: of this PE's it is this PE. What different members read is shared
+    /// out.
+    pub(crate) fn column(&self) -> impl Iterator<Item = usize> + Clone {
+        let ((mine, place), in_row) = (self.groups.mine, self.in_row());
+        (0..self.count()).step_by(in_row).map(move |start| {
+            let row = in_row.min(self.count() - start);
+            let members = self.members(start + mine % in_row % row);
+            let member = members.get(place % members.len().max(1));
+            member.map_or(usize::MAX, |member| *member as usize)
+        })
     }
 
     /// Whether a member is on this PE's host.
@@ -138,5 +170,32 @@ mod tests {
         assert!(Hosts::groups(&one_host, &hosts).is_none());
         let alone = Members::all(6, 0).listed(&[5, 1, 0]).unwrap().unwrap();
         assert!(Hosts::groups(&alone, &hosts).is_none());
+    }
+
+    #[test]
+    fn each_host_is_in_one_row_and_a_member_reads_of_each() {
+        for count in (2..=70).chain([1250]) {
+            let hosts: Vec<u32> = (0..count as u32).chain([0, 1, 1]).collect();
+            for me in (0..hosts.len()).step_by(1 + count / 100) {
+                let groups = Hosts::groups(&Members::all(hosts.len(), me), &hosts).unwrap();
+                let by_host = Hosts::of(groups, 8);
+                let row = by_host.row();
+                assert!(row.contains(&(hosts[me] as usize)) && row.len() <= by_host.widest());
+                if count < IN_ROWS {
+                    assert_eq!(row, 0..count);
+                    continue;
+                }
+                let column: Vec<usize> = by_host.column().collect();
+                assert!(column.len() <= by_host.widest() && by_host.widest().pow(2) < 2 * count);
+                assert_eq!(column[row.start / by_host.in_row()], me);
+                let rows = column
+                    .iter()
+                    .map(|at| hosts[*at] as usize / by_host.in_row());
+                assert!(
+                    rows.eq(0..count.div_ceil(by_host.in_row())),
+                    "{count} hosts"
+                );
+            }
+        }
     }
 }

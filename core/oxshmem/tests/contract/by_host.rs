@@ -70,8 +70,17 @@ pub fn folded<T: Number>(fold: Fold, groups: &[Vec<usize>], value: impl Fn(usize
         let mut values = group.iter().map(|place| value(*place));
         T::fold(fold, &mut values).expect("no host is without members")
     };
-    let mut of_hosts = groups.iter().map(group);
-    T::fold(fold, &mut of_hosts).expect("no team is without members")
+    // Many hosts in rows first.
+    let in_row = match groups.len() {
+        few @ ..32 => few,
+        many => (many - 1).isqrt() + 1,
+    };
+    let row = |row: &[Vec<usize>]| {
+        let mut of_hosts = row.iter().map(group);
+        T::fold(fold, &mut of_hosts).expect("no row is without hosts")
+    };
+    let mut of_rows = groups.chunks(in_row).map(row);
+    T::fold(fold, &mut of_rows).expect("no team is without members")
 }
 
 /// What goes by scratch memory, what does not, and what has no element for some members.
@@ -92,7 +101,17 @@ const HOSTS: [&str; 6] = ["a", "b", "a", "c", "b", "a"];
 /// So many hosts that not all hear of each other in one round of an arrival, in a team's memory.
 #[test]
 fn many_hosts_fold_in_one_order() {
-    let names: Vec<String> = (0..25).map(|pe| format!("host-{}", pe % 23)).collect();
+    hosts_fold_in_one_order(25, 23);
+}
+
+/// So many that a row of them is read first, the last of which is shorter.
+#[test]
+fn hosts_fold_in_rows_and_columns() {
+    hosts_fold_in_one_order(41, 38);
+}
+
+fn hosts_fold_in_one_order(pes: usize, hosts: usize) {
+    let names: Vec<String> = (0..pes).map(|pe| format!("host-{}", pe % hosts)).collect();
     let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
     on_each(on(&hosts), |world| {
         let (n, me) = (world.n_pes(), world.my_pe());
