@@ -323,14 +323,8 @@ impl Link {
                 self.delivery.push_exit(exit);
                 self.delivery.deliver();
             }
-            Frame::Abort { by, status, why } => {
+            Frame::Abort { status, .. } => {
                 if let Some(hub) = hub {
-                    // Where there is a launcher, it tells. With status 0 nothing has failed.
-                    if status != 0 {
-                        crate::report::say(&format!(
-                            "rank {by} aborted the job with status {status}: {why}"
-                        ));
-                    }
                     // This process takes the rendezvous with it: the others hear of it first.
                     hub.wait_until_sent(Duration::from_secs(1));
                 }

@@ -62,7 +62,7 @@ pub fn join(
         Job::Hosted { address, hello } if hello.rank == 0 => {
             let hub = host(&address)?;
             let local = reachable(hub.address());
-            let hub = hub.serve(hello.size, hello.key)?;
+            let hub = hub.serve_and_say(hello.size, hello.key)?;
             Ok(Arc::new(TcpBootstrap::new(
                 &local.to_string(),
                 hello,

@@ -16,7 +16,7 @@ use crate::job_key::JobKey;
 use crate::launch::raise_descriptor_limit;
 use crate::protocol::MAX_PES;
 use crate::wake::Wake;
-use crate::{Error, Result};
+use crate::{Error, Result, report};
 
 mod member;
 mod server;
@@ -36,6 +36,21 @@ pub struct AbortNotice {
     pub status: i32,
     /// Why.
     pub why: String,
+}
+
+/// What is done about an abort before any rank hears of it.
+type Tell = fn(&AbortNotice);
+
+impl AbortNotice {
+    /// Says on stderr what the job ended for. With status 0 nothing has failed.
+    fn say(&self) {
+        let AbortNotice { rank, status, why } = self;
+        if *status != 0 {
+            report::say(&format!(
+                "rank {rank} aborted the job with status {status}: {why}"
+            ));
+        }
+    }
 }
 
 /// What the hub's owner and its thread tell each other.
@@ -97,8 +112,18 @@ impl HubListener {
         self.address
     }
 
-    /// Starts the thread that serves.
+    /// Starts the thread that serves; its owner hears of an abort before any rank does.
     pub(crate) fn serve(self, size: u32, key: JobKey) -> Result<Hub> {
+        self.start(size, key, |_| ())
+    }
+
+    /// [`serve`](Self::serve) in a rank's process, which says itself what an abort was for: before any rank hears of it, as
+    /// what launched them may kill all as soon as one has ended.
+    pub(crate) fn serve_and_say(self, size: u32, key: JobKey) -> Result<Hub> {
+        self.start(size, key, AbortNotice::say)
+    }
+
+    fn start(self, size: u32, key: JobKey, tell: Tell) -> Result<Hub> {
         if size == 0 || size > MAX_PES {
             let what = format!("a job has 1 to {MAX_PES} PEs, not {size}");
             return Err(Error::Launch { what });
@@ -114,7 +139,7 @@ impl HubListener {
             wake: Wake::new()?,
             owner: Wake::new()?,
         });
-        let server = server::Server::new(self.listener, Arc::clone(&shared), size, key);
+        let server = server::Server::new(self.listener, Arc::clone(&shared), (size, key), tell);
         let thread = std::thread::Builder::new()
             .name("oxshmem-hub".into())
             .stack_size(256 << 10)

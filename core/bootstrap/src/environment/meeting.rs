@@ -69,7 +69,7 @@ pub(super) fn join(
         let listener = listen(lookup)?;
         let key = JobKey::random()?;
         published = Some(publication(lookup, &key, listener.address().port())?);
-        hub = Some(listener.serve(size, key)?);
+        hub = Some(listener.serve_and_say(size, key)?);
     }
     let (key, addresses) = parse(&manager.meet(published.as_deref())?)?;
     let hello = Hello { rank, size, key };

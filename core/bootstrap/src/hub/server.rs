@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::member::{Member, Standing};
 use super::stranger::{Identity, Stranger};
-use super::{AbortNotice, Shared};
+use super::{AbortNotice, Shared, Tell};
 use crate::fault::Fault;
 use crate::job_key::JobKey;
 use crate::protocol::{Frame, Hello, Kind, MAX_MESSAGE_BYTES, WATCHER, gathered_share};
@@ -31,6 +31,7 @@ pub(super) struct Server {
     listener: TcpListener,
     shared: Arc<Shared>,
     key: JobKey,
+    tell: Tell,
     members: Vec<Member>,
     strangers: Vec<Stranger>,
     /// Held open until the end, which is all they are for.
@@ -55,13 +56,14 @@ impl Server {
     pub(super) fn new(
         listener: TcpListener,
         shared: Arc<Shared>,
-        size: u32,
-        key: JobKey,
+        (size, key): (u32, JobKey),
+        tell: Tell,
     ) -> Server {
         Server {
             listener,
             shared,
             key,
+            tell,
             members: (0..size).map(|_| Member::absent()).collect(),
             strangers: Vec::new(),
             watchers: Vec::new(),
@@ -509,11 +511,12 @@ impl Server {
             status,
             why,
         } = notice.clone();
+        if self.shared.lock().abort.is_some() {
+            return;
+        }
+        (self.tell)(&notice);
         {
             let mut control = self.shared.lock();
-            if control.abort.is_some() {
-                return;
-            }
             control.abort = Some(notice);
             // Until the next flush has counted: rank 0's process, which ends itself when all have
             // been told, may hear of it before that.

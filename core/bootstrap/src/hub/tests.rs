@@ -1,5 +1,6 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -45,6 +46,39 @@ fn a_crowd_of_silent_strangers_pushes_out_no_pe() {
     read_welcome(&mut first);
     read_welcome(&mut last);
     drop(crowd);
+}
+
+/// What launched the ranks may kill all, the rendezvous' process too, as soon as one has ended of an abort.
+#[test]
+fn what_an_abort_is_for_is_said_before_any_rank_hears_of_it() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let (listener, key) = (listener(), JobKey::random().unwrap());
+    let mut rank = say_hello(
+        listener.address(),
+        Hello {
+            rank: 0,
+            size: 1,
+            key,
+        },
+    );
+    let say = |notice: &AbortNotice| {
+        assert_eq!(notice.status, 7);
+        std::thread::sleep(Duration::from_millis(200));
+        SAID.store(true, Ordering::Relaxed);
+    };
+    let _hub = listener.start(1, key, say).unwrap();
+    read_welcome(&mut rank);
+    let abort = Frame::Abort {
+        by: 0,
+        status: 7,
+        why: "the test".into(),
+    }
+    .encode();
+    rank.write_all(&abort).unwrap();
+    let mut heard = vec![0; abort.len()];
+    rank.read_exact(&mut heard).unwrap();
+    assert_eq!(heard, abort);
+    assert!(SAID.load(Ordering::Relaxed));
 }
 
 /// Three ranks: a watcher with the exits that it hears of, one that reads nothing, and a sender.
