@@ -70,17 +70,8 @@ pub fn folded<T: Number>(fold: Fold, groups: &[Vec<usize>], value: impl Fn(usize
         let mut values = group.iter().map(|place| value(*place));
         T::fold(fold, &mut values).expect("no host is without members")
     };
-    // Many hosts in rows first.
-    let in_row = match groups.len() {
-        few @ ..32 => few,
-        many => (many - 1).isqrt() + 1,
-    };
-    let row = |row: &[Vec<usize>]| {
-        let mut of_hosts = row.iter().map(group);
-        T::fold(fold, &mut of_hosts).expect("no row is without hosts")
-    };
-    let mut of_rows = groups.chunks(in_row).map(row);
-    T::fold(fold, &mut of_rows).expect("no team is without members")
+    let mut of_hosts = groups.iter().map(group);
+    T::fold(fold, &mut of_hosts).expect("no team is without members")
 }
 
 /// What goes by scratch memory, what does not, and what has no element for some members.
@@ -139,7 +130,16 @@ fn hosts_fold_in_one_order(pes: usize, hosts: usize) {
                     team.reduce(dst, src, Fold::Sum)?;
                     let mut seen = vec![0.0; len];
                     world.read(&mut seen, dst)?;
-                    let sum = |i| folded(Fold::Sum, &groups, |at| value(pes[at], i));
+                    // Of few elements many hosts fold in rows first.
+                    let in_row = match groups.len() {
+                        many @ 32.. if len < 3000 => (many - 1).isqrt() + 1,
+                        all => all,
+                    };
+                    let rows: Vec<_> = groups.chunks(in_row).collect();
+                    let sum = |i| {
+                        let row = |row: &&[_]| folded(Fold::Sum, row, |at| value(pes[at], i));
+                        f32::fold(Fold::Sum, &mut rows.iter().map(row)).expect("a row")
+                    };
                     let expected: Vec<f32> = (0..len).map(sum).collect();
                     assert!(seen == expected, "{len} elements in round {round}");
                 }
