@@ -325,6 +325,7 @@ impl Link {
             }
             Frame::Abort { status, .. } => {
                 if let Some(hub) = hub {
+                    hub.say_abort();
                     // This process takes the rendezvous with it: the others hear of it first.
                     hub.wait_until_sent(Duration::from_secs(1));
                 }

@@ -38,18 +38,18 @@ pub struct AbortNotice {
     pub why: String,
 }
 
-/// What is done about an abort before any rank hears of it.
-type Tell = fn(&AbortNotice);
+/// Says what an abort is for before any rank hears of it; gives whether it did.
+type Tell = fn(&AbortNotice) -> bool;
 
 impl AbortNotice {
-    /// Says on stderr what the job ended for. With status 0 nothing has failed.
-    fn say(&self) {
+    fn words(&self) -> String {
         let AbortNotice { rank, status, why } = self;
-        if *status != 0 {
-            report::say(&format!(
-                "rank {rank} aborted the job with status {status}: {why}"
-            ));
-        }
+        format!("rank {rank} aborted the job with status {status}: {why}")
+    }
+
+    /// Says it on stderr, if that takes it at once. With status 0 nothing has failed.
+    fn say_at_once(&self) -> bool {
+        self.status == 0 || report::say_at_once(&self.words())
     }
 }
 
@@ -62,6 +62,8 @@ struct Control {
     ended: Vec<u32>,
     /// Thread: a rank ended the job.
     abort: Option<AbortNotice>,
+    /// Thread: that was told of before any rank heard of it.
+    said: bool,
     /// Thread: the ranks whose connections, or processes before they had one, ended without a goodbye, first to last.
     lost: Vec<u32>,
     /// Thread: how many ranks are connected and have not left.
@@ -114,13 +116,13 @@ impl HubListener {
 
     /// Starts the thread that serves; its owner hears of an abort before any rank does.
     pub(crate) fn serve(self, size: u32, key: JobKey) -> Result<Hub> {
-        self.start(size, key, |_| ())
+        self.start(size, key, |_| true)
     }
 
-    /// [`serve`](Self::serve) in a rank's process, which says itself what an abort was for: before any rank hears of it, as
-    /// what launched them may kill all as soon as one has ended.
+    /// [`serve`](Self::serve) in a rank's process, which says itself what an abort was for: before any rank hears of it where
+    /// nothing has to be waited for, as what launched them may kill all as soon as one has ended.
     pub(crate) fn serve_and_say(self, size: u32, key: JobKey) -> Result<Hub> {
-        self.start(size, key, AbortNotice::say)
+        self.start(size, key, AbortNotice::say_at_once)
     }
 
     fn start(self, size: u32, key: JobKey, tell: Tell) -> Result<Hub> {
@@ -169,6 +171,16 @@ impl Hub {
     pub(crate) fn abort(&self) -> Option<AbortNotice> {
         self.shared.owner.clear();
         self.shared.lock().abort.clone()
+    }
+
+    /// Says on stderr what the job was aborted for, unless that was said before any rank heard of it.
+    pub(crate) fn say_abort(&self) {
+        let control = self.shared.lock();
+        let unsaid = control.abort.clone().filter(|_| !control.said);
+        drop(control);
+        if let Some(notice) = unsaid {
+            report::say(&notice.words());
+        }
     }
 
     /// The ranks whose connections, or processes before they had one, ended without a goodbye, first to last. No other rank has heard

@@ -165,8 +165,8 @@ fn across(hosts: usize) -> Vec<usize> {
     if hosts < IN_ROWS {
         return vec![hosts - 1];
     }
-    let in_row = (hosts - 1).isqrt() + 1;
-    vec![in_row - 1, hosts.div_ceil(in_row) - 1]
+    let rows = hosts.isqrt();
+    vec![hosts.div_ceil(rows) - 1, rows - 1]
 }
 
 /// How all PEs arrive, as `core/oxshmem/src/team/core.rs` lays it out.
@@ -265,7 +265,7 @@ mod tests {
     fn a_word_is_read_of_each_other_host_or_of_rows_and_columns_of_them() {
         assert_eq!(across(1), [0]);
         assert_eq!(across(31), [30]);
-        assert_eq!(across(32), [5, 5]);
+        assert_eq!(across(32), [6, 4]);
         assert_eq!(across(1_250), [35, 34]);
         let arrival = by_host(10_000, 1_250, 0.0);
         let twice = Reduce::after(&arrival, vec![35, 34], 1.0, 1.0);

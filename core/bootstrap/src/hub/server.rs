@@ -514,9 +514,10 @@ impl Server {
         if self.shared.lock().abort.is_some() {
             return;
         }
-        (self.tell)(&notice);
+        let said = (self.tell)(&notice);
         {
             let mut control = self.shared.lock();
+            control.said = said;
             control.abort = Some(notice);
             // Until the next flush has counted: rank 0's process, which ends itself when all have
             // been told, may hear of it before that.

@@ -65,6 +65,7 @@ fn what_an_abort_is_for_is_said_before_any_rank_hears_of_it() {
         assert_eq!(notice.status, 7);
         std::thread::sleep(Duration::from_millis(200));
         SAID.store(true, Ordering::Relaxed);
+        true
     };
     let _hub = listener.start(1, key, say).unwrap();
     read_welcome(&mut rank);

@@ -1,11 +1,11 @@
 //! Reductions of a team over several hosts, each of whose members load and store each other's memory: on each
 //! host first, then across hosts, then on each host again.
 //!
-//! *By scratch memory* they take no arrival more than on one host. The team's arrival goes by host itself:
+//! *By scratch memory* they take no arrival more than on one host, or one where hosts are many. The team's arrival goes by host itself:
 //! when a host's members are here, and before another is told so, each folds what they gave, puts that into
 //! its own scratch memory, and reads after the arrival what one member of each other host has there. Of many hosts it
-//! reads a row's, meets all once more, and then reads what one member of each other row has of that: so a PE is
-//! connected with two times the root of the hosts.
+//! reads a row's, meets all once more, and then reads what one member of each other row has of that: two
+//! times the root of the hosts in all.
 //!
 //! *Direct* they take one more than in one level, four in all: when all objects are ready, when each host has
 //! folded its members' elements, when those are folded across hosts, and when all is where it belongs. The

@@ -9,7 +9,8 @@ use oxshmem_transport::Fold;
 ///
 /// Integers wrap. [`Fold::And`], [`Fold::Or`] and [`Fold::Xor`] are of integers alone; [`Fold::Min`] and
 /// [`Fold::Max`] are of all but complex numbers, and take the other where one is not a number. `f16` and
-/// `bf16` are folded in `f32`, and rounded once: where a reduction goes host by host, once on each and then once more.
+/// `bf16` are folded in `f32`, and rounded once: where a reduction goes host by host, once on each and then once more, and of few bytes of 32
+/// hosts or more once between.
 pub trait Reducible: Pod + Folds {}
 
 /// A fold of values into others, element by element.

@@ -55,8 +55,9 @@ impl Team<'_> {
     ///
     /// Every member gets the same bits, floats included: elements are folded in the team's order. Where the
     /// team spans hosts, some of them with several members, and both objects are in host memory, what each
-    /// host's members have is folded in the team's order, and then what comes of that, in an order of the
-    /// hosts that is the same for all teams on them.
+    /// host's members have is folded in the team's order, and then what comes of that, in the order of the
+    /// hosts; of 32 hosts or more, and few bytes, by rows of hosts first, so that teams of other sizes, and longer
+    /// objects, may round otherwise.
     ///
     /// ```
     /// # use oxshmem::{Complex, Fold};

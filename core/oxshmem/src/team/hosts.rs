@@ -86,30 +86,41 @@ impl Hosts {
     /// which there are no more. The same on each member.
     pub(crate) fn widest(&self) -> usize {
         let near = self.groups.members.iter().map(Vec::len).max();
-        near.unwrap_or(0).max(self.in_row())
+        near.unwrap_or(0).max(self.count().div_ceil(self.rows()))
     }
 
-    /// Hosts in a row, the last one perhaps excepted.
-    fn in_row(&self) -> usize {
+    /// Rows of hosts, about as many as there are hosts in each: one, where they are few.
+    fn rows(&self) -> usize {
         match self.count() {
-            few if few < IN_ROWS => few,
-            many => (many - 1).isqrt() + 1,
+            ..IN_ROWS => 1,
+            many => many.isqrt(),
         }
+    }
+
+    /// The hosts of a row. None has two more than another: so no host is read by many more than another.
+    fn hosts_of(&self, row: usize) -> Range<usize> {
+        let (count, rows) = (self.count(), self.rows());
+        row * count / rows..(row + 1) * count / rows
+    }
+
+    /// This PE's row.
+    fn my_row(&self) -> usize {
+        ((self.groups.mine.0 + 1) * self.rows() - 1) / self.count().max(1)
     }
 
     /// The hosts of this PE's row: all, where they are few.
     pub(crate) fn row(&self) -> Range<usize> {
-        let start = self.groups.mine.0 - self.groups.mine.0 % self.in_row();
-        start..self.count().min(start + self.in_row())
+        self.hosts_of(self.my_row())
     }
 
     /// A member of each row, in the order of the rows: of this PE's it is this PE. What different members read is shared
     /// out.
     pub(crate) fn column(&self) -> impl Iterator<Item = usize> + Clone {
-        let ((mine, place), in_row) = (self.groups.mine, self.in_row());
-        (0..self.count()).step_by(in_row).map(move |start| {
-            let row = in_row.min(self.count() - start);
-            let members = self.members(start + mine % in_row % row);
+        let (mine, place) = self.groups.mine;
+        let at = mine - self.row().start;
+        (0..self.rows()).map(move |row| {
+            let row = self.hosts_of(row);
+            let members = self.members(row.start + at % row.len().max(1));
             let member = members.get(place % members.len().max(1));
             member.map_or(usize::MAX, |member| *member as usize)
         })
@@ -173,29 +184,35 @@ mod tests {
     }
 
     #[test]
-    fn each_host_is_in_one_row_and_a_member_reads_of_each() {
-        for count in (2..=70).chain([1250]) {
+    fn each_host_is_in_one_row_and_no_member_reads_or_is_read_by_many() {
+        for count in (2..=130).chain([401, 421]) {
+            // Some hosts with several members.
             let hosts: Vec<u32> = (0..count as u32).chain([0, 1, 1]).collect();
-            for me in (0..hosts.len()).step_by(1 + count / 100) {
+            let mut readers = vec![0; hosts.len()];
+            for me in 0..hosts.len() {
                 let groups = Hosts::groups(&Members::all(hosts.len(), me), &hosts).unwrap();
                 let by_host = Hosts::of(groups, 8);
-                let row = by_host.row();
-                assert!(row.contains(&(hosts[me] as usize)) && row.len() <= by_host.widest());
+                let (row, column) = (by_host.row(), by_host.column());
+                assert!(row.contains(&(hosts[me] as usize)));
                 if count < IN_ROWS {
-                    assert_eq!(row, 0..count);
+                    assert!(row == (0..count) && column.eq([me]));
                     continue;
                 }
-                let column: Vec<usize> = by_host.column().collect();
-                assert!(column.len() <= by_host.widest() && by_host.widest().pow(2) < 2 * count);
-                assert_eq!(column[row.start / by_host.in_row()], me);
-                let rows = column
-                    .iter()
-                    .map(|at| hosts[*at] as usize / by_host.in_row());
-                assert!(
-                    rows.eq(0..count.div_ceil(by_host.in_row())),
-                    "{count} hosts"
-                );
+                let column: Vec<usize> = column.collect();
+                assert_eq!(column[by_host.my_row()], me);
+                for (row, member) in column.iter().enumerate() {
+                    let read = by_host.hosts_of(row);
+                    assert!(read.contains(&(hosts[*member] as usize)), "{count} hosts");
+                    readers[*member] += 1;
+                }
+                let most = by_host.widest();
+                assert!(row.len() <= most && column.len() <= most && most <= count.isqrt() + 3);
+                let next = (0..by_host.rows()).map(|row| by_host.hosts_of(row).start);
+                assert!(next.eq((0..by_host.rows()).map(|row| row * count / by_host.rows())));
             }
+            // Of each host so many as there are rows, twice where a row is shorter, and by each of its members.
+            let most = readers.iter().max().copied().unwrap_or_default();
+            assert!(most <= 3 * (count.isqrt() + 3), "{count} hosts: {most}");
         }
     }
 }

@@ -95,7 +95,7 @@ fn many_hosts_fold_in_one_order() {
     hosts_fold_in_one_order(25, 23);
 }
 
-/// So many that a row of them is read first, the last of which is shorter.
+/// So many that a row of them is read first, some of which are longer.
 #[test]
 fn hosts_fold_in_rows_and_columns() {
     hosts_fold_in_one_order(41, 38);
@@ -131,11 +131,12 @@ fn hosts_fold_in_one_order(pes: usize, hosts: usize) {
                     let mut seen = vec![0.0; len];
                     world.read(&mut seen, dst)?;
                     // Of few elements many hosts fold in rows first.
-                    let in_row = match groups.len() {
-                        many @ 32.. if len < 3000 => (many - 1).isqrt() + 1,
-                        all => all,
+                    let (count, rows) = match groups.len() {
+                        many @ 32.. if len < 3000 => (many, many.isqrt()),
+                        all => (all, 1),
                     };
-                    let rows: Vec<_> = groups.chunks(in_row).collect();
+                    let rows = (0..rows).map(|row| row * count / rows..(row + 1) * count / rows);
+                    let rows: Vec<_> = rows.map(|row| &groups[row]).collect();
                     let sum = |i| {
                         let row = |row: &&[_]| folded(Fold::Sum, row, |at| value(pes[at], i));
                         f32::fold(Fold::Sum, &mut rows.iter().map(row)).expect("a row")
