@@ -62,12 +62,12 @@ pub fn write(path: &Path, svg: &str) -> Result<(), Error> {
 
 /// Whether a file can be written is better known before the work. Leaves it as it is.
 pub fn check_writable(path: &Path) -> Result<(), Error> {
-    let is_new = path.symlink_metadata().is_err();
+    let is_new = !path.exists();
     let opened = File::options().create(true).append(true).open(path);
     opened.map_err(|error| Error::writing(path, error))?;
-    if is_new {
-        // An empty file would be taken for a result.
-        let _ = std::fs::remove_file(path);
+    // An empty file would be taken for a result. Where the path is a link, that stays.
+    if is_new && let Ok(made) = path.canonicalize() {
+        let _ = std::fs::remove_file(made);
     }
     Ok(())
 }
@@ -122,5 +122,16 @@ mod tests {
         check_writable(&path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_link_to_what_is_not_there_yet_is_left_as_it_is() {
+        let link = std::env::temp_dir().join(format!("oxshmem-figures-link-{}", std::process::id()));
+        let target = link.with_extension("svg");
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        check_writable(&link).unwrap();
+        assert!(!target.exists(), "an empty file is left behind");
+        assert_eq!(link.read_link().unwrap(), target);
+        std::fs::remove_file(link).unwrap();
     }
 }
