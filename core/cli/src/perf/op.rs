@@ -39,6 +39,19 @@ pub enum Span {
     },
 }
 
+impl Span {
+    /// Blocks of so much room, in whole bytes.
+    pub const fn bytes(room: fn(usize, usize) -> Room) -> Self {
+        Span::Blocks { element: 1, room }
+    }
+
+    /// The same, in whole words.
+    pub const fn words(room: fn(usize, usize) -> Room) -> Self {
+        let element = size_of::<u64>();
+        Span::Blocks { element, room }
+    }
+}
+
 /// Which PEs do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {

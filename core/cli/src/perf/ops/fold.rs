@@ -25,10 +25,7 @@ macro_rules! fold {
         Op {
             name: $name,
             about: $about,
-            span: Span::Blocks {
-                element: size_of::<u64>(),
-                room: $room,
-            },
+            span: Span::words($room),
             metrics: METRICS,
             who: Who::Team,
             prepare: |ground, bytes| prepare(ground, $call, bytes),

@@ -16,10 +16,7 @@ pub const OPS: &[Op] = &[
     Op {
         name: MEMCPY,
         about: "limit: PE 0 copies private memory, back to back",
-        span: Span::Blocks {
-            element: 1,
-            room: |_, _| Room::default(),
-        },
+        span: Span::bytes(|_, _| Room::default()),
         metrics: &[Metric::Bandwidth, Metric::Latency, Metric::Rate],
         who: Who::Alone,
         prepare: |_, bytes| {

@@ -32,10 +32,7 @@ pub const OPS: &[Op] = &[
     Op {
         name: "alloc",
         about: "alloc and free of all PEs",
-        span: Span::Blocks {
-            element: 1,
-            room: |_, _| Room::default(),
-        },
+        span: Span::bytes(|_, _| Room::default()),
         metrics: METRICS,
         who: Who::All,
         prepare: |_, bytes| Ok(Box::new(Object { bytes })),

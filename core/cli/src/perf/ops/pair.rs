@@ -3,7 +3,8 @@
 use anyhow::Context;
 use oxshmem::{Cmp, Result, SignalOp};
 
-use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes, same_word};
+use super::transfer::CONTIGUOUS;
+use crate::perf::ground::{Ground, Seat, pattern, same_bytes, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof;
@@ -55,7 +56,7 @@ pub const OPS: &[Op] = &[
     Op {
         name: "put-signal",
         about: "put_signal, and signal_wait_until at the other end: half of a round trip",
-        span: BLOCKS,
+        span: CONTIGUOUS,
         metrics: METRICS,
         who: Who::Pair,
         prepare: |ground, bytes| {
@@ -71,7 +72,7 @@ pub const OPS: &[Op] = &[
     Op {
         name: "put-counted",
         about: "put_counted, and wait_counted at the other end: half of a round trip",
-        span: BLOCKS,
+        span: CONTIGUOUS,
         metrics: METRICS,
         who: Who::Pair,
         prepare: |ground, bytes| {
@@ -85,14 +86,6 @@ pub const OPS: &[Op] = &[
         },
     },
 ];
-
-const BLOCKS: Span = Span::Blocks {
-    element: 1,
-    room: |bytes, _| Room {
-        block: bytes,
-        source: 0,
-    },
-};
 
 fn await_word(ground: &Ground<'_>, value: u64) -> Result<()> {
     ground.world.wait_until(ground.word, Cmp::Eq, value)
@@ -218,6 +211,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::perf::ground::Room;
     use oxshmem::testing::spmd;
 
     #[test]

@@ -13,10 +13,7 @@ use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof::{self, Shape, Side, Slot};
 
 const COPIES: &[Metric] = &[Metric::Latency, Metric::Bandwidth, Metric::Rate];
-const WORDS: Span = Span::Blocks {
-    element: size_of::<u64>(),
-    room: both,
-};
+const WORDS: Span = Span::words(both);
 
 const WAITS: &[Metric] = &[Metric::Latency, Metric::Rate];
 const ONE_WORD: Span = Span::Values(&[size_of::<u64>()]);
@@ -29,10 +26,7 @@ macro_rules! exchange {
         Op {
             name: $name,
             about: $about,
-            span: Span::Blocks {
-                element: size_of::<u64>(),
-                room: $room,
-            },
+            span: Span::words($room),
             metrics: METRICS,
             who: Who::All,
             prepare: |ground, bytes| {
@@ -88,14 +82,11 @@ pub const OPS: &[Op] = &[
     Op {
         name: "put-signal-on-stream",
         about: "likewise, a put with its signal",
-        span: Span::Blocks {
-            element: size_of::<u64>(),
-            room: |bytes, _| Room {
-                // The signal lies behind it.
-                block: bytes.saturating_add(size_of::<u64>()),
-                source: bytes,
-            },
-        },
+        span: Span::words(|bytes, _| Room {
+            // The signal lies behind it.
+            block: bytes.saturating_add(size_of::<u64>()),
+            source: bytes,
+        }),
         metrics: METRICS,
         who: Who::Pair,
         prepare: |ground, bytes| {

@@ -5,6 +5,7 @@ mod issue;
 use oxshmem::{Pod, Result};
 
 use self::issue::*;
+use super::collective::both;
 use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same_bytes, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
@@ -35,28 +36,17 @@ const NONBLOCKING: (&[Metric], Who) = (
     ],
     Who::OneCompleting,
 );
-const CONTIGUOUS: Span = Span::Blocks {
-    element: 1,
-    room: |bytes, _| Room {
-        block: bytes,
-        source: 0,
-    },
-};
-const STRIDED: Span = Span::Blocks {
-    element: size_of::<u64>(),
-    room: spread,
-};
+/// Any bytes of the peer's block, from or to private memory.
+pub(super) const CONTIGUOUS: Span = Span::bytes(|bytes, _| Room {
+    block: bytes,
+    source: 0,
+});
+const STRIDED: Span = Span::words(spread);
 const BLOCKS: Span = Span::Blocks {
     element: BLOCK * size_of::<u64>(),
     room: spread,
 };
-const SYMMETRIC: Span = Span::Blocks {
-    element: 1,
-    room: |bytes, _| Room {
-        block: bytes,
-        source: bytes,
-    },
-};
+const SYMMETRIC: Span = Span::bytes(both);
 
 fn spread(bytes: usize, _pes: usize) -> Room {
     Room {
