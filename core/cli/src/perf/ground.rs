@@ -153,6 +153,13 @@ impl<'w> Ground<'w> {
         self.world.g(self.order, self.world.my_pe())
     }
 
+    /// Whether this PE's memory begins with these.
+    pub fn holds<T: Pod>(&self, memory: Sym<T>, expected: &[T]) -> anyhow::Result<()> {
+        let mut found = vec![T::zeroed(); expected.len()];
+        self.world.read(&mut found, memory)?;
+        same(&found, expected)
+    }
+
     /// PE 0's partner: itself, if it is alone.
     fn partner(&self) -> usize {
         usize::from(self.world.n_pes() > 1)
@@ -218,7 +225,9 @@ pub fn same_word(found: u64, expected: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn same_bytes(found: &[u8], expected: &[u8]) -> anyhow::Result<()> {
+pub fn same<T: Pod>(found: &[T], expected: &[T]) -> anyhow::Result<()> {
+    let (found, expected): (&[u8], &[u8]) =
+        (bytemuck::cast_slice(found), bytemuck::cast_slice(expected));
     if found == expected {
         return Ok(());
     }

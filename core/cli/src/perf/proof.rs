@@ -4,7 +4,7 @@
 use anyhow::Context;
 use oxshmem::{Pod, Result, Sym};
 
-use super::ground::{Ground, Room, Seat, pattern, same_bytes};
+use super::ground::{Ground, Room, Seat, pattern, same};
 
 /// Operations, one right after the other.
 pub const SLOTS: usize = 4;
@@ -70,7 +70,7 @@ impl Place {
 fn guarded<T: Pod>(found: &[u8], data: &[T]) -> anyhow::Result<()> {
     let mut expected = bytemuck::cast_slice::<T, u8>(data).to_vec();
     expected.resize(found.len(), 0);
-    same_bytes(found, &expected)
+    same(found, &expected)
 }
 
 /// Where data arrives.

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use oxshmem::{Result, Sym, Team, World};
 
-use crate::perf::ground::{Ground, Room, Seat, pattern, same_bytes, same_word};
+use crate::perf::ground::{Ground, Room, Seat, pattern, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof::{self, Place};
@@ -283,12 +283,7 @@ impl Work for Exchange {
     }
 
     fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        let mut block = vec![0; self.expected.len()];
-        ground.world.read(&mut block, self.block)?;
-        same_bytes(
-            bytemuck::cast_slice(&block),
-            bytemuck::cast_slice(&self.expected),
-        )
+        ground.holds(self.block, &self.expected)
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 use oxshmem::{Complex, Result, Sym, Team, bf16, f16};
 
 use super::collective::{Absent, METRICS, both, scattered};
-use crate::perf::ground::{Ground, Seat, same_bytes};
+use crate::perf::ground::{Ground, Seat};
 use crate::perf::number::{Number, Value, Words};
 use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof::{self, Place};
@@ -176,12 +176,7 @@ impl<T: Value> Work for Folding<T> {
     }
 
     fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        let mut found = vec![T::zeroed(); self.block.len()];
-        ground.world.read(&mut found, self.block)?;
-        same_bytes(
-            bytemuck::cast_slice(&found),
-            bytemuck::cast_slice(&self.expected()),
-        )
+        ground.holds(self.block, &self.expected())
     }
 }
 

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use oxshmem::{Cmp, Error, PeerPtr, Result};
 
 use super::pair::Turns;
-use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same_bytes};
+use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
@@ -57,7 +57,7 @@ impl Work for Copy {
         if !seat.acts {
             return Ok(());
         }
-        same_bytes(&self.to, &self.from)
+        same(&self.to, &self.from)
     }
 }
 

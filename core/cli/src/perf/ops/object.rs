@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use oxshmem::{ContextOptions, Result, Team};
 
-use crate::perf::ground::{Ground, Room, Seat, VALUE, pattern, same_bytes, same_word};
+use crate::perf::ground::{Ground, Room, Seat, VALUE, pattern, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 
@@ -115,9 +115,7 @@ impl Work for Object {
         let data = pattern::<u8>("alloc", self.bytes);
         world.put(object, &data, (me + 1) % pes)?;
         world.barrier_all()?;
-        let mut found = vec![0; self.bytes];
-        world.read(&mut found, object)?;
-        let right = same_bytes(&found, &data);
+        let right = ground.holds(object, &data);
         world.free(object)?;
         right
     }

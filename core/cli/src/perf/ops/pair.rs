@@ -4,7 +4,7 @@ use anyhow::Context;
 use oxshmem::{Cmp, Result, SignalOp};
 
 use super::transfer::CONTIGUOUS;
-use crate::perf::ground::{Ground, Seat, pattern, same_bytes, same_word};
+use crate::perf::ground::{Ground, Seat, pattern, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof;
@@ -145,15 +145,6 @@ where
     }
 }
 
-impl<S, A> Turns<S, A> {
-    /// Whether the peer sent what this PE sends.
-    fn arrived(&self, ground: &Ground<'_>) -> anyhow::Result<()> {
-        let mut block = vec![0; self.near.len()];
-        ground.world.read(&mut block, ground.block)?;
-        same_bytes(&block, &self.near)
-    }
-}
-
 impl<S, A> Work for Turns<S, A>
 where
     S: Fn(&Ground<'_>, &[u8], u64) -> Result<()>,
@@ -186,7 +177,9 @@ where
             }
             (self.await_it)(ground, self.trips)?;
             // By now all of it is there, and nothing follows before this PE has answered.
-            self.arrived(ground).with_context(|| proof::of(number))?;
+            ground
+                .holds(ground.block, &self.near)
+                .with_context(|| proof::of(number))?;
             if !ground.leads() {
                 (self.send)(ground, &self.near, self.trips)?;
             }
@@ -204,7 +197,7 @@ where
             world.g(ground.word, me)? + world.signal_fetch(ground.signal)?,
             if self.takes { 0 } else { total },
         )?;
-        self.arrived(ground)
+        ground.holds(ground.block, &self.near)
     }
 }
 

@@ -5,9 +5,9 @@ mod word;
 use oxshmem::cuda::{Stream, StreamOptions};
 use oxshmem::{Cmp, Error, Fold, Result, SignalOp, Sym, World};
 
-use self::word::{Own, Turns, word};
+use self::word::{At, Own, Turns, word};
 use super::collective::{METRICS, both, exchanged, gathered, times};
-use crate::perf::ground::{Ground, Room, Seat, VALUE, pattern, same_bytes};
+use crate::perf::ground::{Ground, Room, Seat, VALUE, pattern};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof::{self, Shape, Side, Slot};
@@ -186,14 +186,6 @@ fn new_stream(ground: &Ground<'_>) -> Result<Stream> {
     Ok(Stream::new(context, &StreamOptions::default())?)
 }
 
-/// Where a copy goes from and to.
-struct At<'w> {
-    world: &'w World,
-    block: Sym<u8>,
-    source: Sym<u8>,
-    pe: usize,
-}
-
 /// Copies between this PE's source and the peer's block.
 struct Copies {
     stream: Stream,
@@ -227,25 +219,21 @@ impl Copies {
 
 impl Work for Copies {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let at = At {
-            world: ground.world,
-            block: ground.block.range(..self.shape.bytes)?,
-            source: ground.source.range(..self.shape.bytes)?,
-            pe: ground.peer(),
-        };
+        let at = At::of(ground, self.moved.len())?;
         (0..count).try_for_each(|_| (self.copy)(&at, &self.stream))?;
         ground.world.synchronize(&self.stream)
     }
 
     fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        let whole = At::of(ground, self.moved.len())?;
         let mut go = |slots: &mut [Slot<u64>]| {
             let mut slots = slots.iter();
             slots.try_for_each(|slot| {
+                let (block, source) = (slot.block.cast()?, slot.source.cast()?);
                 let at = At {
-                    world: ground.world,
-                    block: slot.block,
-                    source: slot.source,
-                    pe: ground.peer(),
+                    block,
+                    source,
+                    ..whole
                 };
                 (self.copy)(&at, &self.stream)
             })?;
@@ -260,11 +248,7 @@ impl Work for Copies {
             Side::Near | Side::Source if seat.acts => ground.source,
             _ => return Ok(()),
         };
-        let mut found = vec![0; self.shape.bytes];
-        ground
-            .world
-            .read(&mut found, arrived.range(..self.shape.bytes)?)?;
-        same_bytes(&found, bytemuck::cast_slice(&self.moved))
+        ground.holds(arrived.cast()?, &self.moved)
     }
 }
 
@@ -310,11 +294,6 @@ impl Work for Together {
     }
 
     fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        let mut found = vec![0; self.expected.len()];
-        ground.world.read(&mut found, self.block)?;
-        same_bytes(
-            bytemuck::cast_slice(&found),
-            bytemuck::cast_slice(&self.expected),
-        )
+        ground.holds(self.block, &self.expected)
     }
 }

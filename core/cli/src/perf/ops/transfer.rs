@@ -6,7 +6,7 @@ use oxshmem::{Pod, Result};
 
 use self::issue::*;
 use super::collective::both;
-use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same_bytes, same_word};
+use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 use crate::perf::proof::{self, Shape, Side, Slot};
@@ -175,29 +175,20 @@ impl<T: Pod + Send> Work for Transfer<T> {
     }
 
     fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
-        let mut found = Vec::new();
-        let arrived = match self.shape.arrives {
-            Side::Near if seat.acts => &self.near,
-            Side::Source if seat.acts => {
-                found.resize(self.expected.len(), T::zeroed());
-                ground.world.read(&mut found, ground.source.cast()?)?;
-                &found
-            }
+        let right = match self.shape.arrives {
+            Side::Near if seat.acts => same(&self.near, &self.expected),
+            Side::Source if seat.acts => ground.holds(ground.source.cast()?, &self.expected),
             Side::Far if seat.receives => {
-                found.resize(self.shape.spread() / size_of::<T>(), T::zeroed());
+                let mut found = vec![T::zeroed(); self.shape.spread() / size_of::<T>()];
                 ground.world.read(&mut found, ground.block.cast()?)?;
-                found = self.shape.gathered(&found);
-                &found
+                same(&self.shape.gathered(&found), &self.expected)
             }
             _ => return Ok(()),
         };
         if self.shape.counted {
             same_word(ground.world.signal_fetch(ground.word)?, total)?;
         }
-        same_bytes(
-            bytemuck::cast_slice(arrived),
-            bytemuck::cast_slice(&self.expected),
-        )
+        right
     }
 }
 

@@ -5,7 +5,7 @@ use oxshmem::cuda::Stream;
 use oxshmem::{Cmp, Result, Sym, World};
 
 use super::new_stream;
-use crate::perf::ground::{Ground, Seat, VALUE, pattern, same_bytes, same_word};
+use crate::perf::ground::{Ground, Seat, VALUE, pattern, same_word};
 use crate::perf::op::Work;
 use crate::perf::proof;
 
@@ -15,13 +15,26 @@ pub fn word(ground: &Ground<'_>) -> Result<Sym<u64>> {
     words.at(words.len() - 1)
 }
 
-/// What one end sends, and where to.
+/// Where a row's calls go from and to.
 pub struct At<'w> {
     pub world: &'w World,
     pub block: Sym<u64>,
     pub source: Sym<u64>,
     pub signal: Sym<u64>,
     pub pe: usize,
+}
+
+impl<'w> At<'w> {
+    /// For so many words.
+    pub fn of(ground: &Ground<'w>, words: usize) -> Result<Self> {
+        Ok(At {
+            world: ground.world,
+            block: ground.block.cast()?.range(..words)?,
+            source: ground.source.cast()?.range(..words)?,
+            signal: word(ground)?,
+            pe: ground.peer(),
+        })
+    }
 }
 
 /// Queues what tells the peer of a trip by its number, with the data where there is some.
@@ -45,21 +58,11 @@ impl Turns {
             data: pattern("turns", bytes),
             send,
         };
-        let at = turns.at(ground)?;
+        let at = At::of(ground, turns.data.len())?;
         ground.world.write(at.source, &turns.data)?;
         ground.world.write(at.block, &vec![0; turns.data.len()])?;
         ground.world.write(at.signal, &[0])?;
         Ok(Box::new(turns))
-    }
-
-    fn at<'w>(&self, ground: &Ground<'w>) -> Result<At<'w>> {
-        Ok(At {
-            world: ground.world,
-            block: ground.block.cast()?.range(..self.data.len())?,
-            source: ground.source.cast()?.range(..self.data.len())?,
-            signal: word(ground)?,
-            pe: ground.peer(),
-        })
     }
 
     fn send(&self, at: &At<'_>, trip: u64) -> Result<()> {
@@ -70,21 +73,11 @@ impl Turns {
         at.world
             .wait_until_on_stream(at.signal, Cmp::Eq, trip, &self.stream)
     }
-
-    /// Whether the peer sent what this PE sends.
-    fn arrived(&self, at: &At<'_>) -> anyhow::Result<()> {
-        let mut found = vec![0; self.data.len()];
-        at.world.read(&mut found, at.block)?;
-        same_bytes(
-            bytemuck::cast_slice(&found),
-            bytemuck::cast_slice(&self.data),
-        )
-    }
 }
 
 impl Work for Turns {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let at = self.at(ground)?;
+        let at = At::of(ground, self.data.len())?;
         for trip in self.trips + 1..=self.trips + count {
             if ground.leads() {
                 self.send(&at, trip)?;
@@ -102,7 +95,7 @@ impl Work for Turns {
         if !seat.acts || self.data.is_empty() {
             return Ok(());
         }
-        let at = self.at(ground)?;
+        let at = At::of(ground, self.data.len())?;
         for number in 0..proof::SLOTS {
             self.data = pattern(&format!("trip {number}"), size_of_val(&*self.data));
             ground.world.write(at.source, &self.data)?;
@@ -113,7 +106,9 @@ impl Work for Turns {
             self.wait(&at, self.trips)?;
             ground.world.synchronize(&self.stream)?;
             // By now all of it is there, and nothing follows before this PE has answered.
-            self.arrived(&at).with_context(|| proof::of(number))?;
+            ground
+                .holds(at.block, &self.data)
+                .with_context(|| proof::of(number))?;
             if !ground.leads() {
                 self.send(&at, self.trips)?;
                 ground.world.synchronize(&self.stream)?;
@@ -126,9 +121,9 @@ impl Work for Turns {
         if !seat.acts {
             return Ok(());
         }
-        let at = self.at(ground)?;
+        let at = At::of(ground, self.data.len())?;
         same_word(ground.world.g(at.signal, ground.world.my_pe())?, total)?;
-        self.arrived(&at)
+        ground.holds(at.block, &self.data)
     }
 }
 
