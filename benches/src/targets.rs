@@ -2,9 +2,8 @@
 
 mod rows;
 
-use std::fmt;
-
 use clap::ValueEnum;
+use oxshmem_figures::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::samples::{Samples, Side};
@@ -46,40 +45,6 @@ impl Source {
     #[must_use]
     pub fn has(self, group: Group) -> bool {
         self == Source::Rust || group != Group::Threads
-    }
-}
-
-/// How a figure must compare with the target.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// Less is better.
-    AtMost(f64),
-    /// More is better.
-    AtLeast(f64),
-}
-
-impl Bound {
-    fn met(self, value: f64) -> bool {
-        match self {
-            Bound::AtMost(most) => value <= most,
-            Bound::AtLeast(least) => value >= least,
-        }
-    }
-
-    fn limit(self) -> f64 {
-        match self {
-            Bound::AtMost(value) | Bound::AtLeast(value) => value,
-        }
-    }
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bound::AtMost(value) => write!(f, "<= {value:.3}"),
-            Bound::AtLeast(value) => write!(f, ">= {value:.3}"),
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The lines of the table, group by group.
 
+use oxshmem_figures::Bound;
 use oxshmem_figures::units::Bytes;
 
-use super::{Bound, Figure, Group, Source, Target};
+use super::{Figure, Group, Source, Target};
 use crate::samples::Side;
 use crate::sizes::{
     BLOCKS, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective, GUPS_SHIFT, PROGRAM_PES, SMALL_BLOCKS,

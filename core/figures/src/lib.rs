@@ -1,7 +1,8 @@
-//! Results as people read them: numbers with their units, and pictures as SVG. For the command, the
+//! Results as people read them: numbers with their units and bounds, and pictures as SVG. For the command, the
 //! examples and the benchmarks.
 
 mod bars;
+mod bound;
 mod curves;
 pub mod units;
 
@@ -12,6 +13,7 @@ use plotters::drawing::DrawingAreaErrorKind;
 use plotters::style::RGBColor;
 
 pub use self::bars::bars;
+pub use self::bound::Bound;
 pub use self::curves::{Curve, Panel, Values, panels};
 
 /// What a picture says besides its numbers.
@@ -126,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_link_to_what_is_not_there_yet_is_left_as_it_is() {
-        let link = std::env::temp_dir().join(format!("oxshmem-figures-link-{}", std::process::id()));
+        let link =
+            std::env::temp_dir().join(format!("oxshmem-figures-link-{}", std::process::id()));
         let target = link.with_extension("svg");
         std::os::unix::fs::symlink(&target, &link).unwrap();
         check_writable(&link).unwrap();

@@ -21,7 +21,7 @@ use crate::gather::gather;
 use crate::perf::parameters::Parameters;
 use ours::Ground;
 use perftest::Meeting;
-use row::{Bound, ROWS, Row};
+use row::{ROWS, Row};
 use table::{Compared, Cost};
 
 /// Operations of a round: a multiple of the length of a list.
@@ -122,7 +122,7 @@ pub fn compare(
     let software = turns.setup.software;
     let mut rows = Vec::new();
     for ((row, &count), samples) in ROWS.iter().zip(&counts).zip(&samples) {
-        let mut compared = Compared::new(row, count, samples, Bound::of(row.unit, software));
+        let mut compared = Compared::new(row, count, samples, row.unit.bound(software));
         compared.oxshmem_cost = Some(cost(&mut ground, verbs, row, turns.setup.strace)?);
         let calls = turns.perftest_calls(row)?;
         compared.perftest_cost = Some(Cost::posted(row.posting, calls));

@@ -1,5 +1,6 @@
 //! What is compared: rows of both sides, and how they must come out.
 
+use oxshmem_figures::Bound;
 use serde::Serialize;
 
 /// What a row does, towards the other PE.
@@ -25,6 +26,18 @@ pub enum Unit {
     Bandwidth,
     /// Operations per second. More is better.
     Rate,
+}
+
+impl Unit {
+    /// How oxshmem's figure of this unit, divided by perftest's, must come out on a device in software or not.
+    pub fn bound(self, software: bool) -> Bound {
+        match (self, software) {
+            (Unit::Nanoseconds, true) => Bound::AtMost(1.15),
+            (Unit::Nanoseconds, false) => Bound::AtMost(1.05),
+            (Unit::Bandwidth | Unit::Rate, true) => Bound::AtLeast(0.9),
+            (Unit::Bandwidth | Unit::Rate, false) => Bound::AtLeast(0.95),
+        }
+    }
 }
 
 /// How perftest posts in a row, by its sources: for one operation.
@@ -129,53 +142,17 @@ pub const ROWS: [Row; 8] = [
     },
 ];
 
-/// How oxshmem's figure, divided by perftest's, must come out.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    AtMost(f64),
-    AtLeast(f64),
-}
-
-impl Bound {
-    /// For a figure of this unit, measured on a device in software or not.
-    pub fn of(unit: Unit, software: bool) -> Bound {
-        match (unit, software) {
-            (Unit::Nanoseconds, true) => Bound::AtMost(1.15),
-            (Unit::Nanoseconds, false) => Bound::AtMost(1.05),
-            (Unit::Bandwidth | Unit::Rate, true) => Bound::AtLeast(0.9),
-            (Unit::Bandwidth | Unit::Rate, false) => Bound::AtLeast(0.95),
-        }
-    }
-
-    pub fn met(self, ratio: f64) -> bool {
-        match self {
-            Bound::AtMost(most) => ratio <= most,
-            Bound::AtLeast(least) => ratio >= least,
-        }
-    }
-}
-
-impl std::fmt::Display for Bound {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Bound::AtMost(most) => write!(f, "<= {most:.2}"),
-            Bound::AtLeast(least) => write!(f, ">= {least:.2}"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn less_time_and_more_of_everything_else_is_better() {
-        let time = Bound::of(Unit::Nanoseconds, true);
+        let time = Unit::Nanoseconds.bound(true);
         assert!(time.met(1.15) && time.met(0.5) && !time.met(1.16));
-        let rate = Bound::of(Unit::Rate, true);
+        let rate = Unit::Rate.bound(true);
         assert!(rate.met(0.9) && rate.met(2.0) && !rate.met(0.89));
-        assert!(!Bound::of(Unit::Nanoseconds, false).met(1.1));
+        assert!(!Unit::Nanoseconds.bound(false).met(1.1));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What comes out: for each row both sides' figures, their ratio, and what an operation costs.
 
+use oxshmem_figures::Bound;
 use serde::Serialize;
 
-use super::row::{Bound, Posting, Row, Unit};
+use super::row::{Posting, Row, Unit};
 
 /// A median and where it could as well lie.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -115,7 +116,7 @@ impl Compared {
             Some(false) => "missed",
             None => "not measured",
         };
-        let target = self.target.to_string();
+        let target = format!("{:.2}", self.target);
         format!(
             "{:<12}{:>12}{:>12}  {ratio:<20}{target:<9}{verdict}",
             self.name,
