@@ -74,7 +74,7 @@ impl TinyInbox {
             if shared.lost.contains(&pe) {
                 return Ok(());
             }
-            let word = |at: Remote| find(&shared, pe, at, 8, 8);
+            let word = |at: Remote| find(&shared, pe, at, "an answer", (8, 8));
             (word(answer.to)?, word(answer.done)?)
         };
         sender.takes_answers_of(self.me, || {

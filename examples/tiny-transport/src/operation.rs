@@ -26,36 +26,22 @@ impl Far {
     }
 }
 
-/// `len` bytes at a place in a PE's imported memory, aligned.
-pub(crate) fn find(shared: &Shared, pe: Pe, at: Remote, len: u64, align: u64) -> Result<Far> {
-    let Remote { region, offset } = at;
-    if !offset.is_multiple_of(align) {
-        return Err(misaligned(offset, align));
-    }
-    let memory = shared.imported.get(&(pe, region));
+/// So many bytes at a place in a PE's imported memory, aligned so.
+pub(crate) fn find(
+    shared: &Shared,
+    pe: Pe,
+    at: Remote,
+    what: &'static str,
+    size: (u64, u64),
+) -> Result<Far> {
+    let memory = shared.imported.get(&(pe, at.region));
     let memory = memory.ok_or(Error::UnknownRegion {
         transport: NAME,
-        region: region.0,
+        region: at.region.0,
         pe,
     })?;
-    match offset.checked_add(len) {
-        Some(end) if end <= memory.len() as u64 => Ok(Far(Some((memory.clone(), offset as usize)))),
-        _ => Err(Error::OutOfRange {
-            transport: NAME,
-            offset,
-            len,
-            region: memory.len() as u64,
-        }),
-    }
-}
-
-fn misaligned(offset: u64, align: u64) -> Error {
-    Error::Misaligned {
-        transport: NAME,
-        what: "an atomic",
-        offset,
-        align,
-    }
+    at.check(NAME, what, size, memory.len() as u64)?;
+    Ok(Far(Some((memory.clone(), at.offset as usize))))
 }
 
 /// All that can be wrong with an operation. Gives its far address, and its signal's.
@@ -76,18 +62,19 @@ pub(crate) fn checked(
         )),
         len => Ok(len),
     };
-    let far = |at: &Remote, len, align| find(shared, pe, *at, len, align);
+    let far = |at: &Remote, what, size| find(shared, pe, *at, what, size);
     match op {
         Op::Put { from: local, to }
         | Op::Get {
             into: local,
             from: to,
-        } => Ok((far(to, transfer(local)?, 1)?, Far::NOWHERE)),
+        } => Ok((far(to, "a transfer", (transfer(local)?, 1))?, Far::NOWHERE)),
         Op::PutSignal {
             from, to, signal, ..
-        } if capabilities.put_signal != SignalSupport::None => {
-            Ok((far(to, transfer(from)?, 1)?, far(signal, 8, 8)?))
-        }
+        } if capabilities.put_signal != SignalSupport::None => Ok((
+            far(to, "a put", (transfer(from)?, 1))?,
+            far(signal, "a signal", (8, 8))?,
+        )),
         Op::Atomic {
             op,
             width,
@@ -98,11 +85,11 @@ pub(crate) fn checked(
             if capabilities.atomics.level(*op, *width) == AtomicLevel::None {
                 return Err(unsupported(format!("atomic {op} of {width} bits")));
             }
-            let align = width.bytes() as u64;
-            match fetch.map(|into| into.addr.addr() as u64) {
-                Some(near) if !near.is_multiple_of(align) => Err(misaligned(near, align)),
-                _ => Ok((far(on, align, align)?, Far::NOWHERE)),
+            if let Some(into) = fetch {
+                into.check_fetch(NAME, *width)?;
             }
+            let bytes = width.bytes() as u64;
+            Ok((far(on, "an atomic", (bytes, bytes))?, Far::NOWHERE))
         }
         Op::Message { from } if from.len <= capabilities.message as usize => {
             Ok((Far::NOWHERE, Far::NOWHERE))

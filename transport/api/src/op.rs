@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{LocalKey, RegionId};
+use crate::{Error, LocalKey, RegionId, Result};
 
 /// The width of an atomic's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,6 +106,32 @@ pub struct Local {
     pub key: Option<LocalKey>,
 }
 
+impl Local {
+    /// What a lane checks of where an atomic's old value goes: as many bytes as the word has, aligned to them.
+    #[inline]
+    pub fn check_fetch(&self, transport: &'static str, width: Width) -> Result<()> {
+        let bytes = width.bytes();
+        match self.len == bytes && self.addr.addr().is_multiple_of(bytes) {
+            true => Ok(()),
+            false => Err(self.no_fetch(transport, width)),
+        }
+    }
+
+    #[cold]
+    fn no_fetch(&self, transport: &'static str, width: Width) -> Error {
+        if self.len != width.bytes() {
+            let what = format!("a fetch of {width} bits into {} bytes", self.len);
+            return Error::Unsupported { transport, what };
+        }
+        Error::Misaligned {
+            transport,
+            what: "where an atomic's old value goes",
+            offset: self.addr.addr() as u64,
+            align: width.bytes() as u64,
+        }
+    }
+}
+
 /// The far side of an operation: an offset in a region of the peer that the lane is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote {
@@ -113,6 +139,50 @@ pub struct Remote {
     pub region: RegionId,
     /// Bytes from its start.
     pub offset: u64,
+}
+
+impl Remote {
+    /// What a lane checks of the far side: that `len` bytes are aligned to `align`, and end within a region of so many
+    /// bytes. `what` needs them.
+    #[inline]
+    pub fn check(
+        self,
+        transport: &'static str,
+        what: &'static str,
+        (len, align): (u64, u64),
+        region: u64,
+    ) -> Result<()> {
+        let end = self.offset.checked_add(len);
+        match self.offset.is_multiple_of(align) && end.is_some_and(|end| end <= region) {
+            true => Ok(()),
+            false => Err(self.no_place(transport, what, (len, align), region)),
+        }
+    }
+
+    #[cold]
+    fn no_place(
+        self,
+        transport: &'static str,
+        what: &'static str,
+        (len, align): (u64, u64),
+        region: u64,
+    ) -> Error {
+        let offset = self.offset;
+        match offset.is_multiple_of(align) {
+            true => Error::OutOfRange {
+                transport,
+                offset,
+                len,
+                region,
+            },
+            false => Error::Misaligned {
+                transport,
+                what,
+                offset,
+                align,
+            },
+        }
+    }
 }
 
 /// One operation for a [`Lane`](crate::Lane). Sizes are in bytes.
@@ -174,4 +244,38 @@ pub enum Op {
     /// Completes when every operation posted before it on this lane to this PE has been placed in
     /// the target's memory, whatever a mere completion means on this transport.
     Flush,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_aligned_and_ends_within_its_region() {
+        let check = |offset, size| {
+            let region = RegionId(0);
+            Remote { region, offset }.check("test", "a word", size, 64)
+        };
+        for (offset, size) in [(56, (8, 8)), (61, (3, 1)), (64, (0, 1))] {
+            assert!(check(offset, size).is_ok(), "{offset}, {size:?}");
+        }
+        for (offset, size) in [(64, (8, 8)), (62, (3, 1)), (65, (0, 1)), (u64::MAX, (2, 1))] {
+            let error = check(offset, size).unwrap_err();
+            assert!(matches!(error, Error::OutOfRange { region: 64, .. }));
+        }
+        let error = check(60, (8, 8)).unwrap_err();
+        assert!(matches!(error, Error::Misaligned { align: 8, .. }));
+    }
+
+    #[test]
+    fn an_old_value_goes_to_an_aligned_word_of_its_width() {
+        let check = |addr, len| {
+            let addr = std::ptr::without_provenance_mut(addr);
+            let key = None;
+            Local { addr, len, key }.check_fetch("test", Width::W64)
+        };
+        assert!(check(0x1008, 8).is_ok());
+        assert!(matches!(check(0x1004, 8), Err(Error::Misaligned { .. })));
+        assert!(matches!(check(0x1008, 4), Err(Error::Unsupported { .. })));
+    }
 }

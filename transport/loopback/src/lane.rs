@@ -120,7 +120,14 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn of(state: &'a PeersState, pe: Pe, at: Remote, len: u64) -> Result<Place<'a>> {
+    /// Of so many bytes, aligned so.
+    fn of(
+        state: &'a PeersState,
+        pe: Pe,
+        at: Remote,
+        what: &'static str,
+        size: (u64, u64),
+    ) -> Result<Place<'a>> {
         let region = state
             .imported
             .get(&(pe, at.region))
@@ -129,16 +136,7 @@ impl<'a> Place<'a> {
                 region: at.region.0,
                 pe,
             })?;
-        let bytes = region.len() as u64;
-        if at.offset.checked_add(len).is_none_or(|end| end > bytes) {
-            let (offset, region) = (at.offset, bytes);
-            return Err(Error::OutOfRange {
-                transport: NAME,
-                offset,
-                len,
-                region,
-            });
-        }
+        at.check(NAME, what, size, region.len() as u64)?;
         // Below the region's length, which is a usize.
         Ok(Place {
             region,
@@ -154,16 +152,8 @@ impl<'a> Place<'a> {
         width: Width,
         what: &'static str,
     ) -> Result<Place<'a>> {
-        let align = width.bytes() as u64;
-        if !at.offset.is_multiple_of(align) {
-            return Err(Error::Misaligned {
-                transport: NAME,
-                what,
-                offset: at.offset,
-                align,
-            });
-        }
-        Place::of(state, pe, at, align)
+        let bytes = width.bytes() as u64;
+        Place::of(state, pe, at, what, (bytes, bytes))
     }
 
     fn ptr(&self) -> *mut u8 {
@@ -205,12 +195,12 @@ fn check_len(local: &Local) -> Result<u64> {
 unsafe fn perform(state: &PeersState, pe: Pe, op: &Op) -> Result<()> {
     match *op {
         Op::Put { from, to } => {
-            let to = Place::of(state, pe, to, check_len(&from)?)?;
+            let to = Place::of(state, pe, to, "a put", (check_len(&from)?, 1))?;
             // SAFETY: the source is valid by the caller's promise, the destination was checked.
             unsafe { oxshmem_heap::copy::copy(to.ptr(), from.addr, from.len) };
         }
         Op::Get { into, from } => {
-            let from = Place::of(state, pe, from, check_len(&into)?)?;
+            let from = Place::of(state, pe, from, "a get", (check_len(&into)?, 1))?;
             // SAFETY: the destination is valid by the caller's promise, the source was checked.
             unsafe { oxshmem_heap::copy::copy(into.addr, from.ptr(), into.len) };
         }
@@ -221,7 +211,7 @@ unsafe fn perform(state: &PeersState, pe: Pe, op: &Op) -> Result<()> {
             op,
             value,
         } => {
-            let to = Place::of(state, pe, to, check_len(&from)?)?;
+            let to = Place::of(state, pe, to, "a put", (check_len(&from)?, 1))?;
             let signal = Place::of_word(state, pe, signal, Width::W64, "a signal")?;
             // SAFETY: as for put.
             unsafe { oxshmem_heap::copy::copy(to.ptr(), from.addr, from.len) };
@@ -242,7 +232,7 @@ unsafe fn perform(state: &PeersState, pe: Pe, op: &Op) -> Result<()> {
         } => {
             let on = Place::of_word(state, pe, on, width, "an atomic")?;
             if let Some(into) = &fetch {
-                check_fetch(into, width)?;
+                into.check_fetch(NAME, width)?;
             }
             fence(Ordering::SeqCst);
             let old = match width {
@@ -262,25 +252,6 @@ unsafe fn perform(state: &PeersState, pe: Pe, op: &Op) -> Result<()> {
                 what,
             });
         }
-    }
-    Ok(())
-}
-
-fn check_fetch(into: &Local, width: Width) -> Result<()> {
-    if into.len != width.bytes() {
-        let what = format!("a fetch of {width} bits into {} bytes", into.len);
-        return Err(Error::Unsupported {
-            transport: NAME,
-            what,
-        });
-    }
-    if !into.addr.addr().is_multiple_of(width.bytes()) {
-        return Err(Error::Misaligned {
-            transport: NAME,
-            what: "where an atomic's old value goes",
-            offset: into.addr.addr() as u64,
-            align: width.bytes() as u64,
-        });
     }
     Ok(())
 }

@@ -298,21 +298,10 @@ impl NvlinkLane {
         (op, width): (AtomicOp, Width),
         into: &Local,
     ) -> Result<(DevicePtr, Slot), Stop> {
-        if op == AtomicOp::Set || into.len != width.bytes() {
-            let what = format!(
-                "a fetch by atomic {op} of {width} bits into {} bytes",
-                into.len
-            );
-            return Err(unsupported(what));
+        if op == AtomicOp::Set {
+            return Err(unsupported("a fetch by atomic set".into()));
         }
-        if !into.addr.addr().is_multiple_of(width.bytes()) {
-            return Err(Stop::Refused(Error::Misaligned {
-                transport: NAME,
-                what: "where an atomic's old value goes",
-                offset: into.addr.addr() as u64,
-                align: width.bytes() as u64,
-            }));
-        }
+        into.check_fetch(NAME, width)?;
         self.destination(pe, into)
     }
 

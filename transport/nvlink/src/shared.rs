@@ -33,12 +33,12 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The address of `len` bytes of a region of `pe`, aligned to `align` from its start.
+    /// The address of so many bytes of a region of `pe`, aligned so from its start.
     pub(crate) fn find(
         &self,
         pe: Pe,
         at: Remote,
-        (len, align): (u64, u64),
+        size: (u64, u64),
         what: &'static str,
     ) -> Result<DevicePtr, Error> {
         let Some(mapped) = self.table.get(&(pe, at.region)) else {
@@ -48,26 +48,7 @@ impl State {
                 pe,
             });
         };
-        if !at.offset.is_multiple_of(align) {
-            return Err(Error::Misaligned {
-                transport: NAME,
-                what,
-                offset: at.offset,
-                align,
-            });
-        }
-        if at
-            .offset
-            .checked_add(len)
-            .is_none_or(|end| end > mapped.len)
-        {
-            return Err(Error::OutOfRange {
-                transport: NAME,
-                offset: at.offset,
-                len,
-                region: mapped.len,
-            });
-        }
+        at.check(NAME, what, size, mapped.len)?;
         Ok(mapped.start.add(at.offset as usize))
     }
 }

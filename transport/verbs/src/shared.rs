@@ -68,18 +68,17 @@ pub(crate) fn find(
     at: Remote,
     len: u64,
 ) -> Result<Far, Fault> {
-    match regions.get(at.region.0 as usize) {
-        Some(Some(region)) => match at.offset.checked_add(len) {
-            Some(end) if end <= region.len => Ok(Far {
-                addr: region.base + at.offset,
-                relaxed: region.relaxed,
-                strict: region.strict,
-                gpu: region.gpu,
-            }),
-            _ => Err(out_of_range(at.offset, len, region.len)),
-        },
-        _ => Err(unknown(pe, at.region)),
-    }
+    let Some(Some(region)) = regions.get(at.region.0 as usize) else {
+        return Err(unknown(pe, at.region));
+    };
+    at.check(NAME, "a transfer", (len, 1), region.len)
+        .map_err(fault)?;
+    Ok(Far {
+        addr: region.base + at.offset,
+        relaxed: region.relaxed,
+        strict: region.strict,
+        gpu: region.gpu,
+    })
 }
 
 /// A word of 8 bytes of a region of `pe`.
@@ -101,13 +100,8 @@ pub(crate) fn find_word(
 }
 
 #[cold]
-fn out_of_range(offset: u64, len: u64, region: u64) -> Fault {
-    Box::new(Error::OutOfRange {
-        transport: NAME,
-        offset,
-        len,
-        region,
-    })
+pub(crate) fn fault(error: Error) -> Fault {
+    Box::new(error)
 }
 
 #[cold]
@@ -120,7 +114,7 @@ fn unknown(pe: Pe, region: RegionId) -> Fault {
 }
 
 #[cold]
-pub(crate) fn misaligned(what: &'static str, offset: u64) -> Fault {
+fn misaligned(what: &'static str, offset: u64) -> Fault {
     Box::new(Error::Misaligned {
         transport: NAME,
         what,

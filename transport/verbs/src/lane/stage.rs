@@ -8,7 +8,7 @@ use super::pool::{Block, Pool};
 use super::ring::{Deliver, Slot};
 use super::way::Link;
 use crate::region::NearKey;
-use crate::shared::{Far, Fault, Imported, find, find_word, misaligned};
+use crate::shared::{Far, Fault, Imported, fault, find, find_word};
 use crate::{MESSAGE, NAME, UNREGISTERED};
 
 /// Why an operation was not taken.
@@ -394,17 +394,10 @@ impl Stage<'_> {
                 "a {fetching}atomic {op} of {width} bits"
             )));
         }
-        match fetch {
-            Some(into) if into.len != 8 => Err(unsupported(format!(
-                "a fetch of 64 bits into {} bytes",
-                into.len
-            ))),
-            Some(into) if !into.addr.addr().is_multiple_of(8) => {
-                let what = "where an atomic's old value goes";
-                Err(misaligned(what, into.addr.addr() as u64).into())
-            }
-            _ => Ok(()),
+        if let Some(into) = fetch {
+            into.check_fetch(NAME, width).map_err(fault)?;
         }
+        Ok(())
     }
 
     #[inline]

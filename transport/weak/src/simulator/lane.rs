@@ -117,15 +117,15 @@ impl SimulatedLane {
             len if len > max => Err(self.unsupported(format!("a {what} of {len} bytes"))),
             len => Ok(len),
         };
-        let find = |remote, len, align| self.place(peers, pe, remote, len, align);
+        let find = |at, what, size| self.place(peers, pe, at, what, size);
         match *op {
             Op::Put { from, to } => {
                 let len = transfer("put", from.len, capabilities.put.max)?;
-                Ok(Far(Some(find(to, len, 1)?), None))
+                Ok(Far(Some(find(to, "a put", (len, 1))?), None))
             }
             Op::Get { into, from } => {
                 let len = transfer("get", into.len, capabilities.get.max)?;
-                Ok(Far(Some(find(from, len, 1)?), None))
+                Ok(Far(Some(find(from, "a get", (len, 1))?), None))
             }
             Op::PutSignal {
                 from, to, signal, ..
@@ -134,8 +134,8 @@ impl SimulatedLane {
                     return Err(self.unsupported("put-with-signal".into()));
                 }
                 let len = transfer("put-with-signal", from.len, capabilities.put.max)?;
-                let data = find(to, len, 1)?;
-                Ok(Far(Some(data), Some(find(signal, 8, 8)?)))
+                let data = find(to, "a put", (len, 1))?;
+                Ok(Far(Some(data), Some(find(signal, "a signal", (8, 8))?)))
             }
             Op::Atomic {
                 op,
@@ -147,14 +147,11 @@ impl SimulatedLane {
                 if capabilities.atomics.level(op, width) == AtomicLevel::None {
                     return Err(self.unsupported(format!("atomic {op} of {width} bits")));
                 }
-                let align = width.bytes() as u64;
-                if let Some(into) = fetch.filter(|into| into.len != width.bytes()) {
-                    let what = format!("a fetch of {width} bits into {} bytes", into.len);
-                    return Err(self.unsupported(what));
+                if let Some(into) = fetch {
+                    into.check_fetch(self.simulator.name, width)?;
                 }
-                let near = fetch.map_or(0, |into| into.addr.addr() as u64);
-                self.check_align(near, align)?;
-                Ok(Far(Some(find(on, align, align)?), None))
+                let bytes = width.bytes() as u64;
+                Ok(Far(Some(find(on, "an atomic", (bytes, bytes))?), None))
             }
             Op::Flush => Ok(Far(None, None)),
             ref other => Err(self.unsupported(format!("{other:?}"))),
@@ -166,46 +163,25 @@ impl SimulatedLane {
         Error::Unsupported { transport, what }
     }
 
-    fn check_align(&self, offset: u64, align: u64) -> Result<()> {
-        match offset.is_multiple_of(align) {
-            true => Ok(()),
-            false => Err(Error::Misaligned {
-                transport: self.simulator.name,
-                what: "an atomic",
-                offset,
-                align,
-            }),
-        }
-    }
-
     fn place(
         &self,
         peers: &PeersState,
         pe: Pe,
-        Remote { region, offset }: Remote,
-        len: u64,
-        align: u64,
+        at: Remote,
+        what: &'static str,
+        size: (u64, u64),
     ) -> Result<Arc<Storage>> {
         let transport = self.simulator.name;
-        self.check_align(offset, align)?;
-        let Some(storage) = peers.imported.get(&(pe, region)) else {
-            let region = region.0;
+        let Some(storage) = peers.imported.get(&(pe, at.region)) else {
+            let region = at.region.0;
             return Err(Error::UnknownRegion {
                 transport,
                 region,
                 pe,
             });
         };
-        let size = storage.len() as u64;
-        match offset.checked_add(len) {
-            Some(end) if end <= size => Ok(Arc::clone(storage)),
-            _ => Err(Error::OutOfRange {
-                transport,
-                offset,
-                len,
-                region: size,
-            }),
-        }
+        at.check(transport, what, size, storage.len() as u64)?;
+        Ok(Arc::clone(storage))
     }
 }
 

@@ -268,11 +268,11 @@ impl Checks {
         match op {
             Op::Put { from, to } => {
                 transfer("put", from, &caps.put)?;
-                self.check_far(known, pe, *to, from.len as u64, caps.put.align, "a put")
+                self.check_far(known, pe, *to, "a put", (from.len as u64, caps.put.align))
             }
             Op::Get { into, from } => {
                 transfer("get", into, &caps.get)?;
-                self.check_far(known, pe, *from, into.len as u64, caps.get.align, "a get")
+                self.check_far(known, pe, *from, "a get", (into.len as u64, caps.get.align))
             }
             Op::PutSignal {
                 from, to, signal, ..
@@ -281,9 +281,8 @@ impl Checks {
                     return Err(unsupported("put-with-signal".into()));
                 }
                 transfer("put-with-signal", from, &caps.put)?;
-                let len = from.len as u64;
-                self.check_far(known, pe, *to, len, caps.put.align, "a put")?;
-                self.check_far(known, pe, *signal, 8, 8, "a signal")
+                self.check_far(known, pe, *to, "a put", (from.len as u64, caps.put.align))?;
+                self.check_far(known, pe, *signal, "a signal", (8, 8))
             }
             Op::Atomic {
                 op,
@@ -297,20 +296,9 @@ impl Checks {
                 }
                 let bytes = width.bytes() as u64;
                 if let Some(into) = fetch {
-                    if into.len != width.bytes() {
-                        let what = format!("a fetch of {width} bits into {} bytes", into.len);
-                        return Err(unsupported(what));
-                    }
-                    if !into.addr.addr().is_multiple_of(width.bytes()) {
-                        return Err(Error::Misaligned {
-                            transport: self.name,
-                            what: "where an atomic's old value goes",
-                            offset: into.addr.addr() as u64,
-                            align: bytes,
-                        });
-                    }
+                    into.check_fetch(self.name, *width)?;
                 }
-                self.check_far(known, pe, *on, bytes, bytes, "an atomic")
+                self.check_far(known, pe, *on, "an atomic", (bytes, bytes))
             }
             Op::Flush => Ok(()),
             other => Err(unsupported(format!("{other:?}"))),
@@ -322,9 +310,8 @@ impl Checks {
         known: &Known,
         pe: Pe,
         at: Remote,
-        len: u64,
-        align: u64,
         what: &'static str,
+        size: (u64, u64),
     ) -> Result<()> {
         let transport = self.name;
         let Some(&region) = known.regions.get(&(pe, at.region)) else {
@@ -334,23 +321,7 @@ impl Checks {
                 pe,
             });
         };
-        if !at.offset.is_multiple_of(align) {
-            return Err(Error::Misaligned {
-                transport,
-                what,
-                offset: at.offset,
-                align,
-            });
-        }
-        if at.offset.checked_add(len).is_none_or(|end| end > region) {
-            return Err(Error::OutOfRange {
-                transport,
-                offset: at.offset,
-                len,
-                region,
-            });
-        }
-        Ok(())
+        at.check(transport, what, size, region)
     }
 }
 
