@@ -12,19 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use oxshmem::cuda::Device;
+use oxshmem::cuda::testing::present;
+
 const RING: &str = env!("CARGO_BIN_EXE_gpu_ring");
 const HEAT: &str = env!("CARGO_BIN_EXE_gpu_heat");
 
-fn present() -> bool {
-    match oxshmem::cuda::Device::new(0) {
-        Ok(_) => true,
-        Err(error) => {
-            let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-            assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-            println!("no CUDA driver: not run");
-            false
-        }
-    }
+fn has_gpu() -> bool {
+    present(Device::new(0)).is_some()
 }
 
 /// The software driver's kernels with the programs' own, built once.
@@ -71,7 +66,7 @@ fn stdout(program: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn blocks_go_round_a_ring_of_gpus_and_come_whole() {
-    if !present() {
+    if !has_gpu() {
         return;
     }
     // Where a put and its signal are one kernel, and where they are not; rounds that end on either block.
@@ -85,7 +80,7 @@ fn blocks_go_round_a_ring_of_gpus_and_come_whole() {
 
 #[test]
 fn heat_on_any_number_of_gpus_is_the_cpus_bit_by_bit_and_is_shown() {
-    if !present() {
+    if !has_gpu() {
         return;
     }
     for (pes, width, height) in [(1, 40, 30), (2, 40, 31), (3, 33, 50), (4, 20, 6)] {
@@ -119,7 +114,7 @@ fn heat_on_any_number_of_gpus_is_the_cpus_bit_by_bit_and_is_shown() {
 
 #[test]
 fn heat_ends_when_it_changes_little_enough_on_all_pes() {
-    if !present() {
+    if !has_gpu() {
         return;
     }
     let picture = std::env::temp_dir().join(format!("oxshmem-{}-even.png", std::process::id()));
@@ -166,7 +161,7 @@ fn without_gpu_memory_the_programs_say_what_to_set() {
 
 #[test]
 fn more_pes_than_rows_are_refused() {
-    if !present() {
+    if !has_gpu() {
         return;
     }
     let output = run(HEAT, &["--pes", "3", "--height", "4"]);
@@ -179,7 +174,7 @@ fn more_pes_than_rows_are_refused() {
 
 #[test]
 fn a_picture_that_cannot_be_written_is_refused_before_the_work() {
-    if !present() {
+    if !has_gpu() {
         return;
     }
     let output = run(

@@ -14,6 +14,7 @@
 //!   address is, [`mod@dma_buf`] gives a NIC a range of GPU memory.
 //! * [`interop`] takes what users have from cudarc. A program that sets `OXSHMEM_CUDA_LIBRARY` calls
 //!   [`Driver::get`] before it first uses cudarc, so that both have the same library.
+//! * [`testing`]: for tests that need a driver.
 //!
 //! # Threads and failure
 //!
@@ -41,6 +42,7 @@ mod probe;
 mod segment;
 mod stream;
 mod table;
+pub mod testing;
 mod vmm;
 
 /// The version of cudarc whose types [`interop`] takes.

@@ -10,7 +10,7 @@ use oxshmem::{Builder, Error, Fold, Result, Sym, World};
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
 
-use crate::loss::is_lost;
+use crate::job::is_lost;
 use crate::numbers::Number;
 use crate::order::poll;
 use crate::setting::{DEADLINE, HEAP, ends, on_each};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use oxshmem::testing::spmd_with;
 use oxshmem::{Cmp, Context, ContextOptions, Error, Result, Session, SignalOp, World};
 
-use crate::loss::is_lost;
+use crate::job::is_lost;
 use crate::order::poll;
 use crate::setting::{Path, Pe, Setting, patterns};
 use crate::threads::on_threads;

@@ -6,9 +6,8 @@ use oxshmem::{Error, Result, Sym, World, registry};
 
 use crate::gpu::Growing;
 use crate::gpu_staged::{CUDA, MIB, Over, run};
-use crate::job::{Job, Process, say, stay};
+use crate::job::{Job, Process, is_lost, say, stay};
 use crate::kills::kill_one;
-use crate::loss::is_lost;
 use crate::order::poll;
 use crate::setting::{DEADLINE, patterns};
 

@@ -7,6 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{env, io};
 
+use oxshmem::{Error, Result};
+
 use crate::setting::DEADLINE;
 
 /// What a started process runs; read by [`crate::programs`].
@@ -212,3 +214,11 @@ pub fn end_well(mut processes: Vec<Process>) -> Vec<Vec<String>> {
 
 /// How long the PEs of a job that cannot be complete look for each other.
 pub const SHORT: Duration = Duration::from_secs(3);
+
+/// That a call has failed, since this PE is lost.
+pub fn is_lost(result: Result<()>, victim: usize) {
+    match result {
+        Err(Error::PeerLost { pe, .. }) => assert_eq!(pe, victim),
+        other => panic!("{other:?} though PE {victim} is lost"),
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use oxshmem::testing::spmd_with;
 use oxshmem::{Error, Result, Sym, World};
 
-use crate::loss::is_lost;
+use crate::job::is_lost;
 use crate::order::poll;
 use crate::setting::{Path, Setting};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use oxshmem::testing::spmd_with;
 use oxshmem::{Cmp, Error, Result, SignalOp, Sym, Team, World};
 
+use crate::job::is_lost;
 use crate::order::poll;
 use crate::setting::{Path, Setting};
 
@@ -75,13 +76,6 @@ fn the_last_one_ends(path: Path, n: usize, end: End, call: Call) {
         }
         (_, Ok(result)) => panic!("{result:?}"),
         (_, Err(payload)) => std::panic::resume_unwind(payload),
-    }
-}
-
-pub fn is_lost(result: Result<()>, victim: usize) {
-    match result {
-        Err(Error::PeerLost { pe, .. }) => assert_eq!(pe, victim),
-        other => panic!("{other:?} though PE {victim} is lost"),
     }
 }
 

@@ -7,8 +7,7 @@ use oxshmem::launch::Launch;
 use oxshmem::{Cmp, Error, Result, SignalOp, World};
 
 use crate::CASES;
-use crate::job::{PROGRAM, arguments, say, stay};
-use crate::loss::is_lost;
+use crate::job::{PROGRAM, arguments, is_lost, say, stay};
 use crate::setting::{Case, Path, Pe, Setting, patterns, seed};
 
 /// A PE of another test's job.

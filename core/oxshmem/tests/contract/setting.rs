@@ -178,17 +178,10 @@ mod gpus {
     /// Each PE's way to join: a GPU each, as far as there are enough. None where there is no driver.
     #[cfg(feature = "cuda")]
     pub fn builders(setting: Setting, n: usize) -> Option<Vec<Builder>> {
+        use oxshmem::cuda::testing::present;
         use oxshmem::cuda::{Context, devices};
 
-        let devices = match devices() {
-            Ok(devices) => devices,
-            Err(error) => {
-                let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-                assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-                println!("no CUDA driver: not run");
-                return None;
-            }
-        };
+        let devices = present(devices())?;
         let contexts = devices.iter().map(Context::new);
         let contexts: Vec<Context> = contexts.collect::<Result<_, _>>().unwrap();
         let contexts = contexts.iter().cycle().take(n).cloned();

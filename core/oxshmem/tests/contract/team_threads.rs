@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use oxshmem::testing::spmd_with;
 use oxshmem::{Cmp, Context, ContextOptions, DetachedTeam, Error, Fold, Result, Sym, Team};
 
-use crate::loss::is_lost;
+use crate::job::is_lost;
 use crate::objects::another_world;
 use crate::order::poll;
 use crate::setting::{Path, Pe, Setting, pattern};

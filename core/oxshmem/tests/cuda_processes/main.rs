@@ -16,6 +16,7 @@ mod programs;
 
 use job::{Job, Process, end_well};
 use oxshmem_cuda::Driver;
+use oxshmem_cuda::testing::present;
 
 /// What the contract's jobs take from their setting.
 mod setting {
@@ -31,12 +32,7 @@ const LIMIT: &str = "64M";
 /// A job with a GPU heap. None without a driver, said in one line; or a failure, where the environment
 /// says that there must be one.
 fn job(n: usize, program: &'static str) -> Option<Job> {
-    if let Err(error) = Driver::get() {
-        let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-        assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-        println!("no CUDA driver: not run");
-        return None;
-    }
+    present(Driver::get())?;
     let job = Job::new(n, program)
         .with("OXSHMEM_CUDA_SYMMETRIC_SIZE", LIMIT)
         .with("OXSHMEM_SYMMETRIC_SIZE", "16M");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use oxshmem::{Cmp, Error, MemoryKind, Result, SignalOp, Sym, World};
 use oxshmem_cuda::{Context, Device};
 
-use crate::job::{PROGRAM, say, stay};
+use crate::job::{PROGRAM, is_lost, say, stay};
 use crate::setting::DEADLINE;
 
 const CUDA: MemoryKind = MemoryKind::Cuda;
@@ -220,11 +220,4 @@ fn survive(program: &str) -> Result<()> {
     say("survived");
     stay();
     Ok(())
-}
-
-fn is_lost(result: Result<()>, victim: usize) {
-    match result {
-        Err(Error::PeerLost { pe, .. }) => assert_eq!(pe, victim),
-        other => panic!("{other:?} though PE {victim} is lost"),
-    }
 }

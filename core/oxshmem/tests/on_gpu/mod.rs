@@ -2,11 +2,12 @@
 //! real one, and worlds on it. Without either nothing is run, which is said in one line; with
 //! `OXSHMEM_TEST_CUDA=1` that is a failure.
 #![allow(dead_code, reason = "each test takes what it needs")]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
+use oxshmem::cuda::testing::present;
 use oxshmem::cuda::{Context, Device, Stream, StreamOptions, devices};
 use oxshmem::testing::spmd_with;
 use oxshmem::{Builder, MemoryKind, Pod, Result, Sym, World};
@@ -17,16 +18,7 @@ pub const MIB: usize = 1 << 20;
 
 /// The first GPU's context, if there is one.
 pub fn context() -> Option<Context> {
-    let device = match Device::new(0) {
-        Ok(device) => device,
-        Err(error) => {
-            let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-            assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-            println!("no CUDA driver: not run");
-            return None;
-        }
-    };
-    Some(Context::new(&device).unwrap())
+    Some(Context::new(&present(Device::new(0))?).unwrap())
 }
 
 /// A world of which a PE has this GPU.

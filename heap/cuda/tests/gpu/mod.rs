@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use oxshmem_cuda::testing::present;
 use oxshmem_cuda::{Context, Device, DevicePtr, Driver, Stream, StreamOptions, devices};
 
 /// As long as anything may take.
@@ -20,15 +21,8 @@ const SOCKET: &str = "OXSHMEM_CUDA_TEST_SOCKET";
 /// The context of the first GPU. Without a driver none, said in one line; or a failure, where the
 /// environment says that there must be one.
 pub fn context() -> Option<Context> {
-    match Driver::get() {
-        Ok(_) => Some(Context::new(&Device::new(0).unwrap()).unwrap()),
-        Err(error) => {
-            let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-            assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-            println!("no CUDA driver: not run");
-            None
-        }
-    }
+    present(Driver::get())?;
+    Some(Context::new(&Device::new(0).unwrap()).unwrap())
 }
 
 /// The contexts of two GPUs, if there are as many.

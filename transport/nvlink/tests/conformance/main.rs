@@ -16,6 +16,7 @@ mod one_pe;
 
 use std::sync::Arc;
 
+use oxshmem_cuda::testing::present;
 use oxshmem_cuda::{Context, devices};
 use oxshmem_nvlink::Nvlink;
 use oxshmem_transport::conformance::{self, Contents, Harness, Report, Verdict};
@@ -34,18 +35,10 @@ impl<T: Transport> OnGpus<T> {
     /// None without a driver, said in one line; or a failure, where the environment says that there must
     /// be one.
     fn new(transport: T) -> Option<Self> {
-        let contexts = match devices() {
-            Ok(all) => all.iter().map(|gpu| Context::new(gpu).unwrap()).collect(),
-            Err(error) => {
-                let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-                assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-                println!("no CUDA driver: not run");
-                return None;
-            }
-        };
+        let all = present(devices())?;
         Some(OnGpus {
             transport,
-            contexts,
+            contexts: all.iter().map(|gpu| Context::new(gpu).unwrap()).collect(),
         })
     }
 

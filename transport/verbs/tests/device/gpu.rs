@@ -8,6 +8,7 @@ use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::Arc;
 use std::time::Instant;
 
+use oxshmem_cuda::testing::present;
 use oxshmem_cuda::{
     Context, Device, DevicePtr, Driver, Segment, Stream, StreamOptions, WritesOrdering,
 };
@@ -22,22 +23,9 @@ use super::pair::{PATIENCE, PE0, PE1, Side, far, pair_of};
 const CUDA: MemoryKind = MemoryKind::Cuda;
 const LEN: usize = 2 << 20;
 
-fn asked(name: &str) -> bool {
-    std::env::var(name).is_ok_and(|value| value == "1")
-}
-
 fn context() -> Option<Context> {
-    match Driver::get() {
-        Ok(_) => Some(Context::new(&Device::new(0).unwrap()).unwrap()),
-        Err(error) => {
-            assert!(
-                !asked("OXSHMEM_TEST_CUDA"),
-                "OXSHMEM_TEST_CUDA=1, but: {error}"
-            );
-            println!("no CUDA driver: not run");
-            None
-        }
-    }
+    present(Driver::get())?;
+    Some(Context::new(&Device::new(0).unwrap()).unwrap())
 }
 
 fn is_software() -> bool {
@@ -148,7 +136,8 @@ fn reached() -> Option<(Context, [Side; 2])> {
         return Some((context, sides));
     };
     let software = is_software() && std::env::var_os("SOFTCUDA_KERNELS").is_some();
-    assert!(!software && !asked("OXSHMEM_TEST_GPUDIRECT"), "{why}");
+    let must = std::env::var("OXSHMEM_TEST_GPUDIRECT").is_ok_and(|value| value == "1");
+    assert!(!software && !must, "{why}");
     println!("not run: {why}");
     None
 }

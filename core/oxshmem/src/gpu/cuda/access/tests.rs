@@ -1,10 +1,9 @@
 //! On the software driver that `ci/test-gpu` gives, or a GPU. Without either nothing is run; with
 //! `OXSHMEM_TEST_CUDA=1` that is a failure.
-#![allow(clippy::print_stdout, reason = "tests")]
-
 use std::sync::mpsc;
 use std::time::Duration;
 
+use oxshmem_cuda::testing::present;
 use oxshmem_cuda::{Context, Device};
 
 use super::super::engine::{HALF, PATIENCE};
@@ -14,16 +13,7 @@ const LEN: usize = 2 * HALF + 100;
 
 /// Access to committed memory of the first GPU.
 fn access() -> Option<CudaAccess> {
-    let device = match Device::new(0) {
-        Ok(device) => device,
-        Err(error) => {
-            let must = std::env::var("OXSHMEM_TEST_CUDA").is_ok_and(|value| value == "1");
-            assert!(!must, "OXSHMEM_TEST_CUDA=1, but: {error}");
-            println!("no CUDA driver: not run");
-            return None;
-        }
-    };
-    let context = Context::new(&device).unwrap();
+    let context = Context::new(&present(Device::new(0))?).unwrap();
     let mut segment = Segment::new(&context, LEN).unwrap();
     segment.grow_to(LEN).unwrap();
     let gpu = Gpu::new(context).unwrap();
