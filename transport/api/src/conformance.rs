@@ -55,7 +55,7 @@ use std::time::Duration;
 
 use crate::{Device, HostId, Memory, MemoryKind, Pe, Transport};
 
-pub use area::{Contents, host_memory};
+pub use area::{Contents, host_memory, pages};
 
 /// What the suite needs to know of the transport it tries.
 pub trait Harness: Sync {

@@ -15,14 +15,12 @@ mod domain;
 mod lane;
 mod wire;
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Capabilities, Device, Domain, Error, Job, Limits, Memory, MemoryKind,
-    Pe, Reach, Result, Schedule, SignalSupport, Transport, WireUp,
+    Pe, Reach, Result, Schedule, SignalSupport, Transport, WireUp, conformance,
 };
 
 use self::domain::SimulatedDomain;
@@ -193,33 +191,9 @@ unsafe impl Transport for Simulator {
     }
 }
 
-struct Pages {
-    base: NonNull<u8>,
-    layout: Layout,
-}
-
-// SAFETY: `Pages` owns its allocation and reads or writes it nowhere.
-unsafe impl Send for Pages {}
-// SAFETY: as for Send.
-unsafe impl Sync for Pages {}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: `base` came from `alloc_zeroed` with this layout and is freed once, here.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) }
-    }
-}
-
 /// `len` bytes, rounded up to whole pages, that stand for memory of a GPU, to be registered with
 /// simulators: addresses alone, whose bytes nobody uses. None where there is not that much.
 #[must_use]
 pub fn simulated_gpu_memory(len: usize) -> Option<Memory> {
-    const PAGE: usize = 4096;
-    let len = len.max(1).checked_next_multiple_of(PAGE)?;
-    let layout = Layout::from_size_align(len, PAGE).ok()?;
-    // SAFETY: the layout's size is not zero: `len` is at least one page.
-    let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-    let owner = Arc::new(Pages { base, layout });
-    // SAFETY: `owner` keeps the allocation, which nothing else refers to.
-    Some(unsafe { Memory::new(base, len, MemoryKind::Cuda, None, owner) })
+    conformance::pages(len, MemoryKind::Cuda)
 }

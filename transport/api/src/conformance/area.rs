@@ -32,17 +32,21 @@ impl Drop for Pages {
 ///
 /// Where there is not that much memory.
 pub fn host_memory(len: usize) -> Result<Memory, String> {
-    let short = || format!("no {len} bytes of host memory for the check; lower Harness::largest");
-    let len = len
-        .max(1)
-        .checked_next_multiple_of(PAGE)
-        .ok_or_else(short)?;
-    let layout = Layout::from_size_align(len, PAGE).map_err(|_| short())?;
+    pages(len, MemoryKind::Host).ok_or_else(|| {
+        format!("no {len} bytes of host memory for the check; lower Harness::largest")
+    })
+}
+
+/// The same, which passes for memory of any kind. None where there is not that much.
+#[must_use]
+pub fn pages(len: usize, kind: MemoryKind) -> Option<Memory> {
+    let len = len.max(1).checked_next_multiple_of(PAGE)?;
+    let layout = Layout::from_size_align(len, PAGE).ok()?;
     // SAFETY: the layout's size is not zero: `len` is at least one page.
-    let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(short)?;
+    let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
     let owner = Arc::new(Pages { base, layout });
     // SAFETY: `owner` keeps the allocation, which nothing else refers to.
-    Ok(unsafe { Memory::new(base, len, MemoryKind::Host, None, owner) })
+    Some(unsafe { Memory::new(base, len, kind, None, owner) })
 }
 
 /// What is in memory that the CPU does not load and store, for the suite to fill and look into while a
