@@ -151,7 +151,11 @@ fn all_at_once<T>(issue: Issue<T>, target: &Target<'_, '_>, slots: &mut [Slot<T>
     };
     let mut rest = Ok(());
     let mut begin_others = || rest = all_at_once(issue, target, others);
-    issue(slot.near(), &at, 1, &mut begin_others)?;
+    let times = Times {
+        count: 1,
+        then: &mut begin_others,
+    };
+    issue(slot.near(), &at, times)?;
     rest
 }
 
@@ -160,8 +164,9 @@ impl<T: Pod + Send> Work for Transfer<T> {
         self.post(&ground.target(ground.world), count)
     }
 
-    fn run_beside(&mut self, ground: &Ground<'_>, meanwhile: &mut dyn FnMut()) -> Result<()> {
-        (self.issue)(&mut self.near, &ground.target(ground.world), 1, meanwhile)
+    fn run_beside(&mut self, ground: &Ground<'_>, then: &mut dyn FnMut()) -> Result<()> {
+        let times = Times { count: 1, then };
+        (self.issue)(&mut self.near, &ground.target(ground.world), times)
     }
 
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
@@ -194,6 +199,7 @@ impl<T: Pod + Send> Work for Transfer<T> {
 
 impl<T: Pod + Send> OneSided for Transfer<T> {
     fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()> {
-        (self.issue)(&mut self.near, target, count, &mut || ())
+        let then = &mut || ();
+        (self.issue)(&mut self.near, target, Times { count, then })
     }
 }

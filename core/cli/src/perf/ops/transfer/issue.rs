@@ -8,79 +8,59 @@ use super::{BLOCK, STRIDE};
 use crate::perf::ground::Target;
 
 /// Towards private or symmetric memory as long as the first is.
-pub type Issue<T> = fn(&mut [T], &Target<'_, '_>, u64, &mut dyn FnMut()) -> Result<()>;
+pub type Issue<T> = fn(&mut [T], &Target<'_, '_>, Times<'_>) -> Result<()>;
 
 /// So many, then something else.
-#[inline(always)]
-fn each(count: u64, then: &mut dyn FnMut(), mut one: impl FnMut() -> Result<()>) -> Result<()> {
-    for _ in 0..count {
-        one()?;
+pub struct Times<'t> {
+    pub count: u64,
+    pub then: &'t mut dyn FnMut(),
+}
+
+impl Times<'_> {
+    #[inline(always)]
+    fn each(self, mut one: impl FnMut() -> Result<()>) -> Result<()> {
+        for _ in 0..self.count {
+            one()?;
+        }
+        (self.then)();
+        Ok(())
     }
-    then();
-    Ok(())
 }
 
-pub fn put(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    each(count, then, || {
-        at.context.put(at.block, black_box(&*near), at.pe)
-    })
+pub fn put(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    times.each(|| at.context.put(at.block, black_box(&*near), at.pe))
 }
 
-pub fn iput(
-    near: &mut [u64],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn iput(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (block, words) = (at.block.cast()?, near.len());
-    each(count, then, || {
+    times.each(|| {
         let near = black_box(&*near);
         at.context.iput(block, near, STRIDE, 1, words, at.pe)
     })
 }
 
-pub fn put_nbi(
-    near: &mut [u8],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn put_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let near = &*near;
-    at.context.scope(|scope| {
-        each(count, then, || {
-            scope.put_nbi(at.block, black_box(near), at.pe)
-        })
-    })
+    at.context
+        .scope(|scope| times.each(|| scope.put_nbi(at.block, black_box(near), at.pe)))
 }
 
-pub fn get(near: &mut [u8], at: &Target<'_, '_>, count: u64, then: &mut dyn FnMut()) -> Result<()> {
-    each(count, then, || {
-        at.context.get(black_box(&mut *near), at.block, at.pe)
-    })
+pub fn get(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    times.each(|| at.context.get(black_box(&mut *near), at.block, at.pe))
 }
 
-pub fn iget(
-    near: &mut [u64],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn iget(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (block, words) = (at.block.cast()?, near.len());
-    each(count, then, || {
+    times.each(|| {
         let near = black_box(&mut *near);
         at.context.iget(near, block, 1, STRIDE, words, at.pe)
     })
 }
 
-pub fn get_nbi(
-    near: &mut [u8],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn get_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (into, len) = (near.as_mut_ptr(), near.len());
     at.context.scope(|_| {
-        each(count, then, || {
+        times.each(|| {
             // SAFETY: `near` is this function's alone, and it touches it through `into` only, until
             // the scope has completed the gets or closed their lane. They all bring the same bytes.
             unsafe { at.context.get_nbi(black_box(into), at.block, len, at.pe) }
@@ -88,28 +68,18 @@ pub fn get_nbi(
     })
 }
 
-pub fn ibput(
-    near: &mut [u64],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn ibput(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (block, blocks, apart) = (at.block.cast()?, near.len() / BLOCK, BLOCK * STRIDE);
-    each(count, then, || {
+    times.each(|| {
         let near = black_box(&*near);
         at.context
             .ibput(block, near, apart, BLOCK, BLOCK, blocks, at.pe)
     })
 }
 
-pub fn ibget(
-    near: &mut [u64],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn ibget(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (block, blocks, apart) = (at.block.cast()?, near.len() / BLOCK, BLOCK * STRIDE);
-    each(count, then, || {
+    times.each(|| {
         let near = black_box(&mut *near);
         at.context
             .ibget(near, block, BLOCK, apart, BLOCK, blocks, at.pe)
@@ -124,67 +94,32 @@ fn both(near: &[u8], at: &Target<'_, '_>) -> Result<(Sym<u8>, Sym<u8>)> {
     ))
 }
 
-pub fn put_from(
-    near: &mut [u8],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn put_from(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (block, source) = both(near, at)?;
-    each(count, then, || {
-        at.context.put_from(block, black_box(source), at.pe)
-    })
+    times.each(|| at.context.put_from(block, black_box(source), at.pe))
 }
 
-pub fn get_into(
-    near: &mut [u8],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn get_into(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (block, source) = both(near, at)?;
-    each(count, then, || {
-        at.context.get_into(black_box(source), block, at.pe)
-    })
+    times.each(|| at.context.get_into(black_box(source), block, at.pe))
 }
 
-pub fn put_from_nbi(
-    near: &mut [u8],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn put_from_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (block, source) = both(near, at)?;
-    at.context.scope(|scope| {
-        each(count, then, || {
-            scope.put_from_nbi(block, black_box(source), at.pe)
-        })
-    })
+    at.context
+        .scope(|scope| times.each(|| scope.put_from_nbi(block, black_box(source), at.pe)))
 }
 
-pub fn get_into_nbi(
-    near: &mut [u8],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn get_into_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let (block, source) = both(near, at)?;
-    at.context.scope(|scope| {
-        each(count, then, || {
-            scope.get_into_nbi(black_box(source), block, at.pe)
-        })
-    })
+    at.context
+        .scope(|scope| times.each(|| scope.get_into_nbi(black_box(source), block, at.pe)))
 }
 
-pub fn put_signal_nbi(
-    near: &mut [u8],
-    at: &Target<'_, '_>,
-    count: u64,
-    then: &mut dyn FnMut(),
-) -> Result<()> {
+pub fn put_signal_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
     let near = &*near;
     at.context.scope(|scope| {
-        each(count, then, || {
+        times.each(|| {
             let near = black_box(near);
             scope.put_signal_nbi(at.block, near, at.word, 1, SignalOp::Add, at.pe)
         })
