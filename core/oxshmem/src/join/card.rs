@@ -76,48 +76,24 @@ impl Card {
 
     /// In what this card must be the same on every PE and is not, with both values.
     fn difference(&self, other: &Card) -> Option<String> {
-        let differ = |what: &str, mine: &dyn fmt::Debug, theirs: &dyn fmt::Debug| {
-            Some(format!("{what}: {mine:?} and {theirs:?}"))
-        };
-        if self.version != other.version {
-            return differ("the version of oxshmem", &self.version, &other.version);
+        fn differ<T: PartialEq + fmt::Debug>(what: &str, mine: &T, theirs: &T) -> Option<String> {
+            (mine != theirs).then(|| format!("{what}: {mine:?} and {theirs:?}"))
         }
-        if self.model != other.model {
-            return differ("OXSHMEM_MEMORY_MODEL", &self.model, &other.model);
-        }
-        if self.check != other.check {
-            return differ("OXSHMEM_CHECK", &self.check, &other.check);
-        }
-        if self.huge_pages != other.huge_pages {
-            let (mine, theirs) = (&self.huge_pages, &other.huge_pages);
-            return differ("OXSHMEM_HUGE_PAGES", mine, theirs);
-        }
-        if self.rules != other.rules {
-            return differ("OXSHMEM_ROUTE", &self.rules, &other.rules);
-        }
-        if self.atomics != other.atomics {
-            return differ("OXSHMEM_ATOMICS", &self.atomics, &other.atomics);
-        }
-        if self.collectives != other.collectives {
-            let (mine, theirs) = (&self.collectives, &other.collectives);
-            return differ("OXSHMEM_COLLECTIVES", mine, theirs);
-        }
-        if self.teams != other.teams {
-            return differ("OXSHMEM_TEAMS", &self.teams, &other.teams);
-        }
-        if self.trace != other.trace {
-            return differ("OXSHMEM_TRACE", &self.trace, &other.trace);
-        }
-        if self.wanted != other.wanted {
-            return differ("OXSHMEM_TRANSPORT", &self.wanted, &other.wanted);
-        }
-        if self.seed != other.seed {
-            return differ("OXSHMEM_SEED", &self.seed, &other.seed);
-        }
-        if self.statics != other.statics {
-            return differ("the program's symmetric statics", &"some", &"others");
-        }
-        None
+        differ("the version of oxshmem", &self.version, &other.version)
+            .or_else(|| differ("OXSHMEM_MEMORY_MODEL", &self.model, &other.model))
+            .or_else(|| differ("OXSHMEM_CHECK", &self.check, &other.check))
+            .or_else(|| differ("OXSHMEM_HUGE_PAGES", &self.huge_pages, &other.huge_pages))
+            .or_else(|| differ("OXSHMEM_ROUTE", &self.rules, &other.rules))
+            .or_else(|| differ("OXSHMEM_ATOMICS", &self.atomics, &other.atomics))
+            .or_else(|| differ("OXSHMEM_COLLECTIVES", &self.collectives, &other.collectives))
+            .or_else(|| differ("OXSHMEM_TEAMS", &self.teams, &other.teams))
+            .or_else(|| differ("OXSHMEM_TRACE", &self.trace, &other.trace))
+            .or_else(|| differ("OXSHMEM_TRANSPORT", &self.wanted, &other.wanted))
+            .or_else(|| differ("OXSHMEM_SEED", &self.seed, &other.seed))
+            .or_else(|| {
+                let differ = self.statics != other.statics;
+                differ.then(|| r#"the program's symmetric statics: "some" and "others""#.into())
+            })
     }
 }
 
