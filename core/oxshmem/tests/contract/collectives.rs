@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use crate::by_host;
 use crate::numbers::Number;
 use crate::setting::{Pe, pattern, patterns, runner};
+use crate::trials::{attempt, trials};
 
 pub fn no_pe_leaves_a_barrier_before_all_have_entered(pe: &Pe<'_>) -> Result<()> {
     let entered = pe.alloc_zeroed::<u64>(1)?;
@@ -348,130 +349,20 @@ pub fn folds_of_floats_have_the_same_bits_on_every_pe(pe: &Pe<'_>) -> Result<()>
     all_folds::<Complex<f64>>(pe)
 }
 
-/// What a call of a team is tried with: the team's shape, a kind of call, and a size.
-#[derive(Clone, Debug)]
-struct Trial {
-    /// Which PEs: none for all, else by a stride from a start, or shuffled.
-    shape: usize,
-    seed: usize,
-    call: usize,
-    len: usize,
-    strides: (usize, usize),
-    fold: usize,
-    root: usize,
-}
-
-fn trials() -> impl Strategy<Value = Trial> {
-    let len = prop_oneof![3 => 0_usize..12, 2 => 12_usize..300, 1 => 300_usize..3000];
-    let strides = (1_usize..4, 1_usize..5);
-    let all = (
-        0_usize..4,
-        0_usize..1000,
-        0_usize..8,
-        len,
-        strides,
-        0_usize..7,
-        0_usize..64,
-    );
-    all.prop_map(|(shape, seed, call, len, strides, fold, root)| Trial {
-        shape,
-        seed,
-        call,
-        len,
-        strides,
-        fold,
-        root,
-    })
-}
-
-/// The team of a trial, if this PE is in it.
-fn team_of<'w>(pe: &Pe<'w>, trial: &Trial) -> Result<Option<Team<'w>>> {
+/// A team of any shape, of which this PE may be no member.
+fn team_of<'w>(pe: &Pe<'w>, shape: usize, seed: usize) -> Result<Option<Team<'w>>> {
     let (n, world) = (pe.n_pes(), pe.world.team());
-    let start = trial.seed % n;
-    match trial.shape {
+    let start = seed % n;
+    match shape {
         0 => world.split_strided(0, 1, n),
         1 => world.split_strided(start, -1, start + 1),
         2 => world.split_strided(start, 2, (n - start).div_ceil(2)),
         _ => {
             let mut list: Vec<usize> = (0..n).collect();
-            list.sort_unstable_by_key(|at| pattern(trial.seed, *at));
-            world.split_list(&list[..1 + trial.seed % n])
+            list.sort_unstable_by_key(|at| pattern(seed, *at));
+            world.split_list(&list[..1 + seed % n])
         }
     }
-}
-
-/// One call of a team, its result compared with what it is by definition; nothing else has changed.
-fn attempt(pe: &Pe<'_>, team: &Team<'_>, trial: &Trial, x: [Sym<u32>; 2]) -> Result<()> {
-    let (n, me) = (team.n_pes(), team.my_pe());
-    let (len, (ds, ss)) = (trial.len, trial.strides);
-    let fold = Fold::ALL[trial.fold];
-    // Blocks of members: short ones, so that all fit.
-    let each = len.min(700) / n.max(1);
-    let root = trial.root % n;
-    // Element i of member m's source.
-    let given = |m: usize, i: usize| u32::make(pattern(m + 64 * trial.seed, i));
-    let mine: Vec<u32> = (0..x[1].len()).map(|i| given(me, i)).collect();
-    let before: Vec<u32> = (0..x[0].len()).map(|i| i as u32 ^ 0x5555_5555).collect();
-    let mut expected = before.clone();
-    let [dst, src] = x;
-    pe.write(dst, &before)?;
-    pe.write(src, &mine)?;
-    match trial.call {
-        0 => {
-            team.broadcast(dst.range(..len)?, src.range(..len)?, root)?;
-            (0..len).for_each(|i| expected[i] = given(root, i));
-        }
-        1 => {
-            team.fcollect(dst.range(..n * each)?, src.range(..each)?)?;
-            (0..n * each).for_each(|i| expected[i] = given(i / each, i % each));
-        }
-        2 => {
-            // Lengths and places that differ.
-            let part = |m: usize| (pattern(m, trial.seed) as usize % (each + 2), m * 3);
-            let (count, at) = part(me);
-            let all: Vec<u32> = (0..n)
-                .flat_map(|m| (0..part(m).0).map(move |i| given(m, i + part(m).1)))
-                .collect();
-            let got = team.collect(dst, src.range(at..at + count)?)?;
-            assert_eq!(got, all.len());
-            expected[..got].copy_from_slice(&all);
-        }
-        3 => {
-            let all = each * n;
-            team.alltoall(dst.range(..all)?, src.range(..all)?)?;
-            (0..all).for_each(|i| expected[i] = given(i / each, me * each + i % each));
-        }
-        4 => {
-            team.alltoalls(dst, src, ds, ss, each)?;
-            for i in 0..each * n {
-                expected[i * ds] = given(i / each, (me * each + i % each) * ss);
-            }
-        }
-        5 => {
-            team.reduce_scatter(dst.range(..each)?, src.range(..each * n)?, fold)?;
-            for (i, expected) in expected.iter_mut().enumerate().take(each) {
-                let mut values = (0..n).map(|m| given(m, me * each + i));
-                *expected = u32::fold(fold, &mut values).unwrap();
-            }
-        }
-        call => {
-            let members = match call {
-                6 => 0..n,
-                _ => 0..me,
-            };
-            match call {
-                6 => team.reduce(dst.range(..len)?, src.range(..len)?, fold)?,
-                _ => team.exscan(dst.range(..len)?, src.range(..len)?, fold)?,
-            }
-            for (i, expected) in expected.iter_mut().enumerate().take(len) {
-                let mut values = members.clone().map(|m| given(m, i));
-                *expected = u32::fold(fold, &mut values).unwrap_or(u32::nothing(fold));
-            }
-        }
-    }
-    assert!(pe.own(dst)? == expected, "{trial:?}");
-    assert!(pe.own(src)? == mine, "{trial:?}: the source");
-    Ok(())
 }
 
 /// Teams, sizes and calls at random.
@@ -485,22 +376,25 @@ pub fn calls_of_any_team_equal_a_serial_reference(pe: &Pe<'_>) -> Result<()> {
 fn calls_of_any_team(pe: &Pe<'_>, kinds: [MemoryKind; 2]) -> Result<()> {
     let x = pe.alloc_each::<u32>(kinds, 4000)?;
     let cases = pe.rounds(400).min(120) as u32;
+    let calls = proptest::collection::vec(trials(), 1..4);
     runner(cases)
-        .run(&proptest::collection::vec(trials(), 1..4), |trials| {
-            let held = || -> Result<()> {
-                let team = team_of(pe, &trials[0])?;
-                if let Some(team) = team {
-                    for trial in &trials {
-                        let mut trial = trial.clone();
-                        trial.len = pe.longest(trial.len);
-                        attempt(pe, &team, &trial, x)?;
+        .run(
+            &(0_usize..4, 0_usize..1000, calls),
+            |(shape, seed, calls)| {
+                let held = || -> Result<()> {
+                    let team = team_of(pe, shape, seed)?;
+                    if let Some(team) = team {
+                        for mut trial in calls {
+                            trial.len = pe.longest(trial.len);
+                            attempt(pe, &team, &trial, x)?;
+                        }
+                        team.destroy()?;
                     }
-                    team.destroy()?;
-                }
-                Ok(())
-            };
-            held().map_err(|error| TestCaseError::fail(error.to_string()))
-        })
+                    Ok(())
+                };
+                held().map_err(|error| TestCaseError::fail(error.to_string()))
+            },
+        )
         .unwrap();
     pe.barrier_all()?;
     pe.free(x[1])?;

@@ -46,6 +46,7 @@ mod strided;
 mod team_threads;
 mod teams;
 mod threads;
+mod trials;
 mod waits;
 mod worlds;
 

@@ -5,7 +5,7 @@
 //! `CONTRACT_SEED` names another draw, `PROPTEST_CASES` the number of sequences (256 by default, of which
 //! each setting here has a part).
 
-mod plan;
+pub mod plan;
 mod play;
 mod script;
 

@@ -90,7 +90,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Sync,
         Kind::Barrier,
         Kind::Broadcast,

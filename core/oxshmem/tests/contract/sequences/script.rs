@@ -93,13 +93,13 @@ pub struct Settled {
 impl Settled {
     /// What a member writes into its source before.
     pub fn given<T: Number>(&self, member: usize) -> Vec<T> {
-        let value = |i| T::make(pattern(self.seed * 64 + member, i));
+        let value = |i| T::make(pattern(self.seed * 1024 + member, i));
         (0..self.src.len()).map(value).collect()
     }
 
     /// What it writes there after the call.
     pub fn next<T: Number>(&self, member: usize) -> Vec<T> {
-        self.given(member + 32)
+        self.given(member + 512)
     }
 
     /// The part of its source that a member gives to a collect.
