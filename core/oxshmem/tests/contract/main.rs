@@ -4,7 +4,7 @@
 //! table lists the cases, one matrix the settings: numbers of PEs; threads by load and store, in
 //! checked mode (lanes over the loopback transport), over the example transport, plain and with NICs'
 //! atomics, over lanes that do the worst (weak), on a simulated machine, in GPU memory; processes; both memory models. Each pair is a test, so `cargo test -p oxshmem --test contract tiny_3::order`
-//! runs what it says. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
+//! runs what it says. Many PEs, as threads and as processes, are in `crowd`. What ends worlds, or begins them oddly, is in `loss`, `worlds`, `kills`
 //! and `launched_kills`; what needs lanes of a certain kind in `mixture`, `growth` and `connecting`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -15,6 +15,7 @@ mod collectives;
 mod connecting;
 mod contexts;
 mod counters;
+mod crowd;
 mod errors;
 mod gpu;
 mod gpu_collectives;

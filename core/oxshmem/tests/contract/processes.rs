@@ -116,17 +116,23 @@ fn m13_a_pe_that_gets_no_memory_fails_the_allocation_on_all_and_rolls_back() {
     end_well(Job::new(3, "cannot-commit").start());
 }
 
-/// As many processes as share a large host, whose turns on a few CPUs come late.
-#[test]
-fn calls_among_64_processes_equal_a_serial_reference() {
-    let mut launcher = this_program("programs::launcher", "cases:64");
-    let only = "sequences::,teams::rows,teams::a_listed,locks::a_lock_is_held";
+/// As many processes as share a large host, whose turns on a few CPUs come late. Each says a line.
+fn do_64(program: &str, only: &str, line: &str) {
+    let mut launcher = this_program("programs::launcher", &format!("{program}:64"));
     launcher.env(ONLY, only);
     let report = judge(vec![Process::start(launcher)]);
     assert_eq!(report.failure, None);
-    let done = report
-        .said
-        .iter()
-        .filter(|said| said.ends_with("all 4 cases"));
+    let done = report.said.iter().filter(|said| said.ends_with(line));
     assert_eq!(done.count(), 64, "{:?}", report.said);
+}
+
+#[test]
+fn random_calls_among_64_processes_equal_a_serial_reference() {
+    let only = "sequences::,teams::rows,teams::a_listed,locks::a_lock_is_held";
+    do_64("cases", only, "all 4 cases");
+}
+
+#[test]
+fn every_kind_of_call_among_64_processes_equals_a_serial_reference() {
+    do_64("crowd", "", "every kind");
 }

@@ -23,6 +23,7 @@ fn pe() {
         "cases-weak" => cases(Setting::new(Path::Named)),
         "cases-hosts" => cases(Setting::new(Path::Hosts)),
         "cases-hosts-relaxed" => cases(Setting::relaxed(Path::Hosts)),
+        "crowd" => crate::crowd::in_a_process(),
         "join" => join(),
         "limit" => limit(),
         "join-twice" => join_twice(),
