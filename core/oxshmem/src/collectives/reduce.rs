@@ -11,7 +11,7 @@ use oxshmem_transport::Fold;
 use super::choose::{Kind, Way};
 use super::moves::{Fetched, Piece};
 use super::number::{Folded, Folds};
-use super::{Reducible, digest_of, place, share};
+use super::{Reducible, check_apart, digest_of, place, share};
 use crate::sync::Digest;
 use crate::team::{Team, Turn};
 use crate::{Error, Result, Sym};
@@ -102,7 +102,20 @@ impl Team<'_> {
     }
 
     /// Folds the block of `src` with each member's number of all members, element by element, into `dst` of
-    /// that member. `src` is as many times as long as `dst`, and they do not overlap.
+    /// that member. `src` is as many times as long as `dst`, and they do not overlap; or, in place, `dst` is a
+    /// block of `src`: the first, as in MPI, or that with this member's number, as in NCCL. Either will do on
+    /// each member. The other blocks stay as they were.
+    ///
+    /// ```
+    /// # oxshmem::testing::spmd(3, |world| {
+    /// let x = world.alloc::<u64>(3)?;
+    /// world.write(x, &[1, 10, 100])?;
+    /// let mine = x.at(world.my_pe())?;
+    /// world.team().reduce_scatter(mine, x, oxshmem::Fold::Sum)?;
+    /// assert_eq!(world.g(mine, world.my_pe())?, [3, 30, 300][world.my_pe()]);
+    /// # Ok(()) })?;
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -110,17 +123,31 @@ impl Team<'_> {
     #[doc(alias = "nvshmem_int_sum_reducescatter")]
     pub fn reduce_scatter<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         const CALL: &str = "reduce_scatter";
+        let (world, len, me) = (self.world, dst.len(), self.my_pe());
+        let block = |member: usize| {
+            let start = |member: usize| len.saturating_mul(member);
+            src.range(start(member)..start(member + 1))
+        };
+        // In place. On the first member both are one block, so that they count as the same argument.
+        let in_place = match (block(0), block(me)) {
+            (Ok(first), Ok(own)) if dst.is_where(first) || dst.is_where(own) => Some(first),
+            _ => None,
+        };
         let words = || words(CALL, dst, src, fold);
-        let digest = digest_of(fold_digest::<T>(CALL, fold), [dst, src]);
-        let mapped = self.core().mapped;
-        let most = self
-            .world
-            .folded_at_a_time([dst, src], mapped)
-            .min(dst.len());
+        let objects = [in_place.unwrap_or(dst), src];
+        let digest = digest_of(fold_digest::<T>(CALL, fold), objects);
+        let most = world
+            .folded_at_a_time([dst, src], self.core().mapped)
+            .min(len);
         let (bench, valid) = split(Bench::new(CALL, fold, most));
         let valid = valid
-            .and_then(|()| self.check_apart(CALL, dst, src))
-            .and_then(|()| self.check_blocks(CALL, src, dst.len()));
+            .and_then(|()| world.check_live(CALL, dst))
+            .and_then(|()| world.check_live(CALL, src))
+            .and_then(|()| self.check_blocks(CALL, src, len))
+            .and_then(|()| match in_place {
+                Some(_) => Ok(()),
+                None => check_apart(CALL, dst, src),
+            });
         let mut turn = self.turn(CALL, digest, &words);
         // A member reads no more than its own blocks: as of all to all.
         let way = self.way(Kind::Alltoall, src);
@@ -128,9 +155,14 @@ impl Team<'_> {
         let Some(mut bench) = bench else {
             return Ok(());
         };
-        let block = dst.bytes() * self.my_pe()..dst.bytes() * (self.my_pe() + 1);
-        let mine = given.range(block)?.cast()?;
+        let mine = given
+            .range(dst.bytes() * me..dst.bytes() * (me + 1))?
+            .cast()?;
         let all = self.core().members.pes();
+        // Nobody else reads this member's own block, but the first member reads its first one.
+        if way == Way::Direct && in_place.is_some() && !dst.is_where(mine) {
+            return self.fold_when_read(&mut turn, &mut bench, dst, mine, all);
+        }
         let folded = self.fold_own(CALL, &mut bench, dst, mine, all);
         Self::end(&mut turn, way, folded)
     }
@@ -205,15 +237,7 @@ impl Team<'_> {
                 turn.arrive(gathered)
             }
             Way::Direct if dst.is_where(src) => {
-                // Others read the source, which is the destination: first all read.
-                let mut kept = Vec::new();
-                let folded = self.fold_each(name, &mut bench, src, read, |_, values| {
-                    kept.extend_from_slice(values);
-                    Ok(())
-                });
-                turn.arrive(folded)?;
-                world.push(name, dst, &kept, world.my_pe())?;
-                world.settle_own(name, dst)
+                self.fold_when_read(&mut turn, &mut bench, dst, src, read)
             }
             way => {
                 let folded = self.fold_own(name, &mut bench, dst, given.cast()?, read);
@@ -235,6 +259,27 @@ impl Team<'_> {
         self.fold_each(call, bench, from, pes, |at, values| {
             world.push(call, into.range(at..at + values.len())?, values, me)
         })?;
+        world.settle_own(call, into)
+    }
+
+    /// [`fold_own`](Self::fold_own) into what others read of this PE: arrives when it has folded, which ends the
+    /// call, and then writes.
+    fn fold_when_read<T: Reducible>(
+        &self,
+        turn: &mut Turn<'_>,
+        bench: &mut Bench<T>,
+        into: Sym<T>,
+        from: Sym<T>,
+        pes: impl Iterator<Item = usize> + Clone,
+    ) -> Result<()> {
+        let (world, call) = (self.world, turn.name());
+        let mut kept = Vec::new();
+        let folded = self.fold_each(call, bench, from, pes, |_, values| {
+            kept.extend_from_slice(values);
+            Ok(())
+        });
+        turn.arrive(folded)?;
+        world.push(call, into, &kept, world.my_pe())?;
         world.settle_own(call, into)
     }
 

@@ -224,6 +224,18 @@ fn calls_find_every_argument_that_differs(pe: &Pe<'_>, block: usize) -> Result<(
         team.reduce_scatter(dst, all, fold),
         "fold of reduce_scatter",
     );
+    for (odd, told) in [
+        (0, "in place, at the front"),
+        ((n - 1) * block, "in place, at its own block"),
+        (1, "overlapping"),
+    ] {
+        let dst = if is_last {
+            all.range(odd..odd + block)?
+        } else {
+            dst
+        };
+        differs(team.reduce_scatter(dst, all, Fold::Sum), told);
+    }
     let [a, b] = blocks;
     differs(
         team.alltoalls(a, b, or(1, 2), 1, 2),
@@ -280,7 +292,8 @@ pub fn m36_a_teams_calls_refuse_what_makes_no_sense(pe: &Pe<'_>) -> Result<()> {
     refused(team.alltoalls(a, b, 1, 1, usize::MAX));
     refused(team.alltoalls(a, a, 1, 1, 10));
     refused(team.reduce_scatter(part(0, 10)?, part(20, 10 * n + 1)?, Fold::Sum));
-    refused(team.reduce_scatter(part(0, 10)?, part(0, 10 * n)?, Fold::Sum));
+    refused(team.reduce_scatter(part(5, 10)?, part(0, 10 * n)?, Fold::Sum));
+    refused(team.reduce_scatter(part(0, 11)?, part(0, 10 * n)?, Fold::Sum));
     refused(team.inscan(part(0, 10)?, part(5, 10)?, Fold::Sum));
     refused(team.exscan(part(0, 10)?, part(20, 11)?, Fold::Sum));
     let floats = x.cast::<f64>()?;

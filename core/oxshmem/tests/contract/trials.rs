@@ -113,5 +113,23 @@ pub fn attempt(pe: &Pe<'_>, team: &Team<'_>, trial: &Trial, x: [Sym<u32>; 2]) ->
         pe.own(src)? == mine,
         "{trial:?} of {n} of {n_pes} PEs: the source"
     );
+    if trial.kind != Kind::ReduceScatter {
+        return Ok(());
+    }
+    // In place: at the first block, at each member's own, and at either.
+    for form in 0..3 {
+        let at = match form {
+            0 => 0,
+            1 => me,
+            _ => me * (pattern(trial.seed, me) % 2) as usize,
+        };
+        let place = at * each..(at + 1) * each;
+        pe.write(src, &mine)?;
+        team.reduce_scatter(src.range(place.clone())?, src.range(..each * n)?, fold)?;
+        let mut found = pe.own(src)?;
+        assert!(found[place.clone()] == expected[..each], "{trial:?} {form}");
+        found[place.clone()].copy_from_slice(&mine[place]);
+        assert!(found == mine, "{trial:?} {form}: other blocks");
+    }
     Ok(())
 }

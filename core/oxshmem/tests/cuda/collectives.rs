@@ -80,6 +80,12 @@ fn calls(world: &World, team: &Team<'_>, x: [Sym<u64>; 2], len: usize) -> Result
     team.exscan(given_one, given_one, Fold::Sum)?;
     assert!(read(world, given_one)? == sum(0..me, 0, len));
     world.write(src, &mine)?;
+    for place in [0, me * len] {
+        let place = src.range(place..place + len)?;
+        team.reduce_scatter(place, given_all, Fold::Sum)?;
+        assert!(read(world, place)? == sum(0..n, me * len, len));
+        world.write(src, &mine)?;
+    }
     team.reduce(given_one, given_one, Fold::Sum)?;
     assert!(read(world, given_one)? == sum(0..n, 0, len));
     team.broadcast(given_all, given_all, n - 1)?;

@@ -190,7 +190,7 @@ fn perform<T: Number>(
 ) -> Result<()> {
     let memory: Sym<T> = memory.cast()?;
     let (dst, src) = (
-        memory.range(call.dst.clone())?,
+        memory.range(call.destination(team.my_pe()))?,
         memory.range(call.src.clone())?,
     );
     if call.fresh {

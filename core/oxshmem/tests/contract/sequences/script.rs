@@ -102,6 +102,16 @@ impl Settled {
         self.given(member + 512)
     }
 
+    /// A member's destination: in place, of a reduce-scatter, the first block of its source or its own.
+    pub fn destination(&self, member: usize) -> Range<usize> {
+        let is_in_place = self.kind == Kind::ReduceScatter && self.dst.start == self.src.start;
+        let at = match is_in_place && pattern(self.seed, 6000 + member) % 2 == 0 {
+            true => member * self.len,
+            false => 0,
+        };
+        self.dst.start + at..self.dst.end + at
+    }
+
     /// The part of its source that a member gives to a collect.
     pub fn part(&self, member: usize) -> Range<usize> {
         let chosen = pattern(self.seed, 5000 + member) as usize;
@@ -350,8 +360,11 @@ fn settle<T: Number>(call: &Call, n: usize, half: usize) -> Settled {
     };
     let dst = place(call.flipped, call.places.0, spanned(of_dst, ds));
     let src = place(!call.flipped, call.places.1, spanned(of_src, ss));
-    use Kind::{Broadcast, Exscan, Inscan, Reduce};
-    let may_be_one = matches!(call.kind, Broadcast | Reduce | Inscan | Exscan);
+    use Kind::{Broadcast, Exscan, Inscan, Reduce, ReduceScatter};
+    let may_be_one = matches!(
+        call.kind,
+        Broadcast | Reduce | ReduceScatter | Inscan | Exscan
+    );
     let in_place = call.in_place && may_be_one;
     let fold = T::FOLDS[call.fold % T::FOLDS.len()];
     // Any bytes are integers, and move; what is folded otherwise shall be numbers.
@@ -363,8 +376,11 @@ fn settle<T: Number>(call: &Call, n: usize, half: usize) -> Settled {
         root: call.root % n,
         len,
         strides: (ds, ss),
-        src: if in_place { dst.clone() } else { src },
-        dst,
+        dst: match in_place {
+            true => src.start..src.start + dst.len(),
+            false => dst,
+        },
+        src,
         fresh: call.fresh || !is_integer,
         reused: call.reused && !in_place,
         seed: call.seed,
@@ -436,7 +452,7 @@ fn perform<T: Number>(
             Kind::Exscan => folds(0..me),
             Kind::ReduceScatter => (me * len..(me + 1) * len).map(|i| fold(0..n, i)).collect(),
         };
-        write(&mut memory[*pe], call.dst.start, &values);
+        write(&mut memory[*pe], call.destination(me).start, &values);
     }
     if call.reused {
         for (member, pe) in members.iter().enumerate() {
