@@ -51,8 +51,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let words = run::options(std::env::args_os().collect(), &Cli::command());
-    let (name, done) = match Cli::parse_from(words).command {
-        Command::Run(args) => ("run", run::main(args)),
+    let (name, done) = match Cli::parse_from(words.taken).command {
+        Command::Run(args) => ("run", run::main(args, &words.left_out)),
         Command::Info(args) => ("info", info::main(&args)),
         Command::Perf(args) => ("perf", perf::main(&args)),
         Command::Litmus(args) => ("litmus", litmus::main(&args)),

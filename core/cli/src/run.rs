@@ -38,6 +38,7 @@ pub struct Args {
     /// CPUs of one NUMA node), or gpu or nic (those of the NUMA node nearest to its device, where
     /// PEs have in turn the devices of the machine, or of the one that OXSHMEM_TOPOLOGY describes,
     /// without NICs that are down or that OXSHMEM_NIC rules out; OXSHMEM_NIC_MAP does not count).
+    /// --bind-to is the same, with hwthread for core and socket for numa.
     #[arg(long, value_name = "POLICY", default_value = "none")]
     bind: Bind,
     /// End the job, with status 124, if it takes longer: seconds, or a number with ms, s, m or h.
@@ -73,9 +74,14 @@ Examples:
 
 Settings are environment variables; `oxshmem info` lists them.";
 
-pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+/// `left_out` is what else was given, of options that others have.
+pub fn main(args: Args, left_out: &[String]) -> anyhow::Result<ExitCode> {
     if args.hosts.agent {
         return Ok(exit_code(hosts::serve()));
+    }
+    if !left_out.is_empty() {
+        let what = format!("this has no meaning here: {}", left_out.join(", "));
+        output::complain("run", &what);
     }
     let hosts = args.hosts.read(args.pes, args.bind)?;
     let mut command = args.command.into_iter();

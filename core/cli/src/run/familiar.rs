@@ -4,39 +4,159 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-/// Names that options have elsewhere, and here.
-const NAMES: [(&str, &str); 6] = [
-    ("-np", "--np"),
-    ("-host", "--hosts"),
-    ("--host", "--hosts"),
-    ("-H", "--hosts"),
-    ("-hostfile", "--hostfile"),
-    ("-l", "--tag-output"),
+/// What an option of others is here.
+#[derive(Clone, Copy)]
+enum Here {
+    /// That option.
+    Named(&'static str),
+    /// `--bind`, whose value may have another name, too.
+    Bind,
+    /// Where PEs are placed, as its value says.
+    Places,
+    /// What happens anyway.
+    Anyway,
+    /// Nothing, with so many words that follow it.
+    Nothing(usize),
+}
+
+/// Their names, less the dashes: of several letters they may have one or two.
+const OPTIONS: [(&str, Here); 21] = [
+    ("np", Here::Named("--np")),
+    ("c", Here::Named("--np")),
+    ("host", Here::Named("--hosts")),
+    ("H", Here::Named("--hosts")),
+    ("hostfile", Here::Named("--hostfile")),
+    ("machinefile", Here::Named("--hostfile")),
+    ("l", Here::Named("--tag-output")),
+    ("tag-output", Here::Named("--tag-output")),
+    ("timeout", Here::Named("--timeout")),
+    ("bind-to", Here::Bind),
+    ("map-by", Here::Places),
+    ("rank-by", Here::Places),
+    ("oversubscribe", Here::Anyway),
+    ("allow-run-as-root", Here::Anyway),
+    ("quiet", Here::Anyway),
+    ("q", Here::Anyway),
+    ("mca", Here::Nothing(2)),
+    ("gmca", Here::Nothing(2)),
+    ("report-bindings", Here::Nothing(0)),
+    ("display-map", Here::Nothing(0)),
+    ("display-allocation", Here::Nothing(0)),
 ];
 
-/// Makes such an option of `oxshmem run`, wherever it stands before the program, what the parser of options knows: to it,
-/// one dash begins options of one letter.
-pub fn options(mut all: Vec<OsString>, command: &Command) -> Vec<OsString> {
+/// The words of a command line as the parser of options knows them.
+pub struct Words {
+    pub taken: Vec<OsString>,
+    /// What has no meaning here.
+    pub left_out: Vec<String>,
+}
+
+/// Makes options of `oxshmem run` that others have, wherever they stand before the program, what the parser of options
+/// knows: to it, one dash begins options of one letter.
+pub fn options(all: Vec<OsString>, command: &Command) -> Words {
+    let mut words = Words {
+        taken: Vec::new(),
+        left_out: Vec::new(),
+    };
     let named = all.get(1).and_then(|name| name.to_str());
     let Some(run) = named
         .filter(|name| *name == "run")
         .and_then(|name| command.find_subcommand(name))
     else {
-        return all;
+        words.taken = all;
+        return words;
     };
-    let mut at = 2;
-    while let Some(word) = all.get_mut(at) {
-        if let Some((_, here)) = NAMES.iter().find(|(elsewhere, _)| word == elsewhere) {
-            *word = here.into();
-        }
-        match word.to_str() {
-            Some(option) if option.starts_with('-') && option != "--" => {
-                at += 1 + usize::from(is_followed_by_its_value(run, option));
+    let mut all = all.into_iter();
+    words.taken.extend(all.by_ref().take(2));
+    while let Some(word) = all.next() {
+        let is_option = |text: &&str| text.starts_with('-') && *text != "--";
+        let Some(option) = word.to_str().filter(is_option).map(str::to_owned) else {
+            words.taken.push(word);
+            break;
+        };
+        words.option(word, &option, run, &mut all);
+    }
+    words.taken.extend(all);
+    words
+}
+
+impl Words {
+    /// Takes an option, and what of `rest` is its value.
+    fn option(
+        &mut self,
+        word: OsString,
+        option: &str,
+        run: &Command,
+        rest: &mut impl Iterator<Item = OsString>,
+    ) {
+        match elsewhere(option) {
+            None => {
+                self.taken.push(word);
+                self.value(option, run, rest);
             }
-            _ => break,
+            Some(Here::Named(here)) => {
+                self.taken.push(here.into());
+                self.value(here, run, rest);
+            }
+            Some(Here::Bind) => {
+                self.taken.push("--bind".into());
+                self.taken.extend(rest.next().map(policy));
+            }
+            Some(Here::Places) => {
+                let value = rest.next();
+                match value.as_ref().and_then(|value| value.to_str()).map(kind) {
+                    // In this order they are dealt out to the hosts.
+                    Some("slot") => {}
+                    // Which is about their number, too.
+                    None | Some("ppr") => {
+                        self.taken.push(word);
+                        self.taken.extend(value);
+                    }
+                    Some(_) => self.leave_out(option, value),
+                }
+            }
+            Some(Here::Anyway) => {}
+            Some(Here::Nothing(values)) => self.leave_out(option, rest.take(values)),
         }
     }
-    all
+
+    fn value(&mut self, option: &str, run: &Command, rest: &mut impl Iterator<Item = OsString>) {
+        if is_followed_by_its_value(run, option) {
+            self.taken.extend(rest.next());
+        }
+    }
+
+    fn leave_out(&mut self, option: &str, values: impl IntoIterator<Item = OsString>) {
+        let mut told = option.to_owned();
+        for value in values {
+            told.push(' ');
+            told.push_str(&value.to_string_lossy());
+        }
+        self.left_out.push(told);
+    }
+}
+
+/// What an option of others is here, if it is one.
+fn elsewhere(option: &str) -> Option<Here> {
+    let long = option.strip_prefix("--").filter(|name| name.len() > 1);
+    let name = long.or_else(|| option.strip_prefix('-'))?;
+    let found = OPTIONS.iter().find(|(elsewhere, _)| *elsewhere == name);
+    found.map(|(_, here)| *here)
+}
+
+/// A value less what is said of it, as `core` of `core:overload-allowed`.
+fn kind(value: &str) -> &str {
+    value.split_once(':').map_or(value, |(kind, _)| kind)
+}
+
+/// The policy that comes nearest.
+fn policy(value: OsString) -> OsString {
+    match value.to_str().map(kind) {
+        Some("hwthread") => "core".into(),
+        Some("socket") => "numa".into(),
+        Some(same) => same.into(),
+        None => value,
+    }
 }
 
 fn is_followed_by_its_value(run: &Command, option: &str) -> bool {
@@ -59,10 +179,14 @@ mod tests {
     use super::*;
     use clap::{CommandFactory, Parser};
 
-    fn of(words: &str) -> Vec<OsString> {
+    fn of(words: &str) -> Words {
         let words = format!("oxshmem {words}");
         let words = words.split_whitespace().map(OsString::from).collect();
         options(words, &crate::Cli::command())
+    }
+
+    fn parsed(words: &str) -> bool {
+        crate::Cli::try_parse_from(of(words).taken).is_ok()
     }
 
     #[test]
@@ -82,16 +206,71 @@ mod tests {
                 "run --tag-output --hosts a:2 --np 2 b -l",
             ),
             ("run -hostfile f -np 2 a", "run --hostfile f --np 2 a"),
+            ("run -machinefile f a", "run --hostfile f a"),
             ("run -host a --host b c", "run --hosts a --hosts b c"),
+            (
+                "run -c 2 -tag-output -timeout 3 a -c 1",
+                "run --np 2 --tag-output --timeout 3 a -c 1",
+            ),
             ("run a -np 4", "run a -np 4"),
-            ("info -np", "info -np"),
             ("run", "run"),
+            ("info -np --quiet", "info -np --quiet"),
         ] {
-            let expected: Vec<OsString> = taken.split_whitespace().map(OsString::from).collect();
-            let taken = of(given);
-            assert_eq!(taken.get(1..), Some(&*expected), "{given}");
+            assert_taken(given, taken, &[]);
         }
-        assert!(crate::Cli::try_parse_from(of("run --bind none -np 2 a")).is_ok());
-        assert!(crate::Cli::try_parse_from(of("run -np a")).is_err());
+        assert!(parsed("run --bind none -np 2 a"));
+        assert!(!parsed("run -np a"));
+    }
+
+    #[test]
+    fn what_happens_anyway_is_left_out_and_what_means_nothing_told() {
+        for (given, taken, left_out) in [
+            (
+                "run --oversubscribe -np 2 --allow-run-as-root -q a --quiet",
+                "run --np 2 a --quiet",
+                &[][..],
+            ),
+            (
+                "run --mca btl ^openib -mca -np 3 -np 4 -report-bindings a --mca b c",
+                "run --np 4 a --mca b c",
+                &["--mca btl ^openib", "-mca -np 3", "-report-bindings"],
+            ),
+            (
+                "run --map-by slot:oversubscribe --map-by core -rank-by node a",
+                "run a",
+                &["--map-by core", "-rank-by node"],
+            ),
+        ] {
+            assert_taken(given, taken, left_out);
+        }
+        for unknown in ["--map-by ppr:2:node", "-N 2", "--wdir /", "--q"] {
+            let words = format!("run {unknown} a");
+            assert_taken(&words, &words, &[]);
+            assert!(!parsed(&words), "{words}");
+        }
+    }
+
+    #[test]
+    fn places_to_bind_to_have_the_nearest_policy() {
+        for (elsewhere, here) in [
+            ("none", "none"),
+            ("core", "core"),
+            ("core:overload-allowed", "core"),
+            ("hwthread", "core"),
+            ("numa", "numa"),
+            ("socket", "numa"),
+        ] {
+            let given = format!("run -np 2 --bind-to {elsewhere} a");
+            assert_taken(&given, &format!("run --np 2 --bind {here} a"), &[]);
+            assert!(parsed(&given));
+        }
+        assert!(!parsed("run --bind-to board a") && !parsed("run -bind-to"));
+    }
+
+    fn assert_taken(given: &str, taken: &str, left_out: &[&str]) {
+        let expected: Vec<OsString> = taken.split_whitespace().map(OsString::from).collect();
+        let words = of(given);
+        assert_eq!(words.taken.get(1..), Some(&*expected), "{given}");
+        assert_eq!(words.left_out, left_out, "{given}");
     }
 }

@@ -125,6 +125,8 @@ fn run_refuses_bad_arguments_with_a_remedy() {
         (&["run", "--timeout", "soon", "true"], "90s"),
         (&["run", "-n", "2"], "<PROG>"),
         (&["run", "--tag", "true"], "--tag-output"),
+        (&["run", "--bind-to", "board", "true"], "none, core, numa"),
+        (&["run", "--map-by", "ppr:2:node", "true"], "--map-by"),
     ] {
         let (status, stdout, stderr) = run(args);
         assert_eq!(
@@ -134,6 +136,25 @@ fn run_refuses_bad_arguments_with_a_remedy() {
         );
         assert!(stderr.contains(remedy), "{args:?}: {stderr}");
     }
+}
+
+#[test]
+fn run_takes_the_options_of_another_launcher_and_says_which_mean_nothing() {
+    let line = "run --allow-run-as-root --oversubscribe -q -np 2 --bind-to none -x GIVEN=3 sh -c";
+    let mut line: Vec<&str> = line.split_whitespace().collect();
+    let told = |line: &[&str]| {
+        let (status, stdout, stderr) = run(line);
+        assert_eq!((status, stdout.as_str()), (Some(0), "3\n3\n"), "{stderr}");
+        stderr
+    };
+    line.push("echo $GIVEN");
+    assert_eq!(told(&line), "");
+    let tuned = ["--mca", "btl", "self", "--map-by", "core"];
+    line.splice(1..1, tuned);
+    assert_eq!(
+        told(&line),
+        "oxshmem run: this has no meaning here: --mca btl self, --map-by core\n"
+    );
 }
 
 #[test]
