@@ -124,6 +124,13 @@ pub(crate) fn apart<R>(all: impl FnOnce() -> R) -> R {
     all()
 }
 
+/// Does what is seldom to be done, apart from what mostly is.
+#[cold]
+#[inline(never)]
+pub(crate) fn seldom<R>(all: impl FnOnce() -> R) -> R {
+    all()
+}
+
 /// Does something on a context that threads share, when no other uses it; if there is no such context the job ends.
 #[cold]
 #[inline(never)]
@@ -199,21 +206,6 @@ impl Library {
             uses_lanes: world.uses_lanes(),
             threads: OnceLock::new(),
             world,
-        }
-    }
-
-    /// [`object`](Self::object), or the job's end.
-    #[inline(always)]
-    pub(crate) fn object_or_end<T: Pod>(
-        &self,
-        call: &'static str,
-        name: &'static str,
-        address: *const T,
-        len: usize,
-    ) -> Sym<T> {
-        match self.addresses.object(address, len) {
-            Some(object) => object,
-            None => self.block_or_end(call, name, address, len),
         }
     }
 
@@ -362,6 +354,28 @@ impl Library {
             Some(word) => Ok(word),
             None => self.block_of(name, address, 1),
         }
+    }
+
+    /// The bytes of an object that is not easily found: for puts and gets, whose place need be aligned only where checks are
+    /// on (M38).
+    pub(crate) fn bytes<T: Pod>(
+        &self,
+        name: &'static str,
+        address: *const T,
+        len: usize,
+    ) -> Done<Sym<u8>> {
+        match self.takes_bytes_at(address) {
+            true => {
+                let bytes = len.saturating_mul(size_of::<T>());
+                self.block_of(name, address.cast::<u8>(), bytes)
+            }
+            false => self.block_of(name, address, len).map(Sym::to_bytes),
+        }
+    }
+
+    /// Whether a place has no elements but bytes, which puts and gets copy.
+    pub(crate) fn takes_bytes_at<T>(&self, address: *const T) -> bool {
+        !address.is_aligned() && !self.world.is_checked()
     }
 
     /// An object, which lies in one live block.

@@ -1,13 +1,15 @@
 //! Put and get.
+//!
+//! Of an object that is not easily found the bytes are copied: its place need not be aligned for elements, unless checks are on.
 
 use std::ffi::c_int;
 
 use bytemuck::Pod;
 use oxshmem::{Blocks, Context};
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, Failure, or_end};
 use crate::handles::Ctx;
-use crate::library::{Library, number, on, straight};
+use crate::library::{Library, number, on, seldom, straight};
 
 #[inline(always)]
 pub(crate) unsafe fn put<T: Pod>(
@@ -18,13 +20,19 @@ pub(crate) unsafe fn put<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    straight!(call, ctx, |library, context, dest| {
+    straight!(call, ctx, |library, context, to| {
         library.word_of(dest, nelems) =>
             // SAFETY: the caller gives so many elements.
-            unsafe { context.put_raw_here(dest, source, number(pe)) }.then_some(()),
-        library.object_or_end(call, "dest", dest, nelems) =>
+            unsafe { context.put_raw_here(to, source, number(pe)) }.then_some(()),
+        library.addresses.object(dest, nelems) => match to {
             // SAFETY: as above.
-            unsafe { context.put_raw(dest, source, number(pe)) },
+            Some(to) => unsafe { context.put_raw(to, source, number(pe)) },
+            None => seldom(move || {
+                let to = or_end(call, library.bytes("dest", dest, nelems));
+                // SAFETY: as above.
+                unsafe { context.put_raw(to, source.cast(), number(pe)) }
+            }),
+        },
     })
 }
 
@@ -37,13 +45,19 @@ pub(crate) unsafe fn get<T: Pod>(
     nelems: usize,
     pe: c_int,
 ) {
-    straight!(call, ctx, |library, context, source| {
+    straight!(call, ctx, |library, context, from| {
         library.word_of(source, nelems) =>
             // SAFETY: the caller gives room for so many elements.
-            unsafe { context.get_raw_here(dest, source, number(pe)) }.then_some(()),
-        library.object_or_end(call, "source", source, nelems) =>
+            unsafe { context.get_raw_here(dest, from, number(pe)) }.then_some(()),
+        library.addresses.object(source, nelems) => match from {
             // SAFETY: as above.
-            unsafe { context.get_raw(dest, source, number(pe)) },
+            Some(from) => unsafe { context.get_raw(dest, from, number(pe)) },
+            None => seldom(move || {
+                let from = or_end(call, library.bytes("source", source, nelems));
+                // SAFETY: as above.
+                unsafe { context.get_raw(dest.cast(), from, number(pe)) }
+            }),
+        },
     })
 }
 
@@ -56,9 +70,15 @@ pub(crate) unsafe fn put_nbi<T: Pod>(
     pe: c_int,
 ) {
     on!(call, ctx, |library, context| {
-        let dest = library.object_or_end(call, "dest", dest, nelems);
-        // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
-        unsafe { context.put_nbi(dest, source, nelems, number(pe)) }
+        match library.addresses.object(dest, nelems) {
+            // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
+            Some(dest) => unsafe { context.put_nbi(dest, source, nelems, number(pe)) },
+            None => seldom(move || {
+                let dest = or_end(call, library.bytes("dest", dest, nelems));
+                // SAFETY: as above.
+                unsafe { context.put_nbi(dest, source.cast(), dest.len(), number(pe)) }
+            }),
+        }
     })
 }
 
@@ -71,25 +91,47 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
     pe: c_int,
 ) {
     on!(call, ctx, |library, context| {
-        let source = library.object_or_end(call, "source", source, nelems);
-        // SAFETY: as of put_nbi.
-        unsafe { context.get_nbi(dest, source, nelems, number(pe)) }
+        match library.addresses.object(source, nelems) {
+            // SAFETY: as of put_nbi.
+            Some(source) => unsafe { context.get_nbi(dest, source, nelems, number(pe)) },
+            None => seldom(move || {
+                let source = or_end(call, library.bytes("source", source, nelems));
+                // SAFETY: as above.
+                unsafe { context.get_nbi(dest.cast(), source, source.len(), number(pe)) }
+            }),
+        }
     })
 }
 
 #[inline(always)]
 pub(crate) unsafe fn p<T: Pod>(call: &'static str, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
-    straight!(call, ctx, |library, context, dest| {
-        library.addresses.object(dest, 1) => context.p_here(dest, value, number(pe)).then_some(()),
-        library.object_or_end(call, "dest", dest, 1) => context.p(dest, value, number(pe)),
+    straight!(call, ctx, |library, context, to| {
+        library.addresses.object(dest, 1) => context.p_here(to, value, number(pe)).then_some(()),
+        library.addresses.object(dest, 1) => match to {
+            Some(to) => context.p(to, value, number(pe)),
+            None => seldom(move || {
+                let to = or_end(call, library.bytes("dest", dest, 1));
+                // SAFETY: the value has as many bytes.
+                unsafe { context.put_raw(to, (&raw const value).cast(), number(pe)) }
+            }),
+        },
     })
 }
 
 #[inline(always)]
 pub(crate) unsafe fn g<T: Pod>(call: &'static str, ctx: Ctx, source: *const T, pe: c_int) -> T {
-    straight!(call, ctx, |library, context, source| {
-        library.addresses.object(source, 1) => context.g_here(source, number(pe)),
-        library.object_or_end(call, "source", source, 1) => context.g(source, number(pe)),
+    straight!(call, ctx, |library, context, from| {
+        library.addresses.object(source, 1) => context.g_here(from, number(pe)),
+        library.addresses.object(source, 1) => match from {
+            Some(from) => context.g(from, number(pe)),
+            None => seldom(move || {
+                let from = or_end(call, library.bytes("source", source, 1));
+                let mut value = T::zeroed();
+                // SAFETY: the value has as many bytes.
+                unsafe { context.get_raw((&raw mut value).cast(), from, number(pe)) }?;
+                Ok(value)
+            }),
+        },
     })
 }
 
@@ -119,6 +161,18 @@ fn blocks(
         block,
         count,
     }))
+}
+
+/// The same blocks of bytes.
+fn of_bytes<T>(blocks: Blocks) -> Blocks {
+    // Of one block the strides do not matter, and those of more have been found to lie in memory.
+    let bytes = |elements: usize| elements.saturating_mul(size_of::<T>());
+    Blocks {
+        far: bytes(blocks.far),
+        near: bytes(blocks.near),
+        block: bytes(blocks.block),
+        count: blocks.count,
+    }
 }
 
 pub(crate) unsafe fn iput<T: Pod>(
@@ -164,9 +218,24 @@ pub(crate) unsafe fn ibput<T: Pod>(
         let Some(blocks) = blocks(("dst", dst), ("sst", sst), (bsize, nblocks))? else {
             return Ok(());
         };
-        let dest = library.object("dest", dest, blocks.far_span())?;
-        // SAFETY: the caller gives such elements.
-        Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
+        let span = blocks.far_span();
+        match library.addresses.object(dest, span) {
+            // SAFETY: the caller gives such elements.
+            Some(dest) => {
+                Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
+            }
+            None if library.takes_bytes_at(dest) => seldom(move || {
+                let dest = library.bytes("dest", dest, span)?;
+                let (source, blocks) = (source.cast(), of_bytes::<T>(blocks));
+                // SAFETY: as above.
+                Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
+            }),
+            None => seldom(move || {
+                let dest = library.block_of("dest", dest, span)?;
+                // SAFETY: as above.
+                Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
+            }),
+        }
     };
     on!(call, ctx, |library, context| act(library, context))
 }
@@ -186,9 +255,24 @@ pub(crate) unsafe fn ibget<T: Pod>(
         let Some(blocks) = blocks(("sst", sst), ("dst", dst), (bsize, nblocks))? else {
             return Ok(());
         };
-        let source = library.object("source", source, blocks.far_span())?;
-        // SAFETY: the caller gives room for such elements.
-        Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
+        let span = blocks.far_span();
+        match library.addresses.object(source, span) {
+            // SAFETY: the caller gives room for such elements.
+            Some(source) => {
+                Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
+            }
+            None if library.takes_bytes_at(source) => seldom(move || {
+                let source = library.bytes("source", source, span)?;
+                let (dest, blocks) = (dest.cast(), of_bytes::<T>(blocks));
+                // SAFETY: as above.
+                Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
+            }),
+            None => seldom(move || {
+                let source = library.block_of("source", source, span)?;
+                // SAFETY: as above.
+                Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
+            }),
+        }
     };
     on!(call, ctx, |library, context| act(library, context))
 }

@@ -7,7 +7,7 @@ use oxshmem::{Context, SignalOp};
 
 use crate::failure::{Done, Failure, or_end};
 use crate::handles::Ctx;
-use crate::library::{self, Library, number, on};
+use crate::library::{self, Library, number, on, seldom};
 use crate::waits::{self, Word};
 
 const SET: c_int = 0;
@@ -39,7 +39,16 @@ unsafe fn put_with<T: Pod>(
             }
         };
         let word = library.word("sig_addr", sig_addr)?;
-        let dest = library.object("dest", dest, nelems)?;
+        let Some(dest) = library.addresses.object(dest, nelems) else {
+            return seldom(move || {
+                let (dest, source) = (library.bytes("dest", dest, nelems)?, source.cast());
+                let pe = number(pe);
+                // SAFETY: as below.
+                Ok(unsafe {
+                    context.put_signal_raw(dest, source, word, signal, op, pe, nonblocking)
+                }?)
+            });
+        };
         // SAFETY: the caller gives so many elements, and leaves them alone until a quiet if the call is
         // nonblocking. If a quiet fails the job ends.
         Ok(unsafe {

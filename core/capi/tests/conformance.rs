@@ -4,7 +4,7 @@
 //!
 //! - Arguments: sources anywhere, several pieces of memory in one call, nothing wherever it is: `rules.c`, and zero
 //!   lengths with null in `rma.c`, `signals.c`, `collectives.c`, `active_sets.c`; variables of the program: `statics.c`;
-//!   numbers of PEs by the context's team: `teams.c`. A target that is in no call: `rules.c`.
+//!   numbers of PEs by the context's team: `teams.c`; at odd places: `unaligned.c`. A target that is in no call: `rules.c`.
 //! - Order: fence between put and flag `order.c`, `kernels.c`; quiet, and that all see what it completed, `rules.c`; of
 //!   contexts `rules.c`, `teams.c`; of some PEs alone `order.c`; strides and blocks `rma.c`; values that are fetched
 //!   without waiting `atomics.c`.
@@ -198,6 +198,27 @@ fn inlined_are_words_alone_and_only_where_the_library_would_do_an_instruction_or
     run(&mut calls(&usual, "6", "3"));
     run(calls(&usual, "6", "0").env("OXSHMEM_CHECK", "1"));
     run(calls(&usual, "6", "0").env("OXSHMEM_TRANSPORT", "weak(loopback)"));
+}
+
+#[test]
+fn puts_and_gets_that_are_aligned_for_no_type_copy_bytes() {
+    for flags in [&["-std=c99"][..], &["-std=c99", "-O2", "-DOXSHMEM_INLINE"]] {
+        let program = compile(
+            "unaligned.c",
+            &format!("unaligned{}", flags.concat()),
+            flags,
+        );
+        for pes in [1, 2, 4] {
+            run(&mut job(pes, &program));
+        }
+        // Where threads share a context, and by lanes.
+        run(job(2, &program).arg("3"));
+        for level in ["0", "3"] {
+            run(job(3, &program)
+                .env("OXSHMEM_TRANSPORT", "weak(loopback)")
+                .arg(level));
+        }
+    }
 }
 
 #[test]
@@ -585,6 +606,22 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
         ("private_source", "shmem_long_get: argument source: "),
         ("null", "shmem_long_p: argument dest: "),
         ("misaligned", "shmem_long_p: argument dest: "),
+        ("misaligned_g", "shmem_long_g: argument source: "),
+        ("misaligned_put", "shmem_long_put: argument dest: "),
+        ("misaligned_get", "shmem_long_get: argument source: "),
+        ("misaligned_nbi", "shmem_long_put_nbi: argument dest: "),
+        ("misaligned_iput", "shmem_long_iput: argument dest: "),
+        ("misaligned_iget", "shmem_long_iget: argument source: "),
+        ("misaligned_data", "shmem_long_put_signal: argument dest: "),
+        ("misaligned_too_long", "shmem_long_put: argument dest: "),
+        (
+            "misaligned_signal",
+            "shmem_long_put_signal: argument sig_addr: ",
+        ),
+        (
+            "misaligned_atomic",
+            "shmem_long_atomic_add: argument dest: ",
+        ),
         ("misaligned_wait", "shmem_long_wait_until: argument ivar: "),
         ("too_long", "shmem_long_put: argument dest: "),
         ("ctx", "shmem_ctx_long_p: argument ctx: "),
@@ -615,11 +652,19 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
             "private_source",
             "null",
             "misaligned",
+            "misaligned_g",
+            "misaligned_put",
         ];
         let programs = [Some(&program), word.contains(&what).then_some(&inlined)];
         for program in programs.into_iter().flatten() {
-            // Without checks it is taken.
-            let checked = if what == "misaligned_wait" { "1" } else { "0" };
+            // Without checks those that copy, and those that look at a word, are taken.
+            let always = [
+                "misaligned_too_long",
+                "misaligned_signal",
+                "misaligned_atomic",
+            ];
+            let is_taken = what.starts_with("misaligned") && !always.contains(&what);
+            let checked = if is_taken { "1" } else { "0" };
             let mut bad = job(2, program);
             let output = bad.arg(what).env("OXSHMEM_CHECK", checked).output();
             let output = output.unwrap();
@@ -714,11 +759,26 @@ fn options_of_the_launcher_come_in_any_order() {
         .args(["--timeout", PATIENCE, "-l", "-np", "2"])
         .arg(&program));
     assert!(told.contains("[1] PE 1 of 2"), "{told}");
+    // Those of a script for another's.
+    let others =
+        "--allow-run-as-root --oversubscribe --bind-to core --mca memheap ptmalloc -x OF_SCRIPT -q";
+    let output = tool("oshrun")
+        .args(others.split_whitespace())
+        .args(["-np", "2"])
+        .arg(&program)
+        .env("OF_SCRIPT", "")
+        .output();
+    let told = both(&output.unwrap());
+    assert!(
+        told.contains("PE 1 of 2") && told.contains("no meaning here: --mca memheap ptmalloc\n"),
+        "{told}"
+    );
     assert!(run(tool("oshrun").arg("--version")).starts_with("oxshmem "));
     for (words, message) in [
         (&["-np", "none", "a"][..], "none"),
         (&["-np"], "value is required"),
         (&["-np", "2"], "PROG"),
+        (&["-N", "2", "a"], "'-N'"),
     ] {
         let output = tool("oshrun").args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", both(&output));

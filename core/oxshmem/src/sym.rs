@@ -135,7 +135,8 @@ impl<T: Pod> Sym<T> {
 
     /// The same object as bytes.
     #[inline(always)]
-    pub(crate) const fn to_bytes(self) -> Sym<u8> {
+    #[must_use]
+    pub const fn to_bytes(self) -> Sym<u8> {
         Sym {
             identity: self.identity,
             offset: self.offset,

@@ -105,7 +105,8 @@ shmem_quiet(3) tells when they are there. shmem_get copies from the PE's source,
 they are there. shmem_p and shmem_g copy one value.
 
 nelems counts elements of the type, of SIZE bits, or in shmem_putmem and shmem_getmem bytes. With nelems 0 the addresses do not \
-matter."),
+matter. An address that is not aligned for the type is taken, unless OXSHMEM_CHECK=1: the bytes are copied, and no element is stored or \
+loaded whole."),
     page(&["shmem_put_nbi", "shmem_get_nbi"], "copy without waiting",
 "As shmem_put(3) and shmem_get, but neither memory may be touched, nor what was got be read, before shmem_quiet(3)."),
     page(&["shmem_iput", "shmem_iget", "shmem_ibput", "shmem_ibget"], "copy elements that lie apart",

@@ -10,7 +10,7 @@ static int is(const char *name)
 
 int main(int argc, char **argv)
 {
-    long mine = 0, *x;
+    long mine = 0, *x, *odd;
     what = argc > 1 ? argv[1] : "";
     if (is("before"))
         shmem_long_p(&mine, 1, 0);
@@ -18,6 +18,7 @@ int main(int argc, char **argv)
         shmem_my_pe();
     begin();
     x = shmem_calloc(8, sizeof(long));
+    odd = (long *)((char *)x + 1);
     if (is("after") || is("p_after")) {
         shmem_finalize();
         if (is("p_after"))
@@ -37,9 +38,29 @@ int main(int argc, char **argv)
         if (is("null"))
             shmem_long_p(NULL, 1, right);
         if (is("misaligned"))
-            shmem_long_p((long *)((char *)x + 1), 1, right);
+            shmem_long_p(odd, 1, right);
+        if (is("misaligned_g"))
+            shmem_long_g(odd, right);
+        if (is("misaligned_put"))
+            shmem_long_put(odd, x, 1, right);
+        if (is("misaligned_get"))
+            shmem_long_get(&mine, odd, 1, right);
+        if (is("misaligned_nbi"))
+            shmem_long_put_nbi(odd, &mine, 1, right);
+        if (is("misaligned_iput"))
+            shmem_long_iput(odd, &mine, 1, 1, 1, right);
+        if (is("misaligned_iget"))
+            shmem_long_iget(&mine, odd, 1, 1, 1, right);
+        if (is("misaligned_data"))
+            shmem_long_put_signal(odd, &mine, 1, (uint64_t *)x + 4, 1, SHMEM_SIGNAL_SET, right);
+        if (is("misaligned_too_long"))
+            shmem_long_put(odd, x, (size_t)1 << 60, right);
+        if (is("misaligned_signal"))
+            shmem_long_put_signal(x, &mine, 1, (uint64_t *)odd, 1, SHMEM_SIGNAL_SET, right);
+        if (is("misaligned_atomic"))
+            shmem_long_atomic_add(odd, 1, right);
         if (is("misaligned_wait"))
-            shmem_long_wait_until((long *)((char *)x + 1), SHMEM_CMP_EQ, 0);
+            shmem_long_wait_until(odd, SHMEM_CMP_EQ, 0);
         if (is("too_long"))
             shmem_long_put(x, x, (size_t)1 << 60, right);
         if (is("ctx"))
