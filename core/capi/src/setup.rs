@@ -230,6 +230,7 @@ pub(crate) fn finalize(call: &'static str) {
 fn last_finalize() -> Done {
     let library = library::get()?;
     contexts::destroy_all(library);
+    teams::leave_all(library);
     let Some(mut library) = library::take() else {
         return Err(Failure::NotInitialized);
     };

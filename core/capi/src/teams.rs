@@ -46,6 +46,14 @@ pub(crate) fn add_predefined(library: &'static Library) {
     }
 }
 
+/// Has PEs that wait for this one in calls of teams that it has not destroyed wait no longer: it comes to none any more.
+pub(crate) fn leave_all(library: &Library) {
+    library.teams.each_if_free(|entry| {
+        // Always of this world.
+        let _ = entry.team.leave(&library.world);
+    });
+}
+
 fn find(team: Team) -> Option<(&'static Library, &'static TeamEntry)> {
     let library = library::get().ok()?;
     Some((library, library.teams.get(team.0)?))

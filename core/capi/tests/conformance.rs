@@ -14,12 +14,14 @@
 //! - Collectives: layout, in place, roots, sizes that differ, one after another, teams in any order: `collectives.c`,
 //!   `rules.c`; active sets, their arrays left as they were, a root's own destination: `active_sets.c`, `sgi.c`.
 //! - The heap: what gives null, what changes nothing, `memory.c`; which calls wait for all, `rules.c`.
-//! - Teams: splits that are right and wrong, handles that are none, configurations: `teams.c`; by squares: `grids.c`.
+//! - Teams: splits that are right and wrong, handles that are none or were destroyed, configurations: `teams.c`; by squares:
+//!   `grids.c`.
 //! - Contexts and sessions: `teams.c`; one for each thread: `objects.cpp`; left to the library: `rules.c`.
 //! - Begin and end: nested `order.c`, again `again.c`, by `start_pes` and without finalize `old.c`, by `global_exit`
 //!   `bad.c`, while threads are in calls `ends.c`; environment: below.
 //! - Addresses: `memory.c`, `statics.c`. Locks: `order.c`, `rules.c`, `objects.cpp`. A tool's functions: `profile.c`.
-//! - What makes no sense: `bad.c`, and every argument of every kind of call `wrong.c`. Types: `prototypes.c`.
+//! - What makes no sense: `bad.c`, and every argument of every kind of call `wrong.c`; of one PE among others, and PEs that
+//!   differ: `differ.c`. Types: `prototypes.c`.
 //! - With `-DOXSHMEM_INLINE`: `rma.c`, `atomics.c`, the macros and overloads, `kernels.c` and `bad.c` again; which calls stay calls: `inline.c`.
 //!
 //! `ci/test-verbs` runs them on several hosts.
@@ -672,6 +674,50 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
             assert_eq!(output.status.code(), Some(1), "{what}: {told}");
             assert!(told.contains(message), "{what}: {told}");
         }
+    }
+}
+
+/// Each hears of it where one or all give what makes no sense, or they differ, and none waits for ever.
+#[test]
+fn pes_that_differ_all_hear_of_it() {
+    let program = compile("differ.c", "differ", &["-std=gnu99"]);
+    for pes in 2..=4 {
+        run(&mut job(pes, &program));
+        for (what, call) in [
+            ("broadcast of too many", "shmem_long_broadcast: "),
+            ("active set of too many", "shmem_fcollect64: "),
+            ("active set of differing numbers", "shmem_long_sum_to_all: "),
+            ("allocation of differing sizes", "shmem_malloc: "),
+            // Who finalizes meets the others in the world.
+            ("no team, in the world", "shmem_finalize: "),
+        ] {
+            let output = job(pes, &program).arg(what).output().unwrap();
+            let told = both(&output);
+            assert_eq!(output.status.code(), Some(1), "{what}: {told}");
+            assert!(told.contains(call), "{what}: {told}");
+        }
+        for what in [
+            "no team",
+            "ended team",
+            "no team, shared",
+            "no team, shared, twice",
+        ] {
+            let output = job(pes, &program).arg(what).output().unwrap();
+            let told = both(&output);
+            assert!(output.status.success(), "{what}: {told}");
+            let all_told = told.matches("shmem_long_sum_reduce: ").count();
+            assert_eq!(all_told, pes, "{what}: {told}");
+            assert!(
+                told.contains("this is no team, or was destroyed"),
+                "{what}: {told}"
+            );
+        }
+    }
+    for what in ["", "no team", "ended team, twice"] {
+        run(job(2, &program).env("OXSHMEM_CHECK", "1").arg(what));
+        run(job(3, &program)
+            .env("OXSHMEM_TRANSPORT", "weak(loopback)")
+            .arg(what));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Counted puts: the target waits for so many of them, whoever sent them and in whatever order they
-//! come. The same is NVSHMEM's counted signal, and the completion counter of RDMA engines.
+//! come. What is counted is arrivals, whatever their size, as by the completion counters of RDMA engines;
+//! NVSHMEM's counted writes count bytes.
 
 use bytemuck::Pod;
 

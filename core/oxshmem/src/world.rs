@@ -532,6 +532,7 @@ impl World {
             for team in self.shared.internal.pool.empty() {
                 self.own(team).zero();
             }
+            self.shared.internal.shared.begin_anew(self);
             self.shared.bootstrap.rest(true);
         }
         drained.and(streams)

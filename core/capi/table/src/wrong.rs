@@ -77,25 +77,44 @@ fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
         "accessible",
         "_ptr",
         "translate_pe",
-        "_destroy",
         "get_config",
         "get_team",
         "create_ctx",
         "split",
     ];
-    if asks.iter().any(|part| name.contains(part)) || name.contains("session") {
+    if asks.iter().any(|part| name.contains(part)) {
         return Vec::new();
     }
+    // Handles that are none, and such as these calls do not take.
+    let handle = |others: [&'static str; 2], none: &'static str, always: &'static str| {
+        let more = match () {
+            () if name.ends_with("_destroy") => Some(always),
+            // These do nothing with it.
+            () if ["fence", "quiet", "session"]
+                .iter()
+                .any(|part| name.contains(part)) =>
+            {
+                None
+            }
+            () => Some(none),
+        };
+        let given: Vec<_> = others.into_iter().chain(more).collect();
+        told(&given, &param.name)
+    };
     let collective = has("team") || has("PE_start");
     let gets = !collective && (name.contains("get") || name.ends_with("_g"));
     match param.name.as_str() {
         "pe" => told(&["77", "-1"], "pe"),
-        "ctx" if function.ctx && !name.ends_with("fence") && !name.ends_with("quiet") => {
-            told(&["SHMEM_CTX_INVALID", "(shmem_ctx_t)mine"], "ctx")
-        }
-        "team" if collective && !name.ends_with("my_pe") && !name.ends_with("n_pes") => {
-            told(&["SHMEM_TEAM_INVALID", "(shmem_team_t)mine"], "team")
-        }
+        "ctx" if !param.c.ends_with('*') => handle(
+            ["(shmem_ctx_t)mine", "ended_ctx"],
+            "SHMEM_CTX_INVALID",
+            "SHMEM_CTX_DEFAULT",
+        ),
+        "team" if collective && !name.ends_with("my_pe") && !name.ends_with("n_pes") => handle(
+            ["(shmem_team_t)mine", "ended_team"],
+            "SHMEM_TEAM_INVALID",
+            "SHMEM_TEAM_WORLD",
+        ),
         "dest" if !gets => told(&["mine", "NULL"], "dest"),
         // A put's is the program's own.
         "source" if gets || collective || name.contains("fetch") => {

@@ -126,6 +126,45 @@ static void contexts_of_teams(void)
     shmem_free(x);
 }
 
+/* Handles of a team and of a context that were destroyed: none, also when others are in their place. */
+static void ended(int another)
+{
+    shmem_team_config_t config = {77};
+    shmem_team_t team, next = SHMEM_TEAM_INVALID, made = SHMEM_TEAM_WORLD, other = SHMEM_TEAM_WORLD;
+    shmem_ctx_t ctx, next_ctx = SHMEM_CTX_INVALID, of_team, made_ctx = SHMEM_CTX_DEFAULT;
+    long *x = shmem_malloc(sizeof *x);
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team) == 0);
+    CHECK(shmem_ctx_create(0, &ctx) == 0 && shmem_team_create_ctx(team, 0, &of_team) == 0);
+    shmem_ctx_destroy(ctx);
+    shmem_team_destroy(team);
+    if (another) {
+        CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, n - 1, -1, n, NULL, 0, &next) == 0 && next != team);
+        CHECK(shmem_ctx_create(0, &next_ctx) == 0 && next_ctx != ctx && next_ctx != of_team);
+    }
+    CHECK(shmem_team_my_pe(team) == -1 && shmem_team_n_pes(team) == -1);
+    CHECK(shmem_team_translate_pe(team, 0, SHMEM_TEAM_WORLD) == -1);
+    CHECK(shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, team) == -1);
+    CHECK(shmem_team_get_config(team, SHMEM_TEAM_NUM_CONTEXTS, &config) != 0 && config.num_contexts == 77);
+    CHECK(shmem_team_get_config(team, 0, NULL) != 0);
+    CHECK(shmem_team_ptr(team, x, 0) == NULL);
+    CHECK(shmem_team_create_ctx(team, 0, &made_ctx) != 0 && made_ctx == SHMEM_CTX_INVALID);
+    CHECK(shmem_team_split_strided(team, 0, 1, 1, NULL, 0, &made) != 0 && made == SHMEM_TEAM_INVALID);
+    made = SHMEM_TEAM_WORLD;
+    CHECK(shmem_team_split_2d(team, 1, NULL, 0, &made, NULL, 0, &other) != 0);
+    CHECK(made == SHMEM_TEAM_INVALID && other == SHMEM_TEAM_INVALID);
+    CHECK(shmem_team_sync(team) != 0 && shmem_long_sum_reduce(team, x, x, 1) != 0);
+    made = SHMEM_TEAM_WORLD;
+    CHECK(shmem_ctx_get_team(ctx, &made) != 0 && made == SHMEM_TEAM_INVALID);
+    made = SHMEM_TEAM_WORLD;
+    CHECK(shmem_ctx_get_team(of_team, &made) != 0 && made == SHMEM_TEAM_INVALID);
+    if (another) {
+        CHECK(shmem_team_my_pe(next) == n - 1 - me && shmem_team_sync(next) == 0);
+        shmem_ctx_destroy(next_ctx);
+        shmem_team_destroy(next);
+    }
+    shmem_free(x);
+}
+
 static void many_contexts(void)
 {
     enum { COUNT = 20 };
@@ -174,6 +213,7 @@ static void sessions(void)
     int i;
     shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
     shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, &config, SHMEM_CTX_SESSION_TOTAL_OPS);
+    /* Leaves what it says nothing of. */
     shmem_ctx_session_start(SHMEM_CTX_DEFAULT, 0, NULL, 0);
     for (i = 0; i < 100; i++)
         shmem_long_atomic_inc(x, right);
@@ -194,6 +234,8 @@ int main(int argc, char **argv)
     strided();
     in_two_dimensions();
     contexts_of_teams();
+    ended(0);
+    ended(1);
     many_contexts();
     sessions();
     shmem_finalize();

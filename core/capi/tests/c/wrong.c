@@ -13,6 +13,9 @@
 static void *room, *other, *word, *work;
 /* Not symmetric: a variable of the program would be. */
 static void *mine;
+/* Destroyed, and others are in their place. */
+static shmem_team_t ended_team;
+static shmem_ctx_t ended_ctx;
 
 static const struct {
     const char *call, *tells;
@@ -40,6 +43,19 @@ static void call_any(size_t number)
     }
 }
 
+static void end_some(void)
+{
+    shmem_team_t next_team;
+    shmem_ctx_t next_ctx;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &ended_team);
+    shmem_team_destroy(ended_team);
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &next_team);
+    shmem_ctx_create(0, &ended_ctx);
+    shmem_ctx_destroy(ended_ctx);
+    shmem_ctx_create(0, &next_ctx);
+    if (next_team == ended_team || next_ctx == ended_ctx) _exit(2);
+}
+
 static void with_wrong(size_t number)
 {
     shmem_init();
@@ -47,6 +63,7 @@ static void with_wrong(size_t number)
     other = shmem_calloc(1, 4096);
     word = shmem_calloc(1, 64);
     work = shmem_calloc(1, 4096);
+    end_some();
     call_wrong(number);
 }
 

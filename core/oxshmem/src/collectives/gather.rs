@@ -97,7 +97,7 @@ impl Team<'_> {
     ///
     /// # Errors
     ///
-    /// As [`collect`](Self::collect); this PE's alone may be that the two overlap.
+    /// As [`collect`](Self::collect).
     pub fn collect_into_rest<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<usize> {
         let live = self.world.check_live("collect", dst);
         self.gather(
@@ -156,6 +156,18 @@ impl Team<'_> {
                 len: dst.len(),
             });
         }
+        let dst = dst.range(..all)?;
+        // All know where each part is: where one is in the way, all fail.
+        for (from, part) in parts.iter().enumerate() {
+            check_apart(CALL, dst, *part).map_err(|error| match turn.pe(from) {
+                pe if pe == world.my_pe() => error,
+                pe => Error::FailedElsewhere {
+                    call: CALL,
+                    pe,
+                    why: error.to_string(),
+                },
+            })?;
+        }
         let direct = |part: &Sym<T>| !fits(part.bytes()) && !part.is_empty();
         let mut end = 0;
         let pieces = parts.iter().enumerate().map(|(from, part)| {
@@ -170,9 +182,7 @@ impl Team<'_> {
                 pe: turn.pe(from),
             })
         });
-        let dst = dst.range(..all)?;
-        let copied = check_apart(CALL, dst, src)
-            .and_then(|()| world.copy_pieces(CALL, (dst.cast()?, core.near()), pieces));
+        let copied = world.copy_pieces(CALL, (dst.cast()?, core.near()), pieces);
         match parts.iter().any(direct) {
             true => turn.arrive(copied)?,
             false => copied?,

@@ -136,7 +136,7 @@ pub(crate) struct Core {
     pub hosts: Option<Hosts>,
     /// Its place in the pool, if it can be destroyed.
     slot: Option<usize>,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// How far a team has come on this PE.
@@ -312,6 +312,12 @@ impl Core {
     /// All of the team's words.
     pub(crate) fn words(&self) -> Sym<u64> {
         self.words
+    }
+
+    /// Begins anew, as it was made: no PE is in a call of it, and none comes to one before all have done this.
+    pub(crate) fn begin_anew(&self, world: &Context<'_>) {
+        world.own(self.words).zero();
+        *self.state() = State::default();
     }
 
     #[inline]

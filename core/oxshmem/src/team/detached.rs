@@ -156,6 +156,22 @@ impl DetachedTeam {
         }))
     }
 
+    /// Says that this PE makes no call of the team any more, whatever the others do. Not collective: who waits for this PE
+    /// in one, or comes to one, gets [`Error::CollectivesEnded`]. For who is about to [rest](crate::World::rest), and keeps
+    /// teams that others may be in calls of; the world's own team hears by that. Where another thread is in a call of the
+    /// team it does nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Self::attach).
+    pub fn leave(&self, context: &Context<'_>) -> Result<()> {
+        self.check(context)?;
+        if !matches!(self.which, Which::All) {
+            self.core(context).leave(context);
+        }
+        Ok(())
+    }
+
     /// Makes a context for operations towards the team's PEs, as [`Team::create_context`]. Not collective. It ends
     /// before the team, and uses nothing of `of`, which tells the world.
     ///

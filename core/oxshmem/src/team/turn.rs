@@ -186,6 +186,40 @@ impl Core {
             _traced: traced,
         }
     }
+
+    /// Tells the members that this PE makes no call of the team any more: who waits for it in the next one, or comes to
+    /// it, gets [`Error::CollectivesEnded`]. Nothing where another thread is in a call, or the team's calls have ended.
+    pub(crate) fn leave(&self, world: &Context<'_>) {
+        let Ok(state) = self.state.try_lock() else {
+            return;
+        };
+        if state.broken.is_some() {
+            return;
+        }
+        // In the last one this PE has arrived; nobody is in one before.
+        for (slot, word, to) in self.words_of_giving_up(state.epoch.wrapping_add(1)) {
+            // Who cannot be told waits, or hears of a loss.
+            let _ = world.tell("leave", slot, word, to);
+        }
+        self.ring_all(world);
+    }
+
+    /// By what words members hear in a call of this epoch that this PE gives up, where they are, and whose.
+    fn words_of_giving_up(&self, epoch: u32) -> impl Iterator<Item = (Sym<u64>, u64, usize)> {
+        let word = arrival::word(epoch, BROKEN);
+        let told = self.rounds.iter().flat_map(|round| &round.tells);
+        told.filter_map(move |mail| {
+            let to = self.members.pe(mail.member as usize);
+            Some((self.word(epoch, *mail).ok()?, word, to))
+        })
+    }
+
+    fn ring_all(&self, world: &Context<'_>) {
+        fence(Ordering::SeqCst);
+        for bell in self.members.pes().filter_map(|pe| world.bell(pe)) {
+            park::ring(bell, &Kernel);
+        }
+    }
 }
 
 impl<'t> Turn<'t> {
@@ -374,7 +408,7 @@ impl<'t> Turn<'t> {
         let ahead = std::mem::take(&mut self.state.ahead);
         self.state.used = 0;
         if known & BROKEN != 0 {
-            let why = "another PE gave up a collective call (its own error says why)";
+            let why = "another PE gave up a collective call (its own error says why), or finalizes without it";
             self.state.broken = Some(why.into());
             // It reaches all, so that nobody has parted.
             self.give_up(true);
@@ -407,23 +441,15 @@ impl<'t> Turn<'t> {
     fn give_up(&self, by_words: bool) {
         let (world, core) = (self.world, self.core);
         for epoch in [self.state.epoch, self.state.epoch.wrapping_add(1)] {
-            for mail in core.rounds.iter().flat_map(|round| &round.tells) {
-                let Ok(slot) = core.word(epoch, *mail) else {
-                    continue;
-                };
-                let to = self.pe(mail.member as usize);
+            for (slot, word, to) in core.words_of_giving_up(epoch) {
                 // Where the way there has failed, but perhaps not the way back: by the bootstrap it
                 // hears of this PE as of a lost one.
-                let word = arrival::word(epoch, BROKEN);
                 if !by_words || world.tell("give_up", slot, word, to).is_err() {
                     let _ = world.send("give_up", to, &Message::GaveUp);
                 }
             }
         }
-        fence(Ordering::SeqCst);
-        for bell in core.members.pes().filter_map(|pe| world.bell(pe)) {
-            park::ring(bell, &Kernel);
-        }
+        core.ring_all(world);
     }
 
     /// This PE's own copy of the team's words, none of which is waited for any more, is made as it was

@@ -300,6 +300,22 @@ pub fn m36_a_teams_calls_refuse_what_makes_no_sense(pe: &Pe<'_>) -> Result<()> {
     refused(team.reduce(floats, floats, Fold::Xor));
     let complex = x.cast::<Complex<f64>>()?;
     refused(team.inscan(complex, complex, Fold::Max));
+    // By scratch memory and directly; what one member gives is in the way of what comes.
+    let apart = pe.alloc_zeroed::<u64>(40)?;
+    for len in [3, 40] {
+        let in_the_way = team.my_pe() == n - 1;
+        let src = if in_the_way {
+            part(1, len)?
+        } else {
+            apart.range(..len)?
+        };
+        match team.collect_into_rest(x, src) {
+            Err(Error::Argument { .. }) if in_the_way => {}
+            Err(Error::FailedElsewhere { pe, .. }) if pe == 0 && !in_the_way => {}
+            other => panic!("{len}: {other:?}"),
+        }
+    }
+    pe.free(apart)?;
     // Different folds, counts and calls are told to all.
     if n > 1 {
         let odd = pe.me() == 0;
@@ -532,6 +548,45 @@ fn gives_up(path: Path) {
         world.barrier_all()
     });
     done.unwrap_or_else(|error| panic!("{path:?}: {error}"));
+}
+
+/// A member that leaves a team holds up nobody there, whenever the others come, and ends nothing else; after a rest the
+/// team of those that share memory is as it was.
+#[test]
+fn a_member_that_leaves_ends_its_team_alone() {
+    for path in [Path::Mapped, Path::Checked, Path::Tiny, Path::Weak] {
+        for meetings in 0..3 {
+            let done = spmd_with(Setting::new(path).builder(), 3, |world| {
+                let back = world.team().split_strided(2, -1, 3)?.unwrap().detach();
+                let shared = world.shared_team().detach();
+                let x = world.alloc_zeroed::<u64>(1)?;
+                for team in [&back, &shared] {
+                    let called = team.attach(world)?;
+                    (0..meetings).try_for_each(|_| called.sync())?;
+                    called.broadcast(x, x, called.n_pes() - 1)?;
+                    if world.my_pe() == 1 {
+                        team.leave(world)?;
+                    } else if called.n_pes() > 1 {
+                        for _ in 0..2 {
+                            let over = called.sync();
+                            let is_over = matches!(over, Err(Error::CollectivesEnded { .. }));
+                            assert!(is_over, "{path:?}: {over:?}");
+                        }
+                    }
+                }
+                let others = world.team().split_strided(0, 1, 3)?.unwrap();
+                others.barrier()?;
+                others.destroy()?;
+                world.rest()?;
+                world.resume()?;
+                shared.attach(world)?.sync()?;
+                let again = world.team().split_strided(2, -1, 3)?.unwrap();
+                again.sync()?;
+                again.destroy()
+            });
+            done.unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        }
+    }
 }
 
 /// Who destroys a team while the others call another of its calls: all are told, and other teams go on.
