@@ -75,20 +75,20 @@ impl Context<'_> {
         wait(self, reason, bell, ready)
     }
 
-    /// [`wait`](Self::wait), unless there is a reason to give up, for which nobody looks while it spins.
+    /// [`wait`](Self::wait), unless something else ends it, for which nobody looks while it spins.
     #[inline]
     pub(crate) fn wait_unless<R>(
         &self,
         reason: &Reason<'_>,
         bell: Option<Bell<'_>>,
         mut ready: impl FnMut() -> Option<R>,
-        mut gives_up: impl FnMut() -> Option<Error>,
+        mut ends: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
         if let Some(value) = spin(self.shared.spin, &mut ready) {
             return Ok(value);
         }
         wait_longer(self, reason, bell, &mut || {
-            ready().map(Ok).or_else(|| gives_up().map(Err))
+            ready().map(Ok).or_else(&mut ends)
         })?
     }
 }

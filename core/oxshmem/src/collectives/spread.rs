@@ -20,7 +20,7 @@ impl Team<'_> {
     /// some tens only: nothing follows from its return about where they are, and where arguments differ (M36)
     /// a member may get the error from its next call of the team instead. If that does not come within 5 s, the members that
     /// know return, and the team's collective calls are over. Roots that differ so that each member waits for another are
-    /// found where [checks are on](crate::Builder::check), and by the [time limit](crate::Builder::timeout).
+    /// found after 5 s.
     ///
     /// # Errors
     ///

@@ -13,11 +13,15 @@
 //! others the call fails everywhere, and who waits arrives instead. So does who hears that the giver's calls are
 //! others: all the rest find it there by their next call. Should those be calls of another team, for which they wait
 //! there, then who arrived alone, whatever it called, finds what was given meanwhile and gives up after a while.
+//! Where all take, and so wait for each other, each says after a while in which call it does: who finds that of the giver
+//! arrives.
+
+use std::time::Instant;
 
 use oxshmem_transport::Width;
 
 use super::core::{Core, LINE, State};
-use super::turn::Turn;
+use super::turn::{GRACE, Turn};
 use crate::arrival::{self, DIGEST, FAILED, MISMATCH, Mail};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
@@ -86,6 +90,8 @@ enum Heard {
     Given { told: u64, here: bool },
     /// There is an arrival to make instead.
     Elsewhere,
+    /// The giver takes.
+    Nowhere,
 }
 
 impl Turn<'_> {
@@ -189,7 +195,7 @@ impl Turn<'_> {
             }
             Ok(heard) => {
                 let flag = match heard {
-                    Heard::Given { .. } => MISMATCH,
+                    Heard::Given { .. } | Heard::Nowhere => MISMATCH,
                     Heard::Elsewhere => FAILED,
                 };
                 self.fail_together(flag).map(|()| giver)
@@ -220,13 +226,7 @@ impl Turn<'_> {
             is_given(told, epoch).then_some(Heard::Given { told, here })
         };
         let own = world.own(word);
-        let theirs = match world.peers.span(word, giver) {
-            Some(span) => Place::Real(span),
-            None => match world.path(self.call.name, Class::Put, word, giver)? {
-                Path::Near(place) => place,
-                _ => own,
-            },
-        };
+        let theirs = self.at(giver, word)?.unwrap_or(own);
         let hears = || core.rounds.iter().flat_map(|round| &round.hears);
         let anyone_arrived = || {
             hears().any(|mail| {
@@ -247,10 +247,44 @@ impl Turn<'_> {
             needs: self.needs,
             tell: &tell,
         };
-        world.wait(&reason, world.bell(world.my_pe()), || {
+        let heard = || {
             given(own, true).or_else(|| {
                 anyone_arrived().then(|| given(theirs, false).unwrap_or(Heard::Elsewhere))
             })
+        };
+        let mut since = None;
+        world.wait_unless(&reason, world.bell(world.my_pe()), heard, || {
+            let waited = since.get_or_insert_with(Instant::now).elapsed();
+            if waited < GRACE {
+                return None;
+            }
+            let takes = self.takes_too(ahead, giver).transpose()?;
+            Some(takes.map(|()| Heard::Nowhere))
         })
+    }
+
+    /// A word at a PE whose memory is loaded here.
+    #[inline]
+    fn at(&self, pe: usize, word: Sym<u64>) -> Result<Option<Place<'_>>> {
+        let world = self.world;
+        if let Some(span) = world.peers.span(word, pe) {
+            return Ok(Some(Place::Real(span)));
+        }
+        match world.path(self.call.name, Class::Put, word, pe)? {
+            Path::Near(place) => Ok(Some(place)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Says that this PE takes in a call, and looks whether its giver says so, too.
+    #[cold]
+    fn takes_too(&self, ahead: Ahead, giver: usize) -> Result<Option<()>> {
+        let word = self.core.word_of_taking()?;
+        let call = arrival::word(ahead.epoch(), ahead.slot.into());
+        let own = self.world.own(word);
+        own.tell(Width::W64, call, Inserted::Arrive);
+        let theirs = self.at(giver, word)?;
+        let says_so = theirs.is_some_and(|place| place.look(Width::W64, Inserted::Arrived) == call);
+        Ok(says_so.then_some(()))
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Layout {
     in_turns: bool,
     /// Words from one slot to the next.
     apart: usize,
-    /// Slots of calls ahead of an arrival.
+    /// Slots of calls ahead of an arrival; the last is for who [takes](Core::word_of_taking) in one.
     ahead: usize,
     /// Bytes of each half of the scratch memory.
     half: usize,
@@ -249,7 +249,13 @@ impl Core {
     pub(super) fn slot_ahead(&self, epoch: u32, number: usize) -> Option<u32> {
         // Behind those of both parities.
         let before = (2 - (epoch & 1) as usize) * self.layout.slots;
-        (number < self.layout.ahead).then_some((before + number) as u32)
+        (number + 1 < self.layout.ahead).then_some((before + number) as u32)
+    }
+
+    /// Where a member that waits to take in a call [ahead](super::ahead) says of which one.
+    pub(super) fn word_of_taking(&self) -> Result<Sym<u64>> {
+        let slots = 2 * self.layout.slots + self.layout.ahead;
+        self.words.at((slots - 1) * self.layout.apart)
     }
 
     /// So many bytes behind a word in its own cache line, if there are as many.

@@ -65,8 +65,9 @@ enum Beside<'d> {
     Reading(&'d mut dyn FnMut(usize) -> Result<()>),
 }
 
-/// So long who arrives instead of taking waits for others that may wait for it in calls of other teams.
-const GRACE: Duration = Duration::from_secs(5);
+/// So long who arrives instead of taking waits for others that may wait for it in calls of other teams; and who takes
+/// for who may take itself.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 impl Post for Words<'_> {
     type Error = Error;
@@ -143,7 +144,7 @@ impl Post for Words<'_> {
         // Whose words come by a lane rings no bell.
         let bell = world.bell(from).and_then(|_| world.bell(world.my_pe()));
         let mut since = None;
-        world.wait_unless(&reason, bell, ready, || self.leaves(&mut since))
+        world.wait_unless(&reason, bell, ready, || self.leaves(&mut since).map(Err))
     }
 }
 

@@ -429,6 +429,27 @@ fn m36_a_broadcast_that_one_member_alone_calls_is_told_to_all() {
     done.unwrap_or_else(|error| panic!("{error}"));
 }
 
+/// Each member waits for another to give; the last word of those that may come before a meeting is that of who waits.
+#[test]
+fn m36_a_broadcast_in_which_all_take_is_told_to_all() {
+    const PES: usize = 3;
+    let done = spmd_with(Setting::new(Path::Mapped).builder(), PES, |world| {
+        let made = world.team().split_strided(PES - 1, -1, PES)?.unwrap();
+        let x = world.alloc_zeroed::<u64>(1)?;
+        for (before, team) in [(0, &world.team()), (30, &made), (31, &made)] {
+            for _ in 0..before {
+                team.broadcast(x, x, 0)?;
+            }
+            let next = (team.my_pe() + 1) % PES;
+            differs(team.broadcast(x, x, next), "all take");
+            team.sync()?;
+        }
+        made.destroy()?;
+        world.free(x)
+    });
+    done.unwrap_or_else(|error| panic!("{error}"));
+}
+
 /// However many calls came before it without a meeting, and whatever the next meeting's number.
 #[test]
 fn m36_a_broadcast_that_one_member_refuses_after_many_leaves_the_team_usable() {
