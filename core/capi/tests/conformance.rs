@@ -459,6 +459,7 @@ fn every_wrong_argument_and_every_call_out_of_its_time_ends_with_a_message() {
 /// The API's names, and those for tools.
 fn names() -> BTreeSet<String> {
     let all = include_str!("../table/data/names.txt").lines();
+    let all = all.chain(include_str!("../table/data/others.txt").lines());
     let all = all.chain(["shmemx_wtime"]);
     let twins = all.clone().filter(|name| name.starts_with("shmem"));
     let twins = twins.filter(|name| *name != "shmemalign");

@@ -496,36 +496,48 @@ void oxshmem_longlong_wait_until_all(volatile long long *ivars, size_t nelems, c
 void oxshmem_uint_wait_until_all(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) __asm__("shmem_uint_wait_until_all");
 void oxshmem_ulong_wait_until_all(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) __asm__("shmem_ulong_wait_until_all");
 void oxshmem_ulonglong_wait_until_all(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) __asm__("shmem_ulonglong_wait_until_all");
+void oxshmem_short_wait_until_all(volatile short *ivars, size_t nelems, const int *status, int cmp, short cmp_value) __asm__("shmem_short_wait_until_all");
+void oxshmem_ushort_wait_until_all(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_wait_until_all");
 size_t oxshmem_int_wait_until_any(volatile int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) __asm__("shmem_int_wait_until_any");
 size_t oxshmem_long_wait_until_any(volatile long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) __asm__("shmem_long_wait_until_any");
 size_t oxshmem_longlong_wait_until_any(volatile long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) __asm__("shmem_longlong_wait_until_any");
 size_t oxshmem_uint_wait_until_any(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) __asm__("shmem_uint_wait_until_any");
 size_t oxshmem_ulong_wait_until_any(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) __asm__("shmem_ulong_wait_until_any");
 size_t oxshmem_ulonglong_wait_until_any(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) __asm__("shmem_ulonglong_wait_until_any");
+size_t oxshmem_short_wait_until_any(volatile short *ivars, size_t nelems, const int *status, int cmp, short cmp_value) __asm__("shmem_short_wait_until_any");
+size_t oxshmem_ushort_wait_until_any(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_wait_until_any");
 size_t oxshmem_int_wait_until_some(volatile int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) __asm__("shmem_int_wait_until_some");
 size_t oxshmem_long_wait_until_some(volatile long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) __asm__("shmem_long_wait_until_some");
 size_t oxshmem_longlong_wait_until_some(volatile long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) __asm__("shmem_longlong_wait_until_some");
 size_t oxshmem_uint_wait_until_some(volatile unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value) __asm__("shmem_uint_wait_until_some");
 size_t oxshmem_ulong_wait_until_some(volatile unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value) __asm__("shmem_ulong_wait_until_some");
 size_t oxshmem_ulonglong_wait_until_some(volatile unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value) __asm__("shmem_ulonglong_wait_until_some");
+size_t oxshmem_short_wait_until_some(volatile short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short cmp_value) __asm__("shmem_short_wait_until_some");
+size_t oxshmem_ushort_wait_until_some(volatile unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_wait_until_some");
 void oxshmem_int_wait_until_all_vector(volatile int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) __asm__("shmem_int_wait_until_all_vector");
 void oxshmem_long_wait_until_all_vector(volatile long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) __asm__("shmem_long_wait_until_all_vector");
 void oxshmem_longlong_wait_until_all_vector(volatile long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) __asm__("shmem_longlong_wait_until_all_vector");
 void oxshmem_uint_wait_until_all_vector(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) __asm__("shmem_uint_wait_until_all_vector");
 void oxshmem_ulong_wait_until_all_vector(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) __asm__("shmem_ulong_wait_until_all_vector");
 void oxshmem_ulonglong_wait_until_all_vector(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) __asm__("shmem_ulonglong_wait_until_all_vector");
+void oxshmem_short_wait_until_all_vector(volatile short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) __asm__("shmem_short_wait_until_all_vector");
+void oxshmem_ushort_wait_until_all_vector(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) __asm__("shmem_ushort_wait_until_all_vector");
 size_t oxshmem_int_wait_until_any_vector(volatile int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) __asm__("shmem_int_wait_until_any_vector");
 size_t oxshmem_long_wait_until_any_vector(volatile long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) __asm__("shmem_long_wait_until_any_vector");
 size_t oxshmem_longlong_wait_until_any_vector(volatile long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) __asm__("shmem_longlong_wait_until_any_vector");
 size_t oxshmem_uint_wait_until_any_vector(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) __asm__("shmem_uint_wait_until_any_vector");
 size_t oxshmem_ulong_wait_until_any_vector(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) __asm__("shmem_ulong_wait_until_any_vector");
 size_t oxshmem_ulonglong_wait_until_any_vector(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) __asm__("shmem_ulonglong_wait_until_any_vector");
+size_t oxshmem_short_wait_until_any_vector(volatile short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) __asm__("shmem_short_wait_until_any_vector");
+size_t oxshmem_ushort_wait_until_any_vector(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) __asm__("shmem_ushort_wait_until_any_vector");
 size_t oxshmem_int_wait_until_some_vector(volatile int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values) __asm__("shmem_int_wait_until_some_vector");
 size_t oxshmem_long_wait_until_some_vector(volatile long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values) __asm__("shmem_long_wait_until_some_vector");
 size_t oxshmem_longlong_wait_until_some_vector(volatile long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values) __asm__("shmem_longlong_wait_until_some_vector");
 size_t oxshmem_uint_wait_until_some_vector(volatile unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values) __asm__("shmem_uint_wait_until_some_vector");
 size_t oxshmem_ulong_wait_until_some_vector(volatile unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values) __asm__("shmem_ulong_wait_until_some_vector");
 size_t oxshmem_ulonglong_wait_until_some_vector(volatile unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values) __asm__("shmem_ulonglong_wait_until_some_vector");
+size_t oxshmem_short_wait_until_some_vector(volatile short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values) __asm__("shmem_short_wait_until_some_vector");
+size_t oxshmem_ushort_wait_until_some_vector(volatile unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values) __asm__("shmem_ushort_wait_until_some_vector");
 int oxshmem_int_test(volatile int *ivar, int cmp, int cmp_value) __asm__("shmem_int_test");
 int oxshmem_long_test(volatile long *ivar, int cmp, long cmp_value) __asm__("shmem_long_test");
 int oxshmem_longlong_test(volatile long long *ivar, int cmp, long long cmp_value) __asm__("shmem_longlong_test");
@@ -540,36 +552,48 @@ int oxshmem_longlong_test_all(volatile long long *ivars, size_t nelems, const in
 int oxshmem_uint_test_all(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) __asm__("shmem_uint_test_all");
 int oxshmem_ulong_test_all(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) __asm__("shmem_ulong_test_all");
 int oxshmem_ulonglong_test_all(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) __asm__("shmem_ulonglong_test_all");
+int oxshmem_short_test_all(volatile short *ivars, size_t nelems, const int *status, int cmp, short cmp_value) __asm__("shmem_short_test_all");
+int oxshmem_ushort_test_all(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_test_all");
 size_t oxshmem_int_test_any(volatile int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) __asm__("shmem_int_test_any");
 size_t oxshmem_long_test_any(volatile long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) __asm__("shmem_long_test_any");
 size_t oxshmem_longlong_test_any(volatile long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) __asm__("shmem_longlong_test_any");
 size_t oxshmem_uint_test_any(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) __asm__("shmem_uint_test_any");
 size_t oxshmem_ulong_test_any(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) __asm__("shmem_ulong_test_any");
 size_t oxshmem_ulonglong_test_any(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) __asm__("shmem_ulonglong_test_any");
+size_t oxshmem_short_test_any(volatile short *ivars, size_t nelems, const int *status, int cmp, short cmp_value) __asm__("shmem_short_test_any");
+size_t oxshmem_ushort_test_any(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_test_any");
 size_t oxshmem_int_test_some(volatile int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) __asm__("shmem_int_test_some");
 size_t oxshmem_long_test_some(volatile long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) __asm__("shmem_long_test_some");
 size_t oxshmem_longlong_test_some(volatile long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) __asm__("shmem_longlong_test_some");
 size_t oxshmem_uint_test_some(volatile unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value) __asm__("shmem_uint_test_some");
 size_t oxshmem_ulong_test_some(volatile unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value) __asm__("shmem_ulong_test_some");
 size_t oxshmem_ulonglong_test_some(volatile unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value) __asm__("shmem_ulonglong_test_some");
+size_t oxshmem_short_test_some(volatile short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short cmp_value) __asm__("shmem_short_test_some");
+size_t oxshmem_ushort_test_some(volatile unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_test_some");
 int oxshmem_int_test_all_vector(volatile int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) __asm__("shmem_int_test_all_vector");
 int oxshmem_long_test_all_vector(volatile long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) __asm__("shmem_long_test_all_vector");
 int oxshmem_longlong_test_all_vector(volatile long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) __asm__("shmem_longlong_test_all_vector");
 int oxshmem_uint_test_all_vector(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) __asm__("shmem_uint_test_all_vector");
 int oxshmem_ulong_test_all_vector(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) __asm__("shmem_ulong_test_all_vector");
 int oxshmem_ulonglong_test_all_vector(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) __asm__("shmem_ulonglong_test_all_vector");
+int oxshmem_short_test_all_vector(volatile short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) __asm__("shmem_short_test_all_vector");
+int oxshmem_ushort_test_all_vector(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) __asm__("shmem_ushort_test_all_vector");
 size_t oxshmem_int_test_any_vector(volatile int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) __asm__("shmem_int_test_any_vector");
 size_t oxshmem_long_test_any_vector(volatile long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) __asm__("shmem_long_test_any_vector");
 size_t oxshmem_longlong_test_any_vector(volatile long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) __asm__("shmem_longlong_test_any_vector");
 size_t oxshmem_uint_test_any_vector(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) __asm__("shmem_uint_test_any_vector");
 size_t oxshmem_ulong_test_any_vector(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) __asm__("shmem_ulong_test_any_vector");
 size_t oxshmem_ulonglong_test_any_vector(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) __asm__("shmem_ulonglong_test_any_vector");
+size_t oxshmem_short_test_any_vector(volatile short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) __asm__("shmem_short_test_any_vector");
+size_t oxshmem_ushort_test_any_vector(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) __asm__("shmem_ushort_test_any_vector");
 size_t oxshmem_int_test_some_vector(volatile int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values) __asm__("shmem_int_test_some_vector");
 size_t oxshmem_long_test_some_vector(volatile long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values) __asm__("shmem_long_test_some_vector");
 size_t oxshmem_longlong_test_some_vector(volatile long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values) __asm__("shmem_longlong_test_some_vector");
 size_t oxshmem_uint_test_some_vector(volatile unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values) __asm__("shmem_uint_test_some_vector");
 size_t oxshmem_ulong_test_some_vector(volatile unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values) __asm__("shmem_ulong_test_some_vector");
 size_t oxshmem_ulonglong_test_some_vector(volatile unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values) __asm__("shmem_ulonglong_test_some_vector");
+size_t oxshmem_short_test_some_vector(volatile short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values) __asm__("shmem_short_test_some_vector");
+size_t oxshmem_ushort_test_some_vector(volatile unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values) __asm__("shmem_ushort_test_some_vector");
 #ifndef OXSHMEM_INLINE
 void oxshmem_float_put(volatile float *dest, volatile const float *source, size_t nelems, int pe) __asm__("shmem_float_put");
 void oxshmem_double_put(volatile double *dest, volatile const double *source, size_t nelems, int pe) __asm__("shmem_double_put");
@@ -2346,6 +2370,7 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     short *: shmem_int16_and_reduce, \
     int *: shmem_int32_and_reduce, \
     long *: shmem_int64_and_reduce, \
+    long long *: shmem_longlong_and_reduce, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_or_reduce(...) _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), \
     unsigned char *: shmem_uchar_or_reduce, \
@@ -2357,6 +2382,7 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     short *: shmem_int16_or_reduce, \
     int *: shmem_int32_or_reduce, \
     long *: shmem_int64_or_reduce, \
+    long long *: shmem_longlong_or_reduce, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_xor_reduce(...) _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), \
     unsigned char *: shmem_uchar_xor_reduce, \
@@ -2368,6 +2394,7 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     short *: shmem_int16_xor_reduce, \
     int *: shmem_int32_xor_reduce, \
     long *: shmem_int64_xor_reduce, \
+    long long *: shmem_longlong_xor_reduce, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_max_reduce(...) _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), \
     float *: shmem_float_max_reduce, \
@@ -2504,6 +2531,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_wait_until_all, \
     unsigned long long *: oxshmem_ulonglong_wait_until_all, \
     volatile unsigned long long *: oxshmem_ulonglong_wait_until_all, \
+    short *: oxshmem_short_wait_until_all, \
+    volatile short *: oxshmem_short_wait_until_all, \
+    unsigned short *: oxshmem_ushort_wait_until_all, \
+    volatile unsigned short *: oxshmem_ushort_wait_until_all, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_wait_until_any(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_wait_until_any, \
@@ -2518,6 +2549,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_wait_until_any, \
     unsigned long long *: oxshmem_ulonglong_wait_until_any, \
     volatile unsigned long long *: oxshmem_ulonglong_wait_until_any, \
+    short *: oxshmem_short_wait_until_any, \
+    volatile short *: oxshmem_short_wait_until_any, \
+    unsigned short *: oxshmem_ushort_wait_until_any, \
+    volatile unsigned short *: oxshmem_ushort_wait_until_any, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_wait_until_some(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_wait_until_some, \
@@ -2532,6 +2567,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_wait_until_some, \
     unsigned long long *: oxshmem_ulonglong_wait_until_some, \
     volatile unsigned long long *: oxshmem_ulonglong_wait_until_some, \
+    short *: oxshmem_short_wait_until_some, \
+    volatile short *: oxshmem_short_wait_until_some, \
+    unsigned short *: oxshmem_ushort_wait_until_some, \
+    volatile unsigned short *: oxshmem_ushort_wait_until_some, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_wait_until_all_vector(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_wait_until_all_vector, \
@@ -2546,6 +2585,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_wait_until_all_vector, \
     unsigned long long *: oxshmem_ulonglong_wait_until_all_vector, \
     volatile unsigned long long *: oxshmem_ulonglong_wait_until_all_vector, \
+    short *: oxshmem_short_wait_until_all_vector, \
+    volatile short *: oxshmem_short_wait_until_all_vector, \
+    unsigned short *: oxshmem_ushort_wait_until_all_vector, \
+    volatile unsigned short *: oxshmem_ushort_wait_until_all_vector, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_wait_until_any_vector(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_wait_until_any_vector, \
@@ -2560,6 +2603,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_wait_until_any_vector, \
     unsigned long long *: oxshmem_ulonglong_wait_until_any_vector, \
     volatile unsigned long long *: oxshmem_ulonglong_wait_until_any_vector, \
+    short *: oxshmem_short_wait_until_any_vector, \
+    volatile short *: oxshmem_short_wait_until_any_vector, \
+    unsigned short *: oxshmem_ushort_wait_until_any_vector, \
+    volatile unsigned short *: oxshmem_ushort_wait_until_any_vector, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_wait_until_some_vector(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_wait_until_some_vector, \
@@ -2574,6 +2621,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_wait_until_some_vector, \
     unsigned long long *: oxshmem_ulonglong_wait_until_some_vector, \
     volatile unsigned long long *: oxshmem_ulonglong_wait_until_some_vector, \
+    short *: oxshmem_short_wait_until_some_vector, \
+    volatile short *: oxshmem_short_wait_until_some_vector, \
+    unsigned short *: oxshmem_ushort_wait_until_some_vector, \
+    volatile unsigned short *: oxshmem_ushort_wait_until_some_vector, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_test(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_test, \
@@ -2606,6 +2657,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_test_all, \
     unsigned long long *: oxshmem_ulonglong_test_all, \
     volatile unsigned long long *: oxshmem_ulonglong_test_all, \
+    short *: oxshmem_short_test_all, \
+    volatile short *: oxshmem_short_test_all, \
+    unsigned short *: oxshmem_ushort_test_all, \
+    volatile unsigned short *: oxshmem_ushort_test_all, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_test_any(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_test_any, \
@@ -2620,6 +2675,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_test_any, \
     unsigned long long *: oxshmem_ulonglong_test_any, \
     volatile unsigned long long *: oxshmem_ulonglong_test_any, \
+    short *: oxshmem_short_test_any, \
+    volatile short *: oxshmem_short_test_any, \
+    unsigned short *: oxshmem_ushort_test_any, \
+    volatile unsigned short *: oxshmem_ushort_test_any, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_test_some(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_test_some, \
@@ -2634,6 +2693,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_test_some, \
     unsigned long long *: oxshmem_ulonglong_test_some, \
     volatile unsigned long long *: oxshmem_ulonglong_test_some, \
+    short *: oxshmem_short_test_some, \
+    volatile short *: oxshmem_short_test_some, \
+    unsigned short *: oxshmem_ushort_test_some, \
+    volatile unsigned short *: oxshmem_ushort_test_some, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_test_all_vector(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_test_all_vector, \
@@ -2648,6 +2711,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_test_all_vector, \
     unsigned long long *: oxshmem_ulonglong_test_all_vector, \
     volatile unsigned long long *: oxshmem_ulonglong_test_all_vector, \
+    short *: oxshmem_short_test_all_vector, \
+    volatile short *: oxshmem_short_test_all_vector, \
+    unsigned short *: oxshmem_ushort_test_all_vector, \
+    volatile unsigned short *: oxshmem_ushort_test_all_vector, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_test_any_vector(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_test_any_vector, \
@@ -2662,6 +2729,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_test_any_vector, \
     unsigned long long *: oxshmem_ulonglong_test_any_vector, \
     volatile unsigned long long *: oxshmem_ulonglong_test_any_vector, \
+    short *: oxshmem_short_test_any_vector, \
+    volatile short *: oxshmem_short_test_any_vector, \
+    unsigned short *: oxshmem_ushort_test_any_vector, \
+    volatile unsigned short *: oxshmem_ushort_test_any_vector, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 #define shmem_test_some_vector(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     int *: oxshmem_int_test_some_vector, \
@@ -2676,6 +2747,10 @@ void oxshmem_longlong_add(volatile long long *dest, long long value, int pe) __a
     volatile unsigned long *: oxshmem_ulong_test_some_vector, \
     unsigned long long *: oxshmem_ulonglong_test_some_vector, \
     volatile unsigned long long *: oxshmem_ulonglong_test_some_vector, \
+    short *: oxshmem_short_test_some_vector, \
+    volatile short *: oxshmem_short_test_some_vector, \
+    unsigned short *: oxshmem_ushort_test_some_vector, \
+    volatile unsigned short *: oxshmem_ushort_test_some_vector, \
     default: oxshmem_no_such_call)(__VA_ARGS__)
 
 #endif

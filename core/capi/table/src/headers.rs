@@ -47,6 +47,15 @@ fn shmem() -> String {
         if first && let Some(version) = function.row.deprecated {
             let _ = writeln!(text, "/* Deprecated in OpenSHMEM {version}. */");
         }
+        if first && function.row.others_have {
+            let all = types::of(function.row.types);
+            let names: Vec<_> = all.iter().flatten().map(|of| of.name).collect();
+            let _ = writeln!(
+                text,
+                "/* Of {} as others have it, beyond OpenSHMEM. */",
+                names.join(", ")
+            );
+        }
         let _ = writeln!(text, "{}", c::prototype(&function, &function.name));
     }
     let body = format!(
@@ -74,8 +83,9 @@ fn shmemx() -> String {
 fn with_firsts() -> Vec<(crate::Function, bool)> {
     let mut last = None;
     let all = functions().into_iter().map(|function| {
-        let first = last != Some(function.row.name);
-        last = Some(function.row.name);
+        let row = Some((function.row.name, function.row.types));
+        let first = last != row;
+        last = row;
         (function, first)
     });
     all.collect()

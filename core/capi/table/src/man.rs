@@ -58,7 +58,7 @@ fn text(page: &Page) -> String {
     let beyond = page.families[0].starts_with("shmemx_");
     let header = if beyond { "shmemx.h" } else { "shmem.h" };
     let _ = writeln!(text, ".SH SYNOPSIS\n.nf\n#include <{header}>\n");
-    for row in &rows {
+    for row in rows.iter().filter(|row| !row.others_have) {
         let _ = writeln!(text, "{}", prototype(row));
     }
     let generics: Vec<&str> = rows.iter().filter_map(|row| row.generic).collect();
@@ -95,9 +95,14 @@ fn text(page: &Page) -> String {
             Set::Sizes | Set::OldSizes => "SIZE",
             _ => "TYPENAME",
         };
+        let beyond = if row.others_have {
+            " also, beyond OpenSHMEM,"
+        } else {
+            ""
+        };
         let _ = writeln!(
             text,
-            ".PP\n{what} in {} is one of {}.",
+            ".PP\n{what} in {} is{beyond} one of {}.",
             escaped(&shown(row)),
             named.join(", ")
         );

@@ -21,6 +21,8 @@ pub struct Row {
     pub generic: Option<&'static str>,
     /// The version that deprecated it, if one did.
     pub deprecated: Option<&'static str>,
+    /// Whether OpenSHMEM has no functions of these types, and other libraries do.
+    pub others_have: bool,
 }
 
 const fn row(
@@ -38,6 +40,7 @@ const fn row(
         call,
         generic: None,
         deprecated: None,
+        others_have: false,
     }
 }
 
@@ -52,6 +55,13 @@ impl Row {
     const fn old(self, version: &'static str) -> Self {
         Row {
             deprecated: Some(version),
+            ..self
+        }
+    }
+
+    const fn as_others_have(self) -> Self {
+        Row {
+            others_have: true,
             ..self
         }
     }
@@ -224,6 +234,9 @@ pub const ROWS: &[Row] = &[
     row("shmem_%_and_reduce", ReduceBits, "int", REDUCE, "collectives::and_reduce").generic("shmem_and_reduce"),
     row("shmem_%_or_reduce", ReduceBits, "int", REDUCE, "collectives::or_reduce").generic("shmem_or_reduce"),
     row("shmem_%_xor_reduce", ReduceBits, "int", REDUCE, "collectives::xor_reduce").generic("shmem_xor_reduce"),
+    row("shmem_%_and_reduce", OldReduceBits, "int", REDUCE, "collectives::and_reduce").generic("shmem_and_reduce").as_others_have(),
+    row("shmem_%_or_reduce", OldReduceBits, "int", REDUCE, "collectives::or_reduce").generic("shmem_or_reduce").as_others_have(),
+    row("shmem_%_xor_reduce", OldReduceBits, "int", REDUCE, "collectives::xor_reduce").generic("shmem_xor_reduce").as_others_have(),
     row("shmem_%_max_reduce", Rma, "int", REDUCE, "collectives::max_reduce").generic("shmem_max_reduce"),
     row("shmem_%_min_reduce", Rma, "int", REDUCE, "collectives::min_reduce").generic("shmem_min_reduce"),
     row("shmem_%_sum_reduce", ReduceSum, "int", REDUCE, "collectives::sum_reduce").generic("shmem_sum_reduce"),
@@ -249,19 +262,31 @@ pub const ROWS: &[Row] = &[
     row("shmem_%_wait_until", Standard, "void", WAIT, "waits::wait_until").generic("shmem_wait_until"),
     row("shmem_%_wait_until", OldWaits, "void", WAIT, "waits::wait_until").generic("shmem_wait_until").old("1.5"),
     row("shmem_%_wait_until_all", Standard, "void", WAIT_SET, "waits::wait_until_all").generic("shmem_wait_until_all"),
+    row("shmem_%_wait_until_all", OldWaits, "void", WAIT_SET, "waits::wait_until_all").generic("shmem_wait_until_all").as_others_have(),
     row("shmem_%_wait_until_any", Standard, "size_t", WAIT_SET, "waits::wait_until_any").generic("shmem_wait_until_any"),
+    row("shmem_%_wait_until_any", OldWaits, "size_t", WAIT_SET, "waits::wait_until_any").generic("shmem_wait_until_any").as_others_have(),
     row("shmem_%_wait_until_some", Standard, "size_t", WAIT_SOME, "waits::wait_until_some").generic("shmem_wait_until_some"),
+    row("shmem_%_wait_until_some", OldWaits, "size_t", WAIT_SOME, "waits::wait_until_some").generic("shmem_wait_until_some").as_others_have(),
     row("shmem_%_wait_until_all_vector", Standard, "void", WAIT_VECTOR, "waits::wait_until_all_vector").generic("shmem_wait_until_all_vector"),
+    row("shmem_%_wait_until_all_vector", OldWaits, "void", WAIT_VECTOR, "waits::wait_until_all_vector").generic("shmem_wait_until_all_vector").as_others_have(),
     row("shmem_%_wait_until_any_vector", Standard, "size_t", WAIT_VECTOR, "waits::wait_until_any_vector").generic("shmem_wait_until_any_vector"),
+    row("shmem_%_wait_until_any_vector", OldWaits, "size_t", WAIT_VECTOR, "waits::wait_until_any_vector").generic("shmem_wait_until_any_vector").as_others_have(),
     row("shmem_%_wait_until_some_vector", Standard, "size_t", WAIT_SOME_VECTOR, "waits::wait_until_some_vector").generic("shmem_wait_until_some_vector"),
+    row("shmem_%_wait_until_some_vector", OldWaits, "size_t", WAIT_SOME_VECTOR, "waits::wait_until_some_vector").generic("shmem_wait_until_some_vector").as_others_have(),
     row("shmem_%_test", Standard, "int", WAIT, "waits::test").generic("shmem_test"),
     row("shmem_%_test", OldWaits, "int", WAIT, "waits::test").generic("shmem_test").old("1.5"),
     row("shmem_%_test_all", Standard, "int", WAIT_SET, "waits::test_all").generic("shmem_test_all"),
+    row("shmem_%_test_all", OldWaits, "int", WAIT_SET, "waits::test_all").generic("shmem_test_all").as_others_have(),
     row("shmem_%_test_any", Standard, "size_t", WAIT_SET, "waits::test_any").generic("shmem_test_any"),
+    row("shmem_%_test_any", OldWaits, "size_t", WAIT_SET, "waits::test_any").generic("shmem_test_any").as_others_have(),
     row("shmem_%_test_some", Standard, "size_t", WAIT_SOME, "waits::test_some").generic("shmem_test_some"),
+    row("shmem_%_test_some", OldWaits, "size_t", WAIT_SOME, "waits::test_some").generic("shmem_test_some").as_others_have(),
     row("shmem_%_test_all_vector", Standard, "int", WAIT_VECTOR, "waits::test_all_vector").generic("shmem_test_all_vector"),
+    row("shmem_%_test_all_vector", OldWaits, "int", WAIT_VECTOR, "waits::test_all_vector").generic("shmem_test_all_vector").as_others_have(),
     row("shmem_%_test_any_vector", Standard, "size_t", WAIT_VECTOR, "waits::test_any_vector").generic("shmem_test_any_vector"),
+    row("shmem_%_test_any_vector", OldWaits, "size_t", WAIT_VECTOR, "waits::test_any_vector").generic("shmem_test_any_vector").as_others_have(),
     row("shmem_%_test_some_vector", Standard, "size_t", WAIT_SOME_VECTOR, "waits::test_some_vector").generic("shmem_test_some_vector"),
+    row("shmem_%_test_some_vector", OldWaits, "size_t", WAIT_SOME_VECTOR, "waits::test_some_vector").generic("shmem_test_some_vector").as_others_have(),
     row("shmem_wait_until", Set::None, "void", "long *ivar, int cmp, long cmp_value", "waits::wait_until").old("1.4"),
     row("shmem_wait", Set::None, "void", "long *ivar, long cmp_value", "waits::wait").old("1.4"),
     row("shmem_%_wait", OldWait, "void", "T *ivar, T cmp_value", "waits::wait").old("1.4"),

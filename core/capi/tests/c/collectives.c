@@ -108,6 +108,7 @@ static void moves_mem(void)
     }
 #define UPTO size
 REDUCE_BITS_TYPES(BITS)
+OLD_REDUCE_BITS_TYPES(BITS)
 RMA_TYPES(ORDER)
 REDUCE_SUM_TYPES(SUM)
 #undef UPTO
@@ -172,6 +173,7 @@ static void round_of(shmem_team_t of, int first_pe, int stride)
     RMA_TYPES(CALL_MOVES)
     moves_mem();
     REDUCE_BITS_TYPES(CALL_BITS)
+    OLD_REDUCE_BITS_TYPES(CALL_BITS)
     RMA_TYPES(CALL_ORDER)
     REDUCE_SUM_TYPES(CALL_SUM)
     back_to_back();

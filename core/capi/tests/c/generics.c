@@ -215,13 +215,15 @@ static shmem_ctx_t ctx;
 #define REDUCE_BITS(N, T) REDUCE_BITS_BODY(T);
 #define OLD_EXTENDED(N, T) OLD_EXTENDED_BODY(T);
 #define OLD_STANDARD(N, T) OLD_STANDARD_BODY(T);
+#define OLD_WAITS(N, T) WAITS_BODY(T);
 
 static void rma(void) { DISTINCT_RMA_TYPES(RMA) }
 static void extended(void) { DISTINCT_EXTENDED_TYPES(EXTENDED) }
 static void standard(void) { DISTINCT_STANDARD_TYPES(STANDARD) }
 static void bitwise(void) { DISTINCT_BITWISE_TYPES(BITWISE) }
 static void sums(void) { DISTINCT_RMA_TYPES(SUM) }
-static void reduce_bits(void) { DISTINCT_REDUCE_BITS_TYPES(REDUCE_BITS) }
+static void waits(void) { DISTINCT_OLD_WAITS_TYPES(OLD_WAITS) }
+static void reduce_bits(void) { DISTINCT_REDUCE_BITS_TYPES(REDUCE_BITS) DISTINCT_OLD_REDUCE_BITS_TYPES(REDUCE_BITS) }
 static void old(void) { DISTINCT_OLD_EXTENDED_TYPES(OLD_EXTENDED) DISTINCT_OLD_STANDARD_TYPES(OLD_STANDARD) }
 
 static void complex_numbers(void)
@@ -287,6 +289,7 @@ int main(void)
     standard();
     bitwise();
     sums();
+    waits();
     reduce_bits();
     old();
     complex_numbers();

@@ -78,16 +78,34 @@ enum { LEN = 5 };
     }
 STANDARD_TYPES(STANDARD)
 
-#define OLD_WAITS(N, T)                                          \
-    static void old_waits_##N(void)                              \
-    {                                                            \
-        T *x = shmem_calloc(2, sizeof(T));                       \
-        shmem_##N##_p(x + 1, (T)me, right);                      \
-        shmem_##N##_p(x, (T)-3, right);                          \
-        shmem_##N##_wait_until(x, SHMEM_CMP_EQ, (T)-3);          \
-        CHECK(shmem_##N##_test(x, SHMEM_CMP_LT, (T)0) == ((T)-3 < 0)); \
-        shmem_barrier_all();                                     \
-        shmem_free(x);                                           \
+#define OLD_WAITS(N, T)                                                                               \
+    static void old_waits_##N(void)                                                                   \
+    {                                                                                                 \
+        T *x = shmem_calloc(2, sizeof(T)), values[2] = {(T)-3, (T)left};                              \
+        int status[2] = {0, 1};                                                                       \
+        size_t at[2];                                                                                 \
+        CHECK(!shmem_##N##_test_all(x, 2, status, SHMEM_CMP_EQ, (T)-3));                              \
+        CHECK(shmem_##N##_test_any(x, 2, status, SHMEM_CMP_EQ, (T)-3) == SIZE_MAX);                   \
+        shmem_barrier_all();                                                                          \
+        shmem_##N##_p(x + 1, (T)me, right);                                                           \
+        shmem_fence();                                                                                \
+        shmem_##N##_p(x, (T)-3, right);                                                               \
+        shmem_##N##_wait_until(x, SHMEM_CMP_EQ, (T)-3);                                               \
+        CHECK(shmem_##N##_test(x, SHMEM_CMP_LT, (T)0) == ((T)-3 < 0));                                \
+        shmem_##N##_wait_until_all(x, 2, status, SHMEM_CMP_EQ, (T)-3);                                \
+        shmem_##N##_wait_until_all_vector(x, 2, NULL, SHMEM_CMP_EQ, values);                          \
+        CHECK(shmem_##N##_wait_until_any(x, 2, status, SHMEM_CMP_EQ, (T)-3) == 0);                    \
+        CHECK(shmem_##N##_wait_until_any_vector(x, 2, status, SHMEM_CMP_EQ, values) == 0);            \
+        CHECK(shmem_##N##_wait_until_some(x, 2, at, status, SHMEM_CMP_EQ, (T)-3) == 1 && at[0] == 0); \
+        CHECK(shmem_##N##_wait_until_some_vector(x, 2, at, NULL, SHMEM_CMP_EQ, values) == 2);         \
+        CHECK(shmem_##N##_test_all(x, 2, status, SHMEM_CMP_EQ, (T)-3));                               \
+        CHECK(shmem_##N##_test_all_vector(x, 2, NULL, SHMEM_CMP_EQ, values));                         \
+        CHECK(shmem_##N##_test_any(x, 2, status, SHMEM_CMP_EQ, (T)-3) == 0);                          \
+        CHECK(shmem_##N##_test_any_vector(x, 2, status, SHMEM_CMP_EQ, values) == 0);                  \
+        CHECK(shmem_##N##_test_some(x, 2, at, status, SHMEM_CMP_EQ, (T)-3) == 1 && at[0] == 0);       \
+        CHECK(shmem_##N##_test_some_vector(x, 2, at, NULL, SHMEM_CMP_EQ, values) == 2);               \
+        shmem_barrier_all();                                                                          \
+        shmem_free(x);                                                                                \
     }
 OLD_WAITS_TYPES(OLD_WAITS)
 
