@@ -220,8 +220,8 @@ pub(crate) unsafe fn ibput<T: Pod>(
         };
         let span = blocks.far_span();
         match library.addresses.object(dest, span) {
-            // SAFETY: the caller gives such elements.
             Some(dest) => {
+                // SAFETY: the caller gives such elements.
                 Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
             }
             None if library.takes_bytes_at(dest) => seldom(move || {
@@ -257,8 +257,8 @@ pub(crate) unsafe fn ibget<T: Pod>(
         };
         let span = blocks.far_span();
         match library.addresses.object(source, span) {
-            // SAFETY: the caller gives room for such elements.
             Some(source) => {
+                // SAFETY: the caller gives room for such elements.
                 Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
             }
             None if library.takes_bytes_at(source) => seldom(move || {

@@ -105,7 +105,7 @@ impl Settled {
     /// A member's destination: in place, of a reduce-scatter, the first block of its source or its own.
     pub fn destination(&self, member: usize) -> Range<usize> {
         let is_in_place = self.kind == Kind::ReduceScatter && self.dst.start == self.src.start;
-        let at = match is_in_place && pattern(self.seed, 6000 + member) % 2 == 0 {
+        let at = match is_in_place && pattern(self.seed, 6000 + member).is_multiple_of(2) {
             true => member * self.len,
             false => 0,
         };
