@@ -283,7 +283,8 @@ impl Turn<'_> {
         let call = arrival::word(ahead.epoch(), ahead.slot.into());
         let own = self.world.own(word);
         own.tell(Width::W64, call, Inserted::Arrive);
-        let theirs = self.at(giver, word)?;
+        // Of a giver that is lost the wait hears, and then looks once more for what it gave.
+        let theirs = self.at(giver, word).unwrap_or_default();
         let says_so = theirs.is_some_and(|place| place.look(Width::W64, Inserted::Arrived) == call);
         Ok(says_so.then_some(()))
     }
