@@ -228,3 +228,9 @@ IS(void, set_lock, long *)
 IS(void, clear_lock, long *)
 IS(int, test_lock, long *)
 IS(void, pcontrol, int, ...)
+
+/* Beyond the specification, as other libraries have them. */
+OF_BITS(short, short)
+OLD_AMO(OF_BITS)
+SETS(short, short)
+SETS(ushort, unsigned short)
