@@ -227,6 +227,8 @@ fn survive(program: &str) -> Result<()> {
     let (me, n) = (world.my_pe(), world.n_pes());
     let victim = if victim == "first" { 0 } else { n - 1 };
     let x = world.alloc_zeroed::<u64>(n)?;
+    // What a broadcast's root gave before it heard of the loss others may still take.
+    let flags = world.alloc_zeroed::<u64>(n)?;
     world.barrier_all()?;
     say("ready");
     if me == victim {
@@ -286,10 +288,10 @@ fn survive(program: &str) -> Result<()> {
     assert_eq!(world.acknowledge_lost(), [victim]);
     // The survivors go on: each tells each, and waits for each.
     for to in (0..n).filter(|to| *to != victim) {
-        world.put_signal(x.range(..0)?, &[], x.at(me)?, 100, SignalOp::Set, to)?;
+        world.put_signal(x.range(..0)?, &[], flags.at(me)?, 100, SignalOp::Set, to)?;
     }
     for from in (0..n).filter(|from| *from != victim) {
-        world.wait_until(x.at(from)?, Cmp::Eq, 100)?;
+        world.wait_until(flags.at(from)?, Cmp::Eq, 100)?;
     }
     world.quiet()?;
     is_lost(world.barrier_all(), victim);
