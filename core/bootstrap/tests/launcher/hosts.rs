@@ -411,14 +411,8 @@ fn signals_reach_the_pes_of_all_hosts() {
     }
     let mut job = start(APART, "launch 2 --hosts a:1,b:1 -- stubborn");
     let _output = job.wait_ready(2);
-    job.signal(libc::SIGINT);
-    job.signal(libc::SIGINT);
-    // Two signals of a kind may arrive as one.
-    until("the launcher ends", || {
-        job.signal(libc::SIGINT);
-        job.launcher.try_wait().unwrap().is_some()
-    });
-    assert_eq!(job.finish().status.code(), Some(130));
+    job.interrupt_until_it_ends();
+    job.expect_nothing_left();
 }
 
 fn a_signal_before_all_hosts_answer_calls_the_job_off() {

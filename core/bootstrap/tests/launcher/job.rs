@@ -1,6 +1,7 @@
 //! Starting a launcher to test, and looking at what it leaves.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -96,6 +97,22 @@ impl Job {
 
     pub fn signal(&self, signal: i32) {
         kill(self.launcher.id(), signal);
+    }
+
+    /// Interrupts it again and again, as a user would: two pending signals of a kind are one. It
+    /// ends as a shell sees an interrupted program end.
+    pub fn interrupt_until_it_ends(&mut self) {
+        until("the launcher ends", || {
+            self.signal(libc::SIGINT);
+            self.launcher.try_wait().unwrap().is_some()
+        });
+        let status = self.wait();
+        // One that comes once the job has ended, before the launcher has left, kills it as it would
+        // any program: 130 to a shell too.
+        assert!(
+            status.code() == Some(130) || status.signal() == Some(libc::SIGINT),
+            "{status}"
+        );
     }
 
     /// The job's processes, by what they run: (pid, its arguments).

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 use crate::Test;
-use crate::job::{Job, until};
+use crate::job::Job;
 
 pub const TESTS: &[Test] = &[
     ("pes_get_their_variables", pes_get_their_variables),
@@ -318,12 +318,7 @@ fn sigint_ends_the_job_without_blame() {
 fn a_second_sigint_kills() {
     let mut job = Job::start("launch 2 -- stubborn");
     let _output = job.wait_ready(2);
-    // Two pending signals of a kind are one; so again and again, as a user would.
-    until("the launcher ends", || {
-        job.signal(libc::SIGINT);
-        job.launcher.try_wait().unwrap().is_some()
-    });
-    assert_eq!(job.wait().code(), Some(130));
+    job.interrupt_until_it_ends();
     job.expect_nothing_left();
 }
 
