@@ -219,23 +219,23 @@ pub(crate) unsafe fn ibput<T: Pod>(
             return Ok(());
         };
         let span = blocks.far_span();
-        match library.addresses.object(dest, span) {
-            Some(dest) => {
-                // SAFETY: the caller gives such elements.
-                Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
-            }
-            None if library.takes_bytes_at(dest) => seldom(move || {
-                let dest = library.bytes("dest", dest, span)?;
-                let (source, blocks) = (source.cast(), of_bytes::<T>(blocks));
-                // SAFETY: as above.
-                Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
-            }),
-            None => seldom(move || {
-                let dest = library.block_of("dest", dest, span)?;
-                // SAFETY: as above.
-                Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
-            }),
-        }
+        let dest =
+            match library.addresses.object(dest, span) {
+                Some(dest) => dest,
+                None if library.takes_bytes_at(dest) => {
+                    return seldom(move || {
+                        let dest = library.bytes("dest", dest, span)?;
+                        let (source, blocks) = (source.cast(), of_bytes::<T>(blocks));
+                        // SAFETY: the caller gives such elements.
+                        Ok(unsafe {
+                            context.put_blocks_raw("iput", dest, source, blocks, number(pe))
+                        }?)
+                    });
+                }
+                None => library.block_of("dest", dest, span)?,
+            };
+        // SAFETY: as above.
+        Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
     };
     on!(call, ctx, |library, context| act(library, context))
 }
@@ -256,23 +256,23 @@ pub(crate) unsafe fn ibget<T: Pod>(
             return Ok(());
         };
         let span = blocks.far_span();
-        match library.addresses.object(source, span) {
-            Some(source) => {
-                // SAFETY: the caller gives room for such elements.
-                Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
-            }
-            None if library.takes_bytes_at(source) => seldom(move || {
-                let source = library.bytes("source", source, span)?;
-                let (dest, blocks) = (dest.cast(), of_bytes::<T>(blocks));
-                // SAFETY: as above.
-                Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
-            }),
-            None => seldom(move || {
-                let source = library.block_of("source", source, span)?;
-                // SAFETY: as above.
-                Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
-            }),
-        }
+        let source =
+            match library.addresses.object(source, span) {
+                Some(source) => source,
+                None if library.takes_bytes_at(source) => {
+                    return seldom(move || {
+                        let source = library.bytes("source", source, span)?;
+                        let (dest, blocks) = (dest.cast(), of_bytes::<T>(blocks));
+                        // SAFETY: the caller gives room for such elements.
+                        Ok(unsafe {
+                            context.get_blocks_raw("iget", dest, source, blocks, number(pe))
+                        }?)
+                    });
+                }
+                None => library.block_of("source", source, span)?,
+            };
+        // SAFETY: as above.
+        Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)
     };
     on!(call, ctx, |library, context| act(library, context))
 }
