@@ -58,9 +58,10 @@ fn together_by(guarantees: Guarantees, pes: usize, then: impl Fn(&World) -> Resu
 fn together_on(builder: Builder, pes: usize, then: impl Fn(&World) -> Result<()> + Sync) {
     let through = AtomicUsize::new(0);
     let ended = spmd_with(builder, pes, |world| {
-        // The ways are connected.
+        // The ways are connected, and nobody has anything outstanding when the first of them fails.
         world.barrier_all()?;
         world.quiet()?;
+        world.shared.bootstrap.barrier()?;
         then(world)?;
         through.fetch_add(1, Ordering::SeqCst);
         until(world, || through.load(Ordering::SeqCst) == pes);
