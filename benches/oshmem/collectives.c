@@ -25,13 +25,16 @@ static size_t count;      /* longs in a block */
 static unsigned long at;  /* calls so far, equal on all PEs */
 static int pes;
 
-/* The loops end with a barrier, so that the slowest PE's work counts. */
+/* The loops begin with a barrier, so that no PE works before PE 0, which may share its processor, has read the
+ * clock, and end with one, so that the slowest PE's work counts. */
 static void allreduce(long n) {
+    shmem_barrier_all();
     for (long i = 0; i < n; i++, at++)
         shmem_long_sum_to_all(dst, src, count, 0, 0, pes, work[at % 2], sync[at % 2]);
     shmem_barrier_all();
 }
 static void broadcast(long n) {
+    shmem_barrier_all();
     for (long i = 0; i < n; i++) {
         shmem_broadcast64(dst, src, count, 0, 0, 0, pes, sync[at++ % RING]);
         if (at % RING == 0) shmem_barrier_all();
@@ -39,11 +42,13 @@ static void broadcast(long n) {
     shmem_barrier_all();
 }
 static void fcollect(long n) {
+    shmem_barrier_all();
     for (long i = 0; i < n; i++, at++)
         shmem_fcollect64(dst, src, count, 0, 0, pes, sync[at % 2]);
     shmem_barrier_all();
 }
 static void alltoall(long n) {
+    shmem_barrier_all();
     for (long i = 0; i < n; i++, at++)
         shmem_alltoall64(dst, src, count, 0, 0, pes, sync[at % 2]);
     shmem_barrier_all();

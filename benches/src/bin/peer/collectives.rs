@@ -24,8 +24,10 @@ pub fn run(world: &World) -> anyhow::Result<()> {
     for size in COLLECTIVE_BLOCKS {
         for call in Collective::ALL {
             let (dst, src) = objects(call, dst, src, size / size_of::<i64>(), world.n_pes())?;
-            // The loops end with a barrier, so that the slowest PE's work counts.
+            // The loops begin with a barrier, so that no PE works before PE 0, which may share its processor, has
+            // read the clock, and end with one, so that the slowest PE's work counts.
             let repeated = |n| {
+                world.barrier_all()?;
                 for _ in 0..n {
                     once(world, call, dst, src)?;
                 }

@@ -29,6 +29,7 @@ fn sorts(world: &World, shift: u32) -> anyhow::Result<()> {
         let phases = sorter.sort(&keys)?;
         world.barrier_all()?;
         let took = start.elapsed().as_nanos() as f64;
+        world.barrier_all()?; // No PE checks before PE 0, which may share its processor, read the clock.
         if round > 0 {
             whole.push(took / all);
             exchange.push(1e9 * phases.exchange / all);
