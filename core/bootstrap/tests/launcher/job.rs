@@ -1,7 +1,7 @@
 //! Starting a launcher to test, and looking at what it leaves.
 
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -38,6 +38,16 @@ impl Job {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        let heed = || {
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+                // SAFETY: taking a signal's default action has no precondition.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            Ok(())
+        };
+        // A job ignores what its launcher does, and that what these tests do: under nohup or behind `&`, these.
+        // SAFETY: `heed` makes system calls only.
+        unsafe { command.pre_exec(heed) };
         (command, mark)
     }
 
