@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
 use crate::delivery::{Delivery, MAX_WAITING_BYTES, join_service};
@@ -24,6 +24,8 @@ use crate::wake::Wake;
 use crate::{Bootstrap, Error, ExitHandler, MessageHandler, PeerExit, Result};
 
 mod connect;
+#[cfg(test)]
+mod tests;
 
 use connect::connect;
 
@@ -31,6 +33,9 @@ use connect::connect;
 const GRACE: Duration = Duration::from_secs(5);
 /// How long an abort waits for the rendezvous to end this process.
 const ABORT_PATIENCE: Duration = Duration::from_secs(5);
+/// How long who ends waits for the rendezvous to close the connection, too. What comes for a connection that is closed
+/// already resets it, and a last word that was lost on its way is then not sent again.
+const PARTING: Duration = Duration::from_secs(2);
 
 /// A PE of a job whose PEs are processes, connected to the job's rendezvous over TCP.
 ///
@@ -242,6 +247,7 @@ impl Link {
         let mut end = AtEnd(self, "a handler panicked".to_owned());
         let mut parser = FrameParser::default();
         let mut scratch = vec![0; 16 << 10];
+        let mut until: Option<Instant> = None;
         end.1 = loop {
             self.delivery.deliver();
             // With too many messages and no handler nothing more is read, so that senders wait,
@@ -255,14 +261,19 @@ impl Link {
                 PollFd::new(&self.stream, readable),
                 PollFd::new(&self.wake, PollFlags::IN),
             ];
-            match poll(&mut waits, None) {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                break "this PE closed it".to_owned();
+            }
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            match poll(&mut waits, left.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => break error.to_string(),
             }
             if !waits[1].revents().is_empty() {
                 self.wake.clear();
                 if self.lock().closing {
-                    break "this PE closed it".to_owned();
+                    until.get_or_insert_with(|| Instant::now() + PARTING);
                 }
             }
             if waits[0].revents().is_empty() {
@@ -580,8 +591,8 @@ impl descriptors::Peers for Link {
 impl Drop for TcpBootstrap {
     fn drop(&mut self) {
         self.link.lock().closing = true;
-        // From now on the rendezvous sees this PE's end.
-        let _ = self.link.stream.shutdown(Shutdown::Both);
+        // The rendezvous sees this PE's end behind what it has said, and closes the connection.
+        let _ = self.link.stream.shutdown(Shutdown::Write);
         self.link.wake.signal();
         self.link.delivery.close();
         if let Some(service) = self.service.take() {

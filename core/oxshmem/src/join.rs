@@ -47,7 +47,7 @@ use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
 #[cfg(feature = "cuda")]
 use crate::peers::OnGpu;
-use crate::peers::{Loss, Losses, MappedHeap, Peers};
+use crate::peers::{Losses, MappedHeap, Peers};
 use crate::registry::{self, Spec};
 use crate::routes::choose::Preference;
 use crate::routes::{Routes, Rules, Way, Ways};
@@ -677,14 +677,14 @@ fn hear_of_others(
 ) -> Result<Lose> {
     let domains: Vec<_> = transports.iter().map(|t| Arc::clone(&t.domain)).collect();
     let (losses, lent, broken) = (Arc::clone(losses), Arc::clone(stage), broken_locks.clone());
-    let lose = Arc::new(move |pe: u32, loss: Loss| {
+    let told = Arc::clone(&losses);
+    let lose = Arc::new(move |pe: u32, left: bool| {
         // The domains first: who sees the loss may rely on its operations being given up.
         for domain in &domains {
             domain.peer_lost(Pe(pe));
         }
         lent.lost(pe);
-        let left = matches!(loss, Loss::Left);
-        losses.lose(pe as usize, loss);
+        losses.lose(pe as usize);
         broken.tell_again();
         // Who leaves in order has come to the end, as all have: their streams run out. Else the loss is told
         // first: whose wait on a stream ends looks for it.
@@ -696,7 +696,7 @@ fn hear_of_others(
     // That PE, too, must not wait for this one, though both live.
     let (by_lane, tell_by) = (Arc::clone(&lose), Arc::downgrade(bootstrap));
     let lose_by_lane: Lose = Arc::new(move |pe| {
-        by_lane(pe, Loss::Cut);
+        by_lane(pe, false);
         let told = Message::GaveUp.to_bytes();
         let _ = tell_by.upgrade().map(|b| b.send(pe, &told));
     });
@@ -730,7 +730,7 @@ fn hear_of_others(
     };
     bootstrap.on_message(Box::new(move |from, bytes| {
         match Message::of_bytes(bytes) {
-            Some(Message::GaveUp) => gave_up(from, Loss::Cut),
+            Some(Message::GaveUp) => gave_up(from, false),
             Some(Message::Ask(number, question)) => asked(from, number, question),
             Some(Message::Answer(number, answer)) => {
                 questions.answered(from as usize, number, answer);
@@ -743,8 +743,8 @@ fn hear_of_others(
         }
     }))?;
     bootstrap.on_exit(Box::new(move |exit| {
-        let loss = if exit.orderly { Loss::Left } else { Loss::Died };
-        lose(exit.rank, loss);
+        told.told(exit.rank as usize, exit.orderly);
+        lose(exit.rank, exit.orderly);
     }))?;
     Ok(lose_by_lane)
 }

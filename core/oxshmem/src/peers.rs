@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use bytemuck::Pod;
 
-pub(crate) use self::losses::{Loss, Losses};
+pub(crate) use self::losses::Losses;
 use crate::Sym;
 use crate::mapped::Span;
 

@@ -724,15 +724,20 @@ impl Context<'_> {
         }
     }
 
-    /// Whether the bootstrap tells of the PE's end, too, not only a transport; it may take a moment.
+    /// Whether the bootstrap tells of the PE's end, too, not only a transport; it may take a moment. Then that PE is lost
+    /// when this returns.
     #[cold]
     pub(crate) fn hears_of_end(&self, pe: usize) -> bool {
         let losses = &self.shared.losses;
         let until = Instant::now() + HEARSAY;
-        while !losses.is_told_lost(pe) && Instant::now() < until {
+        while !losses.is_told(pe) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
-        losses.is_told_lost(pe)
+        // Who has told is ending what leads there.
+        while losses.is_told(pe) && !losses.is_lost(pe) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        losses.is_told(pe)
     }
 
     /// The error of a way to a PE that has failed although the PE lives.

@@ -143,6 +143,12 @@ impl Member {
         }
     }
 
+    /// Nothing more comes from it. What it said before is still heeded; its end waits for that.
+    pub(super) fn finish(&mut self) {
+        self.finished = true;
+        self.stream = None;
+    }
+
     /// The next frame that has come whole.
     pub(super) fn next_frame(&mut self) -> Result<Option<Frame>> {
         self.parser.next()

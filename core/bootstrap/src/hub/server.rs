@@ -300,19 +300,25 @@ impl Server {
         let Some(member) = self.members.get_mut(index) else {
             return;
         };
-        let open = if member.held.is_some() {
-            // What is reported here is its end, so there is only so much left to read.
-            member.fill_rest(&mut self.scratch);
-            Ok(false)
+        if member.held.is_some() {
+            // What is reported here is its end.
+            self.hear_last(index);
         } else {
-            member.fill(&mut self.scratch)
-        };
-        if !matches!(open, Ok(true)) {
-            // What it said before its end is still heeded; its end waits for that.
-            member.finished = true;
-            member.stream = None;
+            if !matches!(member.fill(&mut self.scratch), Ok(true)) {
+                member.finish();
+            }
+            self.obey(index);
         }
-        self.obey(index);
+    }
+
+    /// Does what a member has said before its connection ended: a goodbye, perhaps.
+    fn hear_last(&mut self, index: usize) {
+        if let Some(member) = self.members.get_mut(index) {
+            // There is only so much left to read.
+            member.fill_rest(&mut self.scratch);
+            member.finish();
+            self.obey(index);
+        }
     }
 
     /// Does what a member's whole frames say, until one has to wait.
@@ -557,7 +563,7 @@ impl Server {
                     continue;
                 };
                 if member.backlog() > 0 && member.flush().is_err() {
-                    self.disconnect(index);
+                    self.hear_last(index);
                 }
             }
             for index in 0..self.members.len() {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
 
 use super::*;
 use crate::protocol::{Channel, Frame, HEADER_BYTES, Hello};
@@ -80,6 +80,55 @@ fn what_an_abort_is_for_is_said_before_any_rank_hears_of_it() {
     rank.read_exact(&mut heard).unwrap();
     assert_eq!(heard, abort);
     assert!(SAID.load(Ordering::Relaxed));
+}
+
+fn wait_for(flag: &AtomicBool) {
+    let since = std::time::Instant::now();
+    while !flag.load(Ordering::Acquire) {
+        assert!(since.elapsed() < PATIENCE);
+        std::thread::yield_now();
+    }
+}
+
+/// The rendezvous writes to a rank whose connection was reset before it has read that rank's goodbye.
+#[test]
+fn a_goodbye_before_a_reset_is_heeded_though_a_write_meets_the_reset_first() {
+    static BUSY: AtomicBool = AtomicBool::new(false);
+    static GO_ON: AtomicBool = AtomicBool::new(false);
+    let (listener, key) = (listener(), JobKey::random().unwrap());
+    let address = listener.address();
+    let hello = |rank| Hello { rank, size: 3, key };
+    // The rendezvous' thread is in here until the goodbye and the reset have come.
+    let say = |_: &AbortNotice| {
+        BUSY.store(true, Ordering::Release);
+        wait_for(&GO_ON);
+        true
+    };
+    let _hub = listener.start(3, key, say).unwrap();
+    let mut ranks = [0, 1, 2].map(|rank| say_hello(address, hello(rank)));
+    ranks.iter_mut().for_each(read_welcome);
+    let [mut aborts, mut leaves, mut watches] = ranks;
+    let abort = Frame::Abort {
+        by: 0,
+        status: 7,
+        why: "the test".into(),
+    };
+    aborts.write_all(&abort.encode()).unwrap();
+    wait_for(&BUSY);
+    leaves.write_all(&Frame::Leave.encode()).unwrap();
+    set_socket_linger(&leaves, Some(Duration::ZERO)).unwrap();
+    drop(leaves);
+    GO_ON.store(true, Ordering::Release);
+    let exit = Frame::Exit {
+        rank: 1,
+        orderly: true,
+    };
+    for expected in [abort, exit] {
+        let expected = expected.encode();
+        let mut heard = vec![0; expected.len()];
+        watches.read_exact(&mut heard).unwrap();
+        assert_eq!(heard, expected);
+    }
 }
 
 /// Three ranks: a watcher with the exits that it hears of, one that reads nothing, and a sender.

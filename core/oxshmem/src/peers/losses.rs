@@ -11,25 +11,13 @@ use super::{Peer, Table, table};
 // What is known of a PE's end, as bits; none of them while it lives.
 /// The bootstrap told that it died: every PE hears so.
 const DIED: u32 = 1;
-/// It left in order: it was through with finalize, so every PE had arrived there.
+/// The bootstrap told that it left in order: it was through with finalize, so every PE had arrived there.
 const LEFT: u32 = 2;
-/// This PE alone found that it cannot be reached, or was told so by that PE.
-const CUT: u32 = 4;
+/// No way leads there any more: after one of these, or because this PE alone found that it cannot be reached, or was
+/// told so by that PE.
+const LOST: u32 = 4;
 /// The program knows.
 const ACKNOWLEDGED: u32 = 8;
-/// Any of these is a loss.
-const LOST: u32 = DIED | LEFT | CUT;
-
-/// How a PE was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// The bootstrap told that it died.
-    Died,
-    /// The bootstrap told that it left in order.
-    Left,
-    /// It does not answer this PE, or gave up; others may not know.
-    Cut,
-}
 
 /// What a PE's contexts share: who is lost, and where every PE's heap is mapped. PEs are numbered as in
 /// the world.
@@ -120,16 +108,19 @@ impl Losses {
         others.retain(|other| !std::ptr::addr_eq(other.peers.as_ptr(), ended));
     }
 
-    /// Records that a PE is lost. Called from any thread.
-    pub(crate) fn lose(&self, pe: usize, loss: Loss) {
+    /// Notes what the bootstrap told of a PE's end, before any way that leads there is ended, which may take a while:
+    /// whose lane fails meanwhile finds why.
+    pub(crate) fn told(&self, pe: usize, orderly: bool) {
         if let Some(state) = self.state.get(pe) {
-            let bit = match loss {
-                Loss::Died => DIED,
-                Loss::Left => LEFT,
-                Loss::Cut => CUT,
-            };
+            state.fetch_or(if orderly { LEFT } else { DIED }, Ordering::Release);
+        }
+    }
+
+    /// Records that a PE is lost. Called from any thread.
+    pub(crate) fn lose(&self, pe: usize) {
+        if let Some(state) = self.state.get(pe) {
             // First the reason, then its effect: who finds no base finds why.
-            state.fetch_or(bit, Ordering::Release);
+            state.fetch_or(LOST, Ordering::Release);
             self.any.store(true, Ordering::Release);
             self.cut(pe);
         }
@@ -166,15 +157,14 @@ impl Losses {
         lost
     }
 
-    /// Whether every PE hears of its end, not this one alone.
-    pub(crate) fn is_told_lost(&self, pe: usize) -> bool {
+    /// Whether the bootstrap has told of its end: every PE hears of it, and it is lost to this one, or is about to be.
+    pub(crate) fn is_told(&self, pe: usize) -> bool {
         self.state(pe) & (DIED | LEFT) != 0
     }
 
     /// Whether the PE is gone without having finalized.
     pub(crate) fn has_died(&self, pe: usize) -> bool {
-        let state = self.state(pe);
-        state & LOST != 0 && state & LEFT == 0
+        self.state(pe) & (LOST | LEFT) == LOST
     }
 
     /// Whether the program knows of the PE's loss.

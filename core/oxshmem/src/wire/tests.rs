@@ -1,6 +1,7 @@
 //! What lanes are asked to do where PEs are lost, and what becomes of calls where lanes fail.
 
 mod cuts;
+mod endings;
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +23,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 struct Watched {
     inner: Box<dyn Lane>,
     asked: Arc<Asked>,
-    /// By PE, operations that were taken and never performed.
+    /// By PE, operations that were taken and do not complete.
     kept: Vec<u64>,
 }
 
@@ -39,6 +40,8 @@ type Then = Box<dyn FnOnce() + Send>;
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Fate {
     Perform,
+    /// Performs it, and never hears of that.
+    Unanswered,
     /// Takes it, and no more.
     Keep,
     Refuse,
@@ -96,14 +99,16 @@ impl Lane for Watched {
             let fate = decide
                 .as_mut()
                 .map_or(Fate::Perform, |decide| decide(pe, op));
+            if matches!(fate, Fate::Unanswered | Fate::Keep) {
+                self.kept.resize(self.kept.len().max(pe.index() + 1), 0);
+                self.kept[pe.index()] += 1;
+            }
             let status = match fate {
-                // SAFETY: the caller's promise.
-                Fate::Perform => unsafe { self.inner.post(pe, &[*op]) }.status,
-                Fate::Keep => {
-                    self.kept.resize(self.kept.len().max(pe.index() + 1), 0);
-                    self.kept[pe.index()] += 1;
-                    Status::All
+                Fate::Perform | Fate::Unanswered => {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.inner.post(pe, &[*op]) }.status
                 }
+                Fate::Keep => Status::All,
                 Fate::Refuse => Status::Refused(oxshmem_transport::Error::Unsupported {
                     transport: "watched",
                     what: "an operation that is to be refused".into(),
