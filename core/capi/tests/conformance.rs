@@ -626,6 +626,10 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
             "shmem_long_atomic_add: argument dest: ",
         ),
         ("misaligned_wait", "shmem_long_wait_until: argument ivar: "),
+        ("past_block", "shmem_long_p: argument dest: "),
+        ("over_block", "shmem_long_get: argument source: "),
+        ("freed_block", "shmem_long_atomic_add: argument dest: "),
+        ("of_peer", "shmem_long_p: argument dest: "),
         ("too_long", "shmem_long_put: argument dest: "),
         ("ctx", "shmem_ctx_long_p: argument ctx: "),
         ("destroyed_ctx", "shmem_ctx_long_p: argument ctx: "),
@@ -666,7 +670,8 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
                 "misaligned_signal",
                 "misaligned_atomic",
             ];
-            let is_taken = what.starts_with("misaligned") && !always.contains(&what);
+            let is_taken = (what.starts_with("misaligned") && !always.contains(&what))
+                || what.ends_with("_block");
             let checked = if is_taken { "1" } else { "0" };
             let mut bad = job(2, program);
             let output = bad.arg(what).env("OXSHMEM_CHECK", checked).output();

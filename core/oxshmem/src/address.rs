@@ -273,6 +273,10 @@ mod tests {
             assert_eq!(is_nic(block), known, "{atomics:?}");
             assert_eq!(world.object_at("test", address(block), 1)?.is_nic(), is);
         }
+        // A block that grows, in place or elsewhere, has its hints still.
+        let hinted = world.realloc(hinted, 4096)?;
+        let object = world.object_at("test", address(hinted), 1)?;
+        assert_eq!((hinted.is_nic(), object.is_nic()), (hinted_is, hinted_is));
         // Of PEs on two hosts.
         assert!(world.word_table().is_none());
         world.free(hinted)?;

@@ -42,7 +42,7 @@ impl Blocks {
         self.span(self.far).unwrap_or(usize::MAX)
     }
 
-    /// Refuses strides below the block's size, and a span that leaves the object.
+    /// Refuses strides below the block's size, and a span that leaves the object, or is too long for any memory.
     pub(crate) fn check<T: Pod>(self, call: &'static str, far: Sym<T>) -> Result<()> {
         let least = self.block.max(1);
         if self.far < least || self.near < least {
@@ -63,7 +63,19 @@ impl Blocks {
                 len: far.len(),
             });
         }
-        Ok(())
+        let near = self
+            .span(self.near)
+            .and_then(|span| span.checked_mul(size_of::<T>()));
+        match near {
+            Some(_) => Ok(()),
+            None => Err(Error::Argument {
+                call,
+                what: format!(
+                    "{} blocks {} elements from each other span more than there is memory",
+                    self.count, self.near
+                ),
+            }),
+        }
     }
 
     /// Refuses a span that leaves `len` elements of private memory.
@@ -463,7 +475,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use crate::testing::spmd;
-    use crate::{Cmp, ContextOptions};
+    use crate::{Blocks, Cmp, ContextOptions};
 
     #[test]
     fn waits_and_tests_drive_what_the_program_has_them_drive() {
@@ -498,6 +510,39 @@ mod tests {
             assert!(grown());
             shared.destroy()?;
             world.free(word)
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn m16_blocks_that_span_more_than_there_is_memory_are_refused() {
+        spmd(1, |world| {
+            let x = world.alloc::<u64>(4)?;
+            let mut mine = [0u64; 1];
+            let blocks = |near, count| Blocks {
+                far: 1,
+                near,
+                block: 1,
+                count,
+            };
+            // One block is where the first is, whatever comes after it.
+            for (near, count, is_right) in [
+                (usize::MAX, 1, true),
+                (usize::MAX, 3, false),
+                (usize::MAX / 8, 3, false),
+            ] {
+                let blocks = blocks(near, count);
+                // SAFETY: one element, or none where it is refused, which the array has.
+                let put = unsafe { world.put_blocks_raw("test", x, mine.as_ptr(), blocks, 0) };
+                // SAFETY: as above.
+                let got = unsafe { world.get_blocks_raw("test", mine.as_mut_ptr(), x, blocks, 0) };
+                assert_eq!(
+                    (put.is_ok(), got.is_ok()),
+                    (is_right, is_right),
+                    "{blocks:?}"
+                );
+            }
+            world.free(x)
         })
         .unwrap();
     }

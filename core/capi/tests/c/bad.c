@@ -10,7 +10,7 @@ static int is(const char *name)
 
 int main(int argc, char **argv)
 {
-    long mine = 0, *x, *odd;
+    long mine = 0, *x, *odd, *freed;
     what = argc > 1 ? argv[1] : "";
     if (is("before"))
         shmem_long_p(&mine, 1, 0);
@@ -19,6 +19,8 @@ int main(int argc, char **argv)
     begin();
     x = shmem_calloc(8, sizeof(long));
     odd = (long *)((char *)x + 1);
+    freed = shmem_malloc(sizeof(long));
+    shmem_free(freed);
     if (is("after") || is("p_after")) {
         shmem_finalize();
         if (is("p_after"))
@@ -61,6 +63,14 @@ int main(int argc, char **argv)
             shmem_long_atomic_add(odd, 1, right);
         if (is("misaligned_wait"))
             shmem_long_wait_until(odd, SHMEM_CMP_EQ, 0);
+        if (is("past_block"))
+            shmem_long_p(x + 8, 1, right);
+        if (is("over_block"))
+            shmem_long_get(&mine, x + 7, 2, right);
+        if (is("freed_block"))
+            shmem_long_atomic_add(freed, 1, right);
+        if (is("of_peer"))
+            shmem_long_p(shmem_ptr(x, right), 1, right);
         if (is("too_long"))
             shmem_long_put(x, x, (size_t)1 << 60, right);
         if (is("ctx"))
