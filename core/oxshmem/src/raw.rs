@@ -42,7 +42,7 @@ impl Blocks {
         self.span(self.far).unwrap_or(usize::MAX)
     }
 
-    /// Refuses strides below the block's size, and a span that leaves the object, or is too long for any memory.
+    /// Refuses strides below the block's size, and a span that leaves the object.
     pub(crate) fn check<T: Pod>(self, call: &'static str, far: Sym<T>) -> Result<()> {
         let least = self.block.max(1);
         if self.far < least || self.near < least {
@@ -63,19 +63,12 @@ impl Blocks {
                 len: far.len(),
             });
         }
-        let near = self
-            .span(self.near)
-            .and_then(|span| span.checked_mul(size_of::<T>()));
-        match near {
-            Some(_) => Ok(()),
-            None => Err(Error::Argument {
-                call,
-                what: format!(
-                    "{} blocks {} elements from each other span more than there is memory",
-                    self.count, self.near
-                ),
-            }),
-        }
+        Ok(())
+    }
+
+    /// Refuses a span of private memory that is longer than any memory.
+    fn check_length<T>(self, call: &'static str) -> Result<()> {
+        self.check_near(call, isize::MAX as usize / size_of::<T>().max(1))
     }
 
     /// Refuses a span that leaves `len` elements of private memory.
@@ -294,6 +287,7 @@ impl Context<'_> {
     ) -> Result<()> {
         let in_world = self.check(call, dst, 0, pe)?;
         blocks.check(call, dst)?;
+        blocks.check_length::<T>(call)?;
         let Blocks {
             far, near, block, ..
         } = blocks;
@@ -342,6 +336,7 @@ impl Context<'_> {
     ) -> Result<()> {
         let in_world = self.check(call, src, 0, pe)?;
         blocks.check(call, src)?;
+        blocks.check_length::<T>(call)?;
         if blocks.block == 0 {
             return Ok(());
         }

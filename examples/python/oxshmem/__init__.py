@@ -55,17 +55,25 @@ _NAMES = {
 _WORDS = {"i4": ctypes.c_int32, "i8": ctypes.c_int64, "u4": ctypes.c_uint32, "u8": ctypes.c_uint64}
 
 
+def _code(array):
+    # The library's are the processor's own.
+    if not array.dtype.isnative:
+        raise TypeError(f"{array.dtype} is in another byte order: give array.astype(array.dtype.newbyteorder('='))")
+    return array.dtype.str[1:]
+
+
 def _named(array):
     try:
-        return _NAMES[array.dtype.str[1:]]
+        return _NAMES[_code(array)]
     except KeyError:
         raise TypeError(f"there are no functions of {array.dtype}") from None
 
 
 def _word(array):
-    if array.size != 1 or array.dtype.str[1:] not in _WORDS:
+    code = _code(array)
+    if array.size != 1 or code not in _WORDS:
         raise TypeError("one integer of 32 or 64 bits is wanted: give words[i:i + 1]")
-    return _named(array), _WORDS[array.dtype.str[1:]]
+    return _named(array), _WORDS[code]
 
 
 def _address(array):

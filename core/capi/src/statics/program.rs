@@ -5,10 +5,14 @@ use std::ffi::{CStr, c_int, c_void};
 use libc::{PT_DYNAMIC, PT_GNU_RELRO, PT_INTERP, PT_LOAD, dl_phdr_info};
 
 pub(super) const PAGE: usize = 4096;
-/// Of the dynamic section: its end, and a library that the program needs.
+/// Of the dynamic section: its end, a library that is needed, the strings, the object's own name.
 const DT_NULL: i64 = 0;
 const DT_NEEDED: i64 = 1;
 const DT_STRTAB: i64 = 5;
+const DT_SONAME: i64 = 14;
+
+/// A header of an object's parts.
+type Header = libc::Elf64_Phdr;
 
 /// An entry of the dynamic section.
 #[repr(C)]
@@ -23,7 +27,7 @@ struct Dynamic {
 pub(super) struct Program {
     /// Its data, lowest first.
     pub segments: Vec<Segment>,
-    /// Whether it is linked with this library.
+    /// Whether it was linked with this library, itself or by way of others.
     pub is_linked: bool,
     /// Whether it was linked with shared libraries at all.
     pub is_dynamic: bool,
@@ -50,41 +54,108 @@ impl Segment {
 
 /// The main program of this process.
 pub(super) fn of_this_process() -> Program {
-    let mut program = Program::default();
-    // SAFETY: the function fits, and gets the program's description during the call.
-    unsafe { libc::dl_iterate_phdr(Some(describe), (&raw mut program).cast()) };
+    let mut loaded = Loaded::default();
+    // SAFETY: the function fits, and gets what is loaded during the call.
+    unsafe { libc::dl_iterate_phdr(Some(describe), (&raw mut loaded).cast()) };
+    let is_linked = needs_own(&loaded.objects);
+    let mut program = loaded.program;
+    program.is_linked = is_linked;
     program.segments.sort_by_key(|segment| segment.start);
     program
 }
 
-/// Describes the first object, which is the main program.
-unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, program: *mut c_void) -> c_int {
-    // SAFETY: the loader gives a description, and the caller its place for another.
-    let (info, program) = unsafe { (&*info, &mut *program.cast::<Program>()) };
+/// What the loader has loaded.
+#[derive(Default)]
+struct Loaded {
+    program: Program,
+    /// The main program is the first.
+    objects: Vec<Object>,
+}
+
+/// The main program or a library.
+#[derive(Clone, Debug, Default)]
+struct Object {
+    /// What others may call it by: its file's name, and the one that it has itself.
+    names: Vec<Vec<u8>>,
+    /// Libraries that it was linked with, by names.
+    needs: Vec<Vec<u8>>,
+    /// Whether this code is in it.
+    is_own: bool,
+}
+
+/// Whether the first object has this library in it or was linked with it, itself or by way of other libraries. Where the
+/// program or a library of its has loaded this one by `dlopen`, nobody was.
+fn needs_own(objects: &[Object]) -> bool {
+    let mut known = vec![0];
+    let mut at = 0;
+    while let Some(object) = known.get(at).and_then(|index| objects.get(*index)) {
+        if object.is_own {
+            return true;
+        }
+        for name in &object.needs {
+            let needed = objects.iter().position(|other| other.names.contains(name));
+            known.extend(needed.filter(|needed| !known.contains(needed)));
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Describes an object; the first is the main program.
+unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
+    // SAFETY: the loader gives a description, and the caller its place for others.
+    let (info, loaded) = unsafe { (&*info, &mut *loaded.cast::<Loaded>()) };
     // SAFETY: the description has so many headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    program.headers = info.dlpi_phdr.addr();
     let base = info.dlpi_addr as usize;
-    let place = |at: u64, len: u64| {
-        let start = base.wrapping_add(at as usize);
-        (start, start + len as usize)
-    };
+    if loaded.objects.is_empty() {
+        describe_program(&mut loaded.program, headers, base);
+    }
+    let mut object = Object::default();
+    if !info.dlpi_name.is_null() {
+        // SAFETY: the loader's name of it, which ends with a zero.
+        let name = unsafe { CStr::from_ptr(info.dlpi_name) };
+        object.names.push(file_of(name.to_bytes()));
+    }
     let own = describe as *const () as usize;
+    for header in headers {
+        let (start, end) = place(header, base);
+        match header.p_type {
+            PT_LOAD => object.is_own |= (start..end).contains(&own),
+            PT_DYNAMIC => read_names(start, base, &mut object),
+            _ => {}
+        }
+    }
+    loaded.objects.push(object);
+    0
+}
+
+/// Where a part of an object lies.
+fn place(header: &Header, base: usize) -> (usize, usize) {
+    let start = base.wrapping_add(header.p_vaddr as usize);
+    (start, start + header.p_memsz as usize)
+}
+
+/// A name without the folders before it, by which libraries are linked as they may be found elsewhere.
+fn file_of(name: &[u8]) -> Vec<u8> {
+    let mut parts = name.rsplit(|byte| *byte == b'/');
+    parts.next().unwrap_or_default().to_vec()
+}
+
+fn describe_program(program: &mut Program, headers: &[Header], base: usize) {
+    program.headers = headers.as_ptr().addr();
     let mut read_only = 0;
     for header in headers {
-        let (start, end) = place(header.p_vaddr, header.p_memsz);
         match header.p_type {
-            PT_GNU_RELRO => read_only = end / PAGE * PAGE,
+            PT_GNU_RELRO => read_only = place(header, base).1 / PAGE * PAGE,
             PT_INTERP => program.is_dynamic = true,
-            PT_LOAD => program.is_linked |= (start..end).contains(&own),
-            PT_DYNAMIC => program.is_linked |= needs_oxshmem(start, base),
             _ => {}
         }
     }
     for header in headers {
-        let (start, end) = place(header.p_vaddr, header.p_memsz);
+        let (start, end) = place(header, base);
         if header.p_type == PT_LOAD && header.p_flags & libc::PF_W != 0 && end > read_only {
-            let (_, filled) = place(header.p_vaddr, header.p_filesz);
+            let filled = start + header.p_filesz as usize;
             program.segments.push(Segment {
                 start: (start / PAGE * PAGE).max(read_only),
                 end: end.next_multiple_of(PAGE),
@@ -93,12 +164,10 @@ unsafe extern "C" fn describe(info: *mut dl_phdr_info, _: usize, program: *mut c
             });
         }
     }
-    // No further object.
-    1
 }
 
-/// Whether a dynamic section names this library.
-fn needs_oxshmem(section: usize, base: usize) -> bool {
+/// What a dynamic section says of its object's own name, and of the libraries that it needs.
+fn read_names(section: usize, base: usize, object: &mut Object) {
     let entry = |i: usize| -> Dynamic {
         let entries = std::ptr::with_exposed_provenance::<Dynamic>(section);
         // SAFETY: the section is mapped, and nothing beyond its end is asked for.
@@ -106,20 +175,64 @@ fn needs_oxshmem(section: usize, base: usize) -> bool {
     };
     let entries = || (0..).map(entry).take_while(|entry| entry.tag != DT_NULL);
     let Some(strings) = entries().find(|entry| entry.tag == DT_STRTAB) else {
-        return false;
+        return;
     };
-    // The loader has made it an address; a program that nothing was added to has it as one, too.
+    // The loader has made it an address, but for the kernel's own object; a program that nothing was added to has it as
+    // one, too.
     let strings = match strings.value as usize {
         offset if offset < base => base + offset,
         address => address,
     };
-    entries()
-        .filter(|entry| entry.tag == DT_NEEDED)
-        .any(|entry| {
-            let name = std::ptr::with_exposed_provenance(strings + entry.value as usize);
-            // SAFETY: the program's table of strings is mapped, and each ends with a zero.
-            unsafe { CStr::from_ptr(name) }
-                .to_bytes()
-                .starts_with(b"liboxshmem")
-        })
+    for entry in entries() {
+        let list = match entry.tag {
+            DT_NEEDED => &mut object.needs,
+            DT_SONAME => &mut object.names,
+            _ => continue,
+        };
+        let name = std::ptr::with_exposed_provenance(strings + entry.value as usize);
+        // SAFETY: the object's table of strings is mapped, and each ends with a zero.
+        let name = unsafe { CStr::from_ptr(name) };
+        list.push(file_of(name.to_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str, needs: &[&str]) -> Object {
+        Object {
+            names: vec![file_of(name.as_bytes())],
+            needs: needs.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            is_own: false,
+        }
+    }
+
+    #[test]
+    fn a_program_is_linked_with_what_its_libraries_were_linked_with() {
+        let own = Object {
+            is_own: true,
+            ..object("/opt/lib/liboxshmem.so", &["libc.so.6"])
+        };
+        let libc = object("/lib/libc.so.6", &[]);
+        let tool = object("./libtool.so", &["libc.so.6", "liboxshmem.so"]);
+        let other = object("liboxshmem_other.so", &["libc.so.6"]);
+        let linked = |needs: &[&str], others: &[&Object]| {
+            let mut objects = vec![object("", needs)];
+            objects.extend(others.iter().map(|other| (*other).clone()));
+            needs_own(&objects)
+        };
+        assert!(linked(&["liboxshmem.so"], &[&libc, &own]));
+        assert!(linked(&["libtool.so"], &[&tool, &libc, &own]));
+        // It is there because it was loaded later.
+        assert!(!linked(&["libc.so.6"], &[&libc, &own]));
+        assert!(!linked(&["libc.so.6"], &[&libc, &tool, &own]));
+        assert!(!linked(&["liboxshmem_other.so"], &[&other, &libc, &own]));
+        // Libraries that need each other, and one that is not there.
+        let (one, two) = (object("one", &["two"]), object("two", &["one", "none"]));
+        assert!(!linked(&["one"], &[&one, &two, &own]));
+        // With the archive it is in the program.
+        assert!(needs_own(&[own]));
+        assert!(!needs_own(&[]));
+    }
 }

@@ -7,12 +7,27 @@ use crate::rows::{ROWS, Row};
 use crate::types::{self, Set};
 use crate::{c, expand};
 
-/// All pages: their names in `core/capi/man/`, and their text.
+/// All pages: their names in `core/capi/man/`, and their text. Of `links` each line is a page and another call that it is
+/// about.
 #[must_use]
 pub fn manual() -> Vec<(String, String)> {
-    PAGES
-        .iter()
-        .map(|page| (format!("{}.3", page.families[0]), text(page)))
+    let name = |page: &Page| format!("{}.3", page.families[0]);
+    let mut links = String::new();
+    for page in PAGES {
+        for function in rows(page).into_iter().flat_map(expand) {
+            if function.name != page.families[0] {
+                let _ = writeln!(links, "{} {}", name(page), function.name);
+            }
+        }
+    }
+    let pages = PAGES.iter().map(|page| (name(page), text(page)));
+    pages.chain([("links".into(), links)]).collect()
+}
+
+/// The rows that a page is about.
+fn rows(page: &Page) -> Vec<&'static Row> {
+    ROWS.iter()
+        .filter(|row| page.families.contains(&family(row).as_str()))
         .collect()
 }
 
@@ -35,13 +50,10 @@ fn shown(row: &Row) -> String {
 }
 
 fn text(page: &Page) -> String {
-    let rows: Vec<&Row> = ROWS
-        .iter()
-        .filter(|row| page.families.contains(&family(row).as_str()))
-        .collect();
+    let rows = rows(page);
     let mut names: Vec<String> = page.families.iter().map(|name| (*name).into()).collect();
     for row in &rows {
-        // Those of types, and of contexts, are too many.
+        // Those of types, and of contexts, are too many to be told: they have links.
         let others = expand(row)
             .into_iter()
             .filter(|function| !function.ctx && function.of.is_none_or(|of| of.c == "void"));

@@ -46,6 +46,8 @@ static int place;
             shmem_broadcast##S(NULL, NULL, 0, 0, SET);                                    \
             shmem_fcollect##S(NULL, NULL, 0, SET);                                        \
             shmem_collect##S(NULL, NULL, 0, SET);                                         \
+            shmem_alltoall##S(NULL, NULL, 0, SET);                                        \
+            shmem_alltoalls##S(NULL, NULL, 1, 1, 0, SET);                                 \
         }                                                                                 \
         shmem_free(y);                                                                    \
         shmem_free(x);                                                                    \
@@ -61,6 +63,7 @@ OLD_SIZES(MOVES)
             x[i] = (T)(place + i + 1), y[i] = (T)0;                                     \
         shmem_barrier_all();                                                            \
         if (place >= 0) {                                                               \
+            shmem_##N##_##OP##_to_all(NULL, NULL, 0, SET_FOR(pWrk));                    \
             shmem_##N##_##OP##_to_all(y, x, LEN, SET_FOR(pWrk));                        \
             for (i = 0; i < LEN; i++) {                                                 \
                 T a = START;                                                            \

@@ -27,6 +27,10 @@ int main(int argc, char **argv)
             shmem_long_p(x, 1, 0);
         shmem_quiet();
     }
+    if (is("global_exit_of_last") && me == n - 1)
+        shmem_global_exit(43);
+    if (is("global_exit_of_all"))
+        shmem_global_exit(50 + me);
     if (me == 0) {
         shmem_ctx_t ctx;
         if (is("pe"))
@@ -109,7 +113,7 @@ int main(int argc, char **argv)
         if (is("active_set"))
             shmem_barrier(0, 40, 2, x);
     }
-    if (is("global_exit") || is("exit")) {
+    if (is("global_exit") || is("global_exit_of_last") || is("exit")) {
         for (;;)
             ; /* Busy, and in no call. */
     }

@@ -226,22 +226,36 @@ static void waits(void) { DISTINCT_OLD_WAITS_TYPES(OLD_WAITS) }
 static void reduce_bits(void) { DISTINCT_REDUCE_BITS_TYPES(REDUCE_BITS) DISTINCT_OLD_REDUCE_BITS_TYPES(REDUCE_BITS) }
 static void old(void) { DISTINCT_OLD_EXTENDED_TYPES(OLD_EXTENDED) DISTINCT_OLD_STANDARD_TYPES(OLD_STANDARD) }
 
+/* All give 1+2i, then i: powers of that have one part alone. */
+#define COMPLEX_OF(T, PART)                                                                                \
+    do {                                                                                                   \
+        T *x = NEW(T, 1), *y = NEW(T, 1);                                                                  \
+        PART *from = (PART *)x, *to = (PART *)y, turns[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};         \
+        from[0] = 1, from[1] = 2;                                                                          \
+        CHECK(shmem_sum_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0 && to[0] == (PART)n && to[1] == (PART)(2 * n)); \
+        CHECK(shmem_sum_inscan(SHMEM_TEAM_WORLD, y, x, 1) == 0);                                           \
+        CHECK(to[0] == (PART)(me + 1) && to[1] == (PART)(2 * (me + 1)));                                   \
+        CHECK(shmem_sum_exscan(SHMEM_TEAM_WORLD, y, x, 1) == 0 && to[0] == (PART)me && to[1] == (PART)(2 * me)); \
+        shmem_barrier_all();                                                                               \
+        from[0] = 0, from[1] = 1;                                                                          \
+        CHECK(shmem_prod_reduce(SHMEM_TEAM_WORLD, y, x, 1) == 0);                                          \
+        CHECK(to[0] == turns[n % 4][0] && to[1] == turns[n % 4][1]);                                       \
+        shmem_free(y);                                                                                     \
+        shmem_free(x);                                                                                     \
+    } while (0)
+#ifdef __cplusplus
+template <typename T, typename PART> static void complex_of() { COMPLEX_OF(T, PART); }
+#endif
+
 static void complex_numbers(void)
 {
 #ifdef __cplusplus
-    typedef std::complex<double> number;
-    number *x = NEW(number, 1);
-    *x = number(0, 1);
-    CHECK(shmem_complexd_prod_reduce(SHMEM_TEAM_WORLD, x, x, 1) == 0);
-    *x = number(1, 2);
-    CHECK(shmem_sum_reduce(SHMEM_TEAM_WORLD, x, x, 1) == 0 && *x == number(n, 2 * n));
+    complex_of<std::complex<double>, double>();
+    complex_of<std::complex<float>, float>();
 #else
-    double _Complex *x = NEW(double _Complex, 1);
-    double *parts = (double *)x;
-    parts[0] = 1, parts[1] = 2;
-    CHECK(shmem_sum_reduce(SHMEM_TEAM_WORLD, x, x, 1) == 0 && parts[0] == n && parts[1] == 2 * n);
+    COMPLEX_OF(double _Complex, double);
+    COMPLEX_OF(float _Complex, float);
 #endif
-    shmem_free(x);
 }
 
 /* Flags are volatile in many programs, and what is read may be const. */

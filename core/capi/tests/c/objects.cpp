@@ -3,6 +3,7 @@
 #include <shmem.h>
 
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <cstdint>
 #include <cstdlib>
@@ -155,9 +156,31 @@ void threads(int level) {
 
 }  // namespace
 
-int main() {
-    int level = -1;
-    CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &level) == 0 && level >= SHMEM_THREAD_SERIALIZED);
+// The calls are the main thread's; what another one does beside is none.
+void beside() {
+    Symmetric<long> words(1);
+    std::atomic<bool> is_through{false};
+    double sum = 0;
+    std::thread other([&] {
+        while (!is_through.load()) sum += 0.5;
+    });
+    for (int i = 0; i < 200; i++) {
+        shmem_atomic_add(words.data(), 1L, (me + i) % n);
+        shmem_barrier_all();
+    }
+    is_through.store(true);
+    other.join();
+    CHECK(sum >= 0 && words.data()[0] == 200);
+}
+
+// With the name of a thread level, that one.
+int main(int argc, char **argv) {
+    const std::string name = argc > 1 ? argv[1] : "multiple";
+    const int asked = name == "funneled" ? SHMEM_THREAD_FUNNELED : name == "serialized" ? SHMEM_THREAD_SERIALIZED : SHMEM_THREAD_MULTIPLE;
+    int level = -1, told = -1;
+    CHECK(shmem_init_thread(asked, &level) == 0 && level == asked);
+    shmem_query_thread(&told);
+    CHECK(told == level);
     me = shmem_my_pe();
     n = shmem_n_pes();
     round_trips<char, signed char, unsigned char, short, unsigned short, int, unsigned, long, unsigned long, long long,
@@ -165,7 +188,8 @@ int main() {
     take_turns();
     complex_numbers();
     texts();
-    threads(level);
+    if (level > SHMEM_THREAD_FUNNELED) threads(level);
+    beside();
     if (me == 0) std::puts("right");
     shmem_finalize();
 }

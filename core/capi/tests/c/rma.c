@@ -72,6 +72,10 @@ static shmem_ctx_t ctx;
     F##_get(C NULL, NULL, 0, right);                                                        \
     F##_iput(C NULL, NULL, 1, 1, 0, right);                                                 \
     F##_iget(C NULL, NULL, 1, 1, 0, right);                                                 \
+    F##_ibput(C NULL, NULL, 1, 1, 1, 0, right);                                             \
+    F##_ibget(C NULL, NULL, 1, 1, 1, 0, right);                                             \
+    F##_ibput(C NULL, NULL, 1, 1, 0, 3, right);                                             \
+    F##_ibget(C NULL, NULL, 1, 1, 0, 3, right);                                             \
     F##_put_nbi(C NULL, NULL, 0, right);                                                    \
     F##_get_nbi(C x, NULL, 0, right);                                                       \
     shmem_free(x)
@@ -155,10 +159,19 @@ RMA_TYPES(TYPED)
     shmem_barrier_all();                                                                    \
     P##ibput##S(C x, source, 4, 3, 2, 6, right);                                            \
     DONE;                                                                                   \
+    for (i = 0; i < LEN; i++) {                                                             \
+        int j;                                                                              \
+        for (j = 0; j < BYTES; j++)                                                         \
+            CHECK(x[i * BYTES + j] == (i % 4 < 2 ? (unsigned char)(left * 31 + (i / 4 * 3 + i % 4) * BYTES + j) : 255));\
+    }                                                                                       \
     memset(got, 0, bytes);                                                                  \
     P##ibget##S(C got, x, 3, 4, 2, 6, right);                                               \
     for (i = 0; i < 6; i++)                                                                 \
         CHECK(memcmp(got + 3 * i * BYTES, source + 3 * i * BYTES, 2 * BYTES) == 0);         \
+    P##iput##S(C NULL, NULL, 1, 1, 0, right);                                               \
+    P##iget##S(C NULL, NULL, 1, 1, 0, right);                                               \
+    P##ibput##S(C NULL, NULL, 1, 1, 1, 0, right);                                           \
+    P##ibget##S(C NULL, NULL, 1, 1, 1, 0, right);                                           \
     shmem_barrier_all()
 
 #define SIZED(S)                                           \

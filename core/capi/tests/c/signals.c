@@ -32,8 +32,10 @@ static uint64_t signals;
     shmem_ctx_quiet(ctx);                                                              \
     shmem_barrier_all();                                                               \
     F##_put_signal(C NULL, NULL, 0, word, 1, SHMEM_SIGNAL_ADD, right);                 \
-    signals++;                                                                         \
+    F##_put_signal_nbi(C NULL, NULL, 0, word, 1, SHMEM_SIGNAL_ADD, right);             \
+    signals += 2;                                                                      \
     CHECK(shmem_signal_wait_until(word, SHMEM_CMP_EQ, signals) == signals);            \
+    shmem_ctx_quiet(ctx);                                                              \
     shmem_barrier_all();                                                               \
     shmem_free(x)
 
@@ -65,6 +67,12 @@ RMA_TYPES(TYPED)
     shmem_signal_wait_until(word, SHMEM_CMP_GE, signals);                                  \
     for (i = 0; i < bytes; i++)                                                            \
         CHECK(x[i] == (unsigned char)(left + 1));                                          \
+    shmem_ctx_quiet(ctx);                                                                  \
+    shmem_barrier_all();                                                                   \
+    P##put##S##_signal(C NULL, NULL, 0, word, 1, SHMEM_SIGNAL_ADD, right);                 \
+    P##put##S##_signal_nbi(C NULL, NULL, 0, word, 1, SHMEM_SIGNAL_ADD, right);             \
+    signals += 2;                                                                          \
+    CHECK(shmem_signal_wait_until(word, SHMEM_CMP_EQ, signals) == signals);                \
     shmem_ctx_quiet(ctx);                                                                  \
     shmem_barrier_all();                                                                   \
     shmem_free(x)

@@ -213,7 +213,7 @@ static void sessions(void)
     int i;
     shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
     shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, &config, SHMEM_CTX_SESSION_TOTAL_OPS);
-    /* Leaves what it says nothing of. */
+    /* Once more, without a word of what is to come. */
     shmem_ctx_session_start(SHMEM_CTX_DEFAULT, 0, NULL, 0);
     for (i = 0; i < 100; i++)
         shmem_long_atomic_inc(x, right);

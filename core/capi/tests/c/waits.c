@@ -25,6 +25,14 @@ enum { LEN = 5 };
         CHECK(shmem_##N##_test_all(NULL, 0, NULL, SHMEM_CMP_EQ, (T)1) == 1);                  \
         CHECK(shmem_##N##_test_any(x, LEN, none, SHMEM_CMP_EQ, (T)0) == SIZE_MAX);            \
         CHECK(shmem_##N##_test_some(x, LEN, indices, none, SHMEM_CMP_EQ, (T)0) == 0);         \
+        CHECK(shmem_##N##_test_all_vector(x, LEN, none, SHMEM_CMP_EQ, values) == 1);          \
+        CHECK(shmem_##N##_test_all_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL) == 1);           \
+        CHECK(shmem_##N##_test_any_vector(x, LEN, none, SHMEM_CMP_NE, values) == SIZE_MAX);   \
+        CHECK(shmem_##N##_test_any_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL) == SIZE_MAX);    \
+        CHECK(shmem_##N##_test_some_vector(x, LEN, indices, none, SHMEM_CMP_NE, values) == 0); \
+        CHECK(shmem_##N##_test_some_vector(NULL, 0, indices, NULL, SHMEM_CMP_EQ, NULL) == 0); \
+        CHECK(shmem_##N##_test_any(NULL, 0, NULL, SHMEM_CMP_EQ, (T)0) == SIZE_MAX);           \
+        CHECK(shmem_##N##_test_some(NULL, 0, indices, NULL, SHMEM_CMP_EQ, (T)0) == 0);        \
         /* Nothing has come. */                                                               \
         CHECK(!shmem_##N##_test(x, SHMEM_CMP_EQ, (T)1) && shmem_##N##_test(x, SHMEM_CMP_LT, (T)1)); \
         CHECK(!shmem_##N##_test_all(x, LEN, NULL, SHMEM_CMP_NE, (T)0));                       \

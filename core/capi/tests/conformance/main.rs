@@ -3,7 +3,7 @@
 //! The specification's rules, and the programs of `c/` that show them:
 //!
 //! - Arguments: sources anywhere, several pieces of memory in one call, nothing wherever it is: `rules.c`, and zero
-//!   lengths with null in `rma.c`, `signals.c`, `collectives.c`, `active_sets.c`; variables of the program: `statics.c`;
+//!   lengths with null in `rma.c`, `signals.c`, `collectives.c`, `active_sets.c`; variables of the program: `statics.c`, `wrapped.c`;
 //!   numbers of PEs by the context's team: `teams.c`; at odd places: `unaligned.c`. A target that is in no call: `rules.c`.
 //! - Order: fence between put and flag `order.c`, `kernels.c`; quiet, and that all see what it completed, `rules.c`; of
 //!   contexts `rules.c`, `teams.c`; of some PEs alone `order.c`; strides and blocks `rma.c`; values that are fetched
@@ -16,17 +16,21 @@
 //! - The heap: what gives null, what changes nothing, `memory.c`; which calls wait for all, `rules.c`.
 //! - Teams: splits that are right and wrong, handles that are none or were destroyed, configurations: `teams.c`; by squares:
 //!   `grids.c`.
-//! - Contexts and sessions: `teams.c`; one for each thread: `objects.cpp`; left to the library: `rules.c`.
+//! - Contexts and sessions: `teams.c`; one for each thread, and threads in turns: `objects.cpp`; left to the library: `rules.c`.
 //! - Begin and end: nested `order.c`, again `again.c`, by `start_pes` and without finalize `old.c`, by `global_exit`
 //!   `bad.c`, while threads are in calls `ends.c`; environment: below.
-//! - Addresses: `memory.c`, `statics.c`. Locks: `order.c`, `rules.c`, `objects.cpp`. A tool's functions: `profile.c`.
+//! - Addresses: `memory.c`, `statics.c`. Locks: `order.c`, `rules.c`, `objects.cpp`. A tool's functions: `profile.c`,
+//!   `tool.c`.
 //! - What makes no sense: `bad.c`, and every argument of every kind of call `wrong.c`; of one PE among others, and PEs that
-//!   differ: `differ.c`. Types: `prototypes.c`.
+//!   differ: `differ.c`. Types: `prototypes.c`; all of their
+//!   values: `precise.c`. Constants: `constants.c`.
 //! - With `-DOXSHMEM_INLINE`: `rma.c`, `atomics.c`, the macros and overloads, `kernels.c` and `bad.c` again; which calls stay calls: `inline.c`.
 //!
 //! `ci/test-verbs` runs them on several hosts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod wrappers;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -133,12 +137,12 @@ fn job(pes: usize, program: &Path) -> Command {
     job
 }
 
-/// Runs a program with 1 to 4 PEs.
+/// Runs a program with 1 to 4 and 8 PEs.
 fn passes(source: &str, flags: &[&str]) {
     let name = format!("{source}{}", flags.concat());
     let name = name.replace(['.', '/', ',', '='], "-");
     let program = compile(source, &name, flags);
-    for pes in 1..=4 {
+    for pes in [1, 2, 3, 4, 8] {
         run(&mut job(pes, &program));
     }
     // By lanes, in checked mode and by such as put everything off that they may.
@@ -165,6 +169,8 @@ programs! {
     rules_that_no_other_program_shows: "rules.c", ["-std=c99"];
     teams_and_contexts: "teams.c", ["-std=c99"];
     order_locks_and_nested_initialization: "order.c", ["-std=c99"];
+    values_that_need_all_of_their_type: "precise.c", ["-std=gnu99"];
+    constants: "constants.c", ["-std=c99"];
     macros_of_c11: "generics.c", ["-std=c11"];
     overloads_of_cpp: "generics.cpp", ["-std=c++11"];
     put_and_get_inlined_of_every_type: "rma.c", ["-std=c89", "-O2", "-DOXSHMEM_INLINE"];
@@ -305,6 +311,30 @@ fn the_heap_alone_is_symmetric_where_variables_cannot_be_and_a_message_says_so()
     assert!(told.contains("not linked with oxshmem"), "{told}");
 }
 
+/// Be it that the program does not name the library, or that its linker drops the name.
+#[test]
+fn variables_of_a_program_are_symmetric_where_another_library_brings_this_one() {
+    let source = here().join("tests/c/wrapped.c");
+    let library = prefix().join("lib/libwrapper.so");
+    run(tool("oshcc")
+        .args(["-DLIBRARY", "-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(&source));
+    let program = prefix().join("test-wrapped");
+    for compiler in [Command::new("cc"), tool("oshcc")] {
+        let mut link = compiler;
+        link.args(["-Wl,--as-needed", "-o"])
+            .arg(&program)
+            .arg(&source)
+            .arg(&library);
+        run(&mut link);
+        let output = job(2, &program).output().unwrap();
+        let told = both(&output);
+        assert!(output.status.success(), "{told}");
+        assert_eq!(told.trim(), output.status.to_string(), "{told}");
+    }
+}
+
 #[test]
 fn a_limit_of_files_is_told_and_kills_nobody() {
     let program = compile("statics.c", "statics-limited", &[]);
@@ -382,6 +412,13 @@ fn programs_on_grids_by_macros() {
 #[test]
 fn classes_and_threads_of_cpp() {
     runs("objects.cpp", "-std=c++11", &["-O0", "-pthread"]);
+    let program = compile("objects.cpp", "objects-levels", &["-std=c++11", "-pthread"]);
+    for level in ["serialized", "funneled"] {
+        for transport in ["loopback", "weak(loopback)"] {
+            let mut levels = job(3, &program);
+            run(levels.arg(level).env("OXSHMEM_TRANSPORT", transport));
+        }
+    }
     compile(
         "objects.cpp",
         "objects-20",
@@ -394,14 +431,6 @@ fn classes_and_threads_of_cpp() {
             "-pthread",
         ],
     );
-}
-
-#[test]
-fn eight_pes() {
-    for source in ["rules.c", "teams.c", "order.c"] {
-        let program = compile(source, &format!("eight-{source}"), &["-std=c99"]);
-        run(&mut job(8, &program));
-    }
 }
 
 /// The first Python that has numpy, if one has.
@@ -418,16 +447,22 @@ fn arrays_of_python_over_symmetric_memory() {
         eprintln!("SKIPPED: there is no python3 with numpy (Debian: python3-numpy)");
         return;
     };
-    let ring = here().join("../../examples/python/ring.py");
-    for pes in [1, 4] {
+    let examples = here().join("../../examples/python");
+    let run_python = |pes: &str, script: &Path| {
         let mut run_python = tool("oshrun");
-        run_python.args(["-n", &pes.to_string(), "--timeout", PATIENCE, python]);
-        run_python.arg(&ring).env("SHMEM_SYMMETRIC_SIZE", "64M");
+        run_python.args(["-n", pes, "--timeout", PATIENCE, python]);
+        run_python.arg(script).env("SHMEM_SYMMETRIC_SIZE", "64M");
         run_python.env("OXSHMEM_LIBRARY", prefix().join("lib/liboxshmem.so"));
+        run_python.env("PYTHONPATH", &examples);
         run_python.env("PYTHONDONTWRITEBYTECODE", "1");
-        let told = run(&mut run_python);
+        run(&mut run_python)
+    };
+    for pes in ["1", "4"] {
+        let told = run_python(pes, &examples.join("ring.py"));
         assert!(told.contains(&format!("{pes} PEs: right")), "{told}");
     }
+    let told = run_python("2", &here().join("tests/refused.py"));
+    assert!(told.contains("all refused"), "{told}");
 }
 
 #[test]
@@ -458,8 +493,8 @@ fn every_wrong_argument_and_every_call_out_of_its_time_ends_with_a_message() {
 
 /// The API's names, and those for tools.
 fn names() -> BTreeSet<String> {
-    let all = include_str!("../table/data/names.txt").lines();
-    let all = all.chain(include_str!("../table/data/others.txt").lines());
+    let all = include_str!("../../table/data/names.txt").lines();
+    let all = all.chain(include_str!("../../table/data/others.txt").lines());
     let all = all.chain(["shmemx_wtime"]);
     let twins = all.clone().filter(|name| name.starts_with("shmem"));
     let twins = twins.filter(|name| *name != "shmemalign");
@@ -730,9 +765,16 @@ fn pes_that_differ_all_hear_of_it() {
 #[test]
 fn the_jobs_status_is_that_of_global_exit_and_of_a_pe_that_fails() {
     let program = compile("bad.c", "bad-status", &[]);
-    for (what, status) in [("global_exit", 42), ("exit", 3)] {
+    for (what, statuses) in [
+        ("global_exit", 42..=42),
+        ("global_exit_of_last", 43..=43),
+        // The first that is heard.
+        ("global_exit_of_all", 50..=52),
+        ("exit", 3..=3),
+    ] {
         let output = job(3, &program).arg(what).output().unwrap();
-        assert_eq!(output.status.code(), Some(status), "{}", both(&output));
+        let status = output.status.code().unwrap();
+        assert!(statuses.contains(&status), "{what}: {}", both(&output));
     }
 }
 
@@ -781,6 +823,31 @@ fn a_program_of_openshmem_1_0_needs_no_finalize() {
     }
 }
 
+/// A shared library of its own, which the program is linked with or not.
+#[test]
+fn a_tool_counts_the_calls_of_a_program_that_knows_nothing_of_it() {
+    let library = prefix().join("lib/libtool-test.so");
+    run(tool("oshcc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(here().join("tests/c/tool.c")));
+    let counted = "3 puts, 1 gets, 2 barriers";
+    let program = compile("tooled.c", "tooled", &[]);
+    let linked = compile("tooled.c", "tooled-linked", &[library.to_str().unwrap()]);
+    let mut preloaded = job(2, Path::new("env"));
+    preloaded
+        .arg(format!("LD_PRELOAD={}", library.display()))
+        .arg(&program);
+    for (how, job, times) in [
+        ("alone", &mut job(2, &program), 0),
+        ("linked", &mut job(2, &linked), 2),
+        ("preloaded", &mut preloaded, 2),
+    ] {
+        let told = run(job);
+        assert_eq!(told.matches(counted).count(), times, "{how}: {told}");
+    }
+}
+
 #[test]
 fn settings_are_shown_and_bad_ones_refused() {
     let program = compile("old.c", "old-settings", &[]);
@@ -791,6 +858,23 @@ fn settings_are_shown_and_bad_ones_refused() {
         told.contains("OpenSHMEM 1.6") && told.contains("OXSHMEM_SYMMETRIC_SIZE"),
         "{told}"
     );
+    let words = [
+        ("VERSION", "OpenSHMEM 1.6"),
+        ("INFO", "OXSHMEM_SYMMETRIC_SIZE"),
+        ("DEBUG", "PE 1 of 2: process "),
+    ];
+    for (name, words) in words {
+        for prefix in ["SHMEM", "SMA"] {
+            let told = job(2, &program)
+                .env(format!("{prefix}_{name}"), "1")
+                .output();
+            let told = both(&told.unwrap());
+            assert!(told.contains(words), "{prefix}_{name}: {told}");
+        }
+        let told = both(&job(2, &program).output().unwrap());
+        assert!(!told.contains(words), "{name}: {told}");
+    }
+    let by_status = compile("constants.c", "constants-refused", &[]);
     for size in ["lots", "-1", "1x", "100T"] {
         let output = job(2, &program)
             .env("SHMEM_SYMMETRIC_SIZE", size)
@@ -801,119 +885,16 @@ fn settings_are_shown_and_bad_ones_refused() {
             !output.status.success() && told.contains(" SHMEM_SYMMETRIC_SIZE="),
             "{size}: {told}"
         );
-    }
-}
-
-#[test]
-fn options_of_the_launcher_come_in_any_order() {
-    let program = compile("old.c", "old-order", &["-std=c99"]);
-    let told = run(tool("oshrun")
-        .args(["--timeout", PATIENCE, "-l", "-np", "2"])
-        .arg(&program));
-    assert!(told.contains("[1] PE 1 of 2"), "{told}");
-    // Those of a script for another's.
-    let others =
-        "--allow-run-as-root --oversubscribe --bind-to core --mca memheap ptmalloc -x OF_SCRIPT -q";
-    let output = tool("oshrun")
-        .args(others.split_whitespace())
-        .args(["-np", "2"])
-        .arg(&program)
-        .env("OF_SCRIPT", "")
-        .output();
-    let told = both(&output.unwrap());
-    assert!(
-        told.contains("PE 1 of 2") && told.contains("no meaning here: --mca memheap ptmalloc\n"),
-        "{told}"
-    );
-    assert!(run(tool("oshrun").arg("--version")).starts_with("oxshmem "));
-    for (words, message) in [
-        (&["-np", "none", "a"][..], "none"),
-        (&["-np"], "value is required"),
-        (&["-np", "2"], "PROG"),
-        (&["-N", "2", "a"], "'-N'"),
-    ] {
-        let output = tool("oshrun").args(words).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", both(&output));
-        assert!(both(&output).contains(message), "{}", both(&output));
-    }
-}
-
-#[test]
-fn the_compiler_wrapper_shows_what_it_does() {
-    let show = run(tool("oshcc").args(["-show", "a.c", "-o", "a"]));
-    assert!(
-        show.starts_with("cc -I") && show.contains("a.c -o a") && show.contains("-loxshmem"),
-        "{show}"
-    );
-    let show = run(tool("oshc++")
-        .args(["-showme", "-c", "a.cpp"])
-        .env("SHMEM_CXX", "clang++ -v"));
-    assert!(
-        show.starts_with("clang++ -v -I") && !show.contains("-loxshmem"),
-        "{show}"
-    );
-    assert!(run(tool("oshcxx").args(["-show", "-c", "a.cpp"])).starts_with("c++ -I"));
-    assert!(run(tool("oshcc").arg("--showlibs")).contains("-loxshmem"));
-    // The compiler is asked, and nothing linked.
-    run(tool("oshcc").arg("-v"));
-    let output = tool("oshcc").args(["-static", "a.c"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
-    assert!(
-        both(&output).contains("link the archive"),
-        "{}",
-        both(&output)
-    );
-}
-
-#[test]
-fn every_call_has_a_reference_page() {
-    let manual = prefix().join("share/man/man3");
-    let page = |name: &str| std::fs::read_to_string(manual.join(format!("{name}.3"))).unwrap();
-    assert!(page("shmem_put").contains("shmem_TYPENAME_put(TYPE *dest"));
-    assert_eq!(page("shmem_getmem"), ".so man3/shmem_put.3\n");
-    assert_eq!(page("shmem_alltoall64"), ".so man3/shmem_broadcast.3\n");
-}
-
-#[test]
-fn cmake_and_pkg_config_find_it() {
-    let lib = prefix().join("lib");
-    let found = Command::new("pkg-config")
-        .args(["--static", "--cflags", "--libs", "oxshmem"])
-        .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
-        .output();
-    match found {
-        Ok(found) => {
-            let told = both(&found);
-            assert!(
-                told.contains("-loxshmem") && told.contains("-lgcc_s"),
-                "{told}"
-            );
-        }
-        Err(error) => eprintln!("SKIPPED: pkg-config cannot be run: {error}"),
-    }
-    let folder = prefix().join("cmake-test");
-    std::fs::create_dir_all(&folder).unwrap();
-    let source = here().join("tests/c/old.c");
-    let project = format!(
-        "cmake_minimum_required(VERSION 3.13)\nproject(test C)\nfind_package(oxshmem 0.1 REQUIRED)\n\
-         add_executable(old {source})\ntarget_link_libraries(old oxshmem::oxshmem)\n\
-         add_executable(old-static {source})\ntarget_link_libraries(old-static oxshmem::oxshmem_static)\n",
-        source = source.display()
-    );
-    std::fs::write(folder.join("CMakeLists.txt"), project).unwrap();
-    let path = format!("-DCMAKE_PREFIX_PATH={}", prefix().display());
-    if Command::new("cmake").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: cmake cannot be run");
-        return;
-    }
-    run(Command::new("cmake")
-        .arg("-S")
-        .arg(&folder)
-        .arg("-B")
-        .arg(folder.join("b"))
-        .arg(path));
-    run(Command::new("cmake").arg("--build").arg(folder.join("b")));
-    for program in ["b/old", "b/old-static"] {
-        run(&mut job(2, &folder.join(program)));
+        // A call that gives a status gives one.
+        let told = job(2, &by_status)
+            .arg("refused")
+            .env("SHMEM_SYMMETRIC_SIZE", size)
+            .output();
+        let told = both(&told.unwrap());
+        assert!(
+            told.contains("refused: status 1, initialized 0")
+                && told.contains(" SHMEM_SYMMETRIC_SIZE="),
+            "{size}: {told}"
+        );
     }
 }
