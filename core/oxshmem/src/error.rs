@@ -167,7 +167,7 @@ pub enum Error {
     /// No room for a team is free on all members of a new one at once. The parent team is as before.
     #[error(
         "{call}: of the room that each PE has for {limit} teams none is free on all members at once; \
-         destroy teams that are not needed any more, or raise OXSHMEM_TEAMS (each takes up to 1 KiB of the symmetric heap, an eighth \
+         destroy teams that are not needed any more, or raise OXSHMEM_TEAMS (each takes 1 to 4 KiB of the symmetric heap, an eighth \
          of which they may fill)"
     )]
     TooManyTeams {

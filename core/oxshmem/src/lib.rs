@@ -139,3 +139,8 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So does that of the page on teams.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/teams.md")]
+struct Teams;

@@ -1,7 +1,7 @@
 //! `scaling`: what starting, memory, barriers and all-reduces cost as the PEs become more, and what that makes
 //! of a job of 10,000.
 //!
-//!     scaling                               all of it: some minutes
+//!     scaling                               all of it: half a minute
 //!     scaling --threads 2,8 --processes 2   some of it
 //!     scaling --json FILE --markdown FILE   the same for programs, and for docs/scaling.md
 //!
