@@ -1,5 +1,6 @@
 /* Collective calls of active sets: every function, of every type, of all PEs and of every second. */
 #include "check.h"
+#include <complex.h>
 
 enum { LEN = 5 };
 
@@ -60,7 +61,7 @@ OLD_SIZES(MOVES)
         T *pWrk = shmem_malloc((LEN + SHMEM_REDUCE_MIN_WRKDATA_SIZE) * sizeof(T));      \
         int i, j;                                                                       \
         for (i = 0; i < LEN; i++)                                                       \
-            x[i] = (T)(place + i + 1), y[i] = (T)0;                                     \
+            x[i] = GIVEN(T, place + i % 3 + 1), y[i] = (T)0;                            \
         shmem_barrier_all();                                                            \
         if (place >= 0) {                                                               \
             shmem_##N##_##OP##_to_all(NULL, NULL, 0, SET_FOR(pWrk));                    \
@@ -68,7 +69,7 @@ OLD_SIZES(MOVES)
             for (i = 0; i < LEN; i++) {                                                 \
                 T a = START;                                                            \
                 for (j = 0; j < size; j++) {                                            \
-                    T b = (T)(j + i + 1);                                               \
+                    T b = GIVEN(T, j + i % 3 + 1);                                      \
                     a = (T)(FOLD);                                                      \
                 }                                                                       \
                 CHECK(y[i] == a);                                                       \

@@ -46,6 +46,9 @@ static void begin(void)
 #define NO_CTX
 #define CTX ctx,
 
+/* What a PE gives to a sum or a product, of any type: a complex number has another part, too. Wants <complex.h>. */
+#define GIVEN(T, i) ((T)((i) + (2 - (i)) * _Complex_I))
+
 #define SIZES(X) X(8) X(16) X(32) X(64) X(128)
 #define OLD_SIZES(X) X(32) X(64)
 

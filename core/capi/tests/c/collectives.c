@@ -1,5 +1,6 @@
 /* Collective calls of teams: every function, of every type, of the world, of half of it and of the shared team. */
 #include "check.h"
+#include <complex.h>
 
 enum { LEN = 6 };
 
@@ -69,7 +70,7 @@ static void moves_mem(void)
         T *x = shmem_malloc(LEN * sizeof(T)), *y = shmem_malloc(LEN * sizeof(T)); \
         int i, j;                                                        \
         for (i = 0; i < LEN; i++)                                        \
-            x[i] = (T)(place + i % 3 + 1), y[i] = (T)0;                  \
+            x[i] = GIVEN(T, place + i % 3 + 1), y[i] = (T)0;             \
         if (place >= 0) {                                                \
             CHECK(CALL(team, y, x, LEN) == 0);                           \
             CHECK(CALL(team, x, x, LEN) == 0);                           \
@@ -77,7 +78,7 @@ static void moves_mem(void)
             for (i = 0; i < LEN; i++) {                                  \
                 T a = START;                                             \
                 for (j = 0; j < UPTO; j++) {                             \
-                    T b = (T)(j + i % 3 + 1);                            \
+                    T b = GIVEN(T, j + i % 3 + 1);                       \
                     a = (T)(FOLD);                                       \
                 }                                                        \
                 CHECK(y[i] == a && x[i] == a);                           \

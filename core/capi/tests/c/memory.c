@@ -76,6 +76,11 @@ static void hints(void)
     shmem_long_atomic_inc(x, right);
     shmem_barrier_all();
     CHECK(shmem_long_atomic_fetch(x, me) == 1);
+    /* Grown, it is as good for atomics. */
+    x = shmem_realloc(x, 40000 * sizeof(long));
+    CHECK(x != NULL && shmem_long_atomic_fetch_add(x, 5, right) == 1);
+    shmem_barrier_all();
+    CHECK(shmem_long_atomic_fetch(x, me) == 6);
     shmem_free(x);
 }
 

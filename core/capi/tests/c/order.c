@@ -1,5 +1,6 @@
 /* Order, locks, setup, and what is asked of the library. */
 #define _POSIX_C_SOURCE 199309L
+#include <sched.h>
 #include <shmemx.h>
 #include <time.h>
 
@@ -81,6 +82,36 @@ static void locks(void)
     shmem_free(locks);
 }
 
+/* Who is the last that has asked for a lock, from 1; 0 where it is free. A program may not look at that: it is how the library
+   keeps its queue. */
+static unsigned last_of(const long *lock)
+{
+    unsigned last = 0;
+    int pe;
+    for (pe = 0; pe < n; pe++)
+        last |= (unsigned)shmem_long_g(lock, pe);
+    return last;
+}
+
+/* PEs get a lock in the order in which they asked: PE 0, which has it until all wait, then the last PE, down to PE 1. */
+static void first_come_first_served(void)
+{
+    long *lock = shmem_calloc(1, sizeof(long)), *count = shmem_calloc(1, sizeof(long));
+    const int turn = (n - me) % n, before = turn == 1 ? 0 : (me + 1) % n, last = n == 1 ? 0 : 1;
+    if (me > 0)
+        while (last_of(lock) != (unsigned)before + 1)
+            sched_yield();
+    shmem_set_lock(lock);
+    if (me == 0)
+        while (last_of(lock) != (unsigned)last + 1)
+            sched_yield();
+    CHECK(shmem_long_atomic_fetch_inc(count, 0) == turn);
+    shmem_clear_lock(lock);
+    shmem_barrier_all();
+    shmem_free(count);
+    shmem_free(lock);
+}
+
 static void information(void)
 {
     int major = 0, minor = 0;
@@ -133,6 +164,7 @@ int main(void)
     shmem_finalize();
     CHECK(shmem_my_pe() == me);
     locks();
+    first_come_first_served();
     information();
     the_time();
     shmem_finalize();

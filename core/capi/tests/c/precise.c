@@ -79,12 +79,44 @@ static void moved(shmem_ctx_t ctx)
     shmem_free(word);
 }
 
+/* What PE `pe` gives to be folded: what a double would round, what it has no room for, what is no number. In any order the
+   same comes of it, to the last bit. */
+enum { KINDS = 7 };
+static real given(int pe, int kind)
+{
+    const real first[KINDS] = {1, -1, 1 + LDBL_EPSILON, -1 - LDBL_EPSILON, LDBL_MAX, -INFINITY, NAN};
+    const real others[KINDS] = {LDBL_EPSILON, -LDBL_EPSILON, -1, 1, 1, 1, 1};
+    return pe == 0 ? first[kind] : others[kind];
+}
+
+static real sum(real a, real b) { return a + b; }
+static real prod(real a, real b) { return a * b; }
+/* A number where there is one. */
+static real max(real a, real b) { return isnan(a) || b > a ? b : a; }
+static real min(real a, real b) { return isnan(a) || b < a ? b : a; }
+
+/* Of so many PEs; of none it is 0. */
+static int are_folded(const real *z, real (*fold)(real, real), int pes)
+{
+    int kind, pe;
+    for (kind = 0; kind < KINDS; kind++) {
+        real all = pes == 0 ? 0 : given(0, kind);
+        for (pe = 1; pe < pes; pe++)
+            all = fold(all, given(pe, kind));
+        if (!is_same(z[kind], all))
+            return 0;
+    }
+    return 1;
+}
+
+#define FOLDS(X) X(sum) X(prod) X(max) X(min)
+
 static void collective(void)
 {
     real *y = shmem_malloc(4 * LEN * n * sizeof *y), *z = shmem_malloc(4 * LEN * n * sizeof *z);
-    real *pWrk = shmem_malloc((LEN + SHMEM_REDUCE_MIN_WRKDATA_SIZE) * sizeof *pWrk), tiny = LDBL_EPSILON, sum = 0;
+    real *pWrk = shmem_malloc((LEN + SHMEM_REDUCE_MIN_WRKDATA_SIZE) * sizeof *pWrk);
     long *pSync = shmem_malloc(SHMEM_REDUCE_SYNC_SIZE * sizeof *pSync);
-    int i, pe;
+    int i;
     for (i = 0; i < SHMEM_REDUCE_SYNC_SIZE; i++)
         pSync[i] = SHMEM_SYNC_VALUE;
     for (i = 0; i < LEN * n; i++)
@@ -95,45 +127,48 @@ static void collective(void)
     CHECK(shmem_longdouble_collect(SHMEM_TEAM_WORLD, z, y, LEN) == 0 && are_values(z + (n - 1) * LEN, 1));
     CHECK(shmem_longdouble_alltoall(SHMEM_TEAM_WORLD, z, y, LEN) == 0 && are_values(z + (n - 1) * LEN, 1));
     CHECK(shmem_longdouble_alltoalls(SHMEM_TEAM_WORLD, z, y, 2, 1, LEN) == 0 && are_values(z + 2 * (n - 1) * LEN, 2));
-    /* Sums and products that a double would round: one PE has 1, the others the least that can be added to it. */
-    y[0] = me == 0 ? 1 : tiny;
-    y[1] = me == 0 ? 1 + tiny : 1;
-    y[2] = me == 0 ? -LDBL_MAX : -1 - me * tiny;
-    for (i = 0; i < n; i++)
-        sum += i == 0 ? 1 : tiny;
-    for (i = 0; i < 2; i++) {
-        memset(z, 0, 3 * sizeof *z);
-        shmem_barrier_all();
-        if (i == 0) {
-            CHECK(shmem_longdouble_sum_reduce(SHMEM_TEAM_WORLD, z, y, 1) == 0);
-            CHECK(shmem_longdouble_prod_reduce(SHMEM_TEAM_WORLD, z + 1, y + 1, 1) == 0);
-            CHECK(shmem_longdouble_min_reduce(SHMEM_TEAM_WORLD, z + 2, y + 2, 1) == 0);
-        } else {
-            shmem_longdouble_sum_to_all(z, y, 1, 0, 0, n, pWrk, pSync);
-            shmem_barrier_all();
-            shmem_longdouble_prod_to_all(z + 1, y + 1, 1, 0, 0, n, pWrk, pSync);
-            shmem_barrier_all();
-            shmem_longdouble_min_to_all(z + 2, y + 2, 1, 0, 0, n, pWrk, pSync);
-        }
-        CHECK(z[0] == sum && z[1] == 1 + tiny && z[2] == -LDBL_MAX);
-        shmem_barrier_all();
-    }
-    y[0] = -1 - me * tiny;
-    CHECK(shmem_longdouble_max_reduce(SHMEM_TEAM_WORLD, z, y, 1) == 0 && z[0] == -1);
+    for (i = 0; i < KINDS; i++)
+        y[i] = given(me, i);
+#define REDUCED(OP)                                                                                                \
+    CHECK(shmem_longdouble_##OP##_reduce(SHMEM_TEAM_WORLD, z, y, KINDS) == 0 && are_folded(z, OP, n));             \
+    memset(z, 0, KINDS * sizeof *z);                                                                               \
+    shmem_barrier_all();                                                                                           \
+    shmem_longdouble_##OP##_to_all(z, y, KINDS, 0, 0, n, pWrk, pSync);                                             \
+    CHECK(are_folded(z, OP, n));                                                                                   \
     shmem_barrier_all();
-    shmem_longdouble_max_to_all(z, y, 1, 0, 0, n, pWrk, pSync);
-    CHECK(z[0] == -1);
-    y[0] = me == 0 ? 1 : tiny;
-    for (pe = 0, sum = 0; pe < me; pe++)
-        sum += pe == 0 ? 1 : tiny;
-    CHECK(shmem_longdouble_sum_exscan(SHMEM_TEAM_WORLD, z, y, 1) == 0 && z[0] == sum);
-    CHECK(shmem_longdouble_sum_inscan(SHMEM_TEAM_WORLD, z, y, 1) == 0 && z[0] == sum + y[0]);
+    FOLDS(REDUCED)
+    CHECK(shmem_longdouble_sum_exscan(SHMEM_TEAM_WORLD, z, y, KINDS) == 0 && are_folded(z, sum, me));
+    CHECK(shmem_longdouble_sum_inscan(SHMEM_TEAM_WORLD, z, y, KINDS) == 0 && are_folded(z, sum, me + 1));
     shmem_barrier_all();
     shmem_free(pSync);
     shmem_free(pWrk);
     shmem_free(z);
     shmem_free(y);
 }
+
+/* Of float and double every bit goes and comes by atomics too: signs of zero, and of what is no number which. */
+#define ATOMICS(N, T, NOT_A_NUMBER)                                                                   \
+    static void atomics_##N(void)                                                                     \
+    {                                                                                                 \
+        const T bits[] = {(T)-0.0, NOT_A_NUMBER, (T)-INFINITY, (T)5e-324L, (T)0};                     \
+        T *word = shmem_calloc(1, sizeof *word), got;                                                 \
+        size_t i;                                                                                     \
+        for (i = 0; i < sizeof bits / sizeof *bits; i++) {                                            \
+            T next = bits[i] == 0 ? NOT_A_NUMBER : -bits[i];                                          \
+            shmem_##N##_atomic_set(word, bits[i], right);                                             \
+            shmem_fence();                                                                            \
+            got = shmem_##N##_atomic_fetch(word, right);                                              \
+            CHECK(memcmp(&got, &bits[i], sizeof got) == 0);                                           \
+            got = shmem_##N##_atomic_swap(word, next, right);                                         \
+            CHECK(memcmp(&got, &bits[i], sizeof got) == 0);                                           \
+            shmem_barrier_all();                                                                      \
+            CHECK(memcmp(word, &next, sizeof next) == 0);                                             \
+            shmem_barrier_all();                                                                      \
+        }                                                                                             \
+        shmem_free(word);                                                                             \
+    }
+ATOMICS(float, float, __builtin_nanf("77"))
+ATOMICS(double, double, __builtin_nan("77"))
 
 /* What PE `pe` gives: small whole numbers, so that all results are exact. */
 #define PART(pe) ((pe) % 3 == 0 ? 1 + 1 * I : (pe) % 3 == 1 ? 2 - 1 * I : -1 * I)
@@ -182,6 +217,8 @@ int main(void)
     moved(SHMEM_CTX_DEFAULT);
     moved(ctx);
     collective();
+    atomics_float();
+    atomics_double();
     complex_complexd();
     complex_complexf();
     shmem_ctx_destroy(ctx);
