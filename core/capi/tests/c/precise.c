@@ -154,7 +154,7 @@ static void collective(void)
         T *word = shmem_calloc(1, sizeof *word), got;                                                 \
         size_t i;                                                                                     \
         for (i = 0; i < sizeof bits / sizeof *bits; i++) {                                            \
-            T next = bits[i] == 0 ? NOT_A_NUMBER : -bits[i];                                          \
+            T next = -bits[i];                                                                        \
             shmem_##N##_atomic_set(word, bits[i], right);                                             \
             shmem_fence();                                                                            \
             got = shmem_##N##_atomic_fetch(word, right);                                              \
