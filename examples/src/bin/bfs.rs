@@ -35,7 +35,7 @@ struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many roots to search from, each with an edge to another vertex (fewer, if there are fewer).
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
     roots: u32,
     /// Search from this vertex of the file only.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["scale", "roots"])]

@@ -308,21 +308,33 @@ mod tests {
         }
     }
 
+    fn collective(call: &'static str, scratch: usize, set: bool, by_host: bool) -> Collective {
+        Collective {
+            call,
+            scratch,
+            set,
+            by_host,
+        }
+    }
+
     fn seen(by_pe: Vec<Vec<Way>>) -> String {
+        seen_with(
+            vec![
+                collective("reduce", 0, false, true),
+                collective("collect", 0, false, false),
+            ],
+            by_pe,
+        )
+    }
+
+    fn seen_with(collectives: Vec<Collective>, by_pe: Vec<Vec<Way>>) -> String {
         Seen {
             pes: by_pe.len(),
             bootstrap: "none".into(),
             heap_limit: 4096,
             memory_model: "ordered".into(),
             visibility: "local".into(),
-            collectives: [("reduce", true), ("collect", false)]
-                .map(|(call, by_host)| Collective {
-                    call,
-                    scratch: 0,
-                    set: false,
-                    by_host,
-                })
-                .into(),
+            collectives,
             by_pe: by_pe
                 .into_iter()
                 .map(|routes| Told {
@@ -366,6 +378,26 @@ mod tests {
         for (line, end) in last.skip(1).zip(ends.iter().rev()) {
             let words: Vec<_> = line.split_whitespace().skip(1).collect();
             assert_eq!(words.join(" "), *end);
+        }
+    }
+
+    #[test]
+    fn collectives_are_shown_as_they_go() {
+        let own = vec![vec![way(Some("loopback"), true, "same host")]];
+        let collectives = vec![
+            collective("reduce", 2048, false, true),
+            collective("scan", 512, true, false),
+            collective("alltoall", 0, true, false),
+        ];
+        let text = seen_with(collectives, own);
+        let mut rows = text.lines().skip_while(|line| !line.starts_with("reduce "));
+        for expected in [
+            "reduce up to 2.0 KiB a PE direct, in each host and across",
+            "scan up to 512 B a PE direct (OXSHMEM_COLLECTIVES)",
+            "alltoall never direct (OXSHMEM_COLLECTIVES)",
+        ] {
+            let words: Vec<_> = rows.next().unwrap_or_default().split_whitespace().collect();
+            assert_eq!(words.join(" "), expected, "{text}");
         }
     }
 

@@ -9,6 +9,9 @@ use crate::perf::op::{Op, Span, Who, Work};
 
 const METRICS: &[Metric] = &[Metric::Latency];
 
+/// Turns of a PE whose exclusion is looked at.
+const TURNS: u64 = 32;
+
 pub const OPS: &[Op] = &[
     Op {
         name: "lock",
@@ -16,7 +19,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| Lock::boxed(ground, |world, lock| world.set_lock(lock)),
+        prepare: |ground, _| Lock::boxed(ground, 1, |world, lock| world.set_lock(lock)),
     },
     Op {
         name: "test-lock",
@@ -24,7 +27,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| Lock::boxed(ground, |world, lock| world.test_lock(lock).map(drop)),
+        prepare: |ground, _| Lock::boxed(ground, 1, |world, lock| world.test_lock(lock).map(drop)),
     },
     Op {
         name: "lock-all",
@@ -32,28 +35,68 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::All,
-        prepare: |ground, _| Lock::boxed(ground, |world, lock| world.set_lock(lock)),
+        prepare: |ground, _| {
+            Lock::boxed(ground, ground.world.n_pes(), |world, lock| {
+                world.set_lock(lock)
+            })
+        },
     },
 ];
 
-/// The lock that is taken so.
-struct Lock(fn(&World, Sym<u64>) -> Result<()>);
+/// A lock that so many PEs take.
+struct Lock {
+    word: Sym<u64>,
+    wanted_by: usize,
+    take: fn(&World, Sym<u64>) -> Result<()>,
+}
 
 impl Lock {
     fn boxed(
         ground: &Ground<'_>,
+        wanted_by: usize,
         take: fn(&World, Sym<u64>) -> Result<()>,
     ) -> Result<Box<dyn Work>> {
-        ground.world.write(ground.word, &[0])?;
-        Ok(Box::new(Lock(take)))
+        let word = ground.word;
+        ground.world.write(word, &[0])?;
+        Ok(Box::new(Lock {
+            word,
+            wanted_by,
+            take,
+        }))
     }
 }
 
 impl Work for Lock {
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
         for _ in 0..count {
-            (self.0)(ground.world, ground.word)?;
-            ground.world.clear_lock(ground.word)?;
+            (self.take)(ground.world, self.word)?;
+            ground.world.clear_lock(self.word)?;
+        }
+        Ok(())
+    }
+
+    /// Counts PE 0's word up, not at once: where two have the lock, counts are lost.
+    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
+        let (world, turns) = (ground.world, ground.signal);
+        world.write(turns, &[0])?;
+        world.barrier_all()?;
+        if seat.acts {
+            for _ in 0..TURNS {
+                (self.take)(world, self.word)?;
+                let before = world.g(turns, 0)?;
+                std::thread::yield_now();
+                world.p(turns, before + 1, 0)?;
+                world.quiet()?;
+                world.clear_lock(self.word)?;
+            }
+        }
+        world.barrier_all()?;
+        if ground.leads() {
+            let (found, all) = (world.g(turns, 0)?, TURNS * self.wanted_by as u64);
+            ensure!(
+                found == all,
+                "{found} of {all} turns were counted: several PEs had the lock at once"
+            );
         }
         Ok(())
     }
@@ -61,9 +104,50 @@ impl Work for Lock {
     fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
         let world = ground.world;
         if seat.acts && ground.leads() {
-            ensure!(world.test_lock(ground.word)?, "the lock is not free");
-            world.clear_lock(ground.word)?;
+            ensure!(world.test_lock(self.word)?, "the lock is not free");
+            world.clear_lock(self.word)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::ground::Room;
+    use oxshmem::testing::spmd;
+
+    const SEAT: Seat = Seat {
+        acts: true,
+        receives: true,
+    };
+
+    /// What PE 0 finds after so many proofs at most, where a PE takes the lock of the number that it is given
+    /// by its own.
+    fn proofs(number: fn(usize) -> usize, most: usize) -> bool {
+        let found = spmd(3, move |world| {
+            let ground = Ground::new(world, None, Room::default(), 1)?;
+            ground.world.write(ground.several, &[0; 3])?;
+            let mut lock = Lock {
+                word: ground.several.at(number(world.my_pe()))?,
+                wanted_by: 3,
+                take: |world, lock| world.set_lock(lock),
+            };
+            let mut right = true;
+            for _ in 0..most {
+                // The others find nothing.
+                right &= lock.prove(&ground, SEAT).is_ok();
+                world.barrier_all()?;
+            }
+            ground.free()?;
+            Ok(right)
+        });
+        found.unwrap()[0]
+    }
+
+    #[test]
+    fn a_lock_that_is_not_one_does_not_pass() {
+        assert!(proofs(|_| 0, 10));
+        assert!(!proofs(|me| me, 100));
     }
 }
