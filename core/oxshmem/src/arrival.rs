@@ -118,8 +118,8 @@ fn with(known: u64, theirs: u64) -> u64 {
     }
 }
 
-/// An epoch of one round, in which all hear of all: each member reads what another gives as soon as that
-/// one is here and tells that one alone, and leaves when all have read what it gives itself. Where members take turns
+/// An epoch of one round, in which all hear of all: each member reads what others give as soon as they
+/// are here and tells those alone, before it waits for more, and leaves when all have read what it gives itself. Where members take turns
 /// on few CPUs that is one turn of each: who comes later has read before the next turn of who came earlier.
 ///
 /// `read` is given a member, this one first; none any more when this one has failed, or one has been heard that failed
@@ -165,18 +165,28 @@ fn read_as_they_come<P: Post>(
             .iter()
             .all(|(hear, tell)| hear.member == tell.member)
     );
+    // A fence waits for all that has been copied: who has been read is told with the others whose turn it was.
+    let mut untold = Vec::new();
     while let Some((first, _)) = unheard.first() {
-        let (at, theirs) = post.wait(ARRIVES, *first, || {
+        let here = || {
             let words = unheard.iter().map(|(hear, _)| post.look(*hear));
             words.enumerate().find(|(_, word)| accepts(*word, epoch))
-        })?;
+        };
+        let (at, theirs) = match here() {
+            Some(come) => come,
+            None => {
+                tell_read(post, &mut untold, done)?;
+                post.wait(ARRIVES, *first, here)?
+            }
+        };
         let (_, reader) = unheard.remove(at);
         known = with(known, theirs);
         if good(known) {
             read(reader.member)?;
-            tell(post, std::iter::once(reader), done)?;
+            untold.push(reader);
         }
     }
+    tell_read(post, &mut untold, done)?;
     if !good(known) {
         return Ok(known);
     }
@@ -188,6 +198,15 @@ fn read_as_they_come<P: Post>(
         known |= theirs & BROKEN;
     }
     Ok(known)
+}
+
+/// Tells those who have been read, if any.
+fn tell_read<P: Post>(post: &P, untold: &mut Vec<Mail>, done: u64) -> Result<(), P::Error> {
+    if !untold.is_empty() {
+        tell(post, untold.iter().copied(), done)?;
+        untold.clear();
+    }
+    Ok(())
 }
 
 /// Dissemination: in round r each of a group tells those at distances k·radixʳ (0 < k < radix) and hears
