@@ -203,6 +203,16 @@ pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
     }
 }
 
+/// Asks this CPU to get the cache line of `at` for itself, which is about to be stored to. A hint: it accesses nothing, any
+/// address will do, and where there is no such instruction it is nothing.
+#[inline(always)]
+pub fn expect_store(at: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    bulk::expect_store(at);
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}
+
 /// Zeroes `len` bytes, each aligned word whole and once, as [`copy`] would.
 ///
 /// # Safety

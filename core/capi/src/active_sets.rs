@@ -25,25 +25,32 @@ fn with(
     set: [c_int; 3],
     act: impl FnOnce(&'static Library, &oxshmem::Team<'_>) -> Done,
 ) {
-    or_end(
-        call,
-        || -> Done {
-            let library = library::get()?;
-            if let Some(team) = known(library, set) {
-                return library.apart(|context| act(library, &*team.attach(context)?))?;
-            }
-            let (team, is_for_one_call) = make(library, set)?;
-            if is_for_one_call {
-                return library.apart(|context| {
-                    let team = team.into_team(context)?;
-                    act(library, &team)?;
-                    Ok(team.destroy()?)
-                })?;
-            }
-            let team = keep(library, set, team);
-            library.apart(|context| act(library, &*team.attach(context)?))?
-        }(),
-    );
+    let library = or_end(call, library::get());
+    match known(library, set) {
+        Some(team) => {
+            library.apart_or_end(call, |context| act(library, &*team.attach(context)?));
+        }
+        None => or_end(call, first(library, set, act)),
+    }
+}
+
+/// The first call of a set, or any of one for which no team is kept.
+#[cold]
+fn first(
+    library: &'static Library,
+    set: [c_int; 3],
+    act: impl FnOnce(&'static Library, &oxshmem::Team<'_>) -> Done,
+) -> Done {
+    let (team, is_for_one_call) = make(library, set)?;
+    if is_for_one_call {
+        return library.apart(|context| {
+            let team = team.into_team(context)?;
+            act(library, &team)?;
+            Ok(team.destroy()?)
+        })?;
+    }
+    let team = keep(library, set, team);
+    library.apart(|context| act(library, &*team.attach(context)?))?
 }
 
 /// Sets with their teams: the first of a list, which only grows.

@@ -286,6 +286,19 @@ impl Library {
         }
     }
 
+    /// [`apart`](Self::apart) of what ends the job if it fails; by then this thread has nothing that others wait for.
+    #[inline(always)]
+    pub(crate) fn apart_or_end(
+        &'static self,
+        call: &'static str,
+        act: impl FnOnce(&Context<'static>) -> Done,
+    ) {
+        match self.threads() {
+            None => or_end(call, act(&self.world)),
+            Some(threads) => or_end(call, threads.apart(self, act).and_then(|done| done)),
+        }
+    }
+
     /// Waits until `look` gives something.
     #[inline]
     pub(crate) fn wait<R>(

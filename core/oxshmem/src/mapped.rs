@@ -90,6 +90,12 @@ impl<'w> Span<'w> {
         unsafe { oxshmem_heap::copy::load(self.addr.as_ptr().cast::<T>()) }
     }
 
+    /// Has the first byte's cache line come here, to be stored to.
+    #[inline(always)]
+    pub(crate) fn expect_store(self) {
+        oxshmem_heap::copy::expect_store(self.addr.as_ptr());
+    }
+
     /// Copies from private memory. The caller has checked that `source` fits.
     #[inline(always)]
     pub(crate) fn copy_from(self, source: &[u8]) {

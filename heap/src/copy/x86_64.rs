@@ -7,7 +7,7 @@
 //! accesses lies inside an aligned word: a vector store that straddles a cache line is split there,
 //! at a multiple of 8.
 
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::mem;
 use std::ops::Range;
 use std::sync::atomic::AtomicPtr;
@@ -126,6 +126,15 @@ unsafe extern "C" fn resolve(dst: *mut u8, src: *const u8, len: usize) {
     VECTOR.store(vector as *mut (), Relaxed);
     // SAFETY: the contract is passed on; the CPU has what the routine needs.
     unsafe { vector(dst, src, len) }
+}
+
+/// See [`super::expect_store`]. `_mm_prefetch` asks to read only, where the compiler may not take it that every CPU has this.
+#[inline(always)]
+pub fn expect_store(at: *const u8) {
+    // SAFETY: it faults at no address, and changes nothing that a program sees; CPUs that do not know it pass over it.
+    unsafe {
+        asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+    }
 }
 
 /// See [`super::fill_zero`].

@@ -164,11 +164,31 @@ impl Turn<'_> {
             slot: ahead.slot,
             member: place as u32,
         });
+        self.expect_next(ahead.epoch());
         let words = self.words(ahead.epoch(), &self.call);
         arrival::tell(&words, others, ahead.told)?;
         match world.shared.losses.any() {
             true => self.none_lost(),
             false => Ok(()),
+        }
+    }
+
+    /// Has the lines of the next call's words come here, from members that looked at them, while this call's go there:
+    /// its fence waits no longer for several than for one.
+    #[inline]
+    fn expect_next(&self, epoch: u32) {
+        let (core, me) = (self.core, self.core.members.me());
+        let Some(slot) = core.slot_ahead(epoch, self.state.ahead) else {
+            return;
+        };
+        let member = me as u32;
+        let Ok(word) = core.word(epoch, Mail { slot, member }) else {
+            return;
+        };
+        for place in (0..core.members.len()).filter(|place| *place != me) {
+            if let Some(there) = self.world.peers.span(word, core.members.pe(place)) {
+                there.expect_store();
+            }
         }
     }
 
