@@ -146,7 +146,8 @@ fn timed() -> Command {
 }
 
 /// What is run of a side, and on OSHMEM's with which options of its launcher. Of rows that several have, the best
-/// counts: on both sides, so that each is as likely to meet processors that are close to each other.
+/// counts, on both sides: for seconds at a time a host may have put two processors of a virtual machine far from each
+/// other, and each side is as likely to meet them close.
 fn runs(mode: Mode) -> Vec<(Mode, &'static [&'static str])> {
     // Enough for all but the start and its memory, which have the default.
     const HEAP: [&str; 2] = ["-x", "SHMEM_SYMMETRIC_SIZE=512M"];
@@ -156,8 +157,10 @@ fn runs(mode: Mode) -> Vec<(Mode, &'static [&'static str])> {
         // By MPI's collective calls, which is the default, and by OSHMEM's own: neither is always ahead.
         Mode::Collectives | Mode::Barrier => vec![(mode, &HEAP), (mode, &BASIC)],
         // The barrier of 2 PEs, which is among these, likewise.
-        Mode::Micro => vec![(mode, &HEAP), (Mode::Barrier, &BASIC)],
-        _ => vec![(mode, &HEAP)],
+        Mode::Micro => vec![(mode, &HEAP), (mode, &HEAP), (Mode::Barrier, &BASIC)],
+        // Two of one side's own rows are compared.
+        Mode::Threads => vec![(mode, &HEAP)],
+        Mode::Gups | Mode::Sort => vec![(mode, &HEAP), (mode, &HEAP)],
     }
 }
 
