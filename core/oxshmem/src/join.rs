@@ -88,6 +88,7 @@ pub(crate) struct Parts {
     pub nic_atomics: NicAtomics,
     pub services: Vec<Service>,
     pub lane_spin: u32,
+    pub takes_turns: bool,
     pub questions: Questions,
     pub broken_locks: BrokenLocks,
     pub lose: Lose,
@@ -438,6 +439,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         // So that a wait's clock is looked at in time, whatever was asked for.
         Some(spin) => spin.min(1 << 20),
     };
+    let takes_turns = here && spin == 0 && lanes.is_empty() && trace.is_none();
     let mut hosts: Vec<String> = cards.into_iter().map(|c| c.host).collect();
     // The names took the place of the cards, which were larger.
     hosts.shrink_to_fit();
@@ -465,6 +467,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         nic_atomics,
         services,
         lane_spin,
+        takes_turns,
         questions,
         broken_locks,
         lose,

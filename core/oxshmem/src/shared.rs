@@ -53,6 +53,9 @@ pub(crate) struct Shared {
     pub spin: u32,
     /// Rounds of progress that a wait makes before it yields.
     pub lane_spin: u32,
+    /// Whether a wait gives its CPU to others before it looks at anything else: they outnumber the CPUs, no lane has to be
+    /// driven, and nobody wants to know of each wait.
+    pub takes_turns: bool,
     /// What waits drive beside their own context, if the program has said so.
     pub others: OnceLock<fn()>,
     /// Every fence and quiet has more to do than a mapped world's.

@@ -373,6 +373,7 @@ impl World {
             lose: parts.lose,
             spin: parts.spin,
             lane_spin: parts.lane_spin,
+            takes_turns: parts.takes_turns,
             others: OnceLock::new(),
             always: parts.always,
             questions: parts.questions,
