@@ -207,10 +207,7 @@ pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
 /// address will do, and where there is no such instruction it is nothing.
 #[inline(always)]
 pub fn expect_store(at: *const u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
     bulk::expect_store(at);
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
 }
 
 /// Zeroes `len` bytes, each aligned word whole and once, as [`copy`] would.

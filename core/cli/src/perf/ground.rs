@@ -185,6 +185,14 @@ pub struct Seat {
     pub receives: bool,
 }
 
+impl Seat {
+    /// It does the operation, and is its target.
+    pub const BOTH: Seat = Seat {
+        acts: true,
+        receives: true,
+    };
+}
+
 /// What operations write, in as many bytes as they have.
 pub const VALUE: u64 = 0xf00d_cafe_5eed_a5a5;
 

@@ -64,10 +64,7 @@ impl Task {
                 acts: both,
                 receives: both,
             },
-            (Who::All, _) => Seat {
-                acts: true,
-                receives: true,
-            },
+            (Who::All, _) => Seat::BOTH,
             (Who::Team, _) => Seat {
                 acts: ground.team.is_some(),
                 receives: ground.team.is_some(),

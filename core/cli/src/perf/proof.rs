@@ -244,11 +244,6 @@ mod tests {
     use super::*;
     use oxshmem::testing::spmd;
 
-    const SEAT: Seat = Seat {
-        acts: true,
-        receives: true,
-    };
-
     /// Whether it is found right what `go` does, of one PE towards itself.
     fn found_right(
         shape: Shape,
@@ -260,7 +255,7 @@ mod tests {
                 source: shape.bytes,
             };
             let ground = Ground::new(world, None, room.of_slots(), 1)?;
-            let proven = transfers(&ground, SEAT, &shape, &mut |slots| go(&ground, slots));
+            let proven = transfers(&ground, Seat::BOTH, &shape, &mut |slots| go(&ground, slots));
             ground.free()?;
             Ok(proven.is_ok())
         });

@@ -246,10 +246,6 @@ mod tests {
 
     #[test]
     fn an_atomic_that_is_lost_or_done_twice_or_gives_another_value_is_found() {
-        const SEAT: Seat = Seat {
-            acts: true,
-            receives: true,
-        };
         spmd(1, |world| {
             let ground = Ground::new(world, None, Room::default(), 1)?;
             let found_right = |times: u64, gives: Option<u64>| {
@@ -257,7 +253,7 @@ mod tests {
                     target.context.add(target.word, times, target.pe)?;
                     Ok(gives)
                 };
-                prove::<u64>(&ground, SEAT, |count| count, &mut one).is_ok()
+                prove::<u64>(&ground, Seat::BOTH, |count| count, &mut one).is_ok()
             };
             assert!(found_right(1, None) && found_right(1, Some(0)));
             assert!(!found_right(0, None), "lost");

@@ -188,10 +188,6 @@ mod tests {
     use oxshmem::testing::spmd;
 
     const BYTES: usize = 200;
-    const SEAT: Seat = Seat {
-        acts: true,
-        receives: true,
-    };
 
     #[test]
     fn every_fold_of_every_type_is_as_the_serial_one() {
@@ -210,10 +206,13 @@ mod tests {
                     let what = format!("{} of {fold:?}, {number:?}", op.name);
                     // What comes of nothing may be 0.
                     let nothing = op.name == "exscan" && world.my_pe() == 0;
-                    assert!(nothing || work.check(&ground, SEAT, 0).is_err(), "{what}");
+                    assert!(
+                        nothing || work.check(&ground, Seat::BOTH, 0).is_err(),
+                        "{what}"
+                    );
                     work.run(&ground, 2)?;
-                    work.check(&ground, SEAT, 2).expect(&what);
-                    work.prove(&ground, SEAT).expect(&what);
+                    work.check(&ground, Seat::BOTH, 2).expect(&what);
+                    work.prove(&ground, Seat::BOTH).expect(&what);
                     world.barrier_all()?;
                 }
             }

@@ -117,14 +117,9 @@ mod tests {
     use crate::perf::ground::Room;
     use oxshmem::testing::spmd;
 
-    const SEAT: Seat = Seat {
-        acts: true,
-        receives: true,
-    };
-
-    /// What PE 0 finds after so many proofs at most, where a PE takes the lock of the number that it is given
+    /// Whether PE 0 finds nothing wrong in so many proofs, where a PE takes the lock of the number that it is given
     /// by its own.
-    fn proofs(number: fn(usize) -> usize, most: usize) -> bool {
+    fn proofs(number: fn(usize) -> usize, count: usize) -> bool {
         let found = spmd(3, move |world| {
             let ground = Ground::new(world, None, Room::default(), 1)?;
             ground.world.write(ground.several, &[0; 3])?;
@@ -134,9 +129,9 @@ mod tests {
                 take: |world, lock| world.set_lock(lock),
             };
             let mut right = true;
-            for _ in 0..most {
+            for _ in 0..count {
                 // The others find nothing.
-                right &= lock.prove(&ground, SEAT).is_ok();
+                right &= lock.prove(&ground, Seat::BOTH).is_ok();
                 world.barrier_all()?;
             }
             ground.free()?;

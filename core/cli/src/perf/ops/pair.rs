@@ -209,10 +209,6 @@ mod tests {
 
     #[test]
     fn a_signal_without_its_data_is_found() {
-        const SEAT: Seat = Seat {
-            acts: true,
-            receives: true,
-        };
         let room = Room {
             block: 64,
             source: 0,
@@ -231,7 +227,7 @@ mod tests {
                         .put_signal(block, data, signal, value, SignalOp::Set, 0)
                 };
                 let mut work = Turns::boxed(&ground, near, send, await_signal)?;
-                assert_eq!(work.prove(&ground, SEAT).is_ok(), right);
+                assert_eq!(work.prove(&ground, Seat::BOTH).is_ok(), right);
                 ground.free()
             })
             .unwrap();
