@@ -14,6 +14,9 @@ use crate::{Error, Mapping, Result};
 /// Memory is committed in multiples of this, unless huge pages are larger.
 const GRANULE: usize = 256 << 10;
 
+/// What the kernel joins ordinary pages to; where its huge pages are larger, it finds none to join.
+const HUGE: usize = 2 << 20;
+
 /// No more than this is committed without a new look at how much memory there is: other PEs of the
 /// host commit at the same time.
 const STEP: usize = 16 << 20;
@@ -24,7 +27,8 @@ const STEP: usize = 16 << 20;
 pub enum HugePages {
     /// What the kernel gives without being asked: ordinary pages, unless set otherwise.
     Off,
-    /// Huge pages where the kernel gives shared memory such; ordinary ones where it doesn't.
+    /// Huge pages of 2 MiB as far as whole ones fit and the kernel has any to give; ordinary ones for the rest.
+    /// From Linux 6.1 on that is so whatever its settings are, unless they deny it.
     #[default]
     Transparent,
     /// Pages of 2 MiB from the pool that the administrator set aside; an error if it is too small.
@@ -156,7 +160,7 @@ impl Segment {
             .map_err(|errno| Error::os("sealing a memfd", errno))?;
         let mapping = Mapping::of_own(file.as_fd(), size)?;
         let transparent = match options.huge_pages {
-            HugePages::Transparent => advise_huge(&mapping),
+            HugePages::Transparent => Granted::Yes,
             _ => Granted::NotAsked,
         };
         let numa = match options.numa_node {
@@ -205,9 +209,14 @@ impl Segment {
         }
         let target = self.rounded(upto);
         let mut reached = self.committed;
+        let mut asks = self.transparent != Granted::NotAsked;
         while reached < target {
             let step = (target - reached).min(STEP.max(self.granule));
-            if let Err(why) = self.commit_step(reached, step, target - reached) {
+            let committed = self.look(target - reached).and_then(|()| {
+                asks = asks && self.ask_for_huge(reached, reached + step);
+                self.back(reached, step)
+            });
+            if let Err(why) = committed {
                 // What this call committed so far: of huge pages even the step that failed may
                 // have left some. If this fails, a later call finds them there: no harm.
                 _ = self.punch(self.committed, reached + step);
@@ -255,7 +264,7 @@ impl Segment {
         &self.mapping
     }
 
-    /// Whether the kernel commits transparent huge pages here.
+    /// Whether the kernel gave transparent huge pages, when it was asked last: at each growth in which one fits.
     #[must_use]
     pub fn transparent_huge_pages(&self) -> &Granted {
         &self.transparent
@@ -274,9 +283,8 @@ impl Segment {
             .min(self.limit())
     }
 
-    /// Commits one step, after a look at whether there is memory for it (and, at the first step,
-    /// for all that is `left`).
-    fn commit_step(&self, from: usize, step: usize, left: usize) -> Result<(), Shortage> {
+    /// Whether there is memory for so many bytes more.
+    fn look(&self, left: usize) -> Result<(), Shortage> {
         if self.pool.is_none()
             && let Some(memory) = Available::now()
         {
@@ -289,19 +297,58 @@ impl Segment {
                 });
             }
         }
+        Ok(())
+    }
+
+    /// Backs a range by pages; what has some keeps them.
+    fn back(&self, from: usize, len: usize) -> Result<(), Shortage> {
+        let pool = self.pool;
+        self.allocate(from, len)
+            .map_err(|errno| Shortage::Told { errno, pool })
+    }
+
+    fn allocate(&self, from: usize, len: usize) -> Result<(), Errno> {
+        let flags = FallocateFlags::empty();
         loop {
-            let flags = FallocateFlags::empty();
-            match fallocate(&*self.descriptor, flags, from as u64, step as u64) {
+            match fallocate(&*self.descriptor, flags, from as u64, len as u64) {
                 Err(Errno::INTR) => {}
-                Err(errno) => {
-                    return Err(Shortage::Told {
-                        errno,
-                        pool: self.pool,
-                    });
-                }
-                Ok(()) => return Ok(()),
+                result => return result,
             }
         }
+    }
+
+    /// Has the kernel back a range, which is to be backed anyway, by huge pages, as far as whole ones fit up to its end.
+    /// One that begins before the range may hold ordinary pages in use: their bytes stay. False where it is in vain
+    /// to ask for more now.
+    fn ask_for_huge(&mut self, from: usize, to: usize) -> bool {
+        let (from, to) = (from / HUGE * HUGE, to / HUGE * HUGE);
+        if from >= to {
+            return true;
+        }
+        // It joins nothing where there is no page yet.
+        let page = rustix::param::page_size();
+        if (from..to)
+            .step_by(HUGE)
+            .any(|at| self.allocate(at, page).is_err())
+        {
+            return false;
+        }
+        // SAFETY: within our own mapping, since `to` is at most its length; no byte changes.
+        let result = unsafe {
+            let at = self.mapping.base().add(from).as_ptr();
+            libc::madvise(at.cast(), to - from, libc::MADV_COLLAPSE)
+        };
+        if result == 0 {
+            self.transparent = Granted::Yes;
+            return true;
+        }
+        let error = std::io::Error::last_os_error();
+        self.transparent = Granted::No(format!(
+            "madvise(MADV_COLLAPSE): {error}; it wants Linux 6.1, free memory in pieces of 2 MiB, and no `deny` in \
+             /sys/kernel/mm/transparent_hugepage/shmem_enabled"
+        ));
+        // Pages that a device holds cannot be moved; others can.
+        error.raw_os_error() == Some(libc::EAGAIN)
     }
 
     fn punch(&self, from: usize, to: usize) -> Result<(), Errno> {
@@ -370,41 +417,6 @@ fn free_in_pool(page: usize) -> Option<u64> {
         .trim()
         .parse()
         .ok()
-}
-
-fn advise_huge(mapping: &Mapping) -> Granted {
-    // SAFETY: advice on our own mapping; it changes no byte.
-    let result = unsafe {
-        libc::madvise(
-            mapping.base().as_ptr().cast(),
-            mapping.len(),
-            libc::MADV_HUGEPAGE,
-        )
-    };
-    if result != 0 {
-        return Granted::No(format!("madvise: {}", std::io::Error::last_os_error()));
-    }
-    let path = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
-    match std::fs::read_to_string(path) {
-        Ok(text) => huge_when_committed(path, text.trim()),
-        Err(error) => Granted::No(format!("{path}: {error}")),
-    }
-}
-
-/// What becomes of memory that fallocate commits, by the kernel's setting for shared memory.
-fn huge_when_committed(path: &str, text: &str) -> Granted {
-    let mend = "as root, write `within_size` there to have huge pages";
-    if text.contains("[never]") || text.contains("[deny]") {
-        Granted::No(format!("{path} says {text}; {mend}"))
-    } else if text.contains("[advise]") {
-        // The advice is of a mapping, and fallocate knows of none.
-        Granted::No(format!(
-            "{path} says {text}: memory is committed in ordinary pages, which the kernel may join \
-             later; {mend} from the start"
-        ))
-    } else {
-        Granted::Yes
-    }
 }
 
 fn prefer_node(mapping: &Mapping, node: u32) -> Granted {
@@ -584,18 +596,63 @@ mod tests {
         }
     }
 
+    /// Bytes at an address that this process has mapped by huge pages.
+    fn mapped_huge(mapping: &Mapping) -> usize {
+        let from = format!("{:x}-", mapping.base().addr());
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = smaps.lines().skip_while(|line| !line.starts_with(&from));
+        let kib = lines
+            .find_map(|line| line.strip_prefix("ShmemPmdMapped:"))
+            .unwrap();
+        kib.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    }
+
     #[test]
-    fn huge_pages_are_claimed_only_where_committing_gives_them() {
-        for (setting, given) in [
-            ("[always] within_size advise never deny force", true),
-            ("always [within_size] advise never deny force", true),
-            ("always within_size advise never deny [force]", true),
-            ("always within_size [advise] never deny force", false),
-            ("always within_size advise [never] deny force", false),
-            ("always within_size advise never [deny] force", false),
-        ] {
-            let granted = huge_when_committed("shmem_enabled", setting);
-            assert_eq!(granted == Granted::Yes, given, "{setting}: {granted}");
+    fn whole_huge_pages_are_given_where_the_kernel_has_any() {
+        let mut segment = segment(64 << 20);
+        segment.commit(HUGE - GRANULE).unwrap();
+        assert_eq!(
+            *segment.transparent_huge_pages(),
+            Granted::Yes,
+            "not yet asked"
+        );
+        word(segment.mapping(), HUGE - GRANULE - 8).store(5, Relaxed);
+        segment.commit(4 * HUGE + GRANULE).unwrap();
+        assert_eq!(
+            backed(&segment),
+            4 * HUGE + GRANULE,
+            "the rest is of ordinary pages"
+        );
+        assert_eq!(word(segment.mapping(), HUGE - GRANULE - 8).load(Relaxed), 5);
+        let peer = Mapping::of_descriptor(segment.descriptor().as_fd(), 64 << 20).unwrap();
+        for at in (0..4 * HUGE + GRANULE).step_by(4096).skip(1) {
+            assert_eq!(word(&peer, at).load(Relaxed), 0);
+            word(segment.mapping(), at).store(at as u64, Relaxed);
+            assert_eq!(word(&peer, at).load(Relaxed), at as u64);
+        }
+        match segment.transparent_huge_pages() {
+            Granted::Yes => {
+                assert_eq!(mapped_huge(segment.mapping()), 4 * HUGE);
+                assert_eq!(mapped_huge(&peer), 4 * HUGE);
+            }
+            refused => println!("no huge pages here: {refused}"),
+        }
+    }
+
+    #[test]
+    fn ordinary_pages_are_used_where_no_huge_ones_are_asked_for() {
+        let options = SegmentOptions {
+            huge_pages: HugePages::Off,
+            ..SegmentOptions::default()
+        };
+        let mut segment = Segment::create(64 << 20, &options).unwrap();
+        segment.commit(4 * HUGE).unwrap();
+        assert_eq!(*segment.transparent_huge_pages(), Granted::NotAsked);
+        word(segment.mapping(), 0).store(1, Relaxed);
+        // Nothing, unless the kernel is set to give shared memory huge pages unasked.
+        let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+        if setting.is_ok_and(|setting| setting.contains("[never]")) {
+            assert_eq!(mapped_huge(segment.mapping()), 0);
         }
     }
 

@@ -70,7 +70,8 @@ variables! {
     "OXSHMEM_CUDA_LIBRARY", "the machine's libcuda.so.1",
         "the CUDA driver to load instead, such as the software driver of ci/softcuda";
     "OXSHMEM_HUGE_PAGES", "transparent",
-        "off, transparent, 2M or 1G: what the heap asks the kernel for (2M and 1G need a pool)";
+        "off, transparent (pages of 2 MiB as far as the kernel has them), 2M or 1G: what the heap asks the \
+         kernel for (2M and 1G need a pool)";
     "OXSHMEM_TRANSPORT", "all built in, best first",
         "comma-separated transports that may be used, in order of preference; weak(loopback) is \
          loopback with everything put off and reordered that its guarantees permit";
