@@ -7,6 +7,7 @@
  *   peers-c collectives  all-reduce, broadcast, fcollect, alltoall
  *   peers-c gups         updates of random words
  *   peers-c sort         a parallel integer sort
+ *   peers-c first        2 PEs: a block is allocated, and PE 0 puts into all of it
  *   peers-c memory       each PE prints what it keeps resident with an unused heap
  *   peers-c empty        joins and leaves
  */
@@ -21,7 +22,7 @@ static const struct {
     void (*run)(void);
 } MODES[] = {
     {"micro", micro}, {"barrier", barrier_alone}, {"collectives", collectives},
-    {"gups", gups},   {"sort", sort},
+    {"gups", gups},   {"sort", sort},           {"first", first},
 };
 
 int main(int argc, char **argv) {
@@ -41,7 +42,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(what, "empty")) status = 0;
     if (status)
-        fprintf(stderr, "usage: peers-c micro | barrier | collectives | gups | sort | memory | empty\n");
+        fprintf(stderr, "usage: peers-c micro | barrier | collectives | gups | sort | first | memory | empty\n");
     shmem_finalize();
     return status;
 }

@@ -197,6 +197,24 @@ void micro(void) {
     barrier_alone();
 }
 
+void first(void) {
+    int me = shmem_my_pe();
+    long longs = FIRST_BLOCK / sizeof(long);
+    long *given = malloc(FIRST_BLOCK);
+    for (long i = 0; given && i < longs; i++) given[i] = 1;
+    shmem_barrier_all();
+    double took = now_ns();
+    long *taken = shmem_align(4096, FIRST_BLOCK);
+    if (!given || !taken) wrong("first_use: no memory");
+    if (me == 0) shmem_long_put(taken, given, longs, 1);
+    shmem_barrier_all();
+    took = now_ns() - took;
+    if (me == 1 && taken[longs - 1] != 1) wrong("first_use");
+    if (me == 0) report("first_use", &took, 1);
+    shmem_free(taken);
+    free(given);
+}
+
 void memory(void) {
     FILE *f = fopen("/proc/self/smaps_rollup", "r");
     char line[256];

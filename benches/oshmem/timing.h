@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { WORDS = 512, BATCHES = 15, FEWEST_BATCHES = 3, LARGEST = 16 << 20 };
+enum { WORDS = 512, BATCHES = 15, FEWEST_BATCHES = 3, LARGEST = 16 << 20, FIRST_BLOCK = 64 << 20 };
 
 double now_ns(void);
 
@@ -37,6 +37,7 @@ void barrier_alone(void);
 void collectives(void);
 void gups(void);
 void sort(void);
+void first(void);
 void memory(void);
 
 #endif

@@ -19,6 +19,8 @@ pub enum Mode {
     Threads,
     /// Each PE prints what it keeps resident with an unused heap, in KiB: PSS and RSS.
     Memory,
+    /// 2 PEs: a block is allocated, and PE 0 puts into all of it: memory that nothing has used.
+    First,
     /// Joins and leaves.
     Empty,
 }

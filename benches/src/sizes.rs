@@ -80,6 +80,9 @@ impl Collective {
     }
 }
 
+/// A block that is allocated and put into once, in bytes.
+pub const FIRST_BLOCK: usize = 64 << 20;
+
 /// The table of random updates has two to the power of this words on each PE: 64 MiB.
 pub const GUPS_SHIFT: u32 = 23;
 /// Updates of each PE in a pass.

@@ -25,7 +25,7 @@ pub enum Group {
     Sort,
     /// Message rates of two threads.
     Threads,
-    /// How long an empty program takes, and what a PE keeps resident.
+    /// How long an empty program takes, and the first use of memory; what a PE keeps resident.
     Start,
 }
 

@@ -337,6 +337,12 @@ fn start() -> Vec<Target> {
     vec![
         times_oshmem(Group::Start, "empty program, 4 PEs", "empty_4", None),
         times_oshmem(Group::Start, "empty program, 64 PEs", "empty_64", None),
+        times_oshmem(
+            Group::Start,
+            "64 MiB allocated and put into",
+            "first_use",
+            at_least(1.0),
+        ),
         told("empty program, 4 PEs", "s", "empty_4", at_most(0.1)),
         told("empty program, 64 PEs", "s", "empty_64", at_most(0.8)),
         told("resident a PE (PSS), 64 PEs", "MiB", "pss_64", at_most(8.0)),

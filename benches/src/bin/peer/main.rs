@@ -2,6 +2,7 @@
 //! `benches/oshmem`, has the same rows and the same loops. `peers` starts both, by turns.
 
 mod collectives;
+mod first;
 mod gups;
 mod memory;
 mod micro;
@@ -42,6 +43,7 @@ fn run(mode: Mode) -> anyhow::Result<()> {
         Mode::Sort => sort::run(pinned(&world)?)?,
         Mode::Threads => threads::run(&world)?,
         Mode::Memory => memory::run(&world)?,
+        Mode::First => first::run(pinned(&world)?)?,
         Mode::Empty => {}
     }
     world.finalize()?;

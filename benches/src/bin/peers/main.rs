@@ -142,9 +142,14 @@ fn runs(groups: &[Group], round: usize) -> Vec<(Mode, usize)> {
         Group::Sort => with(Mode::Sort, &PROGRAM_PES),
         Group::Threads => with(Mode::Threads, &[2]),
         Group::Start if round.is_multiple_of(3) => {
-            vec![(Mode::Empty, 4), (Mode::Empty, 64), (Mode::Memory, 64)]
+            vec![
+                (Mode::Empty, 4),
+                (Mode::First, 2),
+                (Mode::Empty, 64),
+                (Mode::Memory, 64),
+            ]
         }
-        Group::Start => with(Mode::Empty, &[4]),
+        Group::Start => vec![(Mode::Empty, 4), (Mode::First, 2)],
     };
     let all = Group::value_variants().iter();
     all.filter(|group| groups.contains(group))

@@ -160,7 +160,7 @@ fn runs(mode: Mode) -> Vec<(Mode, &'static [&'static str])> {
         Mode::Micro => vec![(mode, &HEAP), (mode, &HEAP), (Mode::Barrier, &BASIC)],
         // Two of one side's own rows are compared.
         Mode::Threads => vec![(mode, &HEAP)],
-        Mode::Gups | Mode::Sort => vec![(mode, &HEAP), (mode, &HEAP)],
+        Mode::Gups | Mode::Sort | Mode::First => vec![(mode, &HEAP), (mode, &HEAP)],
     }
 }
 
