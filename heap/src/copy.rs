@@ -210,6 +210,12 @@ pub fn expect_store(at: *const u8) {
     bulk::expect_store(at);
 }
 
+/// As [`expect_store`], of a line about to be loaded.
+#[inline(always)]
+pub fn expect_load(at: *const u8) {
+    bulk::expect_load(at);
+}
+
 /// Zeroes `len` bytes, each aligned word whole and once, as [`copy`] would.
 ///
 /// # Safety

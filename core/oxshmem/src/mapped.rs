@@ -96,6 +96,12 @@ impl<'w> Span<'w> {
         oxshmem_heap::copy::expect_store(self.addr.as_ptr());
     }
 
+    /// Has the first byte's cache line come here, to be loaded from.
+    #[inline(always)]
+    pub(crate) fn expect_load(self) {
+        oxshmem_heap::copy::expect_load(self.addr.as_ptr());
+    }
+
     /// Copies from private memory. The caller has checked that `source` fits.
     #[inline(always)]
     pub(crate) fn copy_from(self, source: &[u8]) {

@@ -19,6 +19,10 @@ pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, _whole: usize)
 #[cfg(any(miri, not(target_arch = "x86_64")))]
 pub fn expect_store(_: *const u8) {}
 
+/// See [`super::expect_load`]: nothing here.
+#[cfg(any(miri, not(target_arch = "x86_64")))]
+pub fn expect_load(_: *const u8) {}
+
 /// See [`super::copy`].
 ///
 /// # Safety

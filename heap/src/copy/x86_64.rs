@@ -137,6 +137,15 @@ pub fn expect_store(at: *const u8) {
     }
 }
 
+/// See [`super::expect_load`].
+#[inline(always)]
+pub fn expect_load(at: *const u8) {
+    // SAFETY: it faults at no address, and changes nothing that a program sees.
+    unsafe {
+        asm!("prefetcht0 [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+    }
+}
+
 /// See [`super::fill_zero`].
 ///
 /// # Safety

@@ -272,6 +272,12 @@ impl Turn<'_> {
                 anyone_arrived().then(|| given(theirs, false).unwrap_or(Heard::Elsewhere))
             })
         };
+        if world.shared.takes_turns
+            && let Some(heard) = given(own, true)
+        {
+            self.expect_more(epoch);
+            return Ok(heard);
+        }
         let mut since = None;
         world.wait_unless(&reason, world.bell(world.my_pe()), heard, || {
             let waited = since.get_or_insert_with(Instant::now).elapsed();
@@ -281,6 +287,22 @@ impl Turn<'_> {
             let takes = self.takes_too(ahead, giver).transpose()?;
             Some(takes.map(|()| Heard::Nowhere))
         })
+    }
+
+    /// Has the line of the next call's word come here while this call goes on: where PEs take turns, who finds a word
+    /// at once is some calls behind its giver.
+    #[inline]
+    fn expect_more(&self, epoch: u32) {
+        let (core, me) = (self.core, self.core.members.me());
+        let Some(slot) = core.slot_ahead(epoch, self.state.ahead) else {
+            return;
+        };
+        let member = me as u32;
+        if let Ok(word) = core.word(epoch, Mail { slot, member })
+            && let Some(here) = self.world.peers.span(word, self.world.my_pe())
+        {
+            here.expect_load();
+        }
     }
 
     /// A word at a PE whose memory is loaded here.
