@@ -7,6 +7,9 @@
 //! is read whole where it is as aligned as the destination word it goes to. Bytes outside the
 //! destination range are never written, bytes outside the source range never read.
 //!
+//! On x86-64 a copy of 2, 4 or 8 bytes whose destination lies within one cache line is one load and one store, wherever
+//! they begin: programs have words that are not aligned, and wait for them.
+//!
 //! # Order
 //!
 //! All accesses are relaxed: within one call no order is promised between words. Towards earlier and
@@ -19,11 +22,11 @@
 //! operation that copies many words with per-word atomicity, so longer copies are assembly: the
 //! compiler sees an opaque call, may assume nothing about when the bytes change, and no Rust-level
 //! data race exists in this crate. What concurrent accesses do is then defined by the machine. On
-//! x86-64, scalar accesses of up to 8 aligned bytes are atomic by the architecture. Its manuals do
-//! not promise that wider vector accesses and `rep movsq` are made of whole words of 8 bytes; we
-//! rely on it, and the tests check it, with concurrent readers and writers, on the machine that they
-//! run on. Other architectures use a plain loop of relaxed atomics: slower, and defined by Rust's
-//! memory model alone.
+//! x86-64, scalar accesses of up to 8 aligned bytes are atomic by the architecture; those within a cache
+//! line by Intel's manual, and by AMD's only within 8 aligned bytes. The manuals do not promise that
+//! wider vector accesses and `rep movsq` are made of whole words of 8 bytes; we rely on it, and the
+//! tests check it, with concurrent readers and writers, on the machine that they run on. Other
+//! architectures use a plain loop of relaxed atomics: slower, and defined by Rust's memory model alone.
 //!
 //! Nothing here spins, allocates, locks or makes a system call.
 
@@ -104,7 +107,7 @@ unsafe fn copy_word(dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: the contract is passed on.
     unsafe {
         if !copy_whole_word(dst, src, len) {
-            bulk::copy(dst, src, len);
+            bulk::copy_short(dst, src, len);
         }
     }
 }

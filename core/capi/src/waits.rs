@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt::Debug;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
 use std::sync::atomic::{
-    AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
-    AtomicUsize,
+    AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
 };
+use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
 use oxshmem::Cmp;
+use oxshmem_heap::copy::copy;
 
 use crate::failure::{Done, Failure, or_end};
 use crate::library::{self, Library};
@@ -101,7 +101,8 @@ fn looks<T: Word>(
     })
 }
 
-/// Loads a word that is not aligned, byte by byte, until two looks agree: what one store makes of it is not seen in part.
+/// Loads a word that is not aligned, until two looks agree: one within a cache line is seen whole, one that lies in two is
+/// less likely to be seen half written.
 ///
 /// # Safety
 ///
@@ -110,10 +111,11 @@ fn looks<T: Word>(
 unsafe fn settled<T: Word>(at: *mut T) -> T {
     let look = || {
         let mut value = T::zeroed();
-        for (i, byte) in bytemuck::bytes_of_mut(&mut value).iter_mut().enumerate() {
-            // SAFETY: the caller's promise. Acquire: what the byte's writer ordered before it is seen.
-            *byte = unsafe { AtomicU8::from_ptr(at.cast::<u8>().add(i)) }.load(Ordering::Acquire);
-        }
+        let bytes = bytemuck::bytes_of_mut(&mut value);
+        // SAFETY: the caller's promise; the destination is a variable of its own.
+        unsafe { copy(bytes.as_mut_ptr(), at.cast(), bytes.len()) };
+        // What the word's writer ordered before it is seen.
+        fence(Ordering::Acquire);
         value
     };
     let mut seen = look();

@@ -15,6 +15,17 @@ pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, _whole: usize)
     unsafe { copy(dst, src, len) }
 }
 
+/// [`copy`] of up to 8 bytes that are no aligned word.
+///
+/// # Safety
+///
+/// As [`super::copy`].
+#[cfg(any(miri, not(target_arch = "x86_64")))]
+pub unsafe fn copy_short(dst: *mut u8, src: *const u8, len: usize) {
+    // SAFETY: the contract is passed on.
+    unsafe { copy(dst, src, len) }
+}
+
 /// See [`super::expect_store`]: nothing here.
 #[cfg(any(miri, not(target_arch = "x86_64")))]
 pub fn expect_store(_: *const u8) {}

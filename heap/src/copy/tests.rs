@@ -347,6 +347,46 @@ fn a_concurrent_reader_never_sees_a_torn_destination_word() {
 }
 
 #[test]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn a_word_within_a_cache_line_is_copied_whole_wherever_it_begins() {
+    let [shared, zeros, ones] = [0, 0, 0xff].map(|value| {
+        let bytes = Bytes::new(128);
+        bytes.fill(value);
+        bytes
+    });
+    for len in [2, 4, 8] {
+        for at in 0..=64 - len {
+            shared.fill(0);
+            let stop = AtomicBool::new(false);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !stop.load(Acquire) {
+                        for source in [&zeros, &ones] {
+                            // SAFETY: in range; accessed concurrently by `copy` only.
+                            unsafe { copy(shared.at(at), source.at(64 - at), len) };
+                        }
+                    }
+                });
+                let end = Instant::now() + WATCH / 200;
+                let mut torn = None;
+                while torn.is_none() && Instant::now() < end {
+                    let mut word = 0_u64;
+                    // SAFETY: in range; the source is written concurrently by `copy` only.
+                    unsafe { copy((&raw mut word).cast(), shared.at(at), len) };
+                    let word = word.to_ne_bytes();
+                    torn = word[..len]
+                        .iter()
+                        .any(|&byte| byte != word[0])
+                        .then_some(word);
+                }
+                stop.store(true, Release);
+                assert_eq!(torn, None, "{len} bytes at {at}");
+            });
+        }
+    }
+}
+
+#[test]
 fn a_copy_never_tears_a_source_word_that_is_being_written() {
     let (src, dst) = (Bytes::new(80 << 10), Bytes::new(80 << 10));
     // Where source and destination agree modulo 8, every aligned word is as aligned in both.

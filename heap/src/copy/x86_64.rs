@@ -5,7 +5,7 @@
 //! `rep movsq`, or non-temporal stores); then blocks of 128, 64, 32, 16 and 8 bytes by the bits of
 //! the remaining length; then 4, 2 and 1. No byte is written twice, and no boundary between two
 //! accesses lies inside an aligned word: a vector store that straddles a cache line is split there,
-//! at a multiple of 8.
+//! at a multiple of 8. [`copy_short`] comes before them.
 
 use std::arch::{asm, naked_asm};
 use std::mem;
@@ -32,6 +32,9 @@ const NARROW: Range<usize> = 32 << 10..1 << 20;
 /// at 16 MiB, where the data fits a cache.
 const STREAM_MIN: usize = 64 << 20;
 
+/// Bytes of a cache line, within which a scalar access of up to 8 bytes is one, aligned or not.
+const LINE: usize = 64;
+
 /// The routine for short copies: the widest vectors that this CPU runs well. Until the first copy,
 /// `resolve`. Relaxed is enough: whichever value a thread sees is a right one.
 static VECTOR: AtomicPtr<()> = AtomicPtr::new(resolve as *mut ());
@@ -48,6 +51,27 @@ static WORDS: AtomicPtr<()> = AtomicPtr::new(resolve as *mut ());
 pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: the contract is passed on.
     unsafe { copy_part(dst, src, len, len) }
+}
+
+/// [`copy`] of up to 8 bytes that are no aligned word: 2, 4 or 8 within a cache line by one access.
+///
+/// # Safety
+///
+/// As [`super::copy`].
+pub unsafe fn copy_short(dst: *mut u8, src: *const u8, len: usize) {
+    let whole = LINE - dst.addr() % LINE >= len;
+    // SAFETY: in range by the contract. The compiler takes it that any memory is changed, as by a call.
+    unsafe {
+        match len {
+            8 if whole => asm!("mov {0}, [{1}]", "mov [{2}], {0}",
+                out(reg) _, in(reg) src, in(reg) dst, options(nostack, preserves_flags)),
+            4 if whole => asm!("mov {0:e}, [{1}]", "mov [{2}], {0:e}",
+                out(reg) _, in(reg) src, in(reg) dst, options(nostack, preserves_flags)),
+            2 if whole => asm!("movzx {0:e}, word ptr [{1}]", "mov [{2}], {0:x}",
+                out(reg) _, in(reg) src, in(reg) dst, options(nostack, preserves_flags)),
+            _ => call(&VECTOR, dst, src, len),
+        }
+    }
 }
 
 /// See [`super::copy_part`].

@@ -440,7 +440,7 @@ mod against_hwloc {
     fn hwloc_takes_every_fixture_and_its_own_writing_of_it_reads_the_same() {
         for (name, xml) in fixtures::ALL {
             let loaded = hwlocality::Topology::builder()
-                .from_xml(xml)
+                .from_xml(&without_comment(xml))
                 .unwrap()
                 .with_io_type_filter(TypeFilter::KeepAll)
                 .unwrap()
@@ -450,6 +450,13 @@ mod against_hwloc {
             let again = Topology::from_xml(written.as_str()).unwrap();
             assert_eq!(Topology::from_xml(xml).unwrap(), again, "{name}");
         }
+    }
+
+    /// What hwloc's own small parser takes too, which is the one there is where Debian's libhwloc-plugins is not.
+    fn without_comment(xml: &str) -> String {
+        let (before, rest) = xml.split_once("<!--").unwrap();
+        let (_, after) = rest.split_once("-->").unwrap();
+        [before, after.trim_start()].concat()
     }
 }
 

@@ -145,8 +145,7 @@ static void of_long(void)
 #define CALL_OLD_WAITS(N, T) old_waits_##N();
 #define CALL_OLD_WAIT(N, T) old_wait_##N();
 
-/* Words that are not aligned, as programs have them that were written for processors to which it is all one. One that
- * changes in two bytes at once is not seen half changed. */
+/* Words that are not aligned, as programs have them that were written for processors to which it is all one. */
 static void anywhere(void)
 {
     char *x = shmem_calloc(32, 1);
@@ -154,6 +153,11 @@ static void anywhere(void)
     shmem_putmem(x + 3, &value, sizeof value, right);
     shmem_long_wait_until((long *)(x + 3), SHMEM_CMP_EQ, value);
     shmem_barrier_all();
+    if (getenv("OXSHMEM_TRANSPORT") || !shmem_ptr(x, right)) { /* One that may put such a word by pieces. */
+        shmem_free(x);
+        return;
+    }
+    /* Between PEs of a host one that changes in two bytes at once is not seen half changed. */
     for (long i = 1; i <= 100; i++) {
         const long base = i << 16, low[] = {255, 256};
         for (int at = 0; at < 20; at++) {
