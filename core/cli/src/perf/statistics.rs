@@ -1,9 +1,9 @@
 //! Of many times, the few that are told.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Nanoseconds of one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     pub min: f64,
     pub median: f64,
@@ -14,26 +14,29 @@ pub struct Times {
 }
 
 /// What a quantile is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tail {
     /// Single operations, each timed by itself.
     Operations,
-    /// Means of batches: operations are too short to time each.
+    /// Means of batches: operations are too short to time each, or their tail lies below the batches' median.
     Batches,
 }
 
 impl Times {
-    /// Of batches, and of single operations if any were timed.
+    /// Of batches, and of single operations if any were timed. A batch's figure is a mean, and rare long
+    /// operations count in it: it may lie above the p99 of single operations, and these were timed at another
+    /// moment, too. Both tails are of batches then, so that no quantile lies below a lower one.
     pub fn of(batches: &[f64], singles: &[f64]) -> Self {
-        let batches = Sorted::of(batches);
-        let (tail, of) = match singles {
-            [] => (&batches, Tail::Batches),
-            singles => (&Sorted::of(singles), Tail::Operations),
+        let (batches, singles) = (Sorted::of(batches), Sorted::of(singles));
+        let median = batches.at(0.5);
+        let (tail, of) = match singles.at(0.99) >= median {
+            true => (&singles, Tail::Operations),
+            false => (&batches, Tail::Batches),
         };
         Times {
             min: batches.at(0.0),
-            median: batches.at(0.5),
+            median,
             p99: tail.at(0.99),
             p99_9: tail.at(0.999),
             tail: of,
@@ -73,6 +76,8 @@ pub fn median(samples: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     #[test]
     fn quantiles_are_samples_that_were_measured() {
@@ -89,10 +94,27 @@ mod tests {
             times(1980.0, 1998.0, Tail::Batches)
         );
         assert_eq!(
+            Times::of(&batches, &[7.0, 2001.0]),
+            times(2001.0, 2001.0, Tail::Operations)
+        );
+        // Its operations were timed while the machine was idle.
+        assert_eq!(
             Times::of(&batches, &[7.0]),
-            times(7.0, 7.0, Tail::Operations)
+            times(1980.0, 1998.0, Tail::Batches)
         );
         assert!(Times::of(&[], &[]).median.is_nan());
+    }
+
+    proptest! {
+        #[test]
+        fn no_quantile_lies_below_a_lower_one(
+            batches in vec(0.1..1e9_f64, 1..50),
+            singles in vec(0.1..1e9_f64, 0..50),
+        ) {
+            let times = Times::of(&batches, &singles);
+            let Times { min, median, p99, p99_9, .. } = times;
+            prop_assert!(min <= median && median <= p99 && p99 <= p99_9, "{times:?}");
+        }
     }
 
     #[test]
