@@ -1,5 +1,6 @@
 //! Comparison with earlier runs, row by row.
 
+mod missing;
 mod runs;
 mod significance;
 
@@ -13,6 +14,8 @@ use super::row::Row;
 use super::statistics::median;
 use super::table;
 
+use missing::{Lack, Missing};
+use runs::Key;
 pub use runs::Runs;
 
 /// Smaller changes are not called significant: where a build's code happens to lie does as much.
@@ -34,7 +37,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     metric: Metric,
-    op: &'static str,
+    op: String,
     bytes: usize,
     /// Runs of either side that have it.
     old_runs: usize,
@@ -57,24 +60,31 @@ pub struct Comparison {
     changes: Vec<Change>,
     /// Parameters that differ between runs, in words.
     different: Vec<String>,
-    /// Rows of one side only.
-    only_old: usize,
-    only_new: usize,
+    /// Rows that some run lacks; those of one side only are not compared.
+    missing: Vec<Missing>,
 }
 
 impl Comparison {
     /// Of what was measured now, and the new runs that count with it, with the earlier ones.
     pub fn of(runs: &Runs, parameters: &Value, rows: &[Row]) -> Self {
-        let both: Vec<_> = rows
-            .iter()
-            .filter_map(|row| {
-                let earlier = runs.earlier.iter().filter_map(|run| run.median(row));
-                let earlier: Vec<f64> = earlier.collect();
-                let new = runs.new.iter().filter_map(|run| run.median(row));
-                let new: Vec<f64> = new.chain(runs::median(row)).collect();
-                (!earlier.is_empty()).then_some((row, earlier, new))
-            })
-            .collect();
+        let (mut both, mut missing) = (Vec::new(), Vec::new());
+        for (key, now) in all_rows(runs, rows) {
+            let earlier = runs.earlier.iter().filter_map(|run| run.median(key));
+            let earlier: Vec<f64> = earlier.collect();
+            let new = runs.new.iter().filter_map(|run| run.median(key));
+            let new: Vec<f64> = new.chain(now.and_then(runs::median)).collect();
+            let has = (earlier.len(), new.len());
+            let lack = match now {
+                None => Some(Lack::Now),
+                Some(_) if earlier.is_empty() => Some(Lack::Then),
+                Some(_) if has != (runs.earlier.len(), runs.new.len() + 1) => Some(Lack::Some),
+                Some(_) => None,
+            };
+            missing.extend(lack.map(|lack| Missing::new(key, lack, has.0, has.1)));
+            if now.is_some() && !earlier.is_empty() {
+                both.push((key, earlier, new));
+            }
+        }
         let probabilities: Vec<f64> = both
             .iter()
             .map(|(_, old, new)| significance::rank_sum(old, new))
@@ -83,25 +93,23 @@ impl Comparison {
         let changes: Vec<Change> = both
             .iter()
             .zip(probabilities.iter().zip(significant))
-            .map(|((row, old, new), (p, significant))| Change::of(row, old, new, *p, significant))
+            .map(|((key, old, new), (p, significant))| Change::of(*key, old, new, *p, significant))
             .collect();
         let mut different = Vec::new();
         for run in runs.earlier.iter().chain(&runs.new) {
             note_differences("", &run.parameters, parameters, &mut different);
         }
-        let mut only_old: Vec<&runs::RunRow> = Vec::new();
-        for row in runs.earlier.iter().flat_map(|run| &run.rows) {
-            let known = only_old.iter().any(|other| other.is_same(row));
-            if !known && !rows.iter().any(|new| row.is(new)) {
-                only_old.push(row);
-            }
-        }
         Comparison {
             different,
-            only_old: only_old.len(),
-            only_new: rows.len() - changes.len(),
+            missing,
             changes,
         }
+    }
+
+    /// How many rows are missing so.
+    fn lacking(&self, lack: Lack) -> usize {
+        let is_so = |row: &&Missing| row.lack() == lack;
+        self.missing.iter().filter(is_so).count()
     }
 
     /// Whether some row has become worse by more than so many percent.
@@ -138,8 +146,8 @@ impl Comparison {
 }
 
 impl Change {
-    fn of(row: &Row, old: &[f64], new: &[f64], probability: f64, significant: bool) -> Change {
-        let metric = row.metric;
+    fn of(key: Key<'_>, old: &[f64], new: &[f64], probability: f64, significant: bool) -> Change {
+        let (metric, op, bytes, _) = key;
         let figure = move |old: f64, new: f64| match metric {
             Metric::Overlap => new - old,
             _ => new / old,
@@ -155,8 +163,8 @@ impl Change {
         };
         Change {
             metric,
-            op: row.op,
-            bytes: row.bytes,
+            op: op.into(),
+            bytes,
             old_runs: old.len(),
             new_runs: new.len(),
             old: before,
@@ -176,6 +184,24 @@ impl Change {
     fn is_noteworthy(&self) -> bool {
         worse(self.metric, self.change).abs() >= NOTEWORTHY
     }
+}
+
+/// The rows of all runs, each once; first those that have just been measured.
+fn all_rows<'a>(runs: &'a Runs, rows: &'a [Row]) -> Vec<(Key<'a>, Option<&'a Row>)> {
+    let now = rows.iter().map(|row| (runs::key(row), Some(row)));
+    let mut all: Vec<_> = now.collect();
+    for row in runs
+        .earlier
+        .iter()
+        .chain(&runs.new)
+        .flat_map(|run| &run.rows)
+    {
+        let key = row.key();
+        if !all.iter().any(|(known, _)| *known == key) {
+            all.push((key, None));
+        }
+    }
+    all
 }
 
 /// How much longer it takes, or how much overlap is lost, as a share; negative if it is better.
@@ -219,6 +245,9 @@ impl fmt::Display for Comparison {
         for change in &changed {
             writeln!(f, "{change}")?;
         }
+        for lack in [Lack::Now, Lack::Then, Lack::Some] {
+            missing::show(&self.missing, lack, f)?;
+        }
         let certain = changed
             .iter()
             .filter(|change| change.verdict != Verdict::Unknown);
@@ -228,7 +257,7 @@ impl fmt::Display for Comparison {
             certain.count(),
             self.changes.len()
         )?;
-        match (self.only_old, self.only_new) {
+        match (self.lacking(Lack::Now), self.lacking(Lack::Then)) {
             (0, 0) => {}
             (old, new) => write!(f, "; {old} were measured only then, {new} only now")?,
         }
@@ -238,7 +267,7 @@ impl fmt::Display for Comparison {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = table::name(self.metric, self.op, self.bytes);
+        let name = table::name(self.metric, &self.op, self.bytes);
         let Change {
             change, interval, ..
         } = self;
@@ -398,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_side_only_are_counted() {
+    fn rows_of_one_side_only_are_named() {
         let old = [
             row(Metric::Latency, "put", 9.0),
             row(Metric::Latency, "p", 9.0),
@@ -408,16 +437,58 @@ mod tests {
             row(Metric::Rate, "p", 9.0),
         ];
         let comparison = compared(&old, &new, 2);
-        let counts = (
-            comparison.changes.len(),
-            comparison.only_old,
-            comparison.only_new,
-        );
-        assert_eq!(counts, (1, 1, 1));
+        assert_eq!(comparison.changes.len(), 1);
+        let text = comparison.to_string();
         assert!(
-            comparison
-                .to_string()
-                .contains("1 were measured only then, 1 only now")
+            text.contains("1 were measured only then, 1 only now"),
+            "{text}"
+        );
+        assert!(
+            text.contains("measured only then: latency of p: 8 B\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("measured only now: rate of p: 8 B (window 64, threads 1)\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn rows_that_some_runs_lack_are_compared_and_named() {
+        let all = [
+            row(Metric::Latency, "put", 9.0),
+            row(Metric::Latency, "p", 9.0),
+            row(Metric::Latency, "g", 9.0),
+            row(Metric::Latency, "add", 9.0),
+        ];
+        let [put, p, g, add] = &all;
+        let of = |rows: &[&Row]| {
+            let rows: Vec<Row> = rows.iter().map(|row| (*row).clone()).collect();
+            runs(&rows, 1).remove(0)
+        };
+        let both = Runs {
+            earlier: vec![of(&[put, p, add]), of(&[p, add])],
+            new: vec![of(&[put, p])],
+        };
+        let comparison = Comparison::of(&both, &json!({}), &[put.clone(), g.clone()]);
+        let names: Vec<&str> = comparison.changes.iter().map(|c| &*c.op).collect();
+        assert_eq!(names, ["put"]);
+        let text = comparison.to_string();
+        assert!(
+            text.contains("not in all runs (in 1 earlier and 2 new): latency of put: 8 B\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("measured only then: latency of p, add: 8 B\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("measured only now: latency of g: 8 B\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("2 were measured only then, 1 only now"),
+            "{text}"
         );
     }
 }

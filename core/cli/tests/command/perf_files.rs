@@ -196,6 +196,10 @@ fn perf_says_what_changed_since_earlier_runs() {
         stdout.contains("2 were measured only then, 0 only now"),
         "{stdout}"
     );
+    for row in ["latency of put: 64 B", "latency of quiet"] {
+        let line = format!("measured only then: {row}\n");
+        assert!(stdout.contains(&line), "{stdout}");
+    }
     // One run proves nothing, whatever it says.
     let one = ["--compare", earlier.split(',').next().unwrap()];
     let text = stdout_of(&[&fewer[..], &one].concat());

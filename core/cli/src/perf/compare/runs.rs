@@ -12,6 +12,7 @@ use crate::perf::args::Args;
 use crate::perf::measure::Task;
 use crate::perf::metric::Metric;
 use crate::perf::row::Row;
+use crate::perf::table;
 use crate::perf::unable::Unable;
 
 /// Of a side at most: more would prove no more.
@@ -48,7 +49,7 @@ struct Median {
 }
 
 /// What makes two rows the same row.
-type Key<'a> = (Metric, &'a str, usize, (u64, u32));
+pub type Key<'a> = (Metric, &'a str, usize, (u64, u32));
 
 impl Runs {
     /// Reads those that are asked for, if any are. Each has one of the rows of `plan` at least.
@@ -103,6 +104,7 @@ impl Run {
             .map_err(|error| anyhow!("it is not what oxshmem perf --json writes: {error}"))
             .with_context(named)
             .map_err(Unable)?;
+        run.check_rows().with_context(named).map_err(Unable)?;
         let known = |task: &Task| {
             let key = (
                 task.metric,
@@ -125,27 +127,32 @@ impl Run {
     }
 
     /// The median of a row: nanoseconds of one operation, or percent of overlap.
-    pub fn median(&self, row: &Row) -> Option<f64> {
-        self.row(key(row)).and_then(RunRow::median)
+    pub fn median(&self, key: Key<'_>) -> Option<f64> {
+        self.row(key).and_then(RunRow::median)
+    }
+
+    /// Every row once.
+    fn check_rows(&self) -> anyhow::Result<()> {
+        let mut known = BTreeSet::new();
+        for row in &self.rows {
+            ensure!(
+                known.insert(row.key()),
+                "it has the row {} twice; give the file of one run",
+                table::name(row.metric, &row.op, row.bytes)
+            );
+        }
+        Ok(())
     }
 }
 
 impl RunRow {
-    fn key(&self) -> Key<'_> {
+    pub fn key(&self) -> Key<'_> {
         (
             self.metric,
             &self.op,
             self.bytes,
             (self.window, self.threads),
         )
-    }
-
-    pub fn is(&self, row: &Row) -> bool {
-        self.key() == key(row)
-    }
-
-    pub fn is_same(&self, other: &RunRow) -> bool {
-        self.key() == other.key()
     }
 
     fn median(&self) -> Option<f64> {
@@ -156,7 +163,8 @@ impl RunRow {
     }
 }
 
-fn key(row: &Row) -> Key<'_> {
+/// The same of a row that has just been measured.
+pub fn key(row: &Row) -> Key<'_> {
     (row.metric, row.op, row.bytes, (row.window, row.threads))
 }
 
@@ -187,6 +195,12 @@ mod tests {
         assert!(refused("{", &[]).contains("is not what oxshmem perf --json writes"));
         let text = refused("{\"parameters\": {}, \"rows\": [{}]}", &[]);
         assert!(text.contains("missing field `metric`"), "{text}");
+        let row = r#"{"metric": "latency", "op": "put", "bytes": 8, "window": 1, "threads": 1, "time_ns": {"median": 1}}"#;
+        let text = refused(
+            &format!("{{\"parameters\": {{}}, \"rows\": [{row}, {row}]}}"),
+            &[],
+        );
+        assert!(text.contains("latency of put, 8 B twice"), "{text}");
         let text = refused("{\"parameters\": {}, \"rows\": []}", &[]);
         assert!(text.contains("give the same operations"), "{text}");
         let text = refused("{", &["--fail-if-slower", "5"]);
