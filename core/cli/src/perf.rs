@@ -14,6 +14,7 @@ mod number;
 mod op;
 mod ops;
 mod overlap;
+mod pair;
 mod parameters;
 mod plan;
 mod plot;
@@ -32,7 +33,7 @@ mod versus;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use oxshmem::{Team, World};
 use oxshmem_figures::units::Rounded;
 
@@ -44,7 +45,9 @@ use ground::{Ground, Room};
 use leader::Leader;
 use measure::Task;
 use ops::limit;
-use parameters::Parameters;
+use pair::Pair;
+use parameters::{Parameters, Told};
+use row::Figures;
 use unable::Unable;
 
 pub use args::Args;
@@ -94,6 +97,7 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// The rows, if they make sense.
 fn check(args: &Args, pes: usize) -> Result<Vec<Task>, Unable> {
+    args.pair.check(pes).map_err(Unable)?;
     let plan = plan::plan(args, pes).map_err(Unable)?;
     if args.plot.is_some() {
         plot::check(&plan).map_err(Unable)?;
@@ -101,7 +105,7 @@ fn check(args: &Args, pes: usize) -> Result<Vec<Task>, Unable> {
     Ok(plan)
 }
 
-/// Whether this job can do what is asked for. On PE 0.
+/// Whether this job can do what is asked for. On the PE that measures.
 fn check_job(args: &Args, world: &World, team: Option<&Team<'_>>) -> anyhow::Result<()> {
     args.team.check(world, team)?;
     ensure!(
@@ -131,9 +135,11 @@ fn against_perftest(
     world: &World,
     verbs: &std::sync::Arc<oxshmem_verbs::Verbs>,
 ) -> anyhow::Result<Option<Finish>> {
-    let cpus = gather(world, &allowed_cpus())?;
+    let to = usize::from(world.n_pes() > 1);
+    let pair = Pair { from: 0, to };
+    let told = tell(world, args, pair, None)?;
     let bind = args.launcher.and(Some(args.bind()));
-    let parameters = || Parameters::of(world, bind, None, cpus, None);
+    let parameters = || Parameters::of(world, bind, None, pair, &told);
     let rounds = usize::from(args.rounds);
     let mut out = match world.my_pe() {
         0 => Some(leader::Out::new(args, rounds)?),
@@ -165,14 +171,19 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
         if args.validate { room.of_slots() } else { room }
     };
     let room = plan.iter().map(room).fold(Room::default(), Room::and);
-    let cpus = gather(world, &allowed_cpus())?;
-    let bind = args.launcher.and(Some(args.bind()));
+    let pair = args.pair.pair(world.hosts());
     let team = args.team.form(world)?;
-    let members = team.as_ref().map(Team::n_pes);
-    let parameters = || Parameters::of(world, bind, Some(args), cpus, members);
+    let told = tell(world, args, pair, team.as_ref())?;
+    let checked = match world.my_pe() == pair.from {
+        true => check_job(args, world, team.as_ref()).map_err(|error| error.to_string()),
+        false => Ok(()),
+    };
+    let refused = gather(world, &checked.err().unwrap_or_default())?.concat();
+    let bind = args.launcher.and(Some(args.bind()));
     let begun = (world.my_pe() == 0).then(|| {
-        check_job(args, world, team.as_ref()).map_err(Unable)?;
-        Leader::new(args, parameters(), &plan)
+        ensure!(refused.is_empty(), Unable(anyhow!(refused)));
+        let parameters = Parameters::of(world, bind, Some(args), pair, &told);
+        Leader::new(args, parameters, &plan)
     });
     let leader = match begun {
         // Files are PE 0's: the others may be on other hosts.
@@ -190,7 +201,7 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     }
     let threads = args.threads as usize;
     let kind = args.memory.into();
-    let ground = Ground::on(kind, world, team.as_ref(), room, threads);
+    let ground = Ground::on(kind, world, team.as_ref(), pair, room, threads);
     let mut ground = ground.with_context(|| {
         format!(
             "operations of the greatest size need {} of each PE's heap (see --sizes, and \
@@ -208,6 +219,30 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     ground.free()?;
     args.team.end(team)?;
     Ok(leader.map(|leader| Box::new(|args: &Args| leader.finish(args)) as Finish))
+}
+
+/// What every PE tells of itself, on PE 0. Collective.
+fn tell(
+    world: &World,
+    args: &Args,
+    pair: Pair,
+    team: Option<&Team<'_>>,
+) -> anyhow::Result<Vec<Told>> {
+    let mine = Told::of(world, args.memory, pair.to, team)?;
+    let told = gather(world, &serde_json::to_string(&mine)?)?;
+    let read = |told: &String| serde_json::from_str(told).context("a PE's circumstances");
+    told.iter().map(read).collect()
+}
+
+/// Brings the figures of the PE that measures to PE 0, which shows them. Collective.
+fn bring(ground: &Ground<'_>, figures: Option<Figures>) -> anyhow::Result<Option<Figures>> {
+    if ground.pair.from == 0 {
+        return Ok(figures);
+    }
+    let text = figures.map(|figures| serde_json::to_string(&figures));
+    let told = gather(ground.world, &text.transpose()?.unwrap_or_default())?.concat();
+    let read = || serde_json::from_str(&told).context("the figures of the PE that measures");
+    (ground.world.my_pe() == 0).then(read).transpose()
 }
 
 /// Whether all go on, as PE 0 says. Collective.
@@ -238,8 +273,10 @@ fn measure_all(
         }
         let found = measure::measure(ground, *task, args.effort(), clock)
             .with_context(|| table::label(task))?;
-        if let (Some(leader), Some(found)) = (&mut leader, found) {
-            leader.row(task, &found)?;
+        let figures = found.map(|found| Figures::of(task, &found));
+        let figures = bring(ground, figures)?;
+        if let (Some(leader), Some(figures)) = (&mut leader, figures) {
+            leader.row(task, &figures)?;
         }
     }
     Ok(leader)

@@ -11,6 +11,7 @@ use super::batches::{Effort, Until};
 use super::metric::Metric;
 use super::number::{self, Number};
 use super::op::{self, Op};
+use super::pair::Asked;
 use super::sizes::Sizes;
 use super::team::Which;
 use crate::litmus::memory::Memory;
@@ -18,17 +19,20 @@ use crate::run;
 
 /// Measure every operation between PEs: latency, rate, bandwidth, overlap.
 ///
-/// PE 0 measures, towards PE 1 (towards itself, if it is alone). It starts the PEs itself, unless
-/// it is in a job already. Each row repeats its operation in batches long enough that reading the
-/// clock does not matter: min and median are over batches, for one operation; p99 and p99.9 are of
-/// single operations, each timed by itself, or of batches (marked ~) where an operation is too short
-/// for that. Each row's data is checked.
+/// PE 0 measures, towards the first PE on another host, or else PE 1 (towards itself, if it is
+/// alone); --from and --to choose others. It starts the PEs itself, unless it is in a job already.
+/// Each row repeats its operation in batches long enough that reading the clock does not matter: min
+/// and median are over batches, for one operation; p99 and p99.9 are of single operations, each timed
+/// by itself, or of batches (marked ~) where an operation is too short for that, or where the batches'
+/// median lies above that p99. Each row's data is checked.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Number of PEs to start. In a job, its PEs are used and this has no effect.
     #[arg(short = 'n', long, value_name = "N", default_value = "2", value_parser = run::pes)]
     pub pes: u32,
+    #[command(flatten)]
+    pub pair: Asked,
     /// What each PE that it starts is bound to: none, core or numa. [default: core, or none with
     /// several --threads]
     #[arg(long, value_name = "POLICY", value_parser = run::policy)]
@@ -147,6 +151,7 @@ Examples:
                                           what changed, from five runs before and five after
   oxshmem perf --transport verbs          against perftest, through this host's NIC
   oxshmem run --hosts a:1,b:1 oxshmem perf --transport verbs  between two hosts
+  oxshmem run --hosts a:2,b:2 oxshmem perf --from 3 --to 0  from one host's PE to the other's
   oxshmem run -n 2 --bind numa oxshmem perf  in a job started otherwise
   mpirun -n 2 oxshmem perf                likewise; srun and mpiexec, too";
 
@@ -215,6 +220,8 @@ impl Args {
             ("--session", self.session),
             ("--fold", self.fold != Fold::Sum),
             ("--type", self.number != Number::default()),
+            ("--from", self.pair.from.is_some()),
+            ("--to", self.pair.to.is_some()),
         ];
         if let Some((name, _)) = rows.iter().find(|(_, given)| verbs && *given) {
             anyhow::bail!(

@@ -4,6 +4,7 @@ use anyhow::{Context, ensure};
 use oxshmem::{Context as Stream, Fold, MemoryKind, Pod, Result, Sym, Team, World};
 
 use super::number::Number;
+use super::pair::Pair;
 
 /// Symmetric memory for all rows.
 #[derive(Clone, Copy)]
@@ -11,6 +12,8 @@ pub struct Ground<'w> {
     pub world: &'w World,
     /// The team whose collectives are measured, on its members.
     pub team: Option<&'w Team<'w>>,
+    /// The PE that measures, and its partner.
+    pub pair: Pair,
     /// What reductions and scans do, and of which elements.
     pub folds: (Fold, Number),
     /// Whether one-sided operations come in a session.
@@ -68,7 +71,7 @@ impl Room {
 }
 
 impl<'w> Ground<'w> {
-    /// For so many threads, in host memory. Collective.
+    /// For so many threads, in host memory, from PE 0 to PE 1. Collective.
     #[cfg(test)]
     pub fn new(
         world: &'w World,
@@ -76,7 +79,11 @@ impl<'w> Ground<'w> {
         room: Room,
         threads: usize,
     ) -> Result<Self> {
-        Self::on(MemoryKind::Host, world, team, room, threads)
+        let pair = Pair {
+            from: 0,
+            to: usize::from(world.n_pes() > 1),
+        };
+        Self::on(MemoryKind::Host, world, team, pair, room, threads)
     }
 
     /// For so many threads, with the blocks in memory of this kind. Collective.
@@ -84,6 +91,7 @@ impl<'w> Ground<'w> {
         kind: MemoryKind,
         world: &'w World,
         team: Option<&'w Team<'w>>,
+        pair: Pair,
         room: Room,
         threads: usize,
     ) -> Result<Self> {
@@ -93,6 +101,7 @@ impl<'w> Ground<'w> {
         Ok(Ground {
             world,
             team,
+            pair,
             folds: (Fold::Sum, Number::default()),
             session: false,
             words,
@@ -139,17 +148,18 @@ impl<'w> Ground<'w> {
 
     /// Whether this PE measures.
     pub fn leads(&self) -> bool {
-        self.world.my_pe() == 0
+        self.world.my_pe() == self.pair.from
     }
 
     /// Tells all PEs the next batch. Collective, with [`hear`](Self::hear) on the others.
     pub fn tell(&self, repetitions: u64) -> Result<()> {
         self.world.write(self.order, &[repetitions])?;
-        self.world.broadcast(self.order, self.order, 0)
+        self.world.broadcast(self.order, self.order, self.pair.from)
     }
 
     pub fn hear(&self) -> Result<u64> {
-        self.world.broadcast(self.order, self.order, 0)?;
+        self.world
+            .broadcast(self.order, self.order, self.pair.from)?;
         self.world.g(self.order, self.world.my_pe())
     }
 
@@ -160,19 +170,17 @@ impl<'w> Ground<'w> {
         same(&found, expected)
     }
 
-    /// PE 0's partner: itself, if it is alone.
-    fn partner(&self) -> usize {
-        usize::from(self.world.n_pes() > 1)
-    }
-
     /// The PE that this one's operations go to.
     pub fn peer(&self) -> usize {
-        if self.leads() { self.partner() } else { 0 }
+        match self.leads() {
+            true => self.pair.to,
+            false => self.pair.from,
+        }
     }
 
-    /// Whether this PE is PE 0's partner.
+    /// Whether this PE is the partner of the one that measures.
     pub fn answers(&self) -> bool {
-        self.world.my_pe() == self.partner()
+        self.world.my_pe() == self.pair.to
     }
 }
 

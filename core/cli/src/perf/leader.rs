@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::args::Args;
 use super::compare::{Comparison, Runs};
-use super::measure::{Found, Task};
+use super::measure::Task;
 use super::metric::Metric;
 use super::parameters::Parameters;
 use super::report::Report;
-use super::row::Row;
+use super::row::{Figures, Row};
 use super::{csv, plot, table};
 
 /// What was measured, under what circumstances.
@@ -114,8 +114,8 @@ impl Leader {
         self.out.progress(done, label);
     }
 
-    pub fn row(&mut self, task: &Task, found: &Found) -> anyhow::Result<()> {
-        let mut row = Row::of(task, found);
+    pub fn row(&mut self, task: &Task, figures: &Figures) -> anyhow::Result<()> {
+        let mut row = Row::of(task, figures);
         if row.metric == Metric::Bandwidth {
             row.of_memcpy = self
                 .memcpy(row.bytes)

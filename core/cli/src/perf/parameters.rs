@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use oxshmem::{Fold, World};
+use oxshmem::{Fold, Team, World};
 use oxshmem_figures::units::Rounded;
 use oxshmem_topo::Policy;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::args::Args;
 use super::batches::{Effort, Until};
 use super::number::Number;
+use super::pair::Pair;
 use super::team::Which;
 use crate::litmus::memory::Memory;
 
@@ -25,8 +26,13 @@ pub struct Parameters {
     bind: Option<&'static str>,
     /// The CPUs that each PE may use.
     cpus: Vec<String>,
-    /// From PE 0 to the PE that it measures against.
-    transport: Option<&'static str>,
+    /// The PE that measures, the one that it measures against, and their hosts.
+    from: usize,
+    to: usize,
+    from_host: String,
+    to_host: String,
+    /// The way between the two.
+    transport: Option<String>,
     device: Option<String>,
     mapped: bool,
     /// Of each PE, in bytes.
@@ -40,7 +46,7 @@ pub struct Parameters {
     /// Operations under way at once, of each thread, and threads of a PE; likewise.
     window: Option<u32>,
     threads: Option<u32>,
-    /// The team whose collectives are measured, and how many PEs PE 0's has.
+    /// The team whose collectives are measured, and how many PEs that of the PE that measures has.
     team: Option<&'static str>,
     team_pes: Option<usize>,
     /// What reductions and scans do, and the type of their elements.
@@ -54,27 +60,68 @@ pub struct Parameters {
     optimised: bool,
 }
 
+/// The circumstances of one PE.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Told {
+    hostname: String,
+    cpus: String,
+    /// Its way to the PE that is measured against.
+    transport: Option<String>,
+    device: Option<String>,
+    mapped: bool,
+    /// How many PEs its team has.
+    team_pes: Option<usize>,
+}
+
+impl Told {
+    /// Of this PE.
+    pub fn of(
+        world: &World,
+        memory: Memory,
+        to: usize,
+        team: Option<&Team<'_>>,
+    ) -> oxshmem::Result<Told> {
+        let explained = world.explain(to)?;
+        let route = match (memory, explained.gpu) {
+            (Memory::Cuda, Some(gpu)) => gpu,
+            _ => explained.host,
+        };
+        Ok(Told {
+            hostname: oxshmem_topo::hostname(),
+            cpus: allowed_cpus(),
+            transport: route.transport.map(str::to_owned),
+            device: route.device,
+            mapped: route.mapped,
+            team_pes: team.map(Team::n_pes),
+        })
+    }
+}
+
 impl Parameters {
+    /// From what each PE tells.
     pub fn of(
         world: &World,
         bind: Option<Policy>,
         batches: Option<&Args>,
-        cpus: Vec<String>,
-        team_pes: Option<usize>,
+        pair: Pair,
+        told: &[Told],
     ) -> Self {
-        let target = usize::from(world.n_pes() > 1);
-        let routes = world.routes();
-        let route = routes.get(target);
+        let of = |pe: usize| told.get(pe).cloned().unwrap_or_default();
+        let (from, to) = (of(pair.from), of(pair.to));
         Parameters {
             version: env!("CARGO_PKG_VERSION"),
             hostname: oxshmem_topo::hostname(),
             cpu_model: cpu_model(),
             pes: world.n_pes(),
             bind: bind.map(Policy::name),
-            cpus,
-            transport: route.and_then(|route| route.transport),
-            device: route.and_then(|route| route.device.clone()),
-            mapped: route.is_some_and(|route| route.mapped),
+            cpus: told.iter().map(|told| told.cpus.clone()).collect(),
+            from: pair.from,
+            to: pair.to,
+            from_host: from.hostname,
+            to_host: to.hostname,
+            transport: from.transport,
+            device: from.device,
+            mapped: from.mapped,
             heap_limit: world.heap_limit(),
             memory_model: format!("{:?}", world.model()).to_lowercase(),
             visibility: format!("{:?}", world.visibility()).to_lowercase(),
@@ -83,7 +130,7 @@ impl Parameters {
             window: batches.map(|args| args.window),
             threads: batches.map(|args| args.threads),
             team: batches.map(|args| args.team.name()),
-            team_pes,
+            team_pes: batches.and(from.team_pes),
             fold: batches.map(|args| args.fold.name()),
             number: batches.map(|args| args.number.name()),
             memory: batches.map(|args| args.memory.name()),
@@ -97,12 +144,34 @@ impl Parameters {
     /// In a line.
     pub fn title(&self) -> String {
         format!(
-            "oxshmem perf {}: {} PEs by {} on {}, {}",
+            "oxshmem perf {}: {} PEs, {} by {}, {}",
             self.version,
             self.pes,
-            self.transport.unwrap_or("no transport"),
-            self.hostname,
+            self.ends(),
+            self.way(),
             self.cpu_model
+        )
+    }
+
+    /// The two PEs and where they are.
+    fn ends(&self) -> String {
+        let Parameters { from, to, .. } = self;
+        match self.from_host == self.to_host {
+            true => format!("PE {from} to PE {to} on {}", self.from_host),
+            false => format!(
+                "PE {from} on {} to PE {to} on {}",
+                self.from_host, self.to_host
+            ),
+        }
+    }
+
+    /// The transport between them and its device.
+    fn way(&self) -> String {
+        let device = self.device.iter().map(|device| format!(" ({device})"));
+        let device: String = device.collect();
+        format!(
+            "{}{device}",
+            self.transport.as_deref().unwrap_or("no transport")
         )
     }
 }
@@ -188,13 +257,7 @@ impl fmt::Display for Parameters {
         } else {
             "by lanes"
         };
-        let device = self.device.iter().map(|device| format!(" ({device})"));
-        let device: String = device.collect();
-        writeln!(
-            f,
-            "route    {}{device}, {how}",
-            self.transport.unwrap_or("none")
-        )?;
+        writeln!(f, "route    {} by {}, {how}", self.ends(), self.way())?;
         writeln!(f, "heap     {} a PE", Rounded(self.heap_limit))?;
         writeln!(
             f,

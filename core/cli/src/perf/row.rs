@@ -1,6 +1,6 @@
 //! A row of results.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::measure::{Found, Task};
 use super::metric::Metric;
@@ -33,26 +33,49 @@ pub struct Row {
     pub checks: u64,
 }
 
+/// The figures of one row, as the PE that measures tells them.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Figures {
+    time_ns: Times,
+    /// The median, in percent.
+    overlap: Option<f64>,
+    batches: usize,
+    repetitions: u64,
+    checks: u64,
+}
+
+impl Figures {
+    pub fn of(task: &Task, found: &Found) -> Figures {
+        Figures {
+            time_ns: Times::of(&found.batches, &found.singles),
+            overlap: (task.metric == Metric::Overlap).then(|| median(&found.overlaps)),
+            batches: found.batches.len(),
+            repetitions: found.repetitions,
+            checks: found.checks,
+        }
+    }
+}
+
 impl Row {
-    pub fn of(task: &Task, found: &Found) -> Row {
-        let time_ns = Times::of(&found.batches, &found.singles);
+    pub fn of(task: &Task, figures: &Figures) -> Row {
+        let time_ns = figures.time_ns;
         Row {
             metric: task.metric,
             op: task.op.name,
             bytes: task.bytes,
             window: task.window,
             threads: task.threads,
+            time_ns,
             bandwidth: task
                 .op
                 .moves_blocks()
                 .then(|| per_second(task.bytes as f64, time_ns.median)),
             of_memcpy: None,
             rate: per_second(1.0, time_ns.median),
-            overlap: (task.metric == Metric::Overlap).then(|| median(&found.overlaps)),
-            batches: found.batches.len(),
-            repetitions: found.repetitions,
-            checks: found.checks,
-            time_ns,
+            overlap: figures.overlap,
+            batches: figures.batches,
+            repetitions: figures.repetitions,
+            checks: figures.checks,
         }
     }
 

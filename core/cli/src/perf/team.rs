@@ -13,7 +13,7 @@ pub enum Which {
     Shared,
     /// The first half of them; the others wait
     Half,
-    /// Rows of a square, all at the same time; PE 0's is timed
+    /// Rows of a square, all at the same time; the row of the PE that measures is timed
     Rows,
 }
 
@@ -43,14 +43,18 @@ impl Which {
         }
     }
 
-    /// That PE 0, which measures, has others with it.
+    /// That the PE that measures has others with it. There.
     pub fn check(self, world: &World, team: Option<&Team<'_>>) -> anyhow::Result<()> {
         let members = team.map_or(0, Team::n_pes);
         ensure!(
-            world.my_pe() > 0 || members > 1 || self == Which::World,
-            "the team {} of this job of {} has PE 0 alone; start more PEs (--pes), or choose another --team",
+            members > 1 || self == Which::World,
+            "the team {} of this job of {} {}; start more PEs (--pes), or choose another --team or --from",
             self.name(),
-            world.n_pes()
+            world.n_pes(),
+            match members {
+                0 => format!("does not have PE {}", world.my_pe()),
+                _ => format!("has PE {} alone", world.my_pe()),
+            }
         );
         Ok(())
     }
@@ -105,6 +109,7 @@ mod tests {
         assert_eq!(members(Which::Rows, 5), [3, 3, 3, 2, 2]);
         assert_eq!(members(Which::Shared, 2), [2; 2]);
         assert!(!form(Which::Half, 2)[0].1 && form(Which::Half, 3)[0].1);
+        assert!(!form(Which::Half, 4)[3].1);
         for which in Which::value_variants() {
             assert_eq!(Which::from_str(which.name(), false), Ok(*which));
         }

@@ -14,7 +14,7 @@ pub fn checked_rows(results: &Value) -> Vec<(String, String, u64)> {
             "{row}"
         );
         assert!(
-            0.0 < of("p99") && of("p99") <= of("p99_9") && of("p99_9").is_finite(),
+            of("median") <= of("p99") && of("p99") <= of("p99_9") && of("p99_9").is_finite(),
             "{row}"
         );
         for name in ["batches", "repetitions", "checks", "window"] {
@@ -60,6 +60,42 @@ fn sorted(rows: Vec<(&str, u64)>) -> Vec<(String, u64)> {
         .collect();
     rows.sort();
     rows
+}
+
+#[test]
+fn perf_measures_between_the_pes_that_are_asked_for() {
+    let measure = ["perf", "--pes", "4", "--iterations", "5", "--sizes", "8"];
+    let pair = ["--from", "3", "--to", "1"];
+    let results = json_of(&[&measure[..], &pair, &["--json", "-"]].concat());
+    // All of them: each looks at the right PE's memory.
+    assert!(checked_rows(&results).len() > 80);
+    let parameters = &results["parameters"];
+    assert_eq!(
+        (&parameters["from"], &parameters["to"]),
+        (&3.into(), &1.into())
+    );
+    assert_eq!(parameters["from_host"], parameters["to_host"]);
+
+    let table = stdout_of(&[&measure[..], &pair, &["put"]].concat());
+    assert!(
+        table.contains("route    PE 3 to PE 1 on ") && table.contains(" by loopback (memory), "),
+        "{table}"
+    );
+    for (args, reason) in [
+        (
+            &["--to", "4", "put"][..],
+            "no PE 4 for --to; this job's PEs are 0 to 3",
+        ),
+        (&["--from", "2", "--to", "2", "put"], "name the same PE"),
+        (
+            &["--from", "3", "--team", "half", "reduce"],
+            "does not have PE 3",
+        ),
+    ] {
+        let (status, stdout, stderr) = run(&[&measure[..], args].concat());
+        assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
+        assert!(stderr.contains(reason), "{stderr}");
+    }
 }
 
 #[test]

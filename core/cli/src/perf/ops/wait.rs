@@ -109,7 +109,9 @@ impl<F: Fn(&Ground<'_>) -> Result<bool> + 'static> Looks<F> {
         ground.world.write(ground.signal, &[0])?;
         let looks = Looks::at(ground, ground.word, look);
         if ground.answers() {
-            ground.world.signal_set(ground.signal, VALUE, 0)?;
+            ground
+                .world
+                .signal_set(ground.signal, VALUE, ground.peer())?;
         }
         looks
     }
@@ -121,7 +123,7 @@ impl<F: Fn(&Ground<'_>) -> Result<bool> + 'static> Looks<F> {
         // From afar, as what is waited for comes.
         if ground.answers() {
             for word in 0..words.len() {
-                ground.world.set(words.at(word)?, VALUE, 0)?;
+                ground.world.set(words.at(word)?, VALUE, ground.peer())?;
             }
         }
         let held = 0;

@@ -144,7 +144,7 @@ impl Own {
         ground.world.write(word, &[0])?;
         ground.world.barrier_all()?;
         if ground.answers() {
-            ground.world.p(word, VALUE, 0)?;
+            ground.world.p(word, VALUE, ground.peer())?;
         }
         Ok(Box::new(Own {
             stream: new_stream(ground)?,
