@@ -122,7 +122,42 @@ pub use topology::{OpenDevice, described_topology, usable_nics};
 pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};
 
+pub use bytemuck;
+/// Types that may lie in symmetric memory: any bytes are a value, and a value has no padding.
+///
+/// Numbers and arrays of them are such types. A structure of them becomes one by this derive, which checks it, together
+/// with that of [`Zeroable`]; the line `bytemuck(crate = …)` says where both find their crate.
+///
+/// ```
+/// use oxshmem::{Pod, Result, World, Zeroable};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+/// #[bytemuck(crate = "oxshmem::bytemuck")]
+/// #[repr(C)]
+/// struct Particle {
+///     place: [f64; 3],
+///     mass: f32,
+///     kind: u32,
+/// }
+///
+/// fn main() -> Result<()> {
+///     let world = World::init()?;
+///     let (me, n) = (world.my_pe(), world.n_pes());
+///     let inbox = world.alloc_zeroed::<Particle>(1)?;
+///     let mine = Particle { place: [me as f64; 3], mass: 1.5, kind: 7 };
+///     world.p(inbox, mine, (me + 1) % n)?;
+///     world.barrier_all()?;
+///     let left = (me + n - 1) % n;
+///     assert_eq!(world.g(inbox, me)?, Particle { place: [left as f64; 3], ..mine });
+///     world.free(inbox)?;
+///     world.finalize()
+/// }
+/// ```
+#[doc(inline)]
 pub use bytemuck::Pod;
+/// Types of which all bytes zero is a value. [`Pod`] needs it, and shows how to derive both.
+#[doc(inline)]
+pub use bytemuck::Zeroable;
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
 /// The door to the CUDA driver: contexts, streams, graphs, kernels.

@@ -1,0 +1,3 @@
+//! README's program, word for word.
+
+include!(concat!(env!("OUT_DIR"), "/readme.rs"));
