@@ -24,6 +24,7 @@ mod number;
 mod reduce;
 mod spread;
 mod strided;
+mod world;
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
@@ -88,16 +89,6 @@ impl World {
             mine.and(quieted)
         };
         self.together(call, digest, mine, words)
-    }
-
-    /// [`Team::broadcast`] of the [team of all PEs](Self::team).
-    pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
-        self.team().broadcast(dst, src, root)
-    }
-
-    /// [`Team::reduce`] of the [team of all PEs](Self::team), with [`Fold::Sum`](crate::Fold::Sum).
-    pub fn sum_reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
-        self.team().reduce(dst, src, crate::Fold::Sum)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
 use oxshmem::testing::{spmd, spmd_with};
-use oxshmem::{Builder, Error, MemoryModel, Result, Visibility, World};
+use oxshmem::{Builder, Error, Fold, MemoryModel, Result, Sym, Visibility, World};
 use oxshmem_bootstrap::InProcess;
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_loopback::Loopback;
@@ -40,6 +40,48 @@ fn each_with<R: Send>(builders: Vec<Builder>, f: impl Fn(Result<World>) -> R + S
 /// Builders of PEs that share a transport.
 fn alike(n: usize) -> Vec<Builder> {
     vec![Setting::new(Path::Mapped).builder(); n]
+}
+
+#[test]
+fn a_world_has_the_collective_calls_of_the_team_of_all_pes() {
+    let done = spmd(3, |world| {
+        let (me, pes) = (world.my_pe(), [0_u64, 1, 2]);
+        let (each, all) = (world.alloc::<u64>(1)?, world.alloc::<u64>(3)?);
+        let (one, from_all) = (world.alloc::<u64>(1)?, world.alloc_zeroed::<u64>(3)?);
+        let seen = |of| -> Result<Vec<u64>> {
+            let mut seen = vec![0; Sym::len(&of)];
+            world.read(&mut seen, of)?;
+            Ok(seen)
+        };
+        world.write(each, &[me as u64 + 1])?;
+        world.write(all, &pes.map(|to| 10 * me as u64 + to))?;
+
+        world.broadcast(one, each, 1)?;
+        assert_eq!(seen(one)?, [2]);
+        world.broadcast_to_others(one, each, 2)?;
+        assert_eq!(seen(one)?, [if me == 2 { 2 } else { 3 }]);
+        world.fcollect(from_all, each)?;
+        assert_eq!(seen(from_all)?, [1, 2, 3]);
+        // PE 0 gives nothing, PE 1 one element, PE 2 two.
+        assert_eq!(world.collect(from_all, all.range(..me)?)?, 3);
+        assert_eq!(seen(from_all)?, [10, 20, 21]);
+        world.alltoall(from_all, all)?;
+        assert_eq!(seen(from_all)?, pes.map(|from| 10 * from + me as u64));
+        world.alltoalls(from_all, all, 1, 1, 1)?;
+        assert_eq!(seen(from_all)?, pes.map(|from| 10 * from + me as u64));
+        world.reduce(one, each, Fold::Prod)?;
+        assert_eq!(seen(one)?, [6]);
+        world.sum_reduce(one, each)?;
+        assert_eq!(seen(one)?, [6]);
+        world.reduce_scatter(one, all, Fold::Max)?;
+        assert_eq!(seen(one)?, [20 + me as u64]);
+        world.inscan(one, each, Fold::Sum)?;
+        assert_eq!(seen(one)?, [[1, 3, 6][me]]);
+        world.exscan(one, each, Fold::Sum)?;
+        assert_eq!(seen(one)?, [[0, 1, 3][me]]);
+        world.barrier_all()
+    });
+    done.unwrap();
 }
 
 #[test]
