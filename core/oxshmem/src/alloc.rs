@@ -528,20 +528,50 @@ impl World {
     /// at every PE on return (M10). With `len` 0 it does nothing and gives an empty object (M11).
     /// If one PE has no room, every PE gets the error and the heap is unchanged (M13). The block is
     /// aligned for any type, to 64 bytes at least (M12).
-    #[doc(alias = "shmem_malloc")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let table = world.alloc::<f64>(1000)?; // 1000 numbers on each PE
+    ///         world.write(table, &[1.5; 1000])?; // this PE's own
+    ///         world.barrier_all()?;
+    ///         let peer = 1 - world.my_pe();
+    ///         assert_eq!(world.g(table.at(999)?, peer)?, 1.5); // the other PE's last
+    ///         world.free(table)
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_malloc", "shmalloc", "MPI_Win_allocate"))]
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Sym<T>> {
         self.allocate(HOST, "alloc", len, ALIGN as usize, Hints::NONE, false)
     }
 
     /// [`alloc`](Self::alloc) with every byte zero (M12).
-    #[doc(alias = "shmem_calloc")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let counts = world.alloc_zeroed::<u64>(4)?;
+    ///         let peer = 1 - world.my_pe();
+    ///         assert_eq!(world.g(counts.at(3)?, peer)?, 0);
+    ///         world.free(counts)
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_calloc", "nvshmem_calloc"))]
     pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<Sym<T>> {
         self.allocate(HOST, "alloc_zeroed", len, ALIGN as usize, Hints::NONE, true)
     }
 
     /// [`alloc`](Self::alloc) at a multiple of `align` bytes, which must be a power of two and a
     /// multiple of the size of a pointer (M12).
-    #[doc(alias = "shmem_align")]
+    #[doc(alias("shmem_align", "shmemalign", "nvshmem_align"))]
     pub fn alloc_aligned<T: Pod>(&self, len: usize, align: usize) -> Result<Sym<T>> {
         self.allocate(HOST, "alloc_aligned", len, align, Hints::NONE, false)
     }
@@ -685,7 +715,7 @@ impl World {
     ///
     /// A handle that was freed before, of another world, or of a part of a block is refused on every
     /// PE that gives it, and the call then fails on all (M35).
-    #[doc(alias = "shmem_free")]
+    #[doc(alias("shmem_free", "shfree", "nvshmem_free", "MPI_Win_free"))]
     pub fn free<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
         const CALL: &str = "free";
         let _traced = self.traced(CALL);
@@ -724,7 +754,7 @@ impl World {
     ///
     /// `len` 0 frees; an empty object allocates. On failure every PE gets the error and the block is
     /// as it was (M13).
-    #[doc(alias = "shmem_realloc")]
+    #[doc(alias("shmem_realloc", "shrealloc"))]
     pub fn realloc<T: Pod>(&self, sym: Sym<T>, len: usize) -> Result<Sym<T>> {
         const CALL: &str = "realloc";
         if sym.bytes() == 0 && sym.tag() == self.tag {

@@ -82,42 +82,210 @@ macro_rules! all_atomics {
         $define! {
             fetching {
                 /// Reads a word atomically.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(2, |world| {
+                ///         let word = world.alloc_zeroed::<u64>(1)?;
+                ///         world.set(word, 5, world.my_pe())?;
+                ///         world.barrier_all()?;
+                ///         assert_eq!(world.fetch(word, 1 - world.my_pe())?, 5);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_fetch", "shmem_fetch"))]
                 "shmem_atomic_fetch" fetch, "shmem_atomic_fetch_nbi" fetch_nbi:
                     AtomicValue, src, (), Fetch, 0, 0;
                 /// Writes a word atomically and gives what it held.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(2, |world| {
+                ///         let word = world.alloc_zeroed::<u64>(1)?;
+                ///         let me = world.my_pe() as u64;
+                ///         let before = world.swap(word, me + 1, 0)?; // both write their number to PE 0
+                ///         world.barrier_all()?;
+                ///         let last = world.fetch(word, 0)?;
+                ///         assert!(before == 0 || last == me + 1); // one came first, the other last
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_swap", "shmem_swap", "MPI_Fetch_and_op"))]
                 "shmem_atomic_swap" swap, "shmem_atomic_swap_nbi" swap_nbi:
                     AtomicValue, dst, (value), Swap, value.bits(), 0;
                 /// Writes `value` if the word equals `expected`; gives what it held, whether it swapped or not.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(4, |world| {
+                ///         let winner = world.alloc_zeroed::<u64>(1)?; // 0: nobody yet
+                ///         let me = world.my_pe() as u64 + 1;
+                ///         let won = world.compare_swap(winner, 0, me, 0)? == 0;
+                ///         world.barrier_all()?;
+                ///         assert_eq!(won, world.fetch(winner, 0)? == me);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_compare_swap", "shmem_cswap", "MPI_Compare_and_swap"))]
                 "shmem_atomic_compare_swap" compare_swap, "shmem_atomic_compare_swap_nbi" compare_swap_nbi:
                     AtomicInt, dst, (expected, value), CompareSwap, value.bits(), expected.bits();
                 /// Adds (wrapping) and gives the word's value before.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(4, |world| {
+                ///         let next = world.alloc_zeroed::<u64>(1)?;
+                ///         let first = world.fetch_add(next, 10, 0)?; // this PE has 10 pieces of work for itself
+                ///         assert!(first % 10 == 0 && first < 40);
+                ///         world.barrier_all()?;
+                ///         assert_eq!(world.fetch(next, 0)?, 40);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_fetch_add", "shmem_fadd", "MPI_Fetch_and_op"))]
                 "shmem_atomic_fetch_add" fetch_add, "shmem_atomic_fetch_add_nbi" fetch_add_nbi:
                     AtomicInt, dst, (value), Add, value.bits(), 0;
                 /// Adds 1 and gives the word's value before.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(4, |world| {
+                ///         let next = world.alloc_zeroed::<u64>(1)?;
+                ///         let turn = world.fetch_inc(next, 0)?; // another number for each PE
+                ///         assert!(turn < 4);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_fetch_inc", "shmem_finc"))]
                 "shmem_atomic_fetch_inc" fetch_inc, "shmem_atomic_fetch_inc_nbi" fetch_inc_nbi:
                     AtomicInt, dst, (), Add, 1, 0;
                 /// Bitwise and; gives the word's value before.
+                #[doc(alias("nvshmem_atomic_fetch_and", "MPI_Fetch_and_op"))]
                 "shmem_atomic_fetch_and" fetch_and, "shmem_atomic_fetch_and_nbi" fetch_and_nbi:
                     AtomicBits, dst, (value), And, value.bits(), 0;
                 /// Bitwise or; gives the word's value before.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(3, |world| {
+                ///         let seen = world.alloc_zeroed::<u64>(1)?;
+                ///         let mine = 1 << world.my_pe();
+                ///         assert_eq!(world.fetch_or(seen, mine, 0)? & mine, 0);
+                ///         world.barrier_all()?;
+                ///         assert_eq!(world.fetch(seen, 0)?, 0b111);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_fetch_or", "MPI_Fetch_and_op"))]
                 "shmem_atomic_fetch_or" fetch_or, "shmem_atomic_fetch_or_nbi" fetch_or_nbi:
                     AtomicBits, dst, (value), Or, value.bits(), 0;
                 /// Bitwise exclusive or; gives the word's value before.
+                #[doc(alias("nvshmem_atomic_fetch_xor", "MPI_Fetch_and_op"))]
                 "shmem_atomic_fetch_xor" fetch_xor, "shmem_atomic_fetch_xor_nbi" fetch_xor_nbi:
                     AtomicBits, dst, (value), Xor, value.bits(), 0;
             }
             giving_nothing {
                 /// Writes a word atomically.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(2, |world| {
+                ///         let word = world.alloc_zeroed::<u32>(1)?;
+                ///         world.set(word, 5, 1 - world.my_pe())?;
+                ///         world.barrier_all()?;
+                ///         assert_eq!(world.fetch(word, world.my_pe())?, 5);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_set", "shmem_set"))]
                 "shmem_atomic_set" set: AtomicValue, (value), Set, value.bits();
                 /// Adds (wrapping).
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(3, |world| {
+                ///         let sum = world.alloc_zeroed::<u64>(1)?;
+                ///         world.add(sum, world.my_pe() as u64, 0)?; // all add on PE 0
+                ///         world.barrier_all()?;
+                ///         assert_eq!(world.fetch(sum, 0)?, 3);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_add", "shmem_add", "MPI_Accumulate"))]
                 "shmem_atomic_add" add: AtomicInt, (value), Add, value.bits();
                 /// Adds 1.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(3, |world| {
+                ///         let count = world.alloc_zeroed::<u64>(1)?;
+                ///         world.inc(count, 0)?; // all count on PE 0
+                ///         world.barrier_all()?;
+                ///         assert_eq!(world.fetch(count, 0)?, 3);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_inc", "shmem_inc"))]
                 "shmem_atomic_inc" inc: AtomicInt, (), Add, 1;
                 /// Bitwise and.
+                #[doc(alias("nvshmem_atomic_and", "MPI_Accumulate"))]
                 "shmem_atomic_and" and: AtomicBits, (value), And, value.bits();
                 /// Bitwise or.
+                ///
+                /// ```
+                /// use oxshmem::{Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(3, |world| {
+                ///         let seen = world.alloc_zeroed::<u64>(1)?;
+                ///         world.or(seen, 1 << world.my_pe(), 0)?; // each sets a bit of its own
+                ///         world.barrier_all()?;
+                ///         assert_eq!(world.fetch(seen, 0)?, 0b111);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+                #[doc(alias("nvshmem_atomic_or", "MPI_Accumulate"))]
                 "shmem_atomic_or" or: AtomicBits, (value), Or, value.bits();
                 /// Bitwise exclusive or.
+                #[doc(alias("nvshmem_atomic_xor", "MPI_Accumulate"))]
                 "shmem_atomic_xor" xor: AtomicBits, (value), Xor, value.bits();
             }
         }
@@ -128,18 +296,18 @@ pub(crate) use all_atomics;
 macro_rules! calls {
     (
         fetching {$(
-            #[$doc:meta]
+            $(#[$doc:meta])+
             $alias:literal $name:ident, $nbi_alias:literal $nbi:ident:
                 $bound:ident, $word:ident, ($($argument:ident),*), $op:ident, $operand:expr, $compare:expr;
         )*}
         giving_nothing {$(
-            #[$doc_n:meta]
+            $(#[$doc_n:meta])+
             $alias_n:literal $name_n:ident:
                 $bound_n:ident, ($($argument_n:ident)?), $op_n:ident, $operand_n:expr;
         )*}
     ) => {
         $(
-            #[$doc]
+            $(#[$doc])+
             #[doc(alias = $alias)]
             #[inline]
             pub fn $name<T: $bound>(&self, $word: Sym<T>, $($argument: T,)* pe: usize) -> Result<T> {
@@ -148,7 +316,7 @@ macro_rules! calls {
             }
         )*
         $(
-            #[$doc_n]
+            $(#[$doc_n])+
             #[doc(alias = $alias_n)]
             #[inline]
             pub fn $name_n<T: $bound_n>(&self, dst: Sym<T>, $($argument_n: T,)? pe: usize) -> Result<()> {

@@ -48,7 +48,27 @@ impl World {
     /// (OpenSHMEM `shmem_barrier_all`).
     ///
     /// Fails on every PE if the PEs call different collectives (M36), and if a PE is lost.
-    #[doc(alias = "shmem_barrier_all")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(4, |world| {
+    ///         let sum = world.alloc_zeroed::<u64>(1)?;
+    ///         world.add(sum, world.my_pe() as u64, 0)?;
+    ///         world.barrier_all()?; // all PEs have added
+    ///         assert_eq!(world.g(sum, 0)?, 6);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias(
+        "shmem_barrier_all",
+        "nvshmem_barrier_all",
+        "MPI_Barrier",
+        "MPI_Win_fence"
+    ))]
     #[inline]
     pub fn barrier_all(&self) -> Result<()> {
         const DIGEST: Digest = Digest::of("barrier_all");
@@ -59,7 +79,24 @@ impl World {
 
     /// Waits until all PEs are here; their earlier stores are visible, their operations on lanes
     /// need not be complete (OpenSHMEM `shmem_sync_all`).
-    #[doc(alias = "shmem_sync_all")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(4, |world| {
+    ///         let own = world.alloc::<u64>(1)?;
+    ///         world.write(own, &[1])?;
+    ///         world.sync_all()?; // all PEs have written
+    ///         let right = (world.my_pe() + 1) % world.n_pes();
+    ///         assert_eq!(world.g(own, right)?, 1);
+    ///         world.sync_all()?; // all have read: it may be written again
+    ///         world.write(own, &[2])
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_sync_all", "nvshmem_sync_all"))]
     #[inline]
     pub fn sync_all(&self) -> Result<()> {
         const DIGEST: Digest = Digest::of("sync_all");
@@ -95,7 +132,22 @@ impl World {
 impl Team<'_> {
     /// Waits until all members are here; their earlier stores are visible, their operations on lanes
     /// need not be complete.
-    #[doc(alias = "shmem_team_sync")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(4, |world| {
+    ///         let (row, column) = world.team().split_2d(2)?; // PEs 0 1, and below them 2 3
+    ///         row.sync()?; // with one other
+    ///         column.sync()?; // with another
+    ///         row.destroy()?;
+    ///         column.destroy()
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_team_sync", "shmem_sync", "nvshmem_team_sync"))]
     pub fn sync(&self) -> Result<()> {
         const CALL: &str = "team sync";
         self.turn(CALL, const { Digest::of(CALL) }, &|| "team sync()".into())
@@ -103,7 +155,25 @@ impl Team<'_> {
     }
 
     /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all members are here.
-    #[doc(alias = "nvshmem_barrier")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(4, |world| {
+    ///         let count = world.alloc_zeroed::<u64>(1)?;
+    ///         if let Some(first) = world.team().split_strided(0, 1, 2)? {
+    ///             world.inc(count, 3)?;
+    ///             first.barrier()?; // PEs 0 and 1 have counted on PE 3
+    ///             assert_eq!(world.g(count, 3)?, 2);
+    ///             first.destroy()?;
+    ///         }
+    ///         world.barrier_all()
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("nvshmem_barrier", "shmem_barrier", "MPI_Barrier"))]
     pub fn barrier(&self) -> Result<()> {
         const CALL: &str = "team barrier";
         let quieted = self.world.quiet();

@@ -33,24 +33,28 @@ use crate::{Error, Result, report};
 /// that each have one do not disturb each other; [`share`](Self::share) makes one for many.
 ///
 /// ```
-/// # oxshmem::testing::spmd(2, |world| {
-/// # use oxshmem::ContextOptions;
-/// let sums = world.alloc_zeroed::<u64>(4)?;
-/// let contexts = (0..4).map(|_| world.create_context(ContextOptions::NONE));
-/// let contexts: Vec<_> = contexts.collect::<oxshmem::Result<_>>()?;
-/// std::thread::scope(|threads| {
-///     for (i, context) in contexts.into_iter().enumerate() {
-///         threads.spawn(move || -> oxshmem::Result<()> {
-///             let peer = 1 - context.my_pe();
-///             (0..100).try_for_each(|_| context.inc(sums.at(i)?, peer))?;
-///             context.destroy() // completes what it has issued
+/// use oxshmem::{ContextOptions, Result, testing::spmd};
+///
+/// fn main() -> Result<()> {
+///     spmd(2, |world| {
+///         let sums = world.alloc_zeroed::<u64>(4)?;
+///         let contexts = (0..4).map(|_| world.create_context(ContextOptions::NONE));
+///         let contexts: Vec<_> = contexts.collect::<Result<_>>()?;
+///         std::thread::scope(|threads| {
+///             for (i, context) in contexts.into_iter().enumerate() {
+///                 threads.spawn(move || -> Result<()> {
+///                     let peer = 1 - context.my_pe();
+///                     (0..100).try_for_each(|_| context.inc(sums.at(i)?, peer))?;
+///                     context.destroy() // completes what it has issued
+///                 });
+///             }
 ///         });
-///     }
-/// });
-/// world.barrier_all()?;
-/// assert_eq!(world.g(sums.at(3)?, world.my_pe())?, 100);
-/// # Ok(()) })?;
-/// # Ok::<(), oxshmem::Error>(())
+///         world.barrier_all()?;
+///         assert_eq!(world.g(sums.at(3)?, world.my_pe())?, 100);
+///         Ok(())
+///     })?;
+///     Ok(())
+/// }
 /// ```
 ///
 /// Lanes are connected with a PE at the first operation towards it; a context that ends leaves its lanes, with
@@ -148,10 +152,29 @@ impl<'w> Context<'w> {
     /// collective, and its end neither: contexts may differ in number from PE to PE. Other threads may be in
     /// collective calls meanwhile.
     ///
+    /// ```
+    /// use oxshmem::{ContextOptions, Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let x = world.alloc_zeroed::<u64>(2)?;
+    ///         let context = world.create_context(ContextOptions::NONE)?;
+    ///         let peer = 1 - world.my_pe();
+    ///         context.p(x, 1, peer)?;
+    ///         world.p(x.at(1)?, 2, peer)?;
+    ///         context.quiet()?; // the first is there, the second perhaps not yet
+    ///         assert_eq!(world.g(x, peer)?, 1);
+    ///         context.destroy()?;
+    ///         world.barrier_all()
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// What a transport says that has no lane left.
-    #[doc(alias = "shmem_ctx_create")]
+    #[doc(alias("shmem_ctx_create", "nvshmem_ctx_create"))]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
         self.context_of(self.members.as_ref(), options)
     }
@@ -226,7 +249,7 @@ impl<'w> Context<'w> {
     }
 
     /// This PE's number, from 0: in the job, or in the team that the context was made for.
-    #[doc(alias = "shmem_my_pe")]
+    #[doc(alias("shmem_my_pe", "_my_pe", "nvshmem_my_pe", "MPI_Comm_rank"))]
     #[inline]
     #[must_use]
     pub fn my_pe(&self) -> usize {
@@ -234,7 +257,7 @@ impl<'w> Context<'w> {
     }
 
     /// Number of PEs in the job, or in the team that the context was made for.
-    #[doc(alias = "shmem_n_pes")]
+    #[doc(alias("shmem_n_pes", "_num_pes", "nvshmem_n_pes", "MPI_Comm_size"))]
     #[inline]
     #[must_use]
     pub fn n_pes(&self) -> usize {

@@ -15,22 +15,27 @@ impl Context<'_> {
     /// touch. Any number of PEs may count in it.
     ///
     /// ```
-    /// # oxshmem::testing::spmd(4, |world| {
-    /// let (me, n) = (world.my_pe(), world.n_pes());
-    /// let parts = world.alloc::<u64>(n)?;
-    /// let arrived = world.alloc_zeroed::<u64>(1)?;
-    /// for step in 1..=3 {
-    ///     for pe in 0..n {
-    ///         world.put_counted(parts.at(me)?, &[step], arrived, pe)?;
-    ///     }
-    ///     world.wait_counted(arrived, n as u64)?;
-    ///     let mut all = vec![0; n];
-    ///     world.read(&mut all, parts)?;
-    ///     assert_eq!(all, vec![step; n]);
-    ///     world.sync_all()?; // everyone has read: the parts may be overwritten
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(4, |world| {
+    ///         let (me, n) = (world.my_pe(), world.n_pes());
+    ///         let parts = world.alloc::<u64>(n)?;
+    ///         let arrived = world.alloc_zeroed::<u64>(1)?;
+    ///         for step in 1..=3 {
+    ///             for pe in 0..n {
+    ///                 world.put_counted(parts.at(me)?, &[step], arrived, pe)?;
+    ///             }
+    ///             world.wait_counted(arrived, n as u64)?;
+    ///             let mut all = vec![0; n];
+    ///             world.read(&mut all, parts)?;
+    ///             assert_eq!(all, vec![step; n]);
+    ///             world.sync_all()?; // everyone has read: the parts may be overwritten
+    ///         }
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
     /// }
-    /// # Ok(()) })?;
-    /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn put_counted<T: Pod>(
         &self,

@@ -8,6 +8,17 @@ use crate::{Error, Result};
 /// it with the same arguments and exits with their status; else returns at once.
 ///
 /// To be called first in `main`, while there is one thread.
+///
+/// ```no_run
+/// use oxshmem::{Result, World};
+///
+/// fn main() -> Result<()> {
+///     oxshmem::launch::self_with(4)?; // started by hand, it becomes four PEs
+///     let world = World::init()?;
+///     println!("PE {} of {}", world.my_pe(), world.n_pes());
+///     world.finalize()
+/// }
+/// ```
 pub fn self_with(pes: usize) -> Result<()> {
     let count = u32::try_from(pes).map_err(|_| Error::Argument {
         call: "self_with",

@@ -6,17 +6,19 @@
 //! object.
 //!
 //! ```
-//! use oxshmem::testing::spmd; // PEs as threads; a program uses World::init()
+//! use oxshmem::{Result, testing::spmd}; // PEs as threads; a program uses World::init()
 //!
-//! spmd(4, |world| {
-//!     let (me, n) = (world.my_pe(), world.n_pes());
-//!     let from_left = world.alloc::<u64>(1)?;
-//!     world.p(from_left, me as u64, (me + 1) % n)?;
-//!     world.barrier_all()?;
-//!     assert_eq!(world.g(from_left, me)?, ((me + n - 1) % n) as u64);
+//! fn main() -> Result<()> {
+//!     spmd(4, |world| {
+//!         let (me, n) = (world.my_pe(), world.n_pes());
+//!         let from_left = world.alloc::<u64>(1)?;
+//!         world.p(from_left, me as u64, (me + 1) % n)?;
+//!         world.barrier_all()?;
+//!         assert_eq!(world.g(from_left, me)?, ((me + n - 1) % n) as u64);
+//!         Ok(())
+//!     })?;
 //!     Ok(())
-//! })?;
-//! # Ok::<(), oxshmem::Error>(())
+//! }
 //! ```
 //!
 //! # Memory model

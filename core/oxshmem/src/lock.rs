@@ -43,16 +43,21 @@ impl Context<'_> {
     /// can be no lock again. The loss of other PEs does not disturb a lock.
     ///
     /// ```
-    /// # oxshmem::testing::spmd(4, |world| {
-    /// let lock = world.alloc_zeroed::<u64>(1)?;
-    /// let count = world.alloc_zeroed::<u64>(1)?;
-    /// world.set_lock(lock)?;
-    /// world.p(count, world.g(count, 0)? + 1, 0)?;
-    /// world.clear_lock(lock)?;
-    /// world.barrier_all()?;
-    /// assert_eq!(world.g(count, 0)?, 4);
-    /// # Ok(()) })?;
-    /// # Ok::<(), oxshmem::Error>(())
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(4, |world| {
+    ///         let lock = world.alloc_zeroed::<u64>(1)?;
+    ///         let count = world.alloc_zeroed::<u64>(1)?;
+    ///         world.set_lock(lock)?;
+    ///         world.p(count, world.g(count, 0)? + 1, 0)?;
+    ///         world.clear_lock(lock)?;
+    ///         world.barrier_all()?;
+    ///         assert_eq!(world.g(count, 0)?, 4);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
     /// ```
     #[doc(alias = "shmem_set_lock")]
     pub fn set_lock(&self, lock: Sym<u64>) -> Result<()> {

@@ -59,16 +59,21 @@ impl Context<'_> {
     /// closed first, so that nothing touches the buffers afterwards.
     ///
     /// ```
-    /// # oxshmem::testing::spmd(2, |world| {
-    /// let x = world.alloc::<u64>(4)?;
-    /// let (mine, mut theirs) = ([world.my_pe() as u64; 4], [0; 4]);
-    /// let peer = 1 - world.my_pe();
-    /// world.scope(|s| s.put_nbi(x, &mine, peer))?;
-    /// world.barrier_all()?;
-    /// world.scope(|s| s.get_nbi(&mut theirs, x, peer))?;
-    /// assert_eq!(theirs, mine);
-    /// # Ok(()) })?;
-    /// # Ok::<(), oxshmem::Error>(())
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let x = world.alloc::<u64>(4)?;
+    ///         let (mine, mut theirs) = ([world.my_pe() as u64; 4], [0; 4]);
+    ///         let peer = 1 - world.my_pe();
+    ///         world.scope(|s| s.put_nbi(x, &mine, peer))?;
+    ///         world.barrier_all()?;
+    ///         world.scope(|s| s.get_nbi(&mut theirs, x, peer))?;
+    ///         assert_eq!(theirs, mine);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
     /// ```
     pub fn scope<'env, R>(
         &self,
@@ -101,6 +106,13 @@ impl Context<'_> {
     ///
     /// `source` is readable for `len` elements, and unchanged, until a quiet has returned; if that
     /// quiet fails, until the world is dropped. So does a [`Registered`](crate::Registered) that it is in.
+    #[doc(alias(
+        "shmem_put_nbi",
+        "shmem_putmem_nbi",
+        "nvshmem_put_nbi",
+        "nvshmem_putmem_nbi"
+    ))]
+    #[doc(alias = "MPI_Rput")]
     #[inline]
     pub unsafe fn put_nbi<T: Pod>(
         &self,
@@ -129,6 +141,13 @@ impl Context<'_> {
     /// `destination` is writable for `len` elements, and not accessed, until a quiet has returned;
     /// if that quiet fails, until the world is dropped. So does a [`Registered`](crate::Registered) that
     /// it is in.
+    #[doc(alias(
+        "shmem_get_nbi",
+        "shmem_getmem_nbi",
+        "nvshmem_get_nbi",
+        "nvshmem_getmem_nbi"
+    ))]
+    #[doc(alias = "MPI_Rget")]
     #[inline]
     pub unsafe fn get_nbi<T: Pod>(
         &self,
@@ -198,7 +217,7 @@ impl Context<'_> {
 macro_rules! nonblocking {
     (
         fetching {$(
-            #[$doc:meta]
+            $(#[$doc:meta])+
             $alias:literal $name:ident, $nbi_alias:literal $nbi:ident:
                 $bound:ident, $word:ident, ($($argument:ident),*), $op:ident, $operand:expr, $compare:expr;
         )*}
@@ -223,7 +242,32 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Puts `source` at the start of `dst` on PE `pe`, by the end of the scope.
-    #[doc(alias = "shmem_putmem_nbi")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let x = world.alloc::<u64>(4)?;
+    ///         let (some, others) = ([1, 2], [3, 4]);
+    ///         let peer = 1 - world.my_pe();
+    ///         world.scope(|s| {
+    ///             s.put_nbi(x, &some, peer)?;
+    ///             s.put_nbi(x.range(2..)?, &others, peer)
+    ///         })?; // both have been performed
+    ///         assert_eq!(world.g(x.at(3)?, peer)?, 4);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias(
+        "shmem_putmem_nbi",
+        "shmem_put_nbi",
+        "nvshmem_put_nbi",
+        "nvshmem_putmem_nbi"
+    ))]
+    #[doc(alias = "MPI_Rput")]
     #[inline]
     pub fn put_nbi<T: Pod>(&'scope self, dst: Sym<T>, source: &'env [T], pe: usize) -> Result<()> {
         // SAFETY: 'env outlives the scope, whose quiet completes the put or closes its lane.
@@ -231,7 +275,33 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Gets the start of `src` on PE `pe` into `destination`, by the end of the scope.
-    #[doc(alias = "shmem_getmem_nbi")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let x = world.alloc::<u64>(1)?;
+    ///         world.write(x, &[10 * world.my_pe() as u64])?;
+    ///         world.barrier_all()?;
+    ///         let mut all = [[0]; 3];
+    ///         world.scope(|s| {
+    ///             let mut pes = all.iter_mut().enumerate();
+    ///             pes.try_for_each(|(pe, into)| s.get_nbi(into, x, pe))
+    ///         })?; // all three have come
+    ///         assert_eq!(all, [[0], [10], [20]]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias(
+        "shmem_getmem_nbi",
+        "shmem_get_nbi",
+        "nvshmem_get_nbi",
+        "nvshmem_getmem_nbi"
+    ))]
+    #[doc(alias = "MPI_Rget")]
     #[inline]
     pub fn get_nbi<T: Pod>(
         &'scope self,
@@ -248,7 +318,31 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// [`Context::put_signal`], complete by the end of the scope.
-    #[doc(alias = "shmem_putmem_signal_nbi")]
+    ///
+    /// ```
+    /// use oxshmem::{Cmp, Result, SignalOp, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let data = world.alloc::<u64>(100)?;
+    ///         let ready = world.alloc_zeroed::<u64>(1)?;
+    ///         let (mine, peer) = ([7; 100], 1 - world.my_pe());
+    ///         world.scope(|s| {
+    ///             s.put_signal_nbi(data, &mine, ready, 1, SignalOp::Set, peer)
+    ///         })?;
+    ///         world.signal_wait_until(ready, Cmp::Eq, 1)?;
+    ///         assert_eq!(world.g(data.at(99)?, world.my_pe())?, 7);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias(
+        "shmem_putmem_signal_nbi",
+        "shmem_put_signal_nbi",
+        "nvshmem_put_signal_nbi"
+    ))]
+    #[doc(alias = "nvshmem_putmem_signal_nbi")]
     pub fn put_signal_nbi<T: Pod>(
         &'scope self,
         dst: Sym<T>,

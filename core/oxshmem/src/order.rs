@@ -58,6 +58,28 @@ impl Context<'_> {
     ///
     /// In the relaxed model it also orders blocking gets and fetching atomics, towards all PEs
     /// (M21).
+    ///
+    /// ```
+    /// use oxshmem::{Cmp, Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let data = world.alloc::<u64>(8)?;
+    ///         let flag = world.alloc_zeroed::<u64>(1)?;
+    ///         if world.my_pe() == 0 {
+    ///             world.put(data, &[7; 8], 1)?;
+    ///             world.fence()?; // the data comes before the flag
+    ///             world.p(flag, 1, 1)?;
+    ///         } else {
+    ///             world.wait_until(flag, Cmp::Eq, 1)?;
+    ///             assert_eq!(world.g(data.at(7)?, 1)?, 7);
+    ///         }
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_fence", "nvshmem_fence"))]
     #[inline]
     pub fn fence(&self) -> Result<()> {
         // Release orders mapped stores; Acquire orders mapped loads for M21. On x86 neither costs
@@ -96,6 +118,29 @@ impl Context<'_> {
     /// and no raw pointer into symmetric memory was handed out; else a full fence, and on lanes a wait for
     /// all completions (M27). Of nonblocking operations that brought something here from a PE that was lost
     /// it is [`PeerLost`](Error::PeerLost), once, though the loss is acknowledged.
+    ///
+    /// ```
+    /// use oxshmem::{Cmp, Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let data = world.alloc::<u64>(1)?;
+    ///         let done = world.alloc_zeroed::<u64>(1)?;
+    ///         if world.my_pe() == 0 {
+    ///             world.p(data, 7, 1)?; // to PE 1
+    ///             world.quiet()?; // and now it is there
+    ///             world.p(done, 1, 2)?; // PE 2 hears of it
+    ///         }
+    ///         if world.my_pe() == 2 {
+    ///             world.wait_until(done, Cmp::Eq, 1)?;
+    ///             assert_eq!(world.g(data, 1)?, 7);
+    ///         }
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_quiet", "nvshmem_quiet", "MPI_Win_flush_all"))]
     #[inline]
     pub fn quiet(&self) -> Result<()> {
         if self.quiet_here() {
@@ -160,6 +205,25 @@ impl Context<'_> {
 
     /// [`quiet`](Self::quiet) for the operations towards some PEs only (OpenSHMEM 1.6). An empty
     /// list returns at once.
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let data = world.alloc::<u64>(1)?;
+    ///         if world.my_pe() == 0 {
+    ///             world.p(data, 7, 1)?;
+    ///             world.p(data, 8, 2)?;
+    ///             world.pe_quiet(&[1])?; // PE 1 has its number; PE 2 perhaps not yet
+    ///             assert_eq!(world.g(data, 1)?, 7);
+    ///         }
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_pe_quiet", "MPI_Win_flush"))]
     pub fn pe_quiet(&self, pes: &[usize]) -> Result<()> {
         if let Some(&pe) = pes.iter().find(|&&pe| pe >= self.n_pes()) {
             return Err(Error::NoSuchPe {

@@ -71,7 +71,7 @@ impl Context<'_> {
     /// none across a network, for a lost or unknown PE, for a foreign handle, and in checked mode.
     ///
     /// From the first call on, every [`quiet`](Self::quiet) of this world is a full fence.
-    #[doc(alias = "shmem_ptr")]
+    #[doc(alias("shmem_ptr", "shmem_team_ptr", "nvshmem_ptr", "MPI_Win_shared_query"))]
     #[must_use]
     pub fn ptr<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<PeerPtr<'_, T>> {
         let span = self.peers.span(sym, pe)?;

@@ -24,15 +24,20 @@ use crate::{Context, Result};
 /// It is not symmetric (M1): it can be no PE's target. Use it through its slice:
 ///
 /// ```
-/// # oxshmem::testing::spmd(2, |world| {
-/// # let x = world.alloc::<u64>(512)?;
-/// let mut buffer = world.register(vec![1_u64; 512])?;
-/// world.put(x, &buffer, 1)?;
-/// world.quiet()?;
-/// world.get(&mut buffer, x, 1)?;
-/// let buffer: Vec<u64> = buffer.into_vec();
-/// # Ok(()) })?;
-/// # Ok::<(), oxshmem::Error>(())
+/// use oxshmem::{Result, testing::spmd};
+///
+/// fn main() -> Result<()> {
+///     spmd(2, |world| {
+///         let x = world.alloc::<u64>(512)?;
+///         let mut buffer = world.register(vec![1_u64; 512])?;
+///         world.put(x, &buffer, 1)?;
+///         world.quiet()?;
+///         world.get(&mut buffer, x, 1)?;
+///         let buffer: Vec<u64> = buffer.into_vec();
+///         Ok(())
+///     })?;
+///     Ok(())
+/// }
 /// ```
 pub struct Registered<'w, T> {
     registration: Registration<'w>,
@@ -120,6 +125,7 @@ impl Context<'_> {
     ///
     /// What a transport says, such as that so much memory may not be locked. One that cannot register
     /// such memory at all copies from and to it.
+    #[doc(alias = "nvshmemx_buffer_register")]
     pub fn register<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
         let len = size_of_val(buffer.as_slice());
         let start = buffer.as_mut_ptr().cast();

@@ -19,7 +19,33 @@ impl Context<'_> {
     ///
     /// Each element of 1, 2, 4 or 8 bytes arrives whole. Two puts are not ordered without a
     /// [`fence`](Self::fence) between them (M17).
-    #[doc(alias = "shmem_putmem")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let (me, peer) = (world.my_pe() as u32, 1 - world.my_pe());
+    ///         let row = world.alloc::<u32>(4)?;
+    ///         world.put(row, &[me; 4], peer)?;
+    ///         world.fence()?; // the next put comes after that one
+    ///         world.put(row.range(1..3)?, &[7, 8], peer)?; // into a part of it
+    ///         world.barrier_all()?; // all puts of all PEs are done
+    ///         let mut seen = [0; 4];
+    ///         world.read(&mut seen, row)?;
+    ///         assert_eq!(seen, [peer as u32, 7, 8, peer as u32]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias(
+        "shmem_putmem",
+        "shmem_put",
+        "nvshmem_put",
+        "nvshmem_putmem",
+        "MPI_Put"
+    ))]
     #[inline]
     pub fn put<T: Pod>(&self, dst: Sym<T>, source: &[T], pe: usize) -> Result<()> {
         self.put_as("put", dst, source, pe)
@@ -48,7 +74,31 @@ impl Context<'_> {
 
     /// Gets the start of `src` on PE `pe` into all of `destination`. Returns when the data is there
     /// (M16).
-    #[doc(alias = "shmem_getmem")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let row = world.alloc::<u32>(4)?;
+    ///         world.write(row, &[world.my_pe() as u32; 4])?;
+    ///         world.barrier_all()?; // both have written
+    ///         let peer = 1 - world.my_pe();
+    ///         let mut theirs = [0; 3];
+    ///         world.get(&mut theirs, row.range(1..)?, peer)?;
+    ///         assert_eq!(theirs, [peer as u32; 3]);
+    ///         world.barrier_all() // both have read
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias(
+        "shmem_getmem",
+        "shmem_get",
+        "nvshmem_get",
+        "nvshmem_getmem",
+        "MPI_Get"
+    ))]
     #[inline]
     pub fn get<T: Pod>(&self, destination: &mut [T], src: Sym<T>, pe: usize) -> Result<()> {
         self.get_as("get", destination, src, pe)
@@ -73,7 +123,27 @@ impl Context<'_> {
     }
 
     /// Puts one value into the first element of `dst` on PE `pe`: `world.p(x.at(3)?, 7, pe)?`.
-    #[doc(alias = "shmem_p")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let (me, n) = (world.my_pe(), world.n_pes());
+    ///         let all = world.alloc::<u64>(n)?;
+    ///         for pe in 0..n {
+    ///             world.p(all.at(me)?, me as u64, pe)?; // into element `me` of each PE's
+    ///         }
+    ///         world.barrier_all()?;
+    ///         let mut seen = vec![0; n];
+    ///         world.read(&mut seen, all)?;
+    ///         assert_eq!(seen, [0, 1, 2]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_p", "nvshmem_p"))]
     #[inline(always)]
     pub fn p<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
         self.p_as("p", dst, value, pe)
@@ -109,7 +179,24 @@ impl Context<'_> {
     }
 
     /// Gets the first element of `src` on PE `pe`.
-    #[doc(alias = "shmem_g")]
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let (me, n) = (world.my_pe(), world.n_pes());
+    ///         let own = world.alloc::<u64>(1)?;
+    ///         world.write(own, &[10 + me as u64])?;
+    ///         world.barrier_all()?;
+    ///         let right = (me + 1) % n;
+    ///         assert_eq!(world.g(own, right)?, 10 + right as u64);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_g", "nvshmem_g"))]
     #[inline(always)]
     pub fn g<T: Pod>(&self, src: Sym<T>, pe: usize) -> Result<T> {
         if let Some(value) = self.g_here(src, pe) {
@@ -133,6 +220,22 @@ impl Context<'_> {
 
     /// Writes this PE's own copy: a store, which the fences and quiets of every context concern (M17, M19),
     /// or in GPU memory a put to itself that is complete when the call returns.
+    ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(1, |world| {
+    ///         let own = world.alloc::<u64>(3)?;
+    ///         world.write(own, &[1, 2, 3])?;
+    ///         let mut seen = [0; 3];
+    ///         world.read(&mut seen, own)?;
+    ///         assert_eq!(seen, [1, 2, 3]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
     #[inline]
     pub fn write<T: Pod>(&self, dst: Sym<T>, source: &[T]) -> Result<()> {
         self.put_as("write", dst, source, self.my_pe())?;
@@ -151,7 +254,7 @@ impl Context<'_> {
 
     /// Puts `count` elements, every `src_stride`-th of `source`, to every `dst_stride`-th of `dst`.
     /// Strides are in elements and at least 1.
-    #[doc(alias = "shmem_iput")]
+    #[doc(alias("shmem_iput", "nvshmem_iput"))]
     pub fn iput<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -172,7 +275,7 @@ impl Context<'_> {
 
     /// Gets `count` elements, every `src_stride`-th of `src`, to every `dst_stride`-th of
     /// `destination`. Strides are in elements and at least 1.
-    #[doc(alias = "shmem_iget")]
+    #[doc(alias("shmem_iget", "nvshmem_iget"))]
     pub fn iget<T: Pod>(
         &self,
         destination: &mut [T],

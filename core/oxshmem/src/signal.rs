@@ -16,7 +16,27 @@ impl Context<'_> {
     ///
     /// `signal` names one word, apart from `dst`. Updates with the same [`SignalOp`] are exclusive
     /// against each other.
-    #[doc(alias = "shmem_putmem_signal")]
+    ///
+    /// ```
+    /// use oxshmem::{Cmp, Result, SignalOp, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let data = world.alloc::<f32>(100)?;
+    ///         let ready = world.alloc_zeroed::<u64>(1)?;
+    ///         if world.my_pe() == 0 {
+    ///             world.put_signal(data, &[2.5; 100], ready, 1, SignalOp::Set, 1)?;
+    ///         } else {
+    ///             world.signal_wait_until(ready, Cmp::Eq, 1)?;
+    ///             assert_eq!(world.g(data.at(99)?, 1)?, 2.5); // the data is there
+    ///         }
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    #[doc(alias("shmem_putmem_signal", "shmem_put_signal", "nvshmem_put_signal"))]
+    #[doc(alias = "nvshmem_putmem_signal")]
     #[inline]
     pub fn put_signal<T: Pod>(
         &self,
@@ -72,14 +92,14 @@ impl Context<'_> {
     }
 
     /// Sets a signal word of PE `pe`.
-    #[doc(alias = "shmem_signal_set")]
+    #[doc(alias("shmem_signal_set", "nvshmemx_signal_op"))]
     #[inline]
     pub fn signal_set(&self, signal: Sym<u64>, value: u64, pe: usize) -> Result<()> {
         self.post_rmw("signal_set", AtomicOp::Set, signal, value, 0, pe)
     }
 
     /// Adds to a signal word of PE `pe`.
-    #[doc(alias = "shmem_signal_add")]
+    #[doc(alias("shmem_signal_add", "nvshmemx_signal_op"))]
     #[inline]
     pub fn signal_add(&self, signal: Sym<u64>, value: u64, pe: usize) -> Result<()> {
         self.post_rmw("signal_add", AtomicOp::Add, signal, value, 0, pe)

@@ -103,20 +103,25 @@ impl<T: Pod> Static<T> {
 /// Declares symmetric statics: one object on every PE, with the same initial value.
 ///
 /// ```
+/// use oxshmem::{Result, testing::spmd};
+///
 /// oxshmem::symmetric! {
 ///     /// How many greetings have come.
 ///     static GREETINGS: u64 = 0;
 ///     static LIMITS: [u32; 2] = [1, 100];
 /// }
-/// oxshmem::testing::spmd(3, |world| {
-///     let greetings = GREETINGS.get(world)?;
-///     world.inc(greetings, 0)?;
-///     world.barrier_all()?;
-///     assert_eq!(world.g(greetings, 0)?, 3);
-///     assert_eq!(world.g(LIMITS.get(world)?, 2)?, [1, 100]);
+///
+/// fn main() -> Result<()> {
+///     spmd(3, |world| {
+///         let greetings = GREETINGS.get(world)?;
+///         world.inc(greetings, 0)?;
+///         world.barrier_all()?;
+///         assert_eq!(world.g(greetings, 0)?, 3);
+///         assert_eq!(world.g(LIMITS.get(world)?, 2)?, [1, 100]);
+///         Ok(())
+///     })?;
 ///     Ok(())
-/// })?;
-/// # Ok::<(), oxshmem::Error>(())
+/// }
 /// ```
 #[macro_export]
 macro_rules! symmetric {

@@ -34,16 +34,21 @@ use crate::{Context, ContextOptions, Error, Result, World};
 /// and freely beside each other; calls of one team come in the same order on all its members.
 ///
 /// ```
-/// # oxshmem::testing::spmd(4, |world| {
-/// let evens = world.team().split_strided(0, 2, 2)?; // PEs 0 and 2
-/// if let Some(evens) = &evens {
-///     assert_eq!(evens.my_pe(), world.my_pe() / 2);
-///     assert_eq!(evens.translate(1, &world.team()), Some(2));
-///     evens.sync()?;
+/// use oxshmem::{Result, testing::spmd};
+///
+/// fn main() -> Result<()> {
+///     spmd(4, |world| {
+///         let evens = world.team().split_strided(0, 2, 2)?; // PEs 0 and 2
+///         if let Some(evens) = &evens {
+///             assert_eq!(evens.my_pe(), world.my_pe() / 2);
+///             assert_eq!(evens.translate(1, &world.team()), Some(2));
+///             evens.sync()?;
+///         }
+///         if let Some(evens) = evens { evens.destroy()?; }
+///         Ok(())
+///     })?;
+///     Ok(())
 /// }
-/// # if let Some(evens) = evens { evens.destroy()?; }
-/// # Ok(()) })?;
-/// # Ok::<(), oxshmem::Error>(())
 /// ```
 ///
 /// Objects of a call lie in host or in GPU memory, destination and source each in either; all members agree on
@@ -133,7 +138,7 @@ impl Eq for Team<'_> {}
 
 impl World {
     /// The team of all PEs, with their numbers in the world.
-    #[doc(alias = "SHMEM_TEAM_WORLD")]
+    #[doc(alias("SHMEM_TEAM_WORLD", "NVSHMEM_TEAM_WORLD", "MPI_COMM_WORLD"))]
     #[must_use]
     pub fn team(&self) -> Team<'_> {
         Team::always(self, &self.shared.internal.all)
@@ -141,7 +146,8 @@ impl World {
 
     /// The team of the PEs whose memory this PE loads and stores, and they its (M8), in ascending order:
     /// those of its host, or this one alone where one of them does not map another, and in checked mode.
-    #[doc(alias = "SHMEM_TEAM_SHARED")]
+    #[doc(alias("SHMEM_TEAM_SHARED", "NVSHMEM_TEAM_SHARED", "NVSHMEMX_TEAM_NODE"))]
+    #[doc(alias = "MPI_Comm_split_type")]
     #[must_use]
     pub fn shared_team(&self) -> Team<'_> {
         Team::always(self, &self.shared.internal.shared)
@@ -190,14 +196,14 @@ impl<'w> Team<'w> {
     }
 
     /// This PE's number in the team, from 0.
-    #[doc(alias = "shmem_team_my_pe")]
+    #[doc(alias("shmem_team_my_pe", "nvshmem_team_my_pe", "MPI_Comm_rank"))]
     #[must_use]
     pub fn my_pe(&self) -> usize {
         self.core().members.me()
     }
 
     /// Number of PEs in the team.
-    #[doc(alias = "shmem_team_n_pes")]
+    #[doc(alias("shmem_team_n_pes", "nvshmem_team_n_pes", "MPI_Comm_size"))]
     #[must_use]
     pub fn n_pes(&self) -> usize {
         self.core().members.len()
@@ -205,7 +211,8 @@ impl<'w> Team<'w> {
 
     /// The number that PE `pe` of this team has in another team; none if one of the two does not have it, or
     /// if they are of two worlds.
-    #[doc(alias = "shmem_team_translate_pe")]
+    #[doc(alias("shmem_team_translate_pe", "nvshmem_team_translate_pe"))]
+    #[doc(alias = "MPI_Group_translate_ranks")]
     #[must_use]
     pub fn translate(&self, pe: usize, to: &Team<'_>) -> Option<usize> {
         if self.world.tag != to.world.tag {
@@ -262,7 +269,7 @@ impl<'w> Team<'w> {
     ///
     /// The teams that are always there cannot be destroyed. Where a member calls another collective or is
     /// lost, as of any collective call; the team is gone then, and keeps its room.
-    #[doc(alias = "shmem_team_destroy")]
+    #[doc(alias("shmem_team_destroy", "nvshmem_team_destroy", "MPI_Comm_free"))]
     pub fn destroy(self) -> Result<()> {
         const CALL: &str = "team destroy";
         let Held::Made(core) = self.held else {

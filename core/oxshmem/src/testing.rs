@@ -17,14 +17,18 @@ const HEAP: usize = 64 << 20;
 /// the others' waits end with [`Error::PeerLost`]. A panic of a PE goes on in the caller.
 ///
 /// ```
-/// let sums = oxshmem::testing::spmd(4, |world| {
-///     let (mine, sum) = (world.alloc::<u64>(1)?, world.alloc::<u64>(1)?);
-///     world.write(mine, &[world.my_pe() as u64])?;
-///     world.sum_reduce(sum, mine)?;
-///     world.g(sum, world.my_pe())
-/// })?;
-/// assert_eq!(sums, [6, 6, 6, 6]);
-/// # Ok::<(), oxshmem::Error>(())
+/// use oxshmem::{Result, testing::spmd};
+///
+/// fn main() -> Result<()> {
+///     let sums = spmd(4, |world| {
+///         let (mine, sum) = (world.alloc::<u64>(1)?, world.alloc::<u64>(1)?);
+///         world.write(mine, &[world.my_pe() as u64])?;
+///         world.sum_reduce(sum, mine)?;
+///         world.g(sum, world.my_pe())
+///     })?;
+///     assert_eq!(sums, [6, 6, 6, 6]);
+///     Ok(())
+/// }
 /// ```
 pub fn spmd<R: Send>(n: usize, f: impl Fn(&World) -> Result<R> + Sync) -> Result<Vec<R>> {
     spmd_with(World::builder(), n, f)

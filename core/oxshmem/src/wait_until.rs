@@ -20,16 +20,22 @@ use crate::{Context, Error, Result, SharedContext, Sym};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cmp {
     /// Equal.
+    #[doc(alias("SHMEM_CMP_EQ", "NVSHMEM_CMP_EQ"))]
     Eq,
     /// Not equal.
+    #[doc(alias("SHMEM_CMP_NE", "NVSHMEM_CMP_NE"))]
     Ne,
     /// Greater.
+    #[doc(alias("SHMEM_CMP_GT", "NVSHMEM_CMP_GT"))]
     Gt,
     /// Greater or equal.
+    #[doc(alias("SHMEM_CMP_GE", "NVSHMEM_CMP_GE"))]
     Ge,
     /// Less.
+    #[doc(alias("SHMEM_CMP_LT", "NVSHMEM_CMP_LT"))]
     Lt,
     /// Less or equal.
+    #[doc(alias("SHMEM_CMP_LE", "NVSHMEM_CMP_LE"))]
     Le,
 }
 
@@ -194,11 +200,13 @@ impl<T: Waitable> Set<'_, T> {
 }
 
 macro_rules! families {
-    ($($(#[$doc:meta])* $wait:ident $wait_vector:ident $test:ident $test_vector:ident
+    ($($(#[$doc:meta])* { $(#[$example:meta])* } $wait:ident $wait_vector:ident $test:ident $test_vector:ident
        -> $wait_out:ty, $test_out:ty, $look:expr, $empty:expr, $test_of:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// `skip[i]` leaves word i out. Waits.
+        ///
+        $(#[$example])*
         pub fn $wait<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, value: T,
         ) -> Result<$wait_out> {
@@ -246,30 +254,52 @@ macro_rules! calls {
         /// Waits until the first word of `word`, in this PE's own memory, compares as asked (M23).
         ///
         /// ```
-        /// use oxshmem::{Cmp, testing::spmd};
-        /// spmd(2, |world| {
-        ///     let flag = world.alloc_zeroed::<u64>(1)?;
-        ///     let data = world.alloc::<u64>(8)?;
-        ///     if world.my_pe() == 0 {
-        ///         world.put(data, &[7; 8], 1)?;
-        ///         world.fence()?;
-        ///         world.set(flag, 1, 1)?;
-        ///     } else {
-        ///         world.wait_until(flag, Cmp::Eq, 1)?;
-        ///         assert_eq!(world.g(data.at(7)?, 1)?, 7);
-        ///     }
+        /// use oxshmem::{Cmp, Result, testing::spmd};
+        ///
+        /// fn main() -> Result<()> {
+        ///     spmd(2, |world| {
+        ///         let data = world.alloc::<u64>(8)?;
+        ///         let flag = world.alloc_zeroed::<u64>(1)?;
+        ///         if world.my_pe() == 0 {
+        ///             world.put(data, &[7; 8], 1)?;
+        ///             world.fence()?;
+        ///             world.set(flag, 1, 1)?;
+        ///         } else {
+        ///             world.wait_until(flag, Cmp::Eq, 1)?;
+        ///             assert_eq!(world.g(data.at(7)?, 1)?, 7);
+        ///         }
+        ///         Ok(())
+        ///     })?;
         ///     Ok(())
-        /// })?;
-        /// # Ok::<(), oxshmem::Error>(())
+        /// }
         /// ```
-        #[doc(alias = "shmem_wait_until")]
+        #[doc(alias("shmem_wait_until", "shmem_wait", "nvshmem_wait_until"))]
         #[inline]
         pub fn wait_until<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<()> {
             wait_word(self, "wait_until", word, cmp, value).map(drop)
         }
 
         /// Whether the first word of `word`, in this PE's own memory, compares as asked (M23).
-        #[doc(alias = "shmem_test")]
+        ///
+        /// ```
+        /// use oxshmem::{Cmp, Result, testing::spmd};
+        ///
+        /// fn main() -> Result<()> {
+        ///     spmd(2, |world| {
+        ///         let flag = world.alloc_zeroed::<u64>(1)?;
+        ///         world.set(flag, 1, 1 - world.my_pe())?;
+        ///         let mut rounds = 0_u64;
+        ///         while !world.test(flag, Cmp::Eq, 1)? {
+        ///             rounds += 1; // other work
+        ///             std::thread::yield_now();
+        ///         }
+        ///         println!("PE {} did {rounds} rounds of other work", world.my_pe());
+        ///         Ok(())
+        ///     })?;
+        ///     Ok(())
+        /// }
+        /// ```
+        #[doc(alias("shmem_test", "nvshmem_test"))]
         #[inline]
         pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
             check_word(self, "test", word, 1)?;
@@ -281,14 +311,45 @@ macro_rules! calls {
         }
 
         /// Waits until this PE's own signal word compares as asked; gives the value that did (M23).
-        #[doc(alias = "shmem_signal_wait_until")]
+        ///
+        /// ```
+        /// use oxshmem::{Cmp, Result, testing::spmd};
+        ///
+        /// fn main() -> Result<()> {
+        ///     spmd(3, |world| {
+        ///         let signal = world.alloc_zeroed::<u64>(1)?;
+        ///         world.signal_add(signal, 1, 0)?; // each PE tells PE 0
+        ///         if world.my_pe() == 0 {
+        ///             assert_eq!(world.signal_wait_until(signal, Cmp::Ge, 3)?, 3);
+        ///         }
+        ///         Ok(())
+        ///     })?;
+        ///     Ok(())
+        /// }
+        /// ```
+        #[doc(alias("shmem_signal_wait_until", "nvshmem_signal_wait_until"))]
         #[inline]
         pub fn signal_wait_until(&self, signal: Sym<u64>, cmp: Cmp, value: u64) -> Result<u64> {
             wait_word(self, "signal_wait_until", signal, cmp, value)
         }
 
         /// Reads this PE's own signal word (M22).
-        #[doc(alias = "shmem_signal_fetch")]
+        ///
+        /// ```
+        /// use oxshmem::{Result, testing::spmd};
+        ///
+        /// fn main() -> Result<()> {
+        ///     spmd(2, |world| {
+        ///         let signal = world.alloc_zeroed::<u64>(1)?;
+        ///         world.signal_set(signal, 5, 1 - world.my_pe())?;
+        ///         world.barrier_all()?;
+        ///         assert_eq!(world.signal_fetch(signal)?, 5);
+        ///         Ok(())
+        ///     })?;
+        ///     Ok(())
+        /// }
+        /// ```
+        #[doc(alias("shmem_signal_fetch", "nvshmem_signal_fetch"))]
         #[inline]
         pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
             check_word(self, "signal_fetch", signal, 1)?;
@@ -301,21 +362,84 @@ macro_rules! calls {
 
         families! {
             /// All of the words compare as asked; so do none at all.
-            #[doc(alias = "shmem_wait_until_all")]
+            #[doc(alias("shmem_wait_until_all", "shmem_wait_until_all_vector", "nvshmem_wait_until_all"))]
+            #[doc(alias("shmem_test_all", "shmem_test_all_vector", "nvshmem_test_all"))]
+            {
+                /// ```
+                /// use oxshmem::{Cmp, Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(3, |world| {
+                ///         let flags = world.alloc_zeroed::<u64>(3)?;
+                ///         for pe in 0..3 {
+                ///             world.set(flags.at(world.my_pe())?, 1, pe)?;
+                ///         }
+                ///         world.wait_until_all(flags, None, Cmp::Eq, 1)?; // all three have come
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+            }
             wait_until_all wait_until_all_vector test_all test_all_vector
                 -> (), bool,
                 |set, at| set.all(at).then_some(()), (),
                 |set: &Set<'_, T>, at: &Shared| set.all(at);
             /// The index of a word that compares as asked, picked at random; none for no words (or, when
             /// testing, where none does).
-            #[doc(alias = "shmem_wait_until_any")]
+            #[doc(alias("shmem_wait_until_any", "shmem_wait_until_any_vector", "nvshmem_wait_until_any"))]
+            #[doc(alias("shmem_test_any", "shmem_test_any_vector", "nvshmem_test_any"))]
+            {
+                /// ```
+                /// use oxshmem::{Cmp, Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(3, |world| {
+                ///         let flags = world.alloc_zeroed::<u64>(3)?;
+                ///         for pe in 0..3 {
+                ///             world.set(flags.at(world.my_pe())?, 1, pe)?;
+                ///         }
+                ///         let mut seen = [false; 3];
+                ///         while let Some(first) = world.wait_until_any(flags, Some(&seen), Cmp::Eq, 1)? {
+                ///             seen[first] = true; // one more has come
+                ///         }
+                ///         assert_eq!(seen, [true; 3]);
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+            }
             wait_until_any wait_until_any_vector test_any test_any_vector
                 -> Option<usize>, Option<usize>,
                 |set, at| set.any(at).map(Some), None,
                 |set: &Set<'_, T>, at: &Shared| set.any(at);
             /// The indices of the words that compare as asked, at least one when waiting; empty for no
             /// words.
-            #[doc(alias = "shmem_wait_until_some")]
+            #[doc(alias("shmem_wait_until_some", "shmem_wait_until_some_vector", "nvshmem_wait_until_some"))]
+            #[doc(alias("shmem_test_some", "shmem_test_some_vector", "nvshmem_test_some"))]
+            {
+                /// ```
+                /// use oxshmem::{Cmp, Result, testing::spmd};
+                ///
+                /// fn main() -> Result<()> {
+                ///     spmd(3, |world| {
+                ///         let flags = world.alloc_zeroed::<u64>(3)?;
+                ///         for pe in 0..3 {
+                ///             world.set(flags.at(world.my_pe())?, 1, pe)?;
+                ///         }
+                ///         let mut seen = [false; 3];
+                ///         while !seen.iter().all(|seen| *seen) {
+                ///             for pe in world.wait_until_some(flags, Some(&seen), Cmp::Eq, 1)? {
+                ///                 seen[pe] = true; // this one has come
+                ///             }
+                ///         }
+                ///         Ok(())
+                ///     })?;
+                ///     Ok(())
+                /// }
+                /// ```
+            }
             wait_until_some wait_until_some_vector test_some test_some_vector
                 -> Vec<usize>, Vec<usize>,
                 |set, at| Some(set.some(at)).filter(|s| !s.is_empty()), Vec::new(),

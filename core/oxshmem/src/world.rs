@@ -89,6 +89,22 @@ impl fmt::Debug for World {
 
 /// Makes a [`World`] with settings of the program's own. What is not set comes from the
 /// environment.
+///
+/// ```
+/// use oxshmem::{Result, World};
+/// use std::time::Duration;
+///
+/// fn main() -> Result<()> {
+///     let world = World::builder()
+///         .heap_limit(64 << 20) // 64 MiB a PE
+///         .timeout(Duration::from_secs(60)) // for another PE
+///         .check(true) // finds what the memory model leaves undefined
+///         .join()?;
+///     let table = world.alloc::<u64>(1000)?;
+///     world.free(table)?;
+///     world.finalize()
+/// }
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Builder {
@@ -338,11 +354,27 @@ impl World {
     /// Joins the job that the environment describes: that of `oxshmem run`, or of torchrun-style
     /// variables. Where there is none, it makes a world of one PE.
     ///
+    /// ```
+    /// use oxshmem::{Result, World};
+    ///
+    /// fn main() -> Result<()> {
+    ///     let world = World::init()?;
+    ///     println!("PE {} of {}", world.my_pe(), world.n_pes());
+    ///     world.finalize()
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::AlreadyJoined`](crate::Error::AlreadyJoined) if this process is a PE of the job
     /// already; a setting that makes no sense; PEs that do not come, named.
-    #[doc(alias = "shmem_init")]
+    #[doc(alias(
+        "shmem_init",
+        "shmem_init_thread",
+        "start_pes",
+        "nvshmem_init",
+        "MPI_Init"
+    ))]
     pub fn init() -> Result<World> {
         Self::builder().join()
     }
@@ -478,7 +510,7 @@ impl World {
 
     /// Ends the whole job with `status`: every PE, whatever it is doing. Does not return where a
     /// launcher ends the processes; with threads as PEs, every call of every PE fails from here on.
-    #[doc(alias = "shmem_global_exit")]
+    #[doc(alias("shmem_global_exit", "nvshmem_global_exit", "MPI_Abort"))]
     pub fn global_exit(&self, status: i32) {
         self.shared.bootstrap.abort(
             status,
@@ -489,7 +521,7 @@ impl World {
     /// Leaves the job. Collective: completes this PE's operations and waits for all, as
     /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported. Where this PE cannot complete
     /// what it has told the others in this call, it is lost to them.
-    #[doc(alias = "shmem_finalize")]
+    #[doc(alias("shmem_finalize", "nvshmem_finalize", "MPI_Finalize"))]
     pub fn finalize(self) -> Result<()> {
         let traced = self.traced("finalize");
         let drained = self.last_arrival()?;

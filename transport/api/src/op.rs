@@ -90,8 +90,10 @@ impl fmt::Display for AtomicOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SignalOp {
     /// The signal becomes the value.
+    #[doc(alias("SHMEM_SIGNAL_SET", "NVSHMEM_SIGNAL_SET"))]
     Set,
     /// The value is added to the signal (wrapping).
+    #[doc(alias("SHMEM_SIGNAL_ADD", "NVSHMEM_SIGNAL_ADD"))]
     Add,
 }
 

@@ -160,6 +160,43 @@ mod tests {
         assert_eq!(pages.ok(), Some(manual().len()), "files in core/capi/man/");
     }
 
+    /// The names by which somebody who knows the C API looks for a call of the Rust library.
+    #[test]
+    fn every_family_is_an_alias_in_the_documentation_of_the_rust_library() {
+        // Rust has no such calls.
+        const NONE: [&str; 7] = [
+            "shmem_ctx_get_team",
+            "shmem_info_get_name",
+            "shmem_info_get_version",
+            "shmem_pcontrol",
+            "shmem_query_initialized",
+            "shmem_query_thread",
+            "shmemx_wtime",
+        ];
+        let sources =
+            sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oxshmem/src"));
+        let families = pages::PAGES.iter().flat_map(|page| page.families);
+        let missing: Vec<_> = families
+            .filter(|family| !NONE.contains(family))
+            .filter(|family| !sources.contains(&format!("\"{family}\"")))
+            .collect();
+        assert!(missing.is_empty(), "no #[doc(alias)] for {missing:?}");
+    }
+
+    /// All Rust code in a folder.
+    fn sources(folder: &std::path::Path) -> String {
+        let mut all = String::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                all.push_str(&sources(&path));
+            } else {
+                all.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+        all
+    }
+
     #[test]
     fn every_function_is_on_one_page() {
         let on_pages: Vec<&str> = pages::PAGES

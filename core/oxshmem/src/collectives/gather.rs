@@ -18,10 +18,34 @@ impl Team<'_> {
     /// which is as many times as long. They do not overlap. `dst` is written as that of an
     /// [`alltoall`](Self::alltoall).
     ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let me = world.my_pe() as u64;
+    ///         let (mine, all) = (world.alloc::<u64>(2)?, world.alloc::<u64>(6)?);
+    ///         world.write(mine, &[me, 10 + me])?;
+    ///         world.team().fcollect(all, mine)?;
+    ///         let mut seen = [0; 6];
+    ///         world.read(&mut seen, all)?;
+    ///         assert_eq!(seen, [0, 10, 1, 11, 2, 12]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`broadcast`](Self::broadcast).
-    #[doc(alias = "shmem_fcollectmem")]
+    #[doc(alias(
+        "shmem_fcollectmem",
+        "shmem_fcollect",
+        "nvshmem_fcollect",
+        "nvshmem_fcollectmem"
+    ))]
+    #[doc(alias = "MPI_Allgather")]
     pub fn fcollect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         const CALL: &str = "fcollect";
         let core = self.core();
@@ -84,10 +108,29 @@ impl Team<'_> {
     /// As [`fcollect`](Self::fcollect) of objects whose lengths may differ, 0 included, and which may be at
     /// different places. Gives how many elements of `dst`, which has room for them, there are now.
     ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let me = world.my_pe();
+    ///         let (mine, all) = (world.alloc::<u64>(2)?, world.alloc::<u64>(6)?);
+    ///         world.write(mine, &[me as u64; 2])?;
+    ///         // PE 0 gives nothing, PE 1 one number, PE 2 two.
+    ///         let n = world.team().collect(all, mine.range(..me)?)?;
+    ///         let mut seen = vec![0; n];
+    ///         world.read(&mut seen, all)?;
+    ///         assert_eq!(seen, [1, 2, 2]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`broadcast`](Self::broadcast); where there are more elements than `dst` has room for.
-    #[doc(alias = "shmem_collectmem")]
+    #[doc(alias("shmem_collectmem", "shmem_collect", "MPI_Allgatherv"))]
     pub fn collect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<usize> {
         self.gather(dst, src, self.check_apart("collect", dst, src))
     }

@@ -60,20 +60,50 @@ impl Team<'_> {
     /// objects, may round otherwise.
     ///
     /// ```
-    /// # use oxshmem::{Complex, Fold};
-    /// # oxshmem::testing::spmd(3, |world| {
-    /// let x = world.alloc::<Complex<f64>>(1)?;
-    /// world.write(x, &[Complex::new(0.0, 1.0)])?;
-    /// world.team().reduce(x, x, Fold::Prod)?;
-    /// assert_eq!(world.g(x, world.my_pe())?, Complex::new(0.0, -1.0));
-    /// # Ok(()) })?;
-    /// # Ok::<(), oxshmem::Error>(())
+    /// use oxshmem::{Complex, Fold, Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let x = world.alloc::<Complex<f64>>(1)?;
+    ///         world.write(x, &[Complex::new(0.0, 1.0)])?;
+    ///         world.team().reduce(x, x, Fold::Prod)?;
+    ///         assert_eq!(world.g(x, world.my_pe())?, Complex::new(0.0, -1.0));
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors
     ///
     /// As [`broadcast`](Self::broadcast); where the type has no such fold.
-    #[doc(alias = "shmem_int_sum_reduce")]
+    #[doc(alias(
+        "shmem_int_sum_reduce",
+        "shmem_and_reduce",
+        "shmem_or_reduce",
+        "shmem_xor_reduce"
+    ))]
+    #[doc(alias(
+        "shmem_max_reduce",
+        "shmem_min_reduce",
+        "shmem_sum_reduce",
+        "shmem_prod_reduce"
+    ))]
+    #[doc(alias(
+        "shmem_and_to_all",
+        "shmem_or_to_all",
+        "shmem_xor_to_all",
+        "shmem_max_to_all"
+    ))]
+    #[doc(alias(
+        "shmem_min_to_all",
+        "shmem_sum_to_all",
+        "shmem_prod_to_all",
+        "nvshmem_and_reduce"
+    ))]
+    #[doc(alias("nvshmem_or_reduce", "nvshmem_xor_reduce", "nvshmem_max_reduce"))]
+    #[doc(alias("nvshmem_min_reduce", "nvshmem_sum_reduce", "nvshmem_prod_reduce"))]
+    #[doc(alias = "MPI_Allreduce")]
     pub fn reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.fold("reduce", dst, src, fold, Gives::All)
     }
@@ -81,10 +111,25 @@ impl Team<'_> {
     /// Folds `src` of this PE and of the members before it, element by element, into `dst`: an inclusive
     /// scan. Otherwise as [`reduce`](Self::reduce).
     ///
+    /// ```
+    /// use oxshmem::{Fold, Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let (x, sums) = (world.alloc::<u64>(1)?, world.alloc::<u64>(1)?);
+    ///         world.write(x, &[world.my_pe() as u64 + 1])?;
+    ///         world.team().inscan(sums, x, Fold::Sum)?;
+    ///         assert_eq!(world.g(sums, world.my_pe())?, [1, 3, 6][world.my_pe()]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`reduce`](Self::reduce).
-    #[doc(alias = "shmem_int_sum_inscan")]
+    #[doc(alias("shmem_int_sum_inscan", "shmem_sum_inscan", "MPI_Scan"))]
     pub fn inscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.fold("inscan", dst, src, fold, Gives::UpToOwn)
     }
@@ -93,10 +138,25 @@ impl Team<'_> {
     /// first member gets what a fold of nothing is: 0 of a sum, 1 of a product, the greatest value of a
     /// minimum. Otherwise as [`reduce`](Self::reduce).
     ///
+    /// ```
+    /// use oxshmem::{Fold, Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let (x, sums) = (world.alloc::<u64>(1)?, world.alloc::<u64>(1)?);
+    ///         world.write(x, &[world.my_pe() as u64 + 1])?;
+    ///         world.team().exscan(sums, x, Fold::Sum)?;
+    ///         assert_eq!(world.g(sums, world.my_pe())?, [0, 1, 3][world.my_pe()]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`reduce`](Self::reduce).
-    #[doc(alias = "shmem_int_sum_exscan")]
+    #[doc(alias("shmem_int_sum_exscan", "shmem_sum_exscan", "MPI_Exscan"))]
     pub fn exscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.fold("exscan", dst, src, fold, Gives::BeforeOwn)
     }
@@ -107,20 +167,26 @@ impl Team<'_> {
     /// each member. The other blocks stay as they were.
     ///
     /// ```
-    /// # oxshmem::testing::spmd(3, |world| {
-    /// let x = world.alloc::<u64>(3)?;
-    /// world.write(x, &[1, 10, 100])?;
-    /// let mine = x.at(world.my_pe())?;
-    /// world.team().reduce_scatter(mine, x, oxshmem::Fold::Sum)?;
-    /// assert_eq!(world.g(mine, world.my_pe())?, [3, 30, 300][world.my_pe()]);
-    /// # Ok(()) })?;
-    /// # Ok::<(), oxshmem::Error>(())
+    /// use oxshmem::{Fold, Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let x = world.alloc::<u64>(3)?;
+    ///         world.write(x, &[1, 10, 100])?;
+    ///         let mine = x.at(world.my_pe())?;
+    ///         world.team().reduce_scatter(mine, x, Fold::Sum)?;
+    ///         assert_eq!(world.g(mine, world.my_pe())?, [3, 30, 300][world.my_pe()]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors
     ///
     /// As [`reduce`](Self::reduce).
-    #[doc(alias = "nvshmem_int_sum_reducescatter")]
+    #[doc(alias("nvshmem_int_sum_reducescatter", "nvshmem_sum_reducescatter"))]
+    #[doc(alias = "MPI_Reduce_scatter_block")]
     pub fn reduce_scatter<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         const CALL: &str = "reduce_scatter";
         let (world, len, me) = (self.world, dst.len(), self.my_pe());

@@ -22,12 +22,30 @@ impl Team<'_> {
     /// know return, and the team's collective calls are over. Roots that differ so that each member waits for another are
     /// found after 5 s.
     ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let (from, to) = (world.alloc::<u64>(2)?, world.alloc::<u64>(2)?);
+    ///         if world.my_pe() == 1 {
+    ///             world.write(from, &[5, 6])?;
+    ///         }
+    ///         world.team().broadcast(to, from, 1)?;
+    ///         assert_eq!(world.g(to.at(1)?, world.my_pe())?, 6);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As of every collective call: arguments that make no sense fail on every member, those that differ
     /// are told to all (M36), and a member that is lost or gives up ends it for all. After an error that only this PE may
     /// have, the loss of one or a time limit, the root may still be writing `dst`.
-    #[doc(alias = "shmem_broadcastmem")]
+    #[doc(alias("shmem_broadcastmem", "shmem_broadcast", "nvshmem_broadcast"))]
+    #[doc(alias("nvshmem_broadcastmem", "MPI_Bcast"))]
     pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
         self.spread(dst, src, root, true)
     }
@@ -165,10 +183,34 @@ impl Team<'_> {
     /// the block of `dst` with this PE's number. Both have the same length, and do not overlap. `dst` is written from this
     /// PE's call on, others may not have begun theirs; where the call fails, some of it may have been.
     ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(3, |world| {
+    ///         let (me, n) = (world.my_pe() as u64, world.n_pes());
+    ///         let (from, to) = (world.alloc::<u64>(n)?, world.alloc::<u64>(n)?);
+    ///         world.write(from, &[10 * me, 10 * me + 1, 10 * me + 2])?; // one for each PE
+    ///         world.team().alltoall(to, from)?;
+    ///         let mut seen = [0; 3];
+    ///         world.read(&mut seen, to)?;
+    ///         assert_eq!(seen, [me, 10 + me, 20 + me]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`broadcast`](Self::broadcast).
-    #[doc(alias = "shmem_alltoallmem")]
+    #[doc(alias(
+        "shmem_alltoallmem",
+        "shmem_alltoall",
+        "nvshmem_alltoall",
+        "nvshmem_alltoallmem"
+    ))]
+    #[doc(alias = "MPI_Alltoall")]
     pub fn alltoall<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         const CALL: &str = "alltoall";
         let world = self.world;

@@ -16,10 +16,28 @@ impl Team<'_> {
     /// `dst` and `src_stride` in `src`. Strides are in elements and at least 1. What lies between them in
     /// `dst` stays as it is.
     ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(2, |world| {
+    ///         let me = world.my_pe() as u64;
+    ///         let (from, to) = (world.alloc::<u64>(4)?, world.alloc::<u64>(2)?);
+    ///         world.write(from, &[10 * me, 0, 10 * me + 1, 0])?; // every second one
+    ///         world.team().alltoalls(to, from, 1, 2, 1)?;
+    ///         let mut seen = [0; 2];
+    ///         world.read(&mut seen, to)?;
+    ///         assert_eq!(seen, [me, 10 + me]);
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`broadcast`](Self::broadcast); objects that are shorter than that.
-    #[doc(alias = "shmem_alltoallsmem")]
+    #[doc(alias("shmem_alltoallsmem", "shmem_alltoalls"))]
     pub fn alltoalls<T: Pod>(
         &self,
         dst: Sym<T>,

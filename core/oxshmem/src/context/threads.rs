@@ -21,24 +21,27 @@ use crate::{Error, Result};
 /// other thread from issuing what it waits for. (Those of counted puts take it once as many have come.)
 ///
 /// ```
-/// # oxshmem::testing::spmd(2, |world| {
-/// # use oxshmem::{Cmp, ContextOptions};
-/// let flags = world.alloc_zeroed::<u64>(4)?;
-/// let context = world.create_context(ContextOptions::NONE)?.share();
-/// std::thread::scope(|threads| {
-///     for i in 0..4 {
-///         let context = &context;
-///         threads.spawn(move || -> oxshmem::Result<()> {
-///             let flag = flags.at(i)?;
-///             let peer = 1 - context.lock().my_pe();
-///             context.lock().set(flag, 1, peer)?;
-///             context.wait_until(flag, Cmp::Eq, 1) // no lock is held
+/// use oxshmem::{Cmp, ContextOptions, Result, testing::spmd};
+///
+/// fn main() -> Result<()> {
+///     spmd(2, |world| {
+///         let flags = world.alloc_zeroed::<u64>(4)?;
+///         let context = world.create_context(ContextOptions::NONE)?.share();
+///         std::thread::scope(|threads| {
+///             for i in 0..4 {
+///                 let context = &context;
+///                 threads.spawn(move || -> Result<()> {
+///                     let flag = flags.at(i)?;
+///                     let peer = 1 - context.lock().my_pe();
+///                     context.lock().set(flag, 1, peer)?;
+///                     context.wait_until(flag, Cmp::Eq, 1) // no lock is held
+///                 });
+///             }
 ///         });
-///     }
-/// });
-/// context.destroy()
-/// # })?;
-/// # Ok::<(), oxshmem::Error>(())
+///         context.destroy()
+///     })?;
+///     Ok(())
+/// }
 /// ```
 pub struct SharedContext<'w> {
     context: Mutex<Context<'w>>,

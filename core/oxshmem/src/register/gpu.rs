@@ -19,16 +19,19 @@ use crate::{Context, CopySource, CopyTarget, Result};
 /// by [`view_mut`](Self::view_mut).
 ///
 /// ```no_run
-/// # use oxshmem::{MemoryKind, World, cuda::cudarc::driver::CudaContext};
-/// # let world = World::init()?;
-/// let stream = CudaContext::new(0)?.default_stream();
-/// let x = world.alloc_on::<u64>(MemoryKind::Cuda, 512)?;
-/// let mut slice = world.register_gpu(stream.alloc_zeros::<u64>(512)?)?;
-/// stream.memcpy_htod(&[1; 512], &mut slice.view_mut())?;
-/// world.put_from(x, &slice, 1)?;
-/// world.get_into(&mut slice, x, 1)?;
-/// let values = stream.clone_dtoh(&*slice)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// use oxshmem::{MemoryKind, World, cuda::cudarc::driver::CudaContext};
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let world = World::init()?;
+///     let stream = CudaContext::new(0)?.default_stream();
+///     let x = world.alloc_on::<u64>(MemoryKind::Cuda, 512)?;
+///     let mut slice = world.register_gpu(stream.alloc_zeros::<u64>(512)?)?;
+///     stream.memcpy_htod(&[1; 512], &mut slice.view_mut())?;
+///     world.put_from(x, &slice, 1)?;
+///     world.get_into(&mut slice, x, 1)?;
+///     let values = stream.clone_dtoh(&*slice)?;
+///     Ok(())
+/// }
 /// ```
 pub struct RegisteredGpu<'w, T> {
     /// Dropped before the memory.

@@ -15,29 +15,33 @@ use crate::{Context, ContextOptions, Error, Result};
 /// waits until the first has returned, and which one that is may differ from PE to PE.
 ///
 /// ```
-/// # oxshmem::testing::spmd(2, |world| {
-/// # use oxshmem::{ContextOptions, Fold, Team};
-/// let sums = world.alloc_zeroed::<u64>(2)?;
-/// let make = |_| -> oxshmem::Result<_> {
-///     let team = world.team().split_strided(0, 1, 2)?.map(Team::detach);
-///     Ok((team, world.create_context(ContextOptions::NONE)?))
-/// };
-/// let made: Vec<_> = (0..2).map(make).collect::<oxshmem::Result<_>>()?;
-/// std::thread::scope(|threads| {
-///     for (i, (team, context)) in made.into_iter().enumerate() {
-///         threads.spawn(move || -> oxshmem::Result<()> {
-///             let Some(team) = team else { return Ok(()) };
-///             let team = team.into_team(&context)?;
-///             let sum = sums.at(i)?;
-///             context.write(sum, &[i as u64 + 1])?;
-///             team.reduce(sum, sum, Fold::Sum)?;
-///             team.destroy()
+/// use oxshmem::{ContextOptions, Fold, Result, Team, testing::spmd};
+///
+/// fn main() -> Result<()> {
+///     spmd(2, |world| {
+///         let sums = world.alloc_zeroed::<u64>(2)?;
+///         let make = |_| -> Result<_> {
+///             let team = world.team().split_strided(0, 1, 2)?.map(Team::detach);
+///             Ok((team, world.create_context(ContextOptions::NONE)?))
+///         };
+///         let made: Vec<_> = (0..2).map(make).collect::<Result<_>>()?;
+///         std::thread::scope(|threads| {
+///             for (i, (team, context)) in made.into_iter().enumerate() {
+///                 threads.spawn(move || -> Result<()> {
+///                     let Some(team) = team else { return Ok(()) };
+///                     let team = team.into_team(&context)?;
+///                     let sum = sums.at(i)?;
+///                     context.write(sum, &[i as u64 + 1])?;
+///                     team.reduce(sum, sum, Fold::Sum)?;
+///                     team.destroy()
+///                 });
+///             }
 ///         });
-///     }
-/// });
-/// assert_eq!(world.g(sums.at(1)?, world.my_pe())?, 4);
-/// # Ok(()) })?;
-/// # Ok::<(), oxshmem::Error>(())
+///         assert_eq!(world.g(sums.at(1)?, world.my_pe())?, 4);
+///         Ok(())
+///     })?;
+///     Ok(())
+/// }
 /// ```
 ///
 /// It names the team and keeps nothing of the world alive; with a context of another world it is refused.

@@ -14,12 +14,34 @@ impl<'w> Team<'w> {
     ///
     /// Both teams may be used at once.
     ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(5, |world| {
+    ///         // PEs 4, 2 and 0, which are 0, 1 and 2 in the team.
+    ///         let even = world.team().split_strided(4, -2, 3)?;
+    ///         assert_eq!(even.is_some(), world.my_pe() % 2 == 0);
+    ///         if let Some(even) = even {
+    ///             assert_eq!(even.my_pe(), (4 - world.my_pe()) / 2);
+    ///             even.destroy()?;
+    ///         }
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// On every PE of this team: where the new one would leave it, and where the PEs' arguments differ
     /// (M36); [`Error::TooManyTeams`] where some member is in too many. Where a member fails by itself, room for
     /// the new team may stay taken until the world ends.
-    #[doc(alias = "shmem_team_split_strided")]
+    #[doc(alias(
+        "shmem_team_split_strided",
+        "nvshmem_team_split_strided",
+        "MPI_Comm_split"
+    ))]
     pub fn split_strided(
         &self,
         start: usize,
@@ -42,10 +64,26 @@ impl<'w> Team<'w> {
     /// Splits a team off: the PEs of this team that are listed, in this order. Collective over this team,
     /// with the same list; a PE that is not in it gets `None`.
     ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(4, |world| {
+    ///         let corners = world.team().split_list(&[3, 0])?;
+    ///         if let Some(corners) = corners {
+    ///             assert_eq!(corners.world_pes().collect::<Vec<_>>(), [3, 0]);
+    ///             corners.destroy()?;
+    ///         }
+    ///         Ok(())
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`split_strided`](Self::split_strided); and where a PE is named twice.
-    #[doc(alias = "nvshmemx_team_init")]
+    #[doc(alias("nvshmemx_team_init", "MPI_Comm_split", "MPI_Comm_create"))]
     pub fn split_list(&self, pes: &[usize]) -> Result<Option<Team<'w>>> {
         const CALL: &str = "split_list";
         let digest = Digest::of(CALL).and(pes.len() as u64);
@@ -63,11 +101,26 @@ impl<'w> Team<'w> {
     /// of this PE's row and of its column. PE `p` is in row `p / xrange` and column `p % xrange`; these are
     /// its numbers in the column and in the row. Collective over this team, with the same argument.
     ///
+    /// ```
+    /// use oxshmem::{Result, testing::spmd};
+    ///
+    /// fn main() -> Result<()> {
+    ///     spmd(6, |world| {
+    ///         let (row, column) = world.team().split_2d(3)?; // PEs 0 1 2, and below them 3 4 5
+    ///         assert_eq!((row.n_pes(), row.my_pe()), (3, world.my_pe() % 3));
+    ///         assert_eq!((column.n_pes(), column.my_pe()), (2, world.my_pe() / 3));
+    ///         row.destroy()?;
+    ///         column.destroy()
+    ///     })?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`split_strided`](Self::split_strided); and where `xrange` is 0. One greater than the team counts
     /// as its size.
-    #[doc(alias = "shmem_team_split_2d")]
+    #[doc(alias("shmem_team_split_2d", "nvshmem_team_split_2d", "MPI_Cart_sub"))]
     pub fn split_2d(&self, xrange: usize) -> Result<(Team<'w>, Team<'w>)> {
         const CALL: &str = "split_2d";
         let words = || format!("split_2d({xrange})");
