@@ -28,6 +28,7 @@ mod connect;
 mod tests;
 
 use connect::connect;
+pub(crate) use connect::{Attempt, Listens, introduce};
 
 /// How long after a collective call's deadline the rendezvous may still answer.
 const GRACE: Duration = Duration::from_secs(5);
@@ -96,7 +97,8 @@ impl TcpBootstrap {
         key: JobKey,
         deadline: Duration,
     ) -> Result<TcpBootstrap> {
-        Self::new(address, Hello { rank, size, key }, deadline, None)
+        let hello = Hello { rank, size, key };
+        Self::new(address, hello, deadline, Listens::Later, None)
     }
 
     /// As [`connect`](Self::connect); `hub`, if any, is the rendezvous, in this process. There may
@@ -105,13 +107,14 @@ impl TcpBootstrap {
         address: &str,
         hello: Hello,
         deadline: Duration,
+        listens: Listens,
         hub: Option<Hub>,
     ) -> Result<TcpBootstrap> {
         let Hello { rank, size, .. } = hello;
         let link = Arc::new(Link {
             rank,
             size,
-            stream: connect(address, hello, deadline)?,
+            stream: connect(address, hello, deadline, listens)?,
             writing: Mutex::default(),
             collective: Mutex::default(),
             state: Mutex::default(),
@@ -342,7 +345,8 @@ impl Link {
                 }
                 exit_now(status)
             }
-            Frame::Welcome
+            Frame::Challenge { .. }
+            | Frame::Welcome
             | Frame::Refusal(_)
             | Frame::Enter { .. }
             | Frame::Leave

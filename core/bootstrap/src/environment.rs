@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::client::Listens;
 use crate::hub::HubListener;
 use crate::job_key::JobKey;
 use crate::protocol::{Hello, MAX_PES};
@@ -56,23 +57,24 @@ pub fn join(
 ) -> Result<Arc<dyn Bootstrap>> {
     match Job::read(lookup)? {
         Job::Single => Ok(Arc::new(Single::new())),
-        Job::Launched { address, hello } => Ok(Arc::new(TcpBootstrap::new(
-            &address, hello, deadline, None,
-        )?)),
+        Job::Launched { address, hello } => {
+            let listens = Listens::Already;
+            let pe = TcpBootstrap::new(&address, hello, deadline, listens, None)?;
+            Ok(Arc::new(pe))
+        }
         Job::Hosted { address, hello } if hello.rank == 0 => {
             let hub = host(&address)?;
             let local = reachable(hub.address());
             let hub = hub.serve_and_say(hello.size, hello.key)?;
-            Ok(Arc::new(TcpBootstrap::new(
-                &local.to_string(),
-                hello,
-                deadline,
-                Some(hub),
-            )?))
+            let (address, listens) = (local.to_string(), Listens::Already);
+            let pe = TcpBootstrap::new(&address, hello, deadline, listens, Some(hub))?;
+            Ok(Arc::new(pe))
         }
-        Job::Hosted { address, hello } => Ok(Arc::new(TcpBootstrap::new(
-            &address, hello, deadline, None,
-        )?)),
+        Job::Hosted { address, hello } => {
+            let listens = Listens::Later;
+            let pe = TcpBootstrap::new(&address, hello, deadline, listens, None)?;
+            Ok(Arc::new(pe))
+        }
         Job::Pmi(settings) => {
             let end = Instant::now() + deadline.min(LONGEST);
             meeting::join(pmi::open(settings, end)?, lookup, deadline, end)

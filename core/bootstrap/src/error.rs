@@ -33,7 +33,8 @@ pub enum Error {
     #[error(
         "rank {rank} could not reach the job's rendezvous at {address} within {waited:.1?}: \
          {source}; check that the launcher (or rank 0) runs and that this host can reach that \
-         address and port"
+         address and port, and that this job's PEs have not all joined before, for the rendezvous \
+         then takes no more"
     )]
     Connect {
         /// Who tried.
@@ -64,6 +65,18 @@ pub enum Error {
         address: String,
         /// Its words: what is wrong and how to mend it.
         reason: String,
+    },
+    /// What listens at the rendezvous' address does not know the job's key.
+    #[error(
+        "rank {rank}: what listens at {address} does not know this job's key; start all PEs with \
+         the same OXSHMEM_JOB_KEY, and check that no other job or program uses this address and \
+         port"
+    )]
+    Unproven {
+        /// Who tried.
+        rank: u32,
+        /// Where.
+        address: String,
     },
     /// Bytes that are not this protocol's.
     #[error(

@@ -23,6 +23,7 @@ mod server;
 mod stranger;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 /// Descriptors that the process may need beside one for each rank.
 const SPARE_DESCRIPTORS: u64 = 512;
@@ -38,18 +39,28 @@ pub struct AbortNotice {
     pub why: String,
 }
 
-/// Says what an abort is for before any rank hears of it; gives whether it did.
-type Tell = fn(&AbortNotice) -> bool;
+/// The ways in which the hub's thread speaks to the user.
+#[derive(Clone, Copy)]
+struct Speech {
+    /// Says what an abort is for before any rank hears of it; gives whether it did.
+    tell: fn(&AbortNotice) -> bool,
+    /// Says a warning without waiting for its reader. Without it the owner says what it
+    /// [takes](Hub::take_warnings).
+    warn: Option<fn(&str)>,
+}
 
 impl AbortNotice {
-    fn words(&self) -> String {
+    /// The notice in words, which call that rank `whom`.
+    pub(crate) fn words(&self, whom: &str) -> String {
         let AbortNotice { rank, status, why } = self;
-        format!("rank {rank} aborted the job with status {status}: {why}")
+        // With status 0 nothing has failed.
+        let did = if *status == 0 { "ended" } else { "aborted" };
+        format!("{whom} {rank} {did} the job with status {status}: {why}")
     }
 
-    /// Says it on stderr, if that takes it at once. With status 0 nothing has failed.
+    /// Says it on stderr, if that takes it at once.
     fn say_at_once(&self) -> bool {
-        self.status == 0 || report::say_at_once(&self.words())
+        report::say_at_once(&self.words("rank"))
     }
 }
 
@@ -70,6 +81,8 @@ struct Control {
     present: usize,
     /// Thread: bytes that wait to be sent.
     backlog: usize,
+    /// Thread: what the user is to be warned of.
+    warnings: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -114,18 +127,23 @@ impl HubListener {
         self.address
     }
 
-    /// Starts the thread that serves; its owner hears of an abort before any rank does.
+    /// Starts the thread that serves; its owner hears of an abort before any rank does, and says the warnings.
     pub(crate) fn serve(self, size: u32, key: JobKey) -> Result<Hub> {
-        self.start(size, key, |_| true)
+        let (tell, warn): (fn(&AbortNotice) -> bool, _) = (|_| true, None);
+        self.start(size, key, Speech { tell, warn })
     }
 
     /// [`serve`](Self::serve) in a rank's process, which says itself what an abort was for: before any rank hears of it where
     /// nothing has to be waited for, as what launched them may kill all as soon as one has ended.
     pub(crate) fn serve_and_say(self, size: u32, key: JobKey) -> Result<Hub> {
-        self.start(size, key, AbortNotice::say_at_once)
+        let speech = Speech {
+            tell: AbortNotice::say_at_once,
+            warn: Some(report::warn_at_once),
+        };
+        self.start(size, key, speech)
     }
 
-    fn start(self, size: u32, key: JobKey, tell: Tell) -> Result<Hub> {
+    fn start(self, size: u32, key: JobKey, speech: Speech) -> Result<Hub> {
         if size == 0 || size > MAX_PES {
             let what = format!("a job has 1 to {MAX_PES} PEs, not {size}");
             return Err(Error::Launch { what });
@@ -141,7 +159,7 @@ impl HubListener {
             wake: Wake::new()?,
             owner: Wake::new()?,
         });
-        let server = server::Server::new(self.listener, Arc::clone(&shared), (size, key), tell);
+        let server = server::Server::new(self.listener, Arc::clone(&shared), (size, key), speech);
         let thread = std::thread::Builder::new()
             .name("oxshmem-hub".into())
             .stack_size(256 << 10)
@@ -162,7 +180,7 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Readable after something new, so far an abort, until [`abort`](Hub::abort) is asked.
+    /// Readable after something new, an abort or a warning, until [`abort`](Hub::abort) is asked.
     pub(crate) fn attention(&self) -> &Wake {
         &self.shared.owner
     }
@@ -173,13 +191,18 @@ impl Hub {
         self.shared.lock().abort.clone()
     }
 
+    /// The warnings that have come since this was last asked.
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.lock().warnings)
+    }
+
     /// Says on stderr what the job was aborted for, unless that was said before any rank heard of it.
     pub(crate) fn say_abort(&self) {
         let control = self.shared.lock();
         let unsaid = control.abort.clone().filter(|_| !control.said);
         drop(control);
         if let Some(notice) = unsaid {
-            report::say(&notice.words());
+            report::say(&notice.words("rank"));
         }
     }
 

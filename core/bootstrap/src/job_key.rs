@@ -7,8 +7,9 @@ use crate::{Error, Result};
 
 /// A job's key: 32 random bytes, written as 64 hexadecimal digits in `OXSHMEM_JOB_KEY`.
 ///
-/// It keeps strangers out and jobs apart: who does not know the key cannot join. It travels in the
-/// clear, so it is no guard against someone who can read the wire or the PEs' environment.
+/// It keeps strangers out and jobs apart: a process that does not know the key cannot join, nor be taken
+/// for the rendezvous. PEs and the rendezvous prove to each other that they know it and never send it. Whoever
+/// can read the PEs' environment knows it, too; and it encrypts nothing.
 #[derive(Clone, Copy)]
 pub struct JobKey([u8; JobKey::LENGTH]);
 

@@ -19,6 +19,7 @@ mod ending;
 mod environment;
 mod error;
 mod fault;
+mod handshake;
 mod hub;
 mod in_process;
 mod job_key;

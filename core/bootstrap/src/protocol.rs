@@ -1,15 +1,19 @@
 //! The bytes between a PE and the job's rendezvous.
 //!
-//! A PE opens with a [`Hello`] of fixed size; until it is accepted, nothing longer is read from it.
-//! Then both sides exchange frames: a length (u32, little endian, of the body), a kind (u8), the
+//! A PE opens with a [`Hello`] of fixed size. Both sides then prove that they know the job's key (see
+//! `handshake`); until then nothing longer than a proof is read from it. From then on both sides
+//! exchange frames: a length (u32, little endian, of the body), a kind (u8), the
 //! body. Lengths are checked before anything is stored, and memory grows with the bytes that come,
 //! never with the length that is announced.
 
 mod packed;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
 use crate::fault::Fault;
+use crate::handshake::{NONCE_BYTES, Nonce, Proof};
 use crate::job_key::JobKey;
 use crate::{Error, Result};
 
@@ -36,7 +40,7 @@ pub(crate) fn check_bytes(operation: &'static str, bytes: usize, limit: usize) -
 }
 
 /// Bytes of a reason given in words.
-const MAX_WORDS: usize = 4096;
+pub(crate) const MAX_WORDS: usize = 4096;
 /// The longest body: a whole allgather's result and its table of lengths.
 pub(crate) const MAX_BODY: usize = MAX_GATHERED_BYTES + (4 << 20);
 /// Most PEs in a job: bounds what a hello can make the rendezvous store.
@@ -47,13 +51,15 @@ pub(crate) const MAX_PES: u32 = 1 << 16;
 pub(crate) const WATCHER: u32 = u32::MAX;
 
 const MAGIC: [u8; 8] = *b"\x89OXSHMEM";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Bytes of a hello.
-pub(crate) const HELLO_BYTES: usize = 8 + 4 + 4 + 4 + JobKey::LENGTH;
+pub(crate) const HELLO_BYTES: usize = 8 + 4 + 4 + 4 + NONCE_BYTES;
+/// Bytes of a PE's frame beside those that it carries, at most.
+const FIELD_BYTES: usize = 32;
 /// Bytes before a frame's body.
 pub(crate) const HEADER_BYTES: usize = 5;
 
-/// What a PE says first.
+/// A PE's place in its job, and the job's key. The key is never sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hello {
     pub(crate) rank: u32,
@@ -61,8 +67,15 @@ pub(crate) struct Hello {
     pub(crate) key: JobKey,
 }
 
+/// The place that a hello claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+}
+
 /// Why the first bytes of a connection are no acceptable hello.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadHello {
     /// Not this protocol at all: not worth an answer.
     Stranger,
@@ -71,17 +84,18 @@ pub(crate) enum BadHello {
 }
 
 impl Hello {
-    pub(crate) fn encode(&self) -> [u8; HELLO_BYTES] {
+    /// The bytes that open a connection.
+    pub(crate) fn encode(&self, nonce: &Nonce) -> [u8; HELLO_BYTES] {
         let mut bytes = [0; HELLO_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.rank.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.size.to_le_bytes());
-        bytes[20..].copy_from_slice(self.key.bytes());
+        bytes[20..].copy_from_slice(nonce);
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8; HELLO_BYTES]) -> std::result::Result<Hello, BadHello> {
+    pub(crate) fn decode(bytes: &[u8; HELLO_BYTES]) -> std::result::Result<Claim, BadHello> {
         if !Hello::may_begin(bytes) {
             return Err(BadHello::Stranger);
         }
@@ -94,12 +108,9 @@ impl Hello {
         if version != VERSION {
             return Err(BadHello::Version(version));
         }
-        let mut key = [0; JobKey::LENGTH];
-        key.copy_from_slice(&bytes[20..]);
-        Ok(Hello {
+        Ok(Claim {
             rank: word(12),
             size: word(16),
-            key: JobKey::from_bytes(key),
         })
     }
 
@@ -145,9 +156,11 @@ pub(crate) enum Channel {
 /// One frame, either way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// Hub: the hello is accepted.
+    /// Hub: its nonce, and its proof that it knows the job's key.
+    Challenge { nonce: Nonce, proof: Proof },
+    /// Hub: the PE's proof is accepted.
     Welcome,
-    /// Hub: the hello is not accepted, and why.
+    /// Hub: the PE is not accepted, and why.
     Refusal(String),
     /// PE: enters a collective call.
     Enter {
@@ -285,6 +298,7 @@ impl Frame {
         let mut to = Writer(Vec::with_capacity(HEADER_BYTES + body_hint));
         to.u32(0);
         match self {
+            Frame::Challenge { nonce, proof } => to.u8(12).bytes(nonce).bytes(proof),
             Frame::Welcome => to.u8(1),
             Frame::Refusal(why) => to.u8(2).words(why),
             Frame::Enter {
@@ -345,10 +359,19 @@ impl Frame {
         frame
     }
 
+    /// Whether this encoded frame is the answer to a collective call.
+    pub(crate) fn is_answer(frame: &[u8]) -> bool {
+        matches!(frame.get(HEADER_BYTES - 1), Some(4 | 5 | 10))
+    }
+
     /// The frame of this kind and body.
     fn decode(kind: u8, body: &[u8]) -> Result<Frame> {
         let mut from = Reader(body);
         let frame = match kind {
+            12 => Frame::Challenge {
+                nonce: from.array()?,
+                proof: from.array()?,
+            },
             1 => Frame::Welcome,
             2 => Frame::Refusal(from.words()?),
             3 => Frame::Enter {
@@ -464,14 +487,44 @@ fn decode_fault(from: &mut Reader<'_>) -> Result<Fault> {
     })
 }
 
+/// Whether frames of this kind come from PEs.
+fn is_sent_by_pes(kind: u8) -> bool {
+    matches!(kind, 3 | 6 | 7 | 8 | 11)
+}
+
 /// Cuts a stream of bytes into frames.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FrameParser {
     bytes: Vec<u8>,
     parsed: usize,
+    /// The longest body taken.
+    limit: usize,
+    /// Whether a PE sends the stream: frames that only the rendezvous sends are then refused by their headers.
+    of_pe: bool,
+}
+
+/// For what the rendezvous sends.
+impl Default for FrameParser {
+    fn default() -> FrameParser {
+        FrameParser {
+            bytes: Vec::new(),
+            parsed: 0,
+            limit: MAX_BODY,
+            of_pe: false,
+        }
+    }
 }
 
 impl FrameParser {
+    /// For what a PE of so many sends.
+    pub(crate) fn of_pe(size: usize) -> FrameParser {
+        FrameParser {
+            limit: MAX_MESSAGE_BYTES.max(gathered_share(size)) + FIELD_BYTES,
+            of_pe: true,
+            ..FrameParser::default()
+        }
+    }
+
     /// Takes more of the stream's bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.parsed > 0 {
@@ -489,9 +542,14 @@ impl FrameParser {
         };
         let [a, b, c, d, kind] = *header;
         let length = u32::from_le_bytes([a, b, c, d]) as usize;
-        if length > MAX_BODY {
+        if length > self.limit {
             return Err(Error::Protocol {
                 what: format!("a frame that announces {length} bytes"),
+            });
+        }
+        if self.of_pe && !is_sent_by_pes(kind) {
+            return Err(Error::Protocol {
+                what: format!("a frame of kind {kind}, which no PE sends"),
             });
         }
         let Some(body) = rest.get(..length) else {
@@ -506,192 +564,5 @@ impl FrameParser {
             self.bytes.shrink_to(64 << 10);
         }
         Ok(Some(frame))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn any_fault() -> impl Strategy<Value = Fault> {
-        prop_oneof![
-            (prop::collection::vec(any::<u32>(), 0..9), 0u64..1 << 40).prop_map(|(ranks, ms)| {
-                Fault::Missing {
-                    ranks,
-                    waited: Duration::from_millis(ms),
-                }
-            }),
-            (any::<u32>(), any::<bool>()).prop_map(|(rank, orderly)| Fault::Gone { rank, orderly }),
-            ".{0,40}".prop_map(|what| Fault::Mismatch { what }),
-            ".{0,40}".prop_map(|why| Fault::HubLost { why }),
-            (any::<u32>(), any::<i32>(), ".{0,40}").prop_map(|(by, status, why)| Fault::Aborted {
-                by,
-                status,
-                why
-            }),
-        ]
-    }
-
-    fn any_frame() -> impl Strategy<Value = Frame> {
-        let bytes = || prop::collection::vec(any::<u8>(), 0..300);
-        prop_oneof![
-            Just(Frame::Welcome),
-            ".{0,40}".prop_map(Frame::Refusal),
-            (any::<u64>(), any::<bool>(), 0u64..1 << 40, bytes()).prop_map(
-                |(sequence, barrier, ms, bytes)| Frame::Enter {
-                    sequence,
-                    kind: if barrier {
-                        Kind::Barrier
-                    } else {
-                        Kind::Allgather
-                    },
-                    deadline: Duration::from_millis(ms),
-                    bytes,
-                }
-            ),
-            (any::<u64>(), prop::collection::vec(bytes(), 0..6))
-                .prop_map(|(sequence, parts)| Frame::Complete { sequence, parts }),
-            (any::<u64>(), any_fault())
-                .prop_map(|(sequence, fault)| Frame::Failed { sequence, fault }),
-            (any::<u32>(), any::<bool>(), bytes()).prop_map(|(rank, user, bytes)| {
-                let channel = if user {
-                    Channel::User
-                } else {
-                    Channel::Descriptors
-                };
-                Frame::Message {
-                    rank,
-                    channel,
-                    bytes,
-                }
-            }),
-            (any::<u32>(), any::<i32>(), ".{0,40}").prop_map(|(by, status, why)| Frame::Abort {
-                by,
-                status,
-                why
-            }),
-            Just(Frame::Leave),
-            any::<bool>().prop_map(|may_end| Frame::Rest { may_end }),
-            (any::<u32>(), any::<bool>()).prop_map(|(rank, orderly)| Frame::Exit { rank, orderly }),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn frames_survive_any_cutting_of_the_stream(
-            frames in prop::collection::vec(any_frame(), 0..8),
-            cuts in prop::collection::vec(1usize..200, 1..50),
-        ) {
-            let stream: Vec<u8> = frames.iter().flat_map(Frame::encode).collect();
-            let mut parser = FrameParser::default();
-            let mut seen = Vec::new();
-            let mut rest = stream.as_slice();
-            for cut in cuts.iter().cycle() {
-                let (piece, later) = rest.split_at((*cut).min(rest.len()));
-                parser.push(piece);
-                while let Some(frame) = parser.next().unwrap() {
-                    seen.push(frame);
-                }
-                rest = later;
-                if rest.is_empty() {
-                    break;
-                }
-            }
-            prop_assert_eq!(seen, frames);
-        }
-
-        #[test]
-        fn garbage_never_panics_nor_allocates_beyond_what_came(
-            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20),
-        ) {
-            let mut parser = FrameParser::default();
-            let mut pushed = 0;
-            'stream: for piece in pieces {
-                parser.push(&piece);
-                pushed += piece.len();
-                prop_assert!(parser.bytes.capacity() <= 2 * pushed.max(64));
-                loop {
-                    match parser.next() {
-                        Ok(Some(_)) => {}
-                        Ok(None) => break,
-                        Err(_) => break 'stream,
-                    }
-                }
-            }
-        }
-
-        #[test]
-        fn damaged_frames_give_an_error_or_a_frame_but_never_panic(
-            frame in any_frame(), at in any::<prop::sample::Index>(), flip in 1u8..,
-        ) {
-            let mut bytes = frame.encode();
-            let at = at.index(bytes.len());
-            bytes[at] ^= flip;
-            let mut parser = FrameParser::default();
-            parser.push(&bytes);
-            while let Ok(Some(_)) = parser.next() {}
-        }
-
-        #[test]
-        fn truncated_frames_wait_for_more(frame in any_frame(), keep in any::<prop::sample::Index>()) {
-            let bytes = frame.encode();
-            let mut parser = FrameParser::default();
-            parser.push(&bytes[..keep.index(bytes.len())]);
-            prop_assert!(matches!(parser.next(), Ok(None)));
-        }
-
-        #[test]
-        fn arbitrary_hellos_never_panic(bytes in prop::array::uniform32(any::<u8>()), fix in any::<bool>()) {
-            let mut hello = [0; HELLO_BYTES];
-            hello[..32].copy_from_slice(&bytes);
-            if fix {
-                hello[..8].copy_from_slice(&MAGIC);
-            }
-            let decoded = Hello::decode(&hello);
-            prop_assert_eq!(matches!(decoded, Err(BadHello::Stranger)), !Hello::may_begin(&hello));
-        }
-    }
-
-    #[test]
-    fn the_result_of_a_large_allgather_travels_packed() {
-        let part = |rank: u32| [&rank.to_le_bytes()[..], &[b'c'; 1000]].concat();
-        let parts: Vec<Vec<u8>> = (0..2000).map(part).collect();
-        let sequence = 5;
-        let frame = Frame::Complete { sequence, parts };
-        let bytes = frame.encode();
-        assert!(bytes.len() < 2000 * 100, "{}", bytes.len());
-        let mut parser = FrameParser::default();
-        parser.push(&bytes);
-        assert_eq!(parser.next().unwrap(), Some(frame));
-    }
-
-    #[test]
-    fn oversize_frame_is_refused_at_its_header() {
-        let mut parser = FrameParser::default();
-        let announced = u32::try_from(MAX_BODY + 1).unwrap();
-        parser.push(&announced.to_le_bytes());
-        parser.push(&[6]);
-        assert!(matches!(parser.next(), Err(Error::Protocol { .. })));
-    }
-
-    #[test]
-    fn hello_of_another_version_is_told_apart_from_a_stranger() {
-        let key = JobKey::random().unwrap();
-        let mut bytes = Hello {
-            rank: 1,
-            size: 2,
-            key,
-        }
-        .encode();
-        let hello = Hello::decode(&bytes).unwrap();
-        assert_eq!(
-            (hello.rank, hello.size, hello.key.matches(&key)),
-            (1, 2, true)
-        );
-        bytes[8] = 9;
-        assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Version(9));
-        bytes[0] = b'G';
-        assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Stranger);
     }
 }

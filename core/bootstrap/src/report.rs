@@ -15,6 +15,16 @@ pub(crate) fn warn(message: &str) {
     }
 }
 
+/// Warns as [`warn`] does, but says nothing on a stderr that does not take it at once.
+pub(crate) fn warn_at_once(message: &str) {
+    if tracing::dispatcher::has_been_set() {
+        tracing::warn!(target: "oxshmem", "{message}");
+    } else {
+        // Nobody reads now, and nobody is waited for.
+        let _ = say_at_once(&format!("warning: {message}"));
+    }
+}
+
 /// Says something on stderr if that takes it at once, and nobody has to be waited for: neither who reads it nor a thread
 /// that holds it. Gives whether it did.
 pub(crate) fn say_at_once(words: &str) -> bool {

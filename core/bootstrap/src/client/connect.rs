@@ -4,19 +4,38 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use crate::protocol::{Frame, FrameParser, HEADER_BYTES, Hello};
+use crate::handshake::{self, PROOF_BYTES, Proof, Role};
+use crate::protocol::{Frame, FrameParser, HEADER_BYTES, Hello, MAX_WORDS};
 use crate::{Error, Result};
 
 /// Pause between attempts to connect: the first, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 
+/// How long each of several addresses may take to answer at the first attempt; at each further one it is twice as long.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Sent in place of a proof to what has failed to prove itself.
+const NO_PROOF: Proof = [0; PROOF_BYTES];
+
+/// Whether the rendezvous listens when its address is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listens {
+    /// It does, until all PEs have joined: a refused connection will not be taken later.
+    Already,
+    /// It may begin later.
+    Later,
+}
+
 /// Why an attempt to join did not succeed.
-enum Attempt {
+#[derive(Debug)]
+pub(crate) enum Attempt {
     /// Worth another.
     Failed(std::io::Error),
-    /// The rendezvous said no.
+    /// The rendezvous, which has proven itself, said no.
     Refused(String),
-    /// What answered does not speak this protocol.
+    /// The listener does not know the job's key.
+    Unproven,
+    /// The listener does not speak this protocol.
     Foreign(Error),
 }
 
@@ -25,49 +44,76 @@ impl Attempt {
     /// earlier.
     fn or(self, next: Attempt) -> Attempt {
         match (&self, &next) {
-            (Attempt::Refused(_), Attempt::Failed(_) | Attempt::Foreign(_))
-            | (Attempt::Foreign(_), Attempt::Failed(_)) => self,
+            (Attempt::Refused(_), _)
+            | (Attempt::Unproven | Attempt::Foreign(_), Attempt::Failed(_)) => self,
             _ => next,
+        }
+    }
+
+    fn explain(self, rank: u32, address: &str, waited: Duration) -> Error {
+        let address = address.to_owned();
+        match self {
+            Attempt::Refused(reason) => Error::Refused {
+                rank,
+                address,
+                reason,
+            },
+            Attempt::Unproven => Error::Unproven { rank, address },
+            Attempt::Foreign(error) => error,
+            Attempt::Failed(source) => Error::Connect {
+                rank,
+                address,
+                waited,
+                source,
+            },
         }
     }
 }
 
 /// `address` may be several, between commas: they are tried in turn.
-pub(super) fn connect(address: &str, hello: Hello, deadline: Duration) -> Result<TcpStream> {
+pub(super) fn connect(
+    address: &str,
+    hello: Hello,
+    deadline: Duration,
+    listens: Listens,
+) -> Result<TcpStream> {
     let start = Instant::now();
     let mut pause = RETRY.0;
+    let mut answer = ANSWER;
+    let several = address.contains(',');
     loop {
         let left = deadline.saturating_sub(start.elapsed());
-        let failure = match attempt(address, hello, left.max(Duration::from_millis(1))) {
+        let left = left.max(Duration::from_millis(1));
+        // One address that takes connections and is silent must not use up the others' time.
+        let limit = if several { left.min(answer) } else { left };
+        let failure = match attempt(address, hello, limit) {
             Ok(stream) => return Ok(stream),
-            Err(Attempt::Refused(reason)) => {
-                let address = address.to_owned();
-                return Err(Error::Refused {
-                    rank: hello.rank,
-                    address,
-                    reason,
-                });
-            }
-            Err(Attempt::Foreign(error)) => return Err(error),
-            Err(Attempt::Failed(failure)) => failure,
+            Err(failure) => failure,
         };
         let waited = start.elapsed();
-        if waited + pause > deadline {
-            let (rank, address) = (hello.rank, address.to_owned());
-            return Err(Error::Connect {
-                rank,
-                address,
-                waited,
-                source: failure,
-            });
+        let is_final = match &failure {
+            Attempt::Refused(_) => true,
+            // Another address may be the rendezvous', and not have answered for now.
+            Attempt::Unproven | Attempt::Foreign(_) => !several,
+            Attempt::Failed(error) => {
+                listens == Listens::Already && error.kind() == ErrorKind::ConnectionRefused
+            }
+        };
+        if is_final || waited + pause > deadline {
+            return Err(failure.explain(hello.rank, address, waited));
         }
         // Nothing tells when a port begins to listen: ask again, ever less often.
         std::thread::sleep(pause);
         pause = (pause * 2).min(RETRY.1);
+        answer *= 2;
     }
 }
 
-fn attempt(address: &str, hello: Hello, left: Duration) -> std::result::Result<TcpStream, Attempt> {
+fn attempt(
+    address: &str,
+    hello: Hello,
+    limit: Duration,
+) -> std::result::Result<TcpStream, Attempt> {
     let mut failure = Attempt::Failed(std::io::Error::new(
         ErrorKind::NotFound,
         "the name has no address",
@@ -82,15 +128,17 @@ fn attempt(address: &str, hello: Hello, left: Duration) -> std::result::Result<T
             }
         };
         for target in targets {
-            let next = match TcpStream::connect_timeout(&target, left.min(Duration::from_secs(5))) {
+            let next = match TcpStream::connect_timeout(&target, limit.min(ANSWER)) {
                 Ok(stream) if is_own_end(&stream) => Attempt::Failed(std::io::Error::new(
                     ErrorKind::ConnectionRefused,
                     "nothing listens there (the connection met its own end)",
                 )),
-                Ok(stream) => match introduce(stream, hello, left) {
+                Ok(stream) => match introduce(&stream, hello, limit) {
+                    Ok(()) => return Ok(stream),
+                    Err(next @ Attempt::Refused(_)) => return Err(next),
                     // One of several addresses may be another host's to whoever reads it here.
                     Err(next) if several => next,
-                    result => return result,
+                    Err(next) => return Err(next),
                 },
                 Err(error) => Attempt::Failed(error),
             };
@@ -107,39 +155,103 @@ fn is_own_end(stream: &TcpStream) -> bool {
     matches!((stream.local_addr(), stream.peer_addr()), (Ok(own), Ok(other)) if own == other)
 }
 
-/// Says hello and reads exactly the answer's bytes.
-fn introduce(
-    mut stream: TcpStream,
+/// Says hello, has the rendezvous prove that it knows the job's key, proves the same, and hears whether this
+/// PE is let in.
+pub(crate) fn introduce(
+    stream: &TcpStream,
     hello: Hello,
-    left: Duration,
-) -> std::result::Result<TcpStream, Attempt> {
-    let answer = (|| {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(left))?;
-        stream.write_all(&hello.encode())?;
-        let mut header = [0; HEADER_BYTES];
-        stream.read_exact(&mut header)?;
-        let [a, b, c, d, _] = header;
-        let length = u32::from_le_bytes([a, b, c, d]);
-        let mut bytes = header.to_vec();
-        // A welcome is empty and a refusal short; what announces more is neither.
-        (&stream)
-            .take(length.min(8192).into())
-            .read_to_end(&mut bytes)?;
-        stream.set_read_timeout(None)?;
-        Ok(bytes)
-    })();
-    let bytes: Vec<u8> = answer.map_err(Attempt::Failed)?;
+    limit: Duration,
+) -> std::result::Result<(), Attempt> {
+    let end = Instant::now() + limit;
+    let nonce = handshake::nonce().map_err(Attempt::Foreign)?;
+    let opening = hello.encode(&nonce);
+    stream.set_nodelay(true).map_err(Attempt::Failed)?;
+    say(stream, &opening)?;
+    let (nonce, proof) = match hear(stream, end)? {
+        Frame::Challenge { nonce, proof } => (nonce, proof),
+        // Anybody may say so.
+        Frame::Refusal(why) => return Err(foreign(format!("an unproven refusal: {why:?}"))),
+        _ => return Err(foreign("no answer to the hello".to_owned())),
+    };
+    if !handshake::is_proven(&hello.key, Role::Rendezvous, &opening, &nonce, &proof) {
+        // No proof of anything: the rendezvous, if this is one, tells its user of the other key.
+        say(stream, &NO_PROOF)?;
+        return Err(Attempt::Unproven);
+    }
+    say(
+        stream,
+        &handshake::prove(&hello.key, Role::Pe, &opening, &nonce),
+    )?;
+    match hear(stream, end)? {
+        Frame::Welcome => Ok(stream.set_read_timeout(None).map_err(Attempt::Failed)?),
+        Frame::Refusal(why) => Err(Attempt::Refused(why)),
+        _ => Err(foreign("no answer to the proof".to_owned())),
+    }
+}
+
+fn foreign(what: String) -> Attempt {
+    Attempt::Foreign(Error::Protocol { what })
+}
+
+fn say(mut stream: &TcpStream, bytes: &[u8]) -> std::result::Result<(), Attempt> {
+    stream.write_all(bytes).map_err(Attempt::Failed)
+}
+
+/// Reads one short frame, and nothing beyond it.
+fn hear(stream: &TcpStream, end: Instant) -> std::result::Result<Frame, Attempt> {
     let mut parser = FrameParser::default();
-    parser.push(&bytes);
+    let mut header = [0; HEADER_BYTES];
+    hear_exactly(stream, &mut header, end)?;
+    parser.push(&header);
+    let [a, b, c, d, _] = header;
+    // Refusals are the longest; an announcement of more is none of these frames.
+    let length = (u32::from_le_bytes([a, b, c, d]) as usize).min(MAX_WORDS);
+    let mut body = vec![0; length];
+    hear_exactly(stream, &mut body, end)?;
+    parser.push(&body);
     match parser.next() {
-        Ok(Some(Frame::Welcome)) => Ok(stream),
-        Ok(Some(Frame::Refusal(why))) => Err(Attempt::Refused(why)),
-        Ok(_) => Err(Attempt::Foreign(Error::Protocol {
-            what: "no answer to the hello".into(),
-        })),
+        Ok(Some(frame)) => Ok(frame),
+        Ok(None) => Err(foreign("an answer that is too long".to_owned())),
         Err(error) => Err(Attempt::Foreign(error)),
     }
+}
+
+/// Fills `bytes` from the stream until `end`, however slowly they come.
+fn hear_exactly(
+    mut stream: &TcpStream,
+    mut bytes: &mut [u8],
+    end: Instant,
+) -> std::result::Result<(), Attempt> {
+    while !bytes.is_empty() {
+        let left = end.saturating_duration_since(Instant::now());
+        let count = match left.is_zero() {
+            true => Err(ErrorKind::TimedOut.into()),
+            false => stream
+                .set_read_timeout(Some(left))
+                .and_then(|()| stream.read(bytes)),
+        };
+        match count {
+            Ok(0) => {
+                let why = "it took the connection and closed it before an answer";
+                return Err(Attempt::Failed(std::io::Error::new(
+                    ErrorKind::UnexpectedEof,
+                    why,
+                )));
+            }
+            Ok(count) => bytes = bytes.get_mut(count..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                let why = "something listens there and does not answer; it is another program, or \
+                           is kept busy by connections of strangers";
+                return Err(Attempt::Failed(std::io::Error::new(
+                    ErrorKind::TimedOut,
+                    why,
+                )));
+            }
+            Err(error) => return Err(Attempt::Failed(error)),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::addresses;
+use crate::client::Listens;
 use crate::hub::HubListener;
 use crate::job_key::JobKey;
 use crate::protocol::{Hello, MAX_PES};
@@ -74,7 +75,8 @@ pub(super) fn join(
     let (key, addresses) = parse(&manager.meet(published.as_deref())?)?;
     let hello = Hello { rank, size, key };
     let left = end.saturating_duration_since(Instant::now());
-    let bootstrap = TcpBootstrap::new(&addresses, hello, left.max(Duration::from_secs(1)), hub)?;
+    let left = left.max(Duration::from_secs(1));
+    let bootstrap = TcpBootstrap::new(&addresses, hello, left, Listens::Later, hub)?;
     Ok(Arc::new(bootstrap.found_by(name, deadline)))
 }
 

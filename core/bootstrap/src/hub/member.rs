@@ -39,10 +39,12 @@ pub(super) struct Member {
     /// Bytes of the first outgoing frame that are sent already.
     sent: usize,
     backlog: usize,
+    /// Answers to collective calls among the outgoing frames.
+    answers: usize,
 }
 
 impl Member {
-    pub(super) fn absent() -> Member {
+    pub(super) fn absent(size: usize) -> Member {
         Member {
             standing: Standing::Absent,
             stream: None,
@@ -50,10 +52,11 @@ impl Member {
             finished: false,
             may_end: false,
             process_ended: false,
-            parser: FrameParser::default(),
+            parser: FrameParser::of_pe(size),
             outgoing: VecDeque::new(),
             sent: 0,
             backlog: 0,
+            answers: 0,
         }
     }
 
@@ -71,10 +74,16 @@ impl Member {
         self.backlog
     }
 
+    /// Answers to collective calls that wait to be sent to it.
+    pub(super) fn answers(&self) -> usize {
+        self.answers
+    }
+
     /// Puts a frame at the end of what it will be sent.
     pub(super) fn queue(&mut self, frame: Arc<[u8]>) {
         if self.listens() {
             self.backlog += frame.len();
+            self.answers += usize::from(Frame::is_answer(&frame));
             self.outgoing.push_back(frame);
         }
     }
@@ -97,6 +106,7 @@ impl Member {
                     self.backlog -= count;
                     if self.sent == frame.len() {
                         self.sent = 0;
+                        self.answers -= usize::from(Frame::is_answer(frame));
                         self.outgoing.pop_front();
                     }
                 }
@@ -161,5 +171,6 @@ impl Member {
         self.outgoing.clear();
         self.sent = 0;
         self.backlog = 0;
+        self.answers = 0;
     }
 }

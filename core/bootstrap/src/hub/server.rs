@@ -10,32 +10,37 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::member::{Member, Standing};
 use super::stranger::{Identity, Stranger};
-use super::{AbortNotice, Shared, Tell};
+use super::warnings::Warnings;
+use super::{AbortNotice, Shared, Speech};
 use crate::fault::Fault;
 use crate::job_key::JobKey;
-use crate::protocol::{Frame, Hello, Kind, MAX_MESSAGE_BYTES, WATCHER, gathered_share};
-use crate::report;
+use crate::protocol::{Claim, Frame, Kind, MAX_MESSAGE_BYTES, WATCHER, gathered_share};
 use crate::rounds::{Rounds, Step};
 
-/// Connections that may be open without having said who they are; more push out the oldest that has
-/// said nothing.
+/// Connections that may be open without having proven that they know the key; more push out the oldest,
+/// and a PE that is pushed out so connects again.
 const MAX_STRANGERS: usize = 256;
 /// Connections taken before the others are looked at again.
 const MAX_ACCEPTS: usize = 64;
 /// Bytes that may wait for one rank before those that send to it are made to wait.
 const MAX_BACKLOG: usize = 4 << 20;
+/// Answers to its collective calls that may wait for one rank: a PE makes one call at a time, and the next after an answer.
+const MAX_ANSWERS: usize = 4;
 /// How long new connections wait when there is no descriptor or place left for them.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) struct Server {
-    listener: TcpListener,
+    /// Closed when every rank has joined or ended: nobody else is expected.
+    listener: Option<TcpListener>,
     shared: Arc<Shared>,
     key: JobKey,
-    tell: Tell,
+    speech: Speech,
     members: Vec<Member>,
     strangers: Vec<Stranger>,
-    /// Held open until the end, which is all they are for.
+    /// Held open until either end hangs up, which is all they are for.
     watchers: Vec<TcpStream>,
+    /// Warnings about strangers.
+    refusals: Warnings,
     rounds: Rounds,
     accept_after: Option<Instant>,
     /// Whether the user has been told that connections cannot be accepted.
@@ -49,6 +54,7 @@ enum Source {
     Wake,
     Listener,
     Stranger(usize),
+    Watcher(usize),
     Member(usize),
 }
 
@@ -57,16 +63,18 @@ impl Server {
         listener: TcpListener,
         shared: Arc<Shared>,
         (size, key): (u32, JobKey),
-        tell: Tell,
+        speech: Speech,
     ) -> Server {
+        let absent = |_| Member::absent(size as usize);
         Server {
-            listener,
+            listener: Some(listener),
             shared,
             key,
-            tell,
-            members: (0..size).map(|_| Member::absent()).collect(),
+            speech,
+            members: (0..size).map(absent).collect(),
             strangers: Vec::new(),
             watchers: Vec::new(),
+            refusals: Warnings::default(),
             rounds: Rounds::new(size),
             accept_after: None,
             told_of_accept: false,
@@ -79,7 +87,7 @@ impl Server {
             let ready = match self.wait() {
                 Ok(ready) => ready,
                 Err(error) => {
-                    report::warn(&format!(
+                    self.warn(format!(
                         "the rendezvous ends, since it cannot wait for its connections: {error}"
                     ));
                     return;
@@ -94,16 +102,40 @@ impl Server {
                     }
                     Source::Listener => self.accept(),
                     Source::Stranger(index) => self.meet(index),
+                    // It was to say nothing, so that what came is its end.
+                    Source::Watcher(index) => drop(self.watchers.swap_remove(index)),
                     Source::Member(index) => self.serve(index, events),
                 }
             }
             self.expire();
             self.flush();
+            let is_absent = |member: &Member| member.standing == Standing::Absent;
+            if self.listener.is_some() && !self.members.iter().any(is_absent) {
+                self.listener = None;
+            }
         }
     }
 
-    /// Waits until something is ready or due. Strangers come last to first, so that the indices
-    /// stay right while some are removed.
+    /// Warns on stderr, which this thread never waits for.
+    fn warn(&self, warning: String) {
+        match self.speech.warn {
+            Some(warn) => warn(&warning),
+            None => {
+                self.shared.lock().warnings.push(warning);
+                self.shared.owner.signal();
+            }
+        }
+    }
+
+    /// Warns of a stranger, unless there have been many such.
+    fn warn_of_stranger(&mut self, warning: String) {
+        if let Some(line) = self.refusals.add(warning) {
+            self.warn(line);
+        }
+    }
+
+    /// Waits until something is ready or due. Strangers and watchers come last to first, so that the
+    /// indices stay right while some are removed.
     fn wait(&self) -> rustix::io::Result<Vec<(Source, PollFlags)>> {
         let mut sources = vec![Source::Wake];
         let mut waits = vec![PollFd::new(&self.shared.wake, PollFlags::IN)];
@@ -126,9 +158,17 @@ impl Server {
                 PollFlags::IN,
             ));
         }
-        if self.accept_after.is_none() {
+        for (index, watcher) in self.watchers.iter().enumerate().rev() {
+            sources.push(Source::Watcher(index));
+            waits.push(PollFd::new(watcher, PollFlags::IN));
+        }
+        if let Some(listener) = self
+            .listener
+            .as_ref()
+            .filter(|_| self.accept_after.is_none())
+        {
             sources.push(Source::Listener);
-            waits.push(PollFd::new(&self.listener, PollFlags::IN));
+            waits.push(PollFd::new(listener, PollFlags::IN));
         }
         let due = self
             .strangers
@@ -173,11 +213,11 @@ impl Server {
 
     fn accept(&mut self) {
         for _ in 0..MAX_ACCEPTS {
-            if !self.make_room() {
-                self.accept_after = Some(Instant::now() + ACCEPT_PAUSE);
+            self.make_room();
+            let Some(listener) = &self.listener else {
                 return;
-            }
-            match self.listener.accept() {
+            };
+            match listener.accept() {
                 Ok((stream, _)) => {
                     if stream.set_nonblocking(true).is_err() {
                         continue;
@@ -196,7 +236,7 @@ impl Server {
                     ) => {}
                 Err(error) => {
                     if !std::mem::replace(&mut self.told_of_accept, true) {
-                        report::warn(&format!(
+                        self.warn(format!(
                             "the rendezvous cannot accept a connection and keeps trying: {error}; \
                              if it has no descriptors left, raise its limit (ulimit -n)"
                         ));
@@ -208,22 +248,17 @@ impl Server {
         }
     }
 
-    /// Makes room for one more stranger, at the cost of the oldest that has said nothing so far;
-    /// false if there is none.
-    fn make_room(&mut self) -> bool {
-        let mut index = 0;
-        while self.strangers.len() >= MAX_STRANGERS && index < self.strangers.len() {
+    /// Makes room for one more stranger, at the cost of the oldest, whatever it has said: what a stranger
+    /// says shows nothing before its proof.
+    fn make_room(&mut self) {
+        while self.strangers.len() >= MAX_STRANGERS {
             let before = self.strangers.len();
-            self.meet(index);
+            // Its proof may have come by now.
+            self.meet(0);
             if self.strangers.len() == before {
-                if self.strangers.get(index).is_some_and(Stranger::is_silent) {
-                    self.strangers.remove(index);
-                } else {
-                    index += 1;
-                }
+                self.strangers.remove(0);
             }
         }
-        self.strangers.len() < MAX_STRANGERS
     }
 
     /// Hears a stranger, and makes a member of it if it is one.
@@ -231,21 +266,26 @@ impl Server {
         let Some(stranger) = self.strangers.get_mut(index) else {
             return;
         };
-        let identity = stranger.listen();
+        let identity = stranger.listen(&self.key);
         if matches!(identity, Identity::Unknown) {
             return;
         }
         let stranger = self.strangers.remove(index);
         match identity {
             Identity::Unknown | Identity::Nobody => {}
-            Identity::Refused(why) => stranger.refuse(why),
-            Identity::Pe(hello) if hello.rank == WATCHER && hello.key.matches(&self.key) => {
+            Identity::Refused(why) => self.refuse(stranger, why),
+            // Each host has one, and a PE at least.
+            Identity::Pe(claim)
+                if claim.rank == WATCHER && self.watchers.len() < self.members.len() =>
+            {
                 self.watchers.extend(stranger.welcome());
             }
-            Identity::Pe(hello) => match self.objection(&hello) {
-                Some(why) => stranger.refuse(why),
+            // The last of a process that ended while it joined, most likely.
+            Identity::Pe(claim) if self.has_ended(claim.rank) => {}
+            Identity::Pe(claim) => match self.objection(claim) {
+                Some(why) => self.refuse(stranger, why),
                 None => {
-                    let Some(member) = self.members.get_mut(hello.rank as usize) else {
+                    let Some(member) = self.members.get_mut(claim.rank as usize) else {
                         return;
                     };
                     member.standing = Standing::Present;
@@ -256,24 +296,29 @@ impl Server {
         }
     }
 
-    /// Why this PE cannot join, if so. The key comes first: without it, nothing is told.
-    fn objection(&self, hello: &Hello) -> Option<String> {
+    /// Whether that rank's process has ended, as the owner says.
+    fn has_ended(&self, rank: u32) -> bool {
+        let member = self.members.get(rank as usize);
+        member.is_some_and(|member| member.process_ended)
+    }
+
+    fn refuse(&mut self, stranger: Stranger, why: String) {
+        let origin = stranger.origin();
+        self.warn_of_stranger(format!("refused a connection from {origin}: {why}"));
+        stranger.refuse(why);
+    }
+
+    /// Why a PE that knows the key cannot join, if so.
+    fn objection(&self, claim: Claim) -> Option<String> {
         let size = self.members.len();
-        if !hello.key.matches(&self.key) {
-            return Some(
-                "its job key is not this job's; start all PEs with the same OXSHMEM_JOB_KEY, and \
-                 check that no other job uses this address and port"
-                    .to_owned(),
-            );
-        }
-        if hello.size as usize != size {
+        if claim.size as usize != size {
             return Some(format!(
                 "it was told that the job has {} PEs, but the rendezvous was told {size}; start \
                  all with the same number",
-                hello.size
+                claim.size
             ));
         }
-        let rank = hello.rank;
+        let rank = claim.rank;
         match self
             .members
             .get(rank as usize)
@@ -352,7 +397,7 @@ impl Server {
                     return;
                 }
                 Err(error) => {
-                    report::warn(&format!("dropped rank {index}'s connection: {error}"));
+                    self.warn(format!("dropped rank {index}'s connection: {error}"));
                     self.disconnect(index);
                     return;
                 }
@@ -376,12 +421,16 @@ impl Server {
                     Kind::Barrier => 0,
                     Kind::Allgather => gathered_share(self.members.len()),
                 };
-                if bytes.len() <= limit {
+                let answers = self.members.get(index).map_or(0, Member::answers);
+                if answers >= MAX_ANSWERS {
+                    "collective calls without taking their answers"
+                } else if bytes.len() <= limit {
                     let step = self.rounds.enter(rank, sequence, kind, deadline, bytes);
                     self.announce(step);
                     return true;
+                } else {
+                    "more bytes than a collective call takes"
                 }
-                "more bytes than a collective call takes"
             }
             Frame::Message {
                 rank: to,
@@ -420,13 +469,14 @@ impl Server {
                 }
                 return true;
             }
-            Frame::Welcome
+            Frame::Challenge { .. }
+            | Frame::Welcome
             | Frame::Refusal(_)
             | Frame::Complete { .. }
             | Frame::Failed { .. }
             | Frame::Exit { .. } => "a frame that only the rendezvous sends",
         };
-        report::warn(&format!(
+        self.warn(format!(
             "dropped rank {rank}'s connection: it sent {broken}; all PEs and the launcher must be \
              the same version of oxshmem"
         ));
@@ -520,7 +570,7 @@ impl Server {
         if self.shared.lock().abort.is_some() {
             return;
         }
-        let said = (self.tell)(&notice);
+        let said = (self.speech.tell)(&notice);
         {
             let mut control = self.shared.lock();
             control.said = said;

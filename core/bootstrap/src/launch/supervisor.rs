@@ -289,15 +289,17 @@ impl Supervisor {
     }
 
     fn check_abort(&mut self) {
-        if let Some(notice) = self.hub.abort() {
-            // With status 0 nothing has failed, and nothing is to be told.
-            let why = (notice.status != 0).then(|| {
-                format!(
-                    "PE {} aborted the job with status {}: {}",
-                    notice.rank, notice.status, notice.why
-                )
-            });
-            self.end(Ending::Aborted(notice), why.as_deref());
+        let abort = self.hub.abort();
+        self.pass_warnings();
+        if let Some(notice) = abort {
+            let why = notice.words("PE");
+            self.end(Ending::Aborted(notice), Some(&why));
+        }
+    }
+
+    fn pass_warnings(&mut self) {
+        for warning in self.hub.take_warnings() {
+            self.stderr.say(&format!("warning: {warning}"));
         }
     }
 
@@ -432,6 +434,7 @@ impl Supervisor {
         let mut heard = Vec::new();
         self.crew.wind_up(&mut heard);
         self.hear(heard);
+        self.pass_warnings();
         let requests = self.requests;
         // One that was to end does not wait long for a reader that has stopped.
         let is_late = matches!(self.ending, Some(Ending::TimedOut { .. }));

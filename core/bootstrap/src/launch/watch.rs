@@ -1,13 +1,14 @@
 //! An agent's connection to the rendezvous: finds out where that is, and that it is gone.
 
-use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::io::{Error, ErrorKind, Result};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use rustix::net::sockopt;
 
+use crate::client::{Attempt, introduce};
 use crate::job_key::JobKey;
-use crate::protocol::{Frame, FrameParser, HEADER_BYTES, Hello, WATCHER};
+use crate::protocol::{Hello, WATCHER};
 
 /// When the kernel asks whether the silent other host is there: first after, then every, and how
 /// often without an answer before the connection counts as broken.
@@ -21,18 +22,15 @@ pub(super) fn watch(
     key: JobKey,
     limit: Duration,
 ) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect_timeout(&target, limit)?;
-    stream.set_read_timeout(Some(limit))?;
+    let stream = TcpStream::connect_timeout(&target, limit)?;
     let rank = WATCHER;
-    stream.write_all(&Hello { rank, size, key }.encode())?;
-    let mut answer = [0; HEADER_BYTES];
-    stream.read_exact(&mut answer)?;
-    let mut parser = FrameParser::default();
-    parser.push(&answer);
-    if !matches!(parser.next(), Ok(Some(Frame::Welcome))) {
-        let what = "what listens there is not this job's rendezvous";
-        return Err(Error::new(ErrorKind::InvalidData, what));
-    }
+    let wrong = |what: String| Error::new(ErrorKind::InvalidData, what);
+    introduce(&stream, Hello { rank, size, key }, limit).map_err(|attempt| match attempt {
+        Attempt::Failed(error) => error,
+        Attempt::Refused(why) => wrong(why),
+        Attempt::Unproven => wrong("what listens there is not this job's rendezvous".to_owned()),
+        Attempt::Foreign(error) => wrong(error.to_string()),
+    })?;
     let (first, every, count) = KEEPALIVE;
     sockopt::set_socket_keepalive(&stream, true)?;
     sockopt::set_tcp_keepidle(&stream, first)?;
@@ -44,6 +42,8 @@ pub(super) fn watch(
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
     use crate::hub::HubListener;
 

@@ -1,10 +1,11 @@
 //! What goes in and comes out of a job.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::Stdio;
 
 use crate::Test;
-use crate::job::{Job, until};
+use crate::job::{Job, PATIENCE, until};
 
 pub const TESTS: &[Test] = &[
     ("stdin_goes_to_pe_zero_alone", stdin_goes_to_pe_zero_alone),
@@ -40,7 +41,43 @@ pub const TESTS: &[Test] = &[
         "a_reader_that_stopped_does_not_keep_a_job_that_took_too_long",
         a_reader_that_stopped_does_not_keep_a_job_that_took_too_long,
     ),
+    (
+        "wrong_keys_are_a_few_lines_that_keep_no_launcher",
+        wrong_keys_are_a_few_lines_that_keep_no_launcher,
+    ),
 ];
+
+/// Nobody reads the launcher's stderr until it has ended.
+fn wrong_keys_are_a_few_lines_that_keep_no_launcher() {
+    let (mut command, mark) = Job::command("launch 1 -- cat");
+    command.stdin(Stdio::piped());
+    let mut job = Job::of((command, mark));
+    until("the PE has started", || job.pes().len() == 1);
+    let environment = std::fs::read(format!("/proc/{}/environ", job.pes()[0])).unwrap();
+    let text = String::from_utf8_lossy(&environment).into_owned();
+    let set = |set: &str| set.strip_prefix("OXSHMEM_RENDEZVOUS=").map(str::to_owned);
+    let address = text.split('\0').find_map(set).unwrap();
+    // As the protocol has it: a hello, with any nonce, and what is no proof.
+    let mut hello = b"\x89OXSHMEM".to_vec();
+    hello.extend([4u32, 0, 1].map(u32::to_le_bytes).concat());
+    hello.extend([0; 32 + 32]);
+    // In full, these warnings would be more than a pipe holds.
+    for _ in 0..600 {
+        let mut stranger = TcpStream::connect(&address).unwrap();
+        stranger.set_read_timeout(Some(PATIENCE)).unwrap();
+        stranger.write_all(&hello).unwrap();
+        // A challenge and a refusal.
+        stranger.read_to_end(&mut Vec::new()).unwrap();
+    }
+    drop(job.launcher.stdin.take());
+    assert_eq!(job.wait().code(), Some(0));
+    let mut said = String::new();
+    let mut stderr = job.launcher.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    assert!(said.contains("same OXSHMEM_JOB_KEY"), "{said}");
+    assert_eq!(said.lines().count(), 12, "{said}");
+    job.expect_nothing_left();
+}
 
 fn stdin_goes_to_pe_zero_alone() {
     let (mut command, mark) = Job::command("launch 3 -- cat");

@@ -1,0 +1,180 @@
+use super::*;
+use proptest::prelude::*;
+
+fn any_fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        (prop::collection::vec(any::<u32>(), 0..9), 0u64..1 << 40).prop_map(|(ranks, ms)| {
+            Fault::Missing {
+                ranks,
+                waited: Duration::from_millis(ms),
+            }
+        }),
+        (any::<u32>(), any::<bool>()).prop_map(|(rank, orderly)| Fault::Gone { rank, orderly }),
+        ".{0,40}".prop_map(|what| Fault::Mismatch { what }),
+        ".{0,40}".prop_map(|why| Fault::HubLost { why }),
+        (any::<u32>(), any::<i32>(), ".{0,40}").prop_map(|(by, status, why)| Fault::Aborted {
+            by,
+            status,
+            why
+        }),
+    ]
+}
+
+fn any_frame() -> impl Strategy<Value = Frame> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..300);
+    prop_oneof![
+        any::<(Nonce, Proof)>().prop_map(|(nonce, proof)| Frame::Challenge { nonce, proof }),
+        Just(Frame::Welcome),
+        ".{0,40}".prop_map(Frame::Refusal),
+        (any::<u64>(), any::<bool>(), 0u64..1 << 40, bytes()).prop_map(
+            |(sequence, barrier, ms, bytes)| Frame::Enter {
+                sequence,
+                kind: if barrier {
+                    Kind::Barrier
+                } else {
+                    Kind::Allgather
+                },
+                deadline: Duration::from_millis(ms),
+                bytes,
+            }
+        ),
+        (any::<u64>(), prop::collection::vec(bytes(), 0..6))
+            .prop_map(|(sequence, parts)| Frame::Complete { sequence, parts }),
+        (any::<u64>(), any_fault()).prop_map(|(sequence, fault)| Frame::Failed { sequence, fault }),
+        (any::<u32>(), any::<bool>(), bytes()).prop_map(|(rank, user, bytes)| {
+            let channel = if user {
+                Channel::User
+            } else {
+                Channel::Descriptors
+            };
+            Frame::Message {
+                rank,
+                channel,
+                bytes,
+            }
+        }),
+        (any::<u32>(), any::<i32>(), ".{0,40}").prop_map(|(by, status, why)| Frame::Abort {
+            by,
+            status,
+            why
+        }),
+        Just(Frame::Leave),
+        any::<bool>().prop_map(|may_end| Frame::Rest { may_end }),
+        (any::<u32>(), any::<bool>()).prop_map(|(rank, orderly)| Frame::Exit { rank, orderly }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn frames_survive_any_cutting_of_the_stream(
+        frames in prop::collection::vec(any_frame(), 0..8),
+        cuts in prop::collection::vec(1usize..200, 1..50),
+    ) {
+        let stream: Vec<u8> = frames.iter().flat_map(Frame::encode).collect();
+        let mut parser = FrameParser::default();
+        let mut seen = Vec::new();
+        let mut rest = stream.as_slice();
+        for cut in cuts.iter().cycle() {
+            let (piece, later) = rest.split_at((*cut).min(rest.len()));
+            parser.push(piece);
+            while let Some(frame) = parser.next().unwrap() {
+                seen.push(frame);
+            }
+            rest = later;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        prop_assert_eq!(seen, frames);
+    }
+
+    #[test]
+    fn garbage_never_panics_nor_allocates_beyond_what_came(
+        pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20),
+    ) {
+        let mut parser = FrameParser::default();
+        let mut pushed = 0;
+        'stream: for piece in pieces {
+            parser.push(&piece);
+            pushed += piece.len();
+            prop_assert!(parser.bytes.capacity() <= 2 * pushed.max(64));
+            loop {
+                match parser.next() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(_) => break 'stream,
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_frames_give_an_error_or_a_frame_but_never_panic(
+        frame in any_frame(), at in any::<prop::sample::Index>(), flip in 1u8..,
+    ) {
+        let mut bytes = frame.encode();
+        let at = at.index(bytes.len());
+        bytes[at] ^= flip;
+        let mut parser = FrameParser::default();
+        parser.push(&bytes);
+        while let Ok(Some(_)) = parser.next() {}
+    }
+
+    #[test]
+    fn truncated_frames_wait_for_more(frame in any_frame(), keep in any::<prop::sample::Index>()) {
+        let bytes = frame.encode();
+        let mut parser = FrameParser::default();
+        parser.push(&bytes[..keep.index(bytes.len())]);
+        prop_assert!(matches!(parser.next(), Ok(None)));
+    }
+
+    #[test]
+    fn arbitrary_hellos_never_panic(bytes in prop::array::uniform32(any::<u8>()), fix in any::<bool>()) {
+        let mut hello = [0; HELLO_BYTES];
+        hello[..32].copy_from_slice(&bytes);
+        if fix {
+            hello[..8].copy_from_slice(&MAGIC);
+        }
+        let decoded = Hello::decode(&hello);
+        prop_assert_eq!(matches!(decoded, Err(BadHello::Stranger)), !Hello::may_begin(&hello));
+    }
+}
+
+#[test]
+fn the_result_of_a_large_allgather_travels_packed() {
+    let part = |rank: u32| [&rank.to_le_bytes()[..], &[b'c'; 1000]].concat();
+    let parts: Vec<Vec<u8>> = (0..2000).map(part).collect();
+    let sequence = 5;
+    let frame = Frame::Complete { sequence, parts };
+    let bytes = frame.encode();
+    assert!(bytes.len() < 2000 * 100, "{}", bytes.len());
+    let mut parser = FrameParser::default();
+    parser.push(&bytes);
+    assert_eq!(parser.next().unwrap(), Some(frame));
+}
+
+#[test]
+fn oversize_frame_is_refused_at_its_header() {
+    let mut parser = FrameParser::default();
+    let announced = u32::try_from(MAX_BODY + 1).unwrap();
+    parser.push(&announced.to_le_bytes());
+    parser.push(&[6]);
+    assert!(matches!(parser.next(), Err(Error::Protocol { .. })));
+}
+
+#[test]
+fn hello_of_another_version_is_told_apart_from_a_stranger() {
+    let key = JobKey::random().unwrap();
+    let hello = Hello {
+        rank: 1,
+        size: 2,
+        key,
+    };
+    let mut bytes = hello.encode(&[7; NONCE_BYTES]);
+    let claim = Claim { rank: 1, size: 2 };
+    assert_eq!(Hello::decode(&bytes), Ok(claim));
+    bytes[8] = 9;
+    assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Version(9));
+    bytes[0] = b'G';
+    assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Stranger);
+}
