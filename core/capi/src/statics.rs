@@ -6,9 +6,9 @@
 //! child of `fork` gets [its own copy](fork).
 //!
 //! Where that cannot be done the heap alone is symmetric, and a message says why: where other threads run already, whose
-//! stores could be lost; in a program that is not linked with the library, such as an interpreter that loads it; in one
-//! that has protected some of its data, or mapped something else there; and in one without shared libraries, where the C
-//! library's own variables, such as its locks, are among the program's.
+//! stores could be lost; in a program that has protected some of its data, or mapped something else there; and in one without
+//! shared libraries, where the C library's own variables, such as its locks, are among the program's. In a program that is not
+//! linked with the library, such as an interpreter that loads it, no variable could be meant, and nothing is said.
 
 mod fork;
 mod maps;
@@ -56,11 +56,8 @@ pub(crate) fn join(builder: Builder) -> oxshmem::Result<World> {
 
 fn shared() -> Result<Option<Shared>, String> {
     let mut program = program::of_this_process();
-    if program.segments.is_empty() {
+    if program.segments.is_empty() || !program.is_linked {
         return Ok(None);
-    }
-    if !program.is_linked {
-        return Err("the main program is not linked with oxshmem".into());
     }
     if !program.is_dynamic {
         return Err(
