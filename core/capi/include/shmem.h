@@ -1892,6 +1892,10 @@ int shmem_test_lock(long *lock);
 
 #include <oxshmem/removed.h>
 
+#ifdef Py_PYTHON_H
+#include <oxshmem/shmem4py.h>
+#endif
+
 #ifdef OXSHMEM_INLINE
 #include <oxshmem/inline.h>
 #endif

@@ -59,7 +59,7 @@ fn shmem() -> String {
         let _ = writeln!(text, "{}", c::prototype(&function, &function.name));
     }
     let body = format!(
-        "#include <oxshmem/base.h>\n\n{}\n#include <oxshmem/removed.h>\n\n#ifdef OXSHMEM_INLINE\n#include <oxshmem/inline.h>\n#endif\n\n\
+        "#include <oxshmem/base.h>\n\n{}\n#include <oxshmem/removed.h>\n\n#ifdef Py_PYTHON_H\n#include <oxshmem/shmem4py.h>\n#endif\n\n#ifdef OXSHMEM_INLINE\n#include <oxshmem/inline.h>\n#endif\n\n\
          #if defined(__cplusplus)\n#include <oxshmem/overloads.h>\n\
          #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L\n#include <oxshmem/generics.h>\n#endif\n",
         in_c(&text)
