@@ -6,16 +6,20 @@
 //! no PE has to agree with others about which to give up. Of teams for one call there are eight at a time, and more
 //! wait. `pSync` and `pWrk` are not needed, and stay as they are.
 //!
+//! A PE that is none of a set's members does nothing in its calls, and says so once; where checks are on it is refused.
+//! OpenSHMEM leaves undefined what such a call does, and programs for other libraries make it.
+//!
 //! Where threads make calls at once, those of one set come in the same order on all its PEs, and of several in any.
 
 use std::ffi::{c_int, c_long};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
-use oxshmem::{Context, DetachedTeam, Error, Fold, Reducible, Sym};
+use oxshmem::{Context, DetachedTeam, Error, Fold, Reducible, Sym, World};
 
 use crate::collectives::{alltoall_of, alltoalls_of, both, both_known, collect_of, fcollect_of};
-use crate::failure::{Done, Failure, or_end};
+use crate::failure::{self, Done, Failure, or_end};
 use crate::library::{self, Library, number};
 
 /// Does what a call asks of the team of an active set.
@@ -30,18 +34,22 @@ fn with(
         Some(team) => {
             library.apart_or_end(call, |context| act(library, &*team.attach(context)?));
         }
-        None => or_end(call, first(library, set, act)),
+        None => or_end(call, first(call, library, set, act)),
     }
 }
 
 /// The first call of a set, or any of one for which no team is kept.
 #[cold]
 fn first(
+    call: &'static str,
     library: &'static Library,
     set: [c_int; 3],
     act: impl FnOnce(&'static Library, &oxshmem::Team<'_>) -> Done,
 ) -> Done {
-    let (team, is_for_one_call) = make(library, set)?;
+    let Some((team, is_for_one_call)) = make(library, set)? else {
+        tell_once(call, library, set);
+        return Ok(());
+    };
     if is_for_one_call {
         return library.apart(|context| {
             let team = team.into_team(context)?;
@@ -95,8 +103,21 @@ fn keep(library: &'static Library, set: [c_int; 3], team: DetachedTeam) -> &'sta
     }
 }
 
-/// A team, and whether it is for one call.
-fn make(library: &'static Library, set: [c_int; 3]) -> Done<(DetachedTeam, bool)> {
+/// Says that a call does nothing, since this PE is none of the set.
+fn tell_once(call: &'static str, library: &Library, [start, log_stride, size]: [c_int; 3]) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        failure::say(&format!(
+            "PE {}: {call}: this PE is none of the members of the active set (PE_start {start}, logPE_stride {log_stride}, \
+             PE_size {size}): the call does nothing here, nor does any other such call, of which nothing more is said; \
+             make it on the members alone. With OXSHMEM_CHECK=1 it is an error",
+            library.world.my_pe()
+        ));
+    }
+}
+
+/// A team, and whether it is for one call. None where this PE is no member, unless checks are on.
+fn make(library: &'static Library, set: [c_int; 3]) -> Done<Option<(DetachedTeam, bool)>> {
     let [start, log_stride, size] = set;
     let stride = u32::try_from(log_stride)
         .ok()
@@ -110,12 +131,15 @@ fn make(library: &'static Library, set: [c_int; 3]) -> Done<(DetachedTeam, bool)
     match (start, stride, size) {
         // Where threads of some PE are in calls at once it is another team: the world may be in a call of its own.
         (0, 1, size) if size == world.n_pes() && library.is_each_alone => {
-            Ok((world.team().detach(), false))
+            Ok(Some((world.team().detach(), false)))
         }
         _ => {
             let set = (number(start), stride, size);
+            if !world.is_checked() && leaves_out(world, set) {
+                return Ok(None);
+            }
             let made = library.apart(|context| among(context, set))?;
-            made.map_err(|error| match error {
+            made.map(Some).map_err(|error| match error {
                 Error::Argument { what, .. } => {
                     Failure::argument("PE_start, logPE_stride, PE_size", what)
                 }
@@ -123,6 +147,22 @@ fn make(library: &'static Library, set: [c_int; 3]) -> Done<(DetachedTeam, bool)
             })
         }
     }
+}
+
+/// Whether a set that is one of this world's PEs has this PE not among them.
+fn leaves_out(world: &World, (start, stride, size): (usize, isize, usize)) -> bool {
+    let (me, stride) = (world.my_pe(), stride.unsigned_abs());
+    let Some(last) = size.checked_sub(1) else {
+        return false;
+    };
+    let Some(end) = last
+        .checked_mul(stride)
+        .and_then(|by| by.checked_add(start))
+    else {
+        return false;
+    };
+    let is_member = (start..=end).contains(&me) && (me - start).is_multiple_of(stride);
+    end < world.n_pes() && !is_member
 }
 
 /// A team of these PEs, as soon as there is room for one.

@@ -4,8 +4,9 @@ use std::ffi::c_int;
 
 use oxshmem::{AtomicBits, AtomicInt, AtomicOp, AtomicValue};
 
+use crate::failure::or_end;
 use crate::handles::Ctx;
-use crate::library::{number, on, straight};
+use crate::library::{given, number, on, seldom, straight};
 
 /// An atomic that gives nothing, or the old value.
 macro_rules! atomic {
@@ -32,7 +33,13 @@ macro_rules! nonblocking {
             call: &'static str, ctx: Ctx, fetch: *mut T, $word: $address, $($argument: T,)* pe: c_int,
         ) {
             on!(call, ctx, |library, context| {
-                let word = library.word_or_end(call, stringify!($word), $word);
+                let word = match library.addresses.word($word) {
+                    Some(word) => word,
+                    None => seldom(|| {
+                        or_end(call, given("fetch", fetch, 1));
+                        library.word_or_end(call, stringify!($word), $word)
+                    }),
+                };
                 let operands = ($operand, $compare);
                 // SAFETY: the caller leaves `fetch` alone until a quiet. If one fails the job ends.
                 unsafe { context.atomic_nbi(AtomicOp::$op, fetch, word, operands, number(pe)) }

@@ -169,12 +169,14 @@ pub(crate) fn collect_of<T: Pod>(
     source: *const T,
     nelems: usize,
 ) -> Done {
-    // How many elements come in all nobody knows yet.
+    // How many elements come in all nobody knows yet: if none do, it may be null.
+    let null = dest.is_null();
     let dest = library.world.rest_at("dest", dest.cast_const());
     let dest = dest.map_err(|error| Failure::argument("dest", error.to_string()))?;
     let source = library.block_of("source", source, nelems)?;
     let collected = team.collect_into_rest(dest, source).map(drop);
     collected.map_err(|error| match error {
+        oxshmem::Error::OutOfRange { .. } if null => Failure::null("dest"),
         oxshmem::Error::OutOfRange { .. } => Failure::of("dest", error),
         error => error.into(),
     })

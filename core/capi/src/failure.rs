@@ -44,11 +44,19 @@ impl Failure {
         }
     }
 
+    /// An argument that is null, where symmetric memory is wanted.
+    #[cold]
+    pub(crate) fn null(name: &'static str) -> Self {
+        Failure::argument(
+            name,
+            "this is null; give an address of symmetric memory (an allocation that fails gives null)",
+        )
+    }
+
     /// What the library says of an argument.
     pub(crate) fn of(name: &'static str, error: oxshmem::Error) -> Self {
         match error {
             oxshmem::Error::Argument { what, .. } => Failure::Argument { name, what },
-            // Of null nothing is.
             oxshmem::Error::OutOfRange { end, len, .. } => Failure::argument(
                 name,
                 format!("{end} elements, of which {len} are there; give fewer, or allocate more"),

@@ -400,10 +400,25 @@ impl Library {
         address: *const T,
         len: usize,
     ) -> Done<Sym<T>> {
+        if len > 0 && address.is_null() {
+            return Err(Failure::null(name));
+        }
         let object = match len {
             0 => self.world.object_at(name, std::ptr::null(), 0),
             _ => self.world.object_at(name, address, len),
         };
         object.map_err(|error| Failure::of(name, error))
+    }
+}
+
+/// Refuses null for `len` elements of the program's own memory. Puts and gets look where checks are on: else this would cost
+/// an instruction.
+pub(crate) fn given<T>(name: &'static str, address: *const T, len: usize) -> Done {
+    match address.is_null() && len > 0 {
+        true => Err(Failure::argument(
+            name,
+            "this is null; give the address of as many elements as the call says",
+        )),
+        false => Ok(()),
     }
 }

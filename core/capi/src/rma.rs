@@ -9,7 +9,7 @@ use oxshmem::{Blocks, Context};
 
 use crate::failure::{Done, Failure, or_end};
 use crate::handles::Ctx;
-use crate::library::{Library, number, on, seldom, straight};
+use crate::library::{Library, given, number, on, seldom, straight};
 
 #[inline(always)]
 pub(crate) unsafe fn put<T: Pod>(
@@ -28,6 +28,7 @@ pub(crate) unsafe fn put<T: Pod>(
             // SAFETY: as above.
             Some(to) => unsafe { context.put_raw(to, source, number(pe)) },
             None => seldom(move || {
+                or_end(call, given("source", source, nelems));
                 let to = or_end(call, library.bytes("dest", dest, nelems));
                 // SAFETY: as above.
                 unsafe { context.put_raw(to, source.cast(), number(pe)) }
@@ -53,6 +54,7 @@ pub(crate) unsafe fn get<T: Pod>(
             // SAFETY: as above.
             Some(from) => unsafe { context.get_raw(dest, from, number(pe)) },
             None => seldom(move || {
+                or_end(call, given("dest", dest, nelems));
                 let from = or_end(call, library.bytes("source", source, nelems));
                 // SAFETY: as above.
                 unsafe { context.get_raw(dest.cast(), from, number(pe)) }
@@ -74,6 +76,7 @@ pub(crate) unsafe fn put_nbi<T: Pod>(
             // SAFETY: the caller leaves so many elements alone until a quiet. If one fails the job ends.
             Some(dest) => unsafe { context.put_nbi(dest, source, nelems, number(pe)) },
             None => seldom(move || {
+                or_end(call, given("source", source, nelems));
                 let dest = or_end(call, library.bytes("dest", dest, nelems));
                 // SAFETY: as above.
                 unsafe { context.put_nbi(dest, source.cast(), dest.len(), number(pe)) }
@@ -95,6 +98,7 @@ pub(crate) unsafe fn get_nbi<T: Pod>(
             // SAFETY: as of put_nbi.
             Some(source) => unsafe { context.get_nbi(dest, source, nelems, number(pe)) },
             None => seldom(move || {
+                or_end(call, given("dest", dest, nelems));
                 let source = or_end(call, library.bytes("source", source, nelems));
                 // SAFETY: as above.
                 unsafe { context.get_nbi(dest.cast(), source, source.len(), number(pe)) }
@@ -232,7 +236,10 @@ pub(crate) unsafe fn ibput<T: Pod>(
                         }?)
                     });
                 }
-                None => library.block_of("dest", dest, span)?,
+                None => {
+                    given("source", source, span)?;
+                    library.block_of("dest", dest, span)?
+                }
             };
         // SAFETY: as above.
         Ok(unsafe { context.put_blocks_raw("iput", dest, source, blocks, number(pe)) }?)
@@ -269,7 +276,10 @@ pub(crate) unsafe fn ibget<T: Pod>(
                         }?)
                     });
                 }
-                None => library.block_of("source", source, span)?,
+                None => {
+                    given("dest", dest, span)?;
+                    library.block_of("source", source, span)?
+                }
             };
         // SAFETY: as above.
         Ok(unsafe { context.get_blocks_raw("iget", dest, source, blocks, number(pe)) }?)

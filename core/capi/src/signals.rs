@@ -7,7 +7,7 @@ use oxshmem::{Context, SignalOp};
 
 use crate::failure::{Done, Failure, or_end};
 use crate::handles::Ctx;
-use crate::library::{self, Library, number, on, seldom};
+use crate::library::{self, Library, given, number, on, seldom};
 use crate::waits::{self, Word};
 
 const SET: c_int = 0;
@@ -41,6 +41,7 @@ unsafe fn put_with<T: Pod>(
         let word = library.word("sig_addr", sig_addr)?;
         let Some(dest) = library.addresses.object(dest, nelems) else {
             return seldom(move || {
+                given("source", source, nelems)?;
                 let (dest, source) = (library.bytes("dest", dest, nelems)?, source.cast());
                 let pe = number(pe);
                 // SAFETY: as below.

@@ -14,7 +14,7 @@ use oxshmem::Cmp;
 use oxshmem_heap::copy::copy;
 
 use crate::failure::{Done, Failure, or_end};
-use crate::library::{self, Library};
+use crate::library::{self, Library, given};
 
 /// A type of words.
 pub(crate) trait Word: Pod + PartialOrd + Debug {
@@ -189,14 +189,26 @@ impl<T: Word> Set<T> {
     ) -> Done<Self> {
         let library = library::get()?;
         library.object("ivars", ivars, nelems)?;
-        Ok(Set {
+        let set = Set {
             library,
             ivars,
             nelems,
             status,
             cmp: comparison(cmp)?,
             values,
-        })
+        };
+        if let Values::Each(values) = set.values {
+            set.has("cmp_values", values)?;
+        }
+        Ok(set)
+    }
+
+    /// Refuses null for an array of which elements are looked at, or written.
+    fn has<U>(&self, name: &'static str, array: *const U) -> Done {
+        match array.is_null() && !self.is_empty() {
+            true => given(name, array, self.nelems),
+            false => Ok(()),
+        }
     }
 
     fn counts(&self, i: usize) -> bool {
@@ -319,12 +331,18 @@ families! {
     wait_until_some wait_until_some_vector (indices) -> usize:
         |call, set, indices| match set.is_empty() {
             true => Ok(0),
-            // SAFETY: the caller gives room for as many as there are words.
-            false => set.wait(call, || Some(unsafe { set.some(indices) }).filter(|count| *count > 0)),
+            false => {
+                set.has("indices", indices)?;
+                // SAFETY: the caller gives room for as many as there are words.
+                set.wait(call, || Some(unsafe { set.some(indices) }).filter(|count| *count > 0))
+            }
         };
     test_all test_all_vector () -> c_int: |_, set, _| set.test(|| set.all().into());
     test_any test_any_vector () -> usize: |_, set, _| set.test(|| set.any().unwrap_or(NONE));
     test_some test_some_vector (indices) -> usize:
-        // SAFETY: as above.
-        |_, set, indices| set.test(|| unsafe { set.some(indices) });
+        |_, set, indices| {
+            set.has("indices", indices)?;
+            // SAFETY: as above.
+            set.test(|| unsafe { set.some(indices) })
+        };
 }

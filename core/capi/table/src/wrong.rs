@@ -5,12 +5,13 @@ use std::fmt::Write;
 
 use crate::{Function, Param, functions};
 
-/// The header with them: `WRONG(X)` is `X(number, call, tells, statement)` for each, where `tells` is in the message, and
-/// `ANY(X)` is `X(number, call, statement)` for a call of each kind that makes sense.
+/// The header with them: `WRONG(X)` is `X(number, call, tells, statement)` for each, where `tells` is in the message;
+/// `NULLS(X)` is the same of memory of the program's own that is null, which is told where checks are on; and `ANY(X)` is
+/// `X(number, call, statement)` for a call of each kind that makes sense.
 #[must_use]
 pub fn wrong_calls() -> String {
-    let (mut wrong, mut any) = (String::new(), String::new());
-    let (mut wrongs, mut anys) = (0, 0);
+    let (mut wrong, mut nulls, mut any) = (String::new(), String::new(), String::new());
+    let (mut wrongs, mut nullses, mut anys) = (0, 0, 0);
     for function in examples() {
         let _ = writeln!(
             any,
@@ -29,9 +30,33 @@ pub fn wrong_calls() -> String {
                 );
                 wrongs += 1;
             }
+            if is_own(&function, param) {
+                let (name, statement) = (&param.name, statement(&function, Some((at, "NULL"))));
+                let _ = writeln!(
+                    nulls,
+                    "    X({nullses}, {}, \"argument {name}: this is null\", {statement}) \\",
+                    function.name
+                );
+                nullses += 1;
+            }
         }
     }
-    format!("#define ANY(X) \\\n{any}\n#define WRONG(X) \\\n{wrong}\n")
+    format!(
+        "#define ANY(X) \\\n{any}\n#define WRONG(X) \\\n{wrong}\n#define NULLS(X) \\\n{nulls}\n"
+    )
+}
+
+/// Whether a parameter is memory of the program's own, which may not be null.
+fn is_own(function: &Function, param: &Param) -> bool {
+    let name = function.name.as_str();
+    let has = |other: &str| function.params.iter().any(|param| param.name == other);
+    let copies = !function.ctx && !has("team") && !has("PE_start");
+    match param.name.as_str() {
+        "fetch" | "indices" | "cmp_values" => copies,
+        "source" => copies && name.contains("put"),
+        "dest" => copies && name.contains("get"),
+        _ => false,
+    }
 }
 
 /// A function of each family, of one type, without a context and with one.
@@ -71,6 +96,12 @@ fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
             .iter()
             .map(|given| (*given, format!("argument {name}: ")));
         each.collect::<Vec<_>>()
+    };
+    // Of symmetric memory.
+    let symmetric = |arguments: &[&'static str], name: &str| {
+        let null = ("NULL", format!("argument {name}: this is null"));
+        let others = told(arguments, name).into_iter();
+        others.chain([null]).collect::<Vec<_>>()
     };
     // Queries answer whatever they are asked.
     let asks = [
@@ -115,12 +146,10 @@ fn mistakes(function: &Function, param: &Param) -> Vec<(&'static str, String)> {
             "SHMEM_TEAM_INVALID",
             "SHMEM_TEAM_WORLD",
         ),
-        "dest" if !gets => told(&["mine", "NULL"], "dest"),
+        "dest" if !gets => symmetric(&["mine"], "dest"),
         // A put's is the program's own.
-        "source" if gets || collective || name.contains("fetch") => {
-            told(&["mine", "NULL"], "source")
-        }
-        "sig_addr" | "ivar" | "ivars" | "lock" => told(&["mine", "NULL", "(void *)1"], &param.name),
+        "source" if gets || collective || name.contains("fetch") => symmetric(&["mine"], "source"),
+        "sig_addr" | "ivar" | "ivars" | "lock" => symmetric(&["mine", "(void *)1"], &param.name),
         "cmp" => told(&["17", "-1"], "cmp"),
         "sig_op" => told(&["9"], "sig_op"),
         "dst" | "sst" => told(&["0", "-1"], &param.name),

@@ -112,6 +112,8 @@ int main(int argc, char **argv)
             shmem_global_exit(42);
         if (is("active_set"))
             shmem_barrier(0, 40, 2, x);
+        if (is("outsider"))
+            shmem_barrier(1, 0, 1, x);
     }
     if (is("global_exit") || is("global_exit_of_last") || is("exit")) {
         for (;;)

@@ -23,6 +23,10 @@ static const struct {
 #define ENTRY(number, call, tells, statement) {#call, tells},
     WRONG(ENTRY)};
 
+static const struct {
+    const char *call, *tells;
+} nulls[] = {NULLS(ENTRY)};
+
 static const char *const any[] = {
 #define NAME(number, call, statement) #call,
     ANY(NAME)};
@@ -32,6 +36,13 @@ static void call_wrong(size_t number)
     switch (number) {
 #define CASE(number, call, tells, statement) case number: statement; break;
         WRONG(CASE)
+    }
+}
+
+static void call_null(size_t number)
+{
+    switch (number) {
+        NULLS(CASE)
     }
 }
 
@@ -56,7 +67,7 @@ static void end_some(void)
     if (next_team == ended_team || next_ctx == ended_ctx) _exit(2);
 }
 
-static void with_wrong(size_t number)
+static void allocate(void)
 {
     shmem_init();
     room = shmem_calloc(1, 4096);
@@ -64,7 +75,19 @@ static void with_wrong(size_t number)
     word = shmem_calloc(1, 64);
     work = shmem_calloc(1, 4096);
     end_some();
+}
+
+static void with_wrong(size_t number)
+{
+    allocate();
     call_wrong(number);
+}
+
+static void with_null(size_t number)
+{
+    setenv("OXSHMEM_CHECK", "1", 1);
+    allocate();
+    call_null(number);
 }
 
 static void before(size_t number)
@@ -186,6 +209,7 @@ int main(void)
     mine = malloc(4096);
     memset(mine, 0, 4096);
     for (i = 0; i < sizeof wrong / sizeof *wrong; i++) failed += !tried(with_wrong, i, wrong[i].call, wrong[i].tells, 1);
+    for (i = 0; i < sizeof nulls / sizeof *nulls; i++) failed += !tried(with_null, i, nulls[i].call, nulls[i].tells, 1);
     for (i = 0; i < sizeof any / sizeof *any; i++) {
         /* One finalize more than there were initializations is nothing. */
         int is_nothing = strcmp(any[i], "shmem_finalize") == 0;
@@ -196,6 +220,6 @@ int main(void)
         const char *tells = i < TELL_NOTHING ? NULL : none;
         failed += !tried(ask_before, i, may_return[i], tells, 0) + !tried(ask_after, i, may_return[i], tells, 0);
     }
-    printf("%zu wrong arguments, %zu calls: %zu not as they should\n", sizeof wrong / sizeof *wrong, sizeof any / sizeof *any, failed);
+    printf("%zu wrong arguments, %zu calls: %zu not as they should\n", sizeof wrong / sizeof *wrong + sizeof nulls / sizeof *nulls, sizeof any / sizeof *any, failed);
     return failed != 0;
 }

@@ -12,7 +12,8 @@
 //! - Signals: data before their signal, none with a signal, set and add: `signals.c`, `grids.c`.
 //! - Waits: no words, masks, fairness, signs, words that are put: `waits.c`; sets while others still come: `grids.c`.
 //! - Collectives: layout, in place, roots, sizes that differ, one after another, teams in any order: `collectives.c`,
-//!   `rules.c`; active sets, their arrays left as they were, a root's own destination: `active_sets.c`, `sgi.c`.
+//!   `rules.c`; active sets, their arrays left as they were, a root's own destination: `active_sets.c`, `sgi.c`; of PEs that are
+//!   none of the members: `outsiders.c`.
 //! - The heap: what gives null, what changes nothing, `memory.c`; which calls wait for all, `rules.c`.
 //! - Teams: splits that are right and wrong, handles that are none or were destroyed, configurations: `teams.c`; by squares:
 //!   `grids.c`.
@@ -379,6 +380,24 @@ fn active_sets_need_no_room_for_each_and_none_of_teams() {
 }
 
 #[test]
+fn who_is_none_of_an_active_set_does_nothing_in_its_calls_and_says_so_once() {
+    let program = compile("outsiders.c", "outsiders", &["-std=c99"]);
+    for pes in 2..=4 {
+        let output = job(pes, &program).output().unwrap();
+        let told = both(&output);
+        assert!(output.status.success(), "{told}");
+        for pe in 0..pes {
+            // PE 1 is a member of each.
+            let line = format!("PE {pe}: shmem_broadcast32: this PE is none of the members");
+            let times = usize::from(pe != 1);
+            assert_eq!(told.matches(&line).count(), times, "{told}");
+        }
+        assert_eq!(told.matches("oxshmem: ").count(), pes - 1, "{told}");
+    }
+    run(job(3, &program).env("OXSHMEM_TRANSPORT", "weak(loopback)"));
+}
+
+#[test]
 fn a_pe_that_is_in_many_teams_has_a_handle_for_one_more() {
     let program = compile("teams.c", "teams-many", &[]);
     run(job(2, &program).env("OXSHMEM_TEAMS", "4200").arg("4150"));
@@ -575,6 +594,20 @@ fn the_headers_are_every_standards_without_a_warning_by_each_compiler_that_there
     }
 }
 
+/// The package asks for calls by macros, and would define those itself that no macro names. No other program sees them.
+#[test]
+fn extensions_of_python_see_what_shmem4py_asks_for() {
+    for (python, declared) in [("-DPy_PYTHON_H", true), ("-UPy_PYTHON_H", false)] {
+        let mut macros = tool("oshcc");
+        macros.args([python, "-x", "c", "-E", "-dM"]);
+        let macros = run(macros.arg(here().join("tests/c/headers.c")));
+        for call in ["shmem_pcontrol", "shmem_team_t", "shmem_wait_test_many"] {
+            let defined = macros.contains(&format!("#define PySHMEM_HAVE_{call} 1\n"));
+            assert_eq!(defined, declared, "{python}: {call}");
+        }
+    }
+}
+
 /// That the programs above call everything.
 #[test]
 fn every_function_is_called_by_some_program() {
@@ -647,7 +680,7 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
         ),
         ("private", "shmem_long_put: argument dest: "),
         ("private_source", "shmem_long_get: argument source: "),
-        ("null", "shmem_long_p: argument dest: "),
+        ("null", "shmem_long_p: argument dest: this is null"),
         ("misaligned", "shmem_long_p: argument dest: "),
         ("misaligned_g", "shmem_long_g: argument source: "),
         ("misaligned_put", "shmem_long_put: argument dest: "),
@@ -688,6 +721,10 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
             "active_set",
             "shmem_barrier: argument PE_start, logPE_stride, PE_size: ",
         ),
+        (
+            "outsider",
+            "shmem_barrier: argument PE_start, logPE_stride, PE_size: this PE is none of the members",
+        ),
     ] {
         // Of the calls that may be inlined.
         let word = [
@@ -711,7 +748,8 @@ fn what_makes_no_sense_ends_the_job_with_a_message() {
                 "misaligned_atomic",
             ];
             let is_taken = (what.starts_with("misaligned") && !always.contains(&what))
-                || what.ends_with("_block");
+                || what.ends_with("_block")
+                || what == "outsider";
             let checked = if is_taken { "1" } else { "0" };
             let mut bad = job(2, program);
             let output = bad.arg(what).env("OXSHMEM_CHECK", checked).output();
