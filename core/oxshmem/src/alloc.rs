@@ -688,12 +688,7 @@ impl World {
                 }
                 drop(heap);
                 self.unregister_growth(kind, &pieces);
-                Err(match error {
-                    Error::FailedElsewhere { pe, why, .. } => {
-                        no_room(bytes.unwrap_or(u64::MAX), format!("on PE {pe}: {why}"))
-                    }
-                    error => error,
-                })
+                Err(error)
             }
             // Together they are well only if each is.
             (Ok(()), None) => Err(no_room(bytes.unwrap_or(u64::MAX), "not placed".into())),
@@ -861,9 +856,6 @@ impl World {
                 drop(heap);
                 self.unregister_growth(HOST, &pieces);
                 Err(match agreed {
-                    Err(Error::FailedElsewhere { pe, why, .. }) => {
-                        no_room(format!("on PE {pe}: {why}"))
-                    }
                     Err(error) => error,
                     Ok(()) => no_room("not placed".into()),
                 })

@@ -365,7 +365,7 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 
 /// A warning for a name that looks like ours and is not.
 fn unknown(name: &str) -> Option<String> {
-    if !name.starts_with("OXSHMEM_") || name.starts_with("OXSHMEM_TEST_") {
+    if !name.starts_with("OXSHMEM_") || OTHERS.iter().any(|other| name.starts_with(other)) {
         return None;
     }
     let known = variables();
@@ -401,6 +401,9 @@ fn parse<T>(
     }
     Ok(())
 }
+
+/// Beginnings of names that the project's tests and `ci/softroce` read.
+const OTHERS: [&str; 2] = ["OXSHMEM_TEST_", "OXSHMEM_SOFTROCE_"];
 
 /// Seconds, or a number with ms, s, m or h.
 fn duration(text: &str) -> Result<Duration, String> {
@@ -502,6 +505,7 @@ mod tests {
         let warning = unknown("OXSHMEM_SYMETRIC_SIZE").unwrap();
         assert!(warning.contains("OXSHMEM_SYMMETRIC_SIZE"), "{warning}");
         assert_eq!(unknown("OXSHMEM_TIMEOUT"), None);
+        assert_eq!(unknown("OXSHMEM_SOFTROCE_CACHE"), None);
         assert_eq!(unknown("PATH"), None);
     }
 }

@@ -11,6 +11,61 @@ const HEAD: usize = size_of::<u64>();
 /// More than this no member tells, in bytes.
 const MOST: u64 = 1 << 20;
 
+/// A failure of a member, as it tells the others.
+struct Failure {
+    /// Bytes that were asked for and the heap's limit, where it has no room for them.
+    no_room: Option<(u64, u64)>,
+    why: String,
+}
+
+impl Failure {
+    fn to_bytes(error: &Error) -> Vec<u8> {
+        let (asked, why) = match error {
+            Error::OutOfMemory {
+                bytes, limit, why, ..
+            } => (Some((*bytes, *limit)), why.clone()),
+            error => (None, error.to_string()),
+        };
+        let mut told = vec![u8::from(asked.is_some())];
+        if let Some((bytes, limit)) = asked {
+            told.extend_from_slice(&bytes.to_ne_bytes());
+            told.extend_from_slice(&limit.to_ne_bytes());
+        }
+        told.extend_from_slice(why.as_bytes());
+        told
+    }
+
+    fn of_bytes(told: &[u8]) -> Option<Failure> {
+        let (kind, rest) = told.split_first()?;
+        if *kind == 0 {
+            return Some(Failure {
+                no_room: None,
+                why: lossy(rest),
+            });
+        }
+        let (bytes, rest) = rest.split_first_chunk()?;
+        let (limit, why) = rest.split_first_chunk()?;
+        Some(Failure {
+            no_room: Some((u64::from_ne_bytes(*bytes), u64::from_ne_bytes(*limit))),
+            why: lossy(why),
+        })
+    }
+
+    /// The error of the other members, when it was this one's.
+    fn on(self, call: &'static str, pe: usize) -> Error {
+        let Failure { no_room, why } = self;
+        match no_room {
+            Some((bytes, limit)) => Error::OutOfMemory {
+                call,
+                bytes,
+                limit,
+                why: format!("on PE {pe}: {why}"),
+            },
+            None => Error::FailedElsewhere { call, pe, why },
+        }
+    }
+}
+
 impl Turn<'_> {
     /// Arrives; then every member has told all others some bytes. Gives what each told, in the team's
     /// order.
@@ -82,19 +137,30 @@ impl Turn<'_> {
     #[cold]
     pub(super) fn failed_together(&mut self, mine: Result<()>) -> Result<()> {
         let call = self.call.name;
-        let why = mine.as_ref().err().map(ToString::to_string);
-        let told = self.explain(why.unwrap_or_default().as_bytes());
+        let told = self.explain(
+            &mine
+                .as_ref()
+                .err()
+                .map(Failure::to_bytes)
+                .unwrap_or_default(),
+        );
         mine?;
         let told = told?;
-        let (place, why) = match told.iter().position(|said| !said.is_empty()) {
-            Some(place) => (place, told.get(place).map(|why| lossy(why))),
+        let (place, failure) = match told.iter().position(|said| !said.is_empty()) {
+            Some(place) => (
+                place,
+                told.get(place).and_then(|said| Failure::of_bytes(said)),
+            ),
             // An error always has words.
             None => (self.core.members.me(), None),
         };
-        Err(Error::FailedElsewhere {
-            call,
-            pe: self.pe(place),
-            why: why.unwrap_or_else(|| "it does not say why".into()),
+        Err(match failure {
+            Some(failure) => failure.on(call, self.pe(place)),
+            None => Error::FailedElsewhere {
+                call,
+                pe: self.pe(place),
+                why: "it does not say why".into(),
+            },
         })
     }
 
