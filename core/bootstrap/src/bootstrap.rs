@@ -3,7 +3,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::Result;
+use crate::{Result, Waiting};
 
 /// A rank's end, as the others hear of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct PeerExit {
 pub type MessageHandler = Box<dyn Fn(u32, &[u8]) + Send + Sync>;
 /// Called once for each peer that leaves or dies, from the receive service's thread.
 pub type ExitHandler = Box<dyn Fn(PeerExit) + Send + Sync>;
+/// Gives this PE's waits, from the receive service's thread.
+pub type AskHandler = Box<dyn Fn() -> Vec<Waiting> + Send + Sync>;
 
 /// A PE's connection to its job.
 ///
@@ -57,6 +59,15 @@ pub trait Bootstrap: Send + Sync + std::fmt::Debug {
 
     /// Sets the handler for peers' ends. Ends that came before are delivered at once. Once only.
     fn on_exit(&self, handler: ExitHandler) -> Result<()>;
+
+    /// Sets what gives this PE's waits when the launcher asks for them. Once only. Where nobody asks, it is never
+    /// called.
+    fn on_ask(&self, _handler: AskHandler) -> Result<()> {
+        Ok(())
+    }
+
+    /// Says that a wait of this PE lasts: where all PEs' waits come together, it is looked whether any can end.
+    fn hangs(&self) {}
 
     /// Collective over `among` (the same list, in the same order, on each of them, this rank
     /// included): passes descriptors between processes of one host. Gives each rank's descriptors,

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::protocol::{
     Channel, Frame, FrameParser, Hello, Kind, MAX_MESSAGE_BYTES, check_bytes, gathered_share,
 };
 use crate::wake::Wake;
-use crate::{Bootstrap, Error, ExitHandler, MessageHandler, PeerExit, Result};
+use crate::{AskHandler, Bootstrap, Error, ExitHandler, MessageHandler, PeerExit, Result};
 
 mod connect;
 #[cfg(test)]
@@ -68,7 +68,18 @@ struct Link {
     state: Mutex<State>,
     changed: Condvar,
     delivery: Delivery,
+    /// Gives this PE's waits.
+    waits: OnceLock<Waits>,
     wake: Wake,
+}
+
+/// What gives a PE's waits.
+struct Waits(AskHandler);
+
+impl std::fmt::Debug for Waits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waits").finish_non_exhaustive()
+    }
 }
 
 /// What came of the collective call with this number.
@@ -120,6 +131,7 @@ impl TcpBootstrap {
             state: Mutex::default(),
             changed: Condvar::new(),
             delivery: Delivery::default(),
+            waits: OnceLock::new(),
             wake: Wake::new()?,
         });
         let hub = hub.map(Arc::new);
@@ -345,12 +357,22 @@ impl Link {
                 }
                 exit_now(status)
             }
+            Frame::Ask { question } => {
+                let waits = self
+                    .waits
+                    .get()
+                    .map_or_else(Vec::new, |Waits(waits)| waits());
+                // Where it cannot be sent nobody asks any more.
+                let _ = self.write("answering", &Frame::Waits { question, waits });
+            }
             Frame::Challenge { .. }
             | Frame::Welcome
             | Frame::Refusal(_)
             | Frame::Enter { .. }
             | Frame::Leave
-            | Frame::Rest { .. } => {
+            | Frame::Rest { .. }
+            | Frame::Waits { .. }
+            | Frame::Hangs => {
                 tracing::warn!("ignored a bootstrap frame that makes no sense here: {frame:?}");
             }
         }
@@ -433,6 +455,16 @@ impl Bootstrap for TcpBootstrap {
         self.link.delivery.set_on_message(handler)?;
         self.link.wake.signal();
         Ok(())
+    }
+
+    fn on_ask(&self, handler: AskHandler) -> Result<()> {
+        let set = self.link.waits.set(Waits(handler));
+        set.map_err(|_| Error::HandlerSet { which: "on_ask" })
+    }
+
+    fn hangs(&self) {
+        // Who has lost the rendezvous hears of that elsewhere.
+        let _ = self.link.write("hangs", &Frame::Hangs);
     }
 
     fn on_exit(&self, handler: ExitHandler) -> Result<()> {

@@ -15,12 +15,14 @@ use crate::error::io;
 use crate::job_key::JobKey;
 use crate::launch::raise_descriptor_limit;
 use crate::protocol::MAX_PES;
+use crate::waits::Picture;
 use crate::wake::Wake;
 use crate::{Error, Result, report};
 
 mod member;
 mod server;
 mod stranger;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod warnings;
@@ -69,6 +71,8 @@ impl AbortNotice {
 struct Control {
     /// Owner: end now.
     stop: bool,
+    /// Owner: ask all PEs for their waits.
+    ask: bool,
     /// Owner: these ranks' processes have ended.
     ended: Vec<u32>,
     /// Thread: a rank ended the job.
@@ -77,6 +81,8 @@ struct Control {
     said: bool,
     /// Thread: the ranks whose connections, or processes before they had one, ended without a goodbye, first to last.
     lost: Vec<u32>,
+    /// Thread: all PEs' waits, as the owner asked.
+    picture: Option<Picture>,
     /// Thread: how many ranks are connected and have not left.
     present: usize,
     /// Thread: bytes that wait to be sent.
@@ -180,7 +186,7 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Readable after something new, an abort or a warning, until [`abort`](Hub::abort) is asked.
+    /// Readable after something new, an abort, a warning or the PEs' waits, until [`abort`](Hub::abort) is asked.
     pub(crate) fn attention(&self) -> &Wake {
         &self.shared.owner
     }
@@ -216,6 +222,17 @@ impl Hub {
     pub(crate) fn process_ended(&self, rank: u32) {
         self.shared.lock().ended.push(rank);
         self.shared.wake.signal();
+    }
+
+    /// Asks all PEs for their waits, which take a second at most.
+    pub(crate) fn ask_waits(&self) {
+        self.shared.lock().ask = true;
+        self.shared.wake.signal();
+    }
+
+    /// What came of that, once.
+    pub(crate) fn take_waits(&self) -> Option<Picture> {
+        self.shared.lock().picture.take()
     }
 
     /// Waits until no rank is connected any more (those that left count as gone), at most `limit`.

@@ -30,9 +30,10 @@ mod protocol;
 mod report;
 mod rounds;
 mod single;
+mod waits;
 mod wake;
 
-pub use bootstrap::{Bootstrap, ExitHandler, MessageHandler, PeerExit};
+pub use bootstrap::{AskHandler, Bootstrap, ExitHandler, MessageHandler, PeerExit};
 pub use client::TcpBootstrap;
 pub use environment::{DEFAULT_DEADLINE, described_rank, describes_job, join};
 pub use error::{Error, Result};
@@ -44,6 +45,7 @@ pub use launch::{
 };
 pub use protocol::{MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
 pub use single::Single;
+pub use waits::{Awaited, Waiting};
 
 /// Stack of a receive service's thread, bytes: it runs short handlers, and there is one per PE.
 const SERVICE_STACK: usize = 128 << 10;

@@ -9,12 +9,14 @@
 mod packed;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use std::time::Duration;
 
 use crate::fault::Fault;
 use crate::handshake::{NONCE_BYTES, Nonce, Proof};
 use crate::job_key::JobKey;
+use crate::waits::Waiting;
 use crate::{Error, Result};
 
 /// Bytes that all ranks together may give to one allgather.
@@ -187,6 +189,12 @@ pub(crate) enum Frame {
     Rest { may_end: bool },
     /// Hub: a rank left or died.
     Exit { rank: u32, orderly: bool },
+    /// Hub: say for what you wait.
+    Ask { question: u32 },
+    /// PE: its waits, as it was asked.
+    Waits { question: u32, waits: Vec<Waiting> },
+    /// PE: a wait of it lasts.
+    Hangs,
 }
 
 /// Appends little-endian fields to a frame.
@@ -352,6 +360,13 @@ impl Frame {
             Frame::Leave => to.u8(8),
             Frame::Rest { may_end } => to.u8(11).u8(u8::from(*may_end)),
             Frame::Exit { rank, orderly } => to.u8(9).u32(*rank).u8(u8::from(*orderly)),
+            Frame::Ask { question } => to.u8(15).u32(*question),
+            Frame::Waits { question, waits } => {
+                to.u8(13).u32(*question);
+                waits::encode(&mut to, waits);
+                &mut to
+            }
+            Frame::Hangs => to.u8(14),
         };
         let mut frame = to.0;
         let body = u32::try_from(frame.len() - HEADER_BYTES).unwrap_or(u32::MAX);
@@ -420,6 +435,14 @@ impl Frame {
                 rank: from.u32()?,
                 orderly: from.flag()?,
             },
+            15 => Frame::Ask {
+                question: from.u32()?,
+            },
+            13 => Frame::Waits {
+                question: from.u32()?,
+                waits: waits::decode(&mut from)?,
+            },
+            14 => Frame::Hangs,
             other => return Err(malformed("frame kind", other)),
         };
         from.end()?;
@@ -489,7 +512,7 @@ fn decode_fault(from: &mut Reader<'_>) -> Result<Fault> {
 
 /// Whether frames of this kind come from PEs.
 fn is_sent_by_pes(kind: u8) -> bool {
-    matches!(kind, 3 | 6 | 7 | 8 | 11)
+    matches!(kind, 3 | 6 | 7 | 8 | 11 | 13 | 14)
 }
 
 /// Cuts a stream of bytes into frames.

@@ -12,7 +12,6 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 pub use self::options::ContextOptions;
 pub use self::session::Session;
@@ -286,10 +285,6 @@ impl<'w> Context<'w> {
     /// Bytes of each PE's symmetric memory on its host: the bound of every offset.
     pub(crate) fn own_len(&self) -> usize {
         self.shared.own.len()
-    }
-
-    pub(crate) fn timeout(&self) -> Option<Duration> {
-        self.shared.timeout()
     }
 
     /// Completes what the context has issued, as [`quiet`](Self::quiet), and ends it. One that is

@@ -42,6 +42,7 @@ use crate::gpu::stage::{Slots, Stage};
 #[cfg(feature = "cuda")]
 use crate::gpu::{self, GpuMemory, cuda::Gpu};
 use crate::growth::Growth;
+use crate::hang::Lasting;
 use crate::lock::BrokenLocks;
 use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
@@ -90,6 +91,7 @@ pub(crate) struct Parts {
     pub lane_spin: u32,
     pub takes_turns: bool,
     pub questions: Questions,
+    pub lasting: Lasting,
     pub broken_locks: BrokenLocks,
     pub lose: Lose,
     /// By pieces where some PE's transport pins what it registers.
@@ -399,6 +401,9 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
     let stage = Arc::new(Stage::new(gpu_access, &own, &gpu_flushes, &bootstrap));
     let listening = (&gpu_flushes, &stage, &questions, &broken_locks);
     let lose = hear_of_others(&bootstrap, peers.losses(), &opened, listening, end_streams)?;
+    let lasting = Lasting::default();
+    let asked = lasting.clone();
+    bootstrap.on_ask(Box::new(move || asked.all()))?;
     let here_all = on_hosts.with(me as usize);
     let near = |pe: &usize| !config.check && routes.get(*pe).is_some_and(|route| route.mapped);
     let all_near = here_all.iter().all(near);
@@ -469,6 +474,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         lane_spin,
         takes_turns,
         questions,
+        lasting,
         broken_locks,
         lose,
         growth: Growth {

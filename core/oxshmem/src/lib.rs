@@ -57,6 +57,7 @@ mod error;
 mod futex;
 mod gpu;
 mod growth;
+mod hang;
 mod join;
 mod lately;
 pub mod launch;

@@ -19,6 +19,7 @@ use oxshmem_transport::{AtomicOp, Width};
 pub(crate) use self::broken::{Broken, BrokenLocks};
 use self::queue::{HOLDS, Words};
 use crate::futex::Kernel;
+use crate::hang::Whom;
 use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::park;
@@ -259,11 +260,11 @@ impl Words for Lock<'_> {
             HOLDS => {
                 let what = "which it or a PE before it in the queue has";
                 let what = format!("the lock at offset {offset}, {what}");
-                (format!("PE {pe}"), what)
+                (Whom::Pe(pe), what)
             }
             _ => {
                 let what = format!("to say that it is next for the lock at offset {offset}");
-                (format!("PE {pe}"), what)
+                (Whom::Pe(pe), what)
             }
         };
         let reason = Reason {

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::gpu::Request;
+use crate::hang::{self, Whom};
 use crate::lock::Broken;
-use crate::wait::WARN_EVERY;
-use crate::{Context, Error, Result, report};
+use crate::{Context, Error, Result};
 
 /// How long a look for an answer sleeps.
 const SLICE: Duration = Duration::from_millis(20);
@@ -233,8 +233,7 @@ impl Context<'_> {
         what: &str,
     ) -> Result<Vec<u8>> {
         let questions = &self.shared.questions;
-        let since = Instant::now();
-        let mut warn_at = WARN_EVERY;
+        let mut wait = hang::Wait::new(&self.shared);
         let mut open = questions.open();
         loop {
             let slot = open.questions.get_mut(&number);
@@ -244,25 +243,7 @@ impl Context<'_> {
             if self.shared.losses.is_lost(pe) {
                 return Err(Error::PeerLost { call, pe });
             }
-            let waited = since.elapsed();
-            if let Some(limit) = self.timeout().filter(|limit| waited >= *limit) {
-                return Err(Error::Timeout {
-                    call,
-                    me: self.shared.me,
-                    whom: format!("PE {pe}"),
-                    what: what.into(),
-                    waited,
-                    limit,
-                });
-            }
-            if waited >= warn_at {
-                warn_at += WARN_EVERY;
-                report::warn(&format!(
-                    "PE {} has waited {} s in {call} for PE {pe}: {what}",
-                    self.shared.me,
-                    waited.as_secs()
-                ));
-            }
+            wait.goes_on(call, &|| (Whom::Lane(pe), what.into()))?;
             let waited = questions.0.changed.wait_timeout(open, SLICE);
             open = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

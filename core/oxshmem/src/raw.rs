@@ -433,7 +433,7 @@ macro_rules! calls {
             what: &dyn Fn() -> String,
             look: impl FnMut() -> Option<R>,
         ) -> Result<R> {
-            let tell = || ("some PE".into(), what());
+            let tell = || ($crate::hang::Whom::Any, what());
             let reason = Reason {
                 call,
                 needs: Needs::AnyLiving,

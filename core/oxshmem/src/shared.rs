@@ -12,6 +12,7 @@ use crate::alloc::Heap;
 use crate::config::Config;
 use crate::gpu::GpuFlushes;
 use crate::gpu::stage::Stage;
+use crate::hang::Lasting;
 use crate::join::Lose;
 use crate::lately::Lately;
 use crate::lock::BrokenLocks;
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     pub always: bool,
     /// What other PEs were asked.
     pub questions: Questions,
+    /// Waits that have lasted for a while.
+    pub lasting: Lasting,
     pub broken_locks: BrokenLocks,
     /// Active messages under way.
     pub active: Active,

@@ -48,6 +48,7 @@ pub use self::collectives::GpuNumber;
 pub use self::near::GpuView;
 use self::side::{GpuSide, Told};
 use crate::atomics::Word;
+use crate::hang::Whom;
 use crate::wait::{Needs, Reason};
 use crate::wait_until::Waitable;
 use crate::{Cmp, CopySource, CopyTarget, Error, Result, Sym, World};
@@ -375,7 +376,7 @@ impl crate::Context<'_> {
                 done => Some(done.map(drop)),
             }
         };
-        let tell = || ("some PE".into(), "the work on a stream".into());
+        let tell = || (Whom::Any, "the work on a stream".into());
         let reason = Reason {
             call,
             needs,

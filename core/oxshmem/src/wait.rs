@@ -4,11 +4,11 @@
 //! NICs and GPUs change without one, are looked at in sleeps of 50 µs to 1 ms. The spin budget is
 //! zero when PEs outnumber the CPUs they may use.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::futex::Kernel;
+use crate::hang::{self, Whom};
 use crate::park::{self, Bell};
-use crate::report;
 use crate::shared::Shared;
 use crate::team::Members;
 use crate::trace::Waiting;
@@ -32,8 +32,6 @@ const LANE_FACTOR: u32 = 32;
 const MOST_LOOKS: u32 = 1 << 24;
 /// Looks at lanes between two at everything else.
 const GLANCE: u32 = 64;
-/// How often a wait tells that it waits.
-pub(crate) const WARN_EVERY: Duration = Duration::from_secs(30);
 
 /// Whose death ends a wait.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +58,7 @@ pub(crate) struct Reason<'a> {
     pub call: &'static str,
     pub needs: Needs<'a>,
     /// Tells for whom and for what, when someone asks.
-    pub tell: &'a dyn Fn() -> (String, String),
+    pub tell: &'a dyn Fn() -> (Whom, String),
 }
 
 impl Context<'_> {
@@ -131,8 +129,7 @@ fn wait_longer<R>(
     let shared = of.shared();
     let trace = shared.trace.as_ref();
     let waiting = trace.map(|trace| trace.wait(of.track(), reason));
-    let since = Instant::now();
-    let mut warn_at = WARN_EVERY;
+    let mut wait = hang::Wait::new(shared);
     let mut nap = SHORT_SLEEP;
     let mut round = 0_u32;
     let mut lost = None;
@@ -181,7 +178,7 @@ fn wait_longer<R>(
                 return Err(Error::Deadlock {
                     call: reason.call,
                     me: shared.me,
-                    whom,
+                    whom: whom.to_string(),
                     what,
                 });
             }
@@ -195,32 +192,12 @@ fn wait_longer<R>(
             std::thread::yield_now();
             continue;
         }
-        let waited = since.elapsed();
+        let waited = wait.lasted();
         if waited < patience {
             std::thread::yield_now();
             continue;
         }
-        if let Some(limit) = shared.timeout().filter(|limit| waited >= *limit) {
-            let (whom, what) = (reason.tell)();
-            return Err(Error::Timeout {
-                call: reason.call,
-                me: shared.me,
-                whom,
-                what,
-                waited,
-                limit,
-            });
-        }
-        if waited >= warn_at {
-            warn_at += WARN_EVERY;
-            let (whom, what) = (reason.tell)();
-            report::warn(&format!(
-                "PE {} has waited {} s in {} for {whom}: {what}",
-                shared.me,
-                waited.as_secs(),
-                reason.call
-            ));
-        }
+        wait.goes_on(reason.call, reason.tell)?;
         waiting.iter().for_each(Waiting::goes_on);
         match bell {
             Some(bell) => {

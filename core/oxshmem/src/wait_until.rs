@@ -9,6 +9,7 @@ use std::cell::Cell;
 use bytemuck::Pod;
 
 use crate::atomics::{AtomicInt, Word};
+use crate::hang::Whom;
 use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::shared::Shared;
@@ -190,10 +191,10 @@ impl<T: Waitable> Set<'_, T> {
         self.members().filter(|&i| self.holds(at, i)).collect()
     }
 
-    fn reason_words(&self) -> (String, String) {
+    fn reason_words(&self) -> (Whom, String) {
         let (len, at) = (self.words.len(), self.words.offset());
         (
-            "some PE".into(),
+            Whom::Any,
             format!("{len} words at offset {at} to become {:?}", self.cmp),
         )
     }
@@ -526,7 +527,7 @@ pub(crate) fn wait_word<T: Waitable>(
         let now = look(of.shared(), word);
         let at = word.offset();
         (
-            "some PE".into(),
+            Whom::Any,
             format!("the word at offset {at} ({now:?}) to be {cmp:?} {value:?}"),
         )
     };

@@ -36,6 +36,7 @@ pub(crate) use self::near::{Keyed, Side};
 pub(crate) use self::opened::Opened;
 use self::outstanding::Noted;
 pub(crate) use self::transfer::Signal;
+use crate::hang::Whom;
 use crate::messages::{Message, Question};
 use crate::order::{Class, Classes, Inserted};
 use crate::routes::{Way, Ways};
@@ -404,7 +405,7 @@ impl Context<'_> {
             self.connect(call, via, pe)?;
         }
         let mut target = 0;
-        let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
+        let tell = || (Whom::Lane(pe), format!("room on the {} lane", via.name));
         let full = Reason {
             call,
             needs: Needs::Lane(pe),
@@ -497,7 +498,7 @@ impl Context<'_> {
 
     /// Posts what was put off towards a PE, before something is waited for; tells if it was refused.
     fn post_waiting(&self, call: &'static str, via: &Channel, pe: usize) -> Result<()> {
-        let tell = || (format!("PE {pe}"), format!("room on the {} lane", via.name));
+        let tell = || (Whom::Lane(pe), format!("room on the {} lane", via.name));
         let full = Reason {
             call,
             needs: Needs::Lane(pe),
@@ -676,7 +677,7 @@ impl Context<'_> {
         }
         let tell = || {
             (
-                format!("PE {pe}"),
+                Whom::Lane(pe),
                 format!("{target} completions on the {} lane", via.name),
             )
         };

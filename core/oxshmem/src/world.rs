@@ -409,6 +409,7 @@ impl World {
             others: OnceLock::new(),
             always: parts.always,
             questions: parts.questions,
+            lasting: parts.lasting,
             broken_locks: parts.broken_locks,
             active: parts.active,
             #[cfg(feature = "cuda")]

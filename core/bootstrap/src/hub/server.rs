@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::member::{Member, Standing};
 use super::stranger::{Identity, Stranger};
+use super::survey::{Found, Survey};
 use super::warnings::Warnings;
 use super::{AbortNotice, Shared, Speech};
 use crate::fault::Fault;
@@ -42,6 +43,7 @@ pub(super) struct Server {
     /// Warnings about strangers.
     refusals: Warnings,
     rounds: Rounds,
+    survey: Survey,
     accept_after: Option<Instant>,
     /// Whether the user has been told that connections cannot be accepted.
     told_of_accept: bool,
@@ -76,6 +78,7 @@ impl Server {
             watchers: Vec::new(),
             refusals: Warnings::default(),
             rounds: Rounds::new(size),
+            survey: Survey::default(),
             accept_after: None,
             told_of_accept: false,
             scratch: vec![0; 64 << 10],
@@ -175,7 +178,7 @@ impl Server {
             .iter()
             .map(Stranger::until)
             .chain(self.rounds.deadline());
-        let due = due.chain(self.accept_after).min();
+        let due = due.chain(self.accept_after).chain(self.survey.due()).min();
         let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
         // Rounded up, so as not to wake just before the time and find nothing due.
         let timeout =
@@ -191,10 +194,14 @@ impl Server {
     /// Does what the owner asks; false if that is to end.
     fn heed_owner(&mut self) -> bool {
         self.shared.wake.clear();
-        let (stop, ended) = {
-            let mut control = self.shared.lock();
-            (control.stop, std::mem::take(&mut control.ended))
+        let (stop, ended, ask) = {
+            let control = &mut *self.shared.lock();
+            let ended = std::mem::take(&mut control.ended);
+            (control.stop, ended, std::mem::take(&mut control.ask))
         };
+        if ask {
+            self.survey.begin(&mut self.members, true);
+        }
         for rank in ended {
             let index = rank as usize;
             let Some(member) = self.members.get_mut(index) else {
@@ -469,9 +476,18 @@ impl Server {
                 }
                 return true;
             }
+            Frame::Waits { question, waits } => {
+                self.survey.answer(rank, question, waits);
+                return true;
+            }
+            Frame::Hangs => {
+                self.survey.hangs();
+                return true;
+            }
             Frame::Challenge { .. }
             | Frame::Welcome
             | Frame::Refusal(_)
+            | Frame::Ask { .. }
             | Frame::Complete { .. }
             | Frame::Failed { .. }
             | Frame::Exit { .. } => "a frame that only the rendezvous sends",
@@ -602,6 +618,19 @@ impl Server {
         self.accept_after = self.accept_after.filter(|after| *after > now);
         let step = self.rounds.expire(now);
         self.announce(step);
+        if let Some(found) = self.survey.look(&mut self.members) {
+            self.tell_waits(found);
+        }
+    }
+
+    fn tell_waits(&self, found: Found) {
+        if let Some(deadlock) = found.deadlock {
+            self.warn(deadlock);
+        }
+        if let Some(picture) = found.picture {
+            self.shared.lock().picture = Some(picture);
+            self.shared.owner.signal();
+        }
     }
 
     /// Sends what can be sent, lets held senders go on, and tells the owner where things stand.

@@ -125,7 +125,11 @@ impl Crew for Local {
     }
 
     fn signal(&mut self, signal: Signal) {
-        self.guardian.signal(signal);
+        match signal {
+            // The launcher's user asks who waits for whom by this one: it is to end nobody.
+            Signal::USR1 => self.pes.iter().for_each(|pe| pe.signal_if_heeded(signal)),
+            _ => self.guardian.signal(signal),
+        }
     }
 
     fn kill(&mut self) {

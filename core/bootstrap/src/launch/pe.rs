@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::How;
 use super::hosts::{HUB_ADDRESS, RSH};
@@ -48,6 +48,16 @@ impl Pe {
         Ok(self.ended.is_some())
     }
 
+    /// Sends the process a signal that it catches, blocks or ignores, and none that would end it. Its first thread's mask
+    /// counts: one that just waits for the signal (`sigwait`) looks as if it did not.
+    pub(super) fn signal_if_heeded(&self, signal: Signal) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        if self.ended.is_none() && status.is_ok_and(|status| heeds(&status, signal)) {
+            // An error means that it has ended meanwhile.
+            let _ = pidfd_send_signal(&self.pidfd, signal);
+        }
+    }
+
     /// Kills this process even if it has left the group.
     pub(super) fn kill(&mut self) {
         if self.ended.is_none() {
@@ -64,6 +74,17 @@ impl Drop for Pe {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Whether a process with this `/proc/PID/status` does something else about a signal than what the system does.
+fn heeds(status: &str, signal: Signal) -> bool {
+    let bit = 1_u64 << (signal.as_raw() - 1);
+    let sets = ["SigBlk:", "SigIgn:", "SigCgt:"];
+    status.lines().any(|line| {
+        let set = sets.iter().find_map(|name| line.strip_prefix(name));
+        let set = set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+        set.is_some_and(|set| set & bit != 0)
+    })
 }
 
 /// Which PEs to start on this host, and as what.
@@ -224,7 +245,19 @@ pub(super) fn prepare(group: Pid, launcher: Pid, mask: Option<&[u64]>) -> std::i
 
 #[cfg(test)]
 mod tests {
-    use super::mask;
+    use rustix::process::Signal;
+
+    use super::{heeds, mask};
+
+    #[test]
+    fn a_signal_is_heeded_that_is_blocked_ignored_or_caught() {
+        let status = |set: &str| format!("Name:\tpe\n{set}:\t0000000000000200\nSigQ:\t0/1\n");
+        for set in ["SigBlk", "SigIgn", "SigCgt"] {
+            assert!(heeds(&status(set), Signal::USR1), "{set}");
+            assert!(!heeds(&status(set), Signal::USR2), "{set}");
+        }
+        assert!(!heeds(&status("ShdPnd"), Signal::USR1));
+    }
 
     #[test]
     fn cpu_sets_become_bit_masks() {

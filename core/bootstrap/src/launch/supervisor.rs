@@ -22,6 +22,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const SUSPENSE: Duration = Duration::from_secs(1);
 /// Between the polite request to end and the kill, when the launcher itself was asked to end.
 const GRACE_AFTER_TERM: Duration = Duration::from_secs(3);
+/// How long after the user's interrupt the PEs get it, though they have not told who waits for whom.
+const INTERRUPT_WITHIN: Duration = Duration::from_millis(1500);
 /// How long word of killed processes is waited for.
 const GRACE_AFTER_KILL: Duration = Duration::from_secs(5);
 
@@ -44,6 +46,10 @@ pub(super) struct Supervisor {
     told_to_end: Option<Signal>,
     requests: u32,
     ending: Option<Ending>,
+    /// The user wants to know who waits for whom, whatever that is.
+    shows_waits: bool,
+    /// The PEs have told nobody's waits yet: when they are interrupted without that.
+    interrupt_at: Option<Instant>,
 }
 
 /// What is known of a PE.
@@ -99,6 +105,8 @@ impl Supervisor {
             told_to_end: None,
             requests: 0,
             ending: None,
+            shows_waits: false,
+            interrupt_at: None,
         }
     }
 
@@ -111,6 +119,7 @@ impl Supervisor {
                 self.kill_at,
                 self.abandon_at,
                 self.judge_at,
+                self.interrupt_at,
             ];
             self.step(due.into_iter().flatten().min())?;
             self.check_times();
@@ -139,7 +148,10 @@ impl Supervisor {
         let mut some_ended = false;
         for source in ready {
             match source {
-                Source::Hub => self.check_abort(),
+                Source::Hub => {
+                    self.check_abort();
+                    self.check_waits();
+                }
                 Source::Signals => self.heed_signals()?,
                 Source::Crew(token, brings) => {
                     if brings.is_none_or(|stream| !self.is_full(stream)) {
@@ -359,12 +371,23 @@ impl Supervisor {
 
     fn heed_signals(&mut self) -> Result<()> {
         while let Some(signal) = self.signals.next()? {
-            self.crew.signal(signal);
+            let is_first = self.requests == 0 && self.ending.is_none();
+            if signal == Signal::INT && is_first {
+                self.hub.ask_waits();
+                self.interrupt_at = Some(Instant::now() + INTERRUPT_WITHIN);
+            } else {
+                self.crew.signal(signal);
+            }
             match signal {
+                Signal::USR1 => {
+                    self.shows_waits = true;
+                    self.hub.ask_waits();
+                }
                 Signal::INT | Signal::QUIT => {
                     self.told_to_end = Some(signal);
                     self.requests += 1;
                     if self.requests > 1 {
+                        self.interrupt_at = None;
                         self.kill_at = Some(Instant::now());
                     }
                 }
@@ -382,6 +405,26 @@ impl Supervisor {
             }
         }
         Ok(())
+    }
+
+    /// Shows who waits for whom, if the PEs have told, and interrupts those that wait for that.
+    fn check_waits(&mut self) {
+        let Some(picture) = self.hub.take_waits() else {
+            return;
+        };
+        if std::mem::take(&mut self.shows_waits) || picture.shows_waits() {
+            picture
+                .lines()
+                .iter()
+                .for_each(|line| self.stderr.say(line));
+        }
+        self.interrupt();
+    }
+
+    fn interrupt(&mut self) {
+        if self.interrupt_at.take().is_some() {
+            self.crew.signal(Signal::INT);
+        }
     }
 
     /// Ends the job if its output goes nowhere.
@@ -411,6 +454,9 @@ impl Supervisor {
                 self.stderr.say(&line);
                 self.end(Ending::TimedOut { running }, None);
             }
+        }
+        if self.interrupt_at.is_some_and(|at| at <= now) {
+            self.interrupt();
         }
         if self.judge_at.is_some_and(|at| at <= now) {
             self.check_ends();

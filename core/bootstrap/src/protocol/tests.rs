@@ -1,4 +1,5 @@
 use super::*;
+use crate::waits::Awaited;
 use proptest::prelude::*;
 
 fn any_fault() -> impl Strategy<Value = Fault> {
@@ -18,6 +19,24 @@ fn any_fault() -> impl Strategy<Value = Fault> {
             why
         }),
     ]
+}
+
+fn any_wait() -> impl Strategy<Value = Waiting> {
+    let whom = prop_oneof![
+        any::<u32>().prop_map(Awaited::Rank),
+        any::<u32>().prop_map(Awaited::Lane),
+        Just(Awaited::Any),
+        Just(Awaited::Itself),
+    ];
+    (any::<u32>(), whom, ".{0,16}", ".{0,120}").prop_map(|(ms, whom, call, what)| {
+        let plain = |text: String| text.replace(char::is_control, " ");
+        Waiting {
+            lasted: Duration::from_millis(ms.into()),
+            whom,
+            call: plain(call),
+            what: plain(what),
+        }
+    })
 }
 
 fn any_frame() -> impl Strategy<Value = Frame> {
@@ -61,6 +80,10 @@ fn any_frame() -> impl Strategy<Value = Frame> {
         Just(Frame::Leave),
         any::<bool>().prop_map(|may_end| Frame::Rest { may_end }),
         (any::<u32>(), any::<bool>()).prop_map(|(rank, orderly)| Frame::Exit { rank, orderly }),
+        any::<u32>().prop_map(|question| Frame::Ask { question }),
+        (any::<u32>(), prop::collection::vec(any_wait(), 0..16))
+            .prop_map(|(question, waits)| Frame::Waits { question, waits }),
+        Just(Frame::Hangs),
     ]
 }
 

@@ -83,7 +83,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Runs the agent here, with the host's name in a variable.
-const ENV: &str = "env AT={host}";
+pub const ENV: &str = "env AT={host}";
 /// As ssh does: the agent is no child of the command, and no signal to that reaches it.
 const APART: &str = "sh -c 'setsid \"$@\"; exit $?' sh env AT={host}";
 
@@ -388,16 +388,16 @@ fn a_failure_is_seen_while_nobody_reads_the_output() {
 
 fn signals_reach_the_pes_of_all_hosts() {
     for rsh in [ENV, APART] {
-        let mut job = start(rsh, "launch 3 --hosts a:2,b:1 -- catch 10");
+        let mut job = start(rsh, "launch 3 --hosts a:2,b:1 -- catch 12");
         let mut output = job.wait_ready(3);
-        job.signal(libc::SIGUSR1);
+        job.signal(libc::SIGUSR2);
         let mut rest = String::new();
         output.read_to_string(&mut rest).unwrap();
         let mut lines: Vec<_> = rest.lines().collect();
         lines.sort_unstable();
         assert_eq!(
             lines,
-            ["rank 0 caught 10", "rank 1 caught 10", "rank 2 caught 10"]
+            ["rank 0 caught 12", "rank 1 caught 12", "rank 2 caught 12"]
         );
         assert_eq!(job.finish().status.code(), Some(0));
     }

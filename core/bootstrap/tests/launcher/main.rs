@@ -12,6 +12,7 @@ mod output;
 mod role;
 mod ssh;
 mod statuses;
+mod waits;
 
 use std::panic::catch_unwind;
 
@@ -36,6 +37,7 @@ fn run_tests(args: &[String]) {
         kills::TESTS,
         hosts::TESTS,
         ssh::TESTS,
+        waits::TESTS,
     ]
     .concat();
     let (mut filters, mut skipped) = (Vec::new(), Vec::new());

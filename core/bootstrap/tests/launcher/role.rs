@@ -2,9 +2,10 @@
 
 use std::io::{BufRead, Read, Write};
 use std::process::{Command, exit};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use oxshmem_bootstrap::{Bootstrap, Hosts, Launch, join, self_with, serve_agent};
+use oxshmem_bootstrap::{Awaited, Bootstrap, Hosts, Launch, Waiting, join, self_with, serve_agent};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -240,6 +241,43 @@ pub fn pe(args: &[String]) -> ! {
             job.barrier().unwrap();
             say("ready\n");
             child.wait().unwrap();
+            wait_forever();
+        }
+        // handle RANK: that rank has a handler for SIGUSR1, and says when it has come.
+        "handle" => {
+            static CAME: AtomicBool = AtomicBool::new(false);
+            extern "C" fn note(_signal: i32) {
+                CAME.store(true, Ordering::Relaxed);
+            }
+            if rank() == number(1) as u32 {
+                // SAFETY: the handler stores to an atomic only.
+                unsafe { libc::signal(libc::SIGUSR1, note as *const () as usize) };
+            }
+            joined().barrier().unwrap();
+            say("ready\n");
+            while !CAME.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            say("caught\n");
+            wait_forever();
+        }
+        // wait WHOM…: tells for which rank each rank waits, if not `busy`; hangs WHOM…: the same, and that it lasts.
+        name @ ("wait" | "hangs") => {
+            let job = joined();
+            let whom = args[1 + rank() as usize].parse().ok();
+            let wait = whom.map(|whom| Waiting {
+                call: "barrier_all".into(),
+                whom: Awaited::Rank(whom),
+                what: "its word".into(),
+                lasted: Duration::from_secs(60),
+            });
+            job.on_ask(Box::new(move || wait.iter().cloned().collect()))
+                .unwrap();
+            job.barrier().unwrap();
+            say("ready\n");
+            if name == "hangs" {
+                job.hangs();
+            }
             wait_forever();
         }
         // stubborn: heeds no signal that can be ignored.

@@ -263,7 +263,7 @@ fn a_stubborn_pe_is_killed_after_its_grace() {
 }
 
 fn signals_reach_all_pes() {
-    for signal in [libc::SIGUSR1, libc::SIGUSR2, libc::SIGHUP, libc::SIGWINCH] {
+    for signal in [libc::SIGUSR2, libc::SIGHUP, libc::SIGWINCH] {
         let mut job = Job::start(&format!("launch 3 -- catch {signal}"));
         let mut output = job.wait_ready(3);
         job.signal(signal);
@@ -283,7 +283,7 @@ fn ignored_signals_stay_ignored() {
     let (mut command, mark) = Job::command(&format!(
         "launch 3 -- catch {} {}",
         libc::SIGHUP,
-        libc::SIGUSR1
+        libc::SIGUSR2
     ));
     let ignore = || {
         // SAFETY: ignoring a signal has no precondition.
@@ -296,12 +296,12 @@ fn ignored_signals_stay_ignored() {
     let mut output = job.wait_ready(3);
     job.signal(libc::SIGHUP);
     // What came before is passed on before, and a PE that has both takes SIGHUP first.
-    job.signal(libc::SIGUSR1);
+    job.signal(libc::SIGUSR2);
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();
     let mut lines: Vec<_> = rest.lines().collect();
     lines.sort_unstable();
-    let expected = [0, 1, 2].map(|rank| format!("rank {rank} caught {}", libc::SIGUSR1));
+    let expected = [0, 1, 2].map(|rank| format!("rank {rank} caught {}", libc::SIGUSR2));
     assert_eq!(lines, expected);
     assert_eq!(job.wait().code(), Some(0));
     job.expect_nothing_left();

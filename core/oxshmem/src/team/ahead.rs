@@ -23,6 +23,7 @@ use oxshmem_transport::Width;
 use super::core::{Core, LINE, State};
 use super::turn::{GRACE, Turn};
 use crate::arrival::{self, DIGEST, FAILED, MISMATCH, Mail};
+use crate::hang::Whom;
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::simulated::Place;
@@ -258,7 +259,7 @@ impl Turn<'_> {
         };
         let tell = || {
             (
-                format!("PE {giver}"),
+                Whom::Pe(giver),
                 format!("what it gives in {}", (self.call.words)()),
             )
         };

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::Width;
 
+use crate::hang::Whom;
 use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::wait::{Needs, Reason};
@@ -91,7 +92,7 @@ impl Context<'_> {
         let mailbox = letter.mailbox;
         let (_, taken, _) = mailbox.place(to)?;
         let taken = self.own(taken);
-        let tell = || (format!("PE {to}"), "it to take out a letter".into());
+        let tell = || (Whom::Pe(to), "it to take out a letter".into());
         let number = self.wait(&letter.reason(&tell), None, || {
             let taken = taken.look(Width::W64, Inserted::Wait);
             let mut state = mailbox.state();
@@ -134,7 +135,7 @@ impl Context<'_> {
         let (count, ..) = mailbox.place(from)?;
         self.check_own(letter.call, count, 1)?;
         let count = self.own(count);
-        let tell = || (format!("PE {from}"), what.to_owned());
+        let tell = || (Whom::Pe(from), what.to_owned());
         loop {
             let came = self.wait(&letter.reason(&tell), None, || {
                 let count = count.look(Width::W64, Inserted::Wait);
@@ -176,7 +177,7 @@ impl Context<'_> {
 }
 
 impl<'m> Letter<'m> {
-    fn reason<'r>(self, tell: &'r dyn Fn() -> (String, String)) -> Reason<'r>
+    fn reason<'r>(self, tell: &'r dyn Fn() -> (Whom, String)) -> Reason<'r>
     where
         'm: 'r,
     {

@@ -11,6 +11,7 @@ use super::ahead::is_given;
 use super::core::{Core, State};
 use crate::arrival::{self, BROKEN, DIGEST, FAILED, MISMATCH, Mail, Post};
 use crate::futex::Kernel;
+use crate::hang::Whom;
 use crate::mapped::Bytes;
 use crate::messages::Message;
 use crate::order::Inserted;
@@ -130,12 +131,7 @@ impl Post for Words<'_> {
     ) -> Result<R> {
         let world = self.world;
         let from = self.core.members.pe(mail.member as usize);
-        let tell = || {
-            (
-                format!("PE {from}"),
-                format!("{what} in {}", (self.call.words)()),
-            )
-        };
+        let tell = || (Whom::Pe(from), format!("{what} in {}", (self.call.words)()));
         let reason = Reason {
             call: self.call.name,
             needs: self.needs,

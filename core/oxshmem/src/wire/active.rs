@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{AtomicOp, Local, Op, Pe, Status, Width};
 
 use super::{Channel, Far, Leaves, Until};
+use crate::hang::Whom;
 use crate::mapped::Bytes;
 use crate::order::{Class, Classes, Inserted};
 use crate::service::Request;
@@ -247,7 +248,7 @@ impl Context<'_> {
                 Room::Full => {
                     let tell = || {
                         let what = "an answer to one of the messages of its other contexts";
-                        ("this PE".into(), what.into())
+                        (Whom::Me, what.into())
                     };
                     let reason = Reason {
                         call,
@@ -346,7 +347,7 @@ impl Context<'_> {
         let Sent { number, pe, .. } = sent;
         let tell = || {
             let what = format!("its answer to active message {number}");
-            (format!("PE {pe}"), what)
+            (Whom::Lane(pe), what)
         };
         let reason = Reason {
             call,

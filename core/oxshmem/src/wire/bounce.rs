@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::hang::Whom;
 use crate::wait::{Needs, Reason};
 use crate::{Context, Result, Sym};
 
@@ -54,7 +55,7 @@ impl Context<'_> {
         let all = &self.shared.bounces;
         let tell = || {
             let what = "a bounce buffer, which transfers of other threads have";
-            ("this PE".into(), what.into())
+            (Whom::Me, what.into())
         };
         let reason = Reason {
             call,

@@ -17,6 +17,7 @@ use oxshmem_transport::{AtomicOp, Width};
 use super::{Far, Path, Side};
 use crate::gpu::Request;
 use crate::gpu::stage::{MOST_LENT, Piece, Slots};
+use crate::hang::Whom;
 use crate::messages::{Message, Pending, Question};
 use crate::order::{Class, Inserted};
 use crate::wait::{Needs, Reason};
@@ -249,7 +250,7 @@ impl Context<'_> {
         let Some(slots) = self.shared.stage.slots() else {
             return Err(strange(call, pe));
         };
-        let tell = || ("this PE".into(), "the transfers of other threads".into());
+        let tell = || (Whom::Me, "the transfers of other threads".into());
         let reason = Reason {
             call,
             needs: Needs::Pe(pe),

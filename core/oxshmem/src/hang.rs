@@ -1,0 +1,227 @@
+//! Waits that last: whom they are for, how often they are told, and the list of them for the launcher.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use oxshmem_bootstrap::{Awaited, Waiting};
+
+use crate::shared::Shared;
+use crate::{Error, Result, report};
+
+/// The first report of a wait comes after this time.
+const FIRST: Duration = Duration::from_secs(30);
+/// The time between two reports doubles up to this.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+/// A wait is in the list from this time on.
+const LISTED_AFTER: Duration = Duration::from_millis(100);
+
+/// Its words are renewed after this time: the value of a word that is waited for may be among them.
+const RENEWED_AFTER: Duration = Duration::from_secs(1);
+
+/// Whom a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// This PE's program, by its number in the world.
+    Pe(usize),
+    /// What a lane, or a service of this PE's process, brings from it, whatever its program does.
+    Lane(usize),
+    /// Any PE may end the wait.
+    Any,
+    /// Another thread, or a lane, of the PE that waits.
+    Me,
+}
+
+impl fmt::Display for Whom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Whom::Pe(pe) | Whom::Lane(pe) => write!(f, "PE {pe}"),
+            Whom::Any => f.write_str("any PE"),
+            Whom::Me => f.write_str("this PE"),
+        }
+    }
+}
+
+/// The times of a wait's reports: after 30 s, 1 min, 2 min, and so on, at last every half an hour.
+#[derive(Debug)]
+struct Reports {
+    next: Duration,
+}
+
+impl Reports {
+    /// Whether a report is due in a wait that has lasted so long.
+    fn due(&mut self, waited: Duration) -> bool {
+        let due = waited >= self.next;
+        while waited >= self.next {
+            self.next += self.next.min(LONGEST);
+        }
+        due
+    }
+}
+
+/// The waits of this PE's threads that have lasted for a while.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lasting(Arc<Mutex<Vec<Entry>>>);
+
+/// One of them.
+#[derive(Debug)]
+struct Entry {
+    call: &'static str,
+    whom: Whom,
+    what: String,
+    since: Instant,
+    thread: std::thread::ThreadId,
+}
+
+impl Lasting {
+    fn list(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of them, for who asks.
+    pub(crate) fn all(&self) -> Vec<Waiting> {
+        let list = self.list();
+        let told = |entry: &Entry| Waiting {
+            call: entry.call.into(),
+            whom: match entry.whom {
+                Whom::Pe(pe) => Awaited::Rank(pe as u32),
+                Whom::Lane(pe) => Awaited::Lane(pe as u32),
+                Whom::Any => Awaited::Any,
+                Whom::Me => Awaited::Itself,
+            },
+            what: entry.what.clone(),
+            lasted: entry.since.elapsed(),
+        };
+        list.iter().map(told).collect()
+    }
+}
+
+/// One wait, from its first sleep on.
+pub(crate) struct Wait<'s> {
+    shared: &'s Shared,
+    since: Instant,
+    reports: Reports,
+    /// When the list had its words last, once it is there.
+    listed: Option<Instant>,
+}
+
+impl<'s> Wait<'s> {
+    pub(crate) fn new(shared: &'s Shared) -> Self {
+        Wait {
+            shared,
+            since: Instant::now(),
+            reports: Reports { next: FIRST },
+            listed: None,
+        }
+    }
+
+    pub(crate) fn lasted(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Lists and reports a wait that has lasted long enough for that; fails at its deadline.
+    pub(crate) fn goes_on(
+        &mut self,
+        call: &'static str,
+        tell: &dyn Fn() -> (Whom, String),
+    ) -> Result<()> {
+        let (shared, waited) = (self.shared, self.since.elapsed());
+        if let Some(limit) = shared.timeout().filter(|limit| waited >= *limit) {
+            let (whom, what) = tell();
+            return Err(Error::Timeout {
+                call,
+                me: shared.me,
+                whom: whom.to_string(),
+                what,
+                waited,
+                limit,
+            });
+        }
+        let is_old = match self.listed {
+            None => waited >= LISTED_AFTER,
+            Some(listed) => listed.elapsed() >= RENEWED_AFTER,
+        };
+        if is_old {
+            self.unlist();
+            let (whom, what) = tell();
+            shared.lasting.list().push(Entry {
+                call,
+                whom,
+                what,
+                since: self.since,
+                thread: std::thread::current().id(),
+            });
+            self.listed = Some(Instant::now());
+        }
+        if self.reports.due(waited) {
+            let (whom, what) = tell();
+            report::warn(&words(shared.me, (call, whom, &what), waited));
+            shared.bootstrap.hangs();
+        }
+        Ok(())
+    }
+
+    fn unlist(&mut self) {
+        if self.listed.take().is_some() {
+            let me = std::thread::current().id();
+            let mut list = self.shared.lasting.list();
+            // The last of this thread's: a wait within a wait ends before that.
+            if let Some(place) = list.iter().rposition(|entry| entry.thread == me) {
+                list.remove(place);
+            }
+        }
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.unlist();
+    }
+}
+
+/// The report of a wait.
+fn words(me: usize, (call, whom, what): (&str, Whom, &str), waited: Duration) -> String {
+    let may = match whom {
+        Whom::Any => "; any PE may end this wait",
+        _ => "",
+    };
+    let seconds = waited.as_secs();
+    format!("PE {me} has waited {seconds} s in {call} for {whom}: {what}{may}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_come_ever_less_often() {
+        let mut reports = Reports { next: FIRST };
+        let told = (0..8 * 60 * 60).filter(|second| reports.due(Duration::from_secs(*second)));
+        let told: Vec<u64> = told.collect();
+        assert_eq!(told[..8], [30, 60, 120, 240, 480, 960, 1920, 3720]);
+        assert!(told[8..].windows(2).all(|pair| pair[1] - pair[0] == 1800));
+    }
+
+    #[test]
+    fn a_report_is_not_repeated_for_time_that_was_slept_through() {
+        let mut reports = Reports { next: FIRST };
+        assert!(reports.due(Duration::from_secs(100)));
+        assert!(!reports.due(Duration::from_secs(100)));
+        assert!(reports.due(Duration::from_secs(120)));
+    }
+
+    #[test]
+    fn a_wait_that_any_pe_may_end_says_so() {
+        let waited = Duration::from_secs(30);
+        let told = words(1, ("wait_until", Whom::Any, "5 words"), waited);
+        assert_eq!(
+            told,
+            "PE 1 has waited 30 s in wait_until for any PE: 5 words; any PE may end this wait"
+        );
+        let told = words(0, ("barrier_all", Whom::Pe(2), "its word"), waited);
+        assert_eq!(
+            told,
+            "PE 0 has waited 30 s in barrier_all for PE 2: its word"
+        );
+    }
+}
