@@ -26,6 +26,10 @@ pub use familiar::options;
 /// PE 0 has the standard input, the others have none; on another host it gets it as it comes, read
 /// even if PE 0 reads none of it. Output comes by whole lines. Signals such as an interrupt go to
 /// all PEs. Nothing of a job stays behind, however it ends.
+///
+/// Where a job seems to hang, send this command SIGUSR1: it shows for each PE whom it waits for, in
+/// which call and for how long, and a deadlock by name; the job goes on. PEs get that signal only if
+/// they have a handler for it. The first interrupt shows the same, then goes to all PEs.
 #[derive(clap::Args)]
 #[command(override_usage = "oxshmem run [OPTIONS] [--] <PROG> [ARGS]...", after_help = EXAMPLES)]
 pub struct Args {
