@@ -15,6 +15,7 @@ use crate::protocol::MAX_PES;
 use crate::{Error, Result, ending};
 
 mod fields;
+mod mapping;
 mod one;
 mod socket;
 mod two;
@@ -51,6 +52,9 @@ pub(crate) struct Settings {
 /// The key under which rank 0 publishes, but for how often the session has met before.
 const KEY: &str = "oxshmem-rendezvous";
 
+/// The key under which the process manager itself tells which processes are on which host.
+const MAPPING: &str = "PMI_process_mapping";
+
 /// How long it may take to finalize when the process ends.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
@@ -65,6 +69,9 @@ fn kept() -> MutexGuard<'static, Vec<Session>> {
 trait Protocol: std::fmt::Debug + Send {
     /// Bounds every wait from now on.
     fn wait_until(&mut self, end: Instant);
+
+    /// What the process manager has under [`MAPPING`].
+    fn mapping(&mut self) -> Result<String>;
 
     /// Collective: publishes and gives what rank 0 has published.
     fn exchange(&mut self, key: &str, published: Option<&str>) -> Result<String>;
@@ -113,6 +120,12 @@ impl Manager for Session {
     fn place(&self) -> Place {
         let Settings { rank, size, .. } = self.settings;
         Place { rank, size }
+    }
+
+    fn is_on_one_host(&mut self) -> bool {
+        // Not every manager tells; one that has ended is met with again right after this.
+        let mapping = self.protocol.mapping();
+        mapping.is_ok_and(|mapping| mapping::is_one_host(&mapping))
     }
 
     fn name(&self) -> &'static str {

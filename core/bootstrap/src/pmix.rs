@@ -45,6 +45,7 @@ struct Kept {
 #[derive(Debug)]
 struct Session {
     place: Place,
+    is_on_one_host: bool,
     publish: Sender<Option<String>>,
     answers: Receiver<Answer>,
     begun: Instant,
@@ -55,7 +56,8 @@ struct Session {
 #[derive(Debug)]
 enum Answer {
     Step(&'static str),
-    Place(Place),
+    /// The place, and whether all PEs are on this host.
+    Place(Place, bool),
     Value(String),
     Failed(Error),
 }
@@ -75,14 +77,16 @@ pub(crate) fn open(end: Instant) -> Result<Box<dyn Manager>> {
         .map_err(io("starting the thread that speaks PMIx"))?;
     let mut session = Session {
         place: Place { rank: 0, size: 0 },
+        is_on_one_host: false,
         publish,
         answers,
         begun: Instant::now(),
         end,
     };
     loop {
-        if let Answer::Place(place) = session.next("loading libpmix")? {
+        if let Answer::Place(place, is_on_one_host) = session.next("loading libpmix")? {
             session.place = place;
+            session.is_on_one_host = is_on_one_host;
             return Ok(Box::new(session));
         }
     }
@@ -119,6 +123,10 @@ impl Session {
 impl Manager for Session {
     fn place(&self) -> Place {
         self.place
+    }
+
+    fn is_on_one_host(&mut self) -> bool {
+        self.is_on_one_host
     }
 
     fn name(&self) -> &'static str {
@@ -158,7 +166,8 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
         rank: client.rank(),
         size: client.job_size().map_err(failed("joining"))?,
     };
-    let _ = tell.send(Answer::Place(place));
+    let is_on_one_host = client.local_size() == Some(place.size);
+    let _ = tell.send(Answer::Place(place, is_on_one_host));
     let key = CString::new(format!("{KEY}-{}", kept.sessions)).unwrap_or_default();
     // The session was dropped without a meeting.
     let Ok(published) = published.recv() else {
@@ -229,6 +238,7 @@ mod tests {
         }
         let session = Session {
             place: Place { rank: 0, size: 2 },
+            is_on_one_host: false,
             publish: channel().0,
             answers: heard,
             begun: Instant::now(),

@@ -34,6 +34,10 @@ pub(crate) trait Manager {
     /// This PE's rank and the job's size.
     fn place(&self) -> Place;
 
+    /// Whether the process manager says that all of the job's PEs are on one host. If it does not tell,
+    /// they may not be.
+    fn is_on_one_host(&mut self) -> bool;
+
     /// Which interface this is, for people.
     fn name(&self) -> &'static str;
 
@@ -44,7 +48,7 @@ pub(crate) trait Manager {
 
 /// Joins the job of `manager`'s PEs.
 pub(super) fn join(
-    manager: Box<dyn Manager>,
+    mut manager: Box<dyn Manager>,
     lookup: &dyn Fn(&str) -> Option<String>,
     deadline: Duration,
     end: Instant,
@@ -67,9 +71,11 @@ pub(super) fn join(
     let mut hub = None;
     let mut published = None;
     if rank == 0 {
-        let listener = listen(lookup)?;
+        // With an address of its own the rendezvous may be meant for others than this host's.
+        let is_local = lookup(HUB_ADDRESS).is_none() && manager.is_on_one_host();
+        let listener = listen(lookup, is_local)?;
         let key = JobKey::random()?;
-        published = Some(publication(lookup, &key, listener.address().port())?);
+        published = Some(publication(lookup, &key, listener.address())?);
         hub = Some(listener.serve_and_say(size, key)?);
     }
     let (key, addresses) = parse(&manager.meet(published.as_deref())?)?;
@@ -80,13 +86,19 @@ pub(super) fn join(
     Ok(Arc::new(bootstrap.found_by(name, deadline)))
 }
 
-/// Listens on all interfaces, at the port that is asked for, if any.
-fn listen(lookup: &dyn Fn(&str) -> Option<String>) -> Result<HubListener> {
+/// Listens on all interfaces, or for this host's processes alone, at the port that is asked for, if any.
+fn listen(lookup: &dyn Fn(&str) -> Option<String>, is_local: bool) -> Result<HubListener> {
     const HINT: &str = "set OXSHMEM_HUB_ADDRESS to a name of this host and a free port, as \
                         node7:29400, or without a port to take any";
     let port = lookup(HUB_ADDRESS)
         .and_then(|text| port_of(&text))
         .unwrap_or(0);
+    if is_local
+        && let Ok(listener) =
+            HubListener::bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0), HINT)
+    {
+        return Ok(listener);
+    }
     // Linux's unspecified IPv6 address takes IPv4 connections too.
     HubListener::bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), HINT)
         .or_else(|_| HubListener::bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), HINT))
@@ -100,7 +112,12 @@ fn port_of(text: &str) -> Option<u16> {
 }
 
 /// What rank 0 publishes: its key and the addresses at which to try.
-fn publication(lookup: &dyn Fn(&str) -> Option<String>, key: &JobKey, port: u16) -> Result<String> {
+fn publication(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    key: &JobKey,
+    listens: SocketAddr,
+) -> Result<String> {
+    let port = listens.port();
     let start = format!("{FORM}/{}/", key.to_hex());
     if let Some(given) = lookup(HUB_ADDRESS) {
         let text = given.trim();
@@ -123,6 +140,9 @@ fn publication(lookup: &dyn Fn(&str) -> Option<String>, key: &JobKey, port: u16)
         return Ok(start + &address);
     }
     let mut value = start;
+    if listens.ip().is_loopback() {
+        return Ok(value + &listens.to_string());
+    }
     for ip in addresses::of_this_host() {
         let next = format!("{},", SocketAddr::new(ip, port));
         if value.len() + next.len() <= MAX_VALUE_BYTES {
@@ -157,7 +177,20 @@ mod tests {
 
     fn published(address: Option<&str>) -> Result<String> {
         let key = JobKey::from_hex(&"ab".repeat(32)).unwrap();
-        publication(&|_| address.map(str::to_owned), &key, 77)
+        let all = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 77);
+        publication(&|_| address.map(str::to_owned), &key, all)
+    }
+
+    #[test]
+    fn a_job_of_one_host_listens_on_loopback_alone_and_says_so() {
+        let none = |_: &str| None;
+        let listener = listen(&none, true).unwrap();
+        let address = listener.address();
+        assert!(address.ip().is_loopback(), "{address}");
+        let value = publication(&none, &JobKey::random().unwrap(), address).unwrap();
+        assert_eq!(parse(&value).unwrap().1, address.to_string());
+        let listener = listen(&none, false).unwrap();
+        assert!(listener.address().ip().is_unspecified());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::fields::Fields;
 use super::socket::Socket;
-use super::{Protocol, unexpected};
+use super::{MAPPING, Protocol, unexpected};
 use crate::Result;
 
 /// One that has been accepted.
@@ -37,6 +37,19 @@ impl Client {
             unexpected(self.socket.interface, step, what)
         })
     }
+
+    /// The name of the job's key-value space.
+    fn space(&mut self) -> Result<String> {
+        let step = "finding the job's key-value space";
+        let answer = self.ask(step, "cmd=get_my_kvsname", "my_kvsname")?;
+        self.value(step, &answer, "kvsname")
+    }
+
+    fn get(&mut self, step: &'static str, space: &str, key: &str) -> Result<String> {
+        let question = format!("cmd=get kvsname={space} key={key}");
+        let answer = self.ask(step, &question, "get_result")?;
+        self.value(step, &answer, "value")
+    }
 }
 
 impl Protocol for Client {
@@ -44,19 +57,19 @@ impl Protocol for Client {
         self.socket.wait_until(end);
     }
 
+    fn mapping(&mut self) -> Result<String> {
+        let space = self.space()?;
+        self.get("finding the PEs' hosts", &space, MAPPING)
+    }
+
     fn exchange(&mut self, key: &str, published: Option<&str>) -> Result<String> {
-        let step = "finding the job's key-value space";
-        let answer = self.ask(step, "cmd=get_my_kvsname", "my_kvsname")?;
-        let space = self.value(step, &answer, "kvsname")?;
+        let space = self.space()?;
         if let Some(value) = published {
             let question = format!("cmd=put kvsname={space} key={key} value={value}");
             self.ask("publishing the rendezvous", &question, "put_result")?;
         }
         self.ask("waiting for the other PEs", "cmd=barrier_in", "barrier_out")?;
-        let step = "looking up the rendezvous";
-        let question = format!("cmd=get kvsname={space} key={key}");
-        let answer = self.ask(step, &question, "get_result")?;
-        self.value(step, &answer, "value")
+        self.get("looking up the rendezvous", &space, key)
     }
 
     fn finalize(&mut self) -> Result<()> {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::fields::{Fields, length, message};
 use super::socket::Socket;
-use super::{Protocol, Settings, agree, unexpected};
+use super::{MAPPING, Protocol, Settings, agree, unexpected};
 use crate::Result;
 
 /// Bytes that tell a message's length.
@@ -64,6 +64,12 @@ impl Client {
 impl Protocol for Client {
     fn wait_until(&mut self, end: Instant) {
         self.socket.wait_until(end);
+    }
+
+    fn mapping(&mut self) -> Result<String> {
+        let question = [("cmd", "info-getjobattr"), ("key", MAPPING)];
+        let answer = self.ask("finding the PEs' hosts", &question)?;
+        Ok(answer.get("value").unwrap_or_default().to_owned())
     }
 
     fn exchange(&mut self, key: &str, published: Option<&str>) -> Result<String> {

@@ -17,6 +17,10 @@ const STRING: u16 = 3;
 const UINT32: u16 = 14;
 /// `PMIX_JOB_SIZE`.
 const JOB_SIZE: &CStr = c"pmix.job.size";
+/// `PMIX_LOCAL_SIZE`: how many of the job's PEs are on this host.
+const LOCAL_SIZE: &CStr = c"pmix.local.size";
+/// `PMIX_OPTIONAL`: nothing is asked of others that is not known here.
+const OPTIONAL: &[u8] = b"pmix.optional";
 /// `PMIX_COLLECT_DATA`: a fence brings along what was put.
 const COLLECT_DATA: &[u8] = b"pmix.collect";
 
@@ -52,6 +56,23 @@ struct Info {
     key: [u8; 512],
     flags: u32,
     value: Value,
+}
+
+impl Info {
+    /// A switch that is on.
+    fn set(name: &[u8]) -> Info {
+        let mut key = [0; 512];
+        for (to, from) in key.iter_mut().zip(name) {
+            *to = *from;
+        }
+        let mut data = Data { whole: [0; 3] };
+        data.flag = true;
+        Info {
+            key,
+            flags: 0,
+            value: Value { kind: BOOL, data },
+        }
+    }
 }
 
 const _: () = {
@@ -211,12 +232,20 @@ impl Client {
     }
 
     pub(super) fn job_size(&self) -> Result<u32> {
-        let value = self.value(WILDCARD, JOB_SIZE)?;
+        let value = self.value(WILDCARD, JOB_SIZE, &[])?;
         if value.kind != UINT32 {
             return Err(Failure(format!("the job's size has type {}", value.kind)));
         }
         // SAFETY: the type says that this member is the one written.
         Ok(unsafe { value.data.number })
+    }
+
+    /// How many of the job's PEs are on this host, if the process manager has told.
+    pub(super) fn local_size(&self) -> Option<u32> {
+        let value = self.value(WILDCARD, LOCAL_SIZE, &[Info::set(OPTIONAL)]);
+        let value = value.ok().filter(|value| value.kind == UINT32)?;
+        // SAFETY: the type says that this member is the one written.
+        Some(unsafe { value.data.number })
     }
 
     /// Publishes a value of this rank. Others see it after a fence.
@@ -235,17 +264,7 @@ impl Client {
 
     /// Collective over the whole job.
     pub(super) fn fence(&self) -> Result<()> {
-        let mut key = [0; 512];
-        for (to, from) in key.iter_mut().zip(COLLECT_DATA) {
-            *to = *from;
-        }
-        let mut data = Data { whole: [0; 3] };
-        data.flag = true;
-        let collect = Info {
-            key,
-            flags: 0,
-            value: Value { kind: BOOL, data },
-        };
+        let collect = Info::set(COLLECT_DATA);
         let all = self.process(WILDCARD);
         // SAFETY: one process and one info, both of the library's layout, read during the call.
         let status = unsafe { (self.library.fence)(&raw const all, 1, &raw const collect, 1) };
@@ -254,7 +273,7 @@ impl Client {
 
     /// What `rank` has put.
     pub(super) fn get(&self, rank: u32, key: &CStr) -> Result<String> {
-        let value = self.value(rank, key)?;
+        let value = self.value(rank, key, &[])?;
         if value.kind != STRING {
             return Err(Failure(format!("the value has type {}", value.kind)));
         }
@@ -270,13 +289,13 @@ impl Client {
 
     /// A value, of which the library's copy is left to it for good: some bytes, twice a session,
     /// and how to free them differs between its versions.
-    fn value(&self, rank: u32, key: &CStr) -> Result<Value> {
+    fn value(&self, rank: u32, key: &CStr, how: &[Info]) -> Result<Value> {
         let of = self.process(rank);
         let mut found: *mut Value = ptr::null_mut();
-        // SAFETY: process and key are read during the call; `found` is writable.
-        let status = unsafe {
-            (self.library.get)(&raw const of, key.as_ptr(), ptr::null(), 0, &raw mut found)
-        };
+        let (info, count) = (how.as_ptr(), how.len());
+        // SAFETY: process, key and so many infos are read during the call; `found` is writable.
+        let status =
+            unsafe { (self.library.get)(&raw const of, key.as_ptr(), info, count, &raw mut found) };
         self.library.check("PMIx_Get", status)?;
         // SAFETY: after success null or a value that is now this process's.
         let value = unsafe { found.as_ref() };

@@ -38,7 +38,11 @@ fn joined(
 
 /// A job of `size` PEs, all of which gather each other's ranks; gives their descriptions.
 fn whole_job(size: u32, more: &[(&str, &str)]) -> Vec<String> {
-    let manager = ProcessManager::new(size);
+    job_of(ProcessManager::new(size), size, more)
+}
+
+/// The same by this manager.
+fn job_of(manager: ProcessManager, size: u32, more: &[(&str, &str)]) -> Vec<String> {
     let descriptions = std::thread::scope(|scope| {
         let manager = &manager;
         let pes: Vec<_> = (0..size)
@@ -126,6 +130,19 @@ fn the_rendezvous_is_at_the_address_that_is_set() {
             description.contains("rendezvous at localhost:"),
             "{description}"
         );
+    }
+}
+
+#[test]
+fn a_job_that_is_told_to_be_on_one_host_meets_on_loopback_alone() {
+    for way in ["pmi1", "pmi2"] {
+        let manager = ProcessManager::new(3);
+        manager.map("(vector,(0,1,3))");
+        for description in job_of(manager, 3, &[("OXSHMEM_BOOTSTRAP", way)]) {
+            // Else all of this host's addresses are tried.
+            let part = "rendezvous at 127.0.0.1:";
+            assert!(description.contains(part), "{description}");
+        }
     }
 }
 

@@ -14,6 +14,7 @@ type Space = Arc<Mutex<HashMap<String, String>>>;
 
 /// One process manager of `size` PEs, each with a socket of its own.
 pub struct ProcessManager {
+    space: Space,
     ours: Vec<UnixStream>,
     served: Vec<JoinHandle<bool>>,
 }
@@ -23,6 +24,7 @@ impl ProcessManager {
         let space = Space::default();
         let all = Arc::new(Barrier::new(size as usize));
         let mut manager = ProcessManager {
+            space: Arc::clone(&space),
             ours: Vec::new(),
             served: Vec::new(),
         };
@@ -41,6 +43,12 @@ impl ProcessManager {
                 .push(std::thread::spawn(move || client.serve()));
         }
         manager
+    }
+
+    /// Has it tell which PEs are on which host.
+    pub fn map(&self, mapping: &str) {
+        let name = "PMI_process_mapping".to_owned();
+        self.space.lock().unwrap().insert(name, mapping.to_owned());
     }
 
     /// The number that `PMI_FD` has for a rank.
@@ -170,7 +178,7 @@ impl Client {
                     self.all.wait();
                     String::new()
                 }
-                "kvs-get" => match self.space.lock().unwrap().get(&of("key")) {
+                "kvs-get" | "info-getjobattr" => match self.space.lock().unwrap().get(&of("key")) {
                     Some(value) => format!("found=TRUE;value={value};"),
                     None => "found=FALSE;".to_owned(),
                 },
