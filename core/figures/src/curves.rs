@@ -1,5 +1,5 @@
 //! Curves over sizes: a panel for each kind of value, the sizes on a logarithmic axis. What the machine
-//! itself can do is dashed.
+//! itself can do is dashed, each limit in a pattern of its own.
 
 use std::ops::Range;
 
@@ -15,6 +15,8 @@ const TITLE: u32 = 30;
 /// For the names, at the right.
 const NAMES: u32 = 150;
 const NAME_HEIGHT: u32 = 17;
+/// The patterns of limits: lengths of a dash and of the gap behind it.
+const DASHES: [(u32, u32); 3] = [(7, 4), (2, 3), (14, 5)];
 /// Above them.
 const NAMES_TOP: u32 = 50;
 
@@ -24,7 +26,7 @@ pub struct Curve {
     /// What it is, for the list of names; empty where the title says it.
     pub name: String,
     /// Its number among all of the picture, which its colour goes by; those beyond the colours have hollow
-    /// points.
+    /// points. A limit's pattern goes by it.
     pub at: usize,
     /// By size.
     pub points: Vec<(f64, f64)>,
@@ -121,7 +123,9 @@ fn draw_panel(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
             for curve in &panel.curves {
                 let line = line(curve, &sizes);
                 if curve.limit {
-                    chart.draw_series(DashedLineSeries::new(line, 6, 4, BLACK.stroke_width(1)))?;
+                    let (dash, gap) = dashes(curve.at);
+                    let style = BLACK.stroke_width(1);
+                    chart.draw_series(DashedLineSeries::new(line, dash, gap, style))?;
                 } else {
                     let stroke = colour(curve.at).stroke_width(2);
                     chart.draw_series(LineSeries::new(line, stroke))?;
@@ -148,9 +152,11 @@ fn draw_names(area: &Area<'_>, curves: &[Curve]) -> Drawn {
         let y = (NAMES_TOP + row * NAME_HEIGHT) as i32;
         let (from, to) = ((0, y), (22, y));
         if curve.limit {
-            let half = [(from, (8, y)), ((14, y), to)];
-            for (from, to) in half {
-                area.draw(&PathElement::new(vec![from, to], BLACK.stroke_width(1)))?;
+            let (dash, gap) = dashes(curve.at);
+            for x in (from.0..to.0).step_by((dash + gap) as usize) {
+                let end = to.0.min(x + dash as i32);
+                let dash = vec![(x, y), (end, y)];
+                area.draw(&PathElement::new(dash, BLACK.stroke_width(1)))?;
             }
         } else {
             let stroke = colour(curve.at).stroke_width(2);
@@ -160,6 +166,11 @@ fn draw_names(area: &Area<'_>, curves: &[Curve]) -> Drawn {
         area.draw(&Text::new(curve.name.clone(), (28, y - 6), (FONT, 13)))?;
     }
     Ok(())
+}
+
+/// Of a limit.
+fn dashes(at: usize) -> (u32, u32) {
+    DASHES.get(at % DASHES.len()).copied().unwrap_or((1, 1))
 }
 
 /// The points of a curve; of a limit of one size, that value at all sizes.
@@ -255,6 +266,25 @@ mod tests {
         let (circles, texts) = parts(&svg, "circle");
         assert_eq!(circles, 3, "{svg}");
         assert!(texts.iter().all(|text| !text.is_empty()), "{texts:?}");
+    }
+
+    #[test]
+    fn limits_have_patterns_of_their_own() {
+        let dashes = |at| {
+            let points = [(8.0, 10.0), (512.0, 10.0)];
+            let limit = Curve {
+                at,
+                ..curve("limit", &points, true)
+            };
+            let all = vec![curve("", &points, false), limit];
+            parts(
+                &panels("", &[panel(Values::FromZero, all)]).unwrap(),
+                "polyline",
+            )
+            .0
+        };
+        let drawn = [0, 1, 2].map(dashes);
+        assert!(drawn[2] < drawn[0] && drawn[0] < drawn[1], "{drawn:?}");
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub trait OneSided: Send {
 impl Op {
     /// All of them, in the order of the table.
     pub fn all() -> impl Iterator<Item = &'static Op> {
-        ops::FAMILIES.iter().copied().flatten()
+        ops::FAMILIES.iter().flat_map(|family| family.ops)
     }
 
     /// The sizes it is measured at, in bytes, given those asked for.

@@ -1,5 +1,5 @@
-//! Curves over the sizes, as SVG: a panel for each metric, one curve for each operation on blocks. What the
-//! machine itself can do is dashed.
+//! Curves over the sizes, as SVG: a panel for each metric and family, one curve for each operation on blocks.
+//! The limits of the machine are dashed, in every panel of their metric.
 
 use anyhow::ensure;
 use oxshmem_figures::units::{Bytes, PerSecond, Time};
@@ -7,7 +7,7 @@ use oxshmem_figures::{Curve, Panel, Values, Words, panels};
 
 use super::measure::Task;
 use super::metric::Metric;
-use super::op::Op;
+use super::ops::{FAMILIES, Family, limit};
 use super::row::Row;
 
 /// Whether there will be a curve: an operation on blocks of several sizes.
@@ -28,20 +28,29 @@ pub fn svg(title: &str, rows: &[Row]) -> anyhow::Result<String> {
     let mut metrics: Vec<Metric> = rows.iter().map(|row| row.metric).collect();
     metrics.sort();
     metrics.dedup();
-    let with_curves = metrics
+    let titles: Vec<(String, Metric, Vec<Curve>)> = metrics
         .into_iter()
-        .map(|metric| (metric, curves(rows, metric)))
-        .filter(|(_, curves)| curves.iter().any(|curve| !curve.limit));
-    let all: Vec<_> = with_curves
-        .map(|(metric, curves)| panel(metric, curves))
+        .flat_map(|metric| FAMILIES.iter().map(move |family| (metric, family)))
+        .map(|(metric, family)| {
+            (
+                title_of(metric, family),
+                metric,
+                curves(rows, metric, family),
+            )
+        })
+        .filter(|(.., curves)| curves.iter().any(|curve| !curve.limit))
+        .collect();
+    let all: Vec<Panel<'_>> = titles
+        .iter()
+        .map(|(title, metric, curves)| panel(title, *metric, curves.clone()))
         .collect();
     Ok(panels(title, &all)?)
 }
 
-fn panel(metric: Metric, curves: Vec<Curve>) -> Panel<'static> {
+fn panel(title: &str, metric: Metric, curves: Vec<Curve>) -> Panel<'_> {
     Panel {
         words: Words {
-            title: caption(metric),
+            title,
             across: "bytes of one operation",
             up: "",
         },
@@ -55,12 +64,15 @@ fn panel(metric: Metric, curves: Vec<Curve>) -> Panel<'static> {
     }
 }
 
-/// A metric's curves, the highest at its largest size first.
-fn curves(rows: &[Row], metric: Metric) -> Vec<Curve> {
+/// A family's curves and the limits, the highest at its largest size first. An operation has one colour in all
+/// panels, a limit one pattern.
+fn curves(rows: &[Row], metric: Metric, family: &Family) -> Vec<Curve> {
     let mut curves = Vec::new();
-    let has_row = |op: &&Op| rows.iter().any(|row| row.op == op.name);
-    let drawn = Op::all().filter(|op| op.moves_blocks() || op.is_limit());
-    for (at, op) in drawn.filter(has_row).enumerate() {
+    let blocks = family
+        .ops
+        .iter()
+        .filter(|op| op.moves_blocks() && !op.is_limit());
+    for (at, op) in blocks.enumerate().chain(limit::OPS.iter().enumerate()) {
         let points: Vec<(f64, f64)> = rows
             .iter()
             .filter(|row| row.metric == metric && row.op == op.name)
@@ -80,6 +92,10 @@ fn curves(rows: &[Row], metric: Metric) -> Vec<Curve> {
     let last = |curve: &Curve| curve.points.last().map_or(0.0, |(_, value)| *value);
     curves.sort_by(|a, b| last(b).total_cmp(&last(a)));
     curves
+}
+
+fn title_of(metric: Metric, family: &Family) -> String {
+    format!("{}; {}", family.name, caption(metric))
 }
 
 fn caption(metric: Metric) -> &'static str {
@@ -110,13 +126,14 @@ mod tests {
     use crate::perf::table::tests::example;
 
     #[test]
-    fn a_picture_has_a_panel_for_each_metric_and_a_curve_for_each_operation() {
+    fn a_picture_has_a_panel_for_each_family_and_a_curve_for_each_operation() {
         let mut rows = Vec::new();
         for bytes in [8, 64, 512] {
             let time = 10.0 + bytes as f64;
             rows.push(example(Metric::Latency, "memcpy", bytes, time));
             rows.push(example(Metric::Latency, "put", bytes, time * 1.2));
             rows.push(example(Metric::Latency, "get", bytes, time * 1.5));
+            rows.push(example(Metric::Latency, "reduce", bytes, time * 9.0));
             rows.push(example(Metric::Overlap, "put-nbi", bytes, time));
         }
         rows.push(example(Metric::Latency, "bare-ping-pong", 8, 100.0));
@@ -131,27 +148,39 @@ mod tests {
                 .filter(|node| node.has_tag_name(name))
                 .count()
         };
-        // Three points and one in the list of names, for three operations.
-        assert_eq!(all("circle"), 3 * 4, "{svg}");
+        // Three points and one in the list of names, for four operations.
+        assert_eq!(all("circle"), 4 * 4, "{svg}");
         let texts: Vec<&str> = picture
             .descendants()
             .filter(|node| node.has_tag_name("text"))
             .filter_map(|node| node.text().map(str::trim))
             .collect();
-        for name in ["memcpy", "put", "get", "put-nbi", "bare-ping-pong"] {
-            assert_eq!(
-                texts.iter().filter(|text| **text == name).count(),
-                1,
-                "{texts:?}"
-            );
+        // The limits stand in both panels of their metric.
+        for (name, times) in [
+            ("put", 1),
+            ("get", 1),
+            ("reduce", 1),
+            ("put-nbi", 1),
+            ("memcpy", 2),
+            ("bare-ping-pong", 2),
+        ] {
+            let found = texts.iter().filter(|text| **text == name).count();
+            assert_eq!(found, times, "{name}: {texts:?}");
         }
         for name in ["barrier", "add"] {
             assert!(!texts.contains(&name), "{texts:?}");
         }
-        for caption in [Metric::Latency, Metric::Overlap].map(caption) {
-            assert!(texts.contains(&caption), "{texts:?}");
+        for title in [
+            "puts and gets; latency: median time of one operation",
+            "reductions and scans; latency: median time of one operation",
+            "nonblocking puts and gets; overlap: share of a transfer's time left for computing",
+        ] {
+            assert!(texts.contains(&title), "{texts:?}");
         }
-        assert!(!texts.contains(&caption(Metric::Rate)), "{texts:?}");
+        let rate = texts
+            .iter()
+            .any(|text| text.contains(caption(Metric::Rate)));
+        assert!(!rate, "{texts:?}");
         assert!(
             texts.contains(&"2 PEs of one & the same <host>"),
             "{texts:?}"

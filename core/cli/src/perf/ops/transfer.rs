@@ -56,8 +56,8 @@ fn spread(bytes: usize, _pes: usize) -> Room {
 }
 
 macro_rules! ops {
-    ($($name:literal $issue:ident: $span:ident $how:ident $arrives:ident $(.$place:ident($($argument:expr),*))?, $about:literal;)*) => {
-        pub const OPS: &[Op] = &[$(Op {
+    ($list:ident: $($name:literal $issue:ident: $span:ident $how:ident $arrives:ident $(.$place:ident($($argument:expr),*))?, $about:literal;)*) => {
+        pub const $list: &[Op] = &[$(Op {
             name: $name,
             about: $about,
             span: $span,
@@ -71,12 +71,16 @@ macro_rules! ops {
     };
 }
 ops! {
+    OPS:
     "put" put: CONTIGUOUS BLOCKING Far, "back to back; a batch ends with a quiet";
     "get" get: CONTIGUOUS BLOCKING Near, "back to back";
     "put-from" put_from: SYMMETRIC BLOCKING Far.symmetric(),
         "put from symmetric memory; a batch ends with a quiet";
     "get-into" get_into: SYMMETRIC BLOCKING Source.symmetric(),
         "get into symmetric memory, back to back";
+}
+ops! {
+    STRIDED_OPS:
     "iput" iput: STRIDED BLOCKING Far.apart(1, STRIDE),
         "words, every second one of the target; a batch ends with a quiet";
     "iget" iget: STRIDED BLOCKING Near.apart(1, STRIDE),
@@ -85,6 +89,9 @@ ops! {
         "blocks of 8 words, every second one of the target; a batch ends with a quiet";
     "ibget" ibget: BLOCKS BLOCKING Near.apart(BLOCK, STRIDE),
         "blocks of 8 words, every second one of the source";
+}
+ops! {
+    NBI_OPS:
     "put-nbi" put_nbi: CONTIGUOUS NONBLOCKING Far,
         "nonblocking puts, completed in windows; one by one for its latency";
     "get-nbi" get_nbi: CONTIGUOUS NONBLOCKING Near,
