@@ -15,25 +15,37 @@ use serde::Serialize;
 
 use crate::output;
 
-/// Show what oxshmem sees: machine, transports, routes, settings.
+/// Show what oxshmem sees: machine, transports, routes, and the variables that are set.
 ///
-/// In a job (`oxshmem run -n 4 oxshmem info`), PE 0 shows how every PE reaches every other, and
-/// why. Alone, it is a world of one.
+/// In a job (`oxshmem run -n 4 oxshmem info`), PE 0 shows how every PE reaches every other. Alone, it
+/// is a world of one. The options show one part each, in full.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Print it all as JSON.
+    /// Print it all as JSON, every part in full.
     #[arg(long)]
     json: bool,
-    /// Show only what was chosen for PE towards PEER, for each kind of memory and operation, and
-    /// why each better one was refused; without numbers, for all, each answer once.
+    /// Show only every environment variable: its value or default, and what it means.
+    #[arg(long, conflicts_with_all = ["json", "explain", "topology", "svg"])]
+    variables: bool,
+    /// Show only what each transport and its devices can do, and what they guarantee.
+    #[arg(long, conflicts_with_all = ["json", "explain", "topology", "svg"])]
+    transports: bool,
+    /// Show only how collective calls of all PEs move their data.
+    #[arg(long, conflicts_with_all = ["json", "explain", "topology", "svg"])]
+    collectives: bool,
+    /// Show only what was chosen for PE towards PEER, for each kind of memory and operation, on which
+    /// device, port, address and MTU, and why each better one was refused; without numbers, for all,
+    /// each answer once.
     #[arg(long, num_args = 0..=2, value_names = ["PE", "PEER"])]
     explain: Option<Vec<usize>>,
     /// Show only the machine, as a tree with its NICs and GPUs: this one, or the one that
     /// OXSHMEM_TOPOLOGY describes.
     #[arg(long, conflicts_with_all = ["json", "explain"])]
     topology: bool,
-    /// Draw the machine, and a line from each PE of this host to the NIC that it chose; - is stdout.
+    /// Draw the machine, and a line from each PE of this host to the NIC that it chose, or, where
+    /// OXSHMEM_TOPOLOGY describes another machine, would choose there, bound to a core each; - is
+    /// stdout.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "explain"])]
     svg: Option<PathBuf>,
 }
@@ -46,10 +58,12 @@ Examples:
   oxshmem run -n 4 oxshmem info           routes between 4 PEs, with reasons
   oxshmem run -n 2 --bind core oxshmem info
   oxshmem run -n 4 oxshmem info --explain 0 3
+  oxshmem info --variables                every setting
   oxshmem info --topology                 packages, NUMA nodes, PCI, NICs, GPUs
   OXSHMEM_TOPOLOGY=other.xml oxshmem info --topology
   oxshmem run -n 8 oxshmem info --svg machine.svg
-  oxshmem info --json | jq .variables     every setting";
+  OXSHMEM_TOPOLOGY=other.xml oxshmem run -n 8 oxshmem info --svg other.svg
+  oxshmem info --json | jq .world.by_pe";
 
 /// All there is to tell.
 #[derive(Serialize)]
@@ -87,6 +101,13 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     if args.topology || args.svg.is_some() {
         return topology::main(args.topology, args.svg.as_deref());
     }
+    // What needs no world.
+    if args.has_parts() && !args.collectives {
+        return match shown_by_another() {
+            true => Ok(ExitCode::SUCCESS),
+            false => args.show_parts(None),
+        };
+    }
     let world = match join() {
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Ok(Some(seen)) => Known::Yes(seen),
@@ -97,6 +118,9 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => Known::from(Err(error)),
     };
+    if args.has_parts() {
+        return args.show_parts(Some(&world));
+    }
     let info = Info {
         version: env!("CARGO_PKG_VERSION"),
         machine: machine::see().into(),
@@ -111,13 +135,55 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         info.to_string()
     })?;
-    Ok(match &info.world {
+    Ok(status_of(&info.world))
+}
+
+/// Whether there is a world; says why there is none.
+fn status_of(world: &Known<world::Seen>) -> ExitCode {
+    match world {
         Known::Yes(_) => ExitCode::SUCCESS,
         Known::No { error } => {
             output::complain("info", &format!("there is no world: {error}"));
             ExitCode::FAILURE
         }
-    })
+    }
+}
+
+impl Args {
+    /// Whether parts are asked for.
+    fn has_parts(&self) -> bool {
+        self.variables || self.transports || self.collectives
+    }
+
+    /// Prints those, and nothing else.
+    fn show_parts(&self, world: Option<&Known<world::Seen>>) -> anyhow::Result<ExitCode> {
+        let mut parts: Vec<String> = Vec::new();
+        if self.transports {
+            let all = transports::see();
+            parts.push(all.iter().map(ToString::to_string).collect());
+        }
+        if let (true, Some(Known::Yes(seen))) = (self.collectives, world) {
+            parts.push(Collectives(seen).to_string());
+        }
+        if self.variables {
+            let all = variables::see();
+            let lines: String = all.iter().map(ToString::to_string).collect();
+            parts.push(format!(
+                "Value, or [what holds where it is not set]\n\n{lines}"
+            ));
+        }
+        output::print(&parts.join("\n"))?;
+        Ok(world.map_or(ExitCode::SUCCESS, status_of))
+    }
+}
+
+/// How collective calls go, as text.
+struct Collectives<'a>(&'a world::Seen);
+
+impl std::fmt::Display for Collectives<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.collectives(f)
+    }
 }
 
 /// What PE 0 sees; none on the others, which leave it the showing.
@@ -148,21 +214,22 @@ impl std::fmt::Display for Info {
             writeln!(f, "none in this build; enable the feature loopback")?;
         }
         for transport in &self.transports {
-            write!(f, "{transport}")?;
+            transport.list(f)?;
         }
         heading(f, "World")?;
         match &self.world {
             Known::Yes(seen) => write!(f, "{seen}")?,
             Known::No { error } => writeln!(f, "none: {error}")?,
         }
-        heading(
-            f,
-            "Environment variables: value, or [what holds where it is not set]",
-        )?;
-        for variable in &self.variables {
-            write!(f, "{variable}")?;
+        let mut set = self.variables.iter().filter(|v| v.is_set()).peekable();
+        if set.peek().is_some() {
+            heading(f, "Environment variables that are set")?;
         }
-        Ok(())
+        set.try_for_each(|variable| variable.line(f))?;
+        writeln!(
+            f,
+            "\nMore: --variables, --transports, --collectives, --explain, --topology, --json"
+        )
     }
 }
 

@@ -33,7 +33,7 @@ struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   oxshmem run -n 4 ./program          start program as a job of 4 PEs on this host
-  oxshmem info                        this machine, its transports, every setting
+  oxshmem info                        this machine, its transports, what is set
   oxshmem run -n 4 oxshmem info       the same, and how 4 PEs reach each other
   oxshmem perf                        how long put, get, atomics and barriers take here
   oxshmem litmus                      what the memory model allows, and that nothing else happens

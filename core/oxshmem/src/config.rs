@@ -92,7 +92,7 @@ variables! {
          allocated with the hint ATOMICS_REMOTE; narrower ones are always the CPU's";
     "OXSHMEM_COLLECTIVES", "auto",
         "how collective calls move their data: scratch, direct or auto for all, or comma-separated by kind, such as \
-         reduce=direct,broadcast=scratch (oxshmem info lists the kinds); with flat among them, calls do not go host \
+         reduce=direct,broadcast=scratch (oxshmem info --collectives lists the kinds); with flat among them, calls do not go host \
          by host; the same on every PE";
     "OXSHMEM_TEAMS", "256",
         "how many teams a PE may be in at a time, besides the world and the shared one (and OpenSHMEM's active sets, of which a \
@@ -377,7 +377,7 @@ fn unknown(name: &str) -> Option<String> {
     })?;
     Some(format!(
         "the environment variable {name} is not one of oxshmem's and has no effect; \
-         did you mean {}? (oxshmem info lists them all)",
+         did you mean {}? (oxshmem info --variables lists them all)",
         nearest.name
     ))
 }

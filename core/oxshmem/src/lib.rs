@@ -121,7 +121,7 @@ pub use statics::Static;
 pub use stream::{GpuNumber, GpuView};
 pub use sym::Sym;
 pub use team::{AttachedTeam, DetachedTeam, Team, TeamConfig};
-pub use topology::{OpenDevice, described_topology, usable_nics};
+pub use topology::{OpenDevice, described_topology, planned_devices, usable_nics};
 pub use wait_until::{Cmp, Waitable};
 pub use world::{Builder, World};
 

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use oxshmem_topo::{Nic, Port, PortState, Topology};
+use oxshmem_topo::{CpuSet, Nic, Port, PortState, Topology};
 
 use crate::routes::Nics;
+use crate::routes::devices::{Offer, decide, offers};
 use crate::{Error, Result, World, config};
 
 const VARIABLE: &str = "OXSHMEM_TOPOLOGY";
@@ -27,19 +28,61 @@ pub fn described_topology() -> Result<Option<Topology>> {
 ///
 /// [`Error::Config`] if `OXSHMEM_NIC` makes no sense.
 pub fn usable_nics(topology: &Topology) -> Result<Vec<&Nic>> {
+    let ports = usable(topology, &allowed_nics()?);
+    let mut usable: Vec<&Nic> = ports.into_iter().map(|(nic, _)| nic).collect();
+    usable.dedup_by(|a, b| std::ptr::eq(*a, *b));
+    Ok(usable)
+}
+
+/// The GPU and the NIC's port that each PE would choose, if PEs with these CPUs ran on a host of this
+/// topology: its nearest GPU, where there are GPUs, and the NIC nearest to that or else to its CPUs, both
+/// shared out evenly. A PE has no name of a kind of which the topology has no usable device.
+///
+/// # Errors
+///
+/// [`Error::Config`] if `OXSHMEM_NIC` makes no sense.
+pub fn planned_devices(topology: &Topology, cpus: &[CpuSet]) -> Result<Vec<Vec<String>>> {
+    let ports = usable(topology, &allowed_nics()?);
+    let ports = ports.into_iter().map(|(_, port)| port).collect();
+    Ok(plan(topology, ports, cpus))
+}
+
+fn plan(topology: &Topology, ports: Vec<String>, cpus: &[CpuSet]) -> Vec<Vec<String>> {
+    // Of one NIC alone there is no offer: all PEs take it.
+    let only = match ports.as_slice() {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
+    let gpus = topology.gpus.iter().map(|gpu| gpu.name.clone());
+    let kinds = [("gpus", gpus.collect()), ("nics", ports)];
+    let host = cpus.iter().map(|cpus| offers(Some(topology), cpus, &kinds));
+    let host: Vec<Vec<Offer>> = host.collect();
+    let decided = decide(&host.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let chosen = host.iter().zip(decided).map(|(offers, decided)| {
+        let chosen = offers
+            .iter()
+            .zip(decided)
+            .filter_map(|(offer, decided)| offer.devices.get(decided.device).cloned());
+        chosen.chain(only.clone()).collect()
+    });
+    chosen.collect()
+}
+
+/// Those that `OXSHMEM_NIC` allows.
+fn allowed_nics() -> Result<Nics> {
     let variable = "OXSHMEM_NIC";
-    let nics = match config::environment(variable) {
-        None => Nics::Any,
+    match config::environment(variable) {
+        None => Ok(Nics::Any),
         Some(value) => Nics::parse_list(&value).map_err(|why| Error::Config {
             name: variable.into(),
             value,
             why,
-        })?,
-    };
-    Ok(usable(topology, &nics))
+        }),
+    }
 }
 
-fn usable<'t>(topology: &'t Topology, nics: &Nics) -> Vec<&'t Nic> {
+/// The ports by which NICs may be used, by their names; a NIC without ports is one.
+fn usable<'t>(topology: &'t Topology, nics: &Nics) -> Vec<(&'t Nic, String)> {
     let (mut owners, mut names) = (Vec::new(), Vec::new());
     for nic in &topology.nics {
         let is_up = |port: &&Port| port.state != Some(PortState::Down);
@@ -50,13 +93,12 @@ fn usable<'t>(topology: &'t Topology, nics: &Nics) -> Vec<&'t Nic> {
         }
         owners.resize(names.len(), nic);
     }
-    let allowed = owners.into_iter().zip(nics.allows(&names));
-    let mut usable: Vec<&Nic> = allowed
+    let allowed = nics.allows(&names);
+    let ports = owners.into_iter().zip(names).zip(allowed);
+    ports
         .filter(|(_, may)| *may)
-        .map(|(nic, _)| nic)
-        .collect();
-    usable.dedup_by(|a, b| std::ptr::eq(*a, *b));
-    usable
+        .map(|(port, _)| port)
+        .collect()
 }
 
 /// The machine that this file of hwloc's XML describes.
@@ -120,15 +162,44 @@ mod tests {
         }
         let named = |list: Option<&str>| {
             let nics = list.map_or(Nics::Any, |list| Nics::parse_list(list).unwrap());
-            let usable = usable(&host, &nics);
-            usable
-                .iter()
-                .map(|nic| nic.name.clone())
-                .collect::<Vec<_>>()
+            let ports = usable(&host, &nics).into_iter().map(|(_, port)| port);
+            ports.collect::<Vec<_>>()
         };
-        assert_eq!(named(None), ["mlx5_1", "mlx5_2"]);
+        assert_eq!(named(None), ["mlx5_1:2", "mlx5_2"]);
         assert_eq!(named(Some("^mlx5_1")), ["mlx5_2"]);
-        assert_eq!(named(Some("^mlx5_1:1")), ["mlx5_1", "mlx5_2"]);
-        assert_eq!(named(Some("mlx5_1:2,mlx5_0")), ["mlx5_1"]);
+        assert_eq!(named(Some("^mlx5_1:1")), ["mlx5_1:2", "mlx5_2"]);
+        assert_eq!(named(Some("mlx5_1:2,mlx5_0")), ["mlx5_1:2"]);
+    }
+
+    #[test]
+    fn pes_of_a_described_machine_share_its_devices_out() {
+        let planned = |xml: &str, pes: usize| {
+            let host = Topology::from_xml(xml).unwrap();
+            let sets = vec![host.machine.cpus.clone(); pes];
+            let ports = usable(&host, &Nics::Any);
+            plan(
+                &host,
+                ports.into_iter().map(|(_, port)| port).collect(),
+                &sets,
+            )
+        };
+        let each = planned(fixtures::EIGHT_GPUS_EIGHT_NICS, 8);
+        for kind in [0, 1] {
+            let mut names: Vec<&str> = each.iter().map(|pe| &*pe[kind]).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), 8, "{each:?}");
+        }
+        let all = planned(fixtures::TWO_SOCKETS_ONE_NIC, 3);
+        assert!(
+            all.iter().all(|pe| pe.len() == 1 && *pe == all[0]),
+            "{all:?}"
+        );
+        let none = planned(fixtures::NO_NICS, 2);
+        assert!(
+            none.iter()
+                .all(|pe| pe.iter().all(|name| name.starts_with("gpu"))),
+            "{none:?}"
+        );
     }
 }

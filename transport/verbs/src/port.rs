@@ -165,8 +165,7 @@ impl Port {
             (true, false) => "RoCE",
             (false, _) => "InfiniBand",
         };
-        let gid = self.gids.first().map(|(_, gid)| gid.to_string());
-        let gid = gid.unwrap_or_else(|| format!("LID {}", self.state.lid));
+        let gid = identifiers(&self.gids, self.state.ethernet, self.state.lid);
         let bytes = 128u32 << self.mtu;
         let rate = self.rate();
         Device {
@@ -174,6 +173,24 @@ impl Port {
             description: format!("{layer}, {rate} Gb/s, {gid}, MTU {bytes}"),
         }
     }
+}
+
+/// The identifiers of a port in words: the first one, and those that a peer in their subnet makes it take.
+fn identifiers(gids: &[(u8, Gid)], ethernet: bool, lid: u16) -> String {
+    let Some(((index, first), others)) = gids.split_first() else {
+        return format!("LID {lid}");
+    };
+    let kind = if ethernet { "RoCE v2" } else { "InfiniBand" };
+    let mut told = format!("GID {index} ({first}, {kind})");
+    if !others.is_empty() {
+        let others: Vec<String> = others
+            .iter()
+            .map(|(at, gid)| format!("{at} ({gid})"))
+            .collect();
+        told.push_str(" unless the peer's subnet is that of ");
+        told.push_str(&others.join(", "));
+    }
+    told
 }
 
 /// In Gb/s, by the number that verbs give a lane's speed.

@@ -1,11 +1,13 @@
 //! `oxshmem info --explain`: what was chosen for a pair of PEs, and why each better one was refused.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::process::ExitCode;
 
 use oxshmem::{Explanation, Result, Route, World};
 use serde::{Deserialize, Serialize};
 
+use super::transports;
 use super::world::ranges;
 use crate::gather::gather;
 use crate::output;
@@ -26,6 +28,8 @@ struct Way {
     transport: Option<String>,
     device: Option<String>,
     device_choice: Option<String>,
+    /// Its port, address and MTU, as the PE that opened it sees them.
+    device_description: Option<String>,
     mapped: bool,
     messages: bool,
     staged: bool,
@@ -65,6 +69,7 @@ pub fn main(pair: &[usize], json: bool) -> anyhow::Result<ExitCode> {
 /// All groups on PE 0; none on the others. Collective.
 fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
     let me = world.my_pe();
+    let devices = transports::descriptions();
     let mut mine: Vec<Group> = Vec::new();
     if pair.first().is_none_or(|&from| from == me) {
         let to = match pair.get(1) {
@@ -72,7 +77,12 @@ fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
             None => 0..world.n_pes(),
         };
         for to in to {
-            add(&mut mine, vec![me], vec![to], ways(&world.explain(to)?));
+            add(
+                &mut mine,
+                vec![me],
+                vec![to],
+                ways(&world.explain(to)?, &devices),
+            );
         }
     }
     // Strings, numbers and lists: there is nothing in it that JSON cannot say.
@@ -106,7 +116,7 @@ fn add(groups: &mut Vec<Group>, from: Vec<usize>, to: Vec<usize>, ways: Vec<Way>
     groups.push(Group { from, to, ways });
 }
 
-fn ways(explanation: &Explanation) -> Vec<Way> {
+fn ways(explanation: &Explanation, devices: &BTreeMap<String, String>) -> Vec<Way> {
     let all = [
         ("host memory", "puts and gets", Some(&explanation.host)),
         ("host memory", "atomics", Some(&explanation.host_atomics)),
@@ -122,6 +132,7 @@ fn ways(explanation: &Explanation) -> Vec<Way> {
             transport: route.transport.map(str::to_owned),
             device: route.device.clone(),
             device_choice: route.device_choice.clone(),
+            device_description: route.device.as_ref().and_then(|d| devices.get(d).cloned()),
             mapped: route.mapped,
             messages: route.messages,
             staged: route.staged,
@@ -133,11 +144,33 @@ fn ways(explanation: &Explanation) -> Vec<Way> {
     all.into_iter().filter_map(way).collect()
 }
 
+impl Group {
+    /// Each way once, with the operations on one kind of memory that go it.
+    fn merged(&self) -> Vec<(&Way, Vec<&str>)> {
+        let mut merged: Vec<(&Way, Vec<&str>)> = Vec::new();
+        for way in &self.ways {
+            let same = |(other, _): &&mut (&Way, Vec<&str>)| {
+                let operations = other.operations.clone();
+                **other
+                    == Way {
+                        operations,
+                        ..way.clone()
+                    }
+            };
+            match merged.iter_mut().find(same) {
+                Some((_, operations)) => operations.push(&way.operations),
+                None => merged.push((way, vec![&way.operations])),
+            }
+        }
+        merged
+    }
+}
+
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "PE {} to PE {}", ranges(&self.from), ranges(&self.to))?;
-        for way in &self.ways {
-            write!(f, "  {}, {}: ", way.memory, way.operations)?;
+        for (way, operations) in self.merged() {
+            write!(f, "  {}, {}: ", way.memory, operations.join(", "))?;
             match (&way.transport, way.mapped) {
                 (None, _) => writeln!(f, "by no transport")?,
                 (Some(_), _) if way.staged => {
@@ -152,8 +185,12 @@ impl fmt::Display for Group {
             for (transport, answer) in &way.considered {
                 writeln!(f, "      {transport}: {answer}")?;
             }
-            if let (Some(device), Some(choice)) = (&way.device, &way.device_choice) {
-                writeln!(f, "      {device}: {choice}")?;
+            if let Some(device) = &way.device {
+                let told = [&way.device_description, &way.device_choice];
+                let told: Vec<&str> = told.into_iter().flatten().map(String::as_str).collect();
+                if !told.is_empty() {
+                    writeln!(f, "      {device}: {}", told.join("; "))?;
+                }
             }
         }
         writeln!(f)
@@ -171,6 +208,7 @@ mod tests {
             transport: Some(transport.into()),
             device: Some("mlx5_2:1".into()),
             device_choice: Some("the nearest of 8 to gpu2".into()),
+            device_description: Some("RoCE, 200 Gb/s, GID 3".into()),
             mapped: false,
             messages: false,
             staged: false,
@@ -197,7 +235,35 @@ mod tests {
         assert!(text.contains("PE 3 to PE 0-3\n"), "{text}");
         assert_eq!(text.matches("loopback: another host").count(), 2);
         assert!(
-            text.contains("mlx5_2:1: the nearest of 8 to gpu2"),
+            text.contains("mlx5_2:1: RoCE, 200 Gb/s, GID 3; the nearest of 8 to gpu2\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn operations_that_go_alike_are_told_together() {
+        let atomics = Way {
+            operations: "atomics".into(),
+            ..way("verbs")[0].clone()
+        };
+        let by_messages = Way {
+            messages: true,
+            ..atomics.clone()
+        };
+        let shown = |other| {
+            let ways = vec![way("verbs")[0].clone(), other];
+            let (from, to) = (vec![0], vec![1]);
+            Group { from, to, ways }.to_string()
+        };
+        let text = shown(atomics);
+        assert!(
+            text.contains("host memory, puts and gets, atomics: verbs"),
+            "{text}"
+        );
+        assert_eq!(text.matches("another host").count(), 1, "{text}");
+        let text = shown(by_messages);
+        assert!(
+            text.contains("host memory, atomics: verbs, by active messages"),
             "{text}"
         );
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use oxshmem::{Result, World};
-use oxshmem_topo::{CpuSet, DrawnRoute, End, Topology, svg};
+use oxshmem_topo::{CpuSet, DrawnRoute, End, Policy, Topology, svg};
 use serde::{Deserialize, Serialize};
 
 use super::shown_by_another;
@@ -40,9 +40,12 @@ pub fn main(tree: bool, drawing: Option<&Path>) -> anyhow::Result<ExitCode> {
             Some(told) => told,
         },
     };
-    let topology = match described {
-        Some(topology) => topology,
-        None => Topology::discover()?,
+    let (topology, told) = match described {
+        Some(topology) => {
+            let told = planned(&topology, &told)?;
+            (topology, told)
+        }
+        None => (Topology::discover()?, told),
     };
     if tree {
         output::print(&topology.to_string())?;
@@ -70,6 +73,22 @@ fn join() -> Result<Option<Vec<Told>>> {
     world.finalize()?;
     let read = |told: &String| serde_json::from_str(told).ok();
     Ok((me == 0).then(|| told.iter().filter_map(read).collect()))
+}
+
+/// What the PEs of PE 0's host would tell on a machine that is described: each bound to a core.
+fn planned(topology: &Topology, told: &[Told]) -> Result<Vec<Told>> {
+    let host = told.first().map(|first| &first.host);
+    let pes = told.iter().filter(|told| Some(&told.host) == host).count();
+    let machine = &topology.machine;
+    let bound = machine.binding(pes, Policy::Core, &machine.cpus);
+    let sets: Vec<CpuSet> = bound.into_iter().map(CpuSet::from_iter).collect();
+    let devices = oxshmem::planned_devices(topology, &sets)?;
+    let would_tell = |(cpus, devices): (&CpuSet, Vec<String>)| Told {
+        host: machine.hostname.clone(),
+        cpus: cpus.to_string(),
+        devices,
+    };
+    Ok(sets.iter().zip(devices).map(would_tell).collect())
 }
 
 /// Lines from each PE on PE 0's host, which is the one drawn, to the NICs that it chose: from its
@@ -159,6 +178,18 @@ mod tests {
             ],
         );
         assert_eq!(labels(&drawing), ["PE 0", "PE 1", "PE 2,4"]);
+    }
+
+    #[test]
+    fn on_a_described_machine_each_pe_has_a_line_to_what_it_would_choose() {
+        let host = Topology::from_xml(fixtures::EIGHT_GPUS_EIGHT_NICS).unwrap();
+        let here: Vec<Told> = (0..8).map(|_| told("a", "0-1", &["memory"])).collect();
+        let planned = planned(&host, &here).unwrap();
+        let drawing = draw(&host, &planned);
+        let mut found = labels(&drawing);
+        found.sort_unstable();
+        let expected: Vec<String> = (0..8).map(|pe| format!("PE {pe}")).collect();
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What each built-in transport offers here, and what it promises.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use oxshmem_transport::{
-    AtomicOp, Capabilities, Completion, Device, GpuFlush, Guarantees, HostId, Job, Limits,
+    AtomicOp, Capabilities, Completion, Device, Error, GpuFlush, Guarantees, HostId, Job, Limits,
     MemoryKind, Pe, SignalSupport, Width, WireUp,
 };
 use serde::{Serialize, Serializer};
@@ -47,6 +48,11 @@ pub fn see() -> Vec<Transport> {
             name: transport.name(),
             devices: transport
                 .probe()
+                .map_err(|error| match error {
+                    // The rest of its words is said already.
+                    Error::Unavailable { why, .. } => why,
+                    other => other.to_string(),
+                })
                 .map(|devices| {
                     devices
                         .iter()
@@ -239,6 +245,38 @@ fn row(name: &str, value: String) -> (String, String) {
 
 fn yes(it_is: bool) -> String {
     if it_is { "yes" } else { "no" }.to_owned()
+}
+
+/// The name of a transport in a list.
+const NAME: usize = 10;
+
+impl Transport {
+    /// A line for each device, without what it promises.
+    pub fn list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name;
+        let devices = match &self.devices {
+            Known::Yes(devices) => devices,
+            Known::No { error } => return writeln!(f, "{name:<NAME$}not available: {error}"),
+        };
+        for (at, device) in devices.iter().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            write!(f, "{name:<NAME$}{}: {}", device.name, device.description)?;
+            match &device.promises {
+                Known::Yes(_) => writeln!(f)?,
+                Known::No { error } => writeln!(f, "; cannot be opened: {error}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What each device is, by its name.
+pub fn descriptions() -> BTreeMap<String, String> {
+    let transports = oxshmem::registry::built_in();
+    let devices = transports.iter().filter_map(|t| t.probe().ok()).flatten();
+    devices
+        .map(|device| (device.name, device.description))
+        .collect()
 }
 
 impl fmt::Display for Transport {

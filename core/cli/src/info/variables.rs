@@ -32,13 +32,25 @@ pub fn see() -> Vec<Variable> {
         .collect()
 }
 
-impl fmt::Display for Variable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Variable {
+    /// Whether a user has set it; launchers set some by themselves.
+    pub fn is_set(&self) -> bool {
+        self.value.is_some() && !self.default.starts_with("set by ")
+    }
+
+    /// Its name and value.
+    pub fn line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<28}", self.name)?;
         match &self.value {
-            Some(value) => writeln!(f, "{value}")?,
-            None => writeln!(f, "[{}]", self.default)?,
+            Some(value) => writeln!(f, "{value}"),
+            None => writeln!(f, "[{}]", self.default),
         }
+    }
+}
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.line(f)?;
         let mut column = 0;
         for word in self.meaning.split_whitespace() {
             if column == 0 || column + word.len() >= 90 {

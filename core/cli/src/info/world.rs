@@ -37,7 +37,9 @@ struct Collective {
 /// What one PE tells of itself.
 #[derive(Serialize, Deserialize)]
 struct Told {
+    /// By which PEs know who shares memory.
     host: String,
+    hostname: String,
     pid: u32,
     /// The CPUs that it may use.
     cpus: String,
@@ -48,6 +50,7 @@ struct Told {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Way {
     transport: Option<String>,
+    device: Option<String>,
     mapped: bool,
     /// Best first.
     considered: Vec<Answer>,
@@ -65,6 +68,7 @@ impl Way {
         let answers = route.considered.iter();
         Way {
             transport: route.transport.map(str::to_owned),
+            device: route.device.clone(),
             mapped: route.mapped,
             considered: answers
                 .map(|c| Answer {
@@ -76,11 +80,21 @@ impl Way {
     }
 
     fn short(&self) -> String {
-        match (&self.transport, self.mapped) {
-            (None, _) => "none".into(),
-            (Some(name), true) => name.clone(),
-            (Some(name), false) => format!("{name}*"),
-        }
+        let Some(transport) = &self.transport else {
+            let refusals = self.considered.iter();
+            let refusals = refusals.map(|c| format!("{}: {}", c.transport, c.answer));
+            return format!(
+                "by no transport; {}",
+                refusals.collect::<Vec<_>>().join("; ")
+            );
+        };
+        let device = self.device.iter().map(|device| format!(" ({device})"));
+        let device: String = device.collect();
+        let how = match self.mapped {
+            true => "loaded and stored directly",
+            false => "by operations on a lane",
+        };
+        format!("{transport}{device}, {how}")
     }
 }
 
@@ -89,6 +103,7 @@ pub fn see(world: &World) -> Result<Option<Seen>> {
     let me = world.my_pe();
     let mine = Told {
         host: world.hosts().get(me).cloned().unwrap_or_default(),
+        hostname: oxshmem_topo::hostname(),
         pid: std::process::id(),
         cpus: allowed_cpus(),
         routes: world.routes().iter().map(Way::of).collect(),
@@ -123,22 +138,68 @@ pub fn see(world: &World) -> Result<Option<Seen>> {
 
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "PEs           {}", self.pes)?;
-        writeln!(f, "bootstrap     {}", self.bootstrap)?;
-        let rounded = Rounded(self.heap_limit);
+        writeln!(f, "PEs           {}, by {}", self.pes, self.bootstrap)?;
+        writeln!(f, "heap limit    {} a PE", Rounded(self.heap_limit))?;
         writeln!(
             f,
-            "heap limit    {rounded} ({} bytes) a PE",
-            self.heap_limit
+            "memory model  {}; visibility {}",
+            self.memory_model, self.visibility
         )?;
-        writeln!(f, "memory model  {}", self.memory_model)?;
-        writeln!(f, "visibility    {}", self.visibility)?;
-        writeln!(f, "\nPE    pid       CPUs          host")?;
+        self.places(f)?;
+        self.routes(f)
+    }
+}
+
+impl Seen {
+    /// Where the PEs are: those of a host with the same CPUs in one line.
+    fn places(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut places: Vec<(&Told, Vec<usize>)> = Vec::new();
         for (pe, told) in self.by_pe.iter().enumerate() {
-            writeln!(f, "{pe:<5} {:<9} {:<13} {}", told.pid, told.cpus, told.host)?;
+            let place = |told: &Told| (told.host.clone(), told.cpus.clone());
+            match places
+                .iter_mut()
+                .find(|(known, _)| place(known) == place(told))
+            {
+                Some((_, pes)) => pes.push(pe),
+                None => places.push((told, vec![pe])),
+            }
         }
-        self.matrix(f)?;
-        self.reasons(f)?;
+        writeln!(f)?;
+        for (told, pes) in places {
+            let pes = ranges(&pes);
+            writeln!(f, "PE {pes} on {}, CPUs {}", told.hostname, told.cpus)?;
+        }
+        Ok(())
+    }
+
+    /// Each way once, with the pairs that go it.
+    fn routes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut groups: Vec<(String, Vec<Pairs>)> = Vec::new();
+        for (from, told) in self.by_pe.iter().enumerate() {
+            for (way, to) in told.ways() {
+                match groups.iter_mut().find(|(known, _)| *known == way) {
+                    Some((_, pairs)) => Pairs::add(pairs, from, to),
+                    None => groups.push((
+                        way,
+                        vec![Pairs {
+                            from: vec![from],
+                            to,
+                        }],
+                    )),
+                }
+            }
+        }
+        writeln!(f)?;
+        for (way, pairs) in groups {
+            for Pairs { from, to } in pairs {
+                writeln!(f, "PE {} to PE {}: {way}", ranges(&from), ranges(&to))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How collective calls go.
+    pub fn collectives(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "collective    by scratch memory, in one arrival    beyond"
@@ -173,73 +234,11 @@ impl fmt::Display for Seen {
     }
 }
 
-/// Up to so many PEs the matrix fits a terminal.
-const WIDEST: usize = 16;
-
-impl Seen {
-    fn matrix(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.pes > WIDEST {
-            return Ok(());
-        }
-        let ways = self.by_pe.iter().flat_map(|told| &told.routes);
-        let width = ways.map(|way| way.short().len()).max().unwrap_or(0).max(3);
-        write!(f, "\n{:<7}", "from\\to")?;
-        for pe in 0..self.pes {
-            write!(f, "  {pe:>width$}")?;
-        }
-        writeln!(f)?;
-        for (from, told) in self.by_pe.iter().enumerate() {
-            write!(f, "{from:<7}")?;
-            for way in &told.routes {
-                write!(f, "  {:>width$}", way.short())?;
-            }
-            writeln!(f)?;
-        }
-        let mut ways = self.by_pe.iter().flat_map(|told| &told.routes);
-        if ways.any(|way| way.transport.is_some() && !way.mapped) {
-            writeln!(
-                f,
-                "* by operations on a lane; the others are loaded and stored directly"
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Each way once, with the pairs that go it and why.
-    fn reasons(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut groups: Vec<(&Way, Vec<Pairs>)> = Vec::new();
-        for (from, told) in self.by_pe.iter().enumerate() {
-            for (way, to) in told.ways() {
-                match groups.iter_mut().find(|(known, _)| *known == way) {
-                    Some((_, pairs)) => Pairs::add(pairs, from, to),
-                    None => groups.push((
-                        way,
-                        vec![Pairs {
-                            from: vec![from],
-                            to,
-                        }],
-                    )),
-                }
-            }
-        }
-        writeln!(f)?;
-        for (way, pairs) in groups {
-            for Pairs { from, to } in pairs {
-                writeln!(f, "PE {} to PE {}:", ranges(&from), ranges(&to))?;
-            }
-            for Answer { transport, answer } in &way.considered {
-                writeln!(f, "    {transport}: {answer}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Told {
     /// Each way that this PE goes, and to which PEs.
-    fn ways(&self) -> Vec<(&Way, Vec<usize>)> {
-        let mut ways: Vec<(&Way, Vec<usize>)> = Vec::new();
-        for (to, way) in self.routes.iter().enumerate() {
+    fn ways(&self) -> Vec<(String, Vec<usize>)> {
+        let mut ways: Vec<(String, Vec<usize>)> = Vec::new();
+        for (to, way) in self.routes.iter().map(Way::short).enumerate() {
             match ways.iter_mut().find(|(known, _)| *known == way) {
                 Some((_, targets)) => targets.push(to),
                 None => ways.push((way, vec![to])),
@@ -300,6 +299,7 @@ mod tests {
     fn way(transport: Option<&str>, mapped: bool, answer: &str) -> Way {
         Way {
             transport: transport.map(str::to_owned),
+            device: transport.map(|_| "memory".into()),
             mapped,
             considered: vec![Answer {
                 transport: "loopback".into(),
@@ -317,17 +317,23 @@ mod tests {
         }
     }
 
-    fn seen(by_pe: Vec<Vec<Way>>) -> String {
-        seen_with(
-            vec![
-                collective("reduce", 0, false, true),
-                collective("collect", 0, false, false),
-            ],
-            by_pe,
-        )
+    /// Text as shown, of the collectives where that is asked for.
+    struct Shown<'a>(&'a Seen, bool);
+
+    impl fmt::Display for Shown<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self.1 {
+                true => self.0.collectives(f),
+                false => self.0.fmt(f),
+            }
+        }
     }
 
-    fn seen_with(collectives: Vec<Collective>, by_pe: Vec<Vec<Way>>) -> String {
+    fn seen(by_pe: Vec<Vec<Way>>) -> String {
+        Shown(&seen_with(Vec::new(), by_pe), false).to_string()
+    }
+
+    fn seen_with(collectives: Vec<Collective>, by_pe: Vec<Vec<Way>>) -> Seen {
         Seen {
             pes: by_pe.len(),
             bootstrap: "none".into(),
@@ -338,47 +344,37 @@ mod tests {
             by_pe: by_pe
                 .into_iter()
                 .map(|routes| Told {
-                    host: "h".into(),
+                    host: "id".into(),
+                    hostname: "h".into(),
                     pid: 1,
                     cpus: "0".into(),
                     routes,
                 })
                 .collect(),
         }
-        .to_string()
     }
 
     #[test]
-    fn pairs_that_go_the_same_way_share_its_reasons() {
+    fn pairs_that_go_the_same_way_are_told_together() {
         let (near, far) = (
             way(Some("loopback"), true, "same host"),
             way(None, false, "elsewhere"),
         );
+        // Answers that differ do not matter where a transport was chosen.
+        let other = way(Some("loopback"), true, "the same host");
         let text = seen(vec![
-            vec![near.clone(), near.clone(), far.clone()],
+            vec![near.clone(), other, far.clone()],
             vec![near.clone(), near.clone(), far.clone()],
             vec![far.clone(), far, near],
         ]);
-        assert!(
-            text.contains("PE 0-1 to PE 0-1:\nPE 2 to PE 2:\n    loopback: same host"),
-            "{text}"
+        let mapped = "loopback (memory), loaded and stored directly";
+        let none = "by no transport; loopback: elsewhere";
+        let expected = format!(
+            "\nPE 0-1 to PE 0-1: {mapped}\nPE 2 to PE 2: {mapped}\nPE 0-1 to PE 2: {none}\n\
+             PE 2 to PE 0-1: {none}\n"
         );
-        assert!(
-            text.contains("PE 0-1 to PE 2:\nPE 2 to PE 0-1:\n    loopback: elsewhere"),
-            "{text}"
-        );
-        assert!(text.contains("loopback  loopback      none"), "{text}");
-        let ends = ["never direct, in each host and across", "never direct"];
-        let mut last = text.lines().rev();
-        let met = last.next().unwrap();
-        assert!(
-            met.ends_with("in rounds: those of each host, then across"),
-            "{met}"
-        );
-        for (line, end) in last.skip(1).zip(ends.iter().rev()) {
-            let words: Vec<_> = line.split_whitespace().skip(1).collect();
-            assert_eq!(words.join(" "), *end);
-        }
+        assert!(text.ends_with(&expected), "{text}");
+        assert!(text.contains("\nPE 0-2 on h, CPUs 0\n"), "{text}");
     }
 
     #[test]
@@ -389,7 +385,7 @@ mod tests {
             collective("scan", 512, true, false),
             collective("alltoall", 0, true, false),
         ];
-        let text = seen_with(collectives, own);
+        let text = Shown(&seen_with(collectives, own), true).to_string();
         let mut rows = text.lines().skip_while(|line| !line.starts_with("reduce "));
         for expected in [
             "reduce up to 2.0 KiB a PE direct, in each host and across",
@@ -399,12 +395,17 @@ mod tests {
             let words: Vec<_> = rows.next().unwrap_or_default().split_whitespace().collect();
             assert_eq!(words.join(" "), expected, "{text}");
         }
+        let met = text.lines().last().unwrap();
+        assert!(
+            met.ends_with("in rounds: those of each host, then across"),
+            "{met}"
+        );
     }
 
     #[test]
-    fn many_pes_are_shown_by_reason_only() {
+    fn many_pes_take_few_lines() {
         let text = seen(vec![vec![way(Some("loopback"), true, "same host"); 40]; 40]);
-        assert!(!text.contains("from\\to"), "{text}");
         assert!(text.contains("PE 0-39 to PE 0-39:"), "{text}");
+        assert!(text.lines().count() < 8, "{text}");
     }
 }

@@ -7,40 +7,72 @@ use serde_json::Value;
 use crate::process::{BINARY, command, finish, json_of, outcome, run, stdout_of};
 
 #[test]
-fn info_shows_machine_transports_world_and_every_variable() {
-    let mut unset = command(&["info"]);
-    let (status, text, stderr) = outcome(unset.env_remove("OXSHMEM_SYMMETRIC_SIZE"));
+fn info_shows_machine_transports_world_and_what_is_set_on_one_screen() {
+    let mut command = command(&["run", "-n", "4", BINARY, "info"]);
+    let (status, text, stderr) = outcome(command.env("OXSHMEM_SPIN", "17"));
     assert_eq!(status, Some(0), "{stderr}");
     for part in [
-        "Machine",
-        "Transports",
-        "World",
-        "Environment",
+        "Machine\n",
+        "Transports, best first\n",
+        "World\n",
         "memory model  ordered",
+        "loopback  memory: ",
+        "OXSHMEM_SPIN                17\n",
+        "More: --variables",
     ] {
-        assert!(text.contains(part), "{text}");
+        assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
     }
+    // Of the job's own variables nothing, and no line twice.
+    assert!(!text.contains("OXSHMEM_RANK"), "{text}");
+    let mut lines: Vec<&str> = text.lines().filter(|line| line.contains(' ')).collect();
+    assert!(lines.len() < 36, "{text}");
+    let all = lines.len();
+    lines.sort_unstable();
+    lines.dedup();
+    assert_eq!(lines.len(), all, "{text}");
+    assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+}
+
+#[test]
+fn info_shows_every_variable_where_that_is_asked() {
+    let mut unset = command(&["info", "--variables"]);
+    let (status, text, stderr) = outcome(unset.env_remove("OXSHMEM_SYMMETRIC_SIZE"));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(!text.contains("Machine\n"), "{text}");
     for variable in oxshmem::variables() {
         assert!(
             text.contains(variable.name) && text.contains(variable.default),
             "{text}"
         );
     }
-    assert!(text.contains("single"), "{text}");
     assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+    // Once for a job, which need not be joined for it.
+    let text = stdout_of(&["run", "-n", "3", BINARY, "info", "--variables"]);
+    assert_eq!(text.matches("OXSHMEM_SPIN ").count(), 1, "{text}");
+}
+
+#[test]
+fn info_shows_how_collective_calls_go_where_that_is_asked() {
+    let text = stdout_of(&["run", "-n", "3", BINARY, "info", "--collectives"]);
+    assert_eq!(text.matches("alltoalls ").count(), 1, "{text}");
+    assert!(!text.contains("Machine\n"), "{text}");
+    let mut odd = command(&["info", "--collectives"]);
+    let (status, stdout, stderr) = outcome(odd.env("OXSHMEM_TIMEOUT", "soon"));
+    assert_eq!((status, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("OXSHMEM_TIMEOUT"), "{stderr}");
 }
 
 #[test]
 fn info_shows_capabilities_guarantees_and_the_reason_of_each_route() {
-    let text = stdout_of(&["info"]);
+    let text = stdout_of(&["info", "--transports"]);
     for part in [
         "loopback: available",
         "guarantees, host memory",
         "put, put in order",
-        "chosen",
     ] {
         assert!(text.contains(part), "{text}");
     }
+    assert!(!text.contains("available: verbs: not available"), "{text}");
     let info = json_of(&["info", "--json"]);
     let device = &info["transports"][0]["devices"][0];
     assert_eq!(
@@ -121,7 +153,9 @@ fn info_in_a_job_shows_once_how_all_pes_reach_all() {
 fn info_explains_a_pair_or_all_each_answer_once() {
     let text = stdout_of(&["run", "-n", "3", BINARY, "info", "--explain"]);
     assert!(text.starts_with("PE 0-2 to PE 0-2\n"), "{text}");
-    assert_eq!(text.matches("host memory, atomics: loopback").count(), 1);
+    let all = "host memory, puts and gets, atomics: loopback";
+    assert_eq!(text.matches(all).count(), 1, "{text}");
+    assert!(text.contains("memory: this host's memory"), "{text}");
 
     let pair = json_of(&[
         "run",
@@ -232,8 +266,11 @@ fn info_draws_the_machine_to_a_file_or_stdout() {
     let drawing = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert!(text.contains("gpu3") && drawing.contains("gpu3"), "{text}");
-    // No transport has a NIC here, so none was chosen.
-    assert!(drawing.starts_with("<svg") && !drawing.contains("class=\"route\""));
+    // What the two would choose there.
+    assert!(drawing.starts_with("<svg"), "{drawing}");
+    for pe in ["PE 0", "PE 1"] {
+        assert_eq!(drawing.matches(&format!(">{pe}<")).count(), 1, "{drawing}");
+    }
 
     assert!(stdout_of(&["info", "--svg", "-"]).ends_with("</svg>\n"));
 }

@@ -125,6 +125,19 @@ fn a_forced_gid_is_the_only_one_and_a_wrong_one_is_told_with_the_usable() {
 }
 
 #[test]
+fn a_port_is_described_with_its_identifiers_and_their_type() {
+    let first = (3, v4(10, 0, 0, 1));
+    let told = |gids: &[(u8, Gid)], ethernet| identifiers(gids, ethernet, 7);
+    assert_eq!(told(&[first], true), "GID 3 (10.0.0.1, RoCE v2)");
+    assert_eq!(
+        told(&[first, (1, v4(10, 1, 0, 1))], true),
+        "GID 3 (10.0.0.1, RoCE v2) unless the peer's subnet is that of 1 (10.1.0.1)"
+    );
+    assert_eq!(told(&[], false), "LID 7");
+    assert!(told(&[(0, link_local(1))], false).ends_with("InfiniBand)"));
+}
+
+#[test]
 fn a_port_without_roce_v2_says_what_it_lacks() {
     let why = candidates(&port(true, &[(0, false, link_local(1))]), None).unwrap_err();
     assert!(why.contains("IP address"), "{why}");
