@@ -1,44 +1,38 @@
 //! The machine as hwloc sees it: loaded by hwloc, exported as XML, and read as any such file.
 
-use hwlocality::topology::builder::{BuildFlags, TypeFilter};
-use hwlocality::topology::export::xml::XMLExportFlags;
+mod library;
 
 use crate::host::{boot_id_of, hostname_of};
 use crate::machine::Source;
 use crate::sysfs::huge_pages;
 use crate::tree::Tree;
 use crate::{Error, Result, Topology, sysfs_devices};
+use library::{Devices, Library};
 
 /// CPUs, caches and memory alone, which hwloc finds faster.
 pub(crate) fn without_devices() -> Result<Topology> {
-    load(TypeFilter::KeepNone)
+    load(Devices::None)
 }
 
 /// Devices too: hwloc's, and what sysfs knows beyond them (ports' rates, devices of software).
 pub(crate) fn with_devices() -> Result<Topology> {
-    let mut topology = load(TypeFilter::KeepImportant)?;
+    let mut topology = load(Devices::Important)?;
     sysfs_devices::add(&mut topology, Tree::live())?;
     Ok(topology)
 }
 
-fn load(devices: TypeFilter) -> Result<Topology> {
+fn load(devices: Devices) -> Result<Topology> {
     let failed = |why: String| Error::Hwloc { why };
-    let built = hwlocality::Topology::builder()
-        .with_flags(BuildFlags::INCLUDE_DISALLOWED)
-        .map_err(|error| failed(error.to_string()))?
-        .with_io_type_filter(devices)
-        .map_err(|error| failed(error.to_string()))?
-        .build()
-        .map_err(|error| failed(error.to_string()))?;
+    let built = Library::get()
+        .and_then(|library| library.topology(devices))
+        .map_err(failed)?;
     if !built.is_this_system() {
         let why = "its environment (HWLOC_XMLFILE or HWLOC_SYNTHETIC) describes another machine";
         return Err(failed(why.to_owned()));
     }
-    let xml = built
-        .export_xml(XMLExportFlags::default())
+    let xml = built.xml().map_err(failed)?;
+    let mut topology = Topology::from_xml(xml.as_str().map_err(failed)?)
         .map_err(|error| failed(error.to_string()))?;
-    let mut topology =
-        Topology::from_xml(xml.as_str()).map_err(|error| failed(error.to_string()))?;
     let tree = Tree::live();
     let machine = &mut topology.machine;
     machine.hostname = hostname_of(tree);

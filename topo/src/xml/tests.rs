@@ -429,37 +429,6 @@ fn the_largest_host_that_is_read_is_shown_soon() {
     assert!(crate::svg(&topology, &[]).contains("gpu3999"));
 }
 
-#[cfg(feature = "hwloc")]
-mod against_hwloc {
-    use hwlocality::topology::builder::TypeFilter;
-    use hwlocality::topology::export::xml::XMLExportFlags;
-
-    use super::*;
-
-    #[test]
-    fn hwloc_takes_every_fixture_and_its_own_writing_of_it_reads_the_same() {
-        for (name, xml) in fixtures::ALL {
-            let loaded = hwlocality::Topology::builder()
-                .from_xml(&without_comment(xml))
-                .unwrap()
-                .with_io_type_filter(TypeFilter::KeepAll)
-                .unwrap()
-                .build()
-                .unwrap();
-            let written = loaded.export_xml(XMLExportFlags::default()).unwrap();
-            let again = Topology::from_xml(written.as_str()).unwrap();
-            assert_eq!(Topology::from_xml(xml).unwrap(), again, "{name}");
-        }
-    }
-
-    /// What hwloc's own small parser takes too, which is the one there is where Debian's libhwloc-plugins is not.
-    fn without_comment(xml: &str) -> String {
-        let (before, rest) = xml.split_once("<!--").unwrap();
-        let (_, after) = rest.split_once("-->").unwrap();
-        [before, after.trim_start()].concat()
-    }
-}
-
 /// A fixture with spans of its bytes taken out, repeated, or replaced by another fixture's.
 fn mutated() -> impl Strategy<Value = String> {
     let span = || (any::<prop::sample::Index>(), 0..200usize);

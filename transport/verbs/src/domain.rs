@@ -10,9 +10,9 @@ use oxshmem_transport::{
     Guarantees, Inbox, Job, Lane, Limits, LocalRegion, Memory, MemoryKind, Pe, Peer, Reach, Region,
     RegionId, RegionNumbers, RemoteRegion, Result, SignalSupport, Width, WireUp,
 };
-use rdma_sys::ibv_atomic_cap;
 
 use crate::gpu::{self, Carries, Gpu};
+use crate::ibv::sys::ibv_atomic_cap;
 use crate::ibv::{Connect, Event, ProtectionDomain};
 use crate::inbox::VerbsInbox;
 use crate::lane::{PER_OPERATION, VerbsLane};

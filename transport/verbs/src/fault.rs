@@ -1,10 +1,10 @@
 //! What a failed completion means.
 
 use oxshmem_transport::{Error, Pe};
-use rdma_sys::ibv_wc_status as status;
 
 use crate::NAME;
 use crate::ibv::Completion;
+use crate::ibv::sys::ibv_wc_status as status;
 
 /// What is known here of the connection that failed.
 #[derive(Clone, Copy, Debug)]

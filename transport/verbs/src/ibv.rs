@@ -3,13 +3,25 @@
 //!
 //! Verbs objects may be used from any thread: the library locks where its providers need it.
 
+mod calls;
 mod completion;
 mod context;
 mod events;
+mod library;
 mod memory;
 mod queue_pair;
 mod receive;
 pub(crate) mod result;
+// Generated: `ci/bindings`. Whoever calls a function upholds what its manual page demands.
+#[rustfmt::skip]
+#[allow(
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    dead_code,
+    non_camel_case_types,
+    non_upper_case_globals
+)]
+pub(crate) mod sys;
 
 pub(crate) use completion::{Channel, Completion, CompletionQueue};
 pub(crate) use context::{Context, DeviceLimits, PortState, ProtectionDomain, device_names};
@@ -17,6 +29,11 @@ pub(crate) use events::Event;
 pub(crate) use memory::{Access, MemoryRegion};
 pub(crate) use queue_pair::{Connect, QueuePair, QueueSizes};
 pub(crate) use receive::SharedReceiveQueue;
+/// The far side of an [`sys::ibv_send_wr`]; verbs.h leaves these types without names.
+pub(crate) use sys::{
+    ibv_send_wr__bindgen_ty_2 as wr_t, ibv_send_wr__bindgen_ty_2__bindgen_ty_1 as rdma_t,
+    ibv_send_wr__bindgen_ty_2__bindgen_ty_2 as atomic_t,
+};
 
 /// A global identifier: what a packet's address is on RoCE, and between InfiniBand subnets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -29,7 +29,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
-use rdma_sys::ibv_atomic_cap;
 
 use self::batch::{Batch, Do, LONGEST, Near, Request};
 use self::pool::Pool;
@@ -40,6 +39,7 @@ use self::way::{End, Way};
 use crate::NAME;
 use crate::domain::{Opened, depth};
 use crate::fault::{Cause, NearEnd};
+use crate::ibv::sys::ibv_atomic_cap;
 use crate::ibv::{Completion, CompletionQueue};
 use crate::shared::Fault;
 use crate::statistics::Counts;

@@ -656,9 +656,6 @@ fn a_program_linked_with_the_archive_runs_and_may_define_functions() {
             .arg(source)
             .arg(&archive);
         link.args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-lrt"]);
-        if cfg!(feature = "hwloc") {
-            link.arg("-lhwloc");
-        }
         run(&mut link);
         run(&mut job(2, &program));
     }

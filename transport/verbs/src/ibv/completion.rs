@@ -5,21 +5,18 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use oxshmem_transport::Result;
-use rdma_sys::{
-    ibv_ack_cq_events, ibv_comp_channel, ibv_cq, ibv_create_comp_channel, ibv_create_cq,
-    ibv_destroy_comp_channel, ibv_destroy_cq, ibv_get_cq_event, ibv_poll_cq, ibv_req_notify_cq,
-    ibv_resize_cq, ibv_wc, ibv_wc_status,
-};
 
 use super::Context;
+use super::calls::{ibv_poll_cq, ibv_req_notify_cq};
 use super::result::{created, ended, failed, returned};
+use super::sys::{ibv_comp_channel, ibv_cq, ibv_wc, ibv_wc_status};
 
 /// Wakes who sleeps for completions.
 #[doc(alias = "ibv_create_comp_channel")]
 #[derive(Debug)]
 pub(crate) struct Channel {
     raw: NonNull<ibv_comp_channel>,
-    _context: Arc<Context>,
+    context: Arc<Context>,
 }
 
 // SAFETY: the library synchronises calls on a channel.
@@ -31,10 +28,10 @@ impl Channel {
     /// Its descriptor does not block.
     pub(crate) fn new(context: &Arc<Context>) -> Result<Channel> {
         // SAFETY: the context is open.
-        let raw = unsafe { ibv_create_comp_channel(context.as_raw()) };
+        let raw = unsafe { context.library().ibv_create_comp_channel(context.as_raw()) };
         let channel = Channel {
             raw: created("ibv_create_comp_channel", raw)?,
-            _context: Arc::clone(context),
+            context: Arc::clone(context),
         };
         let fd = channel.descriptor();
         // SAFETY: two calls on a descriptor that is open, without memory.
@@ -58,13 +55,16 @@ impl Channel {
     /// Takes all events that are there.
     #[doc(alias = "ibv_get_cq_event")]
     pub(crate) fn drain(&self) {
+        let library = self.context.library();
         let (mut queue, mut context) = (null_mut(), null_mut());
         // SAFETY: the channel lives, both pointers are written. It does not block.
-        while unsafe { ibv_get_cq_event(self.raw.as_ptr(), &raw mut queue, &raw mut context) } == 0
+        while unsafe {
+            library.ibv_get_cq_event(self.raw.as_ptr(), &raw mut queue, &raw mut context)
+        } == 0
         {
             // SAFETY: the queue that the event names: those that use this channel hold it, and
             // wait, when destroyed, until their events are acknowledged.
-            unsafe { ibv_ack_cq_events(queue, 1) };
+            unsafe { library.ibv_ack_cq_events(queue, 1) };
         }
     }
 }
@@ -72,7 +72,10 @@ impl Channel {
 impl Drop for Channel {
     fn drop(&mut self) {
         // SAFETY: ended once; its queues hold it, so are gone.
-        let code = unsafe { ibv_destroy_comp_channel(self.raw.as_ptr()) };
+        let code = unsafe {
+            let library = self.context.library();
+            library.ibv_destroy_comp_channel(self.raw.as_ptr())
+        };
         ended("ibv_destroy_comp_channel", code);
     }
 }
@@ -83,7 +86,7 @@ impl Drop for Channel {
 pub(crate) struct CompletionQueue {
     raw: NonNull<ibv_cq>,
     _channel: Option<Arc<Channel>>,
-    _context: Arc<Context>,
+    context: Arc<Context>,
 }
 
 // SAFETY: the library synchronises calls on a queue.
@@ -100,11 +103,14 @@ impl CompletionQueue {
         let raw_channel = channel.map_or(null_mut(), |channel| channel.raw.as_ptr());
         let count = i32::try_from(entries).unwrap_or(i32::MAX);
         // SAFETY: context and channel live.
-        let raw = unsafe { ibv_create_cq(context.as_raw(), count, null_mut(), raw_channel, 0) };
+        let raw = unsafe {
+            let library = context.library();
+            library.ibv_create_cq(context.as_raw(), count, null_mut(), raw_channel, 0)
+        };
         Ok(CompletionQueue {
             raw: created(&format!("ibv_create_cq of {entries} entries"), raw)?,
             _channel: channel.map(Arc::clone),
-            _context: Arc::clone(context),
+            context: Arc::clone(context),
         })
     }
 
@@ -122,7 +128,7 @@ impl CompletionQueue {
     pub(crate) fn resize(&self, entries: u32) -> Result<()> {
         let count = i32::try_from(entries).unwrap_or(i32::MAX);
         // SAFETY: the queue lives.
-        let code = unsafe { ibv_resize_cq(self.as_raw(), count) };
+        let code = unsafe { self.context.library().ibv_resize_cq(self.as_raw(), count) };
         returned(&format!("ibv_resize_cq to {entries} entries"), code)
     }
 
@@ -156,7 +162,9 @@ impl CompletionQueue {
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
         // SAFETY: ended once; its queue pairs hold it, so are gone.
-        ended("ibv_destroy_cq", unsafe { ibv_destroy_cq(self.as_raw()) });
+        ended("ibv_destroy_cq", unsafe {
+            self.context.library().ibv_destroy_cq(self.as_raw())
+        });
     }
 }
 

@@ -4,20 +4,19 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Once};
 
 use oxshmem_transport::{Error, Result};
-use rdma_sys::{
-    IBV_FORK_UNNEEDED, ibv_alloc_pd, ibv_atomic_cap, ibv_close_device, ibv_context, ibv_dealloc_pd,
-    ibv_device, ibv_device_attr, ibv_fork_init, ibv_free_device_list, ibv_get_device_list,
-    ibv_get_device_name, ibv_gid_entry, ibv_is_fork_initialized, ibv_open_device, ibv_pd,
-    ibv_port_attr, ibv_port_state, ibv_query_device, ibv_query_gid_table, ibv_query_pkey,
-    ibv_query_port, ibv_transport_type,
-};
 
 use super::Gid;
+use super::library::Library;
 use super::result::{created, ended, failed, returned};
+use super::sys::{
+    ibv_atomic_cap, ibv_context, ibv_device, ibv_device_attr, ibv_gid_entry, ibv_pd, ibv_port_attr,
+    ibv_port_state, ibv_transport_type,
+};
 use crate::NAME;
 
 /// The list of devices, while it lasts.
 struct DeviceList {
+    library: &'static Library,
     list: NonNull<*mut ibv_device>,
     count: usize,
 }
@@ -25,9 +24,10 @@ struct DeviceList {
 impl DeviceList {
     /// The reasons for which there is none differ in what mends them.
     fn get() -> Result<DeviceList> {
+        let library = Library::get()?;
         let mut count = 0;
         // SAFETY: the call writes one int, and gives a list of that many or null.
-        let list = unsafe { ibv_get_device_list(&raw mut count) };
+        let list = unsafe { library.ibv_get_device_list(&raw mut count) };
         let unavailable = |why: String| Error::Unavailable {
             transport: NAME,
             why,
@@ -35,11 +35,6 @@ impl DeviceList {
         let Some(list) = NonNull::new(list) else {
             let source = io::Error::last_os_error();
             return Err(unavailable(match source.raw_os_error() {
-                Some(libc::EOPNOTSUPP) => {
-                    "libibverbs.so.1 is not installed; install rdma-core (Debian: libibverbs1 \
-                     and ibverbs-providers)"
-                        .into()
-                }
                 Some(libc::ENOSYS) => {
                     "the kernel has no RDMA devices (no ib_uverbs); load the NIC's driver and \
                      `modprobe ib_uverbs`"
@@ -49,6 +44,7 @@ impl DeviceList {
             }));
         };
         let list = DeviceList {
+            library,
             list,
             count: usize::try_from(count).unwrap_or(0),
         };
@@ -67,7 +63,7 @@ impl DeviceList {
             // SAFETY: the list has `count` entries and lives as long as `self`.
             let device = NonNull::new(unsafe { *self.list.as_ptr().add(at) })?;
             // SAFETY: a device of the living list.
-            let name = unsafe { ibv_get_device_name(device.as_ptr()) };
+            let name = unsafe { self.library.ibv_get_device_name(device.as_ptr()) };
             if name.is_null() {
                 return None;
             }
@@ -81,7 +77,7 @@ impl DeviceList {
 impl Drop for DeviceList {
     fn drop(&mut self) {
         // SAFETY: the list is freed once; contexts opened from it stay good.
-        unsafe { ibv_free_device_list(self.list.as_ptr()) }
+        unsafe { self.library.ibv_free_device_list(self.list.as_ptr()) }
     }
 }
 
@@ -95,6 +91,7 @@ pub(crate) fn device_names() -> Result<Vec<String>> {
 #[doc(alias = "ibv_open_device")]
 #[derive(Debug)]
 pub(crate) struct Context {
+    library: &'static Library,
     raw: NonNull<ibv_context>,
     infiniband: bool,
     name: String,
@@ -109,15 +106,14 @@ unsafe impl Sync for Context {}
 /// and nothing must be done: the library would keep the pages from the child, which then lacks what
 /// shares a page with a buffer on its stack. On older kernels that is what it takes, for else the
 /// *parent* would get the copies, and the NIC keep the pages.
-fn survive_fork() {
+fn survive_fork(library: &Library) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: no precondition.
-        if unsafe { ibv_is_fork_initialized() } == IBV_FORK_UNNEEDED {
+        if library.fork_is_harmless() {
             return;
         }
         // SAFETY: no precondition; before the first registration by this transport.
-        let code = unsafe { ibv_fork_init() };
+        let code = unsafe { library.ibv_fork_init() };
         if code != 0 {
             tracing::warn!(code, "ibv_fork_init failed: the process should not fork");
         }
@@ -190,7 +186,8 @@ fn narrow(value: std::ffi::c_int) -> u32 {
 
 impl Context {
     pub(crate) fn open(name: &str) -> Result<Context> {
-        survive_fork();
+        let library = Library::get()?;
+        survive_fork(library);
         let list = DeviceList::get()?;
         let found = list.each().find(|(_, device)| device == name);
         let Some((device, _)) = found else {
@@ -200,7 +197,7 @@ impl Context {
             });
         };
         // SAFETY: the device is of a list that lives until after the call.
-        let raw = unsafe { ibv_open_device(device.as_ptr()) };
+        let raw = unsafe { library.ibv_open_device(device.as_ptr()) };
         let opened = created(&format!("ibv_open_device {name}"), raw);
         // The library tries several ways, and tells of the last one's error.
         // SAFETY: as above; the name is a C string inside the device.
@@ -209,6 +206,7 @@ impl Context {
         // SAFETY: as above.
         let kind = unsafe { (*device.as_ptr()).transport_type };
         let context = Context {
+            library,
             raw,
             infiniband: kind == ibv_transport_type::IBV_TRANSPORT_IB,
             name: name.to_owned(),
@@ -220,6 +218,10 @@ impl Context {
     /// Whether its protocol is InfiniBand's, as that of RoCE is.
     pub(crate) fn infiniband(&self) -> bool {
         self.infiniband
+    }
+
+    pub(super) fn library(&self) -> &'static Library {
+        self.library
     }
 
     pub(crate) fn as_raw(&self) -> *mut ibv_context {
@@ -235,7 +237,7 @@ impl Context {
         // SAFETY: integers and characters only, for which zero is a value.
         let mut attr: ibv_device_attr = unsafe { std::mem::zeroed() };
         // SAFETY: the context is open, `attr` is written.
-        let code = unsafe { ibv_query_device(self.as_raw(), &raw mut attr) };
+        let code = unsafe { self.library.ibv_query_device(self.as_raw(), &raw mut attr) };
         returned("ibv_query_device", code)?;
         let reads = |value| u8::try_from(narrow(value)).unwrap_or(u8::MAX);
         Ok(DeviceLimits {
@@ -256,8 +258,13 @@ impl Context {
     pub(crate) fn port(&self, port: u8) -> Result<PortState> {
         // SAFETY: integers only, for which zero is a value.
         let mut attr: ibv_port_attr = unsafe { std::mem::zeroed() };
-        // SAFETY: the context is open, `attr` is written.
-        let code = unsafe { ibv_query_port(self.as_raw(), port, &raw mut attr) };
+        // The function gives all that is used here; verbs.h has an inline one of the same name, which
+        // asks for fields that were added later.
+        // SAFETY: the context is open, the first 48 bytes of `attr` are written.
+        let code = unsafe {
+            let attr = (&raw mut attr).cast();
+            self.library.ibv_query_port(self.as_raw(), port, attr)
+        };
         returned(&format!("ibv_query_port {}:{port}", self.name), code)?;
         Ok(PortState {
             active: matches!(
@@ -284,7 +291,12 @@ impl Context {
         let empty: ibv_gid_entry = unsafe { std::mem::zeroed() };
         let mut entries = vec![empty; MOST];
         // SAFETY: the context is open, at most `MOST` entries are written.
-        let count = unsafe { ibv_query_gid_table(self.as_raw(), entries.as_mut_ptr(), MOST, 0) };
+        let count = unsafe {
+            let (entries, size) = (entries.as_mut_ptr(), size_of::<ibv_gid_entry>());
+            let context = self.as_raw();
+            self.library
+                ._ibv_query_gid_table(context, entries, MOST, 0, size)
+        };
         let Ok(count) = usize::try_from(count) else {
             let source = io::Error::from_raw_os_error(i32::try_from(-count).unwrap_or(libc::EIO));
             return Err(failed(
@@ -308,7 +320,11 @@ impl Context {
     pub(crate) fn partition_key(&self, port: u8, index: u16) -> Result<u16> {
         let mut key = 0;
         // SAFETY: the context is open, one 16-bit number is written.
-        let code = unsafe { ibv_query_pkey(self.as_raw(), port, index.into(), &raw mut key) };
+        let code = unsafe {
+            let context = self.as_raw();
+            self.library
+                .ibv_query_pkey(context, port, index.into(), &raw mut key)
+        };
         let call = || format!("ibv_query_pkey {}:{port} index {index}", self.name);
         returned(&call(), code).map(|()| u16::from_be(key))
     }
@@ -318,7 +334,7 @@ impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: closed once; all that was made from it holds it, so is gone.
         ended("ibv_close_device", unsafe {
-            ibv_close_device(self.as_raw())
+            self.library.ibv_close_device(self.as_raw())
         });
     }
 }
@@ -328,7 +344,7 @@ impl Drop for Context {
 #[derive(Debug)]
 pub(crate) struct ProtectionDomain {
     raw: NonNull<ibv_pd>,
-    _context: Arc<Context>,
+    context: Arc<Context>,
 }
 
 // SAFETY: as for `Context`.
@@ -339,11 +355,17 @@ unsafe impl Sync for ProtectionDomain {}
 impl ProtectionDomain {
     pub(crate) fn new(context: &Arc<Context>) -> Result<ProtectionDomain> {
         // SAFETY: the context is open.
-        let raw = created("ibv_alloc_pd", unsafe { ibv_alloc_pd(context.as_raw()) })?;
+        let raw = created("ibv_alloc_pd", unsafe {
+            context.library().ibv_alloc_pd(context.as_raw())
+        })?;
         Ok(ProtectionDomain {
             raw,
-            _context: Arc::clone(context),
+            context: Arc::clone(context),
         })
+    }
+
+    pub(super) fn library(&self) -> &'static Library {
+        self.context.library
     }
 
     pub(crate) fn as_raw(&self) -> *mut ibv_pd {
@@ -354,6 +376,8 @@ impl ProtectionDomain {
 impl Drop for ProtectionDomain {
     fn drop(&mut self) {
         // SAFETY: freed once; all that was made in it holds it, so is gone.
-        ended("ibv_dealloc_pd", unsafe { ibv_dealloc_pd(self.as_raw()) });
+        ended("ibv_dealloc_pd", unsafe {
+            self.library().ibv_dealloc_pd(self.as_raw())
+        });
     }
 }

@@ -4,10 +4,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 use oxshmem_transport::Result;
-use rdma_sys::{ibv_ack_async_event, ibv_get_async_event, ibv_qp};
 
 use super::Context;
 use super::result::failed;
+use super::sys::{ibv_async_event, ibv_qp};
 
 /// `ibv_async_event`, with its kind as a number: a newer library may have kinds that these bindings
 /// do not know.
@@ -27,8 +27,8 @@ union Element {
 }
 
 const _: () = assert!(
-    size_of::<Raw>() == size_of::<rdma_sys::ibv_async_event>()
-        && align_of::<Raw>() == align_of::<rdma_sys::ibv_async_event>()
+    size_of::<Raw>() == size_of::<ibv_async_event>()
+        && align_of::<Raw>() == align_of::<ibv_async_event>()
 );
 
 /// What a device tells of itself.
@@ -98,13 +98,17 @@ impl Context {
         let mut raw = MaybeUninit::<Raw>::zeroed();
         // SAFETY: the context is open; the event is written, which `Raw` is laid out as. The
         // descriptor does not block.
-        if unsafe { ibv_get_async_event(self.as_raw(), raw.as_mut_ptr().cast()) } != 0 {
+        let code = unsafe {
+            let library = self.library();
+            library.ibv_get_async_event(self.as_raw(), raw.as_mut_ptr().cast())
+        };
+        if code != 0 {
             return None;
         }
         // SAFETY: written by the call, and zero before: integers, all of whose values are valid.
         let event = unsafe { raw.assume_init() }.read();
         // SAFETY: an event that was got, acknowledged once.
-        unsafe { ibv_ack_async_event(raw.as_mut_ptr().cast()) };
+        unsafe { self.library().ibv_ack_async_event(raw.as_mut_ptr().cast()) };
         Some(event)
     }
 }

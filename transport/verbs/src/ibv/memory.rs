@@ -1,14 +1,13 @@
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use oxshmem_transport::Result;
-use rdma_sys::{
-    ibv_access_flags as flags, ibv_dereg_mr, ibv_mr, ibv_reg_dmabuf_mr, ibv_reg_mr_iova2,
-};
 
 use super::ProtectionDomain;
-use super::result::{created, ended};
+use super::result::{created, ended, failed};
+use super::sys::{ibv_access_flags as flags, ibv_mr};
 
 /// What a registration allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ impl Access {
 #[derive(Debug)]
 pub(crate) struct MemoryRegion {
     raw: NonNull<ibv_mr>,
-    _domain: Arc<ProtectionDomain>,
+    domain: Arc<ProtectionDomain>,
 }
 
 // SAFETY: a registration may be ended from any thread.
@@ -64,12 +63,14 @@ impl MemoryRegion {
     ) -> Result<MemoryRegion> {
         let iova = base.addr() as u64;
         // SAFETY: the caller's promise about the bytes; the domain lives.
-        let raw =
-            unsafe { ibv_reg_mr_iova2(domain.as_raw(), base.cast(), len, iova, access.flags()) };
+        let raw = unsafe {
+            let (library, allowed) = (domain.library(), access.flags());
+            library.ibv_reg_mr_iova2(domain.as_raw(), base.cast(), len, iova, allowed)
+        };
         let raw = created(&format!("ibv_reg_mr of {len} bytes"), raw)?;
         Ok(MemoryRegion {
             raw,
-            _domain: Arc::clone(domain),
+            domain: Arc::clone(domain),
         })
     }
 
@@ -88,10 +89,17 @@ impl MemoryRegion {
         len: usize,
         access: Access,
     ) -> Result<MemoryRegion> {
+        let call = format!("ibv_reg_dmabuf_mr of {len} bytes");
+        let Some(register) = domain.library().reg_dmabuf_mr else {
+            return Err(failed(
+                &call,
+                io::Error::from_raw_os_error(libc::EOPNOTSUPP),
+            ));
+        };
         let allowed = access.flags() as std::ffi::c_int;
         // SAFETY: the caller's promise about the bytes; the domain lives, the descriptor is open.
         let raw = unsafe {
-            ibv_reg_dmabuf_mr(
+            register(
                 domain.as_raw(),
                 offset,
                 len,
@@ -100,10 +108,10 @@ impl MemoryRegion {
                 allowed,
             )
         };
-        let raw = created(&format!("ibv_reg_dmabuf_mr of {len} bytes"), raw)?;
+        let raw = created(&call, raw)?;
         Ok(MemoryRegion {
             raw,
-            _domain: Arc::clone(domain),
+            domain: Arc::clone(domain),
         })
     }
 
@@ -121,6 +129,8 @@ impl MemoryRegion {
 impl Drop for MemoryRegion {
     fn drop(&mut self) {
         // SAFETY: ended once.
-        ended("ibv_dereg_mr", unsafe { ibv_dereg_mr(self.raw.as_ptr()) });
+        ended("ibv_dereg_mr", unsafe {
+            self.domain.library().ibv_dereg_mr(self.raw.as_ptr())
+        });
     }
 }

@@ -3,13 +3,13 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use oxshmem_transport::Result;
-use rdma_sys::{
-    ibv_access_flags, ibv_create_qp, ibv_destroy_qp, ibv_global_route, ibv_modify_qp,
-    ibv_post_send, ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as set, ibv_qp_cap, ibv_qp_init_attr,
-    ibv_qp_state, ibv_qp_type, ibv_send_wr,
-};
 
+use super::calls::ibv_post_send;
 use super::result::{created, returned};
+use super::sys::{
+    ibv_access_flags, ibv_gid, ibv_global_route, ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as set,
+    ibv_qp_cap, ibv_qp_init_attr, ibv_qp_state, ibv_qp_type, ibv_send_wr,
+};
 use super::{CompletionQueue, Gid, ProtectionDomain, SharedReceiveQueue};
 
 /// How much a queue pair holds.
@@ -33,7 +33,7 @@ pub(crate) struct QueuePair {
     _send: Arc<CompletionQueue>,
     _receive: Arc<CompletionQueue>,
     _buffers: Option<Arc<SharedReceiveQueue>>,
-    _domain: Arc<ProtectionDomain>,
+    domain: Arc<ProtectionDomain>,
 }
 
 // SAFETY: the library synchronises calls on a queue pair.
@@ -114,7 +114,10 @@ impl QueuePair {
                 sq_sig_all: 0,
             };
             // SAFETY: domain and queues live, the attributes are read and updated.
-            let raw = unsafe { ibv_create_qp(domain.as_raw(), &raw mut attr) };
+            let raw = unsafe {
+                let library = domain.library();
+                library.ibv_create_qp(domain.as_raw(), &raw mut attr)
+            };
             if raw.is_null() && inline > 0 {
                 inline /= 2;
                 continue;
@@ -131,7 +134,7 @@ impl QueuePair {
                 _send: Arc::clone(send),
                 _receive: Arc::clone(receive),
                 _buffers: buffers.map(Arc::clone),
-                _domain: Arc::clone(domain),
+                domain: Arc::clone(domain),
             });
         }
     }
@@ -149,7 +152,11 @@ impl QueuePair {
 
     fn modify(&self, attr: &mut ibv_qp_attr, mask: set) -> c_int {
         // SAFETY: the queue pair lives, the attributes are read.
-        match unsafe { ibv_modify_qp(self.raw.as_ptr(), attr, mask.0 as c_int) } {
+        let code = unsafe {
+            let library = self.domain.library();
+            library.ibv_modify_qp(self.raw.as_ptr(), attr, mask.0 as c_int)
+        };
+        match code {
             // As some providers do.
             -1 => std::io::Error::last_os_error()
                 .raw_os_error()
@@ -196,7 +203,7 @@ impl QueuePair {
         if let Some((index, gid)) = to.route {
             attr.ah_attr.is_global = 1;
             attr.ah_attr.grh = ibv_global_route {
-                dgid: rdma_sys::ibv_gid { raw: gid.0 },
+                dgid: ibv_gid { raw: gid.0 },
                 flow_label: 0,
                 sgid_index: index,
                 hop_limit: 64,
@@ -256,7 +263,7 @@ impl QueuePair {
         // SAFETY: ended once: after this the queue pair is forgotten, or marked as ended. Nothing of
         // it touches memory after the call, if that succeeds.
         returned("ibv_destroy_qp", unsafe {
-            ibv_destroy_qp(self.raw.as_ptr())
+            self.domain.library().ibv_destroy_qp(self.raw.as_ptr())
         })
     }
 

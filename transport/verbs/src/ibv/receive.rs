@@ -2,20 +2,18 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use oxshmem_transport::Result;
-use rdma_sys::{
-    ibv_create_srq, ibv_destroy_srq, ibv_post_srq_recv, ibv_recv_wr, ibv_sge, ibv_srq,
-    ibv_srq_attr, ibv_srq_init_attr,
-};
 
 use super::ProtectionDomain;
+use super::calls::ibv_post_srq_recv;
 use super::result::{created, ended, returned};
+use super::sys::{ibv_recv_wr, ibv_sge, ibv_srq, ibv_srq_attr, ibv_srq_init_attr};
 
 /// Buffers that the queue pairs of many senders share.
 #[doc(alias = "ibv_create_srq")]
 #[derive(Debug)]
 pub(crate) struct SharedReceiveQueue {
     raw: NonNull<ibv_srq>,
-    _domain: Arc<ProtectionDomain>,
+    domain: Arc<ProtectionDomain>,
 }
 
 // SAFETY: the library synchronises calls on it.
@@ -34,10 +32,13 @@ impl SharedReceiveQueue {
             },
         };
         // SAFETY: the domain lives, the attributes are read and updated.
-        let raw = unsafe { ibv_create_srq(domain.as_raw(), &raw mut attr) };
+        let raw = unsafe {
+            let library = domain.library();
+            library.ibv_create_srq(domain.as_raw(), &raw mut attr)
+        };
         Ok(SharedReceiveQueue {
             raw: created(&format!("ibv_create_srq of {depth} buffers"), raw)?,
-            _domain: Arc::clone(domain),
+            domain: Arc::clone(domain),
         })
     }
 
@@ -75,6 +76,8 @@ impl SharedReceiveQueue {
 impl Drop for SharedReceiveQueue {
     fn drop(&mut self) {
         // SAFETY: ended once; its queue pairs hold it, so are gone.
-        ended("ibv_destroy_srq", unsafe { ibv_destroy_srq(self.as_raw()) });
+        ended("ibv_destroy_srq", unsafe {
+            self.domain.library().ibv_destroy_srq(self.as_raw())
+        });
     }
 }

@@ -3,11 +3,8 @@
 use std::ffi::c_int;
 use std::ptr::{NonNull, null_mut};
 
-use rdma_sys::{
-    atomic_t, ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode as opcode, rdma_t, wr_t,
-};
-
-use crate::ibv::QueuePair;
+use crate::ibv::sys::{ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode as opcode};
+use crate::ibv::{QueuePair, atomic_t, rdma_t, wr_t};
 
 /// Requests per doorbell at most.
 pub(crate) const LONGEST: usize = 64;

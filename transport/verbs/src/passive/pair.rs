@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use oxshmem_transport::{Pe, Result};
-use rdma_sys::{ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
 
 use crate::domain::{Opened, bad};
-use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, SharedReceiveQueue};
+use crate::ibv::sys::{ibv_send_flags as flags, ibv_send_wr, ibv_sge, ibv_wr_opcode};
+use crate::ibv::{CompletionQueue, QueuePair, QueueSizes, SharedReceiveQueue, rdma_t};
 use crate::port::path;
 use crate::region::Arena;
 use crate::shared::Far;
@@ -161,7 +161,7 @@ impl PassivePair {
             request.num_sge = 1;
             request.opcode = ibv_wr_opcode::IBV_WR_RDMA_WRITE;
             request.send_flags = inline;
-            request.wr.rdma = rdma_sys::rdma_t {
+            request.wr.rdma = rdma_t {
                 remote_addr: far.addr,
                 rkey: far.strict,
             };

@@ -1,0 +1,8 @@
+//! What oxshmem declares of system libraries: how it is made from their headers. The tests compare it with other
+//! bindings of them. Empty without the feature `references`, whose build takes libraries and tools.
+
+#[cfg(feature = "references")]
+mod verbs;
+
+#[cfg(feature = "references")]
+pub use verbs::{CHECKED_IN, FUNCTIONS, verbs};

@@ -1,0 +1,61 @@
+//! The calls that infiniband/verbs.h defines inline: through the table of the device's provider.
+
+use std::ffi::c_int;
+
+use super::sys::{ibv_cq, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq, ibv_wc};
+
+/// # Safety
+///
+/// The queue pair lives; `first` begins a list of sound requests; `bad` is written.
+#[inline]
+pub(super) unsafe fn ibv_post_send(
+    pair: *mut ibv_qp,
+    first: *mut ibv_send_wr,
+    bad: *mut *mut ibv_send_wr,
+) -> c_int {
+    // SAFETY: the queue pair lives, and so does its context.
+    let post = unsafe { (*(*pair).context).ops.post_send };
+    // SAFETY: every provider sets the operation; the arguments are the caller's promise.
+    unsafe { post.unwrap_unchecked()(pair, first, bad) }
+}
+
+/// # Safety
+///
+/// The queue lives; `into` has room for `room` completions.
+#[inline]
+pub(super) unsafe fn ibv_poll_cq(queue: *mut ibv_cq, room: c_int, into: *mut ibv_wc) -> c_int {
+    // SAFETY: the queue lives, and so does its context.
+    let poll = unsafe { (*(*queue).context).ops.poll_cq };
+    // SAFETY: every provider sets the operation; the arguments are the caller's promise.
+    unsafe { poll.unwrap_unchecked()(queue, room, into) }
+}
+
+/// # Safety
+///
+/// The queue lives.
+#[inline]
+pub(super) unsafe fn ibv_req_notify_cq(queue: *mut ibv_cq, solicited_only: c_int) -> c_int {
+    // SAFETY: the queue lives, and so does its context.
+    match unsafe { (*(*queue).context).ops.req_notify_cq } {
+        // SAFETY: the queue lives.
+        Some(arm) => unsafe { arm(queue, solicited_only) },
+        None => libc::EOPNOTSUPP,
+    }
+}
+
+/// # Safety
+///
+/// The queue lives; `first` begins a list of sound requests; `bad` is written.
+#[inline]
+pub(super) unsafe fn ibv_post_srq_recv(
+    queue: *mut ibv_srq,
+    first: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    // SAFETY: the queue lives, and so does its context.
+    match unsafe { (*(*queue).context).ops.post_srq_recv } {
+        // SAFETY: the arguments are the caller's promise.
+        Some(post) => unsafe { post(queue, first, bad) },
+        None => libc::EOPNOTSUPP,
+    }
+}
