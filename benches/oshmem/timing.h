@@ -37,6 +37,7 @@ void barrier_alone(void);
 void collectives(void);
 void gups(void);
 void sort(void);
+void patterns(void);
 void first(void);
 void memory(void);
 

@@ -15,6 +15,8 @@ pub enum Mode {
     Gups,
     /// A parallel integer sort.
     Sort,
+    /// Windows of puts (2 PEs), and a broadcast timed alone after a barrier.
+    Patterns,
     /// 2 PEs: message rates of two threads of PE 0; `peer` alone has it.
     Threads,
     /// Each PE prints what it keeps resident with an unused heap, in KiB: PSS and RSS.

@@ -80,6 +80,27 @@ impl Collective {
     }
 }
 
+/// Puts of a window, each to the next place of a block.
+pub const WINDOW_PUTS: usize = 50;
+/// Their sizes, in bytes.
+pub const WINDOW_SIZES: [usize; 6] = [
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    256 << 10,
+    LARGEST_WINDOW,
+];
+/// The largest of them.
+pub const LARGEST_WINDOW: usize = 512 << 10;
+
+/// Broadcasts in a batch, each timed alone after a barrier.
+pub const BROADCASTS: usize = 2000;
+/// Their sizes, in bytes.
+pub const BROADCAST_SIZES: [usize; 2] = [8, LARGEST_BROADCAST];
+/// The larger of them.
+pub const LARGEST_BROADCAST: usize = 256;
+
 /// A block that is allocated and put into once, in bytes.
 pub const FIRST_BLOCK: usize = 64 << 20;
 

@@ -23,6 +23,8 @@ pub enum Group {
     Gups,
     /// A parallel integer sort.
     Sort,
+    /// Calls as other benchmarks time them: windows of puts, a broadcast alone after a barrier.
+    Patterns,
     /// Message rates of two threads.
     Threads,
     /// How long an empty program takes, and the first use of memory; what a PE keeps resident.

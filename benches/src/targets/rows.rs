@@ -6,8 +6,8 @@ use oxshmem_figures::units::Bytes;
 use super::{Figure, Group, Source, Target};
 use crate::samples::Side;
 use crate::sizes::{
-    BLOCKS, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective, GUPS_SHIFT, PROGRAM_PES, SMALL_BLOCKS,
-    SORT_SHIFTS, THREADS, latency_blocks,
+    BLOCKS, BROADCAST_SIZES, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective, GUPS_SHIFT,
+    PROGRAM_PES, SMALL_BLOCKS, SORT_SHIFTS, THREADS, WINDOW_PUTS, WINDOW_SIZES, latency_blocks,
 };
 
 /// Every line.
@@ -21,6 +21,7 @@ pub fn all(source: Source) -> impl Iterator<Item = Target> {
             collectives(),
             gups(2.0),
             sort(),
+            patterns(),
             threads(),
             start(),
         ],
@@ -30,6 +31,7 @@ pub fn all(source: Source) -> impl Iterator<Item = Target> {
             collectives(),
             gups(1.0),
             sort(),
+            patterns(),
             start(),
         ],
     };
@@ -312,6 +314,25 @@ fn sort() -> Vec<Target> {
         ]
     });
     lines.collect()
+}
+
+fn patterns() -> Vec<Target> {
+    let windows = WINDOW_SIZES.map(|bytes| {
+        let name = format!("windows of {WINDOW_PUTS} puts of {}", Bytes(bytes));
+        (name, format!("window_{bytes}"))
+    });
+    let broadcasts = BROADCAST_SIZES.into_iter().flat_map(|bytes| {
+        COLLECTIVE_PES.map(|pes| {
+            let name = format!(
+                "broadcast {} alone after a barrier, {pes} PEs",
+                Bytes(bytes)
+            );
+            (name, format!("broadcast_alone_{bytes}_{pes}"))
+        })
+    });
+    let all = windows.into_iter().chain(broadcasts);
+    all.map(|(name, row)| times_oshmem(Group::Patterns, &name, &row, at_least(1.0)))
+        .collect()
 }
 
 fn threads() -> Vec<Target> {

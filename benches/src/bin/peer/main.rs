@@ -6,6 +6,7 @@ mod first;
 mod gups;
 mod memory;
 mod micro;
+mod patterns;
 mod sort;
 mod threads;
 mod together;
@@ -41,6 +42,7 @@ fn run(mode: Mode) -> anyhow::Result<()> {
         Mode::Collectives => collectives::run(pinned(&world)?)?,
         Mode::Gups => gups::run(pinned(&world)?)?,
         Mode::Sort => sort::run(pinned(&world)?)?,
+        Mode::Patterns => patterns::run(pinned(&world)?)?,
         Mode::Threads => threads::run(&world)?,
         Mode::Memory => memory::run(&world)?,
         Mode::First => first::run(pinned(&world)?)?,

@@ -140,6 +140,7 @@ fn runs(groups: &[Group], round: usize) -> Vec<(Mode, usize)> {
         Group::Collectives => with(Mode::Collectives, &COLLECTIVE_PES),
         Group::Gups => with(Mode::Gups, &PROGRAM_PES),
         Group::Sort => with(Mode::Sort, &PROGRAM_PES),
+        Group::Patterns => with(Mode::Patterns, &COLLECTIVE_PES),
         Group::Threads => with(Mode::Threads, &[2]),
         Group::Start if round.is_multiple_of(3) => {
             vec![

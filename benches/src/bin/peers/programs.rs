@@ -155,7 +155,7 @@ fn runs(mode: Mode) -> Vec<(Mode, &'static [&'static str])> {
     match mode {
         Mode::Empty | Mode::Memory => vec![(mode, &[])],
         // By MPI's collective calls, which is the default, and by OSHMEM's own: neither is always ahead.
-        Mode::Collectives | Mode::Barrier => vec![(mode, &HEAP), (mode, &BASIC)],
+        Mode::Collectives | Mode::Barrier | Mode::Patterns => vec![(mode, &HEAP), (mode, &BASIC)],
         // The barrier of 2 PEs, which is among these, likewise.
         Mode::Micro => vec![(mode, &HEAP), (mode, &HEAP), (Mode::Barrier, &BASIC)],
         // Two of one side's own rows are compared.
