@@ -22,7 +22,7 @@ use oxshmem_transport::Width;
 
 use super::core::{Core, LINE, State};
 use super::turn::{GRACE, Turn};
-use crate::arrival::{self, DIGEST, FAILED, MISMATCH, Mail};
+use crate::arrival::{self, DIGEST, FAILED, MISMATCH, Mail, Post};
 use crate::hang::Whom;
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
@@ -59,6 +59,9 @@ const GIVEN: u64 = MISMATCH;
 pub(super) fn is_given(told: u64, epoch: u32) -> bool {
     (told >> 32) as u32 == epoch && told & GIVEN != 0
 }
+
+/// Turns that a member leaves to others after an arrival, at most, before the expected call.
+const TURNS: u32 = 2;
 
 /// Room for a call ahead.
 struct Room {
@@ -288,6 +291,29 @@ impl Turn<'_> {
             let takes = self.takes_too(ahead, giver).transpose()?;
             Some(takes.map(|()| Heard::Nowhere))
         })
+    }
+
+    /// After an arrival, gives the CPU to the giver of the expected call, as long as it has not given yet. The call would
+    /// wait for that turn anyway. Where the program makes another call, one turn is lost, once.
+    #[cold]
+    pub(super) fn let_giver_begin(&self) {
+        let (core, me) = (self.core, self.core.members.me());
+        let epoch = self.state.epoch.wrapping_add(1);
+        let (giver, _) = self.state.last;
+        let Some(slot) = core.slot_ahead(epoch, 0).filter(|_| giver != me) else {
+            return;
+        };
+        let words = self.words(epoch, &self.call);
+        let mail = Mail {
+            slot,
+            member: me as u32,
+        };
+        for _ in 0..TURNS {
+            if is_given(words.look(mail), epoch) {
+                break;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// Has the line of the next call's word come here while this call goes on: where PEs take turns, who finds a word

@@ -404,6 +404,10 @@ impl<'t> Turn<'t> {
         };
         let ahead = std::mem::take(&mut self.state.ahead);
         self.state.used = 0;
+        // A program that had a call ahead before this arrival is likely to make the next one now.
+        if ahead > 0 && self.world.shared.takes_turns {
+            self.let_giver_begin();
+        }
         if known & BROKEN != 0 {
             let why = "another PE gave up a collective call (its own error says why), or finalizes without it";
             self.state.broken = Some(why.into());
