@@ -43,7 +43,8 @@ static void broadcasts(void) {
     char *src = shmem_align(4096, LARGEST_BROADCAST), *dst = shmem_align(4096, LARGEST_BROADCAST);
     double *mean = shmem_calloc(pes, sizeof *mean);
     if (!src || !dst || !mean) wrong("broadcast_alone: no memory");
-    for (int i = 0; i < 2 * SHMEM_BCAST_SYNC_SIZE; i++) sync[0][i] = SHMEM_SYNC_VALUE;
+    for (int i = 0; i < 2; i++)
+        for (int word = 0; word < SHMEM_BCAST_SYNC_SIZE; word++) sync[i][word] = SHMEM_SYNC_VALUE;
     memset(src, me + 1, LARGEST_BROADCAST);
     shmem_barrier_all();
     for (size_t size = 8; size <= LARGEST_BROADCAST; size *= LARGEST_BROADCAST / 8) {
