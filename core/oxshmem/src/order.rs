@@ -169,7 +169,11 @@ impl Context<'_> {
         fence(Ordering::AcqRel);
         if self.is_sticky() {
             // Whatever was noted; and finding a thread's own word would take time.
-            self.fence_stores();
+            fence(Ordering::SeqCst);
+            // Gates may stay open where every quiet is a full fence, but for those that a loss has crossed.
+            if self.peers.losses().any() {
+                self.peers.take_notes();
+            }
             return true;
         }
         let stored = !self.is_clean();

@@ -154,7 +154,7 @@ impl Context<'_> {
         if self.p_here(dst, value, pe) {
             return Ok(());
         }
-        self.p_slow(call, dst, value, pe)
+        self.p_slow(call, dst.parts(), dst.len(), value, pe)
     }
 
     /// [`p`](Self::p) where it is a store of this CPU's; else nothing is done, and it is false. For bindings, whose
@@ -202,10 +202,7 @@ impl Context<'_> {
         if let Some(value) = self.g_here(src, pe) {
             return Ok(value);
         }
-        let mut value = [T::zeroed()];
-        self.get_slow("g", &mut value, src, pe)?;
-        let [value] = value;
-        Ok(value)
+        self.g_slow(src.parts(), src.len(), pe)
     }
 
     /// [`g`](Self::g) where it is a load of this CPU's; else nothing is done. For bindings, as [`p_here`](Self::p_here).
@@ -385,10 +382,30 @@ impl Context<'_> {
         }
     }
 
-    // Takes the value itself: a reference would have the fast path spill it to the stack.
+    // The value itself, and the object in parts that registers hold: a reference, or an object of three words, would have
+    // the fast path store them to the stack.
     #[cold]
-    fn p_slow<T: Pod>(&self, call: &'static str, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
+    #[inline(never)]
+    fn p_slow<T: Pod>(
+        &self,
+        call: &'static str,
+        dst: (u64, u64),
+        len: usize,
+        value: T,
+        pe: usize,
+    ) -> Result<()> {
+        let dst = Sym::from_parts(dst, len);
         self.put_slow(call, dst, std::slice::from_ref(&value), pe)
+    }
+
+    // The object in parts, as for `p_slow`.
+    #[cold]
+    #[inline(never)]
+    fn g_slow<T: Pod>(&self, src: (u64, u64), len: usize, pe: usize) -> Result<T> {
+        let mut value = [T::zeroed()];
+        self.get_slow("g", &mut value, Sym::from_parts(src, len), pe)?;
+        let [value] = value;
+        Ok(value)
     }
 
     #[cold]

@@ -67,6 +67,23 @@ impl<T: Pod> Sym<T> {
         }
     }
 
+    /// Identity and offset, which two registers hold; with the length they are the object.
+    #[inline(always)]
+    pub(crate) const fn parts(self) -> (u64, u64) {
+        (self.identity, self.offset)
+    }
+
+    /// The object of [`parts`](Self::parts) and its length.
+    #[inline(always)]
+    pub(crate) const fn from_parts((identity, offset): (u64, u64), len: usize) -> Self {
+        Sym {
+            identity,
+            offset,
+            len,
+            marker: PhantomData,
+        }
+    }
+
     /// Number of elements.
     #[must_use]
     pub const fn len(&self) -> usize {
