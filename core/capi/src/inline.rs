@@ -9,7 +9,7 @@
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use oxshmem::Peer;
+use oxshmem::{Peer, PeerWords};
 
 use crate::library::Library;
 
@@ -30,7 +30,7 @@ pub struct Inline {
     /// One for each PE.
     peers: AtomicPtr<Peer>,
     /// One for each PE, for atomics; null where these, fences and quiets are calls.
-    words: AtomicPtr<AtomicPtr<u8>>,
+    words: AtomicPtr<PeerWords>,
 }
 
 static INLINE: Inline = Inline {
@@ -48,7 +48,8 @@ static INLINE: Inline = Inline {
 pub static oxshmem_inline: &Inline = &INLINE;
 
 // As the header has it.
-const _: () = assert!(size_of::<Inline>() == 56 && size_of::<Peer>() == 16);
+const _: () =
+    assert!(size_of::<Inline>() == 56 && size_of::<Peer>() == 16 && size_of::<PeerWords>() == 8);
 
 /// Allows it, now that the library is initialized. The program's next calls are this thread's, or come after it in the
 /// program's own order.

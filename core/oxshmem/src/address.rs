@@ -1,13 +1,13 @@
 //! Symmetric objects that are named by their address, for bindings to other languages (M4, M6).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
 
 use crate::alloc::{OWN, STATIC};
 use crate::lately::Live;
-use crate::peers::Peer;
+use crate::peers::{Peer, PeerWords};
 use crate::sym::NIC;
 use crate::world::NicAtomics;
 use crate::{Context, Error, Result, Sym, World};
@@ -28,6 +28,9 @@ pub struct Addresses {
     nics: Nics,
 }
 
+/// The smallest page of any system, in bytes.
+const PAGE: usize = 4096;
+
 /// Whose atomics of 64 bits NICs perform.
 #[derive(Clone, Debug)]
 enum Nics {
@@ -45,8 +48,8 @@ impl Addresses {
     #[must_use]
     pub fn object<T: Pod>(&self, address: *const T, len: usize) -> Option<Sym<T>> {
         let bytes = len.checked_mul(size_of::<T>())?;
-        // One word that is aligned ends where whole pages do at the latest.
-        let is_word = len == 1 && size_of::<T>() == align_of::<T>();
+        // One word that is aligned ends where whole pages do at the latest, if it is no longer than a page.
+        let is_word = len == 1 && size_of::<T>() == align_of::<T>() && size_of::<T>() <= PAGE;
         let fits = |offset: usize, whole: usize| match is_word {
             true => offset < whole,
             false => offset <= whole && bytes <= whole - offset,
@@ -124,11 +127,21 @@ impl World {
 
     /// The same for atomics: where each PE's memory is mapped, null once the PE is lost. None where not all atomics are
     /// this CPU's instructions, or a quiet may be more than its full fence.
+    ///
+    /// Safe code can do nothing with an entry but give its address on:
+    ///
+    /// ```compile_fail
+    /// # use std::sync::atomic::Ordering::Relaxed;
+    /// oxshmem::testing::spmd(1, |world| {
+    ///     let words = world.word_table().unwrap();
+    ///     words[0].store(std::ptr::null_mut(), Relaxed); // not the program's to write: does not compile
+    ///     Ok(())
+    /// });
+    /// ```
     #[must_use]
-    pub fn word_table(&self) -> Option<&[AtomicPtr<u8>]> {
-        let words = self.peers.words();
-        let is_mapped = |word: &AtomicPtr<u8>| !word.load(Ordering::Relaxed).is_null();
-        (!self.uses_lanes() && words.iter().all(is_mapped)).then_some(words)
+    pub fn word_table(&self) -> Option<&[PeerWords]> {
+        let all = !self.uses_lanes() && self.peers.all_words_are_mapped();
+        all.then(|| self.peers.words())
     }
 
     /// The block that begins at an address, as [`alloc`](World::alloc) gave it.

@@ -108,7 +108,7 @@ pub use gpu::{GpuAccess, GpuMemory};
 pub use nbi::Scope;
 pub use order::{Inserted, Visibility};
 pub use oxshmem_transport::{AtomicOp, Fold, Memory, MemoryKind};
-pub use peers::Peer;
+pub use peers::{Peer, PeerWords};
 pub use ptr::PeerPtr;
 pub use raw::Blocks;
 pub use register::Registered;

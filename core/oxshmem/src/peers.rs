@@ -30,6 +30,12 @@ pub struct Peer {
     gate: AtomicPtr<u8>,
 }
 
+/// Where one PE's memory is mapped for atomics, null if it is not or the PE is lost. Bindings compile reads of it, one word,
+/// into programs of other languages; nothing but the library writes it.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct PeerWords(AtomicPtr<u8>);
+
 /// The PEs as one context has them, in its own numbering, and which of them it has stored to.
 pub(crate) struct Peers {
     /// The world's; a handle with another is foreign.
@@ -38,7 +44,7 @@ pub(crate) struct Peers {
     /// cache lines to which gates are written.
     peers: Arc<[Peer]>,
     /// For each PE its base, if atomics on its memory are this CPU's instructions, else null.
-    words: Arc<[AtomicPtr<u8>]>,
+    words: Arc<[PeerWords]>,
     count: usize,
     losses: Arc<Losses>,
     open: Box<Open>,
@@ -63,7 +69,7 @@ const SOMEBODY: u32 = NOBODY - 1;
 const APART: usize = 8;
 
 /// A context's bases and gates, its bases for atomics, and the number of its PEs.
-type Table = (Arc<[Peer]>, Arc<[AtomicPtr<u8>]>, usize);
+type Table = (Arc<[Peer]>, Arc<[PeerWords]>, usize);
 
 /// A table of these bases, for copies and for atomics.
 fn table(bases: Vec<(*mut u8, *mut u8)>) -> Table {
@@ -74,7 +80,7 @@ fn table(bases: Vec<(*mut u8, *mut u8)>) -> Table {
         base: AtomicPtr::new(base),
         gate: AtomicPtr::new(null_mut()),
     });
-    let words = words.into_iter().map(AtomicPtr::new);
+    let words = words.into_iter().map(AtomicPtr::new).map(PeerWords);
     (peers.collect(), words.collect(), count)
 }
 
@@ -185,8 +191,14 @@ impl Peers {
     }
 
     /// For atomics on those.
-    pub(crate) fn words(&self) -> &[AtomicPtr<u8>] {
+    pub(crate) fn words(&self) -> &[PeerWords] {
         &self.words
+    }
+
+    /// Whether atomics on every PE's memory are this CPU's instructions.
+    pub(crate) fn all_words_are_mapped(&self) -> bool {
+        let mut words = self.words.iter();
+        words.all(|word| !word.0.load(Ordering::Relaxed).is_null())
     }
 
     pub(crate) fn losses(&self) -> &Arc<Losses> {
@@ -244,7 +256,7 @@ impl Peers {
         if sym.tag() != self.tag || (size_of::<T>() == size_of::<u64>() && sym.is_nic()) {
             return None;
         }
-        self.at(sym, self.words.get(pe)?)
+        self.at(sym, &self.words.get(pe)?.0)
     }
 
     /// Notes a mapped store to `pe`, for the next quiet.

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Peer, Table, table};
+use super::{Peer, PeerWords, Table, table};
 
 // What is known of a PE's end, as bits; none of them while it lives.
 /// The bootstrap told that it died: every PE hears so.
@@ -28,7 +28,7 @@ pub(crate) struct Losses {
     acknowledged: AtomicU32,
     /// The default context's table.
     peers: Arc<[Peer]>,
-    words: Arc<[AtomicPtr<u8>]>,
+    words: Arc<[PeerWords]>,
     /// The other contexts'.
     others: Mutex<Vec<Other>>,
     /// What keeps each base mapped.
@@ -38,7 +38,7 @@ pub(crate) struct Losses {
 /// A context's table.
 struct Other {
     peers: Weak<[Peer]>,
-    words: Weak<[AtomicPtr<u8>]>,
+    words: Weak<[PeerWords]>,
     members: Option<Arc<[u32]>>,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Losses {
 
 impl Losses {
     pub(super) fn new(
-        (peers, words): (Arc<[Peer]>, Arc<[AtomicPtr<u8>]>),
+        (peers, words): (Arc<[Peer]>, Arc<[PeerWords]>),
         count: usize,
         keep: Vec<Arc<dyn Any + Send + Sync>>,
     ) -> Self {
@@ -76,7 +76,7 @@ impl Losses {
 
     /// The same for atomics.
     pub(super) fn word(&self, pe: usize) -> Option<&AtomicPtr<u8>> {
-        self.words.get(pe)
+        Some(&self.words.get(pe)?.0)
     }
 
     /// A table for another context. From here on a loss reaches it.
@@ -210,10 +210,10 @@ impl Losses {
 }
 
 /// Ends the mapping of a table's entry.
-fn cut(peers: &[Peer], words: &[AtomicPtr<u8>], at: usize) {
+fn cut(peers: &[Peer], words: &[PeerWords], at: usize) {
     if let (Some(peer), Some(word)) = (peers.get(at), words.get(at)) {
         peer.base.store(null_mut(), Ordering::Release);
         peer.gate.store(null_mut(), Ordering::Release);
-        word.store(null_mut(), Ordering::Release);
+        word.0.store(null_mut(), Ordering::Release);
     }
 }
