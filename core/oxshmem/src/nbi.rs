@@ -39,12 +39,12 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Completes what a scope issued, also when it unwinds.
+/// Completes what a scope issued, also when it unwinds: out of what it runs, or out of its own end.
 struct Completion<'w>(&'w Context<'w>);
 
 impl Drop for Completion<'_> {
     fn drop(&mut self) {
-        // Reached by unwinding only: `scope` forgets it otherwise.
+        // Reached by unwinding only: `scope` forgets it otherwise. A second panic ends the process.
         self.0.complete_scope().unwrap_or_else(|error| {
             crate::report::warn(&format!("a scope that panicked was not completed: {error}"));
         });
@@ -85,8 +85,9 @@ impl Context<'_> {
             scope: PhantomData,
             env: PhantomData,
         });
+        let completed = self.complete_scope();
         std::mem::forget(completion);
-        self.complete_scope()?;
+        completed?;
         done
     }
 

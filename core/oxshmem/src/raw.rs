@@ -54,16 +54,15 @@ impl Blocks {
                 ),
             });
         }
-        let end = self.far_span();
-        if end > far.len() {
-            return Err(Error::OutOfRange {
+        match self.span(self.far) {
+            Some(end) if end <= far.len() => Ok(()),
+            end => Err(Error::OutOfRange {
                 call,
                 start: 0,
-                end,
+                end: end.unwrap_or(usize::MAX),
                 len: far.len(),
-            });
+            }),
         }
-        Ok(())
     }
 
     /// Refuses a span of private memory that is longer than any memory.
@@ -73,10 +72,19 @@ impl Blocks {
 
     /// Refuses a span that leaves `len` elements of private memory.
     pub(crate) fn check_near(self, call: &'static str, len: usize) -> Result<()> {
-        match self.span(self.near).unwrap_or(usize::MAX) {
-            needed if needed <= len => Ok(()),
-            needed => Err(Error::BufferTooSmall { call, len, needed }),
+        match self.span(self.near) {
+            Some(needed) if needed <= len => Ok(()),
+            needed => Err(Error::BufferTooSmall {
+                call,
+                len,
+                needed: needed.unwrap_or(usize::MAX),
+            }),
         }
+    }
+
+    /// Whether there is nothing to copy, however many blocks there are.
+    fn is_nothing<T>(self) -> bool {
+        self.block == 0 || size_of::<T>() == 0
     }
 }
 
@@ -287,13 +295,13 @@ impl Context<'_> {
     ) -> Result<()> {
         let in_world = self.check(call, dst, 0, pe)?;
         blocks.check(call, dst)?;
+        if blocks.is_nothing::<T>() {
+            return Ok(());
+        }
         blocks.check_length::<T>(call)?;
         let Blocks {
             far, near, block, ..
         } = blocks;
-        if block == 0 {
-            return Ok(());
-        }
         let span = self.peers.span(dst, pe);
         for i in 0..blocks.count {
             let from = source.wrapping_add(i * near);
@@ -336,10 +344,10 @@ impl Context<'_> {
     ) -> Result<()> {
         let in_world = self.check(call, src, 0, pe)?;
         blocks.check(call, src)?;
-        blocks.check_length::<T>(call)?;
-        if blocks.block == 0 {
+        if blocks.is_nothing::<T>() {
             return Ok(());
         }
+        blocks.check_length::<T>(call)?;
         let Some(span) = self.peers.span(src, pe) else {
             // SAFETY: the caller's promise.
             return unsafe { self.get_blocks_slow(call, destination, src, blocks, in_world) };
@@ -448,7 +456,7 @@ macro_rules! calls {
         pub fn look_once<R>(&self, look: impl FnOnce() -> R) -> Result<R> {
             self.shared().point();
             Waiter::progress(self);
-            self.shared().drive_others();
+            self.shared().drive_others("look_once")?;
             let found = look();
             self.shared().see_gpu_data()?;
             Ok(found)

@@ -29,7 +29,7 @@ use crate::team::Mailbox;
 use crate::trace::Trace;
 use crate::wire::{Active, Bounces, Opened};
 use crate::world::ProgramMemory;
-use crate::{Sym, Visibility};
+use crate::{Error, Result, Sym, Visibility};
 
 /// One PE of a job, without what belongs to one stream of operations.
 pub(crate) struct Shared {
@@ -117,11 +117,17 @@ impl Shared {
         self.routes.ways.len()
     }
 
-    /// Drives what a program has that waits should drive beside their own context.
+    /// Drives what a program has that waits should drive beside their own context. A panic there is an error of the call:
+    /// lanes may be using memory that the caller of the call would have back.
     #[inline]
-    pub(crate) fn drive_others(&self) {
-        if let Some(drive) = self.others.get() {
-            drive();
+    pub(crate) fn drive_others(&self, call: &'static str) -> Result<()> {
+        match self.others.get() {
+            Some(drive) => std::panic::catch_unwind(drive).map_err(|_| Error::Argument {
+                call,
+                what: "the function given to drive_in_waits panicked; let it catch what it calls"
+                    .into(),
+            }),
+            None => Ok(()),
         }
     }
 

@@ -146,7 +146,7 @@ fn wait_longer<R>(
     };
     loop {
         of.progress();
-        shared.drive_others();
+        shared.drive_others(reason.call)?;
         if let Some(value) = ready() {
             return Ok(value);
         }

@@ -305,7 +305,7 @@ macro_rules! calls {
         pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
             check_word(self, "test", word, 1)?;
             Waiter::progress(self);
-            self.shared().drive_others();
+            self.shared().drive_others("test")?;
             let holds = cmp.holds(look(self.shared(), word), value);
             self.shared().see_gpu_data()?;
             Ok(holds)
@@ -355,7 +355,7 @@ macro_rules! calls {
         pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
             check_word(self, "signal_fetch", signal, 1)?;
             Waiter::progress(self);
-            self.shared().drive_others();
+            self.shared().drive_others("signal_fetch")?;
             let value = look(self.shared(), signal);
             self.shared().see_gpu_data()?;
             Ok(value)
@@ -507,7 +507,7 @@ fn test_set<T: Waitable, R>(
     test: impl Fn(&Set<'_, T>, &Shared) -> R,
 ) -> Result<R> {
     of.progress();
-    of.shared().drive_others();
+    of.shared().drive_others(set.call)?;
     let found = test(set, of.shared());
     of.shared().see_gpu_data()?;
     Ok(found)

@@ -82,6 +82,20 @@ const HEARSAY: Duration = Duration::from_secs(1);
 /// Up to this many bytes nonblocking transfers are posted together.
 const TOGETHER: usize = 4096;
 
+/// Memory that a call has lent to a lane. Dropped only where the call panics: then the lane is, too.
+struct Lent<'a> {
+    context: &'a Context<'a>,
+    via: &'a Channel,
+    pe: usize,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let panicked = self.via.failed("a call", "a call on it panicked".into());
+        let _ = self.context.settle(self.via, self.pe, Err(panicked));
+    }
+}
+
 /// How far a posted operation must have come before the call returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
@@ -643,6 +657,19 @@ impl Context<'_> {
             self.tell_stranded(via);
         }
         result
+    }
+
+    /// Runs what lends the caller's memory to a lane, which touches it no more when this returns, nor when a panic leaves it.
+    #[inline]
+    fn lending<R>(&self, via: &Channel, pe: usize, run: impl FnOnce() -> Result<R>) -> Result<R> {
+        let lent = Lent {
+            context: self,
+            via,
+            pe,
+        };
+        let done = run();
+        std::mem::forget(lent);
+        done
     }
 
     /// How often a lane is looked at before all else is: not where PEs share CPUs or are scheduled.

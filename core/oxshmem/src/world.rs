@@ -503,7 +503,7 @@ impl World {
 
     /// Has every wait and test of this PE call `drive` when it drives its own context, for bindings to other languages:
     /// to [drive](Context::progress) what their programs have issued on other contexts, which must come about though
-    /// none of these is called. It waits for nothing, and stays for as long as the world.
+    /// none of these is called. It waits for nothing, and stays for as long as the world. The call that it panics in fails.
     pub fn drive_in_waits(&self, drive: fn()) {
         // The first stays.
         let _ = self.shared.others.set(drive);

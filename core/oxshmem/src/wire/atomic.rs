@@ -105,7 +105,8 @@ impl Context<'_> {
         let addr = (&raw mut old).cast::<u8>();
         let result = Some((addr, Until::Completed));
         // SAFETY: `old` outlives the wait for completion.
-        unsafe { self.post_atomic(call, via, far, width, op, operands, result)? };
+        let post = || unsafe { self.post_atomic(call, via, far, width, op, operands, result) };
+        self.lending(via, far.pe, post)?;
         fence(Ordering::Acquire);
         Ok(match width {
             Width::W64 => old,

@@ -30,10 +30,16 @@ impl Context<'_> {
             let at = i * blocks.far;
             let into = destination.wrapping_add(i * blocks.near).cast();
             let last = i + 1 == blocks.count;
-            result = src.range(at..at + blocks.block).and_then(|from| {
+            let before: Option<&Channel> = under_way;
+            let mut get = || {
+                let from = src.range(at..at + blocks.block)?;
                 // SAFETY: the caller's promise.
                 unsafe { self.get_block(call, into, from, pe, last, &mut under_way) }
-            });
+            };
+            result = match before {
+                Some(via) => self.lending(via, pe, get),
+                None => get(),
+            };
             if result.is_err() {
                 break;
             }
@@ -98,7 +104,9 @@ impl Context<'_> {
                 let into = into.local;
                 let op = Op::Get { into, from };
                 // SAFETY: the caller's promise.
-                unsafe { self.post(call, via, far.pe, op, Until::Posted, Leaves::Nothing)? };
+                let post =
+                    || unsafe { self.post(call, via, far.pe, op, Until::Posted, Leaves::Nothing) };
+                self.lending(via, far.pe, post)?;
                 Ok(true)
             }
             None => {

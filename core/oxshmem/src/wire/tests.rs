@@ -4,6 +4,7 @@ mod cuts;
 mod endings;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -345,6 +346,41 @@ fn m16_a_strided_get_that_meets_a_loss_has_its_lane_give_up_the_blocks_before() 
         assert_eq!(blocks, [77; 16]);
         Ok(())
     });
+}
+
+/// A get, of one piece or of blocks, a put, and a fetching atomic, out of which something panics while they are under way.
+#[test]
+fn m16_a_call_that_panics_has_its_lane_dropped_before_its_memory_is_the_callers_again() {
+    let calls: [fn(&Context<'_>, Sym<u64>) -> Result<()>; 4] = [
+        |context, x| context.get(&mut [77; 8], x, 1),
+        |context, x| context.iget(&mut [77; 16], x, 2, 2, 8, 1),
+        |context, x| context.put(x, &[7; 512], 1),
+        |context, x| context.fetch_add(x, 1, 1).map(drop),
+    ];
+    for call in calls {
+        beside_a_living_pe(|world, x| {
+            let context = world.create_context(ContextOptions::NONE)?;
+            context.p(x, 1, 1)?;
+            context.quiet()?;
+            let asked = watched(&context);
+            asked.decide(|_, _| Fate::Keep);
+            asked.after(1, || panic!("out of a call"));
+            let dropped = Arc::new(AtomicUsize::new(0));
+            let is_dropped = Arc::clone(&dropped);
+            *asked.dropped.lock().unwrap() = Some(Box::new(move || {
+                is_dropped.fetch_add(1, Ordering::SeqCst);
+            }));
+            let called = catch_unwind(AssertUnwindSafe(|| call(&context, x)));
+            assert!(called.is_err(), "{called:?}");
+            assert_eq!(
+                dropped.load(Ordering::SeqCst),
+                1,
+                "the lane may write what was lent"
+            );
+            cut_off(world);
+            Ok(())
+        });
+    }
 }
 
 /// Nor is the error told twice.

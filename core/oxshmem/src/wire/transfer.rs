@@ -43,6 +43,23 @@ impl Context<'_> {
         far: Far,
         source: Side,
     ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let put = || unsafe { self.put_pieces(call, via, far, source) };
+        self.lending(via, far.pe, put)
+    }
+
+    /// [`wire_put`](Self::wire_put), if it does not panic.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn put_pieces(
+        &self,
+        call: &'static str,
+        via: &Channel,
+        far: Far,
+        source: Side,
+    ) -> Result<()> {
         let (limits, len) = (via.caps.put, source.len);
         // SAFETY: the caller's promise, till the registration ends.
         let for_call = unsafe { self.side_for_call(via, &source, false, limits) };
@@ -96,6 +113,23 @@ impl Context<'_> {
     ///
     /// `destination` is writable during the call, or names symmetric memory of this PE.
     pub(crate) unsafe fn wire_get(
+        &self,
+        call: &'static str,
+        via: &Channel,
+        far: Far,
+        destination: Side,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let get = || unsafe { self.get_pieces(call, via, far, destination) };
+        self.lending(via, far.pe, get)
+    }
+
+    /// [`wire_get`](Self::wire_get), if it does not panic.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn get_pieces(
         &self,
         call: &'static str,
         via: &Channel,
@@ -208,7 +242,8 @@ impl Context<'_> {
                 false => Leaves::Update(updates),
             };
             // SAFETY: inline bytes are copied at once, others we wait for.
-            return unsafe { self.post(CALL, via, far.pe, op, until, leaves) };
+            let post = || unsafe { self.post(CALL, via, far.pe, op, until, leaves) };
+            return self.lending(via, far.pe, post);
         }
         // SAFETY: the caller's promise.
         unsafe { self.wire_put(CALL, via, far, source)? };
