@@ -75,7 +75,9 @@ impl CudaHeap {
     }
 }
 
-impl GpuMemory for CudaHeap {
+// SAFETY: an extent of a segment is as long as it was asked to be, or refused, and lies where the one before has ended; the
+// segment keeps it.
+unsafe impl GpuMemory for CudaHeap {
     fn limit(&self) -> usize {
         self.limit
     }

@@ -7,7 +7,25 @@ use oxshmem_transport::{AtomicOp, Memory, Width};
 
 /// GPU memory of one PE, reserved as a whole and committed from its start, piece by piece, as the heap
 /// grows. Its pieces lie one behind the other in its GPU's addresses.
-pub trait GpuMemory: Send + fmt::Debug {
+///
+/// Safe code cannot implement it:
+///
+/// ```compile_fail
+/// #[derive(Debug)]
+/// struct Pretended;
+/// impl oxshmem::GpuMemory for Pretended {
+///     fn limit(&self) -> usize { 1 << 40 }
+///     fn commit(&mut self, _: usize, _: usize) -> Result<oxshmem::Memory, String> { Err(String::new()) }
+///     fn uncommit(&mut self, _: usize) {}
+/// }
+/// ```
+///
+/// # Safety
+///
+/// Transports access memory by what this says. Whoever implements it promises that [`commit`](Self::commit) gives memory of
+/// the length that was asked for (a whole one its [`limit`](Self::limit)), which lies behind the piece before, is a GPU's, and
+/// stays there while the [`Memory`] lives.
+pub unsafe trait GpuMemory: Send + fmt::Debug {
     /// Bytes reserved: the heap's limit.
     fn limit(&self) -> usize;
 
@@ -66,7 +84,8 @@ pub trait GpuAccess: Send + Sync + fmt::Debug {
 }
 
 /// Memory that is there.
-impl GpuMemory for Memory {
+// SAFETY: who made the memory has promised its length and life; it is one piece.
+unsafe impl GpuMemory for Memory {
     fn limit(&self) -> usize {
         self.len()
     }

@@ -58,7 +58,8 @@ impl Growing {
     }
 }
 
-impl GpuMemory for Growing {
+// SAFETY: pieces of one allocation, one behind the other, which their owner keeps.
+unsafe impl GpuMemory for Growing {
     fn limit(&self) -> usize {
         self.bytes.1.size()
     }
