@@ -348,10 +348,13 @@ fn m16_a_strided_get_that_meets_a_loss_has_its_lane_give_up_the_blocks_before() 
     });
 }
 
+/// A call that lends its buffer until it returns.
+type Blocking = fn(&Context<'_>, Sym<u64>) -> Result<()>;
+
 /// A get, of one piece or of blocks, a put, and a fetching atomic, out of which something panics while they are under way.
 #[test]
 fn m16_a_call_that_panics_has_its_lane_dropped_before_its_memory_is_the_callers_again() {
-    let calls: [fn(&Context<'_>, Sym<u64>) -> Result<()>; 4] = [
+    let calls: [Blocking; 4] = [
         |context, x| context.get(&mut [77; 8], x, 1),
         |context, x| context.iget(&mut [77; 16], x, 2, 2, 8, 1),
         |context, x| context.put(x, &[7; 512], 1),

@@ -1,0 +1,165 @@
+//! How worlds begin and end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use oxshmem::testing::{spmd, spmd_with};
+use oxshmem::{Atomics, Builder, Inserted, MemoryModel, Result, World};
+use oxshmem_bootstrap::InProcess;
+use oxshmem_weak::simulated_gpu_memory;
+
+use crate::{LIMIT, call, loopback, value};
+
+/// The only PE of a job.
+fn alone(builder: Builder) -> Option<World> {
+    let bootstrap = InProcess::group(1).remove(0);
+    let builder = value!(Builder::bootstrap, builder.bootstrap(bootstrap));
+    call!(Builder::join, builder.join())
+}
+
+#[test]
+fn builders_take_the_worst_settings_or_say_why_not() {
+    let plain = || value!(World::builder, World::builder());
+    for bytes in [0, 1, 4095, 1 << 20, usize::MAX / 2, usize::MAX] {
+        alone(value!(Builder::heap_limit, plain().heap_limit(bytes)));
+        let builder = plain().heap_limit(1 << 20);
+        alone(value!(Builder::gpu_limit, builder.gpu_limit(bytes)));
+    }
+    let small = || plain().heap_limit(1 << 20);
+    for model in [MemoryModel::Ordered, MemoryModel::Relaxed] {
+        alone(value!(Builder::model, small().model(model)));
+    }
+    for atomics in [Atomics::Auto, Atomics::Cpu, Atomics::Nic] {
+        alone(value!(Builder::atomics, small().atomics(atomics)));
+    }
+    alone(value!(Builder::check, small().check(true)));
+    for limit in [Duration::ZERO, Duration::MAX] {
+        alone(value!(Builder::timeout, small().timeout(limit)));
+    }
+    for iterations in [0, 1, u32::MAX] {
+        alone(value!(Builder::spin, small().spin(iterations)));
+    }
+    for host in [String::new(), "\0\n".into(), "x".repeat(1 << 20)] {
+        alone(value!(Builder::host_id, small().host_id(host)));
+    }
+    for file in ["", "/", "/dev/null", "/nonexistent/x"] {
+        alone(value!(Builder::trace, small().trace(file)));
+    }
+    alone(value!(Builder::transports, small().transports(vec![])));
+    let twice = [loopback(), loopback()];
+    alone(small().transports(twice.into_iter().map(|same| same as Arc<_>).collect()));
+    alone(value!(Builder::active_sets, small().active_sets()));
+    for inserted in Inserted::ALL {
+        let world = alone(value!(Builder::omit, small().omit(inserted)));
+        if let Some(world) = world {
+            call!(World::finalize, world.finalize());
+        }
+    }
+    // GPU memory that no transport carries, and none at all.
+    if let Some(memory) = simulated_gpu_memory(1 << 20) {
+        let builder = small().transports(vec![loopback()]);
+        alone(value!(Builder::gpu_heap, builder.gpu_heap(memory.clone())));
+        let builder = small().transports(vec![loopback()]);
+        let make = move |_| Ok(Box::new(memory.clone()) as Box<_>);
+        alone(value!(Builder::gpu_memory, builder.gpu_memory(make)));
+    }
+    alone(small().gpu_memory(|pe| Err(format!("PE {pe} has none"))));
+    // This process is no PE of a job, and so the only one of one.
+    if let Some(world) = call!(World::init, World::init()) {
+        call!(World::finalize, world.finalize());
+    }
+}
+
+#[test]
+fn jobs_without_pes_or_transports_are_refused() {
+    let one = || World::builder().heap_limit(1 << 20);
+    assert!(call!(testing::spmd, spmd(0, |_| Ok(()))).is_none());
+    let none = one().transports(vec![]);
+    let ended = spmd_with(none, 2, |_| Ok(()));
+    call!(testing::spmd_with, ended);
+    assert!(!value!(registry::built_in, oxshmem::registry::built_in()).is_empty());
+    assert!(!value!(config::variables, oxshmem::variables()).is_empty());
+    assert_eq!(
+        call!(topology::described_topology, oxshmem::described_topology()),
+        Some(None)
+    );
+}
+
+/// What is left of a world that has said that it ends.
+fn after_the_end(world: &World) -> Result<()> {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let x = world.alloc::<u64>(8);
+    let _ = world.barrier_all();
+    if let Ok(x) = x {
+        for pe in 0..n {
+            let _ = world.put(x, &[1; 8], pe);
+            let _ = world.get(&mut [0; 8], x, pe);
+            let _ = world.fetch_add(x, 1, pe);
+        }
+        let _ = world.read(&mut [0; 8], x);
+        let _ = world.free(x);
+    }
+    let _ = world.quiet();
+    let _ = world.explain(me);
+    Ok(())
+}
+
+#[test]
+fn worlds_end_in_every_way_and_calls_after_that_are_errors() {
+    for pes in 1..=3 {
+        for (way, checked) in [(0, false), (1, false), (2, false), (2, true), (3, false)] {
+            let group = InProcess::group(pes);
+            std::thread::scope(|threads| {
+                for bootstrap in group {
+                    let builder = World::builder().heap_limit(1 << 20).check(checked);
+                    let builder = builder.transports(vec![loopback()]).timeout(LIMIT);
+                    threads.spawn(move || end(builder.bootstrap(bootstrap), way));
+                }
+            });
+        }
+    }
+}
+
+fn end(builder: Builder, way: usize) {
+    let world = builder.join().unwrap();
+    let x = world.alloc_zeroed::<u64>(8).unwrap();
+    let team = world.team().split_strided(0, 1, world.n_pes()).unwrap();
+    let context = world.create_context(oxshmem::ContextOptions::NONE).unwrap();
+    call!(World::rest, world.rest());
+    // Of a block and a team that ended.
+    let _ = context.put(x, &[1; 8], 0);
+    call!(World::resume, world.resume());
+    assert!(call!(World::free, world.free(x)).is_none());
+    let _ = team.map(|team| team.sync());
+    let _ = context.destroy();
+    match way {
+        0 => drop(call!(World::finalize, world.finalize())),
+        1 => {
+            call!(World::rest, world.rest());
+            call!(World::leave, world.leave());
+        }
+        2 => {
+            call!(World::finalize_in_place, world.finalize_in_place());
+            after_the_end(&world).unwrap();
+        }
+        _ => std::mem::forget(world),
+    }
+}
+
+#[test]
+fn calls_after_a_global_exit_are_errors() {
+    let ended = spmd_with(
+        World::builder().heap_limit(1 << 20).timeout(LIMIT),
+        3,
+        |world| {
+            let x = world.alloc_zeroed::<u64>(8)?;
+            if world.my_pe() == 1 {
+                value!(World::global_exit, world.global_exit(3));
+            }
+            let mut into = [0; 8];
+            let _ = world.scope(|scope| scope.get_nbi(&mut into, x, 1));
+            after_the_end(world)
+        },
+    );
+    assert!(ended.is_err());
+}

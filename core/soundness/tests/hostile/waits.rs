@@ -1,0 +1,140 @@
+//! Waits, tests and locks. What they wait for has come already, or never will be asked for.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use oxshmem::{Cmp, Context, Sym};
+
+use crate::{Player, call, value};
+
+/// The calls of everyone who waits, of this type.
+macro_rules! all_waits {
+    ($type:ident, $of:expr, $player:expr, $words:expr) => {{
+        let (of, words): (_, Sym<u64>) = ($of, $words);
+        let skip = vec![true; $player.own.odd(words.len()).min(2 * words.len() + 1)];
+        let values = vec![0; words.len()];
+        for skip in [None, Some(&skip[..])] {
+            // Every word is 0 at least, so that none is waited for.
+            let (ge, value) = (Cmp::Ge, 0);
+            call!(
+                $type::wait_until_all,
+                of.wait_until_all(words, skip, ge, value)
+            );
+            call!(
+                $type::wait_until_any,
+                of.wait_until_any(words, skip, ge, value)
+            );
+            call!(
+                $type::wait_until_some,
+                of.wait_until_some(words, skip, ge, value)
+            );
+            call!(
+                $type::wait_until_all_vector,
+                of.wait_until_all_vector(words, skip, ge, &values)
+            );
+            call!(
+                $type::wait_until_any_vector,
+                of.wait_until_any_vector(words, skip, ge, &values)
+            );
+            call!(
+                $type::wait_until_some_vector,
+                of.wait_until_some_vector(words, skip, ge, &values)
+            );
+            let (cmp, value) = ($player.own.one_of(&ALL), $player.own.next());
+            let values = vec![value; $player.own.odd(words.len()).min(1000)];
+            call!($type::test_all, of.test_all(words, skip, cmp, value));
+            call!($type::test_any, of.test_any(words, skip, cmp, value));
+            call!($type::test_some, of.test_some(words, skip, cmp, value));
+            call!(
+                $type::test_all_vector,
+                of.test_all_vector(words, skip, cmp, &values)
+            );
+            call!(
+                $type::test_any_vector,
+                of.test_any_vector(words, skip, cmp, &values)
+            );
+            call!(
+                $type::test_some_vector,
+                of.test_some_vector(words, skip, cmp, &values)
+            );
+        }
+        call!($type::wait_until, of.wait_until(words, Cmp::Ge, 0));
+        call!(
+            $type::signal_wait_until,
+            of.signal_wait_until(words, Cmp::Ge, 0)
+        );
+        call!($type::test, of.test(words, Cmp::Lt, 1));
+        call!($type::signal_fetch, of.signal_fetch(words));
+        call!($type::wait_counted, of.wait_counted(words, 0));
+        call!(
+            $type::test_counted,
+            of.test_counted(words, $player.own.next())
+        );
+        let mut looks = 0;
+        let look = || {
+            looks += 1;
+            (looks > 3).then_some(looks)
+        };
+        call!(
+            $type::wait_for,
+            of.wait_for("a test", &|| "three looks".into(), look)
+        );
+        call!($type::look_once, of.look_once(|| 1));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            of.wait_for("a test", &|| String::new(), || -> Option<()> {
+                std::panic::resume_unwind(Box::new("out of a look"))
+            })
+        }));
+        assert!(panicked.is_err());
+    }};
+}
+pub(crate) use all_waits;
+
+pub const ALL: [Cmp; 6] = [Cmp::Eq, Cmp::Ne, Cmp::Gt, Cmp::Ge, Cmp::Lt, Cmp::Le];
+
+pub fn calls(player: &mut Player<'_>) {
+    let world = player.world;
+    for cmp in ALL {
+        let _ = value!(Cmp::holds, cmp.holds(f64::NAN, f64::NAN));
+    }
+    let words = player.some_words();
+    all_waits!(Context, context_of(world), player, words);
+    // Calls out of a callback of a call.
+    let (bytes, me) = (player.objects.bytes, world.my_pe());
+    let mut looks = 0;
+    let look = || {
+        looks += 1;
+        call!(Context::put, world.put(bytes, &[1; 9], me));
+        call!(Context::quiet, world.quiet());
+        call!(Context::look_once, world.look_once(|| world.fence()));
+        (looks > 3).then_some(())
+    };
+    call!(
+        Context::wait_for,
+        world.wait_for("a test", &|| "looks".into(), look)
+    );
+    locks(player);
+}
+
+fn context_of<'a, 'w>(context: &'a Context<'w>) -> &'a Context<'w> {
+    context
+}
+
+fn locks(player: &mut Player<'_>) {
+    let (world, lock) = (player.world, player.objects.lock);
+    let none = lock.range(..0).unwrap();
+    for wrong in [none, player.foreign.words] {
+        call!(Context::set_lock, world.set_lock(wrong));
+        call!(Context::test_lock, world.test_lock(wrong));
+        call!(Context::clear_lock, world.clear_lock(wrong));
+    }
+    // Whose it is not.
+    call!(
+        Context::clear_lock,
+        world.clear_lock(player.objects.counter)
+    );
+    call!(Context::set_lock, world.set_lock(lock));
+    call!(Context::clear_lock, world.clear_lock(lock));
+    if call!(Context::test_lock, world.test_lock(lock)) == Some(true) {
+        call!(Context::clear_lock, world.clear_lock(lock));
+    }
+}
