@@ -551,8 +551,11 @@ impl Server {
             Standing::Died
         };
         if !orderly {
-            // Before the others are told, so that the owner finds it before their failures.
-            self.shared.lock().lost.push(rank);
+            // Before the others are told, so that the owner finds it before their failures. After an abort it ends all.
+            let mut control = self.shared.lock();
+            if control.abort.is_none() {
+                control.lost.push(rank);
+            }
         }
         let step = self.rounds.gone(rank, orderly);
         self.announce(step);

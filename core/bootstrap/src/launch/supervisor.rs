@@ -20,6 +20,8 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How long the end of a process is waited for whose connection ended before another PE failed: a busy
 /// kernel takes its time to take a large heap apart, and the word of another host to come.
 const SUSPENSE: Duration = Duration::from_secs(1);
+/// The status of an abort by a PE whose call failed, as the C binding ends the job.
+const FAILED_CALL: i32 = 1;
 /// Between the polite request to end and the kill, when the launcher itself was asked to end.
 const GRACE_AFTER_TERM: Duration = Duration::from_secs(3);
 /// How long after the user's interrupt the PEs get it, though they have not told who waits for whom.
@@ -303,10 +305,19 @@ impl Supervisor {
     fn check_abort(&mut self) {
         let abort = self.hub.abort();
         self.pass_warnings();
-        if let Some(notice) = abort {
-            let why = notice.words("PE");
-            self.end(Ending::Aborted(notice), Some(&why));
+        let Some(notice) = abort else {
+            return;
+        };
+        // A call that fails because of a loss is no reason of its own: the lost PE's end is.
+        if notice.status == FAILED_CALL {
+            match self.first_lost() {
+                Some(Some(_)) => return,
+                Some(None) if self.awaits_suspect() => return,
+                _ => {}
+            }
         }
+        let why = notice.words("PE");
+        self.end(Ending::Aborted(notice), Some(&why));
     }
 
     fn pass_warnings(&mut self) {
@@ -329,8 +340,7 @@ impl Supervisor {
             self.end(Ending::Signalled(told.as_raw()), None);
             return;
         }
-        let now = Instant::now();
-        if self.has_suspect() && *self.judge_at.get_or_insert(now + SUSPENSE) > now {
+        if self.first_lost() == Some(None) && self.awaits_suspect() {
             return;
         }
         let why = format!("{} {}", self.name(rank), how.in_words());
@@ -361,12 +371,19 @@ impl Supervisor {
         self.members.iter().filter_map(failed).min_by_key(order)
     }
 
-    /// Whether the first PE whose connection ended, but for those that have ended well, still runs.
-    fn has_suspect(&self) -> bool {
+    /// The end of the first PE whose connection ended, but for those that have ended well; nothing
+    /// inside while it still runs.
+    fn first_lost(&self) -> Option<Option<How>> {
         let pe = |rank: u32| self.members.iter().find(|pe| pe.rank == rank);
         let lost = self.hub.lost();
         let mut ends = lost.into_iter().filter_map(pe).map(|pe| pe.ended);
-        ends.find(|end| !end.is_some_and(How::succeeded)) == Some(None)
+        ends.find(|end| !end.is_some_and(How::succeeded))
+    }
+
+    /// Whether the end of the first lost PE is still waited for.
+    fn awaits_suspect(&mut self) -> bool {
+        let now = Instant::now();
+        *self.judge_at.get_or_insert(now + SUSPENSE) > now
     }
 
     fn heed_signals(&mut self) -> Result<()> {
