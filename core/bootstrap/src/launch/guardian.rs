@@ -15,7 +15,7 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(super) struct Guardian {
     pid: Pid,
-    _lifeline: OwnedFd,
+    lifeline: Option<OwnedFd>,
 }
 
 impl Guardian {
@@ -38,10 +38,11 @@ impl Guardian {
         let pid = Pid::from_raw(child).ok_or_else(failed)?;
         let guardian = Guardian {
             pid,
-            _lifeline: writer,
+            lifeline: Some(writer),
         };
         // The guardian does the same; whoever comes second finds it done.
-        rustix::process::setpgid(Some(pid), Some(pid)).map_err(io("making a process group"))?;
+        rustix::process::setpgid(Some(pid), Some(pid))
+            .map_err(io("making a process group for the PEs (setpgid)"))?;
         Ok(guardian)
     }
 
@@ -62,6 +63,8 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+        // Where the group was never made, the guardian ends by the pipe's end alone.
+        self.lifeline = None;
         while let Err(rustix::io::Errno::INTR) = waitpid(Some(self.pid), WaitOptions::empty()) {}
     }
 }
@@ -73,6 +76,10 @@ fn guard(lifeline: RawFd) -> ! {
     // a local of one byte.
     unsafe {
         libc::setpgid(0, 0);
+        // In a group that is not its own it must not kill: that is the caller's, with all that runs beside.
+        if libc::getpgrp() != libc::getpid() {
+            libc::_exit(1);
+        }
         let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigfillset(all.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut());
