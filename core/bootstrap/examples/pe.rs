@@ -1,7 +1,7 @@
 //! A PE of whatever started it: `ci/test-launchers` runs it under process managers.
 //!
 //! `pe` meets the others and leaves; `pe abort RANK STATUS` has that rank abort the job, and `pe
-//! die RANK` kills it, while the others wait.
+//! die RANK` kills it, while the others wait; `pe wait` waits until something ends it.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -27,6 +27,12 @@ fn run() -> Result<(), Box<dyn Error>> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         [] => println!("met {} of {}: {}", job.rank(), job.size(), job.describe()),
+        ["wait"] => {
+            println!("pid {} waits", std::process::id());
+            loop {
+                std::thread::park();
+            }
+        }
         ["abort", rank, status] if is_me(rank) => job.abort(status.parse()?, "as it was told"),
         ["die", rank] if is_me(rank) => {
             // SAFETY: a signal to oneself has no precondition.
@@ -34,7 +40,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         }
         // The abort's status goes before this call's failure.
         ["abort", ..] | ["die", ..] => job.barrier()?,
-        _ => return Err("usage: pe [abort RANK STATUS | die RANK]".into()),
+        _ => return Err("usage: pe [abort RANK STATUS | die RANK | wait]".into()),
     }
     job.leave();
     Ok(())

@@ -13,9 +13,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::client::exit_now;
 use crate::environment::meeting::{Manager, Place};
 use crate::error::io;
-use crate::{Error, Result, ending};
+use crate::{Error, Result, ending, report};
 
 mod library;
 
@@ -159,7 +160,9 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
             let step = begin("loading libpmix");
             let library = Library::load().map_err(failed(step))?;
             let step = begin("joining");
-            Client::init(library).map_err(failed(step))?
+            let client = Client::init(library).map_err(failed(step))?;
+            client.end_with_manager();
+            client
         }
     };
     let place = Place {
@@ -194,6 +197,12 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
 fn keep(client: Client, mut kept: MutexGuard<'_, Kept>) {
     ending::expect();
     kept.client = Some(client);
+}
+
+/// Ends the process, whose process manager is gone: with mpirun the job has ended.
+fn end_without_manager() -> ! {
+    report::say_at_once("the process manager (mpirun, srun) has ended; so does this PE");
+    exit_now(1)
 }
 
 /// Ends the client, if this process has one.

@@ -24,6 +24,9 @@ const OPTIONAL: &[u8] = b"pmix.optional";
 /// `PMIX_COLLECT_DATA`: a fence brings along what was put.
 const COLLECT_DATA: &[u8] = b"pmix.collect";
 
+/// `PMIX_ERR_LOST_CONNECTION` and, before version 4, `PMIX_ERR_LOST_CONNECTION_TO_SERVER`.
+static LOST_CONNECTION: [c_int; 2] = [-61, -101];
+
 /// `pmix_proc_t`
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -93,6 +96,29 @@ type Get = unsafe extern "C" fn(
 type Put = unsafe extern "C" fn(u8, *const c_char, *mut Value) -> c_int;
 type Commit = unsafe extern "C" fn() -> c_int;
 type Fence = unsafe extern "C" fn(*const Process, usize, *const Info, usize) -> c_int;
+type RegisterHandler = unsafe extern "C" fn(
+    *const c_int,
+    usize,
+    *const Info,
+    usize,
+    Handler,
+    Registered,
+    *mut c_void,
+) -> c_int;
+/// `pmix_notification_fn_t`
+type Handler = extern "C" fn(
+    usize,
+    c_int,
+    *const Process,
+    *const Info,
+    usize,
+    *const Info,
+    usize,
+    *const c_void,
+    *mut c_void,
+);
+/// `pmix_hdlr_reg_cbfunc_t`
+type Registered = extern "C" fn(c_int, usize, *mut c_void);
 type Finalize = unsafe extern "C" fn(*const Info, usize) -> c_int;
 type ErrorString = unsafe extern "C" fn(c_int) -> *const c_char;
 
@@ -122,6 +148,7 @@ pub(super) struct Library {
     put: Put,
     commit: Commit,
     fence: Fence,
+    register_handler: RegisterHandler,
     finalize: Finalize,
     error_string: ErrorString,
 }
@@ -152,6 +179,7 @@ impl Library {
                 put: function(handle, c"PMIx_Put")?,
                 commit: function(handle, c"PMIx_Commit")?,
                 fence: function(handle, c"PMIx_Fence")?,
+                register_handler: function(handle, c"PMIx_Register_event_handler")?,
                 finalize: function(handle, c"PMIx_Finalize")?,
                 error_string: function(handle, c"PMIx_Error_string")?,
             })
@@ -225,6 +253,24 @@ impl Client {
             namespace: me.namespace,
             rank: me.rank,
         })
+    }
+
+    /// Has this process end when the process manager is gone: nobody else ends it then.
+    pub(super) fn end_with_manager(&self) {
+        // SAFETY: the codes are read, at the latest before `registered` is called, and are static; no info is given. The
+        // handlers have the library's types, and the first never returns. Before version 4 the function returns nothing, and
+        // what stands for its result is not looked at. Where it is refused, the process ends as it did before.
+        unsafe {
+            (self.library.register_handler)(
+                LOST_CONNECTION.as_ptr(),
+                LOST_CONNECTION.len(),
+                ptr::null(),
+                0,
+                lost,
+                registered,
+                ptr::null_mut(),
+            );
+        }
     }
 
     pub(super) fn rank(&self) -> u32 {
@@ -308,6 +354,23 @@ impl Client {
         let namespace = self.namespace;
         Process { namespace, rank }
     }
+}
+
+extern "C" fn registered(_: c_int, _: usize, _: *mut c_void) {}
+
+/// The connection to the process manager has ended, and not by this process's word. Called by the library's own thread.
+extern "C" fn lost(
+    _: usize,
+    _: c_int,
+    _: *const Process,
+    _: *const Info,
+    _: usize,
+    _: *const Info,
+    _: usize,
+    _: *const c_void,
+    _: *mut c_void,
+) {
+    super::end_without_manager()
 }
 
 impl Drop for Client {
