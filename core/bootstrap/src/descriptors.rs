@@ -6,7 +6,7 @@
 //! everyone all of them: one connection and a few packets per PE.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,11 +27,15 @@ use packet::{Received, receive, send, send_blocking};
 
 /// Longest time between looks at who has died.
 const SLICE: Duration = Duration::from_millis(100);
+/// How long word of a PE's death may take once its connection has ended.
+const LAST_WORD: Duration = Duration::from_millis(500);
 /// Pause while the first rank's queue of connections is full: nothing tells when it has room.
 const QUEUE_PAUSE: Duration = Duration::from_millis(2);
 /// Connections that may wait for the first rank, unless the kernel's limit (somaxconn) is lower.
 const BACKLOG: i32 = 4096;
 const OPERATION: &str = "share_descriptors";
+/// The user that the kernel names where a user namespace has no number for one (its `overflowuid`).
+const UNMAPPED_USER: u32 = 65534;
 
 /// Fails unless `among` is a list of different ranks of the job, `me` included.
 pub(crate) fn check_list(among: &[u32], me: u32, size: u32) -> Result<()> {
@@ -282,9 +286,9 @@ impl<P: Peers> Exchange<'_, P> {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             match accept_with(listener, flags) {
                 Ok(socket) => {
-                    let credentials = rustix::net::sockopt::socket_peercred(&socket)
-                        .map_err(io("asking who connected"))?;
-                    if credentials.uid == rustix::process::geteuid() {
+                    let user = peer_user(&socket).map_err(io("asking who connected"))?;
+                    // One of another user namespace may have no number here. The key tells whose it is.
+                    if user == rustix::process::geteuid().as_raw() || user == UNMAPPED_USER {
                         guests.push(Guest {
                             socket,
                             announced: None,
@@ -309,8 +313,18 @@ impl<P: Peers> Exchange<'_, P> {
             let (data, descriptors) = match receive(&guests[index].socket)? {
                 Received::Packet(data, descriptors) => (data, descriptors),
                 Received::Nothing => return Ok(true),
-                // A PE's death is told by the bootstrap; a stranger's does not matter.
-                Received::End => return Ok(false),
+                Received::End if guests[index].complete() => return Ok(true),
+                // Only PEs know the socket's name, and the bootstrap tells in a moment if this one has died.
+                Received::End => {
+                    let until = self.end.min(Instant::now() + LAST_WORD);
+                    while Instant::now() < until {
+                        self.check_gone()?;
+                        std::thread::sleep(QUEUE_PAUSE);
+                    }
+                    let what = "a PE hung up before it had passed on what it has; its own error \
+                                says why";
+                    return Err(Error::Descriptors { what: what.into() });
+                }
             };
             if guests[index].announced.is_none() {
                 let Some(hello) = packet::read_hello(&data, key) else {
@@ -495,6 +509,31 @@ fn new_socket() -> Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
         .map_err(|error| no_socket("making a Unix socket", error))
+}
+
+/// The user at the other end. (rustix asks for the process too, which has no number here where it is
+/// of another PID namespace, as in another container.)
+fn peer_user(socket: &OwnedFd) -> std::io::Result<u32> {
+    let mut credentials = libc::ucred {
+        pid: 0,
+        uid: UNMAPPED_USER,
+        gid: 0,
+    };
+    let mut size = size_of_val(&credentials) as libc::socklen_t;
+    // SAFETY: the place is a `ucred` and as large as said; the descriptor is open.
+    let code = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut size,
+        )
+    };
+    match code {
+        0 => Ok(credentials.uid),
+        _ => Err(std::io::Error::last_os_error()),
+    }
 }
 
 /// A socket could not be had, and how to mend that.

@@ -12,7 +12,7 @@ use oxshmem_transport::{
 };
 
 use crate::lane::LoopbackLane;
-use crate::wire::{Key, Nonce, address, read_address};
+use crate::wire::{Address, Key};
 use crate::{Home, NAME};
 
 /// No memory is longer (Rust's own bound).
@@ -59,7 +59,7 @@ const GUARANTEES: Guarantees = Guarantees {
 #[derive(Debug)]
 pub(crate) struct LoopbackDomain {
     home: Arc<Home>,
-    nonce: Nonce,
+    own: Address,
     job: Job,
     numbers: RegionNumbers,
     peers: Arc<Peers>,
@@ -92,14 +92,14 @@ impl Peers {
 }
 
 impl LoopbackDomain {
-    pub(crate) fn new(home: Arc<Home>, nonce: Nonce, job: &Job) -> LoopbackDomain {
+    pub(crate) fn new(home: Arc<Home>, own: Address, job: &Job) -> LoopbackDomain {
         let peers = Arc::new(Peers {
             size: job.size,
             state: RwLock::default(),
         });
         LoopbackDomain {
             home,
-            nonce,
+            own,
             job: job.clone(),
             numbers: RegionNumbers::default(),
             peers,
@@ -116,7 +116,7 @@ impl LoopbackDomain {
     /// Finds a peer's memory: in this process where the key was made here, else by mapping the
     /// descriptor.
     fn locate(&self, pe: Pe, key: &Key, descriptor: Option<OwnedFd>) -> Result<Keeper> {
-        if key.nonce == self.nonce {
+        if key.nonce == self.own.nonce {
             return match self.home.find(key.number) {
                 Some(memory) if memory.len() as u64 == key.len => Ok(Keeper::Memory(memory)),
                 Some(memory) => Err(bad_key(
@@ -146,6 +146,11 @@ impl LoopbackDomain {
     }
 }
 
+/// Whether descriptors cannot pass between the two: abstract sockets are of one network namespace.
+fn is_elsewhere(own: Address, theirs: Address) -> bool {
+    matches!((own.network, theirs.network), (Some(own), Some(theirs)) if own != theirs)
+}
+
 fn bad_key(pe: Pe, why: String) -> Error {
     Error::BadPeerData {
         transport: NAME,
@@ -165,7 +170,7 @@ impl Domain for LoopbackDomain {
     }
 
     fn address(&self) -> Vec<u8> {
-        address(self.nonce)
+        self.own.to_bytes()
     }
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
@@ -184,10 +189,15 @@ impl Domain for LoopbackDomain {
         let Some(address) = &peer.address else {
             return Reach::None("it has no loopback open".into());
         };
-        match read_address(address) {
-            Ok(nonce) => Reach::Mapped {
-                descriptor: nonce != self.nonce,
-            },
+        match Address::from_bytes(address) {
+            Ok(theirs) if theirs.nonce == self.own.nonce => Reach::Mapped { descriptor: false },
+            Ok(theirs) if is_elsewhere(self.own, theirs) => Reach::None(
+                "it is in another network namespace (another container), and memory is passed \
+                 within one only: give both the same network (docker run --network host, or \
+                 --network container:NAME)"
+                    .into(),
+            ),
+            Ok(_) => Reach::Mapped { descriptor: true },
             Err(why) => Reach::None(format!("its address makes no sense: {why}")),
         }
     }
@@ -212,7 +222,7 @@ impl Domain for LoopbackDomain {
         let memory = Arc::new(memory.clone());
         let number = self.home.enter(&memory);
         let key = Key {
-            nonce: self.nonce,
+            nonce: self.own.nonce,
             number,
             pe: self.job.me.0,
             region: id.0,

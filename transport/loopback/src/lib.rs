@@ -28,11 +28,13 @@ mod lane;
 mod wire;
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use oxshmem_transport::{Device, Domain, Error, Job, Memory, Result, Transport};
 
-use wire::Nonce;
+use wire::{Address, Nonce};
 
 /// The transport's name.
 const NAME: &str = "loopback";
@@ -138,10 +140,20 @@ unsafe impl Transport for Loopback {
                 ),
             });
         }
+        let own = Address {
+            nonce: self.home.nonce()?,
+            network: network_namespace(),
+        };
         Ok(Arc::new(domain::LoopbackDomain::new(
             self.home.clone(),
-            self.home.nonce()?,
+            own,
             job,
         )))
     }
+}
+
+/// This process's network namespace, as the kernel numbers it; none where /proc does not tell.
+fn network_namespace() -> Option<NonZeroU64> {
+    let namespace = std::fs::metadata("/proc/self/ns/net").ok()?;
+    NonZeroU64::new(namespace.ino())
 }

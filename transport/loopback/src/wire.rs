@@ -1,25 +1,39 @@
 //! What travels between PEs, as bytes: addresses and keys.
 
+use std::num::NonZeroU64;
+
 /// Tells one loopback from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nonce(pub(crate) [u8; 16]);
 
 /// First bytes of an address, version included.
-const ADDRESS: [u8; 8] = *b"oxloadr1";
+const ADDRESS: [u8; 8] = *b"oxloadr2";
 /// First bytes of a key, version included.
 const KEY: [u8; 8] = *b"oxlokey1";
 
-/// A domain's address: which loopback it is of.
-pub(crate) fn address(nonce: Nonce) -> Vec<u8> {
-    [&ADDRESS[..], &nonce.0].concat()
+/// A domain's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// Which loopback it is of.
+    pub(crate) nonce: Nonce,
+    /// Its process's network namespace, within which descriptors pass.
+    pub(crate) network: Option<NonZeroU64>,
 }
 
-/// Reads an address; the error says what is wrong with it.
-pub(crate) fn read_address(bytes: &[u8]) -> Result<Nonce, String> {
-    let (nonce, rest) = read_head(bytes, ADDRESS)?;
-    match rest {
-        [] => Ok(nonce),
-        _ => Err(wrong_length(bytes)),
+impl Address {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let network = self.network.map_or(0, NonZeroU64::get);
+        [&ADDRESS[..], &self.nonce.0, &network.to_le_bytes()].concat()
+    }
+
+    /// Reads an address; the error says what is wrong with it.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Address, String> {
+        let (nonce, rest) = read_head(bytes, ADDRESS)?;
+        let network = rest.try_into().map_err(|_| wrong_length(bytes))?;
+        Ok(Address {
+            nonce,
+            network: NonZeroU64::new(u64::from_le_bytes(network)),
+        })
     }
 }
 
@@ -106,7 +120,11 @@ mod tests {
             len: 1 << 40,
         };
         assert_eq!(Key::from_bytes(&key.to_bytes()), Ok(key));
-        assert_eq!(read_address(&address(key.nonce)), Ok(key.nonce));
+        for network in [None, NonZeroU64::new(4_026_531_840)] {
+            let nonce = key.nonce;
+            let address = Address { nonce, network };
+            assert_eq!(Address::from_bytes(&address.to_bytes()), Ok(address));
+        }
     }
 
     #[test]
@@ -120,7 +138,11 @@ mod tests {
             len: 0,
         }
         .to_bytes();
-        assert!(read_address(&key[..24]).is_err());
-        assert!(Key::from_bytes(&[&address(nonce)[..], &[0; 24]].concat()).is_err());
+        assert!(Address::from_bytes(&key[..32]).is_err());
+        let address = Address {
+            nonce,
+            network: None,
+        };
+        assert!(Key::from_bytes(&[&address.to_bytes()[..], &[0; 16]].concat()).is_err());
     }
 }

@@ -106,6 +106,12 @@ pub(super) fn reach(
                 };
                 let descriptor = descriptors.take(pe, index, heap.kind);
                 let peer = peer(transport.name);
+                if descriptor.is_none()
+                    && transport.domain.wants_descriptor(&peer, heap.kind)
+                    && let Some(why) = &descriptors.failure
+                {
+                    return Err(why.clone());
+                }
                 match cpu.import(index, transport, &peer, keys, descriptor, heap)? {
                     Imported::Lane if own.is_some() => Err(NO_LANE_TO_ONESELF.into()),
                     imported => Ok(imported),
@@ -120,11 +126,8 @@ pub(super) fn reach(
                 cpu.reach_own(own, &mut copies, &mut atomics);
             }
             let mut why = |chosen: &Chosen<'_>| {
-                let failure = descriptors.failure.as_deref();
-                let failure = failure.filter(|_| chosen.way == Way::None);
-                let failure = failure.map(|why| ("descriptors", why));
                 let answers = chosen.answers.iter().map(|(name, why)| (*name, &**why));
-                interner.list(&answers.chain(failure).collect::<Vec<_>>())
+                interner.list(&answers.collect::<Vec<_>>())
             };
             match heap.kind {
                 MemoryKind::Cuda => {
@@ -483,7 +486,7 @@ fn share_descriptors(
                         }));
                     }
                 }
-                Err(error) => all.failure = Some(format!("not passed between processes: {error}")),
+                Err(error) => all.failure = Some(error.to_string()),
             }
         }
     }
