@@ -46,6 +46,19 @@ pub enum Error {
         /// The last attempt's failure.
         source: io::Error,
     },
+    /// This host has no route to the rendezvous.
+    #[error(
+        "rank {rank} cannot reach the job's rendezvous at {address}: {source}; is the network \
+         interface up here (ip address), lo too, and is there a route (ip route)?"
+    )]
+    NoRoute {
+        /// Who tried.
+        rank: u32,
+        /// Where.
+        address: String,
+        /// The last attempt's failure.
+        source: io::Error,
+    },
     /// The rendezvous could not listen on its address.
     #[error("cannot listen on {address} for the job's rendezvous: {source}; {hint}")]
     Listen {
@@ -210,7 +223,7 @@ pub enum Error {
         what: String,
     },
     /// A program could not be started.
-    #[error("cannot start {program:?} as PE {rank}: {source}")]
+    #[error("cannot start {program:?} as PE {rank}: {source}{}", limit_to_raise(.source))]
     Program {
         /// The program.
         program: std::ffi::OsString,
@@ -250,6 +263,17 @@ pub(crate) fn io<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> 
     move |source| Error::Io {
         action,
         source: source.into(),
+    }
+}
+
+/// What to do about an operating system's error, where that is to raise a limit.
+fn limit_to_raise(error: &io::Error) -> String {
+    use rustix::io::Errno;
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN | Errno::NOMEM) => {
+            format!("; {}", remedy(error))
+        }
+        _ => String::new(),
     }
 }
 
@@ -303,6 +327,19 @@ mod tests {
     fn an_operating_systems_error_comes_with_a_remedy() {
         let error: Error = io("making a socket")(rustix::io::Errno::MFILE);
         assert!(error.to_string().contains("ulimit -n"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_a_limit_keeps_from_starting_comes_with_a_remedy() {
+        let error = |errno: rustix::io::Errno| Error::Program {
+            program: "ring".into(),
+            rank: 3,
+            source: errno.into(),
+        };
+        let told = error(rustix::io::Errno::MFILE).to_string();
+        assert!(told.contains("ulimit -n"), "{told}");
+        let told = error(rustix::io::Errno::NOENT).to_string();
+        assert!(told.ends_with("(os error 2)"), "{told}");
     }
 
     #[test]

@@ -30,6 +30,9 @@ mod warnings;
 /// Descriptors that the process may need beside one for each rank.
 const SPARE_DESCRIPTORS: u64 = 512;
 
+/// Descriptors that the rendezvous has beside its connections: to wake its thread and its owner, and to say no to one more.
+const OWN_DESCRIPTORS: u64 = 3;
+
 /// A job ended by one of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbortNotice {
@@ -79,7 +82,8 @@ struct Control {
     abort: Option<AbortNotice>,
     /// Thread: that was told of before any rank heard of it.
     said: bool,
-    /// Thread: the ranks whose connections, or processes before they had one, ended without a goodbye, first to last.
+    /// Thread: the ranks whose connections, or processes before they had one, ended without a goodbye and before an abort, first to
+    /// last.
     lost: Vec<u32>,
     /// Thread: all PEs' waits, as the owner asked.
     picture: Option<Picture>,
@@ -158,6 +162,7 @@ impl HubListener {
         let room = getrlimit(Resource::Nofile).current;
         if room.is_some_and(|room| room < u64::from(size) + SPARE_DESCRIPTORS) {
             raise_descriptor_limit();
+            check_descriptor_limit(size)?;
         }
         let shared = Arc::new(Shared {
             control: Mutex::default(),
@@ -176,6 +181,24 @@ impl HubListener {
             thread: Some(thread),
         })
     }
+}
+
+/// Fails if this process may not have a connection to each of `size` ranks beside what it has open.
+fn check_descriptor_limit(size: u32) -> Result<()> {
+    let Some(limit) = getrlimit(Resource::Nofile).current else {
+        return Ok(());
+    };
+    // Without /proc it is not known. One is the folder's own.
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, |all| all.count().saturating_sub(1));
+    let needed = open as u64 + u64::from(size) + OWN_DESCRIPTORS;
+    if needed <= limit {
+        return Ok(());
+    }
+    let what = format!(
+        "the rendezvous of {size} PEs needs {needed} open descriptors in this process, which may \
+         have {limit}; raise its limit (ulimit -n), or start fewer PEs"
+    );
+    Err(Error::Launch { what })
 }
 
 /// A rendezvous that is being served, until dropped.

@@ -69,8 +69,8 @@ fn shared() -> Result<Option<Shared>, String> {
         return Err(why.into());
     }
     let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
-    if !matches!(threads, Ok(1)) {
-        return Err("other threads run already; call shmem_init before they start".into());
+    if let Some(why) = objection_of_threads(threads) {
+        return Err(why);
     }
     let maps = std::fs::read("/proc/self/maps").map_err(told("looking at"))?;
     let maps = String::from_utf8_lossy(&maps);
@@ -79,6 +79,17 @@ fn shared() -> Result<Option<Shared>, String> {
     })?;
     let _blocked = Blocked::all();
     replace(program.segments).map(Some)
+}
+
+/// What is in the way, if it is not this thread alone that runs.
+fn objection_of_threads(threads: std::io::Result<usize>) -> Option<String> {
+    match threads {
+        Ok(1) => None,
+        Ok(_) => Some("other threads run already; call shmem_init before they start".into()),
+        Err(error) => Some(format!(
+            "whether other threads run cannot be told (/proc/self/task: {error}); mount /proc"
+        )),
+    }
 }
 
 /// What failed with the program's data.
@@ -221,4 +232,19 @@ fn write_at(file: &File, mut bytes: &[u8], mut at: usize) -> std::io::Result<()>
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::objection_of_threads;
+
+    #[test]
+    fn what_is_in_the_way_is_told_apart() {
+        assert_eq!(objection_of_threads(Ok(1)), None);
+        let told = objection_of_threads(Ok(2)).unwrap();
+        assert!(told.contains("other threads run already"), "{told}");
+        let absent = std::io::Error::from_raw_os_error(libc::ENOENT);
+        let told = objection_of_threads(Err(absent)).unwrap();
+        assert!(told.contains("mount /proc"), "{told}");
+    }
 }

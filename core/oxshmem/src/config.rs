@@ -466,6 +466,7 @@ mod tests {
             ("OXSHMEM_TEAMS", "-1"),
             ("OXSHMEM_TEAMS", "65537"),
             ("OXSHMEM_TRANSPORT", "loopback,,"),
+            ("OXSHMEM_TRANSPORT", "loopback,loopback"),
             ("OXSHMEM_TRANSPORT", "weak(loopback"),
             ("OXSHMEM_SEED", "-7"),
             ("OXSHMEM_TRACE", " "),

@@ -14,6 +14,9 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_mi
 /// How long each of several addresses may take to answer at the first attempt; at each further one it is twice as long.
 const ANSWER: Duration = Duration::from_secs(5);
 
+/// How long a route may take to come, where this host's network is being set up.
+const ROUTE_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Sent in place of a proof to what has failed to prove itself.
 const NO_PROOF: Proof = [0; PROOF_BYTES];
 
@@ -29,6 +32,8 @@ pub(crate) enum Listens {
 /// Why an attempt to join did not succeed.
 #[derive(Debug)]
 pub(crate) enum Attempt {
+    /// This host has no route there: worth another for a moment only.
+    NoRoute(std::io::Error),
     /// Worth another.
     Failed(std::io::Error),
     /// The rendezvous, which has proven itself, said no.
@@ -43,10 +48,25 @@ impl Attempt {
     /// The more telling of two: an answer counts more than none, the later failure more than the
     /// earlier.
     fn or(self, next: Attempt) -> Attempt {
-        match (&self, &next) {
-            (Attempt::Refused(_), _)
-            | (Attempt::Unproven | Attempt::Foreign(_), Attempt::Failed(_)) => self,
-            _ => next,
+        match self.weight() > next.weight() {
+            true => self,
+            false => next,
+        }
+    }
+
+    fn weight(&self) -> u32 {
+        match self {
+            Attempt::NoRoute(_) => 0,
+            Attempt::Failed(_) => 1,
+            Attempt::Unproven | Attempt::Foreign(_) => 2,
+            Attempt::Refused(_) => 3,
+        }
+    }
+
+    fn of(error: std::io::Error) -> Attempt {
+        match error.kind() {
+            ErrorKind::NetworkUnreachable => Attempt::NoRoute(error),
+            _ => Attempt::Failed(error),
         }
     }
 
@@ -60,6 +80,11 @@ impl Attempt {
             },
             Attempt::Unproven => Error::Unproven { rank, address },
             Attempt::Foreign(error) => error,
+            Attempt::NoRoute(source) => Error::NoRoute {
+                rank,
+                address,
+                source,
+            },
             Attempt::Failed(source) => Error::Connect {
                 rank,
                 address,
@@ -95,6 +120,7 @@ pub(super) fn connect(
             Attempt::Refused(_) => true,
             // Another address may be the rendezvous', and not have answered for now.
             Attempt::Unproven | Attempt::Foreign(_) => !several,
+            Attempt::NoRoute(_) => waited >= ROUTE_PATIENCE,
             Attempt::Failed(error) => {
                 listens == Listens::Already && error.kind() == ErrorKind::ConnectionRefused
             }
@@ -114,16 +140,19 @@ fn attempt(
     hello: Hello,
     limit: Duration,
 ) -> std::result::Result<TcpStream, Attempt> {
-    let mut failure = Attempt::Failed(std::io::Error::new(
-        ErrorKind::NotFound,
-        "the name has no address",
-    ));
+    let mut failure: Option<Attempt> = None;
+    let mut fail = |next: Attempt| {
+        failure = Some(match failure.take() {
+            Some(before) => before.or(next),
+            None => next,
+        });
+    };
     let several = address.contains(',');
     for address in address.split(',') {
         let targets = match address.to_socket_addrs() {
             Ok(targets) => targets,
             Err(error) => {
-                failure = failure.or(Attempt::Failed(error));
+                fail(Attempt::Failed(error));
                 continue;
             }
         };
@@ -140,12 +169,15 @@ fn attempt(
                     Err(next) if several => next,
                     Err(next) => return Err(next),
                 },
-                Err(error) => Attempt::Failed(error),
+                Err(error) => Attempt::of(error),
             };
-            failure = failure.or(next);
+            fail(next);
         }
     }
-    Err(failure)
+    Err(failure.unwrap_or_else(|| {
+        let words = "the name has no address";
+        Attempt::Failed(std::io::Error::new(ErrorKind::NotFound, words))
+    }))
 }
 
 /// Whether a connection's ends are one. While nothing listens on a port of the range that the kernel
@@ -261,6 +293,20 @@ mod tests {
     use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
     use super::*;
+
+    #[test]
+    fn only_where_no_address_has_a_route_is_there_none() {
+        let failed = |kind: ErrorKind| Attempt::of(kind.into());
+        let (refused, away) = (ErrorKind::ConnectionRefused, ErrorKind::NetworkUnreachable);
+        for (one, other, none) in [
+            (away, away, true),
+            (away, refused, false),
+            (refused, away, false),
+        ] {
+            let both = failed(one).or(failed(other));
+            assert_eq!(matches!(both, Attempt::NoRoute(_)), none, "{one} {other}");
+        }
+    }
 
     #[test]
     fn a_connection_to_itself_is_recognised() {

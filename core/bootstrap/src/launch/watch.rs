@@ -26,7 +26,7 @@ pub(super) fn watch(
     let rank = WATCHER;
     let wrong = |what: String| Error::new(ErrorKind::InvalidData, what);
     introduce(&stream, Hello { rank, size, key }, limit).map_err(|attempt| match attempt {
-        Attempt::Failed(error) => error,
+        Attempt::Failed(error) | Attempt::NoRoute(error) => error,
         Attempt::Refused(why) => wrong(why),
         Attempt::Unproven => wrong("what listens there is not this job's rendezvous".to_owned()),
         Attempt::Foreign(error) => wrong(error.to_string()),

@@ -1,7 +1,8 @@
 //! Jobs on several hosts.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use oxshmem_bootstrap::{HUB_ADDRESS, Hosts, RSH, serve_agent};
@@ -47,7 +48,7 @@ impl Args {
         let list = match (&self.hosts, &self.hostfile) {
             (Some(list), _) => Hosts::parse_list(list)?,
             (None, Some(file)) => {
-                let text = std::fs::read_to_string(file)
+                let text = read_file(file)
                     .with_context(|| format!("cannot read the host file {}", file.display()))?;
                 Hosts::parse_file(&text).with_context(|| file.display().to_string())?
             }
@@ -100,6 +101,22 @@ impl Args {
         }
         Ok(variables)
     }
+}
+
+/// The longest host file, bytes: 65,536 hosts with long names.
+const LONGEST_FILE: u64 = 16 << 20;
+
+/// A file's text. A pipe (as of `<(…)`) is read as a file is.
+fn read_file(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(LONGEST_FILE + 1).read_to_string(&mut text)?;
+    anyhow::ensure!(
+        text.len() as u64 <= LONGEST_FILE,
+        "it is longer than {} MiB; give a file with a host in each line",
+        LONGEST_FILE >> 20
+    );
+    Ok(text)
 }
 
 /// Is this host's agent; gives the status to exit with.

@@ -24,7 +24,11 @@ impl Spec {
         let mut parser = Parser { rest: text };
         let mut specs = Vec::new();
         loop {
-            specs.push(parser.spec(0)?);
+            let spec = parser.spec(0)?;
+            if specs.contains(&spec) {
+                return Err(format!("{spec} is named twice; name each transport once"));
+            }
+            specs.push(spec);
             match parser.next() {
                 None => return Ok(specs),
                 Some(',') => {}
@@ -132,6 +136,11 @@ mod tests {
             ("weak()", "name transports"),
             ("weak(loopback", "the ) of weak( is missing"),
             ("loopback)", "has no ("),
+            ("verbs, loopback,verbs", "verbs is named twice"),
+            (
+                "weak(loopback),weak( loopback )",
+                "weak(loopback) is named twice",
+            ),
             ("weak(loopback)verbs", "after \"weak(loopback)\""),
             ("weak(loopback verbs)", "has a space"),
             (&"weak(".repeat(100_000), "inside one another"),

@@ -1,8 +1,9 @@
 //! How the PEs of a job begin a trace.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,7 +46,7 @@ pub(crate) fn open(
     together(bootstrap, &path, made)?;
     // All come from there at about the same time, which is the beginning on every host.
     let began = now();
-    let append = File::options().append(true).open(&path);
+    let append = open_to_write(&path, File::options().append(true));
     let (file, opened) = match append {
         Ok(file) => (Some(file), Ok(())),
         Err(error) => (None, Err(error.to_string())),
@@ -96,7 +97,8 @@ fn with_suffix(path: &Path, more: &str) -> PathBuf {
 
 /// Begins a file anew, with the names of the host's PEs.
 fn create(path: &Path, pes: impl Iterator<Item = usize>) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut options = File::options();
+    let mut file = open_to_write(path, options.write(true).create(true).truncate(true))?;
     let host = oxshmem_topo::hostname();
     let names: Vec<String> = pes
         .map(|pe| {
@@ -110,6 +112,21 @@ fn create(path: &Path, pes: impl Iterator<Item = usize>) -> io::Result<()> {
         })
         .collect();
     write!(file, "[\n{}", names.join(",\n"))
+}
+
+/// Opens a file to write, at once: a FIFO that nobody reads is an error.
+fn open_to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    let at_once = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let opened = options.custom_flags(at_once).open(path);
+    let file = opened.map_err(|error| match rustix::io::Errno::from_io_error(&error) {
+        Some(rustix::io::Errno::NXIO) => io::Error::other("it is a FIFO that nobody reads"),
+        _ => error,
+    })?;
+    // From here on writes wait as usual.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok(file)
 }
 
 /// One PE's failure is every PE's. Collective.
@@ -147,6 +164,28 @@ fn of_host(wanted: &Path, number: usize, hosts: usize) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fifo_is_not_waited_for_and_takes_what_is_written_where_it_is_read() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let name = format!("oxshmem-trace-fifo-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let of = path.clone();
+        std::thread::spawn(move || tell.send(create(&of, 0..1)));
+        let error = told.recv_timeout(std::time::Duration::from_secs(30));
+        let error = error.expect("it does not wait").unwrap_err().to_string();
+        assert!(error.contains("FIFO that nobody reads"), "{error}");
+
+        // Open for both, so that opening it waits for nobody.
+        let reader = File::options().read(true).write(true).open(&path).unwrap();
+        create(&path, 0..1).unwrap();
+        let mut begun = [0; 2];
+        io::Read::read_exact(&mut &reader, &mut begun).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(&begun, b"[\n");
+    }
 
     #[test]
     fn each_world_of_a_process_has_a_file() {
