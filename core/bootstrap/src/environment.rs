@@ -16,6 +16,7 @@ pub(crate) mod meeting;
 mod way;
 
 use way::Way;
+pub(crate) use way::{BY_SLURM, is_to_be_alone, slurm_tasks};
 pub use way::{described_rank, describes_job};
 
 /// How long joining and each collective call may take unless set otherwise.

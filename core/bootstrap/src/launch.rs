@@ -15,7 +15,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use crate::environment::{describes_job, read_process_variable};
+use crate::environment::{
+    BY_SLURM, describes_job, is_to_be_alone, read_process_variable, slurm_tasks,
+};
 use crate::hub::{AbortNotice, HubListener};
 use crate::job_key::JobKey;
 use crate::protocol::MAX_PES;
@@ -143,7 +145,8 @@ impl Launch {
     /// Call this from the main thread before others are started: for its duration signals to this
     /// process are caught and passed on, which other threads would get in the way of; and the PEs
     /// are killed when the calling thread ends. No PE, nor any process that a PE started and left
-    /// in its process group, outlives the call, or the calling process.
+    /// in its process group, outlives the call, or the calling process. (Where both this process and its guardian,
+    /// `oxshmem-guard`, are killed by SIGKILL, no PE does, but what PEs started may.)
     pub fn run(&self) -> Result<Outcome> {
         if !(1..=MAX_PES).contains(&self.pes) {
             let what = format!("{} PEs were asked for; a job has 1 to {MAX_PES}", self.pes);
@@ -224,12 +227,22 @@ pub(crate) fn raise_descriptor_limit() {
 
 /// Makes the calling program its own launcher: unless something launched it as a PE already, runs
 /// `pes` copies of it, with its own arguments, and exits with their status. Returns in the PEs, and
-/// also when `pes` is 1: a world of one needs no launcher.
+/// also when `pes` is 1 or `OXSHMEM_BOOTSTRAP` is `single`: a world of one needs no launcher.
+///
+/// Fails in a task of a Slurm step that has several: each would start `pes` PEs.
 ///
 /// Call this first in `main`, before any thread is started.
 pub fn self_with(pes: u32) -> Result<()> {
-    if pes == 1 || describes_job(&read_process_variable) {
+    let lookup = &read_process_variable;
+    if pes == 1 || is_to_be_alone(lookup) || describes_job(lookup) {
         return Ok(());
+    }
+    if let Some(tasks) = slurm_tasks(lookup) {
+        let what = format!(
+            "this is one of {tasks} tasks of a Slurm step, and each would start {pes} PEs: for one world {BY_SLURM}, \
+             or start one task (srun -n 1), which starts the PEs"
+        );
+        return Err(Error::Launch { what });
     }
     let program =
         std::env::current_exe().map_err(crate::error::io("finding this program's file"))?;

@@ -33,7 +33,8 @@ pub use familiar::options;
 #[derive(clap::Args)]
 #[command(override_usage = "oxshmem run [OPTIONS] [--] <PROG> [ARGS]...", after_help = EXAMPLES)]
 pub struct Args {
-    /// Number of PEs; 1, or all places of the hosts, unless given. -np is the same.
+    /// Number of PEs. Unless given, all places of the hosts; the tasks of a Slurm allocation of one node; or 1. -np is the
+    /// same.
     #[arg(short = 'n', long = "pes", visible_alias = "np", value_name = "N", value_parser = pes)]
     pes: Option<u32>,
     #[command(flatten)]
@@ -99,7 +100,9 @@ pub fn main(args: Args, left_out: &[String]) -> anyhow::Result<ExitCode> {
     }
     let pes = match &hosts {
         Some(hosts) => hosts.pes(),
-        None => args.pes.unwrap_or(1),
+        None => args
+            .pes
+            .unwrap_or_else(|| allocated(&|name| std::env::var(name).ok())),
     };
     let mut launch = Launch::new(program, pes);
     launch.args = command.collect();
@@ -118,6 +121,30 @@ pub fn main(args: Args, left_out: &[String]) -> anyhow::Result<ExitCode> {
         }
         done => Ok(exit_code(done?.status)),
     }
+}
+
+/// How many PEs the environment asks for on this host: the tasks that Slurm has given room for (by salloc, sbatch).
+fn allocated(lookup: &dyn Fn(&str) -> Option<String>) -> u32 {
+    let number = |name| lookup(name)?.trim().parse::<u32>().ok();
+    let (Some(tasks @ 2..), Some(nodes)) = (number("SLURM_NTASKS"), number("SLURM_JOB_NUM_NODES"))
+    else {
+        return 1;
+    };
+    // One of several tasks is no place for all.
+    if number("SLURM_STEP_NUM_TASKS").is_some_and(|step| step > 1) {
+        return 1;
+    }
+    if nodes == 1 {
+        return tasks.min(MOST_PES);
+    }
+    output::complain(
+        "run",
+        &format!(
+            "one PE is started here, though Slurm has given {tasks} tasks on {nodes} nodes: for a job on all \
+             use srun --mpi=pmi2 or srun --mpi=pmix, for several here give -n, for other hosts --hosts"
+        ),
+    );
+    1
 }
 
 /// Whether the kernel would not execute the program, which is there.
@@ -173,6 +200,29 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unless_told_otherwise_the_tasks_of_an_allocation_are_started() {
+        let of = |set: &[(&str, &str)]| {
+            allocated(&|name| {
+                let (_, value) = set.iter().find(|(known, _)| *known == name)?;
+                Some((*value).to_owned())
+            })
+        };
+        let on = |nodes| [("SLURM_NTASKS", "3"), ("SLURM_JOB_NUM_NODES", nodes)];
+        assert_eq!(of(&[]), 1);
+        assert_eq!(of(&on("1")), 3);
+        // It says what to do.
+        assert_eq!(of(&on("2")), 1);
+        assert_eq!(
+            of(&[&on("1")[..], &[("SLURM_STEP_NUM_TASKS", "3")]].concat()),
+            1
+        );
+        assert_eq!(
+            of(&[&on("1")[..], &[("SLURM_STEP_NUM_TASKS", "1")]].concat()),
+            3
+        );
+    }
 
     #[test]
     fn durations_have_units() {

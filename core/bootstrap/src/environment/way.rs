@@ -80,14 +80,28 @@ fn detect(lookup: Lookup<'_>) -> Result<(Way, &'static str)> {
 /// Several processes that Slurm has started without a way to each other are most likely meant as
 /// one job.
 fn warn_of_slurm(lookup: Lookup<'_>) {
-    let tasks = lookup("SLURM_STEP_NUM_TASKS").and_then(|text| text.trim().parse::<u32>().ok());
-    if let (Some(tasks @ 2..), Some(_)) = (tasks, lookup("SLURM_STEP_ID")) {
+    if let Some(tasks) = slurm_tasks(lookup) {
         crate::report::warn(&format!(
             "this is one of {tasks} tasks of a Slurm step, and a world of its own: for one world \
-             start them by srun --mpi=pmi2 or srun --mpi=pmix (srun --mpi=list shows which this \
-             Slurm has), or set OXSHMEM_BOOTSTRAP=single"
+             {BY_SLURM}, or set OXSHMEM_BOOTSTRAP=single"
         ));
     }
+}
+
+/// How Slurm starts one world.
+pub(crate) const BY_SLURM: &str = "start them by srun --mpi=pmi2 or srun --mpi=pmix (srun --mpi=list shows which this \
+                                   Slurm has)";
+
+/// How many tasks the Slurm step has that started this process, if it has several.
+pub(crate) fn slurm_tasks(lookup: Lookup<'_>) -> Option<u32> {
+    lookup("SLURM_STEP_ID")?;
+    let tasks = lookup("SLURM_STEP_NUM_TASKS")?.trim().parse().ok()?;
+    (tasks > 1).then_some(tasks)
+}
+
+/// Whether this process is to be a world of one, whatever started it.
+pub(crate) fn is_to_be_alone(lookup: Lookup<'_>) -> bool {
+    lookup(BOOTSTRAP).is_some_and(|way| way.trim() == "single")
 }
 
 /// Whether `lookup`'s variables describe a job, well or badly: whether something launched this

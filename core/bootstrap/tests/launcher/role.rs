@@ -82,7 +82,10 @@ pub fn agent() -> ! {
 
 /// `self-launch PES`: a program that launches itself.
 pub fn launch_self(args: &[String]) -> ! {
-    self_with(args[0].parse().unwrap()).unwrap();
+    if let Err(error) = self_with(args[0].parse().unwrap()) {
+        eprintln!("{error}");
+        exit(101)
+    }
     let job = joined();
     job.barrier().unwrap();
     println!("rank {} of {} after the barrier", job.rank(), job.size());
@@ -198,6 +201,23 @@ pub fn pe(args: &[String]) -> ! {
             }
             job.barrier().unwrap_err();
             exit(1);
+        }
+        // fails RANK STATUS: that rank's connection ends; rank 0 hears of it and aborts with 1, as a call in C that
+        // fails does; and only when it has ended does that rank's process end too.
+        "fails" => {
+            let job = joined();
+            let pids = job.allgather(&std::process::id().to_ne_bytes()).unwrap();
+            if is_rank(1) {
+                drop(job);
+                let other = u32::from_ne_bytes(pids[0].as_slice().try_into().unwrap());
+                crate::job::until("rank 0 has ended", || !runs(other));
+                exit(number(2));
+            }
+            job.barrier().unwrap_err();
+            if rank() == 0 {
+                job.abort(1, "a call failed");
+            }
+            wait_forever();
         }
         // crash RANK SIGNAL: that rank is killed so, and the others exit with 1 when they hear.
         "crash" => {

@@ -10,6 +10,14 @@ pub const TESTS: &[Test] = &[
     ("pes_get_their_variables", pes_get_their_variables),
     ("a_program_can_launch_itself", a_program_can_launch_itself),
     (
+        "a_program_that_is_to_be_alone_launches_nothing",
+        a_program_that_is_to_be_alone_launches_nothing,
+    ),
+    (
+        "one_of_several_tasks_of_slurm_launches_nothing_and_says_how_to",
+        one_of_several_tasks_of_slurm_launches_nothing,
+    ),
+    (
         "success_is_status_zero_and_silent",
         success_is_status_zero_and_silent,
     ),
@@ -20,6 +28,10 @@ pub const TESTS: &[Test] = &[
     (
         "a_pe_whose_end_made_others_fail_is_the_one_named",
         a_pe_whose_end_made_others_fail_is_the_one_named,
+    ),
+    (
+        "a_pe_whose_end_made_another_abort_is_the_one_named",
+        a_pe_whose_end_made_another_abort_is_the_one_named,
     ),
     (
         "failures_after_sigterm_are_not_blamed",
@@ -142,6 +154,39 @@ fn a_program_can_launch_itself() {
     }
 }
 
+fn a_program_that_is_to_be_alone_launches_nothing() {
+    let (mut command, mark) = Job::command("self-launch 3");
+    command.env("OXSHMEM_BOOTSTRAP", "single");
+    let finished = Job::of((command, mark)).finish();
+    assert_eq!(
+        finished.stdout, "rank 0 of 1 after the barrier\n",
+        "{finished:?}"
+    );
+}
+
+fn one_of_several_tasks_of_slurm_launches_nothing() {
+    let as_task = |tasks: &str| {
+        let (mut command, mark) = Job::command("self-launch 3");
+        command
+            .env("SLURM_STEP_ID", "0")
+            .env("SLURM_STEP_NUM_TASKS", tasks);
+        Job::of((command, mark)).finish()
+    };
+    let finished = as_task("4");
+    assert_eq!(finished.status.code(), Some(101), "{finished:?}");
+    assert_eq!(finished.stdout, "", "{finished:?}");
+    for words in [
+        "one of 4 tasks",
+        "each would start 3 PEs",
+        "srun --mpi=pmi2",
+        "srun -n 1",
+    ] {
+        assert!(finished.stderr.contains(words), "{words}: {finished:?}");
+    }
+    let finished = as_task("1");
+    assert_eq!(finished.stdout.lines().count(), 3, "{finished:?}");
+}
+
 fn success_is_status_zero_and_silent() {
     for pes in [1, 4, 64] {
         let finished = Job::run(&format!("launch {pes} -- empty"));
@@ -177,6 +222,21 @@ fn a_pe_whose_end_made_others_fail_is_the_one_named() {
             assert_eq!(said.lines().count(), 1, "{said}");
         }
     }
+}
+
+fn a_pe_whose_end_made_another_abort_is_the_one_named() {
+    let (code, said) = code("launch 4 -- fails 3 7");
+    assert_eq!(code, Some(7), "{said}");
+    assert!(said.starts_with("oxshmem run: PE 3 (pid "), "{said}");
+    assert!(said.contains("exited with status 7"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    // An end that is no failure explains none.
+    let (code, said) = self::code("launch 4 -- fails 3 0");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("PE 0 aborted the job with status 1: a call failed"),
+        "{said}"
+    );
 }
 
 fn failures_after_sigterm_are_not_blamed() {

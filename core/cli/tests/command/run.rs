@@ -243,6 +243,22 @@ fn run_deals_pes_out_to_hosts() {
 }
 
 #[test]
+fn the_tasks_of_an_allocation_are_started_unless_a_number_is_given() {
+    let count = |options: &[&str]| {
+        let arguments = [&["run"][..], options, &["echo", "ran"]].concat();
+        let mut command = command(&arguments);
+        command
+            .env("SLURM_NTASKS", "3")
+            .env("SLURM_JOB_NUM_NODES", "1");
+        let (status, stdout, stderr) = outcome(&mut command);
+        assert_eq!((status, stderr.as_str()), (Some(0), ""));
+        stdout.lines().count()
+    };
+    assert_eq!(count(&[]), 3);
+    assert_eq!(count(&["-n", "2"]), 2);
+}
+
+#[test]
 fn worlds_span_the_hosts_of_a_run() {
     let arguments = ["run", "--hosts", "a:2,b:1", "--rsh", HERE, BINARY, "info"];
     let info = stdout_of(&arguments);
@@ -295,6 +311,10 @@ fn run_names_the_host_that_fails_it() {
         (
             &["run", "--hostfile", "/no/such/file", "true"],
             "/no/such/file",
+        ),
+        (
+            &["run", "--hostfile", "/dev/zero", "true"],
+            "longer than 16 MiB",
         ),
     ] {
         let (status, stdout, stderr) = run(args);
