@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::goodbye;
+
 /// An oxshmem call's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -186,10 +188,7 @@ pub enum Error {
         why: String,
     },
     /// A PE that the call needs has died or left.
-    #[error(
-        "{call}: PE {pe} is lost (it died, or left the job); after World::acknowledge_lost the \
-         others can go on with calls that do not need it (no collective ones)"
-    )]
+    #[error("{call}: {}", goodbye::of_lost(*.pe))]
     PeerLost {
         /// The call.
         call: &'static str,
@@ -282,13 +281,28 @@ pub enum Error {
     },
     /// The bootstrap failed.
     #[error(transparent)]
-    Bootstrap(#[from] oxshmem_bootstrap::Error),
+    Bootstrap(oxshmem_bootstrap::Error),
     /// The symmetric segment failed.
     #[error(transparent)]
     Heap(#[from] oxshmem_heap::Error),
     /// A transport failed.
     #[error(transparent)]
     Transport(#[from] oxshmem_transport::Error),
+}
+
+impl From<oxshmem_bootstrap::Error> for Error {
+    fn from(error: oxshmem_bootstrap::Error) -> Self {
+        match error {
+            // Its own word says more than the end of its connection.
+            oxshmem_bootstrap::Error::PeerGone {
+                operation, rank, ..
+            } if goodbye::has_forgotten(rank as usize) => Error::PeerLost {
+                call: operation,
+                pe: rank as usize,
+            },
+            other => Error::Bootstrap(other),
+        }
+    }
 }
 
 #[cfg(feature = "cuda")]

@@ -61,7 +61,7 @@ use crate::team::Mailbox;
 use crate::trace::{Trace, Track};
 use crate::wire::{Active, Bounces, Extents, Opened, Wire};
 use crate::world::{Given, NicAtomics, ProgramMemory};
-use crate::{Error, Result, Sym, Visibility, World, report, statics, trace, world};
+use crate::{Error, Result, Sym, Visibility, World, goodbye, report, statics, trace, world};
 
 /// What a world is made of.
 pub(crate) struct Parts {
@@ -445,6 +445,9 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         Some(spin) => spin.min(1 << 20),
     };
     let takes_turns = here && spin == 0 && lanes.is_empty() && trace.is_none();
+    if linger {
+        goodbye::expect(&bootstrap);
+    }
     let mut hosts: Vec<String> = cards.into_iter().map(|c| c.host).collect();
     // The names took the place of the cards, which were larger.
     hosts.shrink_to_fit();
@@ -745,6 +748,7 @@ fn hear_of_others(
                 questions.answered(from as usize, number, answer);
             }
             Some(Message::LockBroken(offset, broken)) => broken_locks.note(offset, broken),
+            Some(Message::Forgot) => goodbye::is_forgotten_by(from),
             None => report::warn(&format!(
                 "PE {from} sent {} bytes that this version of oxshmem does not understand",
                 bytes.len()

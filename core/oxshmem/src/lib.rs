@@ -55,6 +55,7 @@ mod copies;
 mod counter;
 mod error;
 mod futex;
+mod goodbye;
 mod gpu;
 mod growth;
 mod hang;

@@ -25,6 +25,8 @@ pub(crate) enum Message {
     Answer(u64, Result<Vec<u8>, String>),
     /// The lock at this offset is broken.
     LockBroken(u64, Broken),
+    /// The sender ends, and has not finalized.
+    Forgot,
 }
 
 /// What a PE is asked to do.
@@ -67,6 +69,7 @@ impl Message {
             }
             Message::Answer(number, Ok(answer)) => with(3, *number, &[answer]),
             Message::Answer(number, Err(why)) => with(4, *number, &[why.as_bytes()]),
+            Message::Forgot => with(7, 0, &[]),
             Message::LockBroken(offset, broken) => with(6, *offset, &[&broken.to_bytes()]),
         }
     }
@@ -98,6 +101,7 @@ impl Message {
                 Some(Message::Ask(number, Question::Stage(request)))
             }
             6 => Some(Message::LockBroken(number, Broken::of_bytes(rest)?)),
+            7 => Some(Message::Forgot),
             _ => None,
         }
     }

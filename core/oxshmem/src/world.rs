@@ -25,7 +25,7 @@ use crate::service::Service;
 use crate::shared::Shared;
 #[cfg(feature = "cuda")]
 use crate::stream::{leaving::Leaving, side::GpuSide};
-use crate::{Context, Error, Result, report};
+use crate::{Context, Error, Result, goodbye, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
 ///
@@ -585,6 +585,9 @@ impl World {
     /// [`barrier_all`](Self::barrier_all).
     pub fn resume(&self) -> Result<()> {
         self.shared.bootstrap.rest(false);
+        if self.inner.linger {
+            goodbye::expect(&self.shared.bootstrap);
+        }
         // The rest may have ended waits.
         #[cfg(feature = "cuda")]
         if let Some(side) = &self.shared.gpu_side {
@@ -596,6 +599,9 @@ impl World {
     /// Completes this PE's operations and waits for all, who may then leave. Inside is what became of the words by
     /// which others hear of it.
     fn last_arrival(&self) -> Result<Result<()>> {
+        if self.inner.linger {
+            goodbye::is_said();
+        }
         self.last_together(self.quiet())?;
         // The words of that arrival itself may be on their way still.
         let drained = match self.is_idle() {
@@ -656,10 +662,15 @@ impl Drop for World {
         // others told of the loss at once, one of them could fail, and the launcher end the job,
         // before this PE, whose failure it is, has said a word.
         if self.inner.linger {
+            if std::thread::panicking() {
+                goodbye::is_said();
+            }
             let bootstrap = Arc::clone(&self.shared.bootstrap);
             // Where no thread can be had, the connection closes now.
             let _ = std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(LINGER);
+                // No error has ended the process meanwhile.
+                goodbye::is_forgotten();
                 drop(bootstrap);
             });
         }

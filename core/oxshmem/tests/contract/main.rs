@@ -17,6 +17,7 @@ mod contexts;
 mod counters;
 mod crowd;
 mod errors;
+mod goodbye;
 mod gpu;
 mod gpu_collectives;
 #[cfg(feature = "cuda")]

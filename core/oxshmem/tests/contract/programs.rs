@@ -31,7 +31,10 @@ fn pe() {
         "staged-puts" => crate::gpu_staged_losses::put_without_end(),
         "staged-lost" => crate::gpu_staged_losses::put_until_lost(),
         "gpu-collectives" => crate::gpu_collectives::collect_until_lost(),
-        lose => survive(lose),
+        other => match other.strip_prefix("leave ") {
+            Some(way) => crate::goodbye::leave(way),
+            None => survive(other),
+        },
     };
     result.unwrap_or_else(|error| {
         say(format_args!("error {error}"));
