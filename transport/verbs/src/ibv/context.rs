@@ -37,7 +37,8 @@ impl DeviceList {
             return Err(unavailable(match source.raw_os_error() {
                 Some(libc::ENOSYS) => {
                     "the kernel has no RDMA devices (no ib_uverbs); load the NIC's driver and \
-                     `modprobe ib_uverbs`"
+                     `modprobe ib_uverbs`, or without such a NIC have soft-RoCE on any network card: \
+                     `modprobe rdma_rxe`, then `rdma link add rxe0 type rxe netdev eth0`"
                         .into()
                 }
                 _ => format!("ibv_get_device_list: {source}"),
@@ -50,8 +51,9 @@ impl DeviceList {
         };
         if list.count == 0 {
             return Err(unavailable(
-                "there is no RDMA device; `rdma link` should show one (soft-RoCE: `rdma link add \
-                 rxe0 type rxe netdev eth0`), and in a container /dev/infiniband must be there"
+                "there is no RDMA device; `rdma link` should show one (soft-RoCE makes one of any \
+                 network card: `modprobe rdma_rxe`, then `rdma link add rxe0 type rxe netdev eth0`), \
+                 and in a container /dev/infiniband must be there"
                     .into(),
             ));
         }
