@@ -19,6 +19,8 @@ use crate::error::io;
 use crate::job_key::JobKey;
 use crate::{Error, PeerExit, Result};
 
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod packet;
 #[cfg(test)]
 mod tests;

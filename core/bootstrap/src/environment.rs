@@ -12,6 +12,8 @@ use crate::protocol::{Hello, MAX_PES};
 use crate::{Bootstrap, Error, Result, Single, TcpBootstrap, pmi, pmix};
 
 pub(crate) mod addresses;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 pub(crate) mod meeting;
 mod way;
 

@@ -26,6 +26,8 @@ use crate::{Error, Result};
 mod addresses;
 mod agent;
 mod crew;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod guardian;
 mod hosts;
 mod input;

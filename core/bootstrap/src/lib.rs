@@ -19,6 +19,9 @@ mod ending;
 mod environment;
 mod error;
 mod fault;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshake;
 mod hub;
 mod in_process;

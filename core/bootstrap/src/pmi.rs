@@ -15,6 +15,8 @@ use crate::protocol::MAX_PES;
 use crate::{Error, Result, ending};
 
 mod fields;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod mapping;
 mod one;
 mod socket;

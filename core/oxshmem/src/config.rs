@@ -222,7 +222,7 @@ impl Config {
         Ok(())
     }
 
-    fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
+    pub(crate) fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         let mut config = Config::default();
         let sizes = [
             "OXSHMEM_SYMMETRIC_SIZE",

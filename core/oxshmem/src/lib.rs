@@ -55,6 +55,9 @@ mod copies;
 mod counter;
 mod error;
 mod futex;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod goodbye;
 mod gpu;
 mod growth;

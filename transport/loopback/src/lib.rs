@@ -24,6 +24,9 @@
 //! for the child. Calls neither block (but for short locks) nor panic.
 
 mod domain;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod lane;
 mod wire;
 

@@ -52,6 +52,9 @@
 
 mod domain;
 mod fault;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod gpu;
 mod ibv;
 mod inbox;

@@ -153,7 +153,7 @@ fn publication(
 }
 
 /// Key and addresses of what was published. Never says the key.
-fn parse(value: &str) -> Result<(JobKey, String)> {
+pub(super) fn parse(value: &str) -> Result<(JobKey, String)> {
     let malformed = || Error::Protocol {
         what: "what rank 0 has published through the process manager is not a rendezvous".into(),
     };

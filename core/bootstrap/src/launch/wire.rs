@@ -210,6 +210,12 @@ impl Outbox {
 pub(super) struct Inbox(Vec<u8>);
 
 impl Inbox {
+    /// All that has come and will.
+    #[cfg(fuzzing)]
+    pub(super) fn of_bytes(bytes: &[u8]) -> Inbox {
+        Inbox(bytes.to_vec())
+    }
+
     /// What has come and is not taken.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0

@@ -100,11 +100,7 @@ impl Run {
         let text = std::fs::read_to_string(path)
             .with_context(named)
             .map_err(Unable)?;
-        let run: Run = serde_json::from_str(&text)
-            .map_err(|error| anyhow!("it is not what oxshmem perf --json writes: {error}"))
-            .with_context(named)
-            .map_err(Unable)?;
-        run.check_rows().with_context(named).map_err(Unable)?;
+        let run = Run::parse(&text).with_context(named).map_err(Unable)?;
         let known = |task: &Task| {
             let key = (
                 task.metric,
@@ -119,6 +115,13 @@ impl Run {
                         --metric, --sizes, --window and --threads";
             return Err(Unable(anyhow!(what).context(named())));
         }
+        Ok(run)
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let run: Run = serde_json::from_str(text)
+            .map_err(|error| anyhow!("it is not what oxshmem perf --json writes: {error}"))?;
+        run.check_rows()?;
         Ok(run)
     }
 
@@ -178,8 +181,13 @@ pub fn median(row: &Row) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
     use super::*;
     use crate::perf::args::parsed;
+    use crate::perf::compare::Comparison;
 
     #[test]
     fn what_cannot_be_compared_with_is_refused_with_the_reason() {
@@ -221,6 +229,37 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(refused_missing(&path).contains("old.json"));
         assert!(Runs::read(&parsed(&[]), &[]).unwrap().is_none());
+    }
+
+    const RUN: &str = r#"{"parameters": {"pes": 2, "effort": {"batch": 1}}, "rows": [
+        {"metric": "latency", "op": "put", "bytes": 8, "window": 1, "threads": 1, "time_ns": {"median": 1.5}},
+        {"metric": "overlap", "op": "put-nbi", "bytes": 64, "window": 1, "threads": 1,
+         "time_ns": {"median": 2e3}, "overlap": 30.0}]}"#;
+
+    proptest! {
+        /// Bytes of a file of results that were changed, put in or taken out are refused, or compared.
+        #[test]
+        fn damaged_results_are_refused_or_compared(
+            changes in vec((any::<Index>(), 0..3, any::<u8>()), 0..4),
+        ) {
+            let mut bytes = RUN.as_bytes().to_vec();
+            for (at, change, byte) in changes {
+                let at = at.index(bytes.len());
+                match change {
+                    0 => bytes[at] = byte,
+                    1 => bytes.insert(at, byte),
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let read = || Run::parse(&text);
+            if let (Ok(earlier), Ok(new)) = (read(), read()) {
+                let parameters = new.parameters.clone();
+                let runs = Runs { earlier: vec![earlier], new: vec![new] };
+                let told = Comparison::of(&runs, &parameters, &[]).to_string();
+                prop_assert!(told.contains("0 of 0 rows"), "{told}");
+            }
+        }
     }
 
     fn refused_missing(path: &Path) -> String {

@@ -1,0 +1,22 @@
+//! Doors to the parsers of foreign bytes, for `ci/fuzz` alone.
+
+use crate::wire::{Address, Answer, Endpoint, Key, sealed};
+
+/// An address, a key, an endpoint or an answer: as it is, and as it would be if its head and checksum were
+/// right. What is understood is the same after it was sent on.
+pub fn wire(bytes: &[u8]) {
+    for bytes in [bytes.to_vec()].into_iter().chain(sealed(bytes)) {
+        if let Ok(address) = Address::from_bytes(&bytes) {
+            assert_eq!(Address::from_bytes(&address.to_bytes()), Ok(address));
+        }
+        if let Ok(key) = Key::from_bytes(&bytes) {
+            assert_eq!(Key::from_bytes(&key.to_bytes()), Ok(key));
+        }
+        if let Ok(endpoint) = Endpoint::from_bytes(&bytes) {
+            assert_eq!(Endpoint::from_bytes(&endpoint.to_bytes()), Ok(endpoint));
+        }
+        if let Ok(answer) = Answer::from_bytes(&bytes) {
+            assert_eq!(Answer::from_bytes(&answer.to_bytes()), Ok(answer));
+        }
+    }
+}
