@@ -194,11 +194,19 @@ impl Core {
             return;
         }
         // In the last one this PE has arrived; nobody is in one before.
-        for (slot, word, to) in self.words_of_giving_up(state.epoch.wrapping_add(1)) {
+        let epoch = state.epoch.wrapping_add(1);
+        for (slot, word, to) in self.words_of_giving_up(epoch) {
             // Who cannot be told waits, or hears of a loss.
             let _ = world.tell("leave", slot, word, to);
         }
-        self.ring_all(world);
+        // Members that were told nothing wait for nothing of this. To look at all members' bells would map a page
+        // of each, and the page tables above it.
+        fence(Ordering::SeqCst);
+        for (_, _, to) in self.words_of_giving_up(epoch) {
+            if let Some(bell) = world.bell(to) {
+                park::ring(bell, &Kernel);
+            }
+        }
     }
 
     /// By what words members hear in a call of this epoch that this PE gives up, where they are, and whose.
