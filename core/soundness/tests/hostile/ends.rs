@@ -6,6 +6,7 @@ use std::time::Duration;
 use oxshmem::testing::{spmd, spmd_with};
 use oxshmem::{Atomics, Builder, Inserted, MemoryModel, Result, World};
 use oxshmem_bootstrap::InProcess;
+use oxshmem_topo::{CpuSet, Topology, fixtures};
 use oxshmem_weak::simulated_gpu_memory;
 
 use crate::{LIMIT, call, loopback, value};
@@ -83,6 +84,24 @@ fn jobs_without_pes_or_transports_are_refused() {
         call!(topology::described_topology, oxshmem::described_topology()),
         Some(None)
     );
+}
+
+#[test]
+fn machines_are_looked_at_whatever_cpus_pes_have() {
+    let mut host = Topology::from_xml(fixtures::EIGHT_GPUS_EIGHT_NICS).unwrap();
+    for nics in [host.nics.len(), 1, 0] {
+        host.nics.truncate(nics);
+        let usable = call!(topology::usable_nics, oxshmem::usable_nics(&host)).unwrap();
+        assert!(usable.len() <= nics);
+        for cpus in [CpuSet::default(), [0, usize::MAX].into_iter().collect()] {
+            let pes = vec![cpus; 100];
+            let planned = oxshmem::planned_devices(&host, &pes);
+            let planned = call!(topology::planned_devices, planned).unwrap();
+            assert_eq!(planned.len(), pes.len());
+        }
+        let none = oxshmem::planned_devices(&host, &[]).unwrap();
+        assert!(none.is_empty());
+    }
 }
 
 /// What is left of a world that has said that it ends.

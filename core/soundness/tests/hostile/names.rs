@@ -7,16 +7,12 @@ use std::path::Path;
 use crate::public;
 
 /// Functions that are not called here, and why.
-const APART: [(&str, &str); 5] = [
+const APART: [(&str, &str); 4] = [
     ("Static::new", "symmetric! calls it"),
     ("Template::new", "symmetric! calls it"),
     (
         "launch::self_with",
         "it starts this program again; the tests of launch call it",
-    ),
-    (
-        "topology::usable_nics",
-        "it takes a machine as oxshmem-topo has read it, whose tests have the worst descriptions",
     ),
     (
         "Builder::gpu",
