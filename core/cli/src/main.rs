@@ -17,6 +17,8 @@ mod run;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
 
 /// Symmetric shared memory (SHMEM) for CPU and GPU clusters.
 ///
@@ -49,7 +51,33 @@ enum Command {
     Completions(completions::Args),
 }
 
+/// The log that `RUST_LOG` asks for, on standard error.
+fn begin_log() {
+    let levels = std::env::var_os("RUST_LOG").unwrap_or_default();
+    let levels = levels.to_string_lossy();
+    if levels.is_empty() {
+        return;
+    }
+    match levels.parse::<Targets>() {
+        Ok(levels) => {
+            let lines = tracing_subscriber::fmt::layer()
+                .with_ansi(false)
+                .log_internal_errors(false)
+                .with_writer(std::io::stderr);
+            let log = tracing_subscriber::registry().with(levels).with(lines);
+            // Nothing of this process has set another.
+            let _ = tracing::subscriber::set_global_default(log);
+        }
+        // It may be meant for the program that is started.
+        Err(error) => {
+            let why = "give levels, for all or by target, such as info,oxshmem_bootstrap=debug";
+            output::complain("log", &format!("RUST_LOG={levels}: {error}; {why}"));
+        }
+    }
+}
+
 fn main() -> ExitCode {
+    begin_log();
     let words = run::options(std::env::args_os().collect(), &Cli::command());
     let (name, done) = match Cli::parse_from(words.taken).command {
         Command::Run(args) => ("run", run::main(args, &words.left_out)),

@@ -58,6 +58,9 @@ pub(crate) struct Heap {
     generation: u32,
     /// Bytes from the start that transports have pinned: they stay committed.
     pinned: usize,
+    /// Bytes from the start that the library has for itself, and the most that were ever in use.
+    own: usize,
+    most: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -241,6 +244,8 @@ impl Heap {
             changes: Arc::default(),
             generation: OWN,
             pinned: 0,
+            own: 0,
+            most: 0,
         }
     }
 
@@ -264,6 +269,7 @@ impl Heap {
             self.take_back(block.offset as u64);
             return Err(why);
         }
+        self.most = self.most.max(self.allocator.high_water());
         Ok(block.offset as u64)
     }
 
@@ -291,7 +297,13 @@ impl Heap {
                 limit,
                 why,
             })?;
+        self.own = self.allocator.high_water();
         Ok(Sym::new(tag, generation, offset, bytes))
+    }
+
+    /// The most bytes that were in use since the program could use any, up to the last of them.
+    pub(crate) fn most_used(&self) -> u64 {
+        self.most.saturating_sub(self.own) as u64
     }
 
     /// Registers with the transports what the heap reaches into and is not registered yet. If one
@@ -895,6 +907,7 @@ impl Heap {
                     .resize_in_place(offset as usize, block.bytes as usize);
                 return Err(why);
             }
+            self.most = self.most.max(self.allocator.high_water());
             return Ok(Placed::Stayed {
                 before: block.bytes,
             });

@@ -11,6 +11,7 @@ use oxshmem_transport::{AtomicOp, Width};
 use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
+use crate::stats::Kind;
 use crate::wire::Path;
 use crate::{Context, Result, Sym};
 
@@ -425,6 +426,7 @@ impl Context<'_> {
     ) -> Result<u64> {
         let pe = self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, under_way)?;
+        self.count(Kind::Atomic, on, size_of::<T>(), pe);
         let operands = (operand, compare);
         match self.path(call, Class::Atomic, on, pe)? {
             Path::Near(word) => {

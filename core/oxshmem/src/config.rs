@@ -8,10 +8,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use oxshmem_heap::HugePages;
+use tracing_subscriber::filter::Targets;
 
 use crate::collectives::Choices;
+use crate::log;
 use crate::registry::{self, Spec};
 use crate::routes::{Nics, Rules};
+use crate::stats::Target;
 use crate::{Error, Result};
 
 /// Which published memory model's order a world keeps (M20, M21).
@@ -112,6 +115,12 @@ variables! {
     "OXSHMEM_TRACE", "none",
         "a file for a time line of what the PEs do, which Perfetto and chrome://tracing open; %h in the name is the \
          host's number";
+    "OXSHMEM_LOG", "none",
+        "levels of a log on stderr, for all or by target: error, warn, info, debug or trace, such as \
+         info,oxshmem_verbs=debug; with it warnings go there too";
+    "OXSHMEM_STATS", "0",
+        "1 has PE 0 write to stderr at the end what each PE has done (operations and bytes by way, waits, the heap's \
+         most), any other value to the file of that name; slower; the same on every PE";
     "OXSHMEM_RSH", "ssh",
         "the command by which oxshmem run --hosts reaches a host, such as ssh {host}";
     "OXSHMEM_RANK", "set by oxshmem run", "this PE's number";
@@ -168,6 +177,8 @@ pub(crate) struct Config {
     pub host_id: Option<String>,
     pub spin: Option<u32>,
     pub trace: Option<PathBuf>,
+    pub log: Option<Targets>,
+    pub stats: Option<Target>,
 }
 
 impl Default for Config {
@@ -193,6 +204,8 @@ impl Default for Config {
             host_id: None,
             spin: None,
             trace: None,
+            log: None,
+            stats: None,
         }
     }
 }
@@ -353,6 +366,13 @@ impl Config {
             "none" => Ok(None),
             v => Ok(Some(v.into())),
         })?;
+        parse(lookup, "OXSHMEM_LOG", &mut config.log, log::parse)?;
+        parse(lookup, "OXSHMEM_STATS", &mut config.stats, |v| match v {
+            "" => Err("give 1 for standard error, or name a file to write, or 0".into()),
+            "0" | "none" => Ok(None),
+            "1" => Ok(Some(Target::Stderr)),
+            v => Ok(Some(Target::File(v.into()))),
+        })?;
         Ok(config)
     }
 }
@@ -470,6 +490,8 @@ mod tests {
             ("OXSHMEM_TRANSPORT", "weak(loopback"),
             ("OXSHMEM_SEED", "-7"),
             ("OXSHMEM_TRACE", " "),
+            ("OXSHMEM_LOG", "loud"),
+            ("OXSHMEM_STATS", " "),
             ("OXSHMEM_NIC", "mlx5_0,,"),
             ("OXSHMEM_NIC_MAP", "mlx5_0:1:none"),
             ("OXSHMEM_ROUTE", "local"),

@@ -10,6 +10,7 @@ pub(crate) use self::near::Near;
 pub use self::near::{CopySource, CopyTarget};
 use crate::check::Access;
 use crate::order::Class;
+use crate::stats::Kind;
 use crate::wire::{Path, Side};
 use crate::{Context, Result, Scope, Sym};
 
@@ -68,6 +69,7 @@ impl Context<'_> {
             nonblocking,
         )?;
         self.guard(call, Access::Put, dst, dst.len(), pe, true)?;
+        self.count(Kind::Put, dst, dst.bytes(), pe);
         let on_host = self.is_on_host(src);
         let from = self.near_address(src);
         match self.path(call, Class::Put, dst, pe)? {
@@ -119,6 +121,7 @@ impl Context<'_> {
             nonblocking,
         )?;
         self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
+        self.count(Kind::Get, src, src.bytes(), pe);
         let path = self.path(call, Class::Put, src, pe)?;
         self.get_by(call, path, dst, (src, pe), nonblocking)
     }

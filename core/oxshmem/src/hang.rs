@@ -96,9 +96,10 @@ impl Lasting {
     }
 }
 
-/// One wait, from its first sleep on.
+/// One wait that was not over at once.
 pub(crate) struct Wait<'s> {
     shared: &'s Shared,
+    call: &'static str,
     since: Instant,
     reports: Reports,
     /// When the list had its words last, once it is there.
@@ -106,9 +107,10 @@ pub(crate) struct Wait<'s> {
 }
 
 impl<'s> Wait<'s> {
-    pub(crate) fn new(shared: &'s Shared) -> Self {
+    pub(crate) fn new(shared: &'s Shared, call: &'static str) -> Self {
         Wait {
             shared,
+            call,
             since: Instant::now(),
             reports: Reports { next: FIRST },
             listed: None,
@@ -120,12 +122,8 @@ impl<'s> Wait<'s> {
     }
 
     /// Lists and reports a wait that has lasted long enough for that; fails at its deadline.
-    pub(crate) fn goes_on(
-        &mut self,
-        call: &'static str,
-        tell: &dyn Fn() -> (Whom, String),
-    ) -> Result<()> {
-        let (shared, waited) = (self.shared, self.since.elapsed());
+    pub(crate) fn goes_on(&mut self, tell: &dyn Fn() -> (Whom, String)) -> Result<()> {
+        let (shared, call, waited) = (self.shared, self.call, self.since.elapsed());
         if let Some(limit) = shared.timeout().filter(|limit| waited >= *limit) {
             let (whom, what) = tell();
             return Err(Error::Timeout {
@@ -176,6 +174,9 @@ impl<'s> Wait<'s> {
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
         self.unlist();
+        if let Some(stats) = &self.shared.stats {
+            stats.waited(self.call, self.since.elapsed());
+        }
     }
 }
 

@@ -44,6 +44,7 @@ use crate::gpu::{self, GpuMemory, cuda::Gpu};
 use crate::growth::Growth;
 use crate::hang::Lasting;
 use crate::lock::BrokenLocks;
+use crate::log;
 use crate::messages::{Message, Question, Questions};
 use crate::order::Inserted;
 #[cfg(feature = "cuda")]
@@ -54,6 +55,7 @@ use crate::routes::choose::Preference;
 use crate::routes::{Routes, Rules, Way, Ways};
 use crate::service::Service;
 use crate::simulated::Simulation;
+use crate::stats::Stats;
 #[cfg(feature = "cuda")]
 use crate::stream::side::{GpuSide, Own};
 use crate::sync::{Internal, Plan};
@@ -99,6 +101,7 @@ pub(crate) struct Parts {
     pub gpu_growth: Growth,
     pub hosts: Vec<String>,
     pub trace: Option<Arc<Trace>>,
+    pub stats: Option<Stats>,
     pub gpu_heap: Heap,
     pub gpu_flushes: GpuFlushes,
     #[cfg(feature = "cuda")]
@@ -126,13 +129,23 @@ const LANE_SPIN: u32 = 2_000 / UNOPTIMISED;
 /// How many times as long an iteration takes in a build without optimisation.
 const UNOPTIMISED: u32 = if cfg!(debug_assertions) { 20 } else { 1 };
 
-pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Result<World> {
+pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Given) -> Result<World> {
+    let logs = config.log.take().map(log::begin);
     let (bootstrap, linger) = match given.bootstrap {
         Some(bootstrap) => (bootstrap, false),
         None => (join_environment(&config)?, true),
     };
+    if linger {
+        log::joined(bootstrap.rank());
+    }
     if bootstrap.rank() == 0 {
         warnings.iter().for_each(|w| report::warn(w));
+        if logs == Some(false) {
+            report::warn(
+                "OXSHMEM_LOG has no effect: the program has a `tracing` subscriber of its own, which \
+                 gets what would be logged",
+            );
+        }
     }
     let from_a_pool = matches!(
         config.huge_pages,
@@ -375,7 +388,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
     };
     // SAFETY: each heap was mapped whole by its transport (`reach` compared the length with the
     // agreed limit, the bound of every Sym), and PEs access it through Span alone.
-    let peers = unsafe { Peers::new(tag, visible) };
+    let peers = unsafe { Peers::new(tag, visible, config.stats.is_some()) };
     let used = lanes.iter().filter_map(|&index| opened.get(index));
     used.clone().for_each(|via| via.use_lanes());
     let pinned = used.into_iter().any(|via| via.pins());
@@ -431,6 +444,8 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         true => start_services(&opened, &routes.ways, &own, &lose, trace.as_ref())?,
         false => Vec::new(),
     };
+    let stats = config.stats.take();
+    let stats = stats.map(|target| Stats::new(target, opened.len()));
     let spin = match config.spin {
         Some(spin) => spin,
         // A lane moves only when it is driven, which the spinning phase does not do.
@@ -490,6 +505,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
         },
         hosts,
         trace,
+        stats,
         gpu_heap,
         gpu_flushes,
         #[cfg(feature = "cuda")]
@@ -502,6 +518,7 @@ pub(crate) fn join(config: Config, warnings: &[String], mut given: Given) -> Res
     if agreed.staged {
         world.open_stage()?;
     }
+    log::tell_world(&world);
     Ok(world)
 }
 
@@ -630,6 +647,7 @@ fn my_card(
         collectives: config.collectives.to_string(),
         teams: config.teams,
         trace: config.trace.clone(),
+        stats: config.stats.is_some(),
         transports: found.shown(),
         unavailable: found.unavailable(),
         offers: found.offers(),

@@ -66,6 +66,7 @@ mod join;
 mod lately;
 pub mod launch;
 mod lock;
+mod log;
 mod mapped;
 mod messages;
 mod nbi;
@@ -85,6 +86,7 @@ mod shared;
 mod signal;
 mod simulated;
 mod statics;
+mod stats;
 #[cfg(feature = "cuda")]
 mod stream;
 mod sym;

@@ -237,7 +237,7 @@ impl Context<'_> {
         what: &str,
     ) -> Result<Vec<u8>> {
         let questions = &self.shared.questions;
-        let mut wait = hang::Wait::new(&self.shared);
+        let mut wait = hang::Wait::new(&self.shared, call);
         let mut open = questions.open();
         loop {
             let slot = open.questions.get_mut(&number);
@@ -247,7 +247,7 @@ impl Context<'_> {
             if self.shared.losses.is_lost(pe) {
                 return Err(Error::PeerLost { call, pe });
             }
-            wait.goes_on(call, &|| (Whom::Lane(pe), what.into()))?;
+            wait.goes_on(&|| (Whom::Lane(pe), what.into()))?;
             let waited = questions.0.changed.wait_timeout(open, SLICE);
             open = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -27,6 +27,7 @@ use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
 use crate::signal::of_length;
+use crate::stats::Kind;
 use crate::wire::Path;
 use crate::{AtomicBits, AtomicInt, AtomicValue, Context, Result, SignalOp, Sym};
 
@@ -192,6 +193,7 @@ impl Context<'_> {
         }
         let pe = self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
+        self.count(Kind::Atomic, on, size_of::<T>(), pe);
         match self.path(call, Class::Atomic, on, pe)? {
             Path::Near(word) => {
                 let old = word.update(T::WIDTH, op, operands, Inserted::Nothing);

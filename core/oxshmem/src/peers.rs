@@ -48,6 +48,8 @@ pub(crate) struct Peers {
     count: usize,
     losses: Arc<Losses>,
     open: Box<Open>,
+    /// The tables have nobody, so that all operations take the slow branch, which counts them; `losses` has them all.
+    is_counted: bool,
 }
 
 /// The PEs whose gates are open. Cells, so that one thread at a time uses a context: with several,
@@ -82,6 +84,11 @@ fn table(bases: Vec<(*mut u8, *mut u8)>) -> Table {
     });
     let words = words.into_iter().map(AtomicPtr::new).map(PeerWords);
     (peers.collect(), words.collect(), count)
+}
+
+/// A table of so many PEs of which none is mapped.
+fn nobody(count: usize) -> Table {
+    table(vec![(null_mut(), null_mut()); count])
 }
 
 impl fmt::Debug for Peers {
@@ -129,14 +136,14 @@ impl MappedHeap {
 }
 
 impl Peers {
-    /// The default context's, with what all contexts share.
+    /// The default context's, with what all contexts share; `is_counted` keeps all off the fast path.
     ///
     /// # Safety
     ///
     /// Each mapping is readable and writable for the heap's whole limit (the bound of every
     /// `Sym` with this tag) while its `keep` lives, and is accessed by others atomically or at
     /// machine level only.
-    pub(crate) unsafe fn new(tag: u32, heaps: Vec<MappedHeap>) -> Self {
+    pub(crate) unsafe fn new(tag: u32, heaps: Vec<MappedHeap>, is_counted: bool) -> Self {
         let mut keep = Vec::new();
         let mut hold = |mapped: Option<Mapped>| match mapped {
             Some(Mapped { base, keep: kept }) => {
@@ -151,16 +158,23 @@ impl Peers {
             .collect();
         let (peers, words, count) = table(bases);
         let losses = Losses::new((Arc::clone(&peers), Arc::clone(&words)), count, keep);
-        Self::with(tag, (peers, words, count), Arc::new(losses))
+        let own = match is_counted {
+            true => nobody(count),
+            false => (peers, words, count),
+        };
+        Self::with(tag, own, Arc::new(losses), is_counted)
     }
 
     /// Another context's, of all PEs or of these `members`, which it numbers from 0.
     pub(crate) fn of_context(&self, members: Option<&Arc<[u32]>>) -> Self {
-        let made = self.losses.table_of(members);
-        Self::with(self.tag, made, Arc::clone(&self.losses))
+        let made = match self.is_counted {
+            true => nobody(members.map_or(self.losses.len(), |members| members.len())),
+            false => self.losses.table_of(members),
+        };
+        Self::with(self.tag, made, Arc::clone(&self.losses), self.is_counted)
     }
 
-    fn with(tag: u32, (peers, words, count): Table, losses: Arc<Losses>) -> Self {
+    fn with(tag: u32, (peers, words, count): Table, losses: Arc<Losses>, is_counted: bool) -> Self {
         let open = Open {
             first: Cell::new(NOBODY),
             rest: (0..count).map(|_| Cell::new(NOBODY)).collect(),
@@ -173,6 +187,7 @@ impl Peers {
             count,
             losses,
             open: Box::new(open),
+            is_counted,
         }
     }
 
@@ -203,6 +218,12 @@ impl Peers {
 
     pub(crate) fn losses(&self) -> &Arc<Losses> {
         &self.losses
+    }
+
+    /// [`span_of`](Self::span_of), where the fast path's tables have nobody for the sake of counting.
+    #[cold]
+    pub(crate) fn span_counted<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<Span<'_>> {
+        self.is_counted.then(|| self.span_of(sym, pe)).flatten()
     }
 
     /// [`span`](Self::span), by the PE's number in the world.

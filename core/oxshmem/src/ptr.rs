@@ -74,7 +74,8 @@ impl Context<'_> {
     #[doc(alias("shmem_ptr", "shmem_team_ptr", "nvshmem_ptr", "MPI_Win_shared_query"))]
     #[must_use]
     pub fn ptr<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<PeerPtr<'_, T>> {
-        let span = self.peers.span(sym, pe)?;
+        let span = self.peers.span(sym, pe);
+        let span = span.or_else(|| self.peers.span_counted(sym, self.in_world(pe)?))?;
         self.shared.sticky.store(true, Ordering::Relaxed);
         Some(PeerPtr {
             span,

@@ -9,6 +9,7 @@ use oxshmem_transport::{AtomicOp, Width};
 use crate::check::Access;
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
+use crate::stats::Kind;
 use crate::wait::{Needs, Reason, wait};
 use crate::wait_until::Waiter;
 use crate::wire::{Path, Side, Signal};
@@ -185,6 +186,7 @@ impl Context<'_> {
         let pe = self.check(call, dst, len, pe)?;
         self.guard(call, Access::Put, dst, len, pe, true)?;
         let bytes = len * size_of::<T>();
+        self.count(Kind::Put, dst, bytes, pe);
         // SAFETY: the caller's promise.
         unsafe { self.put_raw_by_path(call, dst, source.cast(), bytes, pe, nonblocking) }
     }
@@ -207,6 +209,7 @@ impl Context<'_> {
         let pe = self.check(call, src, len, pe)?;
         self.guard(call, Access::Get, src, len, pe, nonblocking)?;
         let bytes = len * size_of::<T>();
+        self.count(Kind::Get, src, bytes, pe);
         // SAFETY: the caller's promise.
         unsafe { self.get_raw_by_path(call, destination.cast(), bytes, src, pe, nonblocking) }
     }
@@ -315,6 +318,7 @@ impl Context<'_> {
                     let to = dst.range(i * far..i * far + block)?;
                     self.point();
                     self.guard(call, Access::Put, to, block, in_world, true)?;
+                    self.count(Kind::Put, to, to.bytes(), in_world);
                     // SAFETY: the caller's promise.
                     unsafe {
                         let (from, bytes) = (from.cast(), to.bytes());

@@ -22,6 +22,7 @@ use crate::peers::Losses;
 use crate::register::Registrations;
 use crate::routes::Routes;
 use crate::simulated::Simulation;
+use crate::stats::Stats;
 #[cfg(feature = "cuda")]
 use crate::stream::{leaving::Leaving, side::GpuSide};
 use crate::sync::Internal;
@@ -109,6 +110,7 @@ pub(crate) struct Shared {
     #[cfg(feature = "cuda")]
     pub gpu_side: Option<Arc<GpuSide>>,
     pub trace: Option<Arc<Trace>>,
+    pub stats: Option<Stats>,
 }
 
 impl Shared {

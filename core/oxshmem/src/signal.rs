@@ -6,6 +6,7 @@ pub use oxshmem_transport::SignalOp;
 
 use crate::check::Access;
 use crate::order::Class;
+use crate::stats::Kind;
 use crate::wire::{Path, Side, Signal};
 use crate::{Context, Error, Result, Sym};
 
@@ -69,6 +70,7 @@ impl Context<'_> {
         let pe = self.check(CALL, dst, 0, pe)?;
         // Not under way afterwards: the signal orders it.
         self.guard(CALL, Access::Put, dst, dst.len(), pe, false)?;
+        self.count(Kind::PutSignal, dst, dst.bytes(), pe);
         let (source, len) = (source.cast(), dst.bytes());
         match self.path(CALL, Class::Put, dst, pe)? {
             Path::Near(place) => {

@@ -207,7 +207,9 @@ impl World {
 impl Context<'_> {
     /// Where a PE sleeps, if it is mapped here.
     pub(crate) fn bell(&self, pe: usize) -> Option<Bell<'_>> {
-        let span = self.peers.span(self.shared.internal.bell, pe)?;
+        let bell = self.shared.internal.bell;
+        let span = self.peers.span(bell, pe);
+        let span = span.or_else(|| self.peers.span_counted(bell, pe))?;
         Some(Bell {
             rings: span.part(0, 4).atomic_u32(),
             sleepers: span.part(4, 4).atomic_u32(),

@@ -129,7 +129,7 @@ fn wait_longer<R>(
     let shared = of.shared();
     let trace = shared.trace.as_ref();
     let waiting = trace.map(|trace| trace.wait(of.track(), reason));
-    let mut wait = hang::Wait::new(shared);
+    let mut wait = hang::Wait::new(shared, reason.call);
     let mut nap = SHORT_SLEEP;
     let mut round = 0_u32;
     let mut lost = None;
@@ -197,7 +197,7 @@ fn wait_longer<R>(
             std::thread::yield_now();
             continue;
         }
-        wait.goes_on(reason.call, reason.tell)?;
+        wait.goes_on(reason.tell)?;
         waiting.iter().for_each(Waiting::goes_on);
         match bell {
             Some(bell) => {

@@ -236,7 +236,7 @@ impl Wire {
 
 impl Shared {
     #[inline]
-    fn ways(&self, pe: usize) -> &Ways {
+    pub(crate) fn ways(&self, pe: usize) -> &Ways {
         self.routes.ways.get(pe).unwrap_or(&Ways::NONE)
     }
 

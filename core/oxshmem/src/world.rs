@@ -23,6 +23,7 @@ use crate::order::Inserted;
 use crate::register::Registrations;
 use crate::service::Service;
 use crate::shared::Shared;
+use crate::stats::Target;
 #[cfg(feature = "cuda")]
 use crate::stream::{leaving::Leaving, side::GpuSide};
 use crate::{Context, Error, Result, goodbye, report};
@@ -116,6 +117,7 @@ pub struct Builder {
     spin: Option<u32>,
     host_id: Option<String>,
     trace: Option<PathBuf>,
+    stats: Option<PathBuf>,
     bootstrap: Option<Arc<dyn Bootstrap>>,
     transports: Option<Vec<Arc<dyn Transport>>>,
     gpu_heap: Option<MakeGpuMemory>,
@@ -216,6 +218,12 @@ impl Builder {
     /// same. The error of joining says if it cannot be written.
     pub fn trace(mut self, file: impl Into<PathBuf>) -> Self {
         self.trace = Some(file.into());
+        self
+    }
+
+    /// A file for what each PE has done, which is written at the end (`docs/statistics.md`); all PEs need the same.
+    pub fn stats(mut self, file: impl Into<PathBuf>) -> Self {
+        self.stats = Some(file.into());
         self
     }
 
@@ -325,6 +333,7 @@ impl Builder {
         config.spin = self.spin.or(config.spin);
         config.host_id = self.host_id.or(config.host_id);
         config.trace = self.trace.or(config.trace);
+        config.stats = self.stats.map(Target::File).or(config.stats);
         let given = Given {
             bootstrap: self.bootstrap,
             transports: self.transports,
@@ -443,6 +452,7 @@ impl World {
             config: parts.config,
             hosts: parts.hosts,
             trace: parts.trace,
+            stats: parts.stats,
         };
         World {
             _services: parts.services,
@@ -637,6 +647,7 @@ impl World {
     fn say_goodbye(&self) -> Result<()> {
         let streams = self.end_streams();
         self.end_trace();
+        self.end_stats();
         // Who waits for a word that has not gone out hears of a death instead.
         if !self.inner.stranded.get() {
             self.shared.bootstrap.leave();

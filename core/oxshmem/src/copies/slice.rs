@@ -17,6 +17,7 @@ use super::{CopySource, CopyTarget};
 use crate::check::Access;
 use crate::gpu::cuda::Engine;
 use crate::order::Class;
+use crate::stats::Kind;
 use crate::stream::RUN_OUT;
 use crate::stream::side::{GpuSide, Told};
 use crate::wait::Needs;
@@ -243,6 +244,11 @@ impl Context<'_> {
         self.check_slice(call, side, far, &slice)?;
         let pe = self.check(call, far, far.len(), pe)?;
         self.guard(call, access, far, far.len(), pe, lasting)?;
+        let kind = match access {
+            Access::Get => Kind::Get,
+            _ => Kind::Put,
+        };
+        self.count(kind, far, far.bytes(), pe);
         let home = interop::stream(slice.home()).told(call)?;
         if home.is_capturing().told(call)? {
             return Err(Error::Argument {

@@ -45,6 +45,8 @@ pub(super) struct Card {
     pub teams: usize,
     /// `OXSHMEM_TRACE`.
     pub trace: Option<PathBuf>,
+    /// Whether `OXSHMEM_STATS` is set.
+    pub stats: bool,
     pub transports: Vec<Shown>,
     /// The transports that it could not open, and why.
     pub unavailable: Vec<(String, String)>,
@@ -88,6 +90,7 @@ impl Card {
             .or_else(|| differ("OXSHMEM_COLLECTIVES", &self.collectives, &other.collectives))
             .or_else(|| differ("OXSHMEM_TEAMS", &self.teams, &other.teams))
             .or_else(|| differ("OXSHMEM_TRACE", &self.trace, &other.trace))
+            .or_else(|| differ("OXSHMEM_STATS", &self.stats, &other.stats))
             .or_else(|| differ("OXSHMEM_TRANSPORT", &self.wanted, &other.wanted))
             .or_else(|| differ("OXSHMEM_SEED", &self.seed, &other.seed))
             .or_else(|| {

@@ -69,6 +69,11 @@ impl Losses {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Number of PEs in the world.
+    pub(super) fn len(&self) -> usize {
+        self.state.len()
+    }
+
     /// Where a PE's heap is mapped, if it is.
     pub(super) fn base(&self, pe: usize) -> Option<&AtomicPtr<u8>> {
         Some(&self.peers.get(pe)?.base)

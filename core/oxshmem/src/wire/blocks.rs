@@ -6,6 +6,7 @@ use oxshmem_transport::Op;
 use super::{Channel, Far, Leaves, Path, Side, Until};
 use crate::check::Access;
 use crate::order::Class;
+use crate::stats::Kind;
 use crate::{Blocks, Context, Result, Sym};
 
 impl Context<'_> {
@@ -67,6 +68,7 @@ impl Context<'_> {
     ) -> Result<()> {
         self.point();
         self.guard(call, Access::Get, from, from.len(), pe, false)?;
+        self.count(Kind::Get, from, from.bytes(), pe);
         match self.path(call, Class::Put, from, pe)? {
             Path::Lane(via, far) if !last && !from.is_empty() => {
                 // SAFETY: the caller waits for a later block's completion, or has the lane dropped,

@@ -1,0 +1,142 @@
+//! The log on stderr that `OXSHMEM_LOG` asks for, where the program has no `tracing` subscriber of its own.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::{World, report};
+
+/// The PE that this process is, once it has joined.
+static PE: OnceLock<u32> = OnceLock::new();
+
+/// Reads a level, or levels by target, such as `warn,oxshmem_verbs=debug`.
+pub(crate) fn parse(text: &str) -> Result<Option<Targets>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    // A word without a level would name a target of which everything is logged.
+    for part in text.split(',') {
+        let level = part.rsplit('=').next().unwrap_or_default().trim();
+        if level.is_empty() || LevelFilter::from_str(level).is_err() {
+            return Err(
+                "give error, warn, info, debug or trace, for all or by target, such as \
+                        info,oxshmem_verbs=debug; or none"
+                    .into(),
+            );
+        }
+    }
+    Targets::from_str(text)
+        .map(Some)
+        .map_err(|error| error.to_string())
+}
+
+/// Begins the log. Gives whether this process has it: not where the program has a subscriber.
+pub(crate) fn begin(levels: Targets) -> bool {
+    static OURS: OnceLock<bool> = OnceLock::new();
+    *OURS.get_or_init(|| {
+        let lines = tracing_subscriber::fmt::layer()
+            .event_format(Line)
+            .with_ansi(false)
+            .log_internal_errors(false)
+            .with_writer(std::io::stderr);
+        let log = tracing_subscriber::registry().with(levels).with(lines);
+        tracing::subscriber::set_global_default(log).is_ok()
+    })
+}
+
+/// From here on lines say which PE writes them.
+pub(crate) fn joined(pe: u32) {
+    let _ = PE.set(pe);
+}
+
+/// One line: when, which PE, how grave, from where, what.
+struct Line;
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut to: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        SystemTime.format_time(&mut to)?;
+        match PE.get() {
+            Some(pe) => write!(to, " PE {pe}")?,
+            None => write!(to, " pid {}", std::process::id())?,
+        }
+        let (level, target) = (event.metadata().level(), event.metadata().target());
+        write!(to, " {level} {target}: ")?;
+        context.format_fields(to.by_ref(), event)?;
+        writeln!(to)
+    }
+}
+
+/// Tells what a world has become: how the PEs found each other, and how this one reaches them.
+pub(crate) fn tell_world(world: &World) {
+    if !tracing::enabled!(target: "oxshmem", tracing::Level::INFO) {
+        return;
+    }
+    let (pes, version) = (world.n_pes(), env!("CARGO_PKG_VERSION"));
+    let mib = world.heap_limit() >> 20;
+    let how = world.bootstrap();
+    report::info(&format!(
+        "oxshmem {version}: {pes} PEs, up to {mib} MiB of heap each; {how}"
+    ));
+    let mut ways: Vec<(String, usize, usize)> = Vec::new();
+    for pe in (0..pes).filter(|pe| *pe != world.my_pe()) {
+        let Some(route) = world.shared.routes.get(pe) else {
+            continue;
+        };
+        let name = route.transport.unwrap_or("no transport");
+        let device = route.device.map(|device| format!(" on {device}"));
+        let mapped = if route.mapped { ", mapped" } else { "" };
+        let way = format!("{name}{}{mapped}", device.unwrap_or_default());
+        match ways.iter_mut().find(|(other, ..)| *other == way) {
+            Some((_, _, count)) => *count += 1,
+            None => ways.push((way, pe, 1)),
+        }
+    }
+    for (way, first, count) in ways {
+        let who = match count {
+            1 => format!("PE {first}"),
+            _ => format!("{count} PEs from {first} on"),
+        };
+        report::info(&format!("host memory of {who} by {way}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_for_all_or_by_target() {
+        let levels = parse("warn,oxshmem_verbs=debug").unwrap().unwrap();
+        let enabled = |target, level| levels.would_enable(target, &level);
+        assert!(enabled("oxshmem", tracing::Level::WARN));
+        assert!(!enabled("oxshmem", tracing::Level::INFO));
+        assert!(enabled("oxshmem_verbs::lane", tracing::Level::DEBUG));
+        assert_eq!(parse("none"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_level_is_refused() {
+        for text in ["", "loud", "verbs", "oxshmem=", "info,", "oxshmem=loud"] {
+            let why = parse(text).unwrap_err();
+            assert!(why.contains("error, warn, info, debug or trace"), "{why}");
+        }
+    }
+}
