@@ -619,6 +619,7 @@ impl World {
             false => self.wire_drain("finalize"),
         };
         self.inner.stranded.set(drained.is_err());
+        self.end_stats();
         Ok(drained)
     }
 
@@ -647,7 +648,6 @@ impl World {
     fn say_goodbye(&self) -> Result<()> {
         let streams = self.end_streams();
         self.end_trace();
-        self.end_stats();
         // Who waits for a word that has not gone out hears of a death instead.
         if !self.inner.stranded.get() {
             self.shared.bootstrap.leave();

@@ -15,7 +15,7 @@ mod run;
 
 use std::process::Command;
 
-use process::{finish, run, stdout_of};
+use process::{command, finish, outcome, run, stdout_of};
 
 #[test]
 fn help_teaches_by_example() {
@@ -36,6 +36,26 @@ fn help_teaches_by_example() {
     assert_eq!(
         stdout_of(&["--version"]).trim(),
         concat!("oxshmem ", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn the_command_logs_as_rust_log_says() {
+    let errors = |levels: &str| {
+        let (status, _, errors) = outcome(command(&["info"]).env("RUST_LOG", levels));
+        assert_eq!(status, Some(0), "{errors}");
+        errors
+    };
+    let told = errors("info");
+    assert!(told.contains(" INFO oxshmem: oxshmem "), "{told}");
+    assert!(!told.contains('\u{1b}'), "{told}");
+    for levels in ["", "warn", "info,oxshmem=off"] {
+        assert!(!errors(levels).contains("INFO"), "{levels}");
+    }
+    let told = errors("oxshmem=loud");
+    assert!(
+        told.contains("RUST_LOG=oxshmem=loud") && told.contains("such as info,"),
+        "{told}"
     );
 }
 
