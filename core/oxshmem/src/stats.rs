@@ -164,17 +164,30 @@ impl Shared {
 }
 
 impl Context<'_> {
-    /// Counts an operation of the program's towards a PE, by its number in the world.
+    /// Counts an operation of the program's towards a PE, by its number in the world, if that is wanted.
     #[inline]
     pub(crate) fn count<T: Pod>(&self, kind: Kind, on: Sym<T>, bytes: usize, pe: usize) {
-        let Some(stats) = &self.shared.stats else {
-            return;
-        };
-        let memory = self.kind_of(on).unwrap_or(MemoryKind::Host);
+        if let Some(stats) = &self.shared.stats {
+            let memory = self.kind_of(on).unwrap_or(MemoryKind::Host);
+            self.count_in(stats, kind, (memory, on.is_nic()), bytes, pe);
+        }
+    }
+
+    // Apart, so that the slow branch is as small as it was: compilers would have the fast one prepare for it else.
+    #[cold]
+    #[inline(never)]
+    fn count_in(
+        &self,
+        stats: &Stats,
+        kind: Kind,
+        (memory, is_nic): (MemoryKind, bool),
+        bytes: usize,
+        pe: usize,
+    ) {
         let ways = self.shared.ways(pe);
         let way = match kind {
             Kind::Put | Kind::Get | Kind::PutSignal => ways.copies(memory),
-            Kind::Atomic if on.is_nic() => ways.nic,
+            Kind::Atomic if is_nic => ways.nic,
             Kind::Atomic => ways.atomics(memory),
         };
         let way = match (way, way.transport()) {
