@@ -19,7 +19,7 @@ use crate::error::io;
 use crate::job_key::JobKey;
 use crate::{Error, PeerExit, Result};
 
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 mod packet;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::protocol::{Hello, MAX_PES};
 use crate::{Bootstrap, Error, Result, Single, TcpBootstrap, pmi, pmix};
 
 pub(crate) mod addresses;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 pub(crate) mod meeting;
 mod way;

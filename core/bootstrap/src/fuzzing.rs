@@ -1,4 +1,4 @@
-//! Doors to the parsers of foreign bytes, for `ci/fuzz` alone.
+//! Doors to the parsers of foreign bytes, for `ci/fuzz`. Tests build them, too, so that they keep up.
 
 pub use crate::descriptors::fuzzing::descriptors;
 pub use crate::environment::fuzzing::publication;

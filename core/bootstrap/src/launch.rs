@@ -26,7 +26,7 @@ use crate::{Error, Result};
 mod addresses;
 mod agent;
 mod crew;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 mod guardian;
 mod hosts;

@@ -19,7 +19,7 @@ mod ending;
 mod environment;
 mod error;
 mod fault;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod handshake;

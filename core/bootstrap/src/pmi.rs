@@ -15,7 +15,7 @@ use crate::protocol::MAX_PES;
 use crate::{Error, Result, ending};
 
 mod fields;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
 mod mapping;
 mod one;

@@ -55,7 +55,7 @@ mod copies;
 mod counter;
 mod error;
 mod futex;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod goodbye;

@@ -24,7 +24,7 @@
 //! for the child. Calls neither block (but for short locks) nor panic.
 
 mod domain;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod lane;

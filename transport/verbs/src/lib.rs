@@ -52,7 +52,7 @@
 
 mod domain;
 mod fault;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod gpu;

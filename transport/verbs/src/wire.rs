@@ -46,7 +46,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// These bytes as the body of each kind, with head and checksum.
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub(crate) fn sealed(body: &[u8]) -> [Vec<u8>; 4] {
     [Tag::Address, Tag::Key, Tag::Endpoint, Tag::Answer].map(|tag| {
         let mut writer = Writer::new(tag);

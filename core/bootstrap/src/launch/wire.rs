@@ -211,7 +211,7 @@ pub(super) struct Inbox(Vec<u8>);
 
 impl Inbox {
     /// All that has come and will.
-    #[cfg(fuzzing)]
+    #[cfg(any(fuzzing, test))]
     pub(super) fn of_bytes(bytes: &[u8]) -> Inbox {
         Inbox(bytes.to_vec())
     }
