@@ -196,6 +196,15 @@ mod tests {
     }
 
     #[test]
+    fn plugins_find_the_functions_among_the_global_symbols() {
+        Library::get().unwrap();
+        // SAFETY: hwloc.h declares it so.
+        let found =
+            unsafe { find::<unsafe extern "C" fn()>(&Handle::this(), c"hwloc_topology_init") };
+        found.unwrap();
+    }
+
+    #[test]
     fn a_library_without_the_functions_is_refused_by_the_first_of_them() {
         let error = Library::open("libc.so.6").unwrap_err();
         for word in ["libc.so.6", "hwloc_get_api_version"] {
