@@ -46,6 +46,7 @@ fn builders_take_the_worst_settings_or_say_why_not() {
     for file in ["", "/", "/dev/null", "/nonexistent/x"] {
         alone(value!(Builder::trace, small().trace(file)));
     }
+    alone(value!(Builder::stats, small().stats("/nonexistent/x")));
     alone(value!(Builder::transports, small().transports(vec![])));
     let twice = [loopback(), loopback()];
     alone(small().transports(twice.into_iter().map(|same| same as Arc<_>).collect()));
