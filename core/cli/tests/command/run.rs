@@ -262,7 +262,8 @@ fn the_tasks_of_an_allocation_are_started_unless_a_number_is_given() {
 fn worlds_span_the_hosts_of_a_run() {
     let arguments = ["run", "--hosts", "a:2,b:1", "--rsh", HERE, BINARY, "info"];
     let info = stdout_of(&arguments);
-    assert!(info.contains("OXSHMEM_RANK"), "{info}");
+    assert!(info.contains("PEs           3, by "), "{info}");
+    assert!(info.contains("PE 0-2 to PE 0-2: "), "{info}");
 }
 
 #[test]
