@@ -79,7 +79,8 @@ fn initialize(requested: c_int) -> Done<c_int> {
         None => {
             open_streams();
             // C's calls are always of the ordered model (M21).
-            statics::join(World::builder().model(MemoryModel::Ordered).active_sets())?
+            let builder = World::builder().model(MemoryModel::Ordered);
+            statics::join(builder.active_sets().without_places())?
         }
     };
     // Each PE asks for a level of its own.

@@ -13,6 +13,7 @@ use oxshmem_transport::{Memory, MemoryKind};
 
 use crate::gpu::GpuMemory;
 use crate::lately::Live;
+use crate::place::placed;
 use crate::shared::Shared;
 use crate::sym::NIC;
 use crate::sync::Digest;
@@ -557,8 +558,9 @@ impl World {
     /// }
     /// ```
     #[doc(alias("shmem_malloc", "shmalloc", "MPI_Win_allocate"))]
+    #[track_caller]
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Sym<T>> {
-        self.allocate(HOST, "alloc", len, ALIGN as usize, Hints::NONE, false)
+        placed(|| self.allocate(HOST, "alloc", len, ALIGN as usize, Hints::NONE, false))
     }
 
     /// [`alloc`](Self::alloc) with every byte zero (M12).
@@ -577,21 +579,24 @@ impl World {
     /// }
     /// ```
     #[doc(alias("shmem_calloc", "nvshmem_calloc"))]
+    #[track_caller]
     pub fn alloc_zeroed<T: Pod>(&self, len: usize) -> Result<Sym<T>> {
-        self.allocate(HOST, "alloc_zeroed", len, ALIGN as usize, Hints::NONE, true)
+        placed(|| self.allocate(HOST, "alloc_zeroed", len, ALIGN as usize, Hints::NONE, true))
     }
 
     /// [`alloc`](Self::alloc) at a multiple of `align` bytes, which must be a power of two and a
     /// multiple of the size of a pointer (M12).
     #[doc(alias("shmem_align", "shmemalign", "nvshmem_align"))]
+    #[track_caller]
     pub fn alloc_aligned<T: Pod>(&self, len: usize, align: usize) -> Result<Sym<T>> {
-        self.allocate(HOST, "alloc_aligned", len, align, Hints::NONE, false)
+        placed(|| self.allocate(HOST, "alloc_aligned", len, align, Hints::NONE, false))
     }
 
     /// [`alloc`](Self::alloc) with hints, which change no meaning.
     #[doc(alias = "shmem_malloc_with_hints")]
+    #[track_caller]
     pub fn alloc_with_hints<T: Pod>(&self, len: usize, hints: Hints) -> Result<Sym<T>> {
-        self.allocate(HOST, "alloc_with_hints", len, ALIGN as usize, hints, false)
+        placed(|| self.allocate(HOST, "alloc_with_hints", len, ALIGN as usize, hints, false))
     }
 
     pub(crate) fn allocate_on<T: Pod>(
@@ -723,7 +728,12 @@ impl World {
     /// A handle that was freed before, of another world, or of a part of a block is refused on every
     /// PE that gives it, and the call then fails on all (M35).
     #[doc(alias("shmem_free", "shfree", "nvshmem_free", "MPI_Win_free"))]
+    #[track_caller]
     pub fn free<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
+        placed(|| self.free_inner(sym))
+    }
+
+    fn free_inner<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
         const CALL: &str = "free";
         let _traced = self.traced(CALL);
         let digest = Digest::of(CALL)
@@ -762,7 +772,12 @@ impl World {
     /// `len` 0 frees; an empty object allocates. On failure every PE gets the error and the block is
     /// as it was (M13).
     #[doc(alias("shmem_realloc", "shrealloc"))]
+    #[track_caller]
     pub fn realloc<T: Pod>(&self, sym: Sym<T>, len: usize) -> Result<Sym<T>> {
+        placed(|| self.realloc_inner(sym, len))
+    }
+
+    fn realloc_inner<T: Pod>(&self, sym: Sym<T>, len: usize) -> Result<Sym<T>> {
         const CALL: &str = "realloc";
         if sym.bytes() == 0 && sym.tag() == self.tag {
             return self.allocate(HOST, CALL, len, ALIGN as usize, Hints::NONE, false);

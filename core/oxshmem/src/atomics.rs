@@ -11,6 +11,7 @@ use oxshmem_transport::{AtomicOp, Width};
 use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
+use crate::place::placed;
 use crate::stats::Kind;
 use crate::wire::Path;
 use crate::{Context, Result, Sym};
@@ -311,6 +312,7 @@ macro_rules! calls {
             $(#[$doc])+
             #[doc(alias = $alias)]
             #[inline]
+            #[track_caller]
             pub fn $name<T: $bound>(&self, $word: Sym<T>, $($argument: T,)* pe: usize) -> Result<T> {
                 self.rmw(stringify!($name), AtomicOp::$op, $word, $operand, $compare, pe)
                     .map(T::of_bits)
@@ -320,6 +322,7 @@ macro_rules! calls {
             $(#[$doc_n])+
             #[doc(alias = $alias_n)]
             #[inline]
+            #[track_caller]
             pub fn $name_n<T: $bound_n>(&self, dst: Sym<T>, $($argument_n: T,)? pe: usize) -> Result<()> {
                 self.post_rmw(stringify!($name_n), AtomicOp::$op_n, dst, $operand_n, 0, pe)
             }
@@ -332,6 +335,7 @@ impl Context<'_> {
 
     /// An atomic that gives the old value; complete when it returns.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn rmw<T: Word>(
         &self,
         call: &'static str,
@@ -346,6 +350,7 @@ impl Context<'_> {
 
     /// An atomic that gives nothing; under way until a fence or quiet.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn post_rmw<T: Word>(
         &self,
         call: &'static str,
@@ -360,6 +365,7 @@ impl Context<'_> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn atomic<T: Word>(
         &self,
         call: &'static str,
@@ -415,7 +421,20 @@ impl Context<'_> {
     }
 
     #[cold]
+    #[track_caller]
     fn atomic_slow<T: Word>(
+        &self,
+        call: &'static str,
+        op: AtomicOp,
+        on: Sym<T>,
+        (operand, compare): (u64, u64),
+        pe: usize,
+        under_way: bool,
+    ) -> Result<u64> {
+        placed(|| self.atomic_slow_inner(call, op, on, (operand, compare), pe, under_way))
+    }
+
+    fn atomic_slow_inner<T: Word>(
         &self,
         call: &'static str,
         op: AtomicOp,

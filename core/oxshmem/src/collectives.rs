@@ -31,6 +31,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use bytemuck::Pod;
 
+use crate::place::placed;
 use crate::sync::Digest;
 use crate::team::{Call, Team, Turn};
 use crate::{Error, Result, Sym, World};
@@ -70,11 +71,14 @@ impl World {
         "MPI_Win_fence"
     ))]
     #[inline]
+    #[track_caller]
     pub fn barrier_all(&self) -> Result<()> {
-        const DIGEST: Digest = Digest::of("barrier_all");
-        let _traced = self.traced("barrier_all");
-        self.barrier("barrier_all", DIGEST, Ok(()), &|| "barrier_all()".into())?;
-        self.see_gpu_data()
+        placed(|| {
+            const DIGEST: Digest = Digest::of("barrier_all");
+            let _traced = self.traced("barrier_all");
+            self.barrier("barrier_all", DIGEST, Ok(()), &|| "barrier_all()".into())?;
+            self.see_gpu_data()
+        })
     }
 
     /// Waits until all PEs are here; their earlier stores are visible, their operations on lanes
@@ -98,10 +102,13 @@ impl World {
     /// ```
     #[doc(alias("shmem_sync_all", "nvshmem_sync_all"))]
     #[inline]
+    #[track_caller]
     pub fn sync_all(&self) -> Result<()> {
-        const DIGEST: Digest = Digest::of("sync_all");
-        let _traced = self.traced("sync_all");
-        self.together("sync_all", DIGEST, Ok(()), &|| "sync_all()".into())
+        placed(|| {
+            const DIGEST: Digest = Digest::of("sync_all");
+            let _traced = self.traced("sync_all");
+            self.together("sync_all", DIGEST, Ok(()), &|| "sync_all()".into())
+        })
     }
 
     /// Quiet and arrival, for calls that contain a barrier. `mine` is how this PE's part went.
@@ -148,10 +155,13 @@ impl Team<'_> {
     /// }
     /// ```
     #[doc(alias("shmem_team_sync", "shmem_sync", "nvshmem_team_sync"))]
+    #[track_caller]
     pub fn sync(&self) -> Result<()> {
-        const CALL: &str = "team sync";
-        self.turn(CALL, const { Digest::of(CALL) }, &|| "team sync()".into())
-            .arrive(Ok(()))
+        placed(|| {
+            const CALL: &str = "team sync";
+            self.turn(CALL, const { Digest::of(CALL) }, &|| "team sync()".into())
+                .arrive(Ok(()))
+        })
     }
 
     /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all members are here.
@@ -174,14 +184,17 @@ impl Team<'_> {
     /// }
     /// ```
     #[doc(alias("nvshmem_barrier", "shmem_barrier", "MPI_Barrier"))]
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        const CALL: &str = "team barrier";
-        let quieted = self.world.quiet();
-        self.turn(CALL, const { Digest::of(CALL) }, &|| {
-            "team barrier()".into()
+        placed(|| {
+            const CALL: &str = "team barrier";
+            let quieted = self.world.quiet();
+            self.turn(CALL, const { Digest::of(CALL) }, &|| {
+                "team barrier()".into()
+            })
+            .arrive(quieted)?;
+            self.world.see_gpu_data()
         })
-        .arrive(quieted)?;
-        self.world.see_gpu_data()
     }
 
     /// Takes the place of a collective call in which this PE cannot do its part for a reason that its caller alone
@@ -191,10 +204,13 @@ impl Team<'_> {
     /// # Errors
     ///
     /// Always.
+    #[track_caller]
     pub fn refuse(&self, call: &'static str, why: String) -> Result<()> {
-        let refused = Err(Error::Argument { call, what: why });
-        self.turn(call, const { Digest::of("refuse") }, &|| call.into())
-            .arrive(refused)
+        placed(|| {
+            let refused = Err(Error::Argument { call, what: why });
+            self.turn(call, const { Digest::of("refuse") }, &|| call.into())
+                .arrive(refused)
+        })
     }
 
     #[inline]

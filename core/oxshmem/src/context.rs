@@ -19,6 +19,7 @@ pub use self::threads::{LockedContext, SharedContext};
 use crate::check::Entered;
 use crate::config::MemoryModel;
 use crate::peers::Peers;
+use crate::place::placed;
 use crate::shared::Shared;
 use crate::wire::Wire;
 use crate::{Error, Result, report};
@@ -174,8 +175,9 @@ impl<'w> Context<'w> {
     ///
     /// What a transport says that has no lane left.
     #[doc(alias("shmem_ctx_create", "nvshmem_ctx_create"))]
+    #[track_caller]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
-        self.context_of(self.members.as_ref(), options)
+        placed(|| self.context_of(self.members.as_ref(), options))
     }
 
     /// A context for operations towards all PEs, or towards `members`, given by their numbers in the world
@@ -291,10 +293,13 @@ impl<'w> Context<'w> {
     /// merely dropped is completed, too; its errors are reported and lost.
     /// What cannot be completed is given up.
     #[doc(alias = "shmem_ctx_destroy")]
+    #[track_caller]
     pub fn destroy(mut self) -> Result<()> {
-        let completed = self.quiet();
-        self.end(&completed);
-        completed
+        placed(|| {
+            let completed = self.quiet();
+            self.end(&completed);
+            completed
+        })
     }
 
     /// The context ends; `completed` says whether all that it has issued has.

@@ -10,6 +10,7 @@ pub(crate) use self::near::Near;
 pub use self::near::{CopySource, CopyTarget};
 use crate::check::Access;
 use crate::order::Class;
+use crate::place::placed;
 use crate::stats::Kind;
 use crate::wire::{Path, Side};
 use crate::{Context, Result, Scope, Sym};
@@ -22,24 +23,26 @@ impl Context<'_> {
     /// buffer, or a slice of cudarc's, best [registered](Self::register_gpu) if it is used often. Both have
     /// the same length; they are the same object or do not overlap. Each may lie in host or in GPU memory:
     /// what no transport joins goes through a private buffer. Returns when `src` may be reused (M15).
+    #[track_caller]
     pub fn put_from<'a, T: Pod>(
         &self,
         dst: Sym<T>,
         src: impl Into<CopySource<'a, T>>,
         pe: usize,
     ) -> Result<()> {
-        self.copy_to("put_from", dst, src.into(), pe, false)
+        placed(|| self.copy_to("put_from", dst, src.into(), pe, false))
     }
 
     /// Copies `src` of PE `pe` to `dst` of this PE: a symmetric object, or a slice of cudarc's. Both have the
     /// same length, and each may lie in host or in GPU memory. Returns when the data is there (M16).
+    #[track_caller]
     pub fn get_into<'a, T: Pod>(
         &self,
         dst: impl Into<CopyTarget<'a, T>>,
         src: Sym<T>,
         pe: usize,
     ) -> Result<()> {
-        self.copy_from("get_into", dst.into(), src, pe, false)
+        placed(|| self.copy_from("get_into", dst.into(), src, pe, false))
     }
 
     fn copy_to<T: Pod>(
@@ -200,6 +203,7 @@ impl Context<'_> {
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// [`Context::put_from`], complete by the end of the scope (M19); until then `src` is not changed (M37).
+    #[track_caller]
     pub fn put_from_nbi<T: Pod>(
         &'scope self,
         dst: Sym<T>,
@@ -207,11 +211,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         pe: usize,
     ) -> Result<()> {
         let call = "put_from_nbi";
-        self.context().copy_to(call, dst, src.into(), pe, true)
+        placed(|| self.context().copy_to(call, dst, src.into(), pe, true))
     }
 
     /// [`Context::get_into`] whose data is there by the end of the scope (M19); until then `dst` is not used
     /// (M37).
+    #[track_caller]
     pub fn get_into_nbi<T: Pod>(
         &'scope self,
         dst: impl Into<CopyTarget<'env, T>>,
@@ -219,6 +224,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         pe: usize,
     ) -> Result<()> {
         let call = "get_into_nbi";
-        self.context().copy_from(call, dst.into(), src, pe, true)
+        placed(|| self.context().copy_from(call, dst.into(), src, pe, true))
     }
 }

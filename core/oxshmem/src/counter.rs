@@ -37,6 +37,7 @@ impl Context<'_> {
     ///     Ok(())
     /// }
     /// ```
+    #[track_caller]
     pub fn put_counted<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -49,6 +50,7 @@ impl Context<'_> {
 
     /// Waits until `n` puts have been counted here, and takes them off the count: what came beyond
     /// counts for the next wait. Their data is there (M22, M23). One thread of a PE waits at a time.
+    #[track_caller]
     pub fn wait_counted(&self, counter: Sym<u64>, n: u64) -> Result<()> {
         wait_word(self, "wait_counted", counter, Cmp::Ge, n)?;
         self.take_counted(counter, n)
@@ -56,6 +58,7 @@ impl Context<'_> {
 
     /// As [`wait_counted`](Self::wait_counted) if as many have come; else gives false at once, and the
     /// count stays as it is.
+    #[track_caller]
     pub fn test_counted(&self, counter: Sym<u64>, n: u64) -> Result<bool> {
         let enough = self.test(counter, Cmp::Ge, n)?;
         if enough {
@@ -73,12 +76,14 @@ impl Context<'_> {
 
 impl SharedContext<'_> {
     /// [`Context::wait_counted`]. Has the context for a moment when as many have come, not before.
+    #[track_caller]
     pub fn wait_counted(&self, counter: Sym<u64>, n: u64) -> Result<()> {
         wait_word(self, "wait_counted", counter, Cmp::Ge, n)?;
         self.lock().take_counted(counter, n)
     }
 
     /// [`Context::test_counted`]. Has the context for a moment if as many have come, else not.
+    #[track_caller]
     pub fn test_counted(&self, counter: Sym<u64>, n: u64) -> Result<bool> {
         let enough = self.test(counter, Cmp::Ge, n)?;
         if enough {

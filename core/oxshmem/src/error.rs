@@ -9,6 +9,9 @@ use crate::goodbye;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call failed.
+///
+/// The name of the call that errors have is followed by the place where the program made it, as in
+/// `put at src/main.rs:12: there is no PE 4; this job's PEs are 0 to 3`.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -301,6 +304,42 @@ impl From<oxshmem_bootstrap::Error> for Error {
                 pe: rank as usize,
             },
             other => Error::Bootstrap(other),
+        }
+    }
+}
+
+impl Error {
+    /// The name of the call, of an error that has one.
+    pub(crate) fn call_mut(&mut self) -> Option<&mut &'static str> {
+        match self {
+            Error::NoSuchPe { call, .. }
+            | Error::OutOfRange { call, .. }
+            | Error::BufferTooSmall { call, .. }
+            | Error::GpuMemory { call, .. }
+            | Error::Gpu { call, .. }
+            | Error::Deadlock { call, .. }
+            | Error::Argument { call, .. }
+            | Error::Foreign { call, .. }
+            | Error::Stale { call, .. }
+            | Error::NotABlock { call, .. }
+            | Error::Misaligned { call, .. }
+            | Error::Conflict { call, .. }
+            | Error::CollectiveMismatch { call, .. }
+            | Error::OutOfMemory { call, .. }
+            | Error::FailedElsewhere { call, .. }
+            | Error::TooManyTeams { call, .. }
+            | Error::CollectivesEnded { call, .. }
+            | Error::PeerLost { call, .. }
+            | Error::Timeout { call, .. }
+            | Error::Unreachable { call, .. }
+            | Error::Unsupported { call, .. }
+            | Error::LaneFailed { call, .. } => Some(call),
+            Error::AlreadyJoined
+            | Error::Config { .. }
+            | Error::Disagreement { .. }
+            | Error::Bootstrap(_)
+            | Error::Heap(_)
+            | Error::Transport(_) => None,
         }
     }
 }

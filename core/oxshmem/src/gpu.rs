@@ -17,6 +17,7 @@ pub(crate) use self::stage::Request;
 use self::stage::Slots;
 use crate::messages::Question;
 use crate::order::Inserted;
+use crate::place::placed;
 use crate::shared::Shared;
 use crate::{Context, Result, Sym, World};
 
@@ -75,8 +76,9 @@ impl World {
     /// transport's operations, also towards this PE itself, and so do collective calls; calls that would
     /// have to look at it (waits, `realloc`) give [`Error::GpuMemory`](crate::Error::GpuMemory).
     #[doc(alias = "nvshmem_malloc")]
+    #[track_caller]
     pub fn alloc_on<T: Pod>(&self, kind: MemoryKind, len: usize) -> Result<Sym<T>> {
-        self.allocate_on(kind, "alloc_on", len)
+        placed(|| self.allocate_on(kind, "alloc_on", len))
     }
 
     /// Makes what other PEs reach this PE's GPU by through host memory. Collective.

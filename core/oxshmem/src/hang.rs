@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_bootstrap::{Awaited, Waiting};
 
+use crate::place::called_at;
 use crate::shared::Shared;
 use crate::{Error, Result, report};
 
@@ -142,6 +143,7 @@ impl<'s> Wait<'s> {
         if is_old {
             self.unlist();
             let (whom, what) = tell();
+            let what = what + &called_at();
             shared.lasting.list().push(Entry {
                 call,
                 whom,
@@ -153,6 +155,7 @@ impl<'s> Wait<'s> {
         }
         if self.reports.due(waited) {
             let (whom, what) = tell();
+            let what = what + &called_at();
             report::warn(&words(shared.me, (call, whom, &what), waited));
             shared.bootstrap.hangs();
         }

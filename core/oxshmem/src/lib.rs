@@ -73,6 +73,7 @@ mod nbi;
 mod order;
 mod park;
 mod peers;
+mod place;
 mod primitive;
 mod ptr;
 mod raw;

@@ -23,6 +23,7 @@ use crate::hang::Whom;
 use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::park;
+use crate::place::placed;
 use crate::wait::{Needs, Reason};
 use crate::{Context, Error, Result, Sym};
 
@@ -61,7 +62,12 @@ impl Context<'_> {
     /// }
     /// ```
     #[doc(alias = "shmem_set_lock")]
+    #[track_caller]
     pub fn set_lock(&self, lock: Sym<u64>) -> Result<()> {
+        placed(|| self.set_lock_inner(lock))
+    }
+
+    fn set_lock_inner(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "set_lock";
         let _traced = self.traced(CALL);
         let lock = self.lock_words(CALL, lock)?;
@@ -81,13 +87,16 @@ impl Context<'_> {
     ///
     /// As [`set_lock`](Self::set_lock) of a broken lock; who has it already gets false.
     #[doc(alias = "shmem_test_lock")]
+    #[track_caller]
     pub fn test_lock(&self, lock: Sym<u64>) -> Result<bool> {
-        let lock = self.lock_words("test_lock", lock)?;
-        let taken = queue::take_if_free(&lock)?;
-        if taken {
-            self.has(&lock)?;
-        }
-        Ok(taken)
+        placed(|| {
+            let lock = self.lock_words("test_lock", lock)?;
+            let taken = queue::take_if_free(&lock)?;
+            if taken {
+                self.has(&lock)?;
+            }
+            Ok(taken)
+        })
     }
 
     /// Completes what was issued on this context ([`quiet`](Self::quiet)), then lets a lock go to the PE that has
@@ -99,7 +108,12 @@ impl Context<'_> {
     /// and what was written on PEs that live is there. After any other error the lock is broken (see
     /// [`set_lock`](Self::set_lock)). So nobody waits for a PE whose `clear_lock` has failed.
     #[doc(alias = "shmem_clear_lock")]
+    #[track_caller]
     pub fn clear_lock(&self, lock: Sym<u64>) -> Result<()> {
+        placed(|| self.clear_lock_inner(lock))
+    }
+
+    fn clear_lock_inner(&self, lock: Sym<u64>) -> Result<()> {
         const CALL: &str = "clear_lock";
         let _traced = self.traced(CALL);
         let lock = self.lock_words(CALL, lock)?;

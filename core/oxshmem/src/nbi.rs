@@ -26,6 +26,7 @@ use crate::atomics::{Word, all_atomics};
 use crate::check::{Access, Type};
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
+use crate::place::placed;
 use crate::signal::of_length;
 use crate::stats::Kind;
 use crate::wire::Path;
@@ -76,6 +77,7 @@ impl Context<'_> {
     ///     Ok(())
     /// }
     /// ```
+    #[track_caller]
     pub fn scope<'env, R>(
         &self,
         f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
@@ -92,13 +94,16 @@ impl Context<'_> {
         done
     }
 
+    #[track_caller]
     fn complete_scope(&self) -> Result<()> {
-        let completed = self
-            .quiet()
-            .inspect_err(|error| self.wire_abandon(error, None));
-        #[cfg(feature = "cuda")]
-        self.slices_back(&completed);
-        completed
+        placed(|| {
+            let completed = self
+                .quiet()
+                .inspect_err(|error| self.wire_abandon(error, None));
+            #[cfg(feature = "cuda")]
+            self.slices_back(&completed);
+            completed
+        })
     }
 
     /// Puts `len` elements without waiting for anything; completed by the next
@@ -116,6 +121,7 @@ impl Context<'_> {
     ))]
     #[doc(alias = "MPI_Rput")]
     #[inline]
+    #[track_caller]
     pub unsafe fn put_nbi<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -151,6 +157,7 @@ impl Context<'_> {
     ))]
     #[doc(alias = "MPI_Rget")]
     #[inline]
+    #[track_caller]
     pub unsafe fn get_nbi<T: Pod>(
         &self,
         destination: *mut T,
@@ -175,7 +182,24 @@ impl Context<'_> {
     ///
     /// `result` is writable, and not accessed, until a quiet has returned; if that quiet fails,
     /// until the world is dropped.
+    #[track_caller]
     pub(crate) unsafe fn rmw_nbi<T: Word>(
+        &self,
+        call: &'static str,
+        op: AtomicOp,
+        result: *mut T,
+        on: Sym<T>,
+        operands: (u64, u64),
+        pe: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        placed(|| unsafe { self.rmw_nbi_inner(call, op, result, on, operands, pe) })
+    }
+
+    /// # Safety
+    ///
+    /// As of [`rmw_nbi`](Self::rmw_nbi).
+    unsafe fn rmw_nbi_inner<T: Word>(
         &self,
         call: &'static str,
         op: AtomicOp,
@@ -230,6 +254,7 @@ macro_rules! nonblocking {
             "[`Context::", stringify!($name), "`] whose value is in `result` by the end of the scope."
         )]
         #[doc(alias = $nbi_alias)]
+        #[track_caller]
         pub fn $nbi<T: $bound>(
             &'scope self, result: &'env mut T, $word: Sym<T>, $($argument: T,)* pe: usize,
         ) -> Result<()> {
@@ -272,6 +297,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ))]
     #[doc(alias = "MPI_Rput")]
     #[inline]
+    #[track_caller]
     pub fn put_nbi<T: Pod>(&'scope self, dst: Sym<T>, source: &'env [T], pe: usize) -> Result<()> {
         // SAFETY: 'env outlives the scope, whose quiet completes the put or closes its lane.
         unsafe { self.context.put_nbi(dst, source.as_ptr(), source.len(), pe) }
@@ -306,6 +332,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ))]
     #[doc(alias = "MPI_Rget")]
     #[inline]
+    #[track_caller]
     pub fn get_nbi<T: Pod>(
         &'scope self,
         destination: &'env mut [T],
@@ -346,6 +373,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         "nvshmem_put_signal_nbi"
     ))]
     #[doc(alias = "nvshmem_putmem_signal_nbi")]
+    #[track_caller]
     pub fn put_signal_nbi<T: Pod>(
         &'scope self,
         dst: Sym<T>,
@@ -365,6 +393,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     all_atomics!(nonblocking);
 
+    #[track_caller]
     fn rmw_nbi<T: Word>(
         &'scope self,
         call: &'static str,

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 pub(crate) use self::classes::{Class, Classes, keeps};
 pub use self::inserted::Inserted;
+use crate::place::placed;
 use crate::shared::Shared;
 use crate::{Context, Error, Result};
 
@@ -81,6 +82,7 @@ impl Context<'_> {
     /// ```
     #[doc(alias("shmem_fence", "nvshmem_fence"))]
     #[inline]
+    #[track_caller]
     pub fn fence(&self) -> Result<()> {
         // Release orders mapped stores; Acquire orders mapped loads for M21. On x86 neither costs
         // an instruction.
@@ -93,11 +95,14 @@ impl Context<'_> {
     }
 
     #[cold]
+    #[track_caller]
     fn fence_slow(&self) -> Result<()> {
-        let _traced = self.traced_order("fence");
-        self.point();
-        self.simulated_fence();
-        self.wire_fence("fence")
+        placed(|| {
+            let _traced = self.traced_order("fence");
+            self.point();
+            self.simulated_fence();
+            self.wire_fence("fence")
+        })
     }
 
     /// Orders what a simulated CPU does, where there is one.
@@ -142,6 +147,7 @@ impl Context<'_> {
     /// ```
     #[doc(alias("shmem_quiet", "nvshmem_quiet", "MPI_Win_flush_all"))]
     #[inline]
+    #[track_caller]
     pub fn quiet(&self) -> Result<()> {
         if self.quiet_here() {
             return Ok(());
@@ -192,19 +198,22 @@ impl Context<'_> {
 
     /// What a quiet does beyond this CPU's fence. `stored` says whether it is a full one.
     #[cold]
+    #[track_caller]
     pub(crate) fn quiet_slow(
         &self,
         call: &'static str,
         only: Option<&[usize]>,
         stored: bool,
     ) -> Result<()> {
-        let _traced = self.traced_order("quiet");
-        self.point();
-        match &self.shared.simulation {
-            Some(simulation) if stored => simulation.fence(Inserted::QuietStores),
-            _ => self.simulated_fence(),
-        }
-        self.wire_quiet(call, only)
+        placed(|| {
+            let _traced = self.traced_order("quiet");
+            self.point();
+            match &self.shared.simulation {
+                Some(simulation) if stored => simulation.fence(Inserted::QuietStores),
+                _ => self.simulated_fence(),
+            }
+            self.wire_quiet(call, only)
+        })
     }
 
     /// [`quiet`](Self::quiet) for the operations towards some PEs only (OpenSHMEM 1.6). An empty
@@ -228,7 +237,12 @@ impl Context<'_> {
     /// }
     /// ```
     #[doc(alias("shmem_pe_quiet", "MPI_Win_flush"))]
+    #[track_caller]
     pub fn pe_quiet(&self, pes: &[usize]) -> Result<()> {
+        placed(|| self.pe_quiet_inner(pes))
+    }
+
+    fn pe_quiet_inner(&self, pes: &[usize]) -> Result<()> {
         if let Some(&pe) = pes.iter().find(|&&pe| pe >= self.n_pes()) {
             return Err(Error::NoSuchPe {
                 call: "pe_quiet",

@@ -39,6 +39,7 @@ impl<T: Pod> PeerPtr<'_, T> {
 
     /// Loads an element; in one access if it has 1, 2, 4 or 8 bytes.
     #[inline]
+    #[track_caller]
     pub fn load(&self, index: usize) -> Result<T> {
         Ok(self.element("PeerPtr::load", index)?.load())
     }
@@ -46,21 +47,24 @@ impl<T: Pod> PeerPtr<'_, T> {
     /// Stores an element; in one access if it has 1, 2, 4 or 8 bytes. [`Context::fence`] orders it
     /// with later puts and stores (M17), [`Context::quiet`] completes it (M19).
     #[inline]
+    #[track_caller]
     pub fn store(&self, index: usize, value: T) -> Result<()> {
         self.element("PeerPtr::store", index)?.store(value);
         Ok(())
     }
 
     #[inline]
+    #[track_caller]
     fn element(&self, call: &'static str, index: usize) -> Result<Span<'_>> {
         if index >= self.len {
             let end = index.saturating_add(1);
-            return Err(Error::OutOfRange {
+            let outside = Error::OutOfRange {
                 call,
                 start: index,
                 end,
                 len: self.len,
-            });
+            };
+            return Err(outside.here());
         }
         Ok(self.span.part(index * size_of::<T>(), size_of::<T>()))
     }

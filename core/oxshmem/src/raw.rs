@@ -9,6 +9,7 @@ use oxshmem_transport::{AtomicOp, Width};
 use crate::check::Access;
 use crate::mapped::Bytes;
 use crate::order::{Class, Inserted};
+use crate::place::placed;
 use crate::stats::Kind;
 use crate::wait::{Needs, Reason, wait};
 use crate::wait_until::Waiter;
@@ -96,6 +97,7 @@ impl Context<'_> {
     ///
     /// `source` is readable for as many elements, and is `dst`'s own place or apart from it.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn put_raw<T: Pod>(&self, dst: Sym<T>, source: *const T, pe: usize) -> Result<()> {
         if let Some(span) = self.peers.span(dst, pe) {
             // SAFETY: the caller's promise.
@@ -113,6 +115,7 @@ impl Context<'_> {
     ///
     /// `destination` is writable for as many elements, and is `src`'s own place or apart from it.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn get_raw<T: Pod>(
         &self,
         destination: *mut T,
@@ -174,6 +177,7 @@ impl Context<'_> {
     ///
     /// As [`put_nbi`](Self::put_nbi) if it is `nonblocking`, else `source` is readable during the call.
     #[cold]
+    #[track_caller]
     pub(crate) unsafe fn put_raw_slow<T: Pod>(
         &self,
         call: &'static str,
@@ -183,12 +187,14 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        let pe = self.check(call, dst, len, pe)?;
-        self.guard(call, Access::Put, dst, len, pe, true)?;
-        let bytes = len * size_of::<T>();
-        self.count(Kind::Put, dst, bytes, pe);
-        // SAFETY: the caller's promise.
-        unsafe { self.put_raw_by_path(call, dst, source.cast(), bytes, pe, nonblocking) }
+        placed(|| {
+            let pe = self.check(call, dst, len, pe)?;
+            self.guard(call, Access::Put, dst, len, pe, true)?;
+            let bytes = len * size_of::<T>();
+            self.count(Kind::Put, dst, bytes, pe);
+            // SAFETY: the caller's promise.
+            unsafe { self.put_raw_by_path(call, dst, source.cast(), bytes, pe, nonblocking) }
+        })
     }
 
     /// Gets `len` elements by any path, or says why not.
@@ -197,6 +203,7 @@ impl Context<'_> {
     ///
     /// As [`get_nbi`](Self::get_nbi) if it is `nonblocking`, else `destination` is writable during the call.
     #[cold]
+    #[track_caller]
     pub(crate) unsafe fn get_raw_slow<T: Pod>(
         &self,
         call: &'static str,
@@ -206,12 +213,14 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        let pe = self.check(call, src, len, pe)?;
-        self.guard(call, Access::Get, src, len, pe, nonblocking)?;
-        let bytes = len * size_of::<T>();
-        self.count(Kind::Get, src, bytes, pe);
-        // SAFETY: the caller's promise.
-        unsafe { self.get_raw_by_path(call, destination.cast(), bytes, src, pe, nonblocking) }
+        placed(|| {
+            let pe = self.check(call, src, len, pe)?;
+            self.guard(call, Access::Get, src, len, pe, nonblocking)?;
+            let bytes = len * size_of::<T>();
+            self.count(Kind::Get, src, bytes, pe);
+            // SAFETY: the caller's promise.
+            unsafe { self.get_raw_by_path(call, destination.cast(), bytes, src, pe, nonblocking) }
+        })
     }
 
     /// Puts bytes to a PE, by its number in the world; the caller has checked all.
@@ -381,6 +390,7 @@ impl Context<'_> {
         clippy::too_many_arguments,
         reason = "OpenSHMEM's put_signal has these"
     )]
+    #[track_caller]
     pub unsafe fn put_signal_raw<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -419,6 +429,7 @@ impl Context<'_> {
     ///
     /// `result` is writable, and not accessed, until a quiet has returned; if that quiet fails,
     /// until the world is dropped.
+    #[track_caller]
     pub unsafe fn atomic_nbi<T: AtomicValue>(
         &self,
         op: AtomicOp,

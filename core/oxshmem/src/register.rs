@@ -14,6 +14,7 @@ use oxshmem_transport::{Error as Refusal, LocalRegion, MemoryKind};
 
 #[cfg(feature = "cuda")]
 pub use self::gpu::RegisteredGpu;
+use crate::place::placed;
 use crate::wire::{Keyed, Opened};
 use crate::{Context, Result};
 
@@ -126,7 +127,12 @@ impl Context<'_> {
     /// What a transport says, such as that so much memory may not be locked. One that cannot register
     /// such memory at all copies from and to it.
     #[doc(alias = "nvshmemx_buffer_register")]
-    pub fn register<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
+    #[track_caller]
+    pub fn register<T: Pod>(&self, buffer: Vec<T>) -> Result<Registered<'_, T>> {
+        placed(|| self.register_inner(buffer))
+    }
+
+    fn register_inner<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
         let len = size_of_val(buffer.as_slice());
         let start = buffer.as_mut_ptr().cast();
         let needs = |via: &Opened| via.pins() && !via.is_retired();

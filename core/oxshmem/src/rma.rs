@@ -9,6 +9,7 @@ use oxshmem_transport::MemoryKind;
 
 use crate::mapped::{Bytes, Span};
 use crate::order::{Class, Inserted};
+use crate::place::placed;
 use crate::shared::Shared;
 use crate::simulated::Place;
 use crate::{Blocks, Context, Error, Result, Sym};
@@ -47,11 +48,13 @@ impl Context<'_> {
         "MPI_Put"
     ))]
     #[inline]
+    #[track_caller]
     pub fn put<T: Pod>(&self, dst: Sym<T>, source: &[T], pe: usize) -> Result<()> {
         self.put_as("put", dst, source, pe)
     }
 
     #[inline(always)]
+    #[track_caller]
     fn put_as<T: Pod>(
         &self,
         call: &'static str,
@@ -100,11 +103,13 @@ impl Context<'_> {
         "MPI_Get"
     ))]
     #[inline]
+    #[track_caller]
     pub fn get<T: Pod>(&self, destination: &mut [T], src: Sym<T>, pe: usize) -> Result<()> {
         self.get_as("get", destination, src, pe)
     }
 
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn get_as<T: Pod>(
         &self,
         call: &'static str,
@@ -145,11 +150,13 @@ impl Context<'_> {
     /// ```
     #[doc(alias("shmem_p", "nvshmem_p"))]
     #[inline(always)]
+    #[track_caller]
     pub fn p<T: Pod>(&self, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
         self.p_as("p", dst, value, pe)
     }
 
     #[inline(always)]
+    #[track_caller]
     fn p_as<T: Pod>(&self, call: &'static str, dst: Sym<T>, value: T, pe: usize) -> Result<()> {
         if self.p_here(dst, value, pe) {
             return Ok(());
@@ -198,6 +205,7 @@ impl Context<'_> {
     /// ```
     #[doc(alias("shmem_g", "nvshmem_g"))]
     #[inline(always)]
+    #[track_caller]
     pub fn g<T: Pod>(&self, src: Sym<T>, pe: usize) -> Result<T> {
         if let Some(value) = self.g_here(src, pe) {
             return Ok(value);
@@ -234,6 +242,7 @@ impl Context<'_> {
     /// }
     /// ```
     #[inline]
+    #[track_caller]
     pub fn write<T: Pod>(&self, dst: Sym<T>, source: &[T]) -> Result<()> {
         self.put_as("write", dst, source, self.my_pe())?;
         if dst.tag() == self.tag {
@@ -245,6 +254,7 @@ impl Context<'_> {
 
     /// Reads this PE's own copy: a get from itself.
     #[inline]
+    #[track_caller]
     pub fn read<T: Pod>(&self, destination: &mut [T], src: Sym<T>) -> Result<()> {
         self.get_as("read", destination, src, self.my_pe())
     }
@@ -252,6 +262,7 @@ impl Context<'_> {
     /// Puts `count` elements, every `src_stride`-th of `source`, to every `dst_stride`-th of `dst`.
     /// Strides are in elements and at least 1.
     #[doc(alias("shmem_iput", "nvshmem_iput"))]
+    #[track_caller]
     pub fn iput<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -273,6 +284,7 @@ impl Context<'_> {
     /// Gets `count` elements, every `src_stride`-th of `src`, to every `dst_stride`-th of
     /// `destination`. Strides are in elements and at least 1.
     #[doc(alias("shmem_iget", "nvshmem_iget"))]
+    #[track_caller]
     pub fn iget<T: Pod>(
         &self,
         destination: &mut [T],
@@ -295,6 +307,7 @@ impl Context<'_> {
     /// start to block start and are at least `block`.
     #[doc(alias = "shmem_ibput")]
     #[expect(clippy::too_many_arguments, reason = "OpenSHMEM's ibput has these")]
+    #[track_caller]
     pub fn ibput<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -317,6 +330,7 @@ impl Context<'_> {
     /// Gets `blocks` blocks of `block` contiguous elements; strides as in [`ibput`](Self::ibput).
     #[doc(alias = "shmem_ibget")]
     #[expect(clippy::too_many_arguments, reason = "OpenSHMEM's ibget has these")]
+    #[track_caller]
     pub fn ibget<T: Pod>(
         &self,
         destination: &mut [T],
@@ -336,6 +350,7 @@ impl Context<'_> {
         self.get_blocks("ibget", destination, src, blocks, pe)
     }
 
+    #[track_caller]
     fn put_blocks<T: Pod>(
         &self,
         call: &'static str,
@@ -344,13 +359,16 @@ impl Context<'_> {
         blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
-        self.check(call, dst, 0, pe)?;
-        blocks.check(call, dst)?;
-        blocks.check_near(call, source.len())?;
-        // SAFETY: the blocks lie within `source`.
-        unsafe { self.put_blocks_raw(call, dst, source.as_ptr(), blocks, pe) }
+        placed(|| {
+            self.check(call, dst, 0, pe)?;
+            blocks.check(call, dst)?;
+            blocks.check_near(call, source.len())?;
+            // SAFETY: the blocks lie within `source`.
+            unsafe { self.put_blocks_raw(call, dst, source.as_ptr(), blocks, pe) }
+        })
     }
 
+    #[track_caller]
     fn get_blocks<T: Pod>(
         &self,
         call: &'static str,
@@ -359,11 +377,13 @@ impl Context<'_> {
         blocks: Blocks,
         pe: usize,
     ) -> Result<()> {
-        self.check(call, src, 0, pe)?;
-        blocks.check(call, src)?;
-        blocks.check_near(call, destination.len())?;
-        // SAFETY: the blocks lie within `destination`.
-        unsafe { self.get_blocks_raw(call, destination.as_mut_ptr(), src, blocks, pe) }
+        placed(|| {
+            self.check(call, src, 0, pe)?;
+            blocks.check(call, src)?;
+            blocks.check_near(call, destination.len())?;
+            // SAFETY: the blocks lie within `destination`.
+            unsafe { self.get_blocks_raw(call, destination.as_mut_ptr(), src, blocks, pe) }
+        })
     }
 
     /// Keeps later reads behind this one, which the ordered model needs (M20). On x86 no
@@ -386,6 +406,7 @@ impl Context<'_> {
     // the fast path store them to the stack.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn p_slow<T: Pod>(
         &self,
         call: &'static str,
@@ -401,6 +422,7 @@ impl Context<'_> {
     // The object in parts, as for `p_slow`.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn g_slow<T: Pod>(&self, src: (u64, u64), len: usize, pe: usize) -> Result<T> {
         let mut value = [T::zeroed()];
         self.get_slow("g", &mut value, Sym::from_parts(src, len), pe)?;
@@ -409,6 +431,7 @@ impl Context<'_> {
     }
 
     #[cold]
+    #[track_caller]
     fn put_slow<T: Pod>(
         &self,
         call: &'static str,
@@ -433,6 +456,7 @@ impl Context<'_> {
     }
 
     #[cold]
+    #[track_caller]
     fn get_slow<T: Pod>(
         &self,
         call: &'static str,

@@ -6,6 +6,7 @@ pub use oxshmem_transport::SignalOp;
 
 use crate::check::Access;
 use crate::order::Class;
+use crate::place::placed;
 use crate::stats::Kind;
 use crate::wire::{Path, Side, Signal};
 use crate::{Context, Error, Result, Sym};
@@ -39,6 +40,7 @@ impl Context<'_> {
     #[doc(alias("shmem_putmem_signal", "shmem_put_signal", "nvshmem_put_signal"))]
     #[doc(alias = "nvshmem_putmem_signal")]
     #[inline]
+    #[track_caller]
     pub fn put_signal<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -57,7 +59,23 @@ impl Context<'_> {
     ///
     /// As of [`put_signal_raw`](Self::put_signal_raw).
     #[cold]
+    #[track_caller]
     pub(crate) unsafe fn put_signal_slow<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        source: *const T,
+        signal: Signal,
+        pe: usize,
+        nonblocking: bool,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        placed(|| unsafe { self.put_signal_slow_inner(dst, source, signal, pe, nonblocking) })
+    }
+
+    /// # Safety
+    ///
+    /// As of [`put_signal_slow`](Self::put_signal_slow).
+    unsafe fn put_signal_slow_inner<T: Pod>(
         &self,
         dst: Sym<T>,
         source: *const T,
@@ -96,6 +114,7 @@ impl Context<'_> {
     /// Sets a signal word of PE `pe`.
     #[doc(alias("shmem_signal_set", "nvshmemx_signal_op"))]
     #[inline]
+    #[track_caller]
     pub fn signal_set(&self, signal: Sym<u64>, value: u64, pe: usize) -> Result<()> {
         self.post_rmw("signal_set", AtomicOp::Set, signal, value, 0, pe)
     }
@@ -103,6 +122,7 @@ impl Context<'_> {
     /// Adds to a signal word of PE `pe`.
     #[doc(alias("shmem_signal_add", "nvshmemx_signal_op"))]
     #[inline]
+    #[track_caller]
     pub fn signal_add(&self, signal: Sym<u64>, value: u64, pe: usize) -> Result<()> {
         self.post_rmw("signal_add", AtomicOp::Add, signal, value, 0, pe)
     }
@@ -110,11 +130,18 @@ impl Context<'_> {
 
 /// The first `len` elements of what is put to.
 #[inline(always)]
+#[track_caller]
 pub(crate) fn of_length<T: Pod>(call: &'static str, dst: Sym<T>, len: usize) -> Result<Sym<T>> {
-    dst.range(..len).map_err(|_| Error::OutOfRange {
-        call,
-        start: 0,
-        end: len,
-        len: dst.len(),
-    })
+    match dst.range(..len) {
+        Ok(dst) => Ok(dst),
+        Err(_) => {
+            let too_long = Error::OutOfRange {
+                call,
+                start: 0,
+                end: len,
+                len: dst.len(),
+            };
+            Err(too_long.here())
+        }
+    }
 }

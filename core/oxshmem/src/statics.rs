@@ -6,6 +6,7 @@
 use bytemuck::Pod;
 use linkme::distributed_slice;
 
+use crate::place::placed;
 use crate::sync::Digest;
 use crate::{Context, Error, Result, Sym};
 
@@ -81,7 +82,12 @@ impl<T: Pod> Static<T> {
     ///
     /// The declaring code was loaded after the world was made (a plug-in): only the main program's
     /// statics are symmetric (M2).
+    #[track_caller]
     pub fn get(&self, world: &Context<'_>) -> Result<Sym<T>> {
+        placed(|| self.get_inner(world))
+    }
+
+    fn get_inner(&self, world: &Context<'_>) -> Result<Sym<T>> {
         let at = std::ptr::from_ref(self.template).addr();
         let first = TEMPLATES.as_ptr().addr();
         let place = at

@@ -164,6 +164,7 @@ impl<T: Pod> Sym<T> {
 
     /// The element at `index`, as an object of one element (M5).
     #[inline(always)]
+    #[track_caller]
     pub fn at(&self, index: usize) -> Result<Self> {
         if index >= self.len {
             return Err(outside("at", index, index.saturating_add(1), self.len));
@@ -177,6 +178,7 @@ impl<T: Pod> Sym<T> {
 
     /// The elements of `range`, as an object of their own (M5).
     #[inline]
+    #[track_caller]
     pub fn range(&self, range: impl RangeBounds<usize>) -> Result<Self> {
         let start = match range.start_bound() {
             Bound::Included(&s) => s,
@@ -201,20 +203,23 @@ impl<T: Pod> Sym<T> {
 
     /// The same bytes as elements of another type. Refused where the place is misaligned for `U`
     /// (M38) or the bytes are no whole number of `U`s.
+    #[track_caller]
     pub fn cast<U: Pod>(&self) -> Result<Sym<U>> {
         if !self.offset.is_multiple_of(align_of::<U>() as u64) {
             return Err(Error::Misaligned {
                 call: "cast",
                 offset: self.offset,
                 align: align_of::<U>(),
-            });
+            }
+            .here());
         }
         let (bytes, size) = (self.bytes(), size_of::<U>());
         if size == 0 || bytes % size != 0 {
             return Err(Error::Argument {
                 call: "cast",
                 what: format!("{bytes} bytes are no whole number of elements of {size} bytes"),
-            });
+            }
+            .here());
         }
         Ok(Sym {
             identity: self.identity,
@@ -226,11 +231,13 @@ impl<T: Pod> Sym<T> {
 }
 
 #[cold]
+#[track_caller]
 fn outside(call: &'static str, start: usize, end: usize, len: usize) -> Error {
-    Error::OutOfRange {
+    let outside = Error::OutOfRange {
         call,
         start,
         end,
         len,
-    }
+    };
+    outside.here()
 }

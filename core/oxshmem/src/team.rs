@@ -23,6 +23,7 @@ pub(crate) use self::members::Members;
 use self::offer::Offer;
 pub(crate) use self::pool::{Pool, Room};
 pub(crate) use self::turn::{Call, Turn};
+use crate::place::placed;
 use crate::sync::Digest;
 use crate::{Context, ContextOptions, Error, Result, World};
 
@@ -257,8 +258,9 @@ impl<'w> Team<'w> {
     ///
     /// As [`Context::create_context`].
     #[doc(alias = "shmem_team_create_ctx")]
+    #[track_caller]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context<'_>> {
-        self.core().context(self.world, options)
+        placed(|| self.core().context(self.world, options))
     }
 
     /// Ends the team and gives its room back. Collective over the team, whose members have ended their
@@ -270,7 +272,12 @@ impl<'w> Team<'w> {
     /// The teams that are always there cannot be destroyed. Where a member calls another collective or is
     /// lost, as of any collective call; the team is gone then, and keeps its room.
     #[doc(alias("shmem_team_destroy", "nvshmem_team_destroy", "MPI_Comm_free"))]
+    #[track_caller]
     pub fn destroy(self) -> Result<()> {
+        placed(|| self.destroy_inner())
+    }
+
+    fn destroy_inner(self) -> Result<()> {
         const CALL: &str = "team destroy";
         let Held::Made(core) = self.held else {
             return Err(Error::Argument {

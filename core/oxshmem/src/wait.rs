@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::futex::Kernel;
 use crate::hang::{self, Whom};
 use crate::park::{self, Bell};
+use crate::place::placed;
 use crate::shared::Shared;
 use crate::team::Members;
 use crate::trace::Waiting;
@@ -103,6 +104,30 @@ pub(crate) fn wait<R>(
         Some(value) => Ok(value),
         None => wait_longer(of, reason, bell, &mut ready),
     }
+}
+
+/// [`wait`] as a public call for itself: its report and its error name the place of the call.
+#[inline]
+#[track_caller]
+pub(crate) fn wait_in_call<R>(
+    of: &impl Waiter,
+    reason: &Reason<'_>,
+    mut ready: impl FnMut() -> Option<R>,
+) -> Result<R> {
+    match spin(of.shared(), &mut ready) {
+        Some(value) => Ok(value),
+        None => wait_placed(of, reason, &mut ready),
+    }
+}
+
+#[cold]
+#[track_caller]
+fn wait_placed<R>(
+    of: &dyn Waiter,
+    reason: &Reason<'_>,
+    ready: &mut dyn FnMut() -> Option<R>,
+) -> Result<R> {
+    placed(|| wait_longer(of, reason, None, ready))
 }
 
 /// Looks at once, and again as often as that may be less than a turn.

@@ -14,7 +14,7 @@ use crate::mapped::Bytes;
 use crate::order::Inserted;
 use crate::shared::Shared;
 use crate::trace::Track;
-use crate::wait::{Needs, Reason, wait};
+use crate::wait::{Needs, Reason, wait_in_call};
 use crate::{Context, Error, Result, SharedContext, Sym};
 
 /// How the word is compared with the value: `word CMP value`.
@@ -108,13 +108,17 @@ impl Waiter for Context<'_> {
 
 /// Refuses what is no object of this PE that its CPU can load, or has too few elements.
 #[inline]
+#[track_caller]
 pub(crate) fn check_word<T: Pod>(
     of: &impl Waiter,
     call: &'static str,
     word: Sym<T>,
     elements: usize,
 ) -> Result<()> {
-    of.shared().check_own(of.tag(), call, word, elements)
+    match of.shared().check_own(of.tag(), call, word, elements) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(error.here()),
+    }
 }
 
 /// The next state of a simple random sequence (xorshift), of which none is 0.
@@ -208,6 +212,7 @@ macro_rules! families {
         /// `skip[i]` leaves word i out. Waits.
         ///
         $(#[$example])*
+        #[track_caller]
         pub fn $wait<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, value: T,
         ) -> Result<$wait_out> {
@@ -219,6 +224,7 @@ macro_rules! families {
         $(#[$doc])*
         ///
         /// Each word has its own value. Waits.
+        #[track_caller]
         pub fn $wait_vector<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, values: &[T],
         ) -> Result<$wait_out> {
@@ -230,6 +236,7 @@ macro_rules! families {
         $(#[$doc])*
         ///
         /// `skip[i]` leaves word i out. Looks once.
+        #[track_caller]
         pub fn $test<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, value: T,
         ) -> Result<$test_out> {
@@ -240,6 +247,7 @@ macro_rules! families {
         $(#[$doc])*
         ///
         /// Each word has its own value. Looks once.
+        #[track_caller]
         pub fn $test_vector<T: Waitable>(
             &self, words: Sym<T>, skip: Option<&[bool]>, cmp: Cmp, values: &[T],
         ) -> Result<$test_out> {
@@ -276,6 +284,7 @@ macro_rules! calls {
         /// ```
         #[doc(alias("shmem_wait_until", "shmem_wait", "nvshmem_wait_until"))]
         #[inline]
+        #[track_caller]
         pub fn wait_until<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<()> {
             wait_word(self, "wait_until", word, cmp, value).map(drop)
         }
@@ -302,6 +311,7 @@ macro_rules! calls {
         /// ```
         #[doc(alias("shmem_test", "nvshmem_test"))]
         #[inline]
+        #[track_caller]
         pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
             check_word(self, "test", word, 1)?;
             Waiter::progress(self);
@@ -330,6 +340,7 @@ macro_rules! calls {
         /// ```
         #[doc(alias("shmem_signal_wait_until", "nvshmem_signal_wait_until"))]
         #[inline]
+        #[track_caller]
         pub fn signal_wait_until(&self, signal: Sym<u64>, cmp: Cmp, value: u64) -> Result<u64> {
             wait_word(self, "signal_wait_until", signal, cmp, value)
         }
@@ -352,6 +363,7 @@ macro_rules! calls {
         /// ```
         #[doc(alias("shmem_signal_fetch", "nvshmem_signal_fetch"))]
         #[inline]
+        #[track_caller]
         pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
             check_word(self, "signal_fetch", signal, 1)?;
             Waiter::progress(self);
@@ -457,6 +469,7 @@ impl SharedContext<'_> {
     calls!();
 }
 
+#[track_caller]
 fn word_set<'a, T: Waitable>(
     of: &impl Waiter,
     call: &'static str,
@@ -472,8 +485,8 @@ fn word_set<'a, T: Waitable>(
         needed: words.len(),
     };
     match (skip, values) {
-        (Some(skip), _) if skip.len() < words.len() => Err(short(skip.len())),
-        (_, Values::Each(values)) if values.len() < words.len() => Err(short(values.len())),
+        (Some(skip), _) if skip.len() < words.len() => Err(short(skip.len()).here()),
+        (_, Values::Each(values)) if values.len() < words.len() => Err(short(values.len()).here()),
         _ => Ok(Set {
             call,
             words,
@@ -485,6 +498,7 @@ fn word_set<'a, T: Waitable>(
     }
 }
 
+#[track_caller]
 fn wait_set<T: Waitable, R>(
     of: &impl Waiter,
     set: &Set<'_, T>,
@@ -496,7 +510,7 @@ fn wait_set<T: Waitable, R>(
         needs: Needs::AnyLiving,
         tell: &tell,
     };
-    let found = wait(of, &reason, None, || look(set, of.shared()))?;
+    let found = wait_in_call(of, &reason, || look(set, of.shared()))?;
     of.shared().see_gpu_data()?;
     Ok(found)
 }
@@ -515,6 +529,7 @@ fn test_set<T: Waitable, R>(
 
 /// Waits for one word; gives the value that satisfied the comparison.
 #[inline]
+#[track_caller]
 pub(crate) fn wait_word<T: Waitable>(
     of: &impl Waiter,
     call: &'static str,
@@ -536,7 +551,7 @@ pub(crate) fn wait_word<T: Waitable>(
         needs: Needs::AnyLiving,
         tell: &tell,
     };
-    let found = wait(of, &reason, None, || {
+    let found = wait_in_call(of, &reason, || {
         let now = look(of.shared(), word);
         cmp.holds(now, value).then_some(now)
     })?;

@@ -20,6 +20,7 @@ use crate::growth::Growth;
 use crate::join;
 use crate::lately::Lately;
 use crate::order::Inserted;
+use crate::place::{self, placed};
 use crate::register::Registrations;
 use crate::service::Service;
 use crate::shared::Shared;
@@ -127,6 +128,7 @@ pub struct Builder {
     omitted: Option<Inserted>,
     program: Option<Arc<ProgramMemory>>,
     active_sets: bool,
+    without_places: bool,
 }
 
 /// Memory of the program's that begins the heap.
@@ -306,6 +308,13 @@ impl Builder {
         self
     }
 
+    /// Leaves the places of calls out of errors and reports, in the whole process from [`join`](Self::join) on: for
+    /// bindings to other languages, whose own code is the caller of every call.
+    pub fn without_places(mut self) -> Self {
+        self.without_places = true;
+        self
+    }
+
     pub(crate) fn or_heap_limit(mut self, bytes: usize) -> Self {
         self.heap_limit = self.heap_limit.or(Some(bytes));
         self
@@ -318,6 +327,9 @@ impl Builder {
 
     /// Joins the job. Collective over its PEs.
     pub fn join(self) -> Result<World> {
+        if self.without_places {
+            place::hide();
+        }
         let (mut config, warnings) = Config::from_environment()?;
         if let Some(bytes) = self.heap_limit {
             let by = ("Builder::heap_limit", &*bytes.to_string());
@@ -533,7 +545,12 @@ impl World {
     /// [`barrier_all`](Self::barrier_all). Blocks that were not freed are reported. Where this PE cannot complete
     /// what it has told the others in this call, it is lost to them.
     #[doc(alias("shmem_finalize", "nvshmem_finalize", "MPI_Finalize"))]
+    #[track_caller]
     pub fn finalize(self) -> Result<()> {
+        placed(|| self.finalize_inner())
+    }
+
+    fn finalize_inner(self) -> Result<()> {
         let traced = self.traced("finalize");
         let drained = self.last_arrival()?;
         let host = self.heap(MemoryKind::Host).leaks();

@@ -6,6 +6,7 @@ use super::choose::{Kind, Way, choose};
 use super::moves::{Fetched, Piece};
 use super::{check_apart, digest_of, on_what, place};
 use crate::mapped::Bytes;
+use crate::place::placed;
 use crate::sync::Digest;
 use crate::team::{Hosts, Team, Turn};
 use crate::{Error, Result, Sym};
@@ -46,7 +47,12 @@ impl Team<'_> {
         "nvshmem_fcollectmem"
     ))]
     #[doc(alias = "MPI_Allgather")]
+    #[track_caller]
     pub fn fcollect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        placed(|| self.fcollect_inner(dst, src))
+    }
+
+    fn fcollect_inner<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         const CALL: &str = "fcollect";
         let core = self.core();
         let words = || format!("fcollect({}, {})", place(dst), place(src));
@@ -131,8 +137,9 @@ impl Team<'_> {
     ///
     /// As [`broadcast`](Self::broadcast); where there are more elements than `dst` has room for.
     #[doc(alias("shmem_collectmem", "shmem_collect", "MPI_Allgatherv"))]
+    #[track_caller]
     pub fn collect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<usize> {
-        self.gather(dst, src, self.check_apart("collect", dst, src))
+        placed(|| self.gather(dst, src, self.check_apart("collect", dst, src)))
     }
 
     /// [`collect`](Self::collect) into the beginning of `dst`, of which `src` may be a later part: only what comes has
@@ -141,13 +148,16 @@ impl Team<'_> {
     /// # Errors
     ///
     /// As [`collect`](Self::collect).
+    #[track_caller]
     pub fn collect_into_rest<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<usize> {
-        let live = self.world.check_live("collect", dst);
-        self.gather(
-            dst,
-            src,
-            live.and_then(|()| self.world.check_live("collect", src)),
-        )
+        placed(|| {
+            let live = self.world.check_live("collect", dst);
+            self.gather(
+                dst,
+                src,
+                live.and_then(|()| self.world.check_live("collect", src)),
+            )
+        })
     }
 
     fn gather<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, valid: Result<()>) -> Result<usize> {

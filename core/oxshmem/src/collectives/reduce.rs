@@ -12,6 +12,7 @@ use super::choose::{Kind, Way};
 use super::moves::{Fetched, Piece};
 use super::number::{Folded, Folds};
 use super::{Reducible, check_apart, digest_of, place, share};
+use crate::place::placed;
 use crate::sync::Digest;
 use crate::team::{Team, Turn};
 use crate::{Error, Result, Sym};
@@ -104,6 +105,7 @@ impl Team<'_> {
     #[doc(alias("nvshmem_or_reduce", "nvshmem_xor_reduce", "nvshmem_max_reduce"))]
     #[doc(alias("nvshmem_min_reduce", "nvshmem_sum_reduce", "nvshmem_prod_reduce"))]
     #[doc(alias = "MPI_Allreduce")]
+    #[track_caller]
     pub fn reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.fold("reduce", dst, src, fold, Gives::All)
     }
@@ -130,6 +132,7 @@ impl Team<'_> {
     ///
     /// As [`reduce`](Self::reduce).
     #[doc(alias("shmem_int_sum_inscan", "shmem_sum_inscan", "MPI_Scan"))]
+    #[track_caller]
     pub fn inscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.fold("inscan", dst, src, fold, Gives::UpToOwn)
     }
@@ -157,6 +160,7 @@ impl Team<'_> {
     ///
     /// As [`reduce`](Self::reduce).
     #[doc(alias("shmem_int_sum_exscan", "shmem_sum_exscan", "MPI_Exscan"))]
+    #[track_caller]
     pub fn exscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.fold("exscan", dst, src, fold, Gives::BeforeOwn)
     }
@@ -187,7 +191,17 @@ impl Team<'_> {
     /// As [`reduce`](Self::reduce).
     #[doc(alias("nvshmem_int_sum_reducescatter", "nvshmem_sum_reducescatter"))]
     #[doc(alias = "MPI_Reduce_scatter_block")]
+    #[track_caller]
     pub fn reduce_scatter<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
+        placed(|| self.reduce_scatter_inner(dst, src, fold))
+    }
+
+    fn reduce_scatter_inner<T: Reducible>(
+        &self,
+        dst: Sym<T>,
+        src: Sym<T>,
+        fold: Fold,
+    ) -> Result<()> {
         const CALL: &str = "reduce_scatter";
         let (world, len, me) = (self.world, dst.len(), self.my_pe());
         let block = |member: usize| {
@@ -234,7 +248,19 @@ impl Team<'_> {
     }
 
     /// Reductions and scans.
+    #[track_caller]
     fn fold<T: Reducible>(
+        &self,
+        name: &'static str,
+        dst: Sym<T>,
+        src: Sym<T>,
+        fold: Fold,
+        gives: Gives,
+    ) -> Result<()> {
+        placed(|| self.fold_inner(name, dst, src, fold, gives))
+    }
+
+    fn fold_inner<T: Reducible>(
         &self,
         name: &'static str,
         dst: Sym<T>,

@@ -5,6 +5,7 @@ use bytemuck::Pod;
 use super::choose::{Kind, Way};
 use super::moves::Piece;
 use super::{digest_of, place, share};
+use crate::place::placed;
 use crate::sync::Digest;
 use crate::team::Team;
 use crate::{Error, Result, Sym};
@@ -46,6 +47,7 @@ impl Team<'_> {
     /// have, the loss of one or a time limit, the root may still be writing `dst`.
     #[doc(alias("shmem_broadcastmem", "shmem_broadcast", "nvshmem_broadcast"))]
     #[doc(alias("nvshmem_broadcastmem", "MPI_Bcast"))]
+    #[track_caller]
     pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
         self.spread(dst, src, root, true)
     }
@@ -56,12 +58,25 @@ impl Team<'_> {
     ///
     /// As [`broadcast`](Self::broadcast).
     #[doc(alias = "shmem_broadcast64")]
+    #[track_caller]
     pub fn broadcast_to_others<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
         self.spread(dst, src, root, false)
     }
 
     #[inline]
+    #[track_caller]
     fn spread<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize, to_root: bool) -> Result<()> {
+        placed(|| self.spread_inner(dst, src, root, to_root))
+    }
+
+    #[inline]
+    fn spread_inner<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: Sym<T>,
+        root: usize,
+        to_root: bool,
+    ) -> Result<()> {
         let mut valid = self.check_pair(BROADCAST, dst, src);
         if root >= self.n_pes() {
             valid = valid.and(Err(Error::NoSuchPe {
@@ -211,7 +226,12 @@ impl Team<'_> {
         "nvshmem_alltoallmem"
     ))]
     #[doc(alias = "MPI_Alltoall")]
+    #[track_caller]
     pub fn alltoall<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
+        placed(|| self.alltoall_inner(dst, src))
+    }
+
+    fn alltoall_inner<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         const CALL: &str = "alltoall";
         let world = self.world;
         let words = || format!("alltoall({}, {})", place(dst), place(src));

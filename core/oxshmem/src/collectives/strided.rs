@@ -6,6 +6,7 @@ use super::choose::{Kind, Way, choose};
 use super::moves::Fetched;
 use super::{digest_of, place};
 use crate::mapped::Bytes;
+use crate::place::placed;
 use crate::sync::Digest;
 use crate::team::Team;
 use crate::{Error, Result, Sym};
@@ -38,7 +39,19 @@ impl Team<'_> {
     ///
     /// As [`broadcast`](Self::broadcast); objects that are shorter than that.
     #[doc(alias("shmem_alltoallsmem", "shmem_alltoalls"))]
+    #[track_caller]
     pub fn alltoalls<T: Pod>(
+        &self,
+        dst: Sym<T>,
+        src: Sym<T>,
+        dst_stride: usize,
+        src_stride: usize,
+        count: usize,
+    ) -> Result<()> {
+        placed(|| self.alltoalls_inner(dst, src, dst_stride, src_stride, count))
+    }
+
+    fn alltoalls_inner<T: Pod>(
         &self,
         dst: Sym<T>,
         src: Sym<T>,

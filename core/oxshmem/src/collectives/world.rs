@@ -14,12 +14,14 @@ impl World {
         "nvshmem_broadcast"
     ))]
     #[doc(alias = "nvshmem_broadcastmem")]
+    #[track_caller]
     pub fn broadcast<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
         self.team().broadcast(dst, src, root)
     }
 
     /// [`Team::broadcast_to_others`](crate::Team::broadcast_to_others) of the [team of all PEs](Self::team).
     #[doc(alias = "shmem_broadcast64")]
+    #[track_caller]
     pub fn broadcast_to_others<T: Pod>(&self, dst: Sym<T>, src: Sym<T>, root: usize) -> Result<()> {
         self.team().broadcast_to_others(dst, src, root)
     }
@@ -32,12 +34,14 @@ impl World {
         "nvshmem_fcollectmem"
     ))]
     #[doc(alias = "MPI_Allgather")]
+    #[track_caller]
     pub fn fcollect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         self.team().fcollect(dst, src)
     }
 
     /// [`Team::collect`](crate::Team::collect) of the [team of all PEs](Self::team).
     #[doc(alias("shmem_collect", "shmem_collectmem", "MPI_Allgatherv"))]
+    #[track_caller]
     pub fn collect<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<usize> {
         self.team().collect(dst, src)
     }
@@ -50,12 +54,14 @@ impl World {
         "nvshmem_alltoallmem"
     ))]
     #[doc(alias = "MPI_Alltoall")]
+    #[track_caller]
     pub fn alltoall<T: Pod>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         self.team().alltoall(dst, src)
     }
 
     /// [`Team::alltoalls`](crate::Team::alltoalls) of the [team of all PEs](Self::team).
     #[doc(alias("shmem_alltoalls", "shmem_alltoallsmem"))]
+    #[track_caller]
     pub fn alltoalls<T: Pod>(
         &self,
         dst: Sym<T>,
@@ -108,30 +114,35 @@ impl World {
     #[doc(alias("nvshmem_or_reduce", "nvshmem_xor_reduce", "nvshmem_max_reduce"))]
     #[doc(alias("nvshmem_min_reduce", "nvshmem_sum_reduce", "nvshmem_prod_reduce"))]
     #[doc(alias = "MPI_Allreduce")]
+    #[track_caller]
     pub fn reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.team().reduce(dst, src, fold)
     }
 
     /// [`reduce`](Self::reduce) with [`Fold::Sum`].
     #[doc(alias = "shmem_sum_reduce")]
+    #[track_caller]
     pub fn sum_reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>) -> Result<()> {
         self.reduce(dst, src, Fold::Sum)
     }
 
     /// [`Team::reduce_scatter`](crate::Team::reduce_scatter) of the [team of all PEs](Self::team).
     #[doc(alias("nvshmem_sum_reducescatter", "MPI_Reduce_scatter_block"))]
+    #[track_caller]
     pub fn reduce_scatter<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.team().reduce_scatter(dst, src, fold)
     }
 
     /// [`Team::inscan`](crate::Team::inscan) of the [team of all PEs](Self::team).
     #[doc(alias("shmem_sum_inscan", "MPI_Scan"))]
+    #[track_caller]
     pub fn inscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.team().inscan(dst, src, fold)
     }
 
     /// [`Team::exscan`](crate::Team::exscan) of the [team of all PEs](Self::team).
     #[doc(alias("shmem_sum_exscan", "MPI_Exscan"))]
+    #[track_caller]
     pub fn exscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
         self.team().exscan(dst, src, fold)
     }

@@ -4,6 +4,7 @@ use super::Team;
 use super::members::Members;
 use super::offer::Offer;
 use super::turn::Call;
+use crate::place::placed;
 use crate::sync::Digest;
 use crate::{Error, Result};
 
@@ -42,7 +43,17 @@ impl<'w> Team<'w> {
         "nvshmem_team_split_strided",
         "MPI_Comm_split"
     ))]
+    #[track_caller]
     pub fn split_strided(
+        &self,
+        start: usize,
+        stride: isize,
+        size: usize,
+    ) -> Result<Option<Team<'w>>> {
+        placed(|| self.split_strided_inner(start, stride, size))
+    }
+
+    fn split_strided_inner(
         &self,
         start: usize,
         stride: isize,
@@ -84,7 +95,12 @@ impl<'w> Team<'w> {
     ///
     /// As [`split_strided`](Self::split_strided); and where a PE is named twice.
     #[doc(alias("nvshmemx_team_init", "MPI_Comm_split", "MPI_Comm_create"))]
+    #[track_caller]
     pub fn split_list(&self, pes: &[usize]) -> Result<Option<Team<'w>>> {
+        placed(|| self.split_list_inner(pes))
+    }
+
+    fn split_list_inner(&self, pes: &[usize]) -> Result<Option<Team<'w>>> {
         const CALL: &str = "split_list";
         let digest = Digest::of(CALL).and(pes.len() as u64);
         let digest = pes.iter().fold(digest, |digest, pe| digest.and(*pe as u64));
@@ -121,7 +137,12 @@ impl<'w> Team<'w> {
     /// As [`split_strided`](Self::split_strided); and where `xrange` is 0. One greater than the team counts
     /// as its size.
     #[doc(alias("shmem_team_split_2d", "nvshmem_team_split_2d", "MPI_Cart_sub"))]
+    #[track_caller]
     pub fn split_2d(&self, xrange: usize) -> Result<(Team<'w>, Team<'w>)> {
+        placed(|| self.split_2d_inner(xrange))
+    }
+
+    fn split_2d_inner(&self, xrange: usize) -> Result<(Team<'w>, Team<'w>)> {
         const CALL: &str = "split_2d";
         let words = || format!("split_2d({xrange})");
         let parent = &self.core().members;

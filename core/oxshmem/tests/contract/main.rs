@@ -38,6 +38,7 @@ mod nbi;
 mod numbers;
 mod objects;
 mod order;
+mod places;
 mod processes;
 mod programs;
 mod refusals;

@@ -94,6 +94,10 @@ fn the_launcher_shows_which_words_and_barriers_pes_wait_for() {
         .find(|line| line.contains("PE 2 has waited"))
         .unwrap();
     assert!(barrier.contains("in barrier_all for PE "), "{barrier}");
+    for line in [word, barrier] {
+        let place = "called at core/oxshmem/tests/watch/programs.rs:";
+        assert!(line.contains(place), "{line}");
+    }
 }
 
 #[test]
