@@ -3,7 +3,7 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BIN := $(TARGET)/release
 
-.PHONY: help demo demo-run test lint doc bench gpu install setup clean
+.PHONY: help demo demo-run test lint doc bench gpu install uninstall setup clean
 
 help:
 	@echo "make demo   build, PageRank on a real graph with 4 PEs against 1, a short perf"
@@ -13,6 +13,7 @@ help:
 	@echo "make bench  measure against Open MPI's OpenSHMEM, UCX and the machine's limits"
 	@echo "make gpu    tests and benchmarks on this machine's GPU (ci/gpu --help: without Rust there)"
 	@echo "make install PREFIX=DIR   the OpenSHMEM library, its headers and pages, oshcc, oshc++ and oshrun"
+	@echo "                           (STRIP=no keeps symbols; make uninstall PREFIX=DIR removes it)"
 	@echo "make setup  install the Debian packages that are missing"
 	@echo "make clean  remove what was built"
 
@@ -46,7 +47,10 @@ gpu:
 PREFIX ?= /usr/local
 install:
 	cargo build --release -p oxshmem-capi -p oxshmem-cli
-	core/capi/install $(BIN) $(DESTDIR)$(PREFIX)
+	core/capi/install $(if $(filter no,$(STRIP)),--keep-symbols) $(BIN) $(DESTDIR)$(PREFIX)
+
+uninstall:
+	core/capi/uninstall $(DESTDIR)$(PREFIX)
 
 clean:
 	cargo clean

@@ -10,6 +10,7 @@ mod completions;
 mod gather;
 mod info;
 mod litmus;
+mod manual;
 mod output;
 mod perf;
 mod run;
@@ -49,6 +50,7 @@ enum Command {
     Perf(perf::Args),
     Litmus(litmus::Args),
     Completions(completions::Args),
+    Manual(manual::Args),
 }
 
 /// The log that `RUST_LOG` asks for, on standard error.
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Command::Perf(args) => ("perf", perf::main(&args)),
         Command::Litmus(args) => ("litmus", litmus::main(&args)),
         Command::Completions(args) => ("completions", completions::main(&args)),
+        Command::Manual(args) => ("manual", manual::main(&args)),
     };
     match done {
         Ok(status) => status,

@@ -156,8 +156,11 @@ mod tests {
                 "core/capi/{name} is not what the table gives; run cargo run -p oxshmem-capi-table"
             );
         }
-        let pages = std::fs::read_dir(folder.join("man")).map(Iterator::count);
-        assert_eq!(pages.ok(), Some(manual().len()), "files in core/capi/man/");
+        // The pages of other sections are written by hand.
+        let pages = std::fs::read_dir(folder.join("man")).unwrap();
+        let names = pages.map(|page| page.unwrap().file_name().into_string().unwrap());
+        let made = names.filter(|name| name == "links" || name.ends_with(".3"));
+        assert_eq!(made.count(), manual().len(), "files in core/capi/man/");
     }
 
     /// The names by which somebody who knows the C API looks for a call of the Rust library.

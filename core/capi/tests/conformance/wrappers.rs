@@ -1,6 +1,6 @@
 //! What an installation has beside the library: `oshcc`, `oshrun`, pages, and what finds it for other tools.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{PATIENCE, both, compile, here, job, names, prefix, run, tool};
@@ -135,19 +135,31 @@ fn make_installs_where_it_is_told_to() {
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let top = here().join("../..");
     let stage = prefix().join("stage");
-    let show = run(Command::new("make")
-        .args(["-n", "install", "PREFIX=/opt/shmem"])
-        .arg(format!("DESTDIR={}", stage.display()))
-        .arg("-C")
-        .arg(&top));
-    let install = show
-        .lines()
-        .find(|line| line.starts_with("core/capi/install"))
-        .unwrap();
-    assert!(
-        install.ends_with(&format!(" {}/opt/shmem", stage.display())),
-        "{install}"
+    let shown = |target: &str, strip: &str| {
+        run(Command::new("make")
+            .args(["-n", target, strip, "PREFIX=/opt/shmem"])
+            .arg(format!("DESTDIR={}", stage.display()))
+            .arg("-C")
+            .arg(&top))
+    };
+    let show = shown("install", "STRIP=yes");
+    let to = format!("{}/opt/shmem", stage.display());
+    let has = |shown: &str, command: &str| {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let wanted = words(&format!("{command} {to}"));
+        let found = shown.lines().any(|line| {
+            let line = words(line);
+            line.starts_with(command) && line.ends_with(&wanted[command.len()..])
+        });
+        assert!(found, "{command}: {shown}");
+    };
+    has(&show, "core/capi/install");
+    assert!(!show.contains("--keep-symbols"), "{show}");
+    has(
+        &shown("install", "STRIP=no"),
+        "core/capi/install --keep-symbols",
     );
+    has(&shown("uninstall", "STRIP=yes"), "core/capi/uninstall");
     assert!(
         show.contains("cargo build --release -p oxshmem-capi -p oxshmem-cli"),
         "{show}"
@@ -175,6 +187,105 @@ fn make_installs_where_it_is_told_to() {
         .arg(&program)
         .env("SHMEM_SYMMETRIC_SIZE", "16M"));
     assert!(told.contains("PE 1 of 2"), "{told}");
+
+    stripped(&moved);
+    pages_have_no_warnings(&moved);
+    // All that was installed goes, and no more.
+    std::fs::write(moved.join("bin/another"), "").unwrap();
+    run(Command::new(top.join("core/capi/uninstall")).arg(&moved));
+    let mut left = Vec::new();
+    files_below(&moved, &mut left);
+    left.sort();
+    assert_eq!(left, [moved.join("bin/another"), program]);
+    let again = Command::new(top.join("core/capi/uninstall"))
+        .arg(&moved)
+        .output()
+        .unwrap();
+    assert_eq!(again.status.code(), Some(1), "{}", both(&again));
+    assert!(
+        both(&again).contains("what was installed"),
+        "{}",
+        both(&again)
+    );
+}
+
+/// Files, links, and folders without either.
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut is_empty = true;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        is_empty = false;
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => files_below(&entry.path(), found),
+            false => found.push(entry.path()),
+        }
+    }
+    if is_empty {
+        found.push(folder.to_owned());
+    }
+}
+
+/// The libraries and the command have no symbols but those that are called by name; with symbols kept they have more.
+fn stripped(installed: &Path) {
+    for file in ["lib/liboxshmem.so.0", "lib/liboxshmem.a", "bin/oxshmem"] {
+        let sections = |prefix: &Path| {
+            run(Command::new("objdump")
+                .args(["-h", "-w"])
+                .arg(prefix.join(file)))
+        };
+        assert!(!sections(installed).contains(" .debug_"), "{file}");
+        assert!(sections(prefix()).contains(" .debug_"), "{file}");
+    }
+}
+
+fn pages_have_no_warnings(installed: &Path) {
+    let manual = installed.join("share/man");
+    for name in [
+        "man1/oxshmem.1",
+        "man1/oxshmem-run.1",
+        "man1/oshrun.1",
+        "man1/oshcc.1",
+        "man1/oshc++.1",
+        "man7/oxshmem-environment.7",
+        "man7/oxshmem-memory-model.7",
+    ] {
+        assert!(manual.join(name).exists(), "{name}");
+    }
+    let environment = std::fs::read_to_string(manual.join("man7/oxshmem-environment.7")).unwrap();
+    for variable in oxshmem_variables(installed) {
+        assert!(
+            environment.contains(&format!("\"{variable}\"")),
+            "{variable}"
+        );
+    }
+    if Command::new("groff").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no groff (Debian: groff-base)");
+        return;
+    }
+    for section in ["man1", "man3", "man7"] {
+        // Links to other pages are too many to be read one at a time.
+        let pages = std::fs::read_dir(manual.join(section)).unwrap();
+        let pages = pages.map(|page| page.unwrap().path());
+        let texts = pages.filter(|page| std::fs::metadata(page).unwrap().len() > 100);
+        let mut format = Command::new("groff");
+        format.args(["-man", "-ww", "-Tutf8", "-z"]).args(texts);
+        let output = format.current_dir(&manual).output().unwrap();
+        assert!(output.status.success(), "{section}: {}", both(&output));
+        assert!(output.stderr.is_empty(), "{section}: {}", both(&output));
+    }
+}
+
+/// The variables that a program says it reads.
+fn oxshmem_variables(installed: &Path) -> Vec<String> {
+    let told = run(Command::new(installed.join("old"))
+        .env("SHMEM_INFO", "1")
+        .env("SHMEM_SYMMETRIC_SIZE", "16M"));
+    let lines = told.lines().filter_map(|line| line.strip_prefix("  "));
+    let names = lines.filter_map(|line| line.split(':').next());
+    let names = names.filter(|name| name.starts_with("OXSHMEM_"));
+    let names: Vec<_> = names.map(str::to_owned).collect();
+    assert!(names.len() > 20, "{told}");
+    names
 }
 
 #[test]
