@@ -2,7 +2,8 @@
 //! symmetric heap, before the library starts a thread.
 //!
 //! The writable segments of the main program, without what the loader has made read-only again (RELRO), are copied
-//! into a file in memory, which is then mapped in their place. Pages that were never touched stay holes of the file. A
+//! into a file in memory, which is then mapped in their place. In a program that is linked with the archive the library's own
+//! variables are no part of that: else a put that misses could change them. Pages that were never touched stay holes of the file. A
 //! child of `fork` gets [its own copy](fork).
 //!
 //! Where that cannot be done the heap alone is symmetric, and a message says why: where other threads run already, whose

@@ -1,6 +1,8 @@
 //! What the loader knows of the main program: where its data lies.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::ops::Range;
+use std::sync::atomic::AtomicU8;
 
 use libc::{PT_DYNAMIC, PT_GNU_RELRO, PT_INTERP, PT_LOAD, dl_phdr_info};
 
@@ -10,6 +12,24 @@ const DT_NULL: i64 = 0;
 const DT_NEEDED: i64 = 1;
 const DT_STRTAB: i64 = 5;
 const DT_SONAME: i64 = 14;
+
+/// The first and the last of the library's own variables in a program that is linked with the archive: the installation
+/// has brought all of them between these, into pages of their own (`core/capi/archive.ld`).
+#[used]
+#[unsafe(link_section = ".oxshmem.first")]
+static FIRST: AtomicU8 = AtomicU8::new(0);
+#[used]
+#[unsafe(link_section = ".oxshmem.last")]
+static LAST: AtomicU8 = AtomicU8::new(0);
+
+/// The pages of the library's own variables; none where they have no pages of their own, as in the shared library.
+fn own_pages() -> Range<usize> {
+    let (first, last) = ((&raw const FIRST).addr(), (&raw const LAST).addr());
+    match first.is_multiple_of(PAGE) {
+        true => first..(last + 1).next_multiple_of(PAGE),
+        false => 0..0,
+    }
+}
 
 /// A header of an object's parts.
 type Header = libc::Elf64_Phdr;
@@ -25,7 +45,7 @@ struct Dynamic {
 /// What is known of the main program.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    /// Its data, lowest first.
+    /// Its data, lowest first; without that of the library, whose pages stay this process's alone.
     pub segments: Vec<Segment>,
     /// Whether it was linked with this library, itself or by way of others.
     pub is_linked: bool,
@@ -50,6 +70,24 @@ impl Segment {
     pub(super) fn len(&self) -> usize {
         self.end - self.start
     }
+
+    /// What is left of it without some pages: what comes before them, and what comes behind.
+    fn without(self, pages: &Range<usize>) -> impl Iterator<Item = Segment> {
+        let before = Segment {
+            end: self.end.min(pages.start),
+            ..self
+        };
+        let behind = Segment {
+            start: self.start.max(pages.end),
+            ..self
+        };
+        let parts = match pages.is_empty() {
+            true => [Some(self), None],
+            false => [Some(before), Some(behind)],
+        };
+        let parts = parts.into_iter().flatten();
+        parts.filter(|part| part.start < part.end)
+    }
 }
 
 /// The main program of this process.
@@ -60,6 +98,9 @@ pub(super) fn of_this_process() -> Program {
     let is_linked = needs_own(&loaded.objects);
     let mut program = loaded.program;
     program.is_linked = is_linked;
+    let own = own_pages();
+    let segments = program.segments.iter();
+    program.segments = segments.flat_map(|segment| segment.without(&own)).collect();
     program.segments.sort_by_key(|segment| segment.start);
     program
 }

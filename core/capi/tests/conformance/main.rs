@@ -102,7 +102,11 @@ fn prefix() -> &'static Path {
         let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let prefix = tmp.join("capi");
         let built = tmp.parent().unwrap().join(profile);
-        run(Command::new(here().join("install")).arg(built).arg(&prefix));
+        run(Command::new(here().join("install")).args([
+            Path::new("--keep-symbols"),
+            &built,
+            &prefix,
+        ]));
         prefix
     })
 }
@@ -643,22 +647,67 @@ fn every_function_is_called_by_some_program() {
     assert!(uncalled.is_empty(), "{uncalled:?}");
 }
 
+/// A program of `tests/c`, linked with the archive.
+fn with_archive(name: &str, flags: &[&str]) -> PathBuf {
+    let include = format!("-I{}", prefix().join("include").display());
+    let program = prefix().join(format!("static-{name}{}", flags.concat()));
+    let mut link = Command::new("cc");
+    link.args(["-g", &include, "-o"])
+        .arg(&program)
+        .arg(here().join("tests/c").join(format!("{name}.c")))
+        .arg(prefix().join("lib/liboxshmem.a"));
+    link.args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-lrt"])
+        .args(flags);
+    run(&mut link);
+    program
+}
+
 #[test]
 fn a_program_linked_with_the_archive_runs_and_may_define_functions() {
-    let archive = prefix().join("lib/liboxshmem.a");
-    let include = format!("-I{}", prefix().join("include").display());
     for name in ["rma", "profile", "statics"] {
-        let program = prefix().join(format!("static-{name}"));
-        let source = here().join("tests/c").join(format!("{name}.c"));
-        let mut link = Command::new("cc");
-        link.args(["-g", &include, "-o"])
-            .arg(&program)
-            .arg(source)
-            .arg(&archive);
-        link.args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-lrt"]);
-        run(&mut link);
-        run(&mut job(2, &program));
+        run(&mut job(2, &with_archive(name, &[])));
     }
+    // Where the library's own variables lie amid those of the program.
+    match Command::new("ld.gold").arg("--version").output() {
+        Ok(_) => drop(run(&mut job(
+            2,
+            &with_archive("statics", &["-fuse-ld=gold"]),
+        ))),
+        Err(_) => eprintln!("SKIPPED: there is no ld.gold (Debian: binutils)"),
+    }
+}
+
+/// Be it in the shared library or in the program itself.
+#[test]
+fn the_librarys_own_variables_are_not_symmetric() {
+    for program in [compile("own.c", "own", &[]), with_archive("own", &[])] {
+        run(&mut job(2, &program));
+        let output = job(2, &program).arg("put").output().unwrap();
+        let told = both(&output);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("is no address of symmetric memory"), "{told}");
+    }
+    // All of them: what is left elsewhere is read-only, or a thread's.
+    let sections = run(Command::new("objdump")
+        .args(["-h", "-w"])
+        .arg(prefix().join("lib/liboxshmem.a")));
+    let left: Vec<_> = sections
+        .lines()
+        .filter_map(|line| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let [_, name, size, ..] = words.as_slice() else {
+                return None;
+            };
+            let may_write = line.contains("ALLOC") && !line.contains("READONLY");
+            let goes_elsewhere = [".ldata", ".data.rel.ro", ".tdata", ".tbss", ".init_array"];
+            let is_left = may_write
+                && u64::from_str_radix(size, 16) != Ok(0)
+                && !goes_elsewhere.iter().any(|prefix| name.starts_with(prefix));
+            is_left.then(|| (*name).to_owned())
+        })
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(sections.contains(" .ldata "), "no section of its own");
 }
 
 #[test]
