@@ -233,8 +233,8 @@ fn stripped(installed: &Path) {
                 .args(["-h", "-w"])
                 .arg(prefix.join(file)))
         };
-        assert!(!sections(installed).contains(" .debug_"), "{file}");
-        assert!(sections(prefix()).contains(" .debug_"), "{file}");
+        assert!(!sections(installed).contains(" .debug_line "), "{file}");
+        assert!(sections(prefix()).contains(" .debug_line "), "{file}");
     }
 }
 
