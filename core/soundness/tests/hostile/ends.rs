@@ -34,6 +34,7 @@ fn builders_take_the_worst_settings_or_say_why_not() {
         alone(value!(Builder::atomics, small().atomics(atomics)));
     }
     alone(value!(Builder::check, small().check(true)));
+    alone(value!(Builder::without_places, small().without_places()));
     for limit in [Duration::ZERO, Duration::MAX] {
         alone(value!(Builder::timeout, small().timeout(limit)));
     }
