@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem::testing::{spmd, spmd_with};
-use oxshmem::{Atomics, Builder, Inserted, MemoryModel, Result, World};
+use oxshmem::{Atomics, Builder, Cmp, Inserted, MemoryModel, Result, World};
 use oxshmem_bootstrap::InProcess;
 use oxshmem_topo::{CpuSet, Topology, fixtures};
 use oxshmem_weak::simulated_gpu_memory;
@@ -179,7 +179,10 @@ fn calls_after_a_global_exit_are_errors() {
             }
             let mut into = [0; 8];
             let _ = world.scope(|scope| scope.get_nbi(&mut into, x, 1));
-            after_the_end(world)
+            after_the_end(world)?;
+            // Nobody ends this wait but the exit, of which a PE may not have heard yet.
+            let never = world.alloc_zeroed::<u64>(1)?;
+            world.wait_until(never, Cmp::Ne, 0)
         },
     );
     assert!(ended.is_err());
