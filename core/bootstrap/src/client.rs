@@ -362,8 +362,12 @@ impl Link {
                     .waits
                     .get()
                     .map_or_else(Vec::new, |Waits(waits)| waits());
-                // Where it cannot be sent nobody asks any more.
-                let _ = self.write("answering", &Frame::Waits { question, waits });
+                let frame = Frame::Waits { question, waits };
+                // A thread that sends may be held by the rendezvous until this one has read more: then nothing is answered.
+                if let Ok(_turn) = self.writing.try_lock() {
+                    // Where it cannot be sent nobody asks any more.
+                    let _ = (&self.stream).write_all(&frame.encode());
+                }
             }
             Frame::Challenge { .. }
             | Frame::Welcome

@@ -180,6 +180,8 @@ pub(crate) struct Exchange<'a, P> {
 /// A rank's connection to the first rank.
 struct Guest {
     socket: OwnedFd,
+    /// Whether it is this PE's own user's, by number.
+    is_own: bool,
     /// Its place in the list and how many descriptors it gives, once it has said so.
     announced: Option<(usize, usize)>,
     descriptors: Vec<OwnedFd>,
@@ -290,9 +292,11 @@ impl<P: Peers> Exchange<'_, P> {
                 Ok(socket) => {
                     let user = peer_user(&socket).map_err(io("asking who connected"))?;
                     // One of another user namespace may have no number here. The key tells whose it is.
-                    if user == rustix::process::geteuid().as_raw() || user == UNMAPPED_USER {
+                    let is_own = user == rustix::process::geteuid().as_raw();
+                    if is_own || user == UNMAPPED_USER {
                         guests.push(Guest {
                             socket,
+                            is_own,
                             announced: None,
                             descriptors: Vec::new(),
                         });
@@ -316,7 +320,11 @@ impl<P: Peers> Exchange<'_, P> {
                 Received::Packet(data, descriptors) => (data, descriptors),
                 Received::Nothing => return Ok(true),
                 Received::End if guests[index].complete() => return Ok(true),
-                // Only PEs know the socket's name, and the bootstrap tells in a moment if this one has died.
+                // A stranger, for all that is known: names of sockets are no secret.
+                Received::End if !guests[index].is_own && guests[index].announced.is_none() => {
+                    return Ok(false);
+                }
+                // The bootstrap tells in a moment if this PE has died.
                 Received::End => {
                     let until = self.end.min(Instant::now() + LAST_WORD);
                     while Instant::now() < until {

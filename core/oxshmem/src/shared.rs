@@ -126,7 +126,7 @@ impl Shared {
         match self.others.get() {
             Some(drive) => std::panic::catch_unwind(drive).map_err(|_| Error::Argument {
                 call,
-                what: "the function given to drive_in_waits panicked; let it catch what it calls"
+                what: "the function given to drive_in_waits panicked; catch panics within it (std::panic::catch_unwind)"
                     .into(),
             }),
             None => Ok(()),

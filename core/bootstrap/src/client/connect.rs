@@ -131,7 +131,7 @@ pub(super) fn connect(
         // Nothing tells when a port begins to listen: ask again, ever less often.
         std::thread::sleep(pause);
         pause = (pause * 2).min(RETRY.1);
-        answer *= 2;
+        answer = answer.saturating_mul(2);
     }
 }
 

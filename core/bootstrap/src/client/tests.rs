@@ -126,6 +126,18 @@ fn a_closed_rendezvous_is_told_of_at_once() {
     assert!(error.to_string().contains("joined before"), "{error}");
 }
 
+/// More attempts than a time can be doubled.
+#[test]
+fn a_rendezvous_that_does_not_begin_is_asked_until_the_deadline() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let key = JobKey::random().unwrap();
+    let deadline = Duration::from_secs(14);
+    let error = TcpBootstrap::connect(&address, 1, 2, key, deadline).unwrap_err();
+    assert!(matches!(error, Error::Connect { .. }), "{error}");
+}
+
 #[test]
 fn losing_the_rendezvous_means_losing_every_peer() {
     let key = JobKey::random().unwrap();

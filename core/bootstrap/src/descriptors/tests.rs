@@ -107,3 +107,35 @@ fn a_full_queue_is_not_waited_for_when_a_peer_has_gone() {
     let error = exchange.connect(0, &invitation).unwrap_err();
     assert!(matches!(error, Error::PeerGone { rank: 0, .. }), "{error}");
 }
+
+/// A socket's name is no secret: a stranger that comes and goes must not end the exchange.
+#[test]
+fn a_stranger_that_hangs_up_is_dropped() {
+    let (asked, _asks) = channel();
+    let peers = Pair {
+        asked: Mutex::new(asked),
+        gone: None,
+    };
+    let exchange = Exchange {
+        peers: &peers,
+        among: &[0, 1],
+        turn: turn(),
+        end: Instant::now() + PATIENCE,
+    };
+    let key = JobKey::random().unwrap();
+    for is_own in [false, true] {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let kind = SocketType::SEQPACKET;
+        let (socket, other) =
+            rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
+        drop(other);
+        let mut guests = [Guest {
+            socket,
+            is_own,
+            announced: None,
+            descriptors: Vec::new(),
+        }];
+        let heard = exchange.listen(0, &mut guests, &key);
+        assert_eq!(heard.is_err(), is_own, "{heard:?}");
+    }
+}
