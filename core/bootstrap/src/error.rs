@@ -34,7 +34,8 @@ pub enum Error {
         "rank {rank} could not reach the job's rendezvous at {address} within {waited:.1?}: \
          {source}; check that the launcher (or rank 0) runs and that this host can reach that \
          address and port, and that this job's PEs have not all joined before, for the rendezvous \
-         then takes no more"
+         then takes no more{}",
+        namespaces(address)
     )]
     Connect {
         /// Who tried.
@@ -316,6 +317,19 @@ pub(crate) fn ranks_in_words(ranks: &[u32]) -> String {
             let most: Vec<String> = most.iter().map(u32::to_string).collect();
             format!("ranks {} and {last}", most.join(", "))
         }
+    }
+}
+
+/// A hint for an address that is one of this network namespace alone; else nothing.
+fn namespaces(address: &str) -> &'static str {
+    let is_loopback = |one: &str| {
+        one.starts_with("127.") || one.starts_with("[::1]") || one.starts_with("localhost:")
+    };
+    if address.split(',').all(is_loopback) {
+        "; PEs in containers with networks of their own do not reach each other at this address: \
+         start the containers with the host's network (--network host), or set OXSHMEM_HUB_ADDRESS"
+    } else {
+        ""
     }
 }
 

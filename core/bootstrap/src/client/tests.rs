@@ -136,6 +136,7 @@ fn a_rendezvous_that_does_not_begin_is_asked_until_the_deadline() {
     let deadline = Duration::from_secs(14);
     let error = TcpBootstrap::connect(&address, 1, 2, key, deadline).unwrap_err();
     assert!(matches!(error, Error::Connect { .. }), "{error}");
+    assert!(error.to_string().contains("--network host"), "{error}");
 }
 
 #[test]
