@@ -648,12 +648,14 @@ impl World {
     }
 
     /// As [`finalize`](Self::finalize), in a process that ends now while other threads may still be in calls: nothing is
-    /// freed, and no team ends. These give [`Error::PeerLost`] from then on, where they need another PE. Waits for the
+    /// freed, and no team ends. These give [`Error::PeerLost`] from then on, where they need another PE, and collective calls
+    /// of all PEs [`Error::CollectivesEnded`]. Waits for the
     /// other PEs to leave, too, if this process has their rendezvous.
     pub fn finalize_in_place(&self) -> Result<()> {
         let traced = self.traced("finalize");
         let drained = self.last_arrival()?;
         drop(traced);
+        self.shared.internal.all.close();
         let left = self.say_goodbye();
         // Who has not left is among those that the rendezvous waits for.
         if !self.inner.stranded.get() {

@@ -209,6 +209,16 @@ impl Core {
         }
     }
 
+    /// Ends the team's calls of this PE after the last arrival of all. Two further calls would write over the words that a
+    /// slower member still waits for. Where another thread is in a call already, that one fails by itself.
+    pub(crate) fn close(&self) {
+        if let Ok(mut state) = self.state.try_lock() {
+            state
+                .broken
+                .get_or_insert_with(|| "this PE has finalized".into());
+        }
+    }
+
     /// By what words members hear in a call of this epoch that this PE gives up, where they are, and whose.
     fn words_of_giving_up(&self, epoch: u32) -> impl Iterator<Item = (Sym<u64>, u64, usize)> {
         let word = arrival::word(epoch, BROKEN);
