@@ -1,4 +1,4 @@
-//! What oxshmem declares of system libraries: how it is made from their headers. The tests compare it with other
+//! Declarations of system libraries: how they are made from the headers. The tests compare it with other
 //! bindings of them. Empty without the feature `references`, whose build takes libraries and tools.
 
 #[cfg(feature = "references")]

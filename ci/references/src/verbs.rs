@@ -76,7 +76,7 @@ pub const FUNCTIONS: &[&str] = &[
 ///
 /// # Errors
 ///
-/// What keeps the headers from being found or read.
+/// A reason that keeps the headers from being found or read.
 pub fn verbs() -> Result<String> {
     let include = headers()?;
     let header = include.join("infiniband/verbs.h");

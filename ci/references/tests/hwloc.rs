@@ -6,7 +6,7 @@ use hwlocality::topology::builder::{BuildFlags, TypeFilter};
 use hwlocality::topology::export::xml::XMLExportFlags;
 use oxshmem_topo::{Topology, fixtures};
 
-/// What hwloc exports, read by oxshmem.
+/// hwloc's export, read by oxshmem.
 fn exported(hwloc: &hwlocality::Topology) -> Topology {
     let xml = hwloc.export_xml(XMLExportFlags::default()).unwrap();
     Topology::from_xml(xml.as_str()).unwrap()

@@ -73,7 +73,7 @@ struct Link {
     wake: Wake,
 }
 
-/// What gives a PE's waits.
+/// The function that lists this PE's waits.
 struct Waits(AskHandler);
 
 impl std::fmt::Debug for Waits {
@@ -168,24 +168,29 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Writes a whole frame, in this thread's turn to write.
+    fn send_all(&self, frame: &[u8], _turn: MutexGuard<'_, ()>) -> std::io::Result<()> {
+        let sent = (&self.stream).write_all(frame);
+        if sent.is_err() {
+            // A frame cut off in the middle makes the rest of the stream meaningless. Shutting it
+            // down ends the receive service, which then tells of the loss.
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+        sent
+    }
+
     /// Sends one frame whole. A frame that cannot be sent means that the rendezvous is lost.
     fn write(&self, operation: &'static str, frame: &Frame) -> Result<()> {
         let bytes = frame.encode();
         let turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let sent = (&self.stream).write_all(&bytes);
-        drop(turn);
-        sent.map_err(|error| {
-            // A frame cut off in the middle makes the rest of the stream meaningless. Shutting it
-            // down ends the receive service, which then tells of the loss.
-            let _ = self.stream.shutdown(Shutdown::Both);
-            match &self.lock().fault {
+        self.send_all(&bytes, turn)
+            .map_err(|error| match &self.lock().fault {
                 Some(fault) => fault.error(operation),
                 None => Error::HubLost {
                     operation,
                     why: error.to_string(),
                 },
-            }
-        })
+            })
     }
 
     /// Fails if this PE may not make `operation` any more.
@@ -364,9 +369,9 @@ impl Link {
                     .map_or_else(Vec::new, |Waits(waits)| waits());
                 let frame = Frame::Waits { question, waits };
                 // A thread that sends may be held by the rendezvous until this one has read more: then nothing is answered.
-                if let Ok(_turn) = self.writing.try_lock() {
+                if let Ok(turn) = self.writing.try_lock() {
                     // Where it cannot be sent nobody asks any more.
-                    let _ = (&self.stream).write_all(&frame.encode());
+                    let _ = self.send_all(&frame.encode(), turn);
                 }
             }
             Frame::Challenge { .. }
@@ -467,7 +472,7 @@ impl Bootstrap for TcpBootstrap {
     }
 
     fn hangs(&self) {
-        // Who has lost the rendezvous hears of that elsewhere.
+        // The loss of the rendezvous is told elsewhere.
         let _ = self.link.write("hangs", &Frame::Hangs);
     }
 

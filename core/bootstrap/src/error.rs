@@ -80,7 +80,7 @@ pub enum Error {
         /// Its words: what is wrong and how to mend it.
         reason: String,
     },
-    /// What listens at the rendezvous' address does not know the job's key.
+    /// The listener at the rendezvous' address does not know the job's key.
     #[error(
         "rank {rank}: what listens at {address} does not know this job's key; start all PEs with \
          the same OXSHMEM_JOB_KEY, and check that no other job or program uses this address and \
