@@ -331,9 +331,16 @@ impl<P: Peers> Exchange<'_, P> {
                         self.check_gone()?;
                         std::thread::sleep(QUEUE_PAUSE);
                     }
-                    let what = "a PE hung up before it had passed on what it has; its own error \
-                                says why";
-                    return Err(Error::Descriptors { what: what.into() });
+                    let who = match guests[index].announced {
+                        Some((place, _)) => format!("PE {}", self.among[place]),
+                        None => "a PE of this host".to_owned(),
+                    };
+                    return Err(Error::Descriptors {
+                        what: format!(
+                            "{who} closed its connection before all of its heap's descriptors had come; its \
+                             own error, on its standard error, says why"
+                        ),
+                    });
                 }
             };
             if guests[index].announced.is_none() {

@@ -3,9 +3,8 @@
 //! A PE that ends by an error or a signal says nothing: its end has another reason. (The C binding finalizes at an exit with
 //! status 0, so that there only `_exit` leaves in this way, which nothing sees.)
 
-use std::ffi::{c_int, c_void};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
@@ -16,8 +15,9 @@ use crate::report;
 /// How long telling the others may take.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// The job that this process has joined and not left. (A process is one PE of one job; PEs that are threads say nothing.)
-static JOINED: Mutex<Option<Joined>> = Mutex::new(None);
+/// The jobs that this process has joined and not left: one, or two while the world of the first is still ending. (PEs that
+/// are threads say nothing.)
+static JOINED: Mutex<Vec<Joined>> = Mutex::new(Vec::new());
 
 struct Joined {
     /// Its children are no PEs.
@@ -25,10 +25,16 @@ struct Joined {
     bootstrap: Weak<dyn Bootstrap>,
 }
 
-/// The PEs of that job that have said it.
+impl Joined {
+    fn is_of(&self, bootstrap: &Arc<dyn Bootstrap>) -> bool {
+        std::ptr::addr_eq(self.bootstrap.as_ptr(), Arc::as_ptr(bootstrap))
+    }
+}
+
+/// The PEs of the last of those jobs that have said it.
 static FORGETFUL: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-fn joined() -> MutexGuard<'static, Option<Joined>> {
+fn joined() -> MutexGuard<'static, Vec<Joined>> {
     JOINED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -36,50 +42,66 @@ fn forgetful() -> MutexGuard<'static, Vec<u32>> {
     FORGETFUL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// This process joins a job, whose PEs have said nothing yet.
+pub(crate) fn begin() {
+    forgetful().clear();
+}
+
 /// This process is a PE, and is to finalize before it ends.
 pub(crate) fn expect(bootstrap: &Arc<dyn Bootstrap>) {
     if bootstrap.size() == 1 {
         return;
     }
-    *joined() = Some(Joined {
+    joined().push(Joined {
         process: std::process::id(),
         bootstrap: Arc::downgrade(bootstrap),
     });
-    static AT_EXIT: Once = Once::new();
-    AT_EXIT.call_once(|| {
-        // SAFETY: the function may be called at any exit.
-        unsafe { on_exit(at_exit, std::ptr::null_mut()) };
-    });
+    at_exit();
 }
 
 /// It has, or its end has another reason.
-pub(crate) fn is_said() {
-    *joined() = None;
+pub(crate) fn is_said(bootstrap: &Arc<dyn Bootstrap>) {
+    joined().retain(|joined| !joined.is_of(bootstrap));
 }
 
-/// It has not, and ends, or its world has ended: says so.
-pub(crate) fn is_forgotten() {
-    let joined = joined().take();
-    let joined = joined.filter(|joined| joined.process == std::process::id());
-    let Some(bootstrap) = joined.and_then(|joined| joined.bootstrap.upgrade()) else {
-        return;
-    };
-    let me = bootstrap.rank();
-    report::say(&format!(
-        "warning: PE {me} left without finalize: call World::finalize, in C shmem_finalize, before the program ends"
-    ));
-    let (done, is_done) = channel();
-    let told = std::thread::Builder::new().spawn(move || {
-        let word = Message::Forgot.to_bytes();
-        for pe in (0..bootstrap.size()).filter(|pe| *pe != me) {
-            // Who is gone need not hear of it.
-            let _ = bootstrap.send(pe, &word);
+/// It has not, and its world has ended: says so.
+pub(crate) fn is_forgotten(bootstrap: &Arc<dyn Bootstrap>) {
+    say(|joined| joined.is_of(bootstrap));
+}
+
+/// Says it to the jobs of `which`, and forgets these.
+fn say(which: impl Fn(&Joined) -> bool) {
+    // Never while the others hear of it, which may take a second.
+    let ended: Vec<Joined> = joined().extract_if(.., |joined| which(joined)).collect();
+    for joined in ended {
+        if joined.process == std::process::id() {
+            joined.say();
         }
-        // Nobody waits any more if this took too long.
-        let _ = done.send(());
-    });
-    if told.is_ok() {
-        let _ = is_done.recv_timeout(LAST_WORD);
+    }
+}
+
+impl Joined {
+    fn say(&self) {
+        let Some(bootstrap) = self.bootstrap.upgrade() else {
+            return;
+        };
+        let me = bootstrap.rank();
+        report::say(&format!(
+            "warning: PE {me} left without finalize: call World::finalize, in C shmem_finalize, before the program ends"
+        ));
+        let (done, is_done) = channel();
+        let told = std::thread::Builder::new().spawn(move || {
+            let word = Message::Forgot.to_bytes();
+            for pe in (0..bootstrap.size()).filter(|pe| *pe != me) {
+                // A PE that is gone need not hear of it.
+                let _ = bootstrap.send(pe, &word);
+            }
+            // Nobody waits any more if this took too long.
+            let _ = done.send(());
+        });
+        if told.is_ok() {
+            let _ = is_done.recv_timeout(LAST_WORD);
+        }
     }
 }
 
@@ -106,13 +128,30 @@ pub(crate) fn of_lost(pe: usize) -> String {
     }
 }
 
-unsafe extern "C" {
-    /// glibc: a function to call at the process's exit, with its status.
-    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+/// Has the process's end looked at, where the C library passes an exit's status on: glibc's does.
+#[cfg(target_env = "gnu")]
+fn at_exit() {
+    use std::ffi::{c_int, c_void};
+    use std::sync::Once;
+
+    unsafe extern "C" {
+        /// glibc: a function to call at the process's exit, with its status.
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+
+    extern "C" fn ended(status: c_int, _: *mut c_void) {
+        if status == 0 {
+            say(|_| true);
+        }
+    }
+
+    static AT_EXIT: Once = Once::new();
+    AT_EXIT.call_once(|| {
+        // SAFETY: the function may be called at any exit.
+        unsafe { on_exit(ended, std::ptr::null_mut()) };
+    });
 }
 
-extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    if status == 0 {
-        is_forgotten();
-    }
-}
+/// Elsewhere an end of the program cannot be told from an error's: the others hear of a lost PE.
+#[cfg(not(target_env = "gnu"))]
+fn at_exit() {}

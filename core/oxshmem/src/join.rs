@@ -136,6 +136,7 @@ pub(crate) fn join(mut config: Config, warnings: &[String], mut given: Given) ->
         None => (join_environment(&config)?, true),
     };
     if linger {
+        goodbye::begin();
         log::joined(bootstrap.rank());
     }
     if bootstrap.rank() == 0 {

@@ -300,7 +300,7 @@ impl Context<'_> {
         sym: Sym<T>,
         pe: usize,
     ) -> Result<Path<'_>> {
-        // Who came here because it found no base finds why (Peers::loser).
+        // Pairs with the Release in Losses::lose: a base that was found null has its reason in view.
         fence(Ordering::Acquire);
         if self.shared.losses.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });

@@ -627,7 +627,7 @@ impl World {
     /// which others hear of it.
     fn last_arrival(&self) -> Result<Result<()>> {
         if self.inner.linger {
-            goodbye::is_said();
+            goodbye::is_said(&self.shared.bootstrap);
         }
         self.last_together(self.quiet())?;
         // The words of that arrival itself may be on their way still.
@@ -693,14 +693,14 @@ impl Drop for World {
         // before this PE, whose failure it is, has said a word.
         if self.inner.linger {
             if std::thread::panicking() {
-                goodbye::is_said();
+                goodbye::is_said(&self.shared.bootstrap);
             }
             let bootstrap = Arc::clone(&self.shared.bootstrap);
             // Where no thread can be had, the connection closes now.
             let _ = std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(LINGER);
                 // No error has ended the process meanwhile.
-                goodbye::is_forgotten();
+                goodbye::is_forgotten(&bootstrap);
                 drop(bootstrap);
             });
         }

@@ -17,13 +17,13 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// How long a route may take to come, where this host's network is being set up.
 const ROUTE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sent in place of a proof to what has failed to prove itself.
+/// The words in place of a proof to a listener that has failed to prove itself.
 const NO_PROOF: Proof = [0; PROOF_BYTES];
 
 /// Whether the rendezvous listens when its address is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listens {
-    /// It does, until all PEs have joined: a refused connection will not be taken later.
+    /// The rendezvous listens until all PEs have joined: a refused connection will not be taken later.
     Already,
     /// It may begin later.
     Later,
@@ -111,7 +111,7 @@ pub(super) fn connect(
         let left = left.max(Duration::from_millis(1));
         // One address that takes connections and is silent must not use up the others' time.
         let limit = if several { left.min(answer) } else { left };
-        let failure = match attempt(address, hello, limit) {
+        let failure = match attempt(address, hello, limit, start + deadline) {
             Ok(stream) => return Ok(stream),
             Err(failure) => failure,
         };
@@ -135,10 +135,13 @@ pub(super) fn connect(
     }
 }
 
+/// Tries each address once. One that takes the connection may be silent for `limit`; after both proofs it has until
+/// `end`.
 fn attempt(
     address: &str,
     hello: Hello,
     limit: Duration,
+    end: Instant,
 ) -> std::result::Result<TcpStream, Attempt> {
     let mut failure: Option<Attempt> = None;
     let mut fail = |next: Attempt| {
@@ -162,7 +165,12 @@ fn attempt(
                     ErrorKind::ConnectionRefused,
                     "nothing listens there (the connection met its own end)",
                 )),
-                Ok(stream) => match introduce(&stream, hello, limit) {
+                Ok(stream) => match introduce(
+                    &stream,
+                    hello,
+                    limit,
+                    limit.max(end.saturating_duration_since(Instant::now())),
+                ) {
                     Ok(()) => return Ok(stream),
                     Err(next @ Attempt::Refused(_)) => return Err(next),
                     // One of several addresses may be another host's to whoever reads it here.
@@ -188,18 +196,20 @@ fn is_own_end(stream: &TcpStream) -> bool {
 }
 
 /// Says hello, has the rendezvous prove that it knows the job's key, proves the same, and hears whether this
-/// PE is let in.
+/// PE is let in. The rendezvous' proof has to come within
+/// `answer`, its word on this PE's within `welcome`, both from the call on.
 pub(crate) fn introduce(
     stream: &TcpStream,
     hello: Hello,
-    limit: Duration,
+    answer: Duration,
+    welcome: Duration,
 ) -> std::result::Result<(), Attempt> {
-    let end = Instant::now() + limit;
+    let start = Instant::now();
     let nonce = handshake::nonce().map_err(Attempt::Foreign)?;
     let opening = hello.encode(&nonce);
     stream.set_nodelay(true).map_err(Attempt::Failed)?;
     say(stream, &opening)?;
-    let (nonce, proof) = match hear(stream, end)? {
+    let (nonce, proof) = match hear(stream, start + answer)? {
         Frame::Challenge { nonce, proof } => (nonce, proof),
         // Anybody may say so.
         Frame::Refusal(why) => return Err(foreign(format!("an unproven refusal: {why:?}"))),
@@ -214,7 +224,8 @@ pub(crate) fn introduce(
         stream,
         &handshake::prove(&hello.key, Role::Pe, &opening, &nonce),
     )?;
-    match hear(stream, end)? {
+    // This is the rendezvous, and takes a PE once: another attempt would be one PE too many.
+    match hear(stream, start + welcome)? {
         Frame::Welcome => Ok(stream.set_read_timeout(None).map_err(Attempt::Failed)?),
         Frame::Refusal(why) => Err(Attempt::Refused(why)),
         _ => Err(foreign("no answer to the proof".to_owned())),

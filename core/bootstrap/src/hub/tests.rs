@@ -32,7 +32,7 @@ fn say_hello(address: SocketAddr, hello: Hello) -> (TcpStream, [u8; HELLO_BYTES]
 /// A connection of a rank that has been let in.
 fn join_as(address: SocketAddr, hello: Hello) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    introduce(&stream, hello, PATIENCE).unwrap();
+    introduce(&stream, hello, PATIENCE, PATIENCE).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
@@ -192,14 +192,14 @@ fn a_watcher_that_hung_up_is_forgotten() {
     for _ in 0..20 {
         wait_until(|| {
             let stream = TcpStream::connect(address).unwrap();
-            introduce(&stream, watcher, PATIENCE).is_ok()
+            introduce(&stream, watcher, PATIENCE, PATIENCE).is_ok()
         });
     }
     let [_first, _second] = [0; 2].map(|_| {
         let mut joined = None;
         wait_until(|| {
             let stream = TcpStream::connect(address).unwrap();
-            joined = introduce(&stream, watcher, PATIENCE)
+            joined = introduce(&stream, watcher, PATIENCE, PATIENCE)
                 .is_ok()
                 .then_some(stream);
             joined.is_some()
@@ -208,7 +208,7 @@ fn a_watcher_that_hung_up_is_forgotten() {
     });
     let stream = TcpStream::connect(address).unwrap();
     assert!(matches!(
-        introduce(&stream, watcher, PATIENCE),
+        introduce(&stream, watcher, PATIENCE, PATIENCE),
         Err(Attempt::Refused(_))
     ));
     drop(hub);

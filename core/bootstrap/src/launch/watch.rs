@@ -25,12 +25,16 @@ pub(super) fn watch(
     let stream = TcpStream::connect_timeout(&target, limit)?;
     let rank = WATCHER;
     let wrong = |what: String| Error::new(ErrorKind::InvalidData, what);
-    introduce(&stream, Hello { rank, size, key }, limit).map_err(|attempt| match attempt {
-        Attempt::Failed(error) | Attempt::NoRoute(error) => error,
-        Attempt::Refused(why) => wrong(why),
-        Attempt::Unproven => wrong("what listens there is not this job's rendezvous".to_owned()),
-        Attempt::Foreign(error) => wrong(error.to_string()),
-    })?;
+    introduce(&stream, Hello { rank, size, key }, limit, limit).map_err(
+        |attempt| match attempt {
+            Attempt::Failed(error) | Attempt::NoRoute(error) => error,
+            Attempt::Refused(why) => wrong(why),
+            Attempt::Unproven => {
+                wrong("what listens there is not this job's rendezvous".to_owned())
+            }
+            Attempt::Foreign(error) => wrong(error.to_string()),
+        },
+    )?;
     let (first, every, count) = KEEPALIVE;
     sockopt::set_socket_keepalive(&stream, true)?;
     sockopt::set_tcp_keepidle(&stream, first)?;

@@ -1,6 +1,7 @@
 //! Errors name the line where the program made the call.
 
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use oxshmem::testing::{spmd, spmd_with};
@@ -94,12 +95,17 @@ fn an_error_names_the_line_of_the_collective_call() {
 #[test]
 fn a_wait_that_times_out_names_the_line_of_the_call() {
     let impatient = World::builder().timeout(Duration::from_millis(50));
-    let _ = spmd_with(impatient, 2, |world| {
+    let named = AtomicU32::new(0);
+    let ended = spmd_with(impatient, 2, |world| {
         let word = world.alloc_zeroed::<u64>(1)?;
         match world.my_pe() {
             0 => fails!("wait_until", world.wait_until(word, Cmp::Ne, 0)),
             _ => fails!("barrier_all", world.barrier_all()),
         }
+        named.fetch_add(1, Ordering::Relaxed);
         Ok(())
     });
+    // The job itself may end in an error, as its PEs are out of step.
+    drop(ended);
+    assert_eq!(named.into_inner(), 2, "each PE has looked at its error");
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::Zeroable;
 use oxshmem::testing::{spmd, spmd_with};
@@ -66,6 +67,7 @@ thread_local! {
 
 /// Several seeds of lanes that keep operations to themselves; nothing is looked for before it is driven.
 fn out_of_a_wait(get: fn(&World, Sym<u64>, usize, &mut [u64]) -> Result<()>) {
+    let panicked = AtomicU32::new(0);
     for seed in 1..=5 {
         let builder = weak(seed).spin(0).timeout(LIMIT).heap_limit(1 << 20);
         let done = spmd_with(builder, 2, |world| {
@@ -95,6 +97,7 @@ fn out_of_a_wait(get: fn(&World, Sym<u64>, usize, &mut [u64]) -> Result<()>) {
                 if !ARMED.take() {
                     let told = told.unwrap_err().to_string();
                     assert!(told.contains("drive_in_waits panicked"), "{told}");
+                    panicked.fetch_add(1, Ordering::Relaxed);
                 }
             }
             Ok(())
@@ -102,6 +105,7 @@ fn out_of_a_wait(get: fn(&World, Sym<u64>, usize, &mut [u64]) -> Result<()>) {
         // Not all came to the end together.
         drop(done);
     }
+    assert!(panicked.into_inner() > 0, "no seed needed a wait");
 }
 
 #[test]
