@@ -8,7 +8,7 @@ BIN := $(TARGET)/release
 help:
 	@echo "make demo   build, PageRank on a real graph with 4 PEs against 1, a short perf"
 	@echo "make test   every test, with the time of each stage (20 minutes on 2 cores at most)"
-	@echo "make lint   rustfmt, clippy, documentation, licences"
+	@echo "make lint   rustfmt, layers, clippy, documentation, licences"
 	@echo "make doc    API documentation in $(TARGET)/doc"
 	@echo "make bench  measure against Open MPI's OpenSHMEM, UCX and the machine's limits"
 	@echo "make gpu    tests and benchmarks on this machine's GPU (ci/gpu --help: without Rust there)"
