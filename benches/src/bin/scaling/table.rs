@@ -93,7 +93,7 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
     let (start, memory) = (&model.start, &model.memory);
     writeln!(
         text,
-        "\n### {} PEs on {} hosts\n\n| what | comes to | by |\n|---|---|---|",
+        "\n### {} PEs on {} hosts\n\n| quantity | value | from |\n|---|---|---|",
         model.pes, model.hosts
     )?;
     let mut row =
@@ -144,14 +144,14 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
     row(
         "queue pairs of a PE's barriers",
         format!("{} and as many of others", memory.pairs),
-        "the host by host way".into(),
+        "host-by-host signalling".into(),
     )?;
     for arrival in &model.barriers {
         row(
             &format!("barrier, {}", arrival.way),
             time(arrival.seconds),
             format!(
-                "{} rounds between hosts, {} within; {} PEs told afar",
+                "{} rounds between hosts, {} within; {} remote PEs signalled",
                 arrival.far_rounds, arrival.near_rounds, arrival.told
             ),
         )?;
@@ -180,9 +180,8 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
 
 /// What a PE does in an all-reduce.
 fn by_reads(reads: &[usize]) -> String {
-    let step = |reads: &usize| {
-        format!("a barrier, and {reads} reads by each PE, which are under way together")
-    };
+    let step =
+        |reads: &usize| format!("a barrier, and {reads} reads by each PE, in flight together");
     let steps: Vec<String> = reads.iter().map(step).collect();
     steps.join("; ")
 }
