@@ -46,7 +46,7 @@ fn environment() -> String {
     );
     for variable in oxshmem::variables() {
         let (name, default) = (escaped(variable.name), escaped(variable.default));
-        let meaning = escaped(&variable.meaning);
+        let meaning = escaped(variable.meaning);
         // Writing to a text does not fail.
         let _ = write!(page, ".TP\n.BR \"{name}\" \" [{default}]\"\n{meaning}\n");
     }

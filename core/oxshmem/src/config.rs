@@ -3,11 +3,11 @@
 //! A variable that begins `OXSHMEM_` and is not in the table is a warning that names the nearest
 //! one; a value that makes no sense is an error that names variable and value.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use oxshmem_heap::HugePages;
+use oxshmem_transport::Variable;
 use tracing_subscriber::filter::Targets;
 
 use crate::collectives::Choices;
@@ -37,24 +37,13 @@ pub enum Atomics {
     Nic,
 }
 
-/// One environment variable.
-#[derive(Clone, Debug)]
-pub struct Variable {
-    /// Its name.
-    pub name: &'static str,
-    /// What holds where it is not set.
-    pub default: &'static str,
-    /// What it does, with units.
-    pub meaning: Cow<'static, str>,
-}
-
 macro_rules! variables {
     ($($name:literal, $default:literal, $meaning:literal;)*) => {
         /// Every environment variable that oxshmem itself reads.
         const VARIABLES: &[Variable] = &[$(Variable {
             name: $name,
             default: $default,
-            meaning: Cow::Borrowed($meaning),
+            meaning: $meaning,
         }),*];
     };
 }
@@ -141,7 +130,7 @@ variables! {
 #[must_use]
 pub fn variables() -> Vec<Variable> {
     let mut all = VARIABLES.to_vec();
-    all.extend(registry::variables());
+    all.extend_from_slice(registry::variables());
     all
 }
 

@@ -107,14 +107,14 @@ pub use atomics::{AtomicBits, AtomicInt, AtomicValue};
 #[cfg(target_arch = "x86_64")]
 pub use collectives::LongDouble;
 pub use collectives::{Choice, Reducible, Way};
-pub use config::{Atomics, MemoryModel, Variable, variables};
+pub use config::{Atomics, MemoryModel, variables};
 pub use context::{Context, ContextOptions, LockedContext, Session, SharedContext};
 pub use copies::{CopySource, CopyTarget};
 pub use error::{Error, Result};
 pub use gpu::{GpuAccess, GpuMemory};
 pub use nbi::Scope;
 pub use order::{Inserted, Visibility};
-pub use oxshmem_transport::{AtomicOp, Fold, Memory, MemoryKind};
+pub use oxshmem_transport::{AtomicOp, Fold, Memory, MemoryKind, Variable};
 pub use peers::{Peer, PeerWords};
 pub use ptr::PeerPtr;
 pub use raw::Blocks;

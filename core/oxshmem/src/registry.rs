@@ -5,10 +5,9 @@ mod spec;
 
 use std::sync::Arc;
 
-use oxshmem_transport::Transport;
+use oxshmem_transport::{Transport, Variable};
 
 pub(crate) use self::spec::Spec;
-use crate::config::Variable;
 use crate::{Error, Result};
 
 /// Every transport that this build has.
@@ -38,22 +37,11 @@ pub(crate) fn give_to_nics(context: &oxshmem_cuda::Context, all: &mut [Arc<dyn T
 }
 
 /// The environment variables that transports of this build read themselves.
-pub(crate) fn variables() -> Vec<Variable> {
+pub(crate) fn variables() -> &'static [Variable] {
     #[cfg(not(feature = "verbs"))]
-    let all = Vec::new();
+    return &[];
     #[cfg(feature = "verbs")]
-    let all = oxshmem_verbs::VARIABLES
-        .iter()
-        .map(|variable| Variable {
-            name: variable.name,
-            default: variable.default,
-            meaning: match variable.unit {
-                "" => variable.help.into(),
-                unit => format!("{} ({unit})", variable.help).into(),
-            },
-        })
-        .collect();
-    all
+    oxshmem_verbs::VARIABLES
 }
 
 /// What can be put around a transport, by name; taken only where it is asked for.

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use oxshmem_heap::Mapping;
-use oxshmem_transport::{Answer, AtomicOp, Domain, Inbox, Pe, RegionId, Remote, Width};
+use oxshmem_transport::{AtomicOp, Domain, Inbox, Pe, RegionId, Remote, Reply, Width};
 
 use crate::mapped::{Bytes, Span};
 use crate::order::Inserted;
@@ -159,8 +159,8 @@ impl Server {
                 answer
             };
             let served = match &self.trace {
-                Some((trace, track)) => trace.serving(*track, || self.inbox.serve(&mut answer)),
-                None => self.inbox.serve(&mut answer),
+                Some((trace, track)) => trace.serving(*track, || self.inbox.drain(&mut answer)),
+                None => self.inbox.drain(&mut answer),
             };
             let slept = match served {
                 Ok(0) => self.inbox.wait(SLEEP),
@@ -183,7 +183,7 @@ impl Server {
 }
 
 /// Executes one request.
-fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Answer> {
+fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
     let request = Request::of_bytes(bytes)?;
     let width = request.width.bytes() as u64;
     let inside = |offset: u64, len: u64, align: u64| {
@@ -206,7 +206,7 @@ fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Answer> {
         let region = RegionId(piece);
         Remote { region, offset }
     };
-    Some(Answer {
+    Some(Reply {
         to: answer(request.answer),
         value: old,
         done: answer(request.answer + 8),

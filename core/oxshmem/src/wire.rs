@@ -448,7 +448,7 @@ impl Context<'_> {
             Until::Completed => {
                 // What only reads is told of without.
                 if updates {
-                    via.awaited(to);
+                    via.request_completion(to);
                 }
                 let completed = self.await_completions(call, via, pe, target);
                 self.settle(via, pe, completed)
@@ -807,7 +807,7 @@ impl Context<'_> {
         if via.only_messages(pe) {
             // What was answered is done.
         } else if via.places(dirt) {
-            via.awaited(Pe(pe as u32));
+            via.request_completion(Pe(pe as u32));
             let result = self.await_completions(call, via, pe, target);
             self.settle(via, pe, result)?;
         } else {
@@ -929,7 +929,7 @@ impl Context<'_> {
         self.post_waiting(call, via, pe)?;
         if let Some(target) = via.outstanding(Pe(pe as u32)) {
             let target = target.map_err(|why| via.failed(call, why))?;
-            via.awaited(Pe(pe as u32));
+            via.request_completion(Pe(pe as u32));
             self.await_completions(call, via, pe, target)?;
             via.clean(pe);
         }

@@ -68,7 +68,7 @@ impl Domain for TinyDomain {
             Some(address) if *address != self.address() => {
                 Reach::None("it shares no table with this PE; give both the same Tiny".into())
             }
-            Some(_) => Reach::Wire,
+            Some(_) => Reach::Remote,
         }
     }
 

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use oxshmem_transport::{Answer, Error, Inbox, Pe, Remote, Result};
+use oxshmem_transport::{Error, Inbox, Pe, Remote, Reply, Result};
 
 use crate::operation::{Far, find};
 use crate::{NAME, Sender, Shared, lock};
@@ -67,7 +67,7 @@ impl TinyInbox {
     }
 
     /// The value first: who sees the number sees it.
-    fn send(&self, sender: &Sender, answer: &Answer) -> Result<()> {
+    fn send(&self, sender: &Sender, answer: &Reply) -> Result<()> {
         let pe = sender.pe;
         let (to, done) = {
             let shared = lock(&self.shared);
@@ -92,7 +92,7 @@ fn write(word: &Far, value: u64) {
 }
 
 impl Inbox for TinyInbox {
-    fn serve(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize> {
+    fn drain(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize> {
         lock(&self.shared).check_open()?;
         let mut taken = 0;
         while taken < BATCH {
@@ -101,7 +101,7 @@ impl Inbox for TinyInbox {
                 break;
             };
             taken += 1;
-            if let Some(answer) = serve(sender.pe, &message) {
+            if let Some(answer) = handler(sender.pe, &message) {
                 self.send(&sender, &answer)?;
             }
         }

@@ -20,7 +20,7 @@
 ///
 ///     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
 ///         match self.inner.reach(peer, kind) {
-///             Reach::Mapped { .. } => Reach::Wire,
+///             Reach::Mapped { .. } => Reach::Remote,
 ///             other => other,
 ///         }
 ///     }

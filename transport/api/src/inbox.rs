@@ -6,7 +6,7 @@ use crate::{Pe, Remote, Result};
 /// What goes back to the sender of a message: two words of 8 bytes, aligned, in a region of its own
 /// that it exported to this PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Reply {
     /// Where the value goes.
     pub to: Remote,
     /// The value.
@@ -25,7 +25,7 @@ pub trait Inbox: Send + fmt::Debug {
     /// Takes a bounded number of the messages that have come, in the order of each sender, and sends
     /// what `serve` answers to each. Gives how many were taken; 0 says that nothing is left to do
     /// until something comes.
-    fn serve(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize>;
+    fn drain(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize>;
 
     /// Sleeps until something may have come, at most `timeout`. After
     /// [`shutdown`](crate::Domain::shutdown), which ends the sleep, it is

@@ -34,12 +34,13 @@ mod op;
 mod published;
 mod schedule;
 mod traits;
+mod variable;
 
 pub use capabilities::{AtomicLevel, AtomicTable, Capabilities, Limits, SignalSupport, WireUp};
 pub use error::{Error, Result};
 pub use fold::Fold;
 pub use guarantees::{Completion, GpuFlush, Guarantees};
-pub use inbox::{Answer, Inbox};
+pub use inbox::{Inbox, Reply};
 pub use memory::{LocalKey, Memory, MemoryKind, RegionId};
 pub use numbers::{RegionNumber, RegionNumbers};
 pub use op::{AtomicOp, Local, Op, Remote, SignalOp, Width};
@@ -49,3 +50,4 @@ pub use traits::{
     Counters, Device, Domain, HostId, Job, Lane, LocalRegion, Pe, Peer, Posted, Reach, Region,
     RemoteRegion, Status, Transport,
 };
+pub use variable::Variable;

@@ -70,7 +70,7 @@ pub enum Reach {
     /// Not at all; why, in words that end up in `oxshmem info`.
     None(String),
     /// By operations on a lane.
-    Wire,
+    Remote,
     /// By CPU loads, stores and atomic instructions on a mapping, as well as on a lane.
     Mapped {
         /// Whether [`Domain::import`] needs the region's descriptor.
@@ -193,7 +193,7 @@ pub trait Domain: Send + Sync + fmt::Debug {
     /// Tells the domain that a PE has died, has left, or is not to be waited for any more. Operations to it
     /// then answer [`Error::PeerLost`]. Those outstanding are given up, by each lane for itself: when the
     /// first call of its [`post`](Lane::post) or [`progress`](Lane::progress) after this one has returned,
-    /// they touch local memory no more, and no [`Answer`](crate::Answer) to its messages comes from there.
+    /// they touch local memory no more, and no [`Reply`](crate::Reply) to its messages arrives from there.
     fn peer_lost(&self, pe: Pe);
 
     /// Ends the domain: lanes answer [`Error::Closed`] from now on. Idempotent.
@@ -343,7 +343,8 @@ pub trait Lane: Send + fmt::Debug {
     /// What was taken and finished towards `pe`.
     fn counters(&self, pe: Pe) -> Counters;
 
-    /// Somebody waits for the completion of what was posted to `pe`. A lane that learns of it late,
-    /// because it seldom has its device tell, now learns of it soon.
-    fn awaited(&mut self, _pe: Pe) {}
+    /// Asks for the completions of all operations posted to `pe` so far, because a caller waits for
+    /// them. A lane that learns of completions late, because it seldom requests a completion from its
+    /// device, learns of these soon.
+    fn request_completion(&mut self, _pe: Pe) {}
 }

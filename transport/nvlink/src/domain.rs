@@ -261,7 +261,7 @@ impl Domain for NvlinkDomain {
             return Reach::None("what it says of its GPU cannot be read".into());
         };
         match self.reaches(&address) {
-            Ok(()) => Reach::Wire,
+            Ok(()) => Reach::Remote,
             Err(why) => Reach::None(why),
         }
     }
@@ -271,7 +271,7 @@ impl Domain for NvlinkDomain {
         // Those whose GPUs give none would be waited for.
         self.device().has_posix_fd()
             && address.is_some_and(|address| address.descriptors)
-            && self.reach(peer, kind) == Reach::Wire
+            && self.reach(peer, kind) == Reach::Remote
     }
 
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {

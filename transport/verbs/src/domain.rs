@@ -354,7 +354,7 @@ impl Domain for VerbsDomain {
             (other, Ok(_)) => Err(format!("{other} memory is not registered with NICs")),
         };
         match reached {
-            Ok(()) => Reach::Wire,
+            Ok(()) => Reach::Remote,
             Err(why) => Reach::None(why),
         }
     }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxshmem_transport::{Answer, Error, Inbox, Pe, Result};
+use oxshmem_transport::{Error, Inbox, Pe, Reply, Result};
 
 use crate::ibv::Completion;
 use crate::ibv::result::failed;
@@ -32,7 +32,7 @@ pub(crate) struct VerbsInbox {
     ways: HashMap<u64, Way>,
     /// Answers that wait, over all ways.
     waiting: usize,
-    /// Of `serve`.
+    /// Of `drain`.
     calls: u32,
     /// Room in the completion queue of the answers.
     room: u32,
@@ -167,7 +167,7 @@ impl VerbsInbox {
     }
 
     /// An answer's places, or what is wrong with them.
-    fn checked(&self, pe: Pe, answer: &Answer) -> Result<Checked> {
+    fn checked(&self, pe: Pe, answer: &Reply) -> Result<Checked> {
         let regions = self.state.imported.get(pe.index());
         let regions = regions.map_or(&[][..], |regions| &regions[..]);
         let word = |at| find_word(regions, pe, at, "an answer").map_err(|error| *error);
@@ -192,7 +192,7 @@ impl Way {
 }
 
 impl VerbsInbox {
-    fn serve_some(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize> {
+    fn drain_some(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize> {
         self.refresh()?;
         self.push_answers()?;
         self.look()?;
@@ -221,7 +221,7 @@ impl VerbsInbox {
                 continue;
             }
             taken += 1;
-            let Some(answer) = serve(pair.pe, bytes) else {
+            let Some(answer) = handler(pair.pe, bytes) else {
                 continue;
             };
             match self.checked(pair.pe, &answer) {
@@ -297,13 +297,13 @@ impl VerbsInbox {
 }
 
 impl Inbox for VerbsInbox {
-    fn serve(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize> {
+    fn drain(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize> {
         // Who is never without messages does not come to sleep, which is when it hears of these.
         self.calls = self.calls.wrapping_add(1);
         if self.calls.is_multiple_of(EVENTS) {
             self.passive.opened.events();
         }
-        let served = self.serve_some(serve);
+        let served = self.drain_some(handler);
         self.note(served)
     }
 

@@ -533,7 +533,7 @@ impl Lane for VerbsLane {
             .unwrap_or_default()
     }
 
-    fn awaited(&mut self, pe: Pe) {
+    fn request_completion(&mut self, pe: Pe) {
         if let Some(way) = self.ways.get_mut(pe.index())
             && way.listed
         {

@@ -71,9 +71,7 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
-pub use self::settings::{
-    Choice, GpuDirect, Partition, Settings, SettingsError, VARIABLES, Variable,
-};
+pub use self::settings::{Choice, GpuDirect, Partition, Settings, SettingsError, VARIABLES};
 pub use self::statistics::Statistics;
 
 const NAME: &str = "verbs";

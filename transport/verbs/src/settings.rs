@@ -1,31 +1,15 @@
-//! What users may set, in one table. Nothing else here reads the environment.
+//! The settings of this transport, in one table of environment variables. Nothing else here reads the
+//! environment.
 
 use std::fmt;
 
-/// One variable of the environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variable {
-    /// Its name.
-    pub name: &'static str,
-    /// What holds where it is not set, in words.
-    pub default: &'static str,
-    /// What its number counts; empty for words.
-    pub unit: &'static str,
-    /// What it does.
-    pub help: &'static str,
-}
+use oxshmem_transport::Variable;
 
-const fn variable(
-    name: &'static str,
-    default: &'static str,
-    unit: &'static str,
-    help: &'static str,
-) -> Variable {
+const fn variable(name: &'static str, default: &'static str, meaning: &'static str) -> Variable {
     Variable {
         name,
         default,
-        unit,
-        help,
+        meaning,
     }
 }
 
@@ -34,92 +18,77 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "OXSHMEM_VERBS_GID_INDEX",
         "RoCE v2 over IPv4, else over IPv6",
-        "index",
-        "which entry of the port's GID table is this side's address",
+        "which entry of the port's GID table is this side's address (index)",
     ),
     variable(
         "OXSHMEM_VERBS_MTU",
         "the smaller of both ports'",
-        "bytes",
-        "largest packet: 256, 512, 1024, 2048 or 4096",
+        "largest packet: 256, 512, 1024, 2048 or 4096 (bytes)",
     ),
     variable(
         "OXSHMEM_VERBS_PKEY",
         "index 0, or its full member",
-        "index or 0x… value",
-        "the partition, by its index in the port's table or, as 0x…, by its key",
+        "the partition, by its index in the port's table or, as 0x…, by its key (index or 0x… value)",
     ),
     variable(
         "OXSHMEM_VERBS_SERVICE_LEVEL",
         "0",
-        "0..15",
-        "the service level of packets (on RoCE: the Ethernet priority)",
+        "the service level of packets (on RoCE: the Ethernet priority) (0..15)",
     ),
     variable(
         "OXSHMEM_VERBS_TRAFFIC_CLASS",
         "0",
-        "0..255",
-        "the traffic class of packets with a global route (on RoCE v2: DSCP and ECN)",
+        "the traffic class of packets with a global route (on RoCE v2: DSCP and ECN) (0..255)",
     ),
     variable(
         "OXSHMEM_VERBS_GLOBAL_ROUTE",
         "auto",
-        "auto, on",
-        "whether packets on InfiniBand carry a global route also within a subnet",
+        "whether packets on InfiniBand carry a global route also within a subnet (auto, on)",
     ),
     variable(
         "OXSHMEM_VERBS_TIMEOUT",
         "17 (0.5 s); 16 on a software device",
-        "1..31",
-        "how long an answer may take before a packet is sent again: 4.096 us times 2 to this power",
+        "how long an answer may take before a packet is sent again: 4.096 us times 2 to this power (1..31)",
     ),
     variable(
         "OXSHMEM_VERBS_RETRY_COUNT",
         "7; 6 on a software device, which at 7 never gives up",
-        "0..7",
-        "how often a packet is sent again before its PE counts as lost",
+        "how often a packet is sent again before its PE counts as lost (0..7)",
     ),
     variable(
         "OXSHMEM_VERBS_RNR_RETRY",
         "7 (for ever)",
-        "0..7",
-        "how often a message is sent again to a PE that has no room for it",
+        "how often a message is sent again to a PE that has no room for it (0..7)",
     ),
     variable(
         "OXSHMEM_VERBS_MIN_RNR_TIMER",
         "12 (0.64 ms)",
-        "0..31",
-        "the pause that a PE without room asks for, as InfiniBand numbers it",
+        "the pause that a PE without room asks for, as InfiniBand numbers it (0..31)",
     ),
     variable(
         "OXSHMEM_VERBS_DEPTH",
         "128",
-        "operations",
-        "how many operations towards one PE may be outstanding on a lane (16 to 8192)",
+        "how many operations towards one PE may be outstanding on a lane (16 to 8192) (operations)",
     ),
     variable(
         "OXSHMEM_VERBS_INLINE",
         "220",
-        "bytes",
-        "up to this size a put's data goes with the request, if the device can (0 to 4096)",
+        "up to this size a put's data goes with the request, if the device can (0 to 4096) (bytes)",
     ),
     variable(
         "OXSHMEM_VERBS_BOUNCE",
         "1048576",
-        "bytes",
-        "registered memory per lane for data that is not (262144 to 1 GiB)",
+        "registered memory per lane for data that is not (262144 to 1 GiB) (bytes)",
     ),
     variable(
         "OXSHMEM_VERBS_RELAXED_ORDERING",
         "auto: on, but off on a software device",
-        "auto, on, off",
-        "whether writes may pass each other on the PCIe bus: faster on some machines; fences flush",
+        "whether writes may pass each other on the PCIe bus: faster on some machines; fences flush (auto, on, off)",
     ),
     variable(
         "OXSHMEM_VERBS_GPUDIRECT",
         "auto: as a dma-buf, else by peermem, else not",
-        "auto, dma-buf, peermem, off",
-        "how the NIC reaches the GPU heap; where it does not, transfers are staged in host memory",
+        "how the NIC reaches the GPU heap; where it does not, transfers are staged in host memory (auto, dma-buf, peermem, off)",
     ),
 ];
 

@@ -55,7 +55,7 @@ impl Maps {
     /// How `me` reaches another PE's host memory; the error says why it does not.
     fn reach(&self, me: Pe, other: Pe) -> Result<Reach, String> {
         match self {
-            Maps::None if me != other => Ok(Reach::Wire),
+            Maps::None if me != other => Ok(Reach::Remote),
             Maps::ByHost(hosts) if me != other => {
                 let host = |pe: Pe| hosts.get(pe.index()).copied();
                 match (host(me), host(other)) {

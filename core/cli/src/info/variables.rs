@@ -1,6 +1,5 @@
 //! Every environment variable, with the value that this process has.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -11,7 +10,7 @@ pub struct Variable {
     /// None where it is not set.
     value: Option<String>,
     default: &'static str,
-    meaning: Cow<'static, str>,
+    meaning: &'static str,
 }
 
 /// Whose value is not for showing.

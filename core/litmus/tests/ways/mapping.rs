@@ -34,7 +34,7 @@ impl Domain for Mapped {
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
         match self.0.reach(peer, kind) {
-            Reach::Wire => Reach::None("it is on another simulated host".into()),
+            Reach::Remote => Reach::None("it is on another simulated host".into()),
             reach => reach,
         }
     }

@@ -176,7 +176,7 @@ impl Means<'_> {
             there.map(|unavailable| Candidate {
                 name: unavailable.name,
                 standing: Err(unavailable.why.as_str().into()),
-                reach: Reach::Wire,
+                reach: Reach::Remote,
                 atomics: ByLane::No,
             })
         };
@@ -195,7 +195,7 @@ impl Means<'_> {
                 Err(rule.into())
             } else if keys_of(keys, transport.name, heap.kind).next().is_none() {
                 Err(card.why_without(transport.name))
-            } else if from == to && heap.own.is_some() && reach == Reach::Wire {
+            } else if from == to && heap.own.is_some() && reach == Reach::Remote {
                 Err(NO_LANE_TO_ONESELF.into())
             } else {
                 // More transports than that there are not.
@@ -227,7 +227,7 @@ impl Means<'_> {
         for (index, transport) in (0..).zip(self.opened) {
             let peer = peer(transport.name);
             if transport.domain.capabilities().message > 0
-                && transport.domain.reach(&peer, heap.kind) == Reach::Wire
+                && transport.domain.reach(&peer, heap.kind) == Reach::Remote
             {
                 // One that cannot be imported sends no messages here: it cannot be reached either.
                 let _ = cpu.import(index, transport, &peer, keys, None, heap);
@@ -249,7 +249,7 @@ impl Means<'_> {
             let peer = peer(transport.name);
             if has_nic_atomics(transport.domain.capabilities())
                 && self.rules.refuse(pair, transport.name).is_none()
-                && transport.domain.reach(&peer, heap.kind) == Reach::Wire
+                && transport.domain.reach(&peer, heap.kind) == Reach::Remote
                 && cpu.import(index, transport, &peer, keys, None, heap) == Ok(Imported::Lane)
             {
                 return Way::Lane(index);

@@ -67,7 +67,7 @@ impl Domain for BridgeDomain {
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
         match self.inner.reach(peer, kind) {
-            Reach::Mapped { .. } if !self.maps => Reach::Wire,
+            Reach::Mapped { .. } if !self.maps => Reach::Remote,
             Reach::Mapped { .. } => Reach::Mapped { descriptor: true },
             reach => reach,
         }

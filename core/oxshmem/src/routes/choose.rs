@@ -105,7 +105,7 @@ pub(crate) fn choose<'a>(
     let mut order: Vec<&'a Candidate<'a>> = candidates.iter().collect();
     if preference == Preference::Nearest {
         // Only what could be taken moves: a refusal stays where it is told.
-        order.sort_by_key(|c| c.standing.is_ok() && c.reach == Reach::Wire);
+        order.sort_by_key(|c| c.standing.is_ok() && c.reach == Reach::Remote);
     }
     let mut imported: Vec<(u8, Result<Imported, String>)> = Vec::new();
     let mut judge = |candidate: &'a Candidate<'a>, atomics: bool| {

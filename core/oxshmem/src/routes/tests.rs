@@ -282,7 +282,7 @@ const LOOPBACK: StandIn = StandIn {
 /// Everything everywhere, by the NIC, whose atomics are its own.
 const VERBS: StandIn = StandIn {
     name: "verbs",
-    reach: |_, _| Reach::Wire,
+    reach: |_, _| Reach::Remote,
     atomics: ByLane::No,
 };
 /// Maps host memory by a bridge that carries no atomics.

@@ -441,9 +441,9 @@ impl Channel {
     }
 
     /// Completions of what was posted to a PE are about to be waited for.
-    pub(super) fn awaited(&self, pe: Pe) {
+    pub(super) fn request_completion(&self, pe: Pe) {
         if let Ok(lane) = self.lane.borrow_mut().lane() {
-            lane.awaited(pe);
+            lane.request_completion(pe);
         }
     }
 
@@ -474,7 +474,7 @@ impl Channel {
         };
         let target = lane.counters(to).posted;
         if updates {
-            lane.awaited(to);
+            lane.request_completion(to);
         }
         Some((target, state.look_for(to, target, rounds)))
     }

@@ -138,7 +138,7 @@ impl Domain for StandInDomain {
         let near = peer.host == self.job.host;
         let elsewhere = || Reach::None(format!("it runs on host {}", peer.host.0));
         match (self.kind, kind) {
-            (Kind::Verbs, _) => Reach::Wire,
+            (Kind::Verbs, _) => Reach::Remote,
             (Kind::Loopback, MemoryKind::Host) | (Kind::Nvlink, MemoryKind::Cuda) if near => {
                 Reach::Mapped { descriptor: false }
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::lanes::{Lanes, Patience, put};
 use super::world::{PE0, PE1, TARGET, World, to};
 use super::{Done, Found, Harness};
-use crate::{Answer, Error, Inbox, Op, Pe, Remote, Status};
+use crate::{Error, Inbox, Op, Pe, Remote, Reply, Status};
 
 const UNDECLARED: Done = Done::Free("messages are not declared");
 
@@ -24,17 +24,17 @@ fn message(world: &World<'_>, at: u64, len: u64) -> Op {
     Op::Message { from }
 }
 
-/// Serves PE 1's inbox, by `serve`, until `enough`; PE 0's lane is driven for its completions.
+/// Serves PE 1's inbox, by `handler`, until `enough`; PE 0's lane is driven for its completions.
 fn serve_until(
     lanes: &mut Lanes<'_>,
     world: &World<'_>,
     inbox: &mut dyn Inbox,
-    serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>,
+    handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>,
     mut enough: impl FnMut() -> bool,
 ) -> Found<()> {
     let mut patience = Patience::new(world.deadline());
     while !enough() {
-        inbox.serve(serve).map_err(|e| format!("serve: {e}"))?;
+        inbox.drain(handler).map_err(|e| format!("serve: {e}"))?;
         lanes.drive(PE0)?;
         patience.round(|| "messages do not come, or their answers".into())?;
     }
@@ -104,7 +104,7 @@ pub(super) fn arrive(harness: &dyn Harness) -> Found {
             }
         }
         inbox
-            .serve(&mut |pe, bytes| {
+            .drain(&mut |pe, bytes| {
                 got.push((pe, bytes.to_vec()));
                 None
             })
@@ -114,7 +114,7 @@ pub(super) fn arrive(harness: &dyn Harness) -> Found {
     }
     lanes.place(PE0, PE1)?;
     for _ in 0..100 {
-        let more = inbox.serve(&mut |_, _| None);
+        let more = inbox.drain(&mut |_, _| None);
         let more = more.map_err(|e| format!("serve: {e}"))?;
         if more != 0 {
             return Err(format!("{more} messages more than the {count} sent"));
@@ -149,9 +149,9 @@ pub(super) fn answers(harness: &dyn Harness) -> Found {
         let both = [put(near.local(0, 8), to(DATA)), message(&world, 0, 8)];
         lanes.post_all(PE0, PE1, &both)?;
         let mut seen = Vec::new();
-        let mut serve = |pe: Pe, bytes: &[u8]| {
+        let mut handler = |pe: Pe, bytes: &[u8]| {
             seen.push((pe, bytes.to_vec(), far.load(DATA)));
-            Some(Answer {
+            Some(Reply {
                 to: word(VALUE),
                 value: 3 * round,
                 done: word(NUMBER),
@@ -159,7 +159,7 @@ pub(super) fn answers(harness: &dyn Harness) -> Found {
             })
         };
         let done = || own.load(NUMBER) == round;
-        serve_until(&mut lanes, &world, &mut *inbox, &mut serve, done)?;
+        serve_until(&mut lanes, &world, &mut *inbox, &mut handler, done)?;
         let value = own.load(VALUE);
         if value != 3 * round {
             return Err(format!("answer {round} is there, its value is {value}"));
@@ -205,13 +205,13 @@ pub(super) fn many_answers(harness: &dyn Harness) -> Found {
             lanes.drive(pe)?;
         }
         inbox
-            .serve(&mut |pe, bytes| {
+            .drain(&mut |pe, bytes| {
                 let number = bytes.try_into().map_or(u64::MAX, u64::from_ne_bytes);
                 let place = |offset| Remote {
                     region: TARGET,
                     offset: offset + 16 * (number % EACH),
                 };
-                Some(Answer {
+                Some(Reply {
                     to: place(0),
                     value: number + 1000 * u64::from(pe.0),
                     done: place(8),
@@ -259,7 +259,7 @@ pub(super) fn inbox_life(harness: &dyn Harness) -> Found {
     let mut served = 0;
     while served == 0 {
         wait(&mut *inbox, world.deadline())?;
-        let count = inbox.serve(&mut |_, _| None);
+        let count = inbox.drain(&mut |_, _| None);
         served += count.map_err(|e| format!("serve: {e}"))?;
         if since.elapsed() >= world.deadline() {
             return Err("a message came and ended no sleep".into());
@@ -287,7 +287,7 @@ pub(super) fn inbox_life(harness: &dyn Harness) -> Found {
             .map_err(|_| "a call panicked; none may".to_owned())?
     });
     ended?;
-    match inbox.serve(&mut |_, _| None) {
+    match inbox.drain(&mut |_, _| None) {
         Err(Error::Closed { .. }) => {}
         other => return Err(format!("serve after shutdown: {other:?}, not Closed")),
     }
@@ -318,8 +318,8 @@ pub(super) fn lost_sender(harness: &dyn Harness) -> Found {
         region: TARGET,
         offset,
     };
-    let mut serve = |_: Pe, _: &[u8]| {
-        Some(Answer {
+    let mut handler = |_: Pe, _: &[u8]| {
+        Some(Reply {
             to: word(VALUE),
             value: 7,
             done: word(NUMBER),
@@ -329,7 +329,7 @@ pub(super) fn lost_sender(harness: &dyn Harness) -> Found {
     lanes.post_all(PE0, PE1, &[message(&world, 0, 8)])?;
     let own = &world.member(PE0).target;
     let done = || own.load(NUMBER) == 8;
-    serve_until(&mut lanes, &world, &mut *inbox, &mut serve, done)?;
+    serve_until(&mut lanes, &world, &mut *inbox, &mut handler, done)?;
     match own.load(VALUE) {
         7 => Ok(Done::Tried),
         other => Err(format!("beside a lost sender an answer's value is {other}")),
@@ -364,15 +364,15 @@ pub(super) fn late_answers(harness: &dyn Harness) -> Found {
             offset,
         };
         for _ in 0..100 {
-            let mut serve = |_: Pe, _: &[u8]| {
-                Some(Answer {
+            let mut handler = |_: Pe, _: &[u8]| {
+                Some(Reply {
                     to: word(VALUE),
                     value: 7,
                     done: word(NUMBER),
                     number: 8,
                 })
             };
-            let served = inbox.serve(&mut serve);
+            let served = inbox.drain(&mut handler);
             served.map_err(|e| format!("serve: {e}"))?;
             std::thread::yield_now();
         }

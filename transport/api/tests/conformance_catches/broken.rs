@@ -198,7 +198,7 @@ impl Domain for BrokenDomain {
 
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
         match self.fault {
-            Fault::HidesMapping => Reach::Wire,
+            Fault::HidesMapping => Reach::Remote,
             Fault::TrustsAddresses if peer.address.is_some() => {
                 let peer = Peer {
                     address: Some(self.address()),
@@ -525,8 +525,8 @@ impl Lane for BrokenLane {
         self.right_mut().progress()
     }
 
-    fn awaited(&mut self, pe: Pe) {
-        self.right_mut().awaited(pe);
+    fn request_completion(&mut self, pe: Pe) {
+        self.right_mut().request_completion(pe);
     }
 
     fn counters(&self, pe: Pe) -> Counters {

@@ -165,7 +165,7 @@ fn a_device_that_fails_ends_the_lane_with_the_name_of_its_event() {
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_message_that_cannot_be_answered_ends_its_own_way_and_not_the_service() {
-    use oxshmem_transport::{Answer, Inbox};
+    use oxshmem_transport::{Inbox, Reply};
     let (domain, opened, mut bad) = alone();
     let mut inbox = domain.inbox().unwrap();
     let mut good = VerbsLane::new(&opened).unwrap();
@@ -190,14 +190,14 @@ fn a_message_that_cannot_be_answered_ends_its_own_way_and_not_the_service() {
         };
         let mut each = |_: Pe, bytes: &[u8]| {
             seen.extend_from_slice(bytes);
-            (bytes == [1]).then_some(Answer {
+            (bytes == [1]).then_some(Reply {
                 to: nowhere,
                 value: 1,
                 done: nowhere,
                 number: 1,
             })
         };
-        inbox.serve(&mut each).unwrap();
+        inbox.drain(&mut each).unwrap();
     };
     send(&mut bad, 1);
     let mut seen = Vec::new();

@@ -87,7 +87,7 @@ fn long_puts(near: &mut Side, count: usize) {
         // SAFETY: the side's memory, which is left alone.
         unsafe { near.post(PE1, &[op]) }.unwrap();
     }
-    near.lane.awaited(PE1);
+    near.lane.request_completion(PE1);
     near.complete(PE1).unwrap();
 }
 

@@ -45,7 +45,7 @@ fn sides(context: &Context, gpudirect: GpuDirect) -> [Side; 2] {
 fn unreached(sides: &[Side; 2]) -> Option<String> {
     match sides[0].domain.reach(&sides[1].peer(), CUDA) {
         Reach::None(why) => Some(why),
-        Reach::Wire => None,
+        Reach::Remote => None,
         other => panic!("{other:?}"),
     }
 }

@@ -68,7 +68,7 @@ impl SimulatedDomain {
     /// How memory of a PE that has this open is reached.
     fn way(&self, pe: Pe, kind: MemoryKind) -> Reach {
         if kind != MemoryKind::Host {
-            return Reach::Wire;
+            return Reach::Remote;
         }
         let way = self.simulator.maps.reach(self.job.me, pe);
         way.unwrap_or_else(Reach::None)

@@ -150,7 +150,7 @@ impl Domain for WeakDomain {
     fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
         match self.checks.inner.reach(peer, kind) {
             Reach::None(why) => Reach::None(why),
-            Reach::Wire | Reach::Mapped { .. } => Reach::Wire,
+            Reach::Remote | Reach::Mapped { .. } => Reach::Remote,
         }
     }
 

@@ -51,10 +51,10 @@ impl Lane for WeakLane {
         self.pool.counters(self.number, pe)
     }
 
-    fn awaited(&mut self, pe: Pe) {
+    fn request_completion(&mut self, pe: Pe) {
         // A lane that is gone has nothing to hurry.
         let _ = self.pool.with_lane(self.number, |lane| {
-            lane.awaited(pe);
+            lane.request_completion(pe);
             Ok(())
         });
     }

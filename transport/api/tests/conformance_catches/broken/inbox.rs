@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use oxshmem_transport::{Answer, Inbox, Pe, Result};
+use oxshmem_transport::{Inbox, Pe, Reply, Result};
 
 use super::Fault;
 
@@ -12,39 +12,39 @@ pub struct BrokenInbox {
 }
 
 impl Inbox for BrokenInbox {
-    fn serve(&mut self, serve: &mut dyn FnMut(Pe, &[u8]) -> Option<Answer>) -> Result<usize> {
+    fn drain(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize> {
         match self.fault {
             Fault::ReversesMessages => {
                 let mut held = Vec::new();
-                let taken = self.right.serve(&mut |pe, bytes| {
+                let taken = self.right.drain(&mut |pe, bytes| {
                     held.push((pe, bytes.to_vec()));
                     None
                 })?;
                 for (pe, bytes) in held.into_iter().rev() {
-                    serve(pe, &bytes);
+                    handler(pe, &bytes);
                 }
                 Ok(taken)
             }
-            Fault::RepeatsMessages => self.right.serve(&mut |pe, bytes| {
-                serve(pe, bytes);
-                serve(pe, bytes)
+            Fault::RepeatsMessages => self.right.drain(&mut |pe, bytes| {
+                handler(pe, bytes);
+                handler(pe, bytes)
             }),
             Fault::CutsMessages => self
                 .right
-                .serve(&mut |pe, bytes| serve(pe, &bytes[..bytes.len().min(8)])),
-            Fault::AnswersNobody => self.right.serve(&mut |pe, bytes| {
-                serve(pe, bytes);
+                .drain(&mut |pe, bytes| handler(pe, &bytes[..bytes.len().min(8)])),
+            Fault::AnswersNobody => self.right.drain(&mut |pe, bytes| {
+                handler(pe, bytes);
                 None
             }),
-            Fault::AnswersTheNumberAlone => self.right.serve(&mut |pe, bytes| {
-                let answer = serve(pe, bytes)?;
-                Some(Answer {
+            Fault::AnswersTheNumberAlone => self.right.drain(&mut |pe, bytes| {
+                let answer = handler(pe, bytes)?;
+                Some(Reply {
                     to: answer.done,
                     value: answer.number,
                     ..answer
                 })
             }),
-            _ => self.right.serve(serve),
+            _ => self.right.drain(handler),
         }
     }
 
