@@ -101,6 +101,17 @@ pub enum Error {
         /// What was found.
         what: String,
     },
+    /// A rank's bytes are no value of the type that all ranks exchange.
+    #[error(
+        "PE {rank} and PE {rank} differ in what it tells of itself ({why}); start every PE with the \
+         same program and settings"
+    )]
+    Unreadable {
+        /// The rank that gave them.
+        rank: u32,
+        /// The decoder's words.
+        why: String,
+    },
     /// Ranks that did not enter a collective call before its deadline.
     #[error(
         "{operation} timed out after {waited:.1?}: {} did not arrive; see whether they still run \
@@ -257,7 +268,7 @@ pub enum Error {
 }
 
 /// This crate's result.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// For `map_err`: wraps an operating system's error with what was being done.
 pub(crate) fn io<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> Error {

@@ -18,6 +18,7 @@ mod descriptors;
 mod ending;
 mod environment;
 mod error;
+mod exchange;
 mod fault;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
@@ -40,6 +41,7 @@ pub use bootstrap::{AskHandler, Bootstrap, ExitHandler, MessageHandler, PeerExit
 pub use client::TcpBootstrap;
 pub use environment::{DEFAULT_DEADLINE, described_rank, describes_job, join};
 pub use error::{Error, Result};
+pub use exchange::{HexBytes, exchange};
 pub use hub::AbortNotice;
 pub use in_process::InProcess;
 pub use job_key::JobKey;

@@ -303,6 +303,11 @@ impl From<oxshmem_bootstrap::Error> for Error {
                 call: operation,
                 pe: rank as usize,
             },
+            oxshmem_bootstrap::Error::Unreadable { rank, why } => Error::Disagreement {
+                a: rank as usize,
+                b: rank as usize,
+                what: format!("what it tells of itself ({why})"),
+            },
             other => Error::Bootstrap(other),
         }
     }

@@ -6,9 +6,10 @@ use std::cell::Cell;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use oxshmem_bootstrap::{HexBytes, exchange};
 use oxshmem_transport::{MemoryKind, RegionId};
 
-use crate::join::{Bytes, DESCRIPTOR_DEADLINE, exchange};
+use crate::join::DESCRIPTOR_DEADLINE;
 use crate::sync::Digest;
 use crate::wire::{Extents, Opened};
 use crate::{Error, Result, World};
@@ -23,7 +24,7 @@ pub(crate) struct Growth {
 }
 
 /// A registered piece, as its owner tells the others.
-type Piece = (u32, Bytes);
+type Piece = (u32, HexBytes);
 
 /// Whether a transport learns of a heap's new pieces.
 fn grows(via: &Opened, kind: MemoryKind) -> bool {
@@ -42,7 +43,7 @@ fn pieces_from(
     let told = |via: &Arc<Opened>| {
         let heap = via.pieces(kind).regions();
         let new = heap.iter().skip(first);
-        let pieces = new.map(|region| (region.id().0, Bytes(region.key().to_vec())));
+        let pieces = new.map(|region| (region.id().0, HexBytes(region.key().to_vec())));
         (via.name.to_owned(), pieces.collect())
     };
     let all = transports.iter().filter(|via| grows(via, kind));

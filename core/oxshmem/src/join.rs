@@ -20,11 +20,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-use oxshmem_bootstrap::Bootstrap;
+use oxshmem_bootstrap::{Bootstrap, exchange};
 use oxshmem_heap::{HugePages, Mapping, Segment, SegmentOptions};
 use oxshmem_transport::{HostId, Job, MemoryKind, Pe, Schedule, Transport};
 
-pub(crate) use self::card::{Bytes, exchange};
 use self::card::{Card, agree_on_gpu_limit, show_cards};
 use self::devices::{Doors, Found};
 use self::hosts::Hosts;

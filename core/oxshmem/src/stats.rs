@@ -12,13 +12,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytemuck::Pod;
+use oxshmem_bootstrap::exchange;
 use oxshmem_transport::MemoryKind;
 use serde::{Deserialize, Serialize};
 
-use crate::join::exchange;
 use crate::routes::Way;
 use crate::shared::Shared;
-use crate::{Context, Sym, World, report};
+use crate::{Context, Error, Sym, World, report};
 
 /// Where the statistics go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,7 +208,8 @@ impl World {
             return;
         };
         let mine = self.shared.told(stats);
-        let all: Vec<Told> = match exchange(&*self.shared.bootstrap, &mine) {
+        let all = exchange(&*self.shared.bootstrap, &mine).map_err(Error::from);
+        let all: Vec<Told> = match all {
             Ok(all) => all,
             Err(error) => {
                 report::warn(&format!(

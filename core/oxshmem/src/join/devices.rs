@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use oxshmem_bootstrap::Bootstrap;
+use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
 use oxshmem_topo::{CpuSet, Topology};
 use oxshmem_transport::{Device, Job, Transport};
 
-use super::card::{Bytes, Card, Shown, exchange};
+use super::card::{Card, Shown};
 use super::hosts::Hosts;
 use super::reach::Unavailable;
 use crate::routes::devices::{Anchor, Decided, Offer, decide, distance, offers};
@@ -229,7 +229,7 @@ impl Slot {
         };
         Some(Shown {
             name: opened.name.to_owned(),
-            address: Bytes(opened.domain.address()),
+            address: HexBytes(opened.domain.address()),
             pins: opened.pins(),
         })
     }

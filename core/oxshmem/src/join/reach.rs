@@ -5,12 +5,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxshmem_bootstrap::Bootstrap;
+use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{Accessor, HostId, MemoryKind, Pe, Peer, Reach, Region, RegionId};
 use serde::{Deserialize, Serialize};
 
-use super::card::{Bytes, Card, exchange};
+use super::card::Card;
 use crate::peers::{Mapped, MappedHeap, OnGpu};
 use crate::routes::choose::{
     ByLane, Candidate, Chosen, Imported, Preference, choose, cpu_atomics, has_nic_atomics,
@@ -68,7 +68,7 @@ struct Key {
     /// The memory's kind, by its place among all.
     kind: usize,
     region: u32,
-    key: Bytes,
+    key: HexBytes,
 }
 
 /// Exchanges keys and descriptors, and chooses a transport towards each PE for each of `heaps`.
@@ -392,7 +392,7 @@ fn my_keys(opened: &[Arc<Opened>], heaps: &[Shared<'_>]) -> Vec<Key> {
                 transport: transport.name.into(),
                 kind: number(heap.kind),
                 region: region.id().0,
-                key: Bytes(region.key().to_vec()),
+                key: HexBytes(region.key().to_vec()),
             }));
         }
     }

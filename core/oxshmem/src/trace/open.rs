@@ -7,12 +7,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use oxshmem_bootstrap::Bootstrap;
+use oxshmem_bootstrap::{Bootstrap, exchange};
 
 use super::json::{Quoted, about};
 use super::log::Log;
 use super::{Trace, now};
-use crate::join::exchange;
 use crate::{Error, Result};
 
 /// Begins the trace that was asked for, if one was; `hosts` says which host each PE is on. Collective. A
