@@ -26,6 +26,8 @@ pub fn leave(way: &str) -> Result<()> {
     say(lost);
     let lost = world.alloc::<u8>(1).expect_err("PE 1 does not come");
     say(lost);
+    // A PE that is slower must find PE 1 lost, and no other.
+    stay();
     // This one does not forget it.
     world.finalize().expect_err("PE 1 does not come");
     Ok(())
