@@ -1,14 +1,15 @@
-//! The trait through which a PE reaches its job.
+//! The trait through which a PE reaches its job, and the types of its handlers.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::{Result, Waiting};
+use crate::error::Result;
+use crate::waits::Waiting;
 
 /// A rank's end, as the others hear of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerExit {
-    /// Who.
+    /// The rank that ended.
     pub rank: u32,
     /// Whether it said goodbye ([`Bootstrap::leave`]) before its connection closed, or that it may end
     /// ([`Bootstrap::rest`]).
@@ -19,7 +20,7 @@ pub struct PeerExit {
 pub type MessageHandler = Box<dyn Fn(u32, &[u8]) + Send + Sync>;
 /// Called once for each peer that leaves or dies, from the receive service's thread.
 pub type ExitHandler = Box<dyn Fn(PeerExit) + Send + Sync>;
-/// Gives this PE's waits, from the receive service's thread.
+/// Lists this PE's waits. Called from the receive service's thread.
 pub type AskHandler = Box<dyn Fn() -> Vec<Waiting> + Send + Sync>;
 
 /// A PE's connection to its job.
@@ -38,7 +39,7 @@ pub trait Bootstrap: Send + Sync + std::fmt::Debug {
     /// Number of PEs in the job.
     fn size(&self) -> u32;
 
-    /// Which back-end this is and what it connected to, for `oxshmem info`.
+    /// The back-end's name and the address it connected to, for `oxshmem info`.
     fn describe(&self) -> String;
 
     /// Collective: gives every rank's bytes, in rank order. All ranks' bytes together may be up to
@@ -60,13 +61,14 @@ pub trait Bootstrap: Send + Sync + std::fmt::Debug {
     /// Sets the handler for peers' ends. Ends that came before are delivered at once. Once only.
     fn on_exit(&self, handler: ExitHandler) -> Result<()>;
 
-    /// Sets what gives this PE's waits when the launcher asks for them. Once only. Where nobody asks, it is never
-    /// called.
+    /// Sets the handler that lists this PE's waits when the launcher asks for them. Once only. A back-end without a
+    /// launcher never calls it.
     fn on_ask(&self, _handler: AskHandler) -> Result<()> {
         Ok(())
     }
 
-    /// Says that a wait of this PE lasts: where all PEs' waits come together, it is looked whether any can end.
+    /// Says that a wait of this PE lasts. Then the rendezvous, if there is one, asks all PEs for their waits and looks for a
+    /// deadlock.
     fn hangs(&self) {}
 
     /// Collective over `among` (the same list, in the same order, on each of them, this rank
@@ -87,11 +89,11 @@ pub trait Bootstrap: Send + Sync + std::fmt::Debug {
     /// Says goodbye: peers hear of an orderly exit. Idempotent; does not wait for anyone.
     fn leave(&self);
 
-    /// After [`leave`](Self::leave): waits as long as other PEs need this process, which may have their rendezvous, at most the
-    /// deadline. Who drops this need not.
+    /// After [`leave`](Self::leave): waits as long as other PEs need this process, which may host their rendezvous, at most the
+    /// deadline. Dropping this does the same.
     fn outlast(&self) {}
 
-    /// Says that this PE may end from here on, by whatever: peers then hear of an orderly exit, as after
-    /// [`leave`](Self::leave). With `false`, that it goes on. Does not wait for anyone.
+    /// With `true`: this PE may end from here on, in any way, and peers then hear of an orderly exit, as after
+    /// [`leave`](Self::leave). With `false`: it goes on. Does not wait for anyone.
     fn rest(&self, may_end: bool);
 }

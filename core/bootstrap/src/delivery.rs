@@ -1,16 +1,20 @@
-//! Hands messages and peers' ends to the handlers, in order, whenever those are set.
+//! The queues of messages and of peers' ends, which go to their handlers in order, whenever those are set.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::{Error, ExitHandler, MessageHandler, PeerExit, Result};
+use crate::bootstrap::{ExitHandler, MessageHandler, PeerExit};
+use crate::error::{Error, Result};
+use crate::limits::MAX_WAITING_BYTES;
+use crate::lock::unpoisoned;
+use crate::log;
 
-/// Bytes of messages that may wait for a handler to be set before more are held back.
-pub(crate) const MAX_WAITING_BYTES: usize = 64 << 20;
+/// Stack of a receive service's thread, bytes: it runs short handlers, and there is one per PE.
+pub(crate) const SERVICE_STACK: usize = 128 << 10;
 
-/// What waits for its handler, and the handlers.
+/// Messages and ends that wait for their handlers, and the handlers.
 ///
 /// One thread, the receive service's, calls [`deliver`](Delivery::deliver) or
 /// [`serve`](Delivery::serve); any may call the rest.
@@ -31,15 +35,15 @@ struct Queues {
     closed: bool,
 }
 
-/// Something whose handler is set, taken out of its queue.
+/// A message or an end, off its queue, and the handler for it.
 enum Event {
     Message(Arc<MessageHandler>, u32, Vec<u8>),
     Exit(Arc<ExitHandler>, PeerExit),
 }
 
 impl Queues {
-    /// Messages first: what a peer said comes before its end.
-    fn take(&mut self) -> Option<Event> {
+    /// Messages first: a peer's words come before its end.
+    fn next_event(&mut self) -> Option<Event> {
         if let Some(handler) = &self.on_message
             && let Some((from, bytes)) = self.messages.pop_front()
         {
@@ -51,7 +55,7 @@ impl Queues {
         Some(Event::Exit(Arc::clone(handler), exit))
     }
 
-    /// Whether so much waits for a handler that no more is to come.
+    /// Whether so many bytes wait for a handler that no more are to be received.
     fn full(&self) -> bool {
         self.on_message.is_none() && !self.closed && self.bytes >= MAX_WAITING_BYTES
     }
@@ -68,7 +72,7 @@ impl Event {
 
 impl Delivery {
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.queues.lock())
     }
 
     fn update<T>(&self, change: impl FnOnce(&mut Queues) -> T) -> T {
@@ -84,7 +88,7 @@ impl Delivery {
         });
     }
 
-    /// Whether so much waits for a handler that no more messages are to come.
+    /// Whether so many bytes wait for a handler that no more messages are to be received.
     pub(crate) fn is_full(&self) -> bool {
         self.lock().full()
     }
@@ -94,7 +98,7 @@ impl Delivery {
         let waited = self
             .changed
             .wait_timeout_while(self.lock(), limit, |queues| queues.full());
-        !waited.unwrap_or_else(PoisonError::into_inner).0.full()
+        !unpoisoned(waited).0.full()
     }
 
     pub(crate) fn push_exit(&self, exit: PeerExit) {
@@ -123,11 +127,11 @@ impl Delivery {
         })
     }
 
-    /// Calls the handlers for all that waits.
+    /// Calls the handlers for all that is queued.
     pub(crate) fn deliver(&self) {
         loop {
             // The lock is not held while a handler runs: it may send, which locks again.
-            let event = self.lock().take();
+            let event = self.lock().next_event();
             match event {
                 Some(event) => event.call(),
                 None => return,
@@ -139,22 +143,19 @@ impl Delivery {
     pub(crate) fn serve(&self) {
         let mut queues = self.lock();
         while !queues.closed {
-            if let Some(event) = queues.take() {
+            if let Some(event) = queues.next_event() {
                 drop(queues);
                 event.call();
                 queues = self.lock();
             } else {
-                queues = self
-                    .changed
-                    .wait(queues)
-                    .unwrap_or_else(PoisonError::into_inner);
+                queues = unpoisoned(self.changed.wait(queues));
             }
         }
     }
 
-    /// Ends [`serve`](Delivery::serve); drops what waits and the handlers.
+    /// Ends [`serve`](Delivery::serve); drops the queues and the handlers.
     pub(crate) fn close(&self) {
-        // Dropped outside the lock: a handler may own what calls back here when dropped.
+        // Dropped outside the lock: a handler may own a value whose drop calls back here.
         let _dropped = self.update(|queues| {
             std::mem::replace(
                 queues,
@@ -171,7 +172,7 @@ impl Delivery {
 /// bootstrap it belongs to): then it ends by itself when the handler returns.
 pub(crate) fn join_service(service: JoinHandle<()>) {
     if service.thread().id() != std::thread::current().id() && service.join().is_err() {
-        crate::report::warn("a message or exit handler panicked");
+        log::warn("a message or exit handler panicked");
     }
 }
 

@@ -1,11 +1,10 @@
-//! Passing descriptors between the processes of one host.
+//! An exchange of descriptors between the processes of one host.
 //!
-//! The first rank of the list listens on an abstract Unix socket of random name, which nothing in a
-//! file system knows, and tells it to the others, with a random key, through the bootstrap. It
+//! The first rank of the list, the leader, listens on an abstract Unix socket of random name, which nothing in a
+//! file system knows. It sends that name and a random key to the others, the followers, through the bootstrap. It
 //! checks each connection's user (by the kernel's word) and key, gathers all descriptors, and sends
-//! everyone all of them: one connection and a few packets per PE.
+//! every rank all of them: one connection and a few packets per PE.
 
-use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -15,27 +14,28 @@ use rustix::net::{
     socket_with,
 };
 
-use crate::error::io;
+use crate::bootstrap::PeerExit;
+use crate::error::{Error, Result, io};
 use crate::job_key::JobKey;
-use crate::{Error, PeerExit, Result};
 
 #[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
+pub(crate) mod invitation;
 mod packet;
 #[cfg(test)]
 mod tests;
 
+use invitation::{CallId, Invitation, OPERATION};
 use packet::{Received, receive, send, send_blocking};
 
-/// Longest time between looks at who has died.
+/// Longest time between checks for dead ranks.
 const SLICE: Duration = Duration::from_millis(100);
-/// How long word of a PE's death may take once its connection has ended.
+/// Time limit for word of a PE's death once its connection has ended.
 const LAST_WORD: Duration = Duration::from_millis(500);
-/// Pause while the first rank's queue of connections is full: nothing tells when it has room.
+/// Pause while the leader's queue of connections is full: nothing tells when it has a free place.
 const QUEUE_PAUSE: Duration = Duration::from_millis(2);
-/// Connections that may wait for the first rank, unless the kernel's limit (somaxconn) is lower.
+/// Connections that may wait for the leader, unless the kernel's limit (somaxconn) is lower.
 const BACKLOG: i32 = 4096;
-const OPERATION: &str = "share_descriptors";
 /// The user that the kernel names where a user namespace has no number for one (its `overflowuid`).
 const UNMAPPED_USER: u32 = 65534;
 
@@ -58,113 +58,13 @@ pub(crate) fn check_list(among: &[u32], me: u32, size: u32) -> Result<()> {
     })
 }
 
-/// One call's place among the calls with the same list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Turn {
-    list: Vec<u32>,
-    count: u64,
-}
-
-/// Where the first rank of a list listens for one call.
-#[derive(Debug)]
-pub(crate) struct Invitation {
-    turn: Turn,
-    name: [u8; JobKey::LENGTH],
-    key: JobKey,
-}
-
-impl Invitation {
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.turn.count.to_le_bytes().to_vec();
-        bytes.extend_from_slice(&self.name);
-        bytes.extend_from_slice(self.key.bytes());
-        bytes.extend(self.turn.list.iter().flat_map(|rank| rank.to_le_bytes()));
-        bytes
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Invitation> {
-        let (count, rest) = bytes.split_first_chunk()?;
-        let (name, rest) = rest.split_first_chunk()?;
-        let (key, rest) = rest.split_first_chunk()?;
-        let (ranks, rest) = rest.as_chunks::<4>();
-        if !rest.is_empty() {
-            return None;
-        }
-        let list = ranks.iter().map(|rank| u32::from_le_bytes(*rank)).collect();
-        let turn = Turn {
-            list,
-            count: u64::from_le_bytes(*count),
-        };
-        Some(Invitation {
-            turn,
-            name: *name,
-            key: JobKey::from_bytes(*key),
-        })
-    }
-}
-
-/// Invitations that have come, and how often this PE has called with each list.
-#[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    invitations: Vec<(u32, Invitation)>,
-    counts: HashMap<Vec<u32>, u64>,
-}
-
-impl Inbox {
-    /// Takes an invitation as it came.
-    pub(crate) fn push(&mut self, from: u32, bytes: &[u8]) {
-        match Invitation::decode(bytes) {
-            Some(invitation) => self.invitations.push((from, invitation)),
-            None => tracing::warn!(from, "ignored a malformed invitation to share descriptors"),
-        }
-    }
-
-    /// Begins a call with this list.
-    pub(crate) fn begin(&mut self, among: &[u32]) -> Turn {
-        let next = self.counts.entry(among.to_vec()).or_default();
-        let turn = Turn {
-            list: among.to_vec(),
-            count: *next,
-        };
-        *next += 1;
-        turn
-    }
-
-    /// The invitation of rank `from` to this call, if it has come. Those to calls that have failed
-    /// here already are dropped; any other before it means that the ranks' calls differ.
-    pub(crate) fn take(&mut self, from: u32, turn: &Turn) -> Result<Option<Invitation>> {
-        while let Some(index) = self
-            .invitations
-            .iter()
-            .position(|(sender, _)| *sender == from)
-        {
-            let (_, invitation) = self.invitations.remove(index);
-            if invitation.turn == *turn {
-                return Ok(Some(invitation));
-            }
-            let begun = self.counts.get(&invitation.turn.list).copied().unwrap_or(0);
-            if invitation.turn.count >= begun {
-                let what = format!(
-                    "rank {from} shares among {:?} while this rank shares among {:?}",
-                    invitation.turn.list, turn.list
-                );
-                return Err(Error::Mismatch {
-                    operation: OPERATION,
-                    what,
-                });
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// How an exchange reaches the other ranks beside its sockets.
+/// The exchange's way to the other ranks beside its sockets.
 pub(crate) trait Peers {
     fn rank(&self) -> u32;
     /// Sends an invitation.
-    fn tell(&self, to: u32, message: &[u8]) -> Result<()>;
+    fn send_invitation(&self, to: u32, message: &[u8]) -> Result<()>;
     /// Waits for an invitation.
-    fn hear(&self, from: u32, turn: &Turn, end: Instant) -> Result<Invitation>;
+    fn await_invitation(&self, from: u32, call: &CallId, end: Instant) -> Result<Invitation>;
     /// One of these ranks that has left or died.
     fn gone(&self, among: &[u32]) -> Option<PeerExit>;
 }
@@ -173,21 +73,21 @@ pub(crate) trait Peers {
 pub(crate) struct Exchange<'a, P> {
     pub(crate) peers: &'a P,
     pub(crate) among: &'a [u32],
-    pub(crate) turn: Turn,
+    pub(crate) call: CallId,
     pub(crate) end: Instant,
 }
 
-/// A rank's connection to the first rank.
-struct Guest {
+/// A follower's connection, as the leader sees it.
+struct Follower {
     socket: OwnedFd,
     /// Whether it is this PE's own user's, by number.
     is_own: bool,
-    /// Its place in the list and how many descriptors it gives, once it has said so.
+    /// Its place in the list and the number of its descriptors, once it has said so.
     announced: Option<(usize, usize)>,
     descriptors: Vec<OwnedFd>,
 }
 
-impl Guest {
+impl Follower {
     fn complete(&self) -> bool {
         self.announced
             .is_some_and(|(_, total)| self.descriptors.len() == total)
@@ -199,12 +99,12 @@ impl<P: Peers> Exchange<'_, P> {
     pub(crate) fn run(&self, mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
         match self.among.split_first() {
             None | Some((_, [])) => Ok(self.among.iter().map(|_| Vec::new()).collect()),
-            Some((first, others)) if *first == self.peers.rank() => self.host(others, mine),
-            Some((first, _)) => self.visit(*first, mine),
+            Some((first, others)) if *first == self.peers.rank() => self.lead(others, mine),
+            Some((first, _)) => self.follow(*first, mine),
         }
     }
 
-    fn host(&self, others: &[u32], mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
+    fn lead(&self, others: &[u32], mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
         let (name, key) = (*JobKey::random()?.bytes(), JobKey::random()?);
         let listener = new_socket()?;
         let address = abstract_address(&name)?;
@@ -212,54 +112,62 @@ impl<P: Peers> Exchange<'_, P> {
         listen(&listener, BACKLOG).map_err(io("listening on an abstract Unix socket"))?;
 
         let invitation = Invitation {
-            turn: self.turn.clone(),
+            call: self.call.clone(),
             name,
             key,
         };
         let message = invitation.encode();
         for rank in others {
-            self.peers.tell(*rank, &message)?;
+            self.peers.send_invitation(*rank, &message)?;
         }
-        let mut guests = Vec::new();
-        if let Err(error) = self.gather(&listener, &key, others.len(), &mut guests) {
-            for guest in guests.iter().filter(|guest| guest.announced.is_some()) {
-                // Those that cannot be told find out by the end of the connection.
-                let _ = send(&guest.socket, &packet::failure(&error.to_string()), &[]);
+        let mut followers = Vec::new();
+        if let Err(error) = self.gather(&listener, &key, others.len(), &mut followers) {
+            for follower in followers
+                .iter()
+                .filter(|follower| follower.announced.is_some())
+            {
+                // A follower that cannot be told finds out by the end of the connection.
+                let _ = send(&follower.socket, &packet::failure(&error.to_string()), &[]);
             }
             return Err(error);
         }
-        self.distribute(&guests, mine)?;
+        self.distribute(&followers, mine)?;
         let mut given: Vec<Vec<OwnedFd>> = self.among.iter().map(|_| Vec::new()).collect();
-        for guest in guests {
-            let place = guest.announced.map_or(0, |(place, _)| place);
-            given[place] = guest.descriptors;
+        for follower in followers {
+            let place = follower.announced.map_or(0, |(place, _)| place);
+            given[place] = follower.descriptors;
         }
         Ok(given)
     }
 
-    /// Takes everyone's descriptors.
+    /// Receives every follower's descriptors.
     fn gather(
         &self,
         listener: &OwnedFd,
         key: &JobKey,
         expected: usize,
-        guests: &mut Vec<Guest>,
+        followers: &mut Vec<Follower>,
     ) -> Result<()> {
         let start = Instant::now();
-        while guests.iter().filter(|guest| guest.complete()).count() < expected {
+        while followers
+            .iter()
+            .filter(|follower| follower.complete())
+            .count()
+            < expected
+        {
             let mut waits = vec![PollFd::new(listener, PollFlags::IN)];
-            let waiting = guests.iter().filter(|guest| !guest.complete());
-            waits.extend(waiting.map(|guest| PollFd::new(&guest.socket, PollFlags::IN)));
+            let waiting = followers.iter().filter(|follower| !follower.complete());
+            waits.extend(waiting.map(|follower| PollFd::new(&follower.socket, PollFlags::IN)));
             if !self.wait(&mut waits)? {
-                let came = |rank: &u32| {
+                let is_complete = |rank: &u32| {
                     let place = self.among.iter().position(|other| other == rank);
-                    guests
+                    followers
                         .iter()
                         .any(|g| g.complete() && g.announced.map(|(at, _)| at) == place)
                 };
                 let ranks = self.among[1..]
                     .iter()
-                    .filter(|rank| !came(rank))
+                    .filter(|rank| !is_complete(rank))
                     .copied()
                     .collect();
                 let waited = start.elapsed();
@@ -270,31 +178,31 @@ impl<P: Peers> Exchange<'_, P> {
                 });
             }
             drop(waits);
-            self.accept(listener, guests)?;
+            self.accept(listener, followers)?;
             let mut index = 0;
-            while index < guests.len() {
-                if guests[index].complete() || self.listen(index, guests, key)? {
+            while index < followers.len() {
+                if followers[index].complete() || self.listen(index, followers, key)? {
                     index += 1;
                 } else {
-                    guests.remove(index);
+                    followers.remove(index);
                 }
             }
         }
-        // Connections that never said who they are.
-        guests.retain(Guest::complete);
+        // Drops connections that never gave a rank.
+        followers.retain(Follower::complete);
         Ok(())
     }
 
-    fn accept(&self, listener: &OwnedFd, guests: &mut Vec<Guest>) -> Result<()> {
+    fn accept(&self, listener: &OwnedFd, followers: &mut Vec<Follower>) -> Result<()> {
         loop {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             match accept_with(listener, flags) {
                 Ok(socket) => {
                     let user = peer_user(&socket).map_err(io("asking who connected"))?;
-                    // One of another user namespace may have no number here. The key tells whose it is.
+                    // A PE of another user namespace may have no number here. The key tells that it is this job's.
                     let is_own = user == rustix::process::geteuid().as_raw();
                     if is_own || user == UNMAPPED_USER {
-                        guests.push(Guest {
+                        followers.push(Follower {
                             socket,
                             is_own,
                             announced: None,
@@ -313,15 +221,17 @@ impl<P: Peers> Exchange<'_, P> {
         }
     }
 
-    /// Reads what guest `index` has sent; false if it is to be dropped.
-    fn listen(&self, index: usize, guests: &mut [Guest], key: &JobKey) -> Result<bool> {
+    /// Reads packets of follower `index`; false if it is to be dropped.
+    fn listen(&self, index: usize, followers: &mut [Follower], key: &JobKey) -> Result<bool> {
         loop {
-            let (data, descriptors) = match receive(&guests[index].socket)? {
+            let (data, descriptors) = match receive(&followers[index].socket)? {
                 Received::Packet(data, descriptors) => (data, descriptors),
                 Received::Nothing => return Ok(true),
-                Received::End if guests[index].complete() => return Ok(true),
-                // A stranger, for all that is known: names of sockets are no secret.
-                Received::End if !guests[index].is_own && guests[index].announced.is_none() => {
+                Received::End if followers[index].complete() => return Ok(true),
+                // Perhaps another program: names of sockets are no secret.
+                Received::End
+                    if !followers[index].is_own && followers[index].announced.is_none() =>
+                {
                     return Ok(false);
                 }
                 // The bootstrap tells in a moment if this PE has died.
@@ -331,7 +241,7 @@ impl<P: Peers> Exchange<'_, P> {
                         self.check_gone()?;
                         std::thread::sleep(QUEUE_PAUSE);
                     }
-                    let who = match guests[index].announced {
+                    let who = match followers[index].announced {
                         Some((place, _)) => format!("PE {}", self.among[place]),
                         None => "a PE of this host".to_owned(),
                     };
@@ -343,7 +253,7 @@ impl<P: Peers> Exchange<'_, P> {
                     });
                 }
             };
-            if guests[index].announced.is_none() {
+            if followers[index].announced.is_none() {
                 let Some(hello) = packet::read_hello(&data, key) else {
                     tracing::warn!(
                         "refused a connection with a wrong key to the descriptor exchange"
@@ -351,52 +261,52 @@ impl<P: Peers> Exchange<'_, P> {
                     return Ok(false);
                 };
                 let place = self.among.iter().position(|rank| *rank == hello.rank);
-                let taken = guests
+                let taken = followers
                     .iter()
                     .any(|g| g.announced.map(|(at, _)| at) == place);
                 match place {
                     Some(place) if place > 0 && !taken => {
-                        guests[index].announced = Some((place, hello.total));
+                        followers[index].announced = Some((place, hello.total));
                     }
                     _ => return Ok(false),
                 }
             }
-            let guest = &mut guests[index];
-            guest.descriptors.extend(descriptors);
-            if guest
+            let follower = &mut followers[index];
+            follower.descriptors.extend(descriptors);
+            if follower
                 .announced
-                .is_some_and(|(_, total)| guest.descriptors.len() > total)
+                .is_some_and(|(_, total)| follower.descriptors.len() > total)
             {
                 return Ok(false);
             }
-            if guest.complete() {
+            if follower.complete() {
                 return Ok(true);
             }
         }
     }
 
-    /// Sends everyone everyone else's descriptors.
-    fn distribute(&self, guests: &[Guest], mine: &[BorrowedFd<'_>]) -> Result<()> {
+    /// Sends every follower all other ranks' descriptors.
+    fn distribute(&self, followers: &[Follower], mine: &[BorrowedFd<'_>]) -> Result<()> {
         let mut counts = vec![0; self.among.len()];
         let mut all: Vec<(usize, BorrowedFd<'_>)> = mine.iter().map(|fd| (0, *fd)).collect();
         counts[0] = mine.len();
-        for guest in guests {
-            let (place, total) = guest.announced.unwrap_or_default();
+        for follower in followers {
+            let (place, total) = follower.announced.unwrap_or_default();
             counts[place] = total;
-            all.extend(guest.descriptors.iter().map(|fd| (place, fd.as_fd())));
+            all.extend(follower.descriptors.iter().map(|fd| (place, fd.as_fd())));
         }
         all.sort_by_key(|(place, _)| *place);
         let head = packet::success(&counts);
-        for guest in guests {
-            let place = guest.announced.unwrap_or_default().0;
+        for follower in followers {
+            let place = follower.announced.unwrap_or_default().0;
             let theirs: Vec<BorrowedFd<'_>> = all
                 .iter()
                 .filter(|(owner, _)| *owner != place)
                 .map(|(_, fd)| *fd)
                 .collect();
-            // One after the other: each takes its packets as they come, so none waits for long.
+            // In turn: each follower takes its packets as they come, so none waits for long.
             send_blocking(
-                &guest.socket,
+                &follower.socket,
                 &head,
                 &theirs,
                 |waits| self.wait(waits),
@@ -406,8 +316,8 @@ impl<P: Peers> Exchange<'_, P> {
         Ok(())
     }
 
-    fn visit(&self, first: u32, mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
-        let invitation = self.peers.hear(first, &self.turn, self.end)?;
+    fn follow(&self, first: u32, mine: &[BorrowedFd<'_>]) -> Result<Vec<Vec<OwnedFd>>> {
+        let invitation = self.peers.await_invitation(first, &self.call, self.end)?;
         let socket = self.connect(first, &invitation)?;
         let hello = packet::hello(&invitation.key, self.peers.rank(), mine.len());
         send_blocking(&socket, &hello, mine, |waits| self.wait(waits), self.end)?;
@@ -460,7 +370,7 @@ impl<P: Peers> Exchange<'_, P> {
         }
     }
 
-    /// A connection to the first rank.
+    /// Connects to the leader.
     fn connect(&self, first: u32, invitation: &Invitation) -> Result<OwnedFd> {
         let start = Instant::now();
         let socket = new_socket()?;

@@ -1,38 +1,35 @@
-//! Which job the environment describes.
+//! The job that environment variables describe, and the way into it.
+//!
+//! Malformed or missing variables are errors that name them; nothing is guessed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::client::Listens;
+use crate::bootstrap::Bootstrap;
+use crate::client::TcpBootstrap;
+use crate::client::connect::Listens;
+use crate::error::{Error, Result};
 use crate::hub::HubListener;
 use crate::job_key::JobKey;
-use crate::protocol::{Hello, MAX_PES};
-use crate::{Bootstrap, Error, Result, Single, TcpBootstrap, pmi, pmix};
+use crate::limits::MAX_PES;
+use crate::protocol::hello::Hello;
+use crate::single::Single;
+use crate::variables::{JOB_KEY, LOCAL_RANK, Lookup, RANK, RENDEZVOUS, SIZE};
+use crate::{pmi, pmix};
 
 pub(crate) mod addresses;
+pub(crate) mod backend;
 #[cfg(any(fuzzing, test))]
 pub(crate) mod fuzzing;
-pub(crate) mod meeting;
-mod way;
+mod publication;
+#[cfg(test)]
+mod tests;
 
-use way::Way;
-pub(crate) use way::{BY_SLURM, is_to_be_alone, slurm_tasks};
-pub use way::{described_rank, describes_job};
+use backend::{Backend, choose};
 
-/// How long joining and each collective call may take unless set otherwise.
-pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
-
-pub(crate) const RANK: &str = "OXSHMEM_RANK";
-pub(crate) const SIZE: &str = "OXSHMEM_SIZE";
-pub(crate) const LOCAL_RANK: &str = "OXSHMEM_LOCAL_RANK";
-pub(crate) const RENDEZVOUS: &str = "OXSHMEM_RENDEZVOUS";
-pub(crate) const JOB_KEY: &str = "OXSHMEM_JOB_KEY";
 const MASTER_PORT: &str = "OXSHMEM_MASTER_PORT";
-
-/// Gives a variable's value, if it is set.
-type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Joins the job that `lookup`'s variables describe.
 ///
@@ -54,10 +51,7 @@ type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 ///
 /// `deadline` bounds joining and, later, each collective call. This does not wait for the other
 /// ranks, except under a process manager: else the first collective call does.
-pub fn join(
-    lookup: &dyn Fn(&str) -> Option<String>,
-    deadline: Duration,
-) -> Result<Arc<dyn Bootstrap>> {
+pub fn join(lookup: Lookup<'_>, deadline: Duration) -> Result<Arc<dyn Bootstrap>> {
     match Job::read(lookup)? {
         Job::Single => Ok(Arc::new(Single::new())),
         Job::Launched { address, hello } => {
@@ -68,7 +62,7 @@ pub fn join(
         Job::Hosted { address, hello } if hello.rank == 0 => {
             let hub = host(&address)?;
             let local = reachable(hub.address());
-            let hub = hub.serve_and_say(hello.size, hello.key)?;
+            let hub = hub.serve_and_report(hello.size, hello.key)?;
             let (address, listens) = (local.to_string(), Listens::Already);
             let pe = TcpBootstrap::new(&address, hello, deadline, listens, Some(hub))?;
             Ok(Arc::new(pe))
@@ -80,11 +74,11 @@ pub fn join(
         }
         Job::Pmi(settings) => {
             let end = Instant::now() + deadline.min(LONGEST);
-            meeting::join(pmi::open(settings, end)?, lookup, deadline, end)
+            publication::join(pmi::open(settings, end)?, lookup, deadline, end)
         }
         Job::Pmix => {
             let end = Instant::now() + deadline.min(LONGEST);
-            meeting::join(pmix::open(end)?, lookup, deadline, end)
+            publication::join(pmix::open(end)?, lookup, deadline, end)
         }
     }
 }
@@ -92,16 +86,11 @@ pub fn join(
 /// Longer deadlines could be no point in time.
 const LONGEST: Duration = Duration::from_secs(1 << 30);
 
-/// A variable of this process, for the functions here.
-pub(crate) fn read_process_variable(name: &str) -> Option<String> {
-    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
-}
-
-/// What the variables say.
+/// The job that the variables describe.
 #[derive(Debug)]
 enum Job {
     Single,
-    /// A rendezvous is at the address.
+    /// A rendezvous listens at the address.
     Launched {
         address: String,
         hello: Hello,
@@ -112,26 +101,26 @@ enum Job {
         hello: Hello,
     },
     /// The process manager at the other end of `PMI_FD` knows.
-    Pmi(pmi::Settings),
+    Pmi(pmi::version::Settings),
     /// PMIx knows.
     Pmix,
 }
 
 impl Job {
     fn read(lookup: Lookup<'_>) -> Result<Job> {
-        let (way, present) = way::choose(lookup)?;
+        let (backend, present) = choose(lookup)?;
         let variables = |hint| Variables {
             lookup,
             present,
             hint,
         };
-        match way {
-            Way::Single => Ok(Job::Single),
-            Way::Launcher => launched(&variables(LAUNCHED_HINT)),
-            Way::Torchrun => hosted(&variables(HOSTED_HINT)),
-            Way::Pmi(version) => managed(&variables(PMI_HINT), version),
-            Way::Pmix => {
-                // The library reads more than these, and says worse what is missing.
+        match backend {
+            Backend::Single => Ok(Job::Single),
+            Backend::Launcher => launched(&variables(LAUNCHED_HINT)),
+            Backend::Torchrun => hosted(&variables(HOSTED_HINT)),
+            Backend::Pmi(version) => managed(&variables(PMI_HINT), version),
+            Backend::Pmix => {
+                // The library reads more than these, but names a missing one less well.
                 let variables = variables(PMIX_HINT);
                 variables.get("PMIX_NAMESPACE")?;
                 variables.get("PMIX_RANK")?;
@@ -322,14 +311,14 @@ fn hosted(variables: &Variables<'_>) -> Result<Job> {
     })
 }
 
-fn managed(variables: &Variables<'_>, version: pmi::Version) -> Result<Job> {
+fn managed(variables: &Variables<'_>, version: pmi::version::Version) -> Result<Job> {
     let size = variables.size("PMI_SIZE")?;
     let rank = variables.rank("PMI_RANK", size)?;
     if size == 1 {
         return Ok(Job::Single);
     }
     let descriptor: u16 = variables.number("PMI_FD", "is not a descriptor's number")?;
-    Ok(Job::Pmi(pmi::Settings {
+    Ok(Job::Pmi(pmi::version::Settings {
         version,
         descriptor: descriptor.into(),
         rank,
@@ -338,7 +327,7 @@ fn managed(variables: &Variables<'_>, version: pmi::Version) -> Result<Job> {
     }))
 }
 
-/// Listens where the others will look for rank 0.
+/// Listens at the address where the others will look for rank 0.
 ///
 /// A name may have another address here than elsewhere (Debian gives a host's own name 127.0.1.1),
 /// so unless the address is a loopback by number or as `localhost`, this listens on all interfaces.
@@ -361,7 +350,7 @@ fn host(address: &str) -> Result<HubListener> {
     HubListener::bind(SocketAddr::new(ip, resolved.port()), PORT_HINT)
 }
 
-/// Where this process reaches what listens at `address`.
+/// The address at which this process reaches a listener of its own at `address`.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -370,6 +359,3 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     };
     SocketAddr::new(ip, address.port())
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,11 +1,11 @@
-//! What can go wrong while a job is started or its PEs find each other.
+//! The errors of starting a job and of its PEs' way to each other: each says what failed, where, and how to mend it.
 
 use std::io;
 use std::time::Duration;
 
-use crate::delivery::MAX_WAITING_BYTES;
+use crate::limits::MAX_WAITING_BYTES;
 
-/// Why a bootstrap or launcher call failed, where, and what to do about it.
+/// The failure of a bootstrap or launcher call: what, where, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,9 +14,9 @@ pub enum Error {
     Variable {
         /// The variable.
         name: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: String,
-        /// What is wrong with that, and what would be right.
+        /// The fault in that value, and a right one.
         problem: String,
     },
     /// Some of a launcher's variables are set and some are not.
@@ -24,9 +24,9 @@ pub enum Error {
     HalfSet {
         /// A variable that is set.
         present: &'static str,
-        /// The one that is missing.
+        /// The variable that is missing.
         missing: &'static str,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// The rendezvous was not reached before the deadline.
@@ -38,11 +38,11 @@ pub enum Error {
         namespaces(address)
     )]
     Connect {
-        /// Who tried.
+        /// The rank that tried.
         rank: u32,
-        /// Where.
+        /// The rendezvous' address.
         address: String,
-        /// How long it tried.
+        /// The time it has tried for.
         waited: Duration,
         /// The last attempt's failure.
         source: io::Error,
@@ -53,9 +53,9 @@ pub enum Error {
          interface up here (ip address), lo too, and is there a route (ip route)?"
     )]
     NoRoute {
-        /// Who tried.
+        /// The rank that tried.
         rank: u32,
-        /// Where.
+        /// The rendezvous' address.
         address: String,
         /// The last attempt's failure.
         source: io::Error,
@@ -63,19 +63,19 @@ pub enum Error {
     /// The rendezvous could not listen on its address.
     #[error("cannot listen on {address} for the job's rendezvous: {source}; {hint}")]
     Listen {
-        /// Where.
+        /// The address.
         address: String,
-        /// Why not.
+        /// The system's reason.
         source: io::Error,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
-    /// The rendezvous answered and would not have this PE.
+    /// The rendezvous answered and refused this PE.
     #[error("the rendezvous at {address} refused rank {rank}: {reason}")]
     Refused {
-        /// Who was refused.
+        /// The rank that was refused.
         rank: u32,
-        /// By whom.
+        /// The rendezvous' address.
         address: String,
         /// Its words: what is wrong and how to mend it.
         reason: String,
@@ -87,9 +87,9 @@ pub enum Error {
          port"
     )]
     Unproven {
-        /// Who tried.
+        /// The rank that tried.
         rank: u32,
-        /// Where.
+        /// The address.
         address: String,
     },
     /// Bytes that are not this protocol's.
@@ -98,7 +98,7 @@ pub enum Error {
          nothing else may use the rendezvous port"
     )]
     Protocol {
-        /// What was found.
+        /// The malformed part.
         what: String,
     },
     /// A rank's bytes are no value of the type that all ranks exchange.
@@ -120,9 +120,9 @@ pub enum Error {
     MissingRanks {
         /// The call.
         operation: &'static str,
-        /// Who is missing.
+        /// The missing ranks.
         ranks: Vec<u32>,
-        /// How long the others waited.
+        /// The time that the others waited.
         waited: Duration,
     },
     /// A rank that the call needs has left the job or died.
@@ -137,7 +137,7 @@ pub enum Error {
     PeerGone {
         /// The call.
         operation: &'static str,
-        /// Who is gone.
+        /// That rank.
         rank: u32,
         /// Whether it said goodbye.
         orderly: bool,
@@ -150,7 +150,7 @@ pub enum Error {
     Mismatch {
         /// The call.
         operation: &'static str,
-        /// Who called what.
+        /// Each rank's call.
         what: String,
     },
     /// The rendezvous is gone, so no peer can be reached through it any more.
@@ -161,7 +161,7 @@ pub enum Error {
     HubLost {
         /// The call.
         operation: &'static str,
-        /// How it ended.
+        /// The cause.
         why: String,
     },
     /// The job is being ended.
@@ -172,7 +172,7 @@ pub enum Error {
     Aborted {
         /// The call.
         operation: &'static str,
-        /// Who aborted.
+        /// The rank that aborted.
         by: u32,
         /// The status it gave.
         status: i32,
@@ -201,9 +201,9 @@ pub enum Error {
     TooLarge {
         /// The call.
         operation: &'static str,
-        /// How much it was given.
+        /// Bytes given.
         bytes: usize,
-        /// How much it takes.
+        /// Bytes that it takes.
         limit: usize,
     },
     /// A rank has too many messages waiting and no handler for them.
@@ -213,7 +213,7 @@ pub enum Error {
         MAX_WAITING_BYTES >> 20
     )]
     Unheard {
-        /// Who was sent to.
+        /// The receiver.
         rank: u32,
     },
     /// A handler was set twice.
@@ -225,13 +225,13 @@ pub enum Error {
     /// Descriptors could not be passed.
     #[error("passing descriptors between PEs failed: {what}")]
     Descriptors {
-        /// What, and how to mend it.
+        /// The failure, and how to mend it.
         what: String,
     },
     /// A launch that asks for something impossible.
     #[error("cannot launch: {what}")]
     Launch {
-        /// What, and how to mend it.
+        /// The failure, and how to mend it.
         what: String,
     },
     /// A program could not be started.
@@ -241,28 +241,28 @@ pub enum Error {
         program: std::ffi::OsString,
         /// The PE that it was to be.
         rank: u32,
-        /// Why not.
+        /// The system's reason.
         source: io::Error,
     },
     /// The process manager that started this PE (over PMI-1, PMI-2 or PMIx) did not help it to find
     /// the others.
     #[error("{interface}: {step}: {why}; {hint}")]
     ProcessManager {
-        /// Over which interface.
+        /// The interface's name.
         interface: &'static str,
-        /// What was being done.
+        /// The action that failed.
         step: &'static str,
-        /// What went wrong.
+        /// The failure.
         why: String,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// An operating-system call failed.
     #[error("{action}: {source}; {}", remedy(.source))]
     Io {
-        /// What was being done.
+        /// The action that failed.
         action: &'static str,
-        /// Why it failed.
+        /// The system's reason.
         source: io::Error,
     },
 }
@@ -270,7 +270,7 @@ pub enum Error {
 /// This crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// For `map_err`: wraps an operating system's error with what was being done.
+/// For `map_err`: wraps an operating system's error with the action that failed.
 pub(crate) fn io<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> Error {
     move |source| Error::Io {
         action,
@@ -278,7 +278,7 @@ pub(crate) fn io<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> 
     }
 }
 
-/// What to do about an operating system's error, where that is to raise a limit.
+/// The remedy for an operating system's error, if that is to raise a limit.
 fn limit_to_raise(error: &io::Error) -> String {
     use rustix::io::Errno;
     match Errno::from_io_error(error) {
@@ -289,7 +289,7 @@ fn limit_to_raise(error: &io::Error) -> String {
     }
 }
 
-/// What to do about an operating system's error.
+/// The remedy for an operating system's error.
 fn remedy(error: &io::Error) -> &'static str {
     use rustix::io::Errno;
     match Errno::from_io_error(error) {
@@ -312,6 +312,18 @@ fn remedy(error: &io::Error) -> &'static str {
         }
         _ => "the operating system's words say what is missing",
     }
+}
+
+/// Fails if `operation` was given more bytes than it takes.
+pub(crate) fn check_bytes(operation: &'static str, bytes: usize, limit: usize) -> Result<()> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Error::TooLarge {
+        operation,
+        bytes,
+        limit,
+    })
 }
 
 /// "rank 3" or "ranks 1, 4 and 7", long lists cut.

@@ -1,13 +1,13 @@
-//! Why a job's collective calls can go on no longer.
+//! The fault that ends a job's collective calls.
 
 use std::time::Duration;
 
-use crate::Error;
+use crate::error::Error;
 
-/// The first thing that went wrong; it stays, and every later collective call answers with it.
+/// The first thing that went wrong. It stays, and every later collective call fails with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Ranks that did not come before the deadline.
+    /// Ranks that did not enter before the deadline.
     Missing { ranks: Vec<u32>, waited: Duration },
     /// A rank that left or died.
     Gone { rank: u32, orderly: bool },
@@ -20,7 +20,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The error that `operation` answers with.
+    /// The error with which `operation` fails.
     pub(crate) fn error(&self, operation: &'static str) -> Error {
         match self.clone() {
             Fault::Missing { ranks, waited } => Error::MissingRanks {

@@ -1,11 +1,13 @@
-//! Doors to the parsers of foreign bytes, for `ci/fuzz`. Tests build them, too, so that they keep up.
+//! Entry points to the parsers of foreign bytes, for `ci/fuzz`. Tests build them, too, so that they keep up.
 
 pub use crate::descriptors::fuzzing::descriptors;
 pub use crate::environment::fuzzing::publication;
 pub use crate::launch::fuzzing::agent;
 pub use crate::pmi::fuzzing::{pmi_1, pmi_2};
 
-use crate::protocol::{Frame, FrameParser, HELLO_BYTES, Hello};
+use crate::protocol::frame::Frame;
+use crate::protocol::hello::{HELLO_BYTES, Hello};
+use crate::protocol::parser::FrameParser;
 
 /// The first bytes of a connection.
 pub fn hello(bytes: &[u8]) {

@@ -1,6 +1,6 @@
-//! Proof of the job's key, both ways, without sending it.
+//! The handshake: each side proves that it knows the job's key, without sending it.
 //!
-//! A PE's [`Hello`](crate::protocol::Hello) carries a fresh nonce. The rendezvous answers with a nonce
+//! A PE's [`Hello`](crate::protocol::hello::Hello) carries a fresh nonce. The rendezvous answers with a nonce
 //! of its own and its proof; the PE checks that and sends its own proof. A proof is an HMAC-SHA256
 //! under the job's key over the prover's role, the hello and the rendezvous' nonce. The roles differ,
 //! so that no proof can be sent back to its prover. The nonces are fresh, so that no recorded proof
@@ -11,21 +11,12 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use crate::error::{Error, Result};
 use crate::job_key::JobKey;
-use crate::protocol::HELLO_BYTES;
-use crate::{Error, Result};
+use crate::protocol::hello::{HELLO_BYTES, NONCE_BYTES, Nonce, Proof};
 
-/// Bytes of a nonce.
-pub(crate) const NONCE_BYTES: usize = 32;
-/// Bytes of a proof.
-pub(crate) const PROOF_BYTES: usize = 32;
-/// Bytes that HMAC-SHA256 takes its key in; a shorter one is filled up with zeros.
+/// Bytes of HMAC-SHA256's block; a shorter key is filled up with zeros.
 const BLOCK_BYTES: usize = 64;
-
-/// Random bytes that one connection uses once.
-pub(crate) type Nonce = [u8; NONCE_BYTES];
-/// Evidence that its sender knows the job's key.
-pub(crate) type Proof = [u8; PROOF_BYTES];
 
 /// The side that proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +40,7 @@ pub(crate) fn prove(key: &JobKey, role: Role, hello: &[u8; HELLO_BYTES], nonce: 
     mac(key, role, hello, nonce).finalize().into_bytes().into()
 }
 
-/// Whether `proof` is [that](prove) of `role`, in a time that does not tell how far it is right.
+/// Whether `proof` is [that](prove) of `role`, in a time that does not tell how many of its bytes are right.
 pub(crate) fn is_proven(
     key: &JobKey,
     role: Role,
@@ -77,7 +68,7 @@ fn mac(key: &JobKey, role: Role, hello: &[u8; HELLO_BYTES], nonce: &Nonce) -> Hm
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Hello;
+    use crate::protocol::hello::Hello;
 
     fn hello(key: JobKey) -> [u8; HELLO_BYTES] {
         let (rank, size) = (1, 2);

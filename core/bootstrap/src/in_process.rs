@@ -1,20 +1,23 @@
-//! PEs that are threads of one process.
+//! The bootstrap of PEs that are threads of one process.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::delivery::{Delivery, join_service};
+use crate::bootstrap::{Bootstrap, ExitHandler, MessageHandler, PeerExit};
+use crate::collective_rounds::{Rounds, Step};
+use crate::delivery::{Delivery, SERVICE_STACK, join_service};
 use crate::descriptors::check_list;
-use crate::error::io;
+use crate::error::{Error, Result, check_bytes, io};
 use crate::fault::Fault;
-use crate::protocol::{Kind, MAX_MESSAGE_BYTES, check_bytes, gathered_share};
-use crate::rounds::{Rounds, Step};
-use crate::{Bootstrap, DEFAULT_DEADLINE, Error, ExitHandler, MessageHandler, PeerExit, Result};
+use crate::limits::{MAX_MESSAGE_BYTES, gathered_share};
+use crate::lock::unpoisoned;
+use crate::protocol::frame::Kind;
+use crate::variables::DEFAULT_DEADLINE;
 
-/// Longest time between looks at who has ended, while a message waits for room.
+/// Longest time between checks for ended PEs, while a message waits for a free place in the receiver's queue.
 const ROOM_SLICE: Duration = Duration::from_millis(100);
 
 /// A PE that is a thread: one of a [`group`](InProcess::group).
@@ -35,19 +38,19 @@ pub struct InProcess {
 struct Group {
     size: u32,
     deadline: Duration,
-    state: Mutex<State>,
+    state: Mutex<GroupState>,
     changed: Condvar,
     deliveries: Vec<Arc<Delivery>>,
 }
 
-/// A finished collective call, until all have taken its result.
+/// A finished collective call, until all PEs have taken its result.
 #[derive(Debug)]
 struct Finished {
-    result: std::result::Result<Arc<Vec<Vec<u8>>>, Fault>,
+    result: Result<Arc<Vec<Vec<u8>>>, Fault>,
     untaken: u32,
 }
 
-/// Descriptors on their way among the PEs of a list.
+/// Descriptors in exchange among the PEs of a list.
 #[derive(Debug, Default)]
 struct Exchange {
     given: HashMap<u32, Vec<OwnedFd>>,
@@ -55,13 +58,13 @@ struct Exchange {
 }
 
 #[derive(Debug)]
-struct State {
+struct GroupState {
     rounds: Rounds,
     finished: HashMap<u64, Finished>,
     ended: Vec<PeerExit>,
-    /// Whose end is as good as a goodbye.
+    /// The PEs whose end counts as a goodbye.
     resting: BTreeSet<u32>,
-    /// How often each PE has called with each list, and the exchanges under way.
+    /// The number of calls of each PE with each list, and the exchanges in flight.
     exchange_counts: HashMap<(u32, Vec<u32>), u64>,
     exchanges: HashMap<(Vec<u32>, u64), Exchange>,
 }
@@ -77,7 +80,7 @@ impl InProcess {
         let group = Arc::new(Group {
             size,
             deadline,
-            state: Mutex::new(State {
+            state: Mutex::new(GroupState {
                 rounds: Rounds::new(size),
                 finished: HashMap::new(),
                 ended: Vec::new(),
@@ -107,12 +110,12 @@ impl InProcess {
     }
 
     fn start_service(&self) -> Result<()> {
-        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut service = unpoisoned(self.service.lock());
         if service.is_none() {
             let delivery = Arc::clone(self.delivery());
             let thread = std::thread::Builder::new()
                 .name(format!("receive-{}", self.rank))
-                .stack_size(crate::SERVICE_STACK)
+                .stack_size(SERVICE_STACK)
                 .spawn(move || delivery.serve())
                 .map_err(io("starting the receive service's thread"))?;
             *service = Some(thread);
@@ -121,7 +124,7 @@ impl InProcess {
     }
 
     /// Fails if the group was aborted or this PE has left.
-    fn check(&self, operation: &'static str) -> Result<MutexGuard<'_, State>> {
+    fn check(&self, operation: &'static str) -> Result<MutexGuard<'_, GroupState>> {
         let state = self.group.lock();
         if let Some(fault @ Fault::Aborted { .. }) = state.rounds.fault() {
             return Err(fault.error(operation));
@@ -134,10 +137,10 @@ impl InProcess {
 
     fn collect(&self, kind: Kind, bytes: Vec<u8>) -> Result<Arc<Vec<Vec<u8>>>> {
         let operation = kind.name();
-        let mut turn = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
-        let sequence = *turn;
+        let mut next = unpoisoned(self.sequence.lock());
+        let sequence = *next;
         let mut state = self.check(operation)?;
-        *turn += 1;
+        *next += 1;
         let step = state
             .rounds
             .enter(self.rank, sequence, kind, self.group.deadline, bytes);
@@ -189,19 +192,20 @@ impl InProcess {
 }
 
 impl Group {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, GroupState> {
+        unpoisoned(self.state.lock())
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, limit: Duration) -> MutexGuard<'a, State> {
-        self.changed
-            .wait_timeout(state, limit)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, GroupState>,
+        limit: Duration,
+    ) -> MutexGuard<'a, GroupState> {
+        unpoisoned(self.changed.wait_timeout(state, limit)).0
     }
 
-    /// Completed calls keep their result for each PE; failures are told by the rounds' fault.
-    fn announce(&self, state: &mut State, step: Step) {
+    /// Keeps a completed call's result for each PE; a failed one is the rounds' fault.
+    fn announce(&self, state: &mut GroupState, step: Step) {
         match step {
             Step::Wait => return,
             Step::Complete { sequence, parts } => {
@@ -358,7 +362,7 @@ impl Bootstrap for InProcess {
         let step = state.rounds.fail(fault, None);
         self.group.announce(&mut state, step);
         drop(state);
-        // Those that are in no call of this trait hear of it as of a death.
+        // PEs that are in no call of this trait hear of it as of a death.
         self.end(false);
     }
 
@@ -368,10 +372,11 @@ impl Bootstrap for InProcess {
 
     fn rest(&self, may_end: bool) {
         let mut state = self.group.lock();
-        match may_end {
-            true => state.resting.insert(self.rank),
-            false => state.resting.remove(&self.rank),
-        };
+        if may_end {
+            state.resting.insert(self.rank);
+        } else {
+            state.resting.remove(&self.rank);
+        }
     }
 }
 
@@ -390,12 +395,7 @@ impl Drop for InProcess {
         let orderly = self.group.lock().resting.contains(&self.rank);
         self.end(orderly);
         self.delivery().close();
-        let service = self
-            .service
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(service) = service {
+        if let Some(service) = unpoisoned(self.service.get_mut()).take() {
             join_service(service);
         }
     }

@@ -1,14 +1,14 @@
-//! The random key that each job is guarded by.
+//! The random key by which a job knows its own PEs.
 
 use std::fmt;
 use std::hint::black_box;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A job's key: 32 random bytes, written as 64 hexadecimal digits in `OXSHMEM_JOB_KEY`.
 ///
 /// It keeps strangers out and jobs apart: a process that does not know the key cannot join, nor be taken
-/// for the rendezvous. PEs and the rendezvous prove to each other that they know it and never send it. Whoever
+/// for the rendezvous. PEs and the rendezvous prove to each other that they know it and never send it. A user who
 /// can read the PEs' environment knows it, too; and it encrypts nothing.
 #[derive(Clone, Copy)]
 pub struct JobKey([u8; JobKey::LENGTH]);

@@ -1,6 +1,6 @@
-//! How the PEs of an oxshmem job are started and find each other.
+//! The bootstrap of an oxshmem job: how its PEs are started and find each other.
 //!
-//! [`Bootstrap`] is what a PE needs before (and beside) its transports: its rank, the job's size,
+//! [`Bootstrap`] is a PE's connection to its job before (and beside) its transports: its rank, the job's size,
 //! collective exchange of bytes, messages to a peer that may be computing, and word of a peer's
 //! death. Nothing here is on a data path. [`join`] gives the one that the environment describes;
 //! [`InProcess`] makes PEs of threads; [`Launch`] starts them as processes.
@@ -13,12 +13,15 @@
 
 mod bootstrap;
 mod client;
+mod codec;
+mod collective_rounds;
 mod delivery;
 mod descriptors;
-mod ending;
 mod environment;
 mod error;
 mod exchange;
+mod exit_hook;
+mod exit_status;
 mod fault;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
@@ -28,29 +31,35 @@ mod hub;
 mod in_process;
 mod job_key;
 mod launch;
+mod limits;
+mod lock;
+pub mod log;
 mod pmi;
 mod pmix;
+mod process;
+mod process_manager;
 mod protocol;
-mod report;
-mod rounds;
 mod single;
+mod variables;
 mod waits;
 mod wake;
 
 pub use bootstrap::{AskHandler, Bootstrap, ExitHandler, MessageHandler, PeerExit};
 pub use client::TcpBootstrap;
-pub use environment::{DEFAULT_DEADLINE, described_rank, describes_job, join};
+pub use environment::backend::{described_rank, describes_job};
+pub use environment::join;
 pub use error::{Error, Result};
 pub use exchange::{HexBytes, exchange};
-pub use hub::AbortNotice;
+pub use exit_status::ExitStatus;
+pub use hub::control::AbortNotice;
 pub use in_process::InProcess;
 pub use job_key::JobKey;
-pub use launch::{
-    CpuSets, Ending, HUB_ADDRESS, Host, Hosts, How, Launch, Outcome, RSH, self_with, serve_agent,
-};
-pub use protocol::{MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
+pub use launch::agent::{CpuSets, serve as serve_agent};
+pub use launch::hosts::{Host, Hosts};
+pub use launch::job::Launch;
+pub use launch::job_end::{JobEnd, Outcome};
+pub use launch::self_with;
+pub use limits::{MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
 pub use single::Single;
+pub use variables::{DEFAULT_DEADLINE, HUB_ADDRESS, RSH};
 pub use waits::{Awaited, Waiting};
-
-/// Stack of a receive service's thread, bytes: it runs short handlers, and there is one per PE.
-const SERVICE_STACK: usize = 128 << 10;

@@ -1,18 +1,19 @@
 //! PMI-1 and PMI-2: text over a descriptor that the process manager left in `PMI_FD`.
 //!
 //! MPICH's and Intel's `mpiexec` (hydra) and Slurm's `srun --mpi=pmi2` speak both. After a session's
-//! [`meet`](Manager::meet) the PEs have their own way to each other.
+//! [`exchange`](ProcessManager::exchange) the PEs have their own way to each other.
 //!
-//! A process manager hangs up on who finalizes, and MPI speaks over the same connection: so the
-//! session lasts until MPI finalizes or the process ends. One that ends by `_exit` does not
+//! A process manager hangs up on a client that finalizes, and MPI speaks over the same connection: so the
+//! session lasts until MPI finalizes or the process ends. A process that ends by `_exit` does not
 //! finalize, and hydra then ends the others.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::environment::meeting::{Manager, Place};
-use crate::protocol::MAX_PES;
-use crate::{Error, Result, ending};
+use crate::error::Result;
+use crate::exit_hook::{self, Interface};
+use crate::lock::unpoisoned;
+use crate::process_manager::{ProcessManager, RankAndSize};
 
 mod fields;
 #[cfg(any(fuzzing, test))]
@@ -20,77 +21,37 @@ pub(crate) mod fuzzing;
 mod mapping;
 mod one;
 mod socket;
+#[cfg(test)]
+mod tests;
 mod two;
+pub(crate) mod version;
 
 use socket::Socket;
+use version::{Protocol, Settings, Version};
 
-/// Which of the two protocols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    One,
-    Two,
-}
-
-impl Version {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Version::One => "PMI-1",
-            Version::Two => "PMI-2",
-        }
-    }
-}
-
-/// What `PMI_FD`, `PMI_RANK`, `PMI_SIZE` and `PMI_JOBID` say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
-    pub version: Version,
-    pub descriptor: i32,
-    pub rank: u32,
-    pub size: u32,
-    /// PMI-2's only, and not every process manager names it.
-    pub job: Option<String>,
-}
-
-/// The key under which rank 0 publishes, but for how often the session has met before.
+/// The key under which rank 0 publishes; the number of the session's earlier exchanges follows.
 const KEY: &str = "oxshmem-rendezvous";
 
-/// The key under which the process manager itself tells which processes are on which host.
-const MAPPING: &str = "PMI_process_mapping";
-
-/// How long it may take to finalize when the process ends.
+/// Time limit for finalizing when the process ends.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
-/// Sessions that last until the process ends: one but in tests.
+/// Sessions that last until the process ends: one, except in tests.
 static KEPT: Mutex<Vec<Session>> = Mutex::new(Vec::new());
 
 fn kept() -> MutexGuard<'static, Vec<Session>> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(KEPT.lock())
 }
 
-/// What is said in one of the protocols once a session is accepted.
-trait Protocol: std::fmt::Debug + Send {
-    /// Bounds every wait from now on.
-    fn wait_until(&mut self, end: Instant);
-
-    /// What the process manager has under [`MAPPING`].
-    fn mapping(&mut self) -> Result<String>;
-
-    /// Collective: publishes and gives what rank 0 has published.
-    fn exchange(&mut self, key: &str, published: Option<&str>) -> Result<String>;
-
-    /// Takes leave; nothing is said any more.
-    fn finalize(&mut self) -> Result<()>;
-}
-
+/// A session of either version.
 #[derive(Debug)]
 struct Session {
     protocol: Box<dyn Protocol>,
     settings: Settings,
-    meetings: u32,
+    exchanges: u32,
 }
 
 /// Begins a session, or goes on with this process's; every wait in it ends at `end`.
-pub(crate) fn open(settings: Settings, end: Instant) -> Result<Box<dyn Manager>> {
+pub(crate) fn open(settings: Settings, end: Instant) -> Result<Box<dyn ProcessManager>> {
     let of_this_process = {
         let mut kept = kept();
         let at = kept.iter().position(|session| session.settings == settings);
@@ -105,7 +66,7 @@ pub(crate) fn open(settings: Settings, end: Instant) -> Result<Box<dyn Manager>>
 }
 
 impl Session {
-    fn over(socket: Socket, settings: Settings) -> Result<Box<dyn Manager>> {
+    fn over(socket: Socket, settings: Settings) -> Result<Box<dyn ProcessManager>> {
         let protocol: Box<dyn Protocol> = match settings.version {
             Version::One => Box::new(one::Client::open(socket)?),
             Version::Two => Box::new(two::Client::open(socket, &settings)?),
@@ -113,19 +74,19 @@ impl Session {
         Ok(Box::new(Session {
             protocol,
             settings,
-            meetings: 0,
+            exchanges: 0,
         }))
     }
 }
 
-impl Manager for Session {
-    fn place(&self) -> Place {
+impl ProcessManager for Session {
+    fn rank_and_size(&self) -> RankAndSize {
         let Settings { rank, size, .. } = self.settings;
-        Place { rank, size }
+        RankAndSize { rank, size }
     }
 
     fn is_on_one_host(&mut self) -> bool {
-        // Not every manager tells; one that has ended is met with again right after this.
+        // Not every manager tells. If it has ended, the exchange right after this says so.
         let mapping = self.protocol.mapping();
         mapping.is_ok_and(|mapping| mapping::is_one_host(&mapping))
     }
@@ -134,48 +95,26 @@ impl Manager for Session {
         self.settings.version.name()
     }
 
-    fn meet(mut self: Box<Self>, published: Option<&str>) -> Result<String> {
-        let key = format!("{KEY}-{}", self.meetings);
+    fn exchange(mut self: Box<Self>, published: Option<&str>) -> Result<String> {
+        let key = format!("{KEY}-{}", self.exchanges);
         let value = self.protocol.exchange(&key, published)?;
-        self.meetings += 1;
-        ending::expect();
+        self.exchanges += 1;
+        exit_hook::register(Interface::Pmi, end);
         kept().push(*self);
         Ok(value)
     }
 }
 
-/// Finalizes what lasts until the process ends.
-pub(crate) fn end() {
-    // A thread that this process's end has overtaken may hold it.
+/// Finalizes the sessions that last until the process ends. A manager of PMI takes a client that has not finalized for a
+/// failure, with a status of the manager's own: so at any status.
+fn end(_status: i32) {
+    // A thread that this process's end has overtaken may hold the lock.
     let Ok(mut kept) = KEPT.try_lock() else {
         return;
     };
     for mut session in kept.drain(..) {
         session.protocol.wait_until(Instant::now() + LAST_WORD);
-        // Where MPI has finalized, nobody listens any more.
+        // If MPI has finalized, nobody listens any more.
         let _ = session.protocol.finalize();
     }
 }
-
-/// An answer that is not the one to the question.
-fn unexpected(interface: &'static str, step: &'static str, what: String) -> Error {
-    Error::ProcessManager {
-        interface,
-        step,
-        why: what,
-        hint: "PMI_FD may lead to something that speaks another protocol: set OXSHMEM_BOOTSTRAP \
-               to pmi1 or pmi2 as the process manager's documentation says",
-    }
-}
-
-/// Refuses an answer with another number than the environment's, which would split the job.
-fn agree(interface: &'static str, name: &str, environment: u32, answer: u32) -> Result<()> {
-    if environment == answer && answer <= MAX_PES {
-        return Ok(());
-    }
-    let what = format!("the process manager says {name} {answer}, the environment {environment}");
-    Err(unexpected(interface, "joining", what))
-}
-
-#[cfg(test)]
-mod tests;

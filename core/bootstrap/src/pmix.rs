@@ -1,7 +1,7 @@
 //! PMIx: `libpmix`, loaded when the environment asks for it.
 //!
 //! Open MPI's `mpirun`, PRRTE's `prterun` and Slurm's `srun --mpi=pmix` serve it. The library's
-//! calls wait as long as they like, so that they run on a thread of their own, which is given up
+//! calls block without a time limit, so they run on a thread of their own, which is abandoned
 //! at the deadline.
 //!
 //! The client stays until the process ends: others in it, such as MPI, may come to use PMIx later,
@@ -10,13 +10,13 @@
 
 use std::ffi::CString;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::client::exit_now;
-use crate::environment::meeting::{Manager, Place};
-use crate::error::io;
-use crate::{Error, Result, ending, report};
+use crate::error::{Error, Result, io};
+use crate::exit_hook::{self, Interface};
+use crate::lock::unpoisoned;
+use crate::process_manager::{ProcessManager, RankAndSize};
 
 mod library;
 
@@ -24,13 +24,13 @@ use library::{Client, Failure, Library};
 
 pub(crate) const NAME: &str = "PMIx";
 
-/// The key under which rank 0 publishes, but for how often this process has joined before.
+/// The key under which rank 0 publishes; the number of this process's earlier sessions follows.
 const KEY: &str = "oxshmem-rendezvous";
 
-/// How long the client's end may take when the process ends.
+/// Time limit for the client's end when the process ends.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
-/// Between sessions and until the process's end.
+/// The client, between sessions and until the process's end.
 static KEPT: Mutex<Kept> = Mutex::new(Kept {
     client: None,
     sessions: 0,
@@ -45,48 +45,50 @@ struct Kept {
 /// A session with the library on its thread.
 #[derive(Debug)]
 struct Session {
-    place: Place,
+    rank_and_size: RankAndSize,
     is_on_one_host: bool,
     publish: Sender<Option<String>>,
-    answers: Receiver<Answer>,
+    events: Receiver<SessionEvent>,
     begun: Instant,
     end: Instant,
 }
 
-/// What the thread tells. Steps are told before they begin, so that one that never ends has a name.
+/// An event that the thread reports. A step is reported before it begins, so that one that never ends has a name.
 #[derive(Debug)]
-enum Answer {
+enum SessionEvent {
     Step(&'static str),
-    /// The place, and whether all PEs are on this host.
-    Place(Place, bool),
+    /// Rank and size, and whether all PEs are on this host.
+    RankAndSize(RankAndSize, bool),
     Value(String),
     Failed(Error),
 }
 
 /// Begins a session; every wait in it ends at `end`.
-pub(crate) fn open(end: Instant) -> Result<Box<dyn Manager>> {
+pub(crate) fn open(end: Instant) -> Result<Box<dyn ProcessManager>> {
     let (publish, published) = channel();
-    let (tell, answers) = channel();
+    let (report, events) = channel();
     std::thread::Builder::new()
         .name("oxshmem-pmix".into())
         .spawn(move || {
-            if let Err(error) = serve(&tell, &published) {
-                // Whoever asked may have given up.
-                let _ = tell.send(Answer::Failed(error));
+            if let Err(error) = serve(&report, &published) {
+                // The thread that asked may have given up.
+                let _ = report.send(SessionEvent::Failed(error));
             }
         })
         .map_err(io("starting the thread that speaks PMIx"))?;
     let mut session = Session {
-        place: Place { rank: 0, size: 0 },
+        rank_and_size: RankAndSize { rank: 0, size: 0 },
         is_on_one_host: false,
         publish,
-        answers,
+        events,
         begun: Instant::now(),
         end,
     };
     loop {
-        if let Answer::Place(place, is_on_one_host) = session.next("loading libpmix")? {
-            session.place = place;
+        if let SessionEvent::RankAndSize(rank_and_size, is_on_one_host) =
+            session.next("loading libpmix")?
+        {
+            session.rank_and_size = rank_and_size;
             session.is_on_one_host = is_on_one_host;
             return Ok(Box::new(session));
         }
@@ -94,14 +96,14 @@ pub(crate) fn open(end: Instant) -> Result<Box<dyn Manager>> {
 }
 
 impl Session {
-    /// The next answer that is no step.
-    fn next(&self, mut step: &'static str) -> Result<Answer> {
+    /// The next event that is no step.
+    fn next(&self, mut step: &'static str) -> Result<SessionEvent> {
         loop {
             let left = self.end.saturating_duration_since(Instant::now());
-            match self.answers.recv_timeout(left) {
-                Ok(Answer::Step(next)) => step = next,
-                Ok(Answer::Failed(error)) => return Err(error),
-                Ok(answer) => return Ok(answer),
+            match self.events.recv_timeout(left) {
+                Ok(SessionEvent::Step(next)) => step = next,
+                Ok(SessionEvent::Failed(error)) => return Err(error),
+                Ok(event) => return Ok(event),
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(Error::ProcessManager {
                         interface: NAME,
@@ -121,9 +123,9 @@ impl Session {
     }
 }
 
-impl Manager for Session {
-    fn place(&self) -> Place {
-        self.place
+impl ProcessManager for Session {
+    fn rank_and_size(&self) -> RankAndSize {
+        self.rank_and_size
     }
 
     fn is_on_one_host(&mut self) -> bool {
@@ -134,11 +136,11 @@ impl Manager for Session {
         NAME
     }
 
-    fn meet(self: Box<Self>, published: Option<&str>) -> Result<String> {
-        // If the thread is gone, the next answer says why.
+    fn exchange(self: Box<Self>, published: Option<&str>) -> Result<String> {
+        // If the thread is gone, the next event says why.
         let _ = self.publish.send(published.map(str::to_owned));
         loop {
-            if let Answer::Value(value) = self.next("publishing the rendezvous")? {
+            if let SessionEvent::Value(value) = self.next("publishing the rendezvous")? {
                 return Ok(value);
             }
         }
@@ -146,14 +148,14 @@ impl Manager for Session {
 }
 
 /// The session, on the thread.
-fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<()> {
+fn serve(report: &Sender<SessionEvent>, published: &Receiver<Option<String>>) -> Result<()> {
     let begin = |step: &'static str| {
         // Nobody may be listening any more; the calls still end in their own time.
-        let _ = tell.send(Answer::Step(step));
+        let _ = report.send(SessionEvent::Step(step));
         step
     };
     // No other session goes on meanwhile.
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = unpoisoned(KEPT.lock());
     let client = match kept.client.take() {
         Some(client) => client,
         None => {
@@ -165,12 +167,12 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
             client
         }
     };
-    let place = Place {
+    let rank_and_size = RankAndSize {
         rank: client.rank(),
         size: client.job_size().map_err(failed("joining"))?,
     };
-    let is_on_one_host = client.local_size() == Some(place.size);
-    let _ = tell.send(Answer::Place(place, is_on_one_host));
+    let is_on_one_host = client.local_size() == Some(rank_and_size.size);
+    let _ = report.send(SessionEvent::RankAndSize(rank_and_size, is_on_one_host));
     let key = CString::new(format!("{KEY}-{}", kept.sessions)).unwrap_or_default();
     // The session was dropped without a meeting.
     let Ok(published) = published.recv() else {
@@ -189,36 +191,34 @@ fn serve(tell: &Sender<Answer>, published: &Receiver<Option<String>>) -> Result<
     let value = client.get(0, &key).map_err(failed(step))?;
     kept.sessions += 1;
     keep(client, kept);
-    let _ = tell.send(Answer::Value(value));
+    let _ = report.send(SessionEvent::Value(value));
     Ok(())
 }
 
 /// Keeps the client until the process ends, which must not be without a word to the process manager.
 fn keep(client: Client, mut kept: MutexGuard<'_, Kept>) {
-    ending::expect();
+    exit_hook::register(Interface::Pmix, end);
     kept.client = Some(client);
 }
 
-/// Ends the process, whose process manager is gone: with mpirun the job has ended.
-fn end_without_manager() -> ! {
-    report::say_at_once("the process manager (mpirun, srun) has ended; so does this PE");
-    exit_now(1)
-}
-
-/// Ends the client, if this process has one.
-pub(crate) fn end() {
-    // A session that was given up may have it for ever.
+/// Ends the client, if this process has one and ends well. Without that, PMIx's manager takes status 0 for a failure, as
+/// another status is meant to be.
+fn end(status: i32) {
+    if status != 0 {
+        return;
+    }
+    // A session that was abandoned may hold the lock for ever.
     let Some(client) = KEPT.try_lock().ok().and_then(|mut kept| kept.client.take()) else {
         return;
     };
-    let (ended, heard) = channel();
+    let (ended, end) = channel();
     let thread = std::thread::Builder::new().spawn(move || {
         drop(client);
         // Nobody waits any more if this took too long.
         let _ = ended.send(());
     });
     if thread.is_ok() {
-        let _ = heard.recv_timeout(LAST_WORD);
+        let _ = end.recv_timeout(LAST_WORD);
     }
 }
 
@@ -239,17 +239,17 @@ mod tests {
 
     use super::*;
 
-    /// A session that hears these answers and is then left waiting.
-    fn told(answers: impl IntoIterator<Item = Answer>) -> (Session, Sender<Answer>) {
-        let (tell, heard) = channel();
-        for answer in answers {
-            tell.send(answer).unwrap();
+    /// A session that gets these events and is then left waiting.
+    fn told(events: impl IntoIterator<Item = SessionEvent>) -> (Session, Sender<SessionEvent>) {
+        let (tell, received) = channel();
+        for event in events {
+            tell.send(event).unwrap();
         }
         let session = Session {
-            place: Place { rank: 0, size: 2 },
+            rank_and_size: RankAndSize { rank: 0, size: 2 },
             is_on_one_host: false,
             publish: channel().0,
-            answers: heard,
+            events: received,
             begun: Instant::now(),
             end: Instant::now() + Duration::from_millis(50),
         };
@@ -258,8 +258,14 @@ mod tests {
 
     #[test]
     fn a_call_that_never_ends_is_given_up_and_named() {
-        let (session, _tell) = told([Answer::Step("joining"), Answer::Step("waiting for all")]);
-        let words = Box::new(session).meet(Some("v")).unwrap_err().to_string();
+        let (session, _tell) = told([
+            SessionEvent::Step("joining"),
+            SessionEvent::Step("waiting for all"),
+        ]);
+        let words = Box::new(session)
+            .exchange(Some("v"))
+            .unwrap_err()
+            .to_string();
         assert!(
             words.contains("waiting for all: no answer within"),
             "{words}"
@@ -269,8 +275,8 @@ mod tests {
     #[test]
     fn a_failed_call_is_told_with_its_step() {
         let failure = failed("joining")(Failure::new("UNREACHABLE"));
-        let (session, _tell) = told([Answer::Step("joining"), Answer::Failed(failure)]);
-        let words = Box::new(session).meet(None).unwrap_err().to_string();
+        let (session, _tell) = told([SessionEvent::Step("joining"), SessionEvent::Failed(failure)]);
+        let words = Box::new(session).exchange(None).unwrap_err().to_string();
         assert!(words.contains("PMIx: joining: UNREACHABLE"), "{words}");
     }
 
@@ -278,7 +284,7 @@ mod tests {
     fn a_thread_that_has_died_is_not_waited_for() {
         let (session, tell) = told([]);
         drop(tell);
-        let words = Box::new(session).meet(None).unwrap_err().to_string();
+        let words = Box::new(session).exchange(None).unwrap_err().to_string();
         assert!(words.contains("has died"), "{words}");
     }
 }

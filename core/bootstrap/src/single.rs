@@ -1,15 +1,18 @@
-//! A world of one.
+//! The bootstrap of a world of one PE.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::delivery::Delivery;
-use crate::error::io;
-use crate::protocol::{MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES, check_bytes};
-use crate::{Bootstrap, Error, ExitHandler, MessageHandler, Result};
+use crate::bootstrap::{Bootstrap, ExitHandler, MessageHandler};
+use crate::delivery::{Delivery, SERVICE_STACK, join_service};
+use crate::descriptors::check_list;
+use crate::error::{Error, Result, check_bytes, io};
+use crate::limits::{MAX_GATHERED_BYTES, MAX_MESSAGE_BYTES};
+use crate::lock::unpoisoned;
+use crate::log;
+use crate::process::exit_now;
 
 /// The bootstrap of a program that nothing launched: rank 0 of 1.
 #[derive(Debug, Default)]
@@ -64,10 +67,10 @@ impl Bootstrap for Single {
         let delivery = Arc::clone(&self.delivery);
         let service = std::thread::Builder::new()
             .name("oxshmem-receive".into())
-            .stack_size(crate::SERVICE_STACK)
+            .stack_size(SERVICE_STACK)
             .spawn(move || delivery.serve())
             .map_err(io("starting the receive service's thread"))?;
-        *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(service);
+        *unpoisoned(self.service.lock()) = Some(service);
         Ok(())
     }
 
@@ -81,15 +84,15 @@ impl Bootstrap for Single {
         _mine: &[BorrowedFd<'_>],
         _deadline: Duration,
     ) -> Result<Vec<Vec<OwnedFd>>> {
-        crate::descriptors::check_list(among, 0, 1)?;
+        check_list(among, 0, 1)?;
         Ok(vec![Vec::new()])
     }
 
     fn abort(&self, status: i32, why: &str) {
         if status != 0 {
-            crate::report::say(&format!("aborted with status {status}: {why}"));
+            log::say(&format!("aborted with status {status}: {why}"));
         }
-        crate::client::exit_now(status)
+        exit_now(status)
     }
 
     fn leave(&self) {}
@@ -100,13 +103,8 @@ impl Bootstrap for Single {
 impl Drop for Single {
     fn drop(&mut self) {
         self.delivery.close();
-        let service = self
-            .service
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(service) = service {
-            crate::delivery::join_service(service);
+        if let Some(service) = unpoisoned(self.service.get_mut()).take() {
+            join_service(service);
         }
     }
 }

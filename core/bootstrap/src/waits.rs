@@ -1,4 +1,4 @@
-//! PEs' waits, as they tell the rendezvous, and what all of them together say: who waits for whom, and that none
+//! PEs' waits, as the rendezvous learns of them, and the deadlocks among them: which PE waits for which, and that none
 //! of these waits can end.
 
 use std::fmt;
@@ -11,20 +11,20 @@ use crate::error::ranks_in_words;
 pub struct Waiting {
     /// The call that waits.
     pub call: String,
-    /// Whom it waits for.
+    /// The PE that can end it.
     pub whom: Awaited,
-    /// What it waits for, in words.
+    /// The event that it waits for, in words.
     pub what: String,
-    /// How long it has waited.
+    /// Its age.
     pub lasted: Duration,
 }
 
-/// Whom a wait is for.
+/// The PE that can end a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// The program of this rank.
     Rank(u32),
-    /// What a lane, or a service of this rank's process, brings from it, whatever its program does.
+    /// A lane from this rank, or a service of its process, ends the wait, whatever its program does.
     Lane(u32),
     /// Any rank may end the wait.
     Any,
@@ -42,16 +42,16 @@ impl fmt::Display for Awaited {
     }
 }
 
-/// What is known of one PE.
+/// The state of one PE in a survey of waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum PeState {
     /// It has not joined.
     Absent,
     /// It has left the job, or died.
     Gone,
     /// It has not answered.
     Silent,
-    /// Its waits; none where it is in no call that has waited for a while.
+    /// Its waits; none if it is in no call that has waited for a while.
     Told(Vec<Waiting>),
 }
 
@@ -62,9 +62,9 @@ const MOST_NAMED: usize = 8;
 
 /// All PEs at one moment: every wait had begun before, and none had ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Picture(pub(crate) Vec<State>);
+pub(crate) struct WaitSnapshot(pub(crate) Vec<PeState>);
 
-impl Picture {
+impl WaitSnapshot {
     /// Whether a PE waits.
     pub(crate) fn shows_waits(&self) -> bool {
         self.waiting().next().is_some()
@@ -72,12 +72,12 @@ impl Picture {
 
     fn waiting(&self) -> impl Iterator<Item = (u32, &Vec<Waiting>)> {
         (0..).zip(&self.0).filter_map(|(rank, state)| match state {
-            State::Told(waits) if !waits.is_empty() => Some((rank, waits)),
+            PeState::Told(waits) if !waits.is_empty() => Some((rank, waits)),
             _ => None,
         })
     }
 
-    /// For the user: who waits for whom, and who does not.
+    /// The lines for the user: which PE waits for which, and which PEs do not wait.
     pub(crate) fn lines(&self) -> Vec<String> {
         let waits: usize = self.waiting().map(|(_, waits)| waits.len()).sum();
         let each = self.waiting().flat_map(|(rank, waits)| {
@@ -93,14 +93,14 @@ impl Picture {
         if waits > MOST_LINES {
             lines.push(format!("and {} more waits", waits - MOST_LINES));
         }
-        let others: [(&State, &str); 4] = [
-            (&State::Told(Vec::new()), "in no call that waits"),
+        let others: [(&PeState, &str); 4] = [
+            (&PeState::Told(Vec::new()), "in no call that waits"),
             (
-                &State::Silent,
+                &PeState::Silent,
                 "no answer (stopped, or this host is too busy)",
             ),
-            (&State::Absent, "not joined yet"),
-            (&State::Gone, "left or ended"),
+            (&PeState::Absent, "not joined yet"),
+            (&PeState::Gone, "left or ended"),
         ];
         for (state, words) in others {
             let ranks = (0..).zip(&self.0).filter(|(_, other)| *other == state);
@@ -118,7 +118,7 @@ impl Picture {
     pub(crate) fn deadlock(&self) -> Option<String> {
         let blocked = self.blocked();
         let wait = |rank: u32| match self.0.get(rank as usize) {
-            Some(State::Told(waits)) => waits.first(),
+            Some(PeState::Told(waits)) => waits.first(),
             _ => None,
         };
         let first = (0..).zip(&blocked).find(|(_, blocked)| **blocked)?.0;
@@ -149,7 +149,7 @@ impl Picture {
         let mut blocked: Vec<bool> = self
             .0
             .iter()
-            .map(|state| matches!(state, State::Told(waits) if !waits.is_empty()))
+            .map(|state| matches!(state, PeState::Told(waits) if !waits.is_empty()))
             .collect();
         loop {
             let acts = blocked.iter().filter(|blocked| !**blocked).count();
@@ -161,7 +161,7 @@ impl Picture {
             let freed: Vec<usize> = (0..)
                 .zip(&self.0)
                 .filter(|(rank, state)| match state {
-                    State::Told(waits) => {
+                    PeState::Told(waits) => {
                         blocked.get(*rank) == Some(&true) && waits.iter().any(may_end)
                     }
                     _ => false,
@@ -180,7 +180,7 @@ impl Picture {
     }
 }
 
-/// The circle into which the waits lead from a PE on, beginning with its least PE, if they name one PE each.
+/// The circle into which the waits lead from a PE on, beginning with its least PE, if each names one PE.
 fn cycle(from: u32, whom: impl Fn(u32) -> Option<Awaited>) -> Option<Vec<u32>> {
     let mut path = vec![from];
     loop {
@@ -202,8 +202,8 @@ fn cycle(from: u32, whom: impl Fn(u32) -> Option<Awaited>) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn waits(whom: Awaited) -> State {
-        State::Told(vec![Waiting {
+    fn waits(whom: Awaited) -> PeState {
+        PeState::Told(vec![Waiting {
             call: "barrier_all".into(),
             whom,
             what: "its word".into(),
@@ -211,18 +211,18 @@ mod tests {
         }])
     }
 
-    fn on(rank: u32) -> State {
+    fn on(rank: u32) -> PeState {
         waits(Awaited::Rank(rank))
     }
 
-    const BUSY: State = State::Told(Vec::new());
+    const BUSY: PeState = PeState::Told(Vec::new());
 
     #[test]
     fn a_circle_is_named_from_its_least_pe_on() {
-        let picture = Picture(vec![on(3), BUSY, on(1), on(4), on(5), on(3)]);
-        let words = picture.deadlock().unwrap();
+        let snapshot = WaitSnapshot(vec![on(3), BUSY, on(1), on(4), on(5), on(3)]);
+        let words = snapshot.deadlock().unwrap();
         assert!(words.contains("in a circle: PE 3 for PE 4 in barrier_all, PE 4 for PE 5 in barrier_all, PE 5 for PE 3 in barrier_all;"), "{words}");
-        let whole = Picture(vec![on(2), on(0), on(1)]).deadlock().unwrap();
+        let whole = WaitSnapshot(vec![on(2), on(0), on(1)]).deadlock().unwrap();
         assert!(
             whole.contains("circle: PE 0 for PE 2 in barrier_all, PE 2 for PE 1"),
             "{whole}"
@@ -231,25 +231,25 @@ mod tests {
 
     #[test]
     fn a_wait_that_a_working_pe_may_end_is_no_deadlock() {
-        for picture in [
+        for snapshot in [
             vec![on(1), BUSY],
             vec![on(1), on(2), BUSY],
             vec![waits(Awaited::Any), on(0), BUSY],
-            vec![on(1), State::Silent],
-            vec![on(1), State::Absent],
-            vec![on(1), State::Gone],
+            vec![on(1), PeState::Silent],
+            vec![on(1), PeState::Absent],
+            vec![on(1), PeState::Gone],
             vec![on(1), waits(Awaited::Lane(0))],
             vec![on(1), waits(Awaited::Itself)],
             vec![on(9), BUSY],
         ] {
-            let picture = Picture(picture);
-            assert_eq!(picture.deadlock(), None, "{picture:?}");
+            let snapshot = WaitSnapshot(snapshot);
+            assert_eq!(snapshot.deadlock(), None, "{snapshot:?}");
         }
     }
 
     #[test]
     fn where_all_wait_for_any_none_comes() {
-        let words = Picture(vec![waits(Awaited::Any), on(0), waits(Awaited::Any)]).deadlock();
+        let words = WaitSnapshot(vec![waits(Awaited::Any), on(0), waits(Awaited::Any)]).deadlock();
         let words = words.unwrap();
         assert!(
             words.contains(
@@ -261,16 +261,16 @@ mod tests {
 
     #[test]
     fn every_pe_is_accounted_for() {
-        let picture = Picture(vec![
+        let snapshot = WaitSnapshot(vec![
             on(1),
             BUSY,
             BUSY,
-            State::Silent,
-            State::Absent,
-            State::Gone,
+            PeState::Silent,
+            PeState::Absent,
+            PeState::Gone,
         ]);
         assert_eq!(
-            picture.lines(),
+            snapshot.lines(),
             [
                 "PE 0 has waited 31.2 s in barrier_all for PE 1: its word",
                 "PEs 1 and 2: in no call that waits",
@@ -279,13 +279,13 @@ mod tests {
                 "PE 5: left or ended",
             ]
         );
-        assert!(picture.shows_waits() && !Picture(vec![BUSY]).shows_waits());
+        assert!(snapshot.shows_waits() && !WaitSnapshot(vec![BUSY]).shows_waits());
     }
 
     #[test]
     fn a_large_job_takes_few_lines() {
-        let picture = Picture((0..1000).map(|rank| on((rank + 1) % 1000)).collect());
-        let lines = picture.lines();
+        let snapshot = WaitSnapshot((0..1000).map(|rank| on((rank + 1) % 1000)).collect());
+        let lines = snapshot.lines();
         assert_eq!(lines.len(), MOST_LINES + 2);
         assert!(lines[MOST_LINES].contains("and 952 more"), "{lines:?}");
         assert!(lines[MOST_LINES + 1].contains("and 992 more;"), "{lines:?}");

@@ -1,11 +1,10 @@
-//! Waking a thread that waits in `poll`.
+//! An event descriptor that wakes a thread out of `poll`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::Result;
-use crate::error::io;
+use crate::error::{Result, io};
 
 /// A descriptor that becomes readable when another thread wants attention.
 #[derive(Debug)]

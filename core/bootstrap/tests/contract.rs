@@ -1,4 +1,4 @@
-//! What every bootstrap promises, checked on each back-end: threads, and processes' TCP client
+//! The promises of every bootstrap, checked on each back-end: threads, and processes' TCP client
 //! against a rendezvous (here within one process, which the client does not notice).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

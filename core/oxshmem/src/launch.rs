@@ -1,6 +1,6 @@
 //! Starting the PEs of a job on this host: what `oxshmem run` does, as a library.
 
-pub use oxshmem_bootstrap::{Ending, Host, Hosts, How, Launch, Outcome, serve_agent};
+pub use oxshmem_bootstrap::{ExitStatus, Host, Hosts, JobEnd, Launch, Outcome, serve_agent};
 
 use crate::{Error, Result};
 

@@ -16,9 +16,10 @@ use oxshmem_bootstrap::exchange;
 use oxshmem_transport::MemoryKind;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::routes::Way;
 use crate::shared::Shared;
-use crate::{Context, Error, Sym, World, report};
+use crate::{Context, Sym, World, report};
 
 /// Where the statistics go.
 #[derive(Clone, Debug, PartialEq, Eq)]

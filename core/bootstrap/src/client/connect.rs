@@ -1,26 +1,29 @@
-//! Reaching the rendezvous and being let in.
+//! A PE's way into its job: connects to the rendezvous, authenticates, and waits for the welcome.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use crate::handshake::{self, PROOF_BYTES, Proof, Role};
-use crate::protocol::{Frame, FrameParser, HEADER_BYTES, Hello, MAX_WORDS};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::handshake::{self, Role};
+use crate::limits::MAX_WORDS;
+use crate::protocol::frame::{Frame, HEADER_BYTES};
+use crate::protocol::hello::{Hello, PROOF_BYTES, Proof};
+use crate::protocol::parser::FrameParser;
 
 /// Pause between attempts to connect: the first, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 
-/// How long each of several addresses may take to answer at the first attempt; at each further one it is twice as long.
+/// Time limit for the answer of each of several addresses at the first attempt; at each further one it is twice as long.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// How long a route may take to come, where this host's network is being set up.
+/// Time limit for a route to appear, as this host's network may still be coming up.
 const ROUTE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The words in place of a proof to a listener that has failed to prove itself.
 const NO_PROOF: Proof = [0; PROOF_BYTES];
 
-/// Whether the rendezvous listens when its address is known.
+/// Whether the rendezvous listens already when its address is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listens {
     /// The rendezvous listens until all PEs have joined: a refused connection will not be taken later.
@@ -29,9 +32,9 @@ pub(crate) enum Listens {
     Later,
 }
 
-/// Why an attempt to join did not succeed.
+/// The failure of one attempt to join.
 #[derive(Debug)]
-pub(crate) enum Attempt {
+pub(crate) enum JoinFailure {
     /// This host has no route there: worth another for a moment only.
     NoRoute(std::io::Error),
     /// Worth another.
@@ -44,48 +47,49 @@ pub(crate) enum Attempt {
     Foreign(Error),
 }
 
-impl Attempt {
+impl JoinFailure {
     /// The more telling of two: an answer counts more than none, the later failure more than the
     /// earlier.
-    fn or(self, next: Attempt) -> Attempt {
-        match self.weight() > next.weight() {
-            true => self,
-            false => next,
+    fn or(self, next: JoinFailure) -> JoinFailure {
+        if self.weight() > next.weight() {
+            self
+        } else {
+            next
         }
     }
 
     fn weight(&self) -> u32 {
         match self {
-            Attempt::NoRoute(_) => 0,
-            Attempt::Failed(_) => 1,
-            Attempt::Unproven | Attempt::Foreign(_) => 2,
-            Attempt::Refused(_) => 3,
+            JoinFailure::NoRoute(_) => 0,
+            JoinFailure::Failed(_) => 1,
+            JoinFailure::Unproven | JoinFailure::Foreign(_) => 2,
+            JoinFailure::Refused(_) => 3,
         }
     }
 
-    fn of(error: std::io::Error) -> Attempt {
+    fn of(error: std::io::Error) -> JoinFailure {
         match error.kind() {
-            ErrorKind::NetworkUnreachable => Attempt::NoRoute(error),
-            _ => Attempt::Failed(error),
+            ErrorKind::NetworkUnreachable => JoinFailure::NoRoute(error),
+            _ => JoinFailure::Failed(error),
         }
     }
 
     fn explain(self, rank: u32, address: &str, waited: Duration) -> Error {
         let address = address.to_owned();
         match self {
-            Attempt::Refused(reason) => Error::Refused {
+            JoinFailure::Refused(reason) => Error::Refused {
                 rank,
                 address,
                 reason,
             },
-            Attempt::Unproven => Error::Unproven { rank, address },
-            Attempt::Foreign(error) => error,
-            Attempt::NoRoute(source) => Error::NoRoute {
+            JoinFailure::Unproven => Error::Unproven { rank, address },
+            JoinFailure::Foreign(error) => error,
+            JoinFailure::NoRoute(source) => Error::NoRoute {
                 rank,
                 address,
                 source,
             },
-            Attempt::Failed(source) => Error::Connect {
+            JoinFailure::Failed(source) => Error::Connect {
                 rank,
                 address,
                 waited,
@@ -96,7 +100,7 @@ impl Attempt {
 }
 
 /// `address` may be several, between commas: they are tried in turn.
-pub(super) fn connect(
+pub(crate) fn connect(
     address: &str,
     hello: Hello,
     deadline: Duration,
@@ -117,11 +121,11 @@ pub(super) fn connect(
         };
         let waited = start.elapsed();
         let is_final = match &failure {
-            Attempt::Refused(_) => true,
+            JoinFailure::Refused(_) => true,
             // Another address may be the rendezvous', and not have answered for now.
-            Attempt::Unproven | Attempt::Foreign(_) => !several,
-            Attempt::NoRoute(_) => waited >= ROUTE_PATIENCE,
-            Attempt::Failed(error) => {
+            JoinFailure::Unproven | JoinFailure::Foreign(_) => !several,
+            JoinFailure::NoRoute(_) => waited >= ROUTE_PATIENCE,
+            JoinFailure::Failed(error) => {
                 listens == Listens::Already && error.kind() == ErrorKind::ConnectionRefused
             }
         };
@@ -142,9 +146,9 @@ fn attempt(
     hello: Hello,
     limit: Duration,
     end: Instant,
-) -> std::result::Result<TcpStream, Attempt> {
-    let mut failure: Option<Attempt> = None;
-    let mut fail = |next: Attempt| {
+) -> Result<TcpStream, JoinFailure> {
+    let mut failure: Option<JoinFailure> = None;
+    let mut fail = |next: JoinFailure| {
         failure = Some(match failure.take() {
             Some(before) => before.or(next),
             None => next,
@@ -155,61 +159,61 @@ fn attempt(
         let targets = match address.to_socket_addrs() {
             Ok(targets) => targets,
             Err(error) => {
-                fail(Attempt::Failed(error));
+                fail(JoinFailure::Failed(error));
                 continue;
             }
         };
         for target in targets {
             let next = match TcpStream::connect_timeout(&target, limit.min(ANSWER)) {
-                Ok(stream) if is_own_end(&stream) => Attempt::Failed(std::io::Error::new(
+                Ok(stream) if is_own_end(&stream) => JoinFailure::Failed(std::io::Error::new(
                     ErrorKind::ConnectionRefused,
                     "nothing listens there (the connection met its own end)",
                 )),
-                Ok(stream) => match introduce(
+                Ok(stream) => match authenticate(
                     &stream,
                     hello,
                     limit,
                     limit.max(end.saturating_duration_since(Instant::now())),
                 ) {
                     Ok(()) => return Ok(stream),
-                    Err(next @ Attempt::Refused(_)) => return Err(next),
-                    // One of several addresses may be another host's to whoever reads it here.
+                    Err(next @ JoinFailure::Refused(_)) => return Err(next),
+                    // One of several addresses may mean another host here than where it was written.
                     Err(next) if several => next,
                     Err(next) => return Err(next),
                 },
-                Err(error) => Attempt::of(error),
+                Err(error) => JoinFailure::of(error),
             };
             fail(next);
         }
     }
     Err(failure.unwrap_or_else(|| {
         let words = "the name has no address";
-        Attempt::Failed(std::io::Error::new(ErrorKind::NotFound, words))
+        JoinFailure::Failed(std::io::Error::new(ErrorKind::NotFound, words))
     }))
 }
 
-/// Whether a connection's ends are one. While nothing listens on a port of the range that the kernel
+/// Whether a connection's two ends are one. While nothing listens on a port of the range that the kernel
 /// takes clients' ports from, a client on that host may get the port itself, and TCP then connects
 /// it to itself.
 fn is_own_end(stream: &TcpStream) -> bool {
     matches!((stream.local_addr(), stream.peer_addr()), (Ok(own), Ok(other)) if own == other)
 }
 
-/// Says hello, has the rendezvous prove that it knows the job's key, proves the same, and hears whether this
-/// PE is let in. The rendezvous' proof has to come within
-/// `answer`, its word on this PE's within `welcome`, both from the call on.
-pub(crate) fn introduce(
+/// Authenticates: says hello, has the rendezvous prove that it knows the job's key, proves the same, and waits for the
+/// welcome. The rendezvous' proof has to come within `answer`, its word on this PE's proof within `welcome`, both from the
+/// call on.
+pub(crate) fn authenticate(
     stream: &TcpStream,
     hello: Hello,
     answer: Duration,
     welcome: Duration,
-) -> std::result::Result<(), Attempt> {
+) -> Result<(), JoinFailure> {
     let start = Instant::now();
-    let nonce = handshake::nonce().map_err(Attempt::Foreign)?;
+    let nonce = handshake::nonce().map_err(JoinFailure::Foreign)?;
     let opening = hello.encode(&nonce);
-    stream.set_nodelay(true).map_err(Attempt::Failed)?;
-    say(stream, &opening)?;
-    let (nonce, proof) = match hear(stream, start + answer)? {
+    stream.set_nodelay(true).map_err(JoinFailure::Failed)?;
+    send(stream, &opening)?;
+    let (nonce, proof) = match read_frame(stream, start + answer)? {
         Frame::Challenge { nonce, proof } => (nonce, proof),
         // Anybody may say so.
         Frame::Refusal(why) => return Err(foreign(format!("an unproven refusal: {why:?}"))),
@@ -217,66 +221,67 @@ pub(crate) fn introduce(
     };
     if !handshake::is_proven(&hello.key, Role::Rendezvous, &opening, &nonce, &proof) {
         // No proof of anything: the rendezvous, if this is one, tells its user of the other key.
-        say(stream, &NO_PROOF)?;
-        return Err(Attempt::Unproven);
+        send(stream, &NO_PROOF)?;
+        return Err(JoinFailure::Unproven);
     }
-    say(
+    send(
         stream,
         &handshake::prove(&hello.key, Role::Pe, &opening, &nonce),
     )?;
     // This is the rendezvous, and takes a PE once: another attempt would be one PE too many.
-    match hear(stream, start + welcome)? {
-        Frame::Welcome => Ok(stream.set_read_timeout(None).map_err(Attempt::Failed)?),
-        Frame::Refusal(why) => Err(Attempt::Refused(why)),
+    match read_frame(stream, start + welcome)? {
+        Frame::Welcome => Ok(stream.set_read_timeout(None).map_err(JoinFailure::Failed)?),
+        Frame::Refusal(why) => Err(JoinFailure::Refused(why)),
         _ => Err(foreign("no answer to the proof".to_owned())),
     }
 }
 
-fn foreign(what: String) -> Attempt {
-    Attempt::Foreign(Error::Protocol { what })
+fn foreign(what: String) -> JoinFailure {
+    JoinFailure::Foreign(Error::Protocol { what })
 }
 
-fn say(mut stream: &TcpStream, bytes: &[u8]) -> std::result::Result<(), Attempt> {
-    stream.write_all(bytes).map_err(Attempt::Failed)
+fn send(mut stream: &TcpStream, bytes: &[u8]) -> Result<(), JoinFailure> {
+    stream.write_all(bytes).map_err(JoinFailure::Failed)
 }
 
 /// Reads one short frame, and nothing beyond it.
-fn hear(stream: &TcpStream, end: Instant) -> std::result::Result<Frame, Attempt> {
+fn read_frame(stream: &TcpStream, end: Instant) -> Result<Frame, JoinFailure> {
     let mut parser = FrameParser::default();
     let mut header = [0; HEADER_BYTES];
-    hear_exactly(stream, &mut header, end)?;
+    read_exactly(stream, &mut header, end)?;
     parser.push(&header);
     let [a, b, c, d, _] = header;
     // Refusals are the longest; an announcement of more is none of these frames.
     let length = (u32::from_le_bytes([a, b, c, d]) as usize).min(MAX_WORDS);
     let mut body = vec![0; length];
-    hear_exactly(stream, &mut body, end)?;
+    read_exactly(stream, &mut body, end)?;
     parser.push(&body);
     match parser.next() {
         Ok(Some(frame)) => Ok(frame),
         Ok(None) => Err(foreign("an answer that is too long".to_owned())),
-        Err(error) => Err(Attempt::Foreign(error)),
+        Err(error) => Err(JoinFailure::Foreign(error)),
     }
 }
 
 /// Fills `bytes` from the stream until `end`, however slowly they come.
-fn hear_exactly(
+fn read_exactly(
     mut stream: &TcpStream,
     mut bytes: &mut [u8],
     end: Instant,
-) -> std::result::Result<(), Attempt> {
+) -> Result<(), JoinFailure> {
     while !bytes.is_empty() {
         let left = end.saturating_duration_since(Instant::now());
-        let count = match left.is_zero() {
-            true => Err(ErrorKind::TimedOut.into()),
-            false => stream
+        let count = if left.is_zero() {
+            Err(ErrorKind::TimedOut.into())
+        } else {
+            stream
                 .set_read_timeout(Some(left))
-                .and_then(|()| stream.read(bytes)),
+                .and_then(|()| stream.read(bytes))
         };
         match count {
             Ok(0) => {
                 let why = "it took the connection and closed it before an answer";
-                return Err(Attempt::Failed(std::io::Error::new(
+                return Err(JoinFailure::Failed(std::io::Error::new(
                     ErrorKind::UnexpectedEof,
                     why,
                 )));
@@ -286,12 +291,12 @@ fn hear_exactly(
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 let why = "something listens there and does not answer; it is another program, or \
                            is kept busy by connections of strangers";
-                return Err(Attempt::Failed(std::io::Error::new(
+                return Err(JoinFailure::Failed(std::io::Error::new(
                     ErrorKind::TimedOut,
                     why,
                 )));
             }
-            Err(error) => return Err(Attempt::Failed(error)),
+            Err(error) => return Err(JoinFailure::Failed(error)),
         }
     }
     Ok(())
@@ -307,7 +312,7 @@ mod tests {
 
     #[test]
     fn only_where_no_address_has_a_route_is_there_none() {
-        let failed = |kind: ErrorKind| Attempt::of(kind.into());
+        let failed = |kind: ErrorKind| JoinFailure::of(kind.into());
         let (refused, away) = (ErrorKind::ConnectionRefused, ErrorKind::NetworkUnreachable);
         for (one, other, none) in [
             (away, away, true),
@@ -315,7 +320,11 @@ mod tests {
             (refused, away, false),
         ] {
             let both = failed(one).or(failed(other));
-            assert_eq!(matches!(both, Attempt::NoRoute(_)), none, "{one} {other}");
+            assert_eq!(
+                matches!(both, JoinFailure::NoRoute(_)),
+                none,
+                "{one} {other}"
+            );
         }
     }
 

@@ -1,9 +1,11 @@
+//! The client against rendezvous and impostors that this process plays itself.
+
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::handshake::{self, PROOF_BYTES, Role};
-use crate::protocol::HELLO_BYTES;
+use crate::handshake::{self, Role};
+use crate::protocol::hello::{HELLO_BYTES, PROOF_BYTES};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -112,7 +114,7 @@ fn a_silent_listener_is_told_apart_from_a_busy_system() {
     drop(silent.join().unwrap());
 }
 
-/// Where the rendezvous listens before any PE starts, nobody need wait for it to begin.
+/// A rendezvous that listens before any PE starts: no PE need wait for it to begin.
 #[test]
 fn a_closed_rendezvous_is_told_of_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -161,8 +163,8 @@ fn losing_the_rendezvous_means_losing_every_peer() {
     assert!(pe.send(0, &[]).is_err());
 }
 
-/// Else what the rendezvous sends meanwhile resets the connection, and a goodbye that was lost on its way is not sent
-/// again.
+/// Otherwise frames that the rendezvous sends meanwhile reset the connection, and a goodbye that was lost on its way is not
+/// sent again.
 #[test]
 fn who_leaves_takes_what_comes_until_the_rendezvous_closes_the_connection() {
     let key = JobKey::random().unwrap();

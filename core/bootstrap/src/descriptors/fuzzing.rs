@@ -1,4 +1,4 @@
-//! Doors for `ci/fuzz`.
+//! Entry points for `ci/fuzz`.
 
 use super::packet::{read_answer, read_hello};
 use crate::job_key::JobKey;

@@ -1,4 +1,4 @@
-//! Packets with descriptors over a Unix socket.
+//! Packets that carry descriptors over a Unix socket: their bytes, and how they are sent and received.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -12,18 +12,17 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use crate::error::io;
+use crate::error::{Error, Result, io};
 use crate::job_key::JobKey;
-use crate::{Error, Result};
 
 /// Descriptors that the kernel takes in one packet (its SCM_MAX_FD).
 const MAX_DESCRIPTORS: usize = 253;
 /// The longest packet: the answer's count for each rank.
 const MAX_PACKET: usize = 64 << 10;
-/// Pause when too many descriptors of this user are on their way between processes.
+/// Pause when too many descriptors of this user are in flight between processes.
 const IN_FLIGHT_PAUSE: Duration = Duration::from_millis(2);
 
-/// What a guest says first.
+/// A follower's first packet.
 pub(super) struct HelloPacket {
     pub(super) rank: u32,
     pub(super) total: usize,
@@ -50,7 +49,7 @@ pub(super) fn read_hello(packet: &[u8], key: &JobKey) -> Option<HelloPacket> {
     })
 }
 
-/// The first rank's answer: how many descriptors each rank gave.
+/// The leader's answer: the number of each rank's descriptors.
 pub(super) fn success(counts: &[usize]) -> Vec<u8> {
     let mut packet = vec![0];
     for count in counts {
@@ -59,14 +58,14 @@ pub(super) fn success(counts: &[usize]) -> Vec<u8> {
     packet
 }
 
-/// The first rank's answer when it has given up.
+/// The leader's answer when it has failed.
 pub(super) fn failure(why: &str) -> Vec<u8> {
     let mut packet = vec![1];
     packet.extend(why.as_bytes().iter().take(MAX_PACKET - 1));
     packet
 }
 
-/// How many descriptors each of `ranks` ranks gave, from the first rank's answer.
+/// The number of descriptors of each of `ranks` ranks, from the leader's answer.
 pub(super) fn read_answer(packet: &[u8], ranks: usize) -> Result<Vec<usize>> {
     match packet.split_first() {
         Some((0, rest)) if rest.len() == 4 * ranks => {
@@ -88,14 +87,14 @@ pub(super) fn read_answer(packet: &[u8], ranks: usize) -> Result<Vec<usize>> {
     }
 }
 
-/// What came over a socket.
+/// The outcome of one receive.
 pub(super) enum Received {
     Packet(Vec<u8>, Vec<OwnedFd>),
     Nothing,
     End,
 }
 
-/// Takes one packet, if there is one.
+/// Receives one packet, if there is one.
 pub(super) fn receive(socket: &OwnedFd) -> Result<Received> {
     let mut data = vec![0; MAX_PACKET];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
@@ -167,7 +166,7 @@ pub(super) fn send_blocking(
                     return Err(io("sending descriptors")(Errno::TIMEDOUT));
                 }
             }
-            // Nothing tells when others have taken theirs.
+            // Nothing tells when other processes have taken theirs.
             Err(Errno::TOOMANYREFS) if Instant::now() < end => std::thread::sleep(IN_FLIGHT_PAUSE),
             Err(error) => return Err(io("sending descriptors")(error)),
         }

@@ -1,3 +1,5 @@
+//! The exchange of descriptors against leaders and followers that this process plays itself.
+
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
@@ -16,11 +18,11 @@ impl Peers for Pair {
         1
     }
 
-    fn tell(&self, to: u32, _: &[u8]) -> Result<()> {
+    fn send_invitation(&self, to: u32, _: &[u8]) -> Result<()> {
         Err(Error::NoSuchRank { rank: to, size: 2 })
     }
 
-    fn hear(&self, from: u32, _: &Turn, _: Instant) -> Result<Invitation> {
+    fn await_invitation(&self, from: u32, _: &CallId, _: Instant) -> Result<Invitation> {
         Err(Error::NoSuchRank {
             rank: from,
             size: 2,
@@ -33,8 +35,8 @@ impl Peers for Pair {
     }
 }
 
-fn turn() -> Turn {
-    Turn {
+fn call() -> CallId {
+    CallId {
         list: vec![0, 1],
         count: 0,
     }
@@ -43,7 +45,7 @@ fn turn() -> Turn {
 /// A socket whose queue of connections is full, its invitation, and the connections.
 fn full_queue() -> (OwnedFd, Invitation, Vec<OwnedFd>) {
     let invitation = Invitation {
-        turn: turn(),
+        call: call(),
         name: *JobKey::random().unwrap().bytes(),
         key: JobKey::random().unwrap(),
     };
@@ -75,7 +77,7 @@ fn a_full_queue_of_connections_is_waited_for() {
     let exchange = Exchange {
         peers: &peers,
         among: &[0, 1],
-        turn: turn(),
+        call: call(),
         end: Instant::now() + PATIENCE,
     };
     std::thread::scope(|scope| {
@@ -101,7 +103,7 @@ fn a_full_queue_is_not_waited_for_when_a_peer_has_gone() {
     let exchange = Exchange {
         peers: &peers,
         among: &[0, 1],
-        turn: turn(),
+        call: call(),
         end: Instant::now() + PATIENCE,
     };
     let error = exchange.connect(0, &invitation).unwrap_err();
@@ -119,7 +121,7 @@ fn a_stranger_that_hangs_up_is_dropped() {
     let exchange = Exchange {
         peers: &peers,
         among: &[0, 1],
-        turn: turn(),
+        call: call(),
         end: Instant::now() + PATIENCE,
     };
     let key = JobKey::random().unwrap();
@@ -129,13 +131,13 @@ fn a_stranger_that_hangs_up_is_dropped() {
         let (socket, other) =
             rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
         drop(other);
-        let mut guests = [Guest {
+        let mut followers = [Follower {
             socket,
             is_own,
             announced: None,
             descriptors: Vec::new(),
         }];
-        let heard = exchange.listen(0, &mut guests, &key);
+        let heard = exchange.listen(0, &mut followers, &key);
         assert_eq!(heard.is_err(), is_own, "{heard:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! At which addresses other hosts may reach this one.
+//! The addresses at which other hosts may reach this one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 

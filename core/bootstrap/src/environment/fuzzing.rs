@@ -1,6 +1,6 @@
-//! Doors for `ci/fuzz`.
+//! Entry points for `ci/fuzz`.
 
-/// What rank 0 publishes through a process manager.
+/// Rank 0's publication through a process manager.
 pub fn publication(bytes: &[u8]) {
-    let _ = super::meeting::parse(&String::from_utf8_lossy(bytes));
+    let _ = super::publication::parse(&String::from_utf8_lossy(bytes));
 }

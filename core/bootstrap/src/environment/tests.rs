@@ -1,4 +1,8 @@
+//! Variables of each kind, well and badly set, and the job that is read from them.
+
+use super::backend::{described_rank, describes_job};
 use super::*;
+use crate::pmi::version::{Settings, Version};
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
@@ -146,8 +150,8 @@ fn process_managers_come_before_torchrun_style_variables() {
     let Ok(Job::Pmi(settings)) = job else {
         panic!("{job:?}")
     };
-    let expected = pmi::Settings {
-        version: pmi::Version::One,
+    let expected = Settings {
+        version: Version::One,
         descriptor: 6,
         rank: 1,
         size: 4,
@@ -172,13 +176,21 @@ fn torchrun_that_a_process_manager_started_comes_before_it() {
 
 #[test]
 fn the_way_may_be_chosen() {
-    let all = |way| [&HYDRA[..], &PMIX, &TORCHRUN, &[("OXSHMEM_BOOTSTRAP", way)]].concat();
-    let pmi = |way| match read(&all(way)) {
+    let all = |backend| {
+        [
+            &HYDRA[..],
+            &PMIX,
+            &TORCHRUN,
+            &[("OXSHMEM_BOOTSTRAP", backend)],
+        ]
+        .concat()
+    };
+    let pmi = |backend| match read(&all(backend)) {
         Ok(Job::Pmi(settings)) => settings.version,
         other => panic!("{other:?}"),
     };
-    assert_eq!(pmi("pmi1"), pmi::Version::One);
-    assert_eq!(pmi("pmi2"), pmi::Version::Two);
+    assert_eq!(pmi("pmi1"), Version::One);
+    assert_eq!(pmi("pmi2"), Version::Two);
     assert!(matches!(read(&all("pmix")), Ok(Job::Pmix)));
     assert!(matches!(read(&all("torchrun")), Ok(Job::Hosted { .. })));
     assert!(matches!(read(&all("single")), Ok(Job::Single)));

@@ -1,14 +1,15 @@
-//! One rank of the job, as its rendezvous sees it.
+//! One rank of the job, as the rendezvous sees it: its connection, and the frames that wait for it.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use crate::Result;
-use crate::protocol::{Frame, FrameParser};
+use crate::error::Result;
+use crate::protocol::frame::Frame;
+use crate::protocol::parser::FrameParser;
 
-/// How far a rank has come.
+/// The progress of a rank through its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Not connected yet.
@@ -21,18 +22,18 @@ pub(super) enum Standing {
     Died,
 }
 
-/// A rank's connection and what waits to be sent to it (from before it connected, too).
+/// A rank's connection, and the frames that wait to be sent to it (from before it connected, too).
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) standing: Standing,
     pub(super) stream: Option<TcpStream>,
-    /// A frame that cannot be passed on before the rank it is for has taken others.
+    /// A frame that cannot be forwarded before its receiver has taken others.
     pub(super) held: Option<(u32, Arc<[u8]>)>,
-    /// Whether nothing more will come from it than what has come.
+    /// Whether all that it will ever send has been received.
     pub(super) finished: bool,
-    /// Whether its end is as good as a goodbye.
+    /// Whether its end counts as a goodbye.
     pub(super) may_end: bool,
-    /// Whether its process has ended, as the owner says: what is on its way is all there is.
+    /// Whether its process has ended, as the owner says: it sends nothing beyond what is in flight.
     pub(super) process_ended: bool,
     parser: FrameParser,
     outgoing: VecDeque<Arc<[u8]>>,
@@ -94,7 +95,7 @@ impl Member {
         self.outgoing.push_front(frame);
     }
 
-    /// Sends what the connection takes. An error means that it is broken.
+    /// Sends as much as the connection takes. An error means that it is broken.
     pub(super) fn flush(&mut self) -> std::io::Result<()> {
         let Some(stream) = &mut self.stream else {
             return Ok(());
@@ -118,7 +119,7 @@ impl Member {
         Ok(())
     }
 
-    /// Reads some of what has come; false at the end of the stream.
+    /// Reads once, without waiting; false at the end of the stream.
     pub(super) fn fill(&mut self, scratch: &mut [u8]) -> std::io::Result<bool> {
         let Some(stream) = &mut self.stream else {
             return Ok(false);
@@ -153,13 +154,13 @@ impl Member {
         }
     }
 
-    /// Nothing more comes from it. What it said before is still heeded; its end waits for that.
+    /// Nothing more comes from it. The frames that it sent before are still processed; its end waits for that.
     pub(super) fn finish(&mut self) {
         self.finished = true;
         self.stream = None;
     }
 
-    /// The next frame that has come whole.
+    /// The next whole frame.
     pub(super) fn next_frame(&mut self) -> Result<Option<Frame>> {
         self.parser.next()
     }

@@ -1,45 +1,45 @@
-//! Asking all PEs for their waits at one moment, for the launcher's user or because a PE's wait lasts.
+//! A survey of all PEs' waits at one moment, for the launcher's user or because a PE's wait lasts.
 
 use std::time::{Duration, Instant};
 
 use super::member::{Member, Standing};
-use crate::protocol::Frame;
-use crate::waits::{Picture, State, Waiting};
+use crate::protocol::frame::Frame;
+use crate::waits::{PeState, WaitSnapshot, Waiting};
 
-/// How long the PEs may take to answer.
+/// Time limit for the PEs' answers.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// From a PE's word that its wait lasts until all are asked: others' waits are as old, most often.
+/// Delay from a PE's word that its wait lasts to the question to all: others' waits are as old, most often.
 const DELAY: Duration = Duration::from_secs(1);
-/// Between two surveys that PEs cause, at least.
+/// Least time between two surveys that PEs cause.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The survey that is under way, if one is, and when the next is due.
+/// The survey in flight, if there is one, and the time of the next.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// The number of the last.
+    /// The number of the last survey.
     number: u32,
-    open: Option<Open>,
-    /// When one begins because of a PE's word.
+    open: Option<OpenSurvey>,
+    /// The time at which one begins because of a PE's word.
     due: Option<Instant>,
-    /// No other such begins before.
+    /// No other of that kind begins before.
     not_before: Option<Instant>,
-    /// The deadlock that was told last.
-    told: Option<String>,
+    /// The deadlock that was reported last.
+    reported: Option<String>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSurvey {
     since: Instant,
-    states: Vec<State>,
-    /// The owner waits for it.
+    states: Vec<PeState>,
+    /// The owner has asked for it.
     is_owners: bool,
 }
 
-/// What came of a survey.
-pub(super) struct Found {
+/// The outcome of a survey.
+pub(super) struct SurveyResult {
     /// For the owner, if it has asked.
-    pub(super) picture: Option<Picture>,
-    /// A deadlock that has not been told.
+    pub(super) snapshot: Option<WaitSnapshot>,
+    /// A deadlock that has not been reported.
     pub(super) deadlock: Option<String>,
 }
 
@@ -57,14 +57,14 @@ impl Survey {
         };
         let question: std::sync::Arc<[u8]> = question.encode().into();
         let ask = |member: &mut Member| match member.standing {
-            Standing::Absent => State::Absent,
-            Standing::Left | Standing::Died => State::Gone,
+            Standing::Absent => PeState::Absent,
+            Standing::Left | Standing::Died => PeState::Gone,
             Standing::Present => {
                 member.queue(question.clone());
-                State::Silent
+                PeState::Silent
             }
         };
-        self.open = Some(Open {
+        self.open = Some(OpenSurvey {
             states: members.iter_mut().map(ask).collect(),
             since: Instant::now(),
             is_owners,
@@ -87,42 +87,42 @@ impl Survey {
         };
         let asked = open.since.elapsed();
         if let Some(state) = open.states.get_mut(rank as usize)
-            && *state == State::Silent
+            && *state == PeState::Silent
         {
-            // A wait that began after the question may be for what has come about meanwhile.
+            // A wait that began after the question may be for an event since then.
             let had_begun = |wait: &Waiting| wait.lasted >= asked;
-            *state = State::Told(waits.into_iter().filter(had_begun).collect());
+            *state = PeState::Told(waits.into_iter().filter(had_begun).collect());
         }
     }
 
-    /// When [`look`](Self::look) has something to do, if nothing comes before.
+    /// The time at which [`poll`](Self::poll) has something to do, if nothing comes before.
     pub(super) fn due(&self) -> Option<Instant> {
         let open = self.open.as_ref().map(|open| open.since + PATIENCE);
         open.into_iter().chain(self.due).min()
     }
 
     /// Begins the survey that is due, and ends the one that has all its answers.
-    pub(super) fn look(&mut self, members: &mut [Member]) -> Option<Found> {
+    pub(super) fn poll(&mut self, members: &mut [Member]) -> Option<SurveyResult> {
         let now = Instant::now();
         if self.due.is_some_and(|due| due <= now) {
             self.begin(members, false);
         }
-        let awaits = |(member, state): (&Member, &State)| {
-            *state == State::Silent && member.standing == Standing::Present
+        let awaits = |(member, state): (&Member, &PeState)| {
+            *state == PeState::Silent && member.standing == Standing::Present
         };
-        let is_over = |open: &mut Open| {
+        let is_over = |open: &mut OpenSurvey| {
             open.since + PATIENCE <= now || !members.iter().zip(&open.states).any(awaits)
         };
         let open = self.open.take_if(is_over)?;
         self.not_before = Some(now + PAUSE);
-        let picture = Picture(open.states);
-        let deadlock = picture.deadlock();
-        let is_new = self.told != deadlock;
-        self.told.clone_from(&deadlock);
-        Some(Found {
+        let snapshot = WaitSnapshot(open.states);
+        let deadlock = snapshot.deadlock();
+        let is_new = self.reported != deadlock;
+        self.reported.clone_from(&deadlock);
+        Some(SurveyResult {
             // The owner shows the deadlock with the rest.
             deadlock: deadlock.filter(|_| is_new && !open.is_owners),
-            picture: open.is_owners.then_some(picture),
+            snapshot: open.is_owners.then_some(snapshot),
         })
     }
 }
@@ -133,11 +133,16 @@ mod tests {
     use crate::waits::Awaited;
 
     /// A survey in which each PE tells that it waits for the one given, for 30 s.
-    fn survey(survey: &mut Survey, members: &mut [Member], whom: &[u32], is_owners: bool) -> Found {
+    fn survey(
+        survey: &mut Survey,
+        members: &mut [Member],
+        whom: &[u32],
+        is_owners: bool,
+    ) -> SurveyResult {
         survey.begin(members, is_owners);
         for (rank, whom) in (0..).zip(whom) {
             assert!(
-                survey.look(members).is_none(),
+                survey.poll(members).is_none(),
                 "PE {rank} has yet to answer"
             );
             let wait = Waiting {
@@ -148,7 +153,7 @@ mod tests {
             };
             survey.answer(rank, survey.number, vec![wait]);
         }
-        survey.look(members).unwrap()
+        survey.poll(members).unwrap()
     }
 
     fn present(count: usize) -> Vec<Member> {
@@ -188,8 +193,8 @@ mod tests {
             lasted: Duration::ZERO,
         };
         survey.answer(0, survey.number, vec![wait]);
-        let picture = survey.look(&mut members).unwrap().picture.unwrap();
-        assert!(!picture.shows_waits());
+        let snapshot = survey.poll(&mut members).unwrap().snapshot.unwrap();
+        assert!(!snapshot.shows_waits());
     }
 
     #[test]
@@ -199,7 +204,7 @@ mod tests {
         survey.begin(&mut members, true);
         survey.answer(0, survey.number.wrapping_add(1), Vec::new());
         survey.answer(7, survey.number, Vec::new());
-        assert!(survey.look(&mut members).is_none());
+        assert!(survey.poll(&mut members).is_none());
     }
 
     #[test]

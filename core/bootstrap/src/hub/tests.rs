@@ -1,3 +1,5 @@
+//! The rendezvous against ranks and other programs that this process plays itself.
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +9,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
 
 use super::*;
-use crate::client::{Attempt, introduce};
-use crate::handshake::{self, NONCE_BYTES, Nonce, PROOF_BYTES, Role};
-use crate::protocol::{
-    Channel, Frame, FrameParser, HEADER_BYTES, HELLO_BYTES, Hello, Kind, WATCHER,
-};
-use crate::{Bootstrap, PeerExit, TcpBootstrap};
+use crate::bootstrap::{Bootstrap, PeerExit};
+use crate::client::TcpBootstrap;
+use crate::client::connect::{JoinFailure, authenticate};
+use crate::handshake::{self, Role};
+use crate::limits::MAX_MESSAGE_BYTES;
+use crate::protocol::frame::{Channel, Frame, HEADER_BYTES, Kind};
+use crate::protocol::hello::{HELLO_BYTES, Hello, NONCE_BYTES, Nonce, PROOF_BYTES, WATCHER};
+use crate::protocol::parser::FrameParser;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -32,14 +36,17 @@ fn say_hello(address: SocketAddr, hello: Hello) -> (TcpStream, [u8; HELLO_BYTES]
 /// A connection of a rank that has been let in.
 fn join_as(address: SocketAddr, hello: Hello) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    introduce(&stream, hello, PATIENCE, PATIENCE).unwrap();
+    authenticate(&stream, hello, PATIENCE, PATIENCE).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
-/// Says nothing of aborts; its owner takes the warnings.
-fn quiet(tell: fn(&AbortNotice) -> bool) -> Speech {
-    Speech { tell, warn: None }
+/// Reports aborts so; its owner takes the warnings.
+fn quiet(report_abort: fn(&AbortNotice) -> bool) -> Diagnostics {
+    Diagnostics {
+        report_abort,
+        warn: None,
+    }
 }
 
 /// Waits until `done`, at most so long as all else here.
@@ -112,7 +119,7 @@ fn a_recorded_proof_is_of_no_use_again() {
     assert_ne!(read_challenge(&mut replay), nonce);
     replay.write_all(&proof).unwrap();
     assert!(matches!(read_frame(&mut replay), Frame::Refusal(why) if why.contains("job key")));
-    // Where it belongs it is right.
+    // On its own connection it is right.
     first.write_all(&proof).unwrap();
     assert_eq!(read_frame(&mut first), Frame::Welcome);
     wait_until(|| {
@@ -154,7 +161,7 @@ fn a_pe_with_another_key_and_the_rendezvous_both_tell_of_it() {
     let other = JobKey::random().unwrap();
     let refused = TcpBootstrap::connect(&address.to_string(), 0, 1, other, PATIENCE).unwrap_err();
     assert!(
-        matches!(refused, crate::Error::Unproven { rank: 0, .. }),
+        matches!(refused, Error::Unproven { rank: 0, .. }),
         "{refused}"
     );
     wait_until(|| {
@@ -192,14 +199,14 @@ fn a_watcher_that_hung_up_is_forgotten() {
     for _ in 0..20 {
         wait_until(|| {
             let stream = TcpStream::connect(address).unwrap();
-            introduce(&stream, watcher, PATIENCE, PATIENCE).is_ok()
+            authenticate(&stream, watcher, PATIENCE, PATIENCE).is_ok()
         });
     }
     let [_first, _second] = [0; 2].map(|_| {
         let mut joined = None;
         wait_until(|| {
             let stream = TcpStream::connect(address).unwrap();
-            joined = introduce(&stream, watcher, PATIENCE, PATIENCE)
+            joined = authenticate(&stream, watcher, PATIENCE, PATIENCE)
                 .is_ok()
                 .then_some(stream);
             joined.is_some()
@@ -208,8 +215,8 @@ fn a_watcher_that_hung_up_is_forgotten() {
     });
     let stream = TcpStream::connect(address).unwrap();
     assert!(matches!(
-        introduce(&stream, watcher, PATIENCE, PATIENCE),
-        Err(Attempt::Refused(_))
+        authenticate(&stream, watcher, PATIENCE, PATIENCE),
+        Err(JoinFailure::Refused(_))
     ));
     drop(hub);
 }
@@ -294,7 +301,7 @@ fn read_challenge(stream: &mut TcpStream) -> Nonce {
     }
 }
 
-/// What launched the ranks may kill all, the rendezvous' process too, as soon as one has ended of an abort.
+/// The launcher may kill all ranks, the rendezvous' process too, as soon as one has ended of an abort.
 #[test]
 fn what_an_abort_is_for_is_said_before_any_rank_hears_of_it() {
     static SAID: AtomicBool = AtomicBool::new(false);
@@ -430,9 +437,7 @@ const DEATH: PeerExit = PeerExit {
 fn the_death_of_a_sender_that_is_held_back_is_told() {
     let mut trio = Trio::new();
     // The first is more than may wait, so the second holds its sender back.
-    trio.sender
-        .write_all(&message(crate::MAX_MESSAGE_BYTES))
-        .unwrap();
+    trio.sender.write_all(&message(MAX_MESSAGE_BYTES)).unwrap();
     trio.sender.write_all(&message(1)).unwrap();
     trio.sender.shutdown(std::net::Shutdown::Both).unwrap();
     assert_eq!(trio.watch(), DEATH);
@@ -479,7 +484,7 @@ fn what_follows_a_frame_that_makes_no_sense_is_not_heeded() {
     let frames = [Frame::Welcome.encode(), message.encode()].concat();
     trio.sender.write_all(&frames).unwrap();
     assert_eq!(trio.watch(), DEATH);
-    // What the rendezvous had passed on before would come before this.
+    // A message that the rendezvous had forwarded before would come before this.
     trio.watcher.send(2, &[1]).unwrap();
     assert_eq!(messages.recv_timeout(PATIENCE).unwrap(), (2, vec![1]));
 }

@@ -1,4 +1,4 @@
-//! This host's address, as another may see it.
+//! This host's address, as another host may see it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 

@@ -1,7 +1,7 @@
-//! The launcher's part on another host: starts that host's PEs and does as the launcher tells it.
+//! The agent: the launcher's part on another host. It starts that host's PEs and obeys the launcher's commands.
 //!
-//! Commands come by the standard input and reports go to the standard output (see `wire`), through
-//! whatever started this. The job's key comes so too: nobody sees it among a command's words. A
+//! Commands come by the standard input and reports go to the standard output (see `agent_protocol`), through
+//! the command that started this. The job's key comes so too: nobody sees it among a command's words. A
 //! connection to the rendezvous, which the kernel probes, tells when the launcher's host is gone
 //! without a word. At the end of either this ends its PEs.
 
@@ -16,33 +16,34 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::crew::{Crew, Event, Watched};
+use super::agent_protocol::{Command, Inbox, Outbox, Report, Start, WINDOW, greeting};
+use super::hub_keepalive;
+use super::input::own_input;
 use super::local::Local;
-use super::pe::{Input, Plan};
-use super::watch::watch;
-use super::wire::{Command, Inbox, Outbox, Report, Start, WINDOW, greeting};
-use super::{input, raise_descriptor_limit};
-use crate::error::io;
-use crate::{Error, Result};
+use super::process_group::{Event, ProcessGroup, Watched};
+use super::sink::standard;
+use super::spawn::{Input, SpawnPlan};
+use crate::error::{Error, Result, io};
+use crate::process::raise_descriptor_limit;
 
 /// Between the polite request to end and the kill, when the launcher is gone.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long the launcher may take to say what to start: until all hosts have answered.
+/// Time limit for the launcher's start command: it waits until all hosts have answered.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How long the launcher may take to take the last words.
+/// Time limit for the launcher to take the last reports.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// How long one address may take to turn out as the rendezvous'.
+/// Time limit for one address to turn out as the rendezvous'.
 const PROBE: Duration = Duration::from_secs(3);
 /// The status where the launching itself failed.
 pub(super) const FAILED: i32 = 125;
 
-/// Gives the CPUs of each of so many PEs of this host by [`Hosts::bind`](super::Hosts::bind); none
-/// where they are free. An error says in words what is wrong, and how to mend it.
-pub type CpuSets<'a> = &'a dyn Fn(&str, u32) -> std::result::Result<Vec<Vec<usize>>, String>;
+/// A function that gives the CPUs of each of so many PEs of this host by [`Hosts::bind`](super::hosts::Hosts::bind); none
+/// if they are free. An error says in words what is wrong, and how to mend it.
+pub type CpuSets<'a> = &'a dyn Fn(&str, u32) -> Result<Vec<Vec<usize>>, String>;
 
 /// Serves a launcher that runs on another host, by the standard streams, until its job's PEs on
 /// this host have ended; none outlives this call or this process. The program that
-/// [`Hosts::agent`](super::Hosts::agent) names calls this, from its main thread, before others are
+/// [`Hosts::agent`](super::hosts::Hosts::agent) names calls this, from its main thread, before others are
 /// started. Gives the status to exit with.
 pub fn serve(cpu_sets: CpuSets<'_>) -> i32 {
     match Agent::default().serve(cpu_sets) {
@@ -54,24 +55,24 @@ pub fn serve(cpu_sets: CpuSets<'_>) -> i32 {
     }
 }
 
-/// Why PEs could not be started, and the status for that.
+/// The status for PEs that could not be started, and the reason.
 type Refusal = (i32, String);
 
 #[derive(Default)]
 struct Agent {
     inbox: Inbox,
     outbox: Outbox,
-    /// Output that the launcher has not passed on yet, in bytes.
+    /// Bytes of output that the launcher has not acknowledged yet.
     untaken: usize,
-    /// PE 0's input, and what waits for it.
+    /// PE 0's input, and the bytes that wait for it.
     input: Option<ChildStdin>,
     waiting: Vec<u8>,
     input_ends: bool,
-    /// The launcher is gone: when what still runs is killed.
-    orphan_until: Option<Instant>,
+    /// The launcher is gone: the time at which PEs that still run are killed.
+    orphan_deadline: Option<Instant>,
 }
 
-/// What `poll` watched.
+/// The meaning of a descriptor that was polled.
 #[derive(Clone, Copy)]
 enum Source {
     Commands,
@@ -87,7 +88,7 @@ impl Agent {
             rustix::io::ioctl_fionbio(stream, true).map_err(io("preparing an agent's streams"))?;
         }
         self.outbox.push_bytes(&greeting());
-        let Some(start) = self.hear_start()? else {
+        let Some(start) = self.await_start()? else {
             return Ok(FAILED);
         };
         let (rendezvous, mut local) = match start_pes(&start, cpu_sets) {
@@ -104,22 +105,22 @@ impl Agent {
         if let Some(input) = &self.input {
             rustix::io::ioctl_fionbio(input, true).map_err(io("preparing a PE's input"))?;
         }
-        // What came right behind the start.
-        self.heed(&mut local)?;
-        let mut winding_up = false;
+        // Commands that came right behind the start.
+        self.run_commands(&mut local)?;
+        let mut finishing = false;
         loop {
-            if !local.runs() && !winding_up {
-                winding_up = true;
-                let mut heard = Vec::new();
-                local.wind_up(&mut heard);
-                self.tell(&start, heard);
+            if !local.runs() && !finishing {
+                finishing = true;
+                let mut events = Vec::new();
+                local.finish(&mut events);
+                self.report_events(&start, events);
             }
-            if winding_up && (local.is_wound_up() || self.orphan_until.is_some()) {
+            if finishing && (local.is_finished() || self.orphan_deadline.is_some()) {
                 break;
             }
             self.step(&start, &mut local, &rendezvous)?;
         }
-        if self.orphan_until.is_some() {
+        if self.orphan_deadline.is_some() {
             return Ok(FAILED);
         }
         self.outbox.report(&Report::Done);
@@ -127,8 +128,8 @@ impl Agent {
         Ok(0)
     }
 
-    /// Waits for the start; none if the launcher thinks better of it.
-    fn hear_start(&mut self) -> Result<Option<Start>> {
+    /// Waits for the start command; none if the launcher hangs up instead.
+    fn await_start(&mut self) -> Result<Option<Start>> {
         let end = Instant::now() + PATIENCE;
         loop {
             if let Some(command) = self.inbox.next_command()? {
@@ -162,9 +163,9 @@ impl Agent {
             match source {
                 Source::Commands => {
                     let open = matches!(self.inbox.fill(commands()), Ok(true));
-                    self.heed(local)?;
+                    self.run_commands(local)?;
                     if !open {
-                        self.orphan(local);
+                        self.end_orphans(local);
                     }
                 }
                 Source::Rendezvous => {
@@ -173,26 +174,26 @@ impl Agent {
                         Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
                         Ok(0) | Err(_) => {
                             say("the launcher's host is out of reach; ending the PEs here");
-                            self.orphan(local);
+                            self.end_orphans(local);
                         }
                     }
                 }
                 Source::Reports => {}
-                Source::Input => self.feed(),
-                Source::Pe(token, brings) => {
-                    if !brings || self.untaken < WINDOW {
-                        let mut heard = Vec::new();
-                        local.act(token, &mut heard)?;
-                        self.tell(start, heard);
+                Source::Input => self.feed_input(),
+                Source::Pe(token, output) => {
+                    if !output || self.untaken < WINDOW {
+                        let mut events = Vec::new();
+                        local.handle_ready(token, &mut events)?;
+                        self.report_events(start, events);
                     }
                 }
             }
         }
-        if self.orphan_until.is_some_and(|at| at <= Instant::now()) {
+        if self.orphan_deadline.is_some_and(|at| at <= Instant::now()) {
             local.kill();
         }
-        if self.orphan_until.is_none() && self.outbox.flush(reports()).is_err() {
-            self.orphan(local);
+        if self.orphan_deadline.is_none() && self.outbox.flush(reports()).is_err() {
+            self.end_orphans(local);
         }
         Ok(())
     }
@@ -203,8 +204,8 @@ impl Agent {
             sources.push(source);
             waits.push(wait);
         };
-        let heard = self.orphan_until.is_none();
-        if heard {
+        let events = self.orphan_deadline.is_none();
+        if events {
             add(
                 Source::Commands,
                 PollFd::from_borrowed_fd(commands(), PollFlags::IN),
@@ -222,18 +223,18 @@ impl Agent {
         local.watch(&mut watched);
         for Watched {
             token,
-            brings,
+            output,
             wait,
         } in watched
         {
-            if brings.is_none() || (heard && self.untaken < WINDOW) {
-                add(Source::Pe(token, brings.is_some()), wait);
+            if output.is_none() || (events && self.untaken < WINDOW) {
+                add(Source::Pe(token, output.is_some()), wait);
             }
         }
         let left = self
-            .orphan_until
+            .orphan_deadline
             .map(|at| at.saturating_duration_since(Instant::now()))
-            // Killed by now: their ends are all that is waited for.
+            // Killed by now: only their ends are waited for.
             .map(|left| left.max(Duration::from_millis(10)));
         wait(&mut waits, left)?;
         let ready = sources
@@ -243,8 +244,8 @@ impl Agent {
         Ok(ready.map(|(source, _)| source).collect())
     }
 
-    /// Does what the launcher's whole commands say.
-    fn heed(&mut self, local: &mut Local) -> Result<()> {
+    /// Runs the launcher's whole commands.
+    fn run_commands(&mut self, local: &mut Local) -> Result<()> {
         while let Some(command) = self.inbox.next_command()? {
             match command {
                 Command::Start(_) => {
@@ -263,7 +264,7 @@ impl Agent {
                 Command::Input(bytes) => {
                     self.input_ends |= bytes.is_empty();
                     self.waiting.extend_from_slice(&bytes);
-                    self.feed();
+                    self.feed_input();
                 }
                 Command::Taken(count) => {
                     self.untaken = self.untaken.saturating_sub(count as usize);
@@ -274,7 +275,7 @@ impl Agent {
     }
 
     /// Passes input on as far as PE 0 takes it.
-    fn feed(&mut self) {
+    fn feed_input(&mut self) {
         let Some(input) = &self.input else {
             self.waiting.clear();
             return;
@@ -301,9 +302,9 @@ impl Agent {
         }
     }
 
-    /// Passes news on.
-    fn tell(&mut self, start: &Start, heard: Vec<Event>) {
-        for event in heard {
+    /// Sends events to the launcher as reports.
+    fn report_events(&mut self, start: &Start, events: Vec<Event>) {
+        for event in events {
             let index = |rank: u32| rank.saturating_sub(start.first);
             let report = match event {
                 Event::Output {
@@ -322,11 +323,11 @@ impl Agent {
                     index: index(rank),
                     stream,
                 },
-                Event::Ended { rank, how } => Report::Ended {
+                Event::Ended { rank, exit } => Report::Ended {
                     index: index(rank),
-                    how,
+                    exit,
                 },
-                // Processes on their own host give no others.
+                // Local processes give no others.
                 Event::Started { .. } | Event::Note(_) | Event::HostFailed { .. } => continue,
             };
             self.outbox.report(&report);
@@ -334,11 +335,11 @@ impl Agent {
     }
 
     /// The launcher is gone: asks the PEs to end, and soon kills them.
-    fn orphan(&mut self, local: &mut Local) {
-        if self.orphan_until.is_none() {
+    fn end_orphans(&mut self, local: &mut Local) {
+        if self.orphan_deadline.is_none() {
             local.signal(Signal::TERM);
             local.signal(Signal::CONT);
-            self.orphan_until = Some(Instant::now() + GRACE);
+            self.orphan_deadline = Some(Instant::now() + GRACE);
         }
     }
 
@@ -358,10 +359,7 @@ impl Agent {
 }
 
 /// Starts this host's PEs, next to a connection to the rendezvous.
-fn start_pes(
-    start: &Start,
-    cpu_sets: CpuSets<'_>,
-) -> std::result::Result<(TcpStream, Local), Refusal> {
+fn start_pes(start: &Start, cpu_sets: CpuSets<'_>) -> Result<(TcpStream, Local), Refusal> {
     let refuse = |why: String| (FAILED, why);
     if let Err(error) = std::env::set_current_dir(&start.folder) {
         return Err(refuse(format!(
@@ -382,7 +380,7 @@ fn start_pes(
     }
     let (rendezvous, stream) = find_rendezvous(start).map_err(refuse)?;
     raise_descriptor_limit();
-    let local = Local::start(&Plan {
+    let local = Local::start(&SpawnPlan {
         program: &start.program,
         args: &start.args,
         env: &start.env,
@@ -410,7 +408,7 @@ fn status_of(error: &Error) -> i32 {
     };
     let by_path = program.as_encoded_bytes().contains(&b'/');
     match Errno::from_io_error(source) {
-        // It is there, but what it needs is not.
+        // It is there, but its interpreter or a library is not.
         Some(Errno::NOENT) if by_path && Path::new(program).exists() => 126,
         Some(Errno::NOENT | Errno::NOTDIR) => 127,
         Some(Errno::ACCESS | Errno::NOEXEC | Errno::TXTBSY | Errno::ISDIR) => 126,
@@ -420,9 +418,9 @@ fn status_of(error: &Error) -> i32 {
 
 /// The address at which this host reaches the rendezvous, and a connection that lasts as long as
 /// the launcher.
-fn find_rendezvous(start: &Start) -> std::result::Result<(String, TcpStream), String> {
+fn find_rendezvous(start: &Start) -> Result<(String, TcpStream), String> {
     let mut candidates = start.candidates.clone();
-    // How the launcher's host looks from here, by sshd's word.
+    // The launcher's address as seen from here, by sshd's word.
     if let Some(port) = start.port
         && let Ok(connection) = std::env::var("SSH_CONNECTION")
         && let Some(Ok(ip)) = connection.split(' ').next().map(str::parse)
@@ -439,7 +437,7 @@ fn find_rendezvous(start: &Start) -> std::result::Result<(String, TcpStream), St
             }
         };
         for target in targets {
-            match watch(target, start.size, start.key, PROBE) {
+            match hub_keepalive::connect(target, start.size, start.key, PROBE) {
                 // Not the name, which a PE might resolve to another address.
                 Ok(stream) => return Ok((target.to_string(), stream)),
                 Err(error) => failures.push(format!("{target}: {error}")),
@@ -467,9 +465,9 @@ fn say(line: &str) {
 }
 
 fn commands() -> BorrowedFd<'static> {
-    input::own_input()
+    own_input()
 }
 
 fn reports() -> BorrowedFd<'static> {
-    super::supervisor::standard(libc::STDOUT_FILENO)
+    standard(libc::STDOUT_FILENO)
 }

@@ -1,6 +1,6 @@
-//! Doors for `ci/fuzz`.
+//! Entry points for `ci/fuzz`.
 
-use super::wire::{Inbox, Opening, opening};
+use super::agent_protocol::{Inbox, Opening, opening};
 
 /// A stream between the launcher and an agent, of commands or of reports, behind the agent's greeting.
 pub fn agent(bytes: &[u8]) {

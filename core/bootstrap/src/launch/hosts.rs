@@ -1,23 +1,21 @@
-//! Which hosts a job runs on, and how they are reached.
+//! The hosts that a job runs on, and the commands and addresses by which they are reached.
 
 use std::ffi::{OsStr, OsString};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use super::addresses::towards;
 use crate::environment::addresses::of_this_host;
-use crate::environment::{DEFAULT_DEADLINE, JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, SIZE};
+use crate::error::{Error, Result};
 use crate::hub::HubListener;
-use crate::protocol::MAX_PES;
-use crate::{Error, Result};
+use crate::limits::MAX_PES;
+use crate::variables::{
+    DEFAULT_DEADLINE, HUB_ADDRESS, JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, RSH, SIZE,
+};
 
-/// The variable that holds the command by which other hosts are reached.
-pub const RSH: &str = "OXSHMEM_RSH";
-/// The variable that holds the address at which other hosts reach the launcher.
-pub const HUB_ADDRESS: &str = "OXSHMEM_HUB_ADDRESS";
-
-/// What begins the names of variables that other hosts get.
+/// Beginnings of the names of variables that other hosts get.
 const FORWARDED: [&str; 4] = ["OXSHMEM_", "SHMEM_", "SMA_", "NVSHMEM_"];
-/// What is each host's, each PE's or the launcher's own.
+/// Variables that are each host's, each PE's or the launcher's own.
 const KEPT: [&str; 8] = [
     RANK,
     SIZE,
@@ -29,16 +27,16 @@ const KEPT: [&str; 8] = [
     HUB_ADDRESS,
 ];
 
-/// A host and how many PEs it gets.
+/// A host, and its number of PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// As the remote-shell command knows it, such as `node7` or `user@10.0.0.7`.
     pub name: String,
-    /// How many PEs run there.
+    /// The number of PEs that run there.
     pub pes: u32,
 }
 
-/// Where a job runs, if not only here. Ranks are dealt out in the order of the list.
+/// The hosts of a job that does not run on this one alone. Ranks are dealt out in the order of the list.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Hosts {
@@ -54,9 +52,9 @@ pub struct Hosts {
     /// A host or address, with or without a port, at which all hosts reach this one. Without it
     /// each host tries this one's addresses.
     pub hub_address: Option<String>,
-    /// What each host's agent is asked for CPU sets by; nothing binds.
+    /// The policy by which each host's agent is asked for CPU sets; an empty one binds nothing.
     pub bind: String,
-    /// How long the hosts may take to answer, and then to start their PEs.
+    /// Time limit for the hosts to answer, and then again to start their PEs.
     pub deadline: Duration,
 }
 
@@ -83,8 +81,8 @@ impl Hosts {
         hosts.collect()
     }
 
-    /// Hosts from a file's text: one in each line, as `name:4`, `name slots=4` or `name`; what
-    /// follows a `#` is no host.
+    /// Hosts from a file's text: one in each line, as `name:4`, `name slots=4` or `name`; a `#` begins a
+    /// comment.
     pub fn parse_file(text: &str) -> Result<Vec<Host>> {
         let mut hosts = Vec::new();
         for line in text.lines() {
@@ -110,7 +108,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// How many PEs all hosts have together.
+    /// The number of PEs of all hosts together.
     pub fn pes(&self) -> u32 {
         let pes = self.list.iter().map(|host| host.pes);
         pes.fold(0, u32::saturating_add)
@@ -136,7 +134,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Refuses what cannot work.
+    /// Refuses hosts and commands that cannot work.
     pub(super) fn check(&self, pes: u32) -> Result<()> {
         let places = self.pes();
         if places != pes || self.list.iter().any(|host| host.pes == 0) {
@@ -174,7 +172,7 @@ impl Hosts {
         Ok(words.chain(self.agent.iter().cloned()).collect())
     }
 
-    /// Listens where other hosts can reach it: on all interfaces.
+    /// Listens on all interfaces, so that other hosts reach it.
     pub(super) fn listen(&self) -> Result<HubListener> {
         let port = self
             .hub_address
@@ -196,7 +194,7 @@ impl Hosts {
         any(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| any(Ipv4Addr::UNSPECIFIED.into()))
     }
 
-    /// Where a host may look for the rendezvous, likely ones first.
+    /// The addresses at which a host may look for the rendezvous, likely ones first.
     pub(super) fn candidates(&self, host: &str, port: u16) -> Vec<String> {
         if let Some(address) = &self.hub_address {
             let (name, _) = split_port(address);
@@ -206,7 +204,7 @@ impl Hosts {
             }];
         }
         let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
-        let mut addresses: Vec<IpAddr> = super::addresses::towards(name).into_iter().collect();
+        let mut addresses: Vec<IpAddr> = towards(name).into_iter().collect();
         addresses.extend(of_this_host());
         let mut candidates: Vec<String> = Vec::new();
         for address in addresses {
@@ -256,7 +254,7 @@ fn parse_host(text: &str) -> Result<Host> {
     })
 }
 
-/// A name or address, and what follows its colon. Brackets around an IPv6 address go away.
+/// A name or address, and the text behind its colon. Brackets around an IPv6 address are removed.
 fn split_port(text: &str) -> (&str, Option<&str>) {
     if text.parse::<Ipv6Addr>().is_ok() {
         return (text, None);

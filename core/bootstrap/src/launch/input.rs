@@ -1,4 +1,4 @@
-//! Passing a terminal's input to PE 0.
+//! A terminal's input, passed on to PE 0.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ChildStdin;

@@ -20,8 +20,8 @@ impl Lines {
         }
     }
 
-    /// Takes what came, and passes whole lines on.
-    pub(super) fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
+    /// Adds output, and passes whole lines on.
+    pub(super) fn push(&mut self, bytes: &[u8], sink: &mut Sink) {
         let whole = bytes
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -37,7 +37,7 @@ impl Lines {
         }
     }
 
-    /// The stream's end: passes on what was said without a line's end.
+    /// The stream's end: passes on the last line, though it has no end.
     pub(super) fn finish(&mut self, sink: &mut Sink) {
         self.pass_on(sink);
         self.begun = Vec::new();

@@ -1,4 +1,4 @@
-//! PEs that are this process's own children.
+//! The PE processes of this host: this process's own children.
 
 use std::os::fd::AsFd;
 use std::process::ChildStdin;
@@ -6,23 +6,23 @@ use std::process::ChildStdin;
 use rustix::event::PollFlags;
 use rustix::process::Signal;
 
-use super::crew::{Crew, Event, Stream, Watched};
-use super::guardian::Guardian;
 use super::input::Pump;
-use super::pe::{self, Pe, Plan};
-use crate::Result;
+use super::process_group::{Event, ProcessGroup, Stream, Watched};
+use super::reaper::Reaper;
+use super::spawn::{Pe, SpawnPlan, spawn_all};
+use crate::error::Result;
 
-/// The PEs of this host and the guardian of their group.
+/// The PEs of this host, and the reaper of their group.
 #[derive(Debug)]
 pub(super) struct Local {
-    // Dropped in this order: PEs first, then what is left of their group.
+    // Dropped in this order: PEs first, then the rest of their group.
     pes: Vec<Pe>,
-    guardian: Guardian,
+    reaper: Reaper,
     input: Option<Pump>,
     scratch: Vec<u8>,
 }
 
-/// What a token means: the process, or one of its streams, of the PE at `token / 3`; or the input.
+/// The meaning of a token: the process, or one of its streams, of the PE at `token / 3`; or the input.
 const END: usize = 0;
 const OUT: usize = 1;
 const ERR: usize = 2;
@@ -31,12 +31,12 @@ const INPUT: usize = usize::MAX;
 
 impl Local {
     /// Starts the PEs. They are a group of their own, which ends with this or with this process.
-    pub(super) fn start(plan: &Plan<'_>) -> Result<Local> {
-        let guardian = Guardian::start()?;
-        let pes = pe::start_all(plan, guardian.group())?;
+    pub(super) fn start(plan: &SpawnPlan<'_>) -> Result<Local> {
+        let reaper = Reaper::start()?;
+        let pes = spawn_all(plan, reaper.group())?;
         Ok(Local {
             pes,
-            guardian,
+            reaper,
             input: None,
             scratch: vec![0; 64 << 10],
         })
@@ -64,7 +64,7 @@ impl Local {
     }
 }
 
-impl Crew for Local {
+impl ProcessGroup for Local {
     fn watch<'a>(&'a self, watched: &mut Vec<Watched<'a>>) {
         if let Some((descriptor, write)) = self.input.as_ref().and_then(Pump::wants) {
             let events = if write { PollFlags::OUT } else { PollFlags::IN };
@@ -77,16 +77,16 @@ impl Crew for Local {
             }
             if let Some(pipe) = pe.stdout.descriptor() {
                 let pipe = Watched::new(token + OUT, pipe, PollFlags::IN);
-                watched.push(pipe.bringing(Stream::Out));
+                watched.push(pipe.with_output(Stream::Out));
             }
             if let Some(pipe) = pe.stderr.descriptor() {
                 let pipe = Watched::new(token + ERR, pipe, PollFlags::IN);
-                watched.push(pipe.bringing(Stream::Err));
+                watched.push(pipe.with_output(Stream::Err));
             }
         }
     }
 
-    fn act(&mut self, token: usize, heard: &mut Vec<Event>) -> Result<()> {
+    fn handle_ready(&mut self, token: usize, events: &mut Vec<Event>) -> Result<()> {
         if token == INPUT {
             if !self.input.as_mut().is_some_and(Pump::step) {
                 self.input = None;
@@ -102,9 +102,9 @@ impl Crew for Local {
             ERR => (&mut pe.stderr, Stream::Err),
             _ => {
                 if pe.reap()?
-                    && let Some(how) = pe.ended
+                    && let Some(exit) = pe.ended
                 {
-                    heard.push(Event::Ended { rank, how });
+                    events.push(Event::Ended { rank, exit });
                 }
                 return Ok(());
             }
@@ -112,35 +112,35 @@ impl Crew for Local {
         let count = pipe.read(&mut self.scratch);
         if let Some(bytes) = self.scratch.get(..count).filter(|bytes| !bytes.is_empty()) {
             let bytes = bytes.to_vec();
-            heard.push(Event::Output {
+            events.push(Event::Output {
                 rank,
                 stream,
                 bytes,
             });
         }
         if pipe.descriptor().is_none() {
-            heard.push(Event::OutputEnd { rank, stream });
+            events.push(Event::OutputEnd { rank, stream });
         }
         Ok(())
     }
 
     fn signal(&mut self, signal: Signal) {
         match signal {
-            // The launcher's user asks who waits for whom by this one: it is to end nobody.
+            // By this one the launcher's user asks which PE waits for which: it must not end a PE.
             Signal::USR1 => self.pes.iter().for_each(|pe| pe.signal_if_heeded(signal)),
-            _ => self.guardian.signal(signal),
+            _ => self.reaper.signal(signal),
         }
     }
 
     fn kill(&mut self) {
-        self.guardian.signal(Signal::KILL);
+        self.reaper.signal(Signal::KILL);
         self.pes.iter_mut().for_each(Pe::kill);
     }
 
-    fn wind_up(&mut self, heard: &mut Vec<Event>) {
-        self.guardian.signal(Signal::KILL);
+    fn finish(&mut self, events: &mut Vec<Event>) {
+        self.reaper.signal(Signal::KILL);
         self.input = None;
-        // What left the group, and still writes, is not heard.
+        // Later output of processes that left the group is not read.
         for pe in &mut self.pes {
             let rank = pe.rank;
             for (pipe, stream) in [&mut pe.stdout, &mut pe.stderr]
@@ -148,13 +148,13 @@ impl Crew for Local {
                 .zip(Stream::BOTH)
             {
                 if pipe.end_with_what_came() {
-                    heard.push(Event::OutputEnd { rank, stream });
+                    events.push(Event::OutputEnd { rank, stream });
                 }
             }
         }
     }
 
-    fn is_wound_up(&self) -> bool {
+    fn is_finished(&self) -> bool {
         let open = |pe: &Pe| pe.stdout.descriptor().or(pe.stderr.descriptor()).is_some();
         !self.pes.iter().any(open)
     }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(super) struct Pipe {
     rank: u32,
     descriptor: Option<OwnedFd>,
-    /// Where only so much more is to be read: how much.
+    /// The bytes that are still to be read, if there is a limit.
     left: Option<usize>,
 }
 
@@ -25,7 +25,7 @@ impl Pipe {
         self.descriptor.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads once; gives how much came. After the last, the descriptor is gone.
+    /// Reads once; gives the number of bytes. After the last, the descriptor is gone.
     pub(super) fn read(&mut self, scratch: &mut [u8]) -> usize {
         let Some(pipe) = &self.descriptor else {
             return 0;
@@ -51,8 +51,8 @@ impl Pipe {
         0
     }
 
-    /// From now on reads what has been written already, and takes that for the stream's end. True
-    /// if nothing has.
+    /// From now on reads only bytes that have been written already, and takes their end for the stream's. True
+    /// if there are none.
     pub(super) fn end_with_what_came(&mut self) -> bool {
         let Some(pipe) = &self.descriptor else {
             return false;

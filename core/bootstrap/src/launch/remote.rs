@@ -1,4 +1,4 @@
-//! PEs on other hosts, through one agent on each.
+//! The PE processes of other hosts, through one agent on each.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -6,16 +6,18 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use rustix::process::Signal;
 
-use super::crew::{Crew, Event, Stream, Watched};
-use super::guardian::Guardian;
-use super::hosts::{self, Hosts};
-use super::link::{Link, State};
-use super::wire::{Command, Report, Start};
-use super::{How, Launch, input};
-use crate::Result;
+use super::agent_protocol::{Command, Report, Start};
+use super::hosts::{Hosts, forwarded};
+use super::input::{in_foreground, own_input};
+use super::job::Launch;
+use super::process_group::{Event, ProcessGroup, Stream, Watched};
+use super::reaper::Reaper;
+use super::remote_shell::{AgentState, PATIENCE, RemoteShell};
+use crate::error::{Result, io};
+use crate::exit_status::ExitStatus;
 use crate::job_key::JobKey;
 
-/// How long agents may take to end after their PEs have.
+/// Time limit for agents to end after their PEs have.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 /// Bytes of input that are sent at once.
 const INPUT_BYTES: usize = 32 << 10;
@@ -23,30 +25,30 @@ const INPUT_BYTES: usize = 32 << 10;
 /// The agents of all hosts. The PEs are started when every host has answered, so that none runs in
 /// vain.
 pub(super) struct Remote {
-    // Dropped in this order: links first, then what is left of their commands.
+    // Dropped in this order: remote shells first, then the rest of their process group.
     agents: Vec<Agent>,
-    _guardian: Guardian,
+    _reaper: Reaper,
     input: InputState,
     started: bool,
-    /// Told to end before the PEs were started: by which signal, and when.
+    /// The signal that called the start off before the PEs were started, and its time.
     called_off: Option<(Signal, Instant)>,
     deadline: Duration,
-    wind_up_until: Option<Instant>,
+    finish_by: Option<Instant>,
 }
 
 /// A host and its PEs.
 struct Agent {
-    link: Link,
+    shell: RemoteShell,
     first: u32,
     count: u32,
     start: Option<Box<Start>>,
-    /// Until when the next answer is to come.
+    /// The time by which the next answer is to come.
     due: Option<Instant>,
-    /// Output that has been heard, and not been acknowledged.
-    heard: u32,
+    /// Bytes of output received and not acknowledged to the agent.
+    unacknowledged: u32,
 }
 
-/// How far this process's input, which is PE 0's, has come.
+/// The progress of this process's input, which is PE 0's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum InputState {
     /// More may be read and sent.
@@ -56,7 +58,7 @@ enum InputState {
     Over,
 }
 
-/// What a token means: for the agent at `token / 4`, one of these; or this process's input.
+/// The meaning of a token: for the agent at `token / 4`, one of these; or this process's input.
 const REPORTS: usize = 0;
 const ERRORS: usize = 1;
 const COMMANDS: usize = 2;
@@ -68,11 +70,11 @@ impl Remote {
     /// Starts the command that reaches each host; `port` is the rendezvous'.
     pub(super) fn start(launch: &Launch, hosts: &Hosts, port: u16, key: &JobKey) -> Result<Remote> {
         let folder = std::env::current_dir()
-            .map_err(crate::error::io("finding the working directory"))?
+            .map_err(io("finding the working directory"))?
             .into_os_string();
-        let mut env = hosts::forwarded();
+        let mut env = forwarded();
         env.extend(launch.env.iter().cloned());
-        let guardian = Guardian::start()?;
+        let reaper = Reaper::start()?;
         let now = Instant::now();
         let mut agents: Vec<Agent> = Vec::new();
         let mut first = 0;
@@ -94,29 +96,29 @@ impl Remote {
                 env: env.clone(),
             };
             agents.push(Agent {
-                link: Link::start(&host.name, &hosts.command(&host.name)?, guardian.group())?,
+                shell: RemoteShell::start(&host.name, &hosts.command(&host.name)?, reaper.group())?,
                 first,
                 count: host.pes,
                 start: Some(Box::new(start)),
                 due: now.checked_add(hosts.deadline),
-                heard: 0,
+                unacknowledged: 0,
             });
             first += host.pes;
         }
         Ok(Remote {
             agents,
-            _guardian: guardian,
+            _reaper: reaper,
             input: InputState::Open,
             started: false,
             called_off: None,
             deadline: hosts.deadline,
-            wind_up_until: None,
+            finish_by: None,
         })
     }
 
     /// Sends the starts once every host has answered.
     fn start_if_all_answered(&mut self) {
-        let answered = |agent: &Agent| agent.link.state == State::Greeted;
+        let answered = |agent: &Agent| agent.shell.state == AgentState::Greeted;
         if self.started || self.called_off.is_some() {
             return;
         }
@@ -131,83 +133,83 @@ impl Remote {
         for agent in &mut self.agents {
             agent.due = due;
             if let Some(start) = agent.start.take() {
-                agent.link.send(&Command::Start(start));
+                agent.shell.send(&Command::Start(start));
             }
         }
     }
 
-    fn take_reports(&mut self, index: usize, heard: &mut Vec<Event>) {
+    fn take_reports(&mut self, index: usize, events: &mut Vec<Event>) {
         loop {
             let Some(agent) = self.agents.get_mut(index) else {
                 return;
             };
-            let report = match agent.link.next_report() {
+            let report = match agent.shell.next_report() {
                 Ok(Some(report)) => report,
                 Ok(None) => break,
                 Err(error) => {
-                    self.fail(index, 125, &error.to_string(), heard);
+                    self.fail(index, 125, &error.to_string(), events);
                     return;
                 }
             };
             if let Report::Refused { status, why } = report {
-                self.fail(index, status, &why, heard);
+                self.fail(index, status, &why, events);
                 return;
             }
-            if let Some(event) = agent.take(report, heard, &mut self.input) {
-                heard.push(event);
+            if let Some(event) = agent.apply_report(report, events, &mut self.input) {
+                events.push(event);
             }
         }
         self.start_if_all_answered();
     }
 
-    /// Gives a host up.
-    fn fail(&mut self, index: usize, status: i32, why: &str, heard: &mut Vec<Event>) {
+    /// Fails a host: its PEs count as killed.
+    fn fail(&mut self, index: usize, status: i32, why: &str, events: &mut Vec<Event>) {
         let Some(agent) = self.agents.get_mut(index) else {
             return;
         };
-        if agent.link.state.is_over() {
+        if agent.shell.state.is_over() {
             return;
         }
-        let host = agent.link.host.clone();
-        agent.give_up(How::Signal(libc::SIGKILL), heard);
+        let host = agent.shell.host.clone();
+        agent.hang_up(ExitStatus::Signal(libc::SIGKILL), events);
         if !self.started {
             // Nothing runs yet, and nothing shall.
             for agent in &mut self.agents {
-                agent.give_up(How::Signal(libc::SIGKILL), heard);
+                agent.hang_up(ExitStatus::Signal(libc::SIGKILL), events);
             }
         }
         let why = format!("host {host}: {why}");
-        heard.push(Event::HostFailed { host, status, why });
+        events.push(Event::HostFailed { host, status, why });
     }
 
-    /// A host's command has ended: hears what it has said.
-    fn hear_last(&mut self, index: usize, heard: &mut Vec<Event>) {
+    /// A host's command has ended: processes its last reports and errors.
+    fn drain_reports(&mut self, index: usize, events: &mut Vec<Event>) {
         while let Some(agent) = self.agents.get_mut(index)
-            && agent.link.read_reports_that_came()
+            && agent.shell.read_reports_that_came()
         {
-            self.take_reports(index, heard);
+            self.take_reports(index, events);
         }
         if let Some(agent) = self.agents.get_mut(index) {
-            agent.link.read_errors(heard);
-            agent.link.end_errors(heard);
+            agent.shell.read_errors(events);
+            agent.shell.end_errors(events);
         }
-        self.lose(index, heard);
+        self.lose(index, events);
     }
 
     /// The connection to a host has ended.
-    fn lose(&mut self, index: usize, heard: &mut Vec<Event>) {
+    fn lose(&mut self, index: usize, events: &mut Vec<Event>) {
         if let Some(agent) = self.agents.get(index) {
-            let why = agent.link.epitaph();
-            self.fail(index, 125, &why, heard);
+            let why = agent.shell.failure_reason();
+            self.fail(index, 125, &why, events);
         }
     }
 
     /// Sends some of this process's input on.
     fn pass_input(&mut self) {
         let mut bytes = vec![0; INPUT_BYTES];
-        let count = match rustix::io::read(input::own_input(), &mut bytes) {
+        let count = match rustix::io::read(own_input(), &mut bytes) {
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
-            // What cannot be read has ended.
+            // An input that cannot be read has ended.
             Err(_) => 0,
             Ok(count) => count,
         };
@@ -217,15 +219,15 @@ impl Remote {
             _ => InputState::Sent,
         };
         if let Some(agent) = self.agents.first_mut() {
-            agent.link.send(&Command::Input(bytes));
+            agent.shell.send(&Command::Input(bytes));
         }
     }
 
     fn wants_input(&self) -> bool {
-        let runs = |agent: &Agent| agent.link.state == State::Running;
+        let runs = |agent: &Agent| agent.shell.state == AgentState::Running;
         self.input == InputState::Open
             && self.agents.first().is_some_and(runs)
-            && (!std::io::stdin().is_terminal() || input::in_foreground())
+            && (!std::io::stdin().is_terminal() || in_foreground())
     }
 }
 
@@ -234,20 +236,20 @@ impl Agent {
         self.first..self.first + self.count
     }
 
-    /// Takes a report, and gives the news in it.
-    fn take(
+    /// Applies a report, and gives the event in it.
+    fn apply_report(
         &mut self,
         report: Report,
-        heard: &mut Vec<Event>,
+        events: &mut Vec<Event>,
         input: &mut InputState,
     ) -> Option<Event> {
         let rank = |index: u32| self.ranks().nth(index as usize);
         match report {
             Report::Started(pids) => {
                 let started = self.ranks().zip(pids);
-                heard.extend(started.map(|(rank, pid)| Event::Started { rank, pid }));
+                events.extend(started.map(|(rank, pid)| Event::Started { rank, pid }));
                 self.due = None;
-                self.link.state = State::Running;
+                self.shell.state = AgentState::Running;
                 None
             }
             Report::Output {
@@ -257,7 +259,7 @@ impl Agent {
             } => {
                 let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
                 let rank = rank(index)?;
-                self.heard = self.heard.saturating_add(length);
+                self.unacknowledged = self.unacknowledged.saturating_add(length);
                 Some(Event::Output {
                     rank,
                     stream,
@@ -268,12 +270,12 @@ impl Agent {
                 rank: rank(index)?,
                 stream,
             }),
-            Report::Ended { index, how } => {
+            Report::Ended { index, exit } => {
                 let rank = rank(index)?;
                 if rank == 0 {
                     *input = InputState::Over;
                 }
-                Some(Event::Ended { rank, how })
+                Some(Event::Ended { rank, exit })
             }
             Report::InputTaken => {
                 if *input == InputState::Sent {
@@ -282,50 +284,50 @@ impl Agent {
                 None
             }
             Report::Done => {
-                self.link.state = State::Done;
+                self.shell.state = AgentState::Done;
                 None
             }
-            // The caller's.
+            // The caller has handled it.
             Report::Refused { .. } => None,
         }
     }
 
-    /// Hangs up. Its PEs count as ended `so`, unless their ends are known.
-    fn give_up(&mut self, so: How, heard: &mut Vec<Event>) {
-        if self.link.state.is_over() {
+    /// Hangs up. Its PEs count as ended by `exit`, unless their ends are known.
+    fn hang_up(&mut self, exit: ExitStatus, events: &mut Vec<Event>) {
+        if self.shell.state.is_over() {
             return;
         }
-        self.link.give_up();
+        self.shell.hang_up();
         self.due = None;
-        heard.extend(self.ranks().map(|rank| Event::Ended { rank, how: so }));
+        events.extend(self.ranks().map(|rank| Event::Ended { rank, exit }));
     }
 }
 
-impl Crew for Remote {
+impl ProcessGroup for Remote {
     fn watch<'a>(&'a self, watched: &mut Vec<Watched<'a>>) {
         if self.wants_input() {
-            let input = input::own_input();
+            let input = own_input();
             watched.push(Watched::new(INPUT, input, PollFlags::IN));
         }
         for (index, agent) in self.agents.iter().enumerate() {
             let token = KINDS * index;
-            if let Some(reports) = agent.link.reports() {
+            if let Some(reports) = agent.shell.reports() {
                 watched.push(Watched::new(token + REPORTS, reports, PollFlags::IN));
             }
-            if let Some(errors) = agent.link.errors() {
+            if let Some(errors) = agent.shell.errors() {
                 let errors = Watched::new(token + ERRORS, errors, PollFlags::IN);
-                watched.push(errors.bringing(Stream::Err));
+                watched.push(errors.with_output(Stream::Err));
             }
-            if let Some(commands) = agent.link.commands_to_flush() {
+            if let Some(commands) = agent.shell.commands_to_flush() {
                 watched.push(Watched::new(token + COMMANDS, commands, PollFlags::OUT));
             }
-            if let Some(process) = agent.link.process() {
+            if let Some(process) = agent.shell.process() {
                 watched.push(Watched::new(token + PROCESS, process, PollFlags::IN));
             }
         }
     }
 
-    fn act(&mut self, token: usize, heard: &mut Vec<Event>) -> Result<()> {
+    fn handle_ready(&mut self, token: usize, events: &mut Vec<Event>) -> Result<()> {
         if token == INPUT {
             self.pass_input();
             return Ok(());
@@ -336,29 +338,29 @@ impl Crew for Remote {
         };
         match token % KINDS {
             REPORTS => {
-                let open = agent.link.read_reports();
-                self.take_reports(index, heard);
+                let open = agent.shell.read_reports();
+                self.take_reports(index, events);
                 if !open && let Some(agent) = self.agents.get_mut(index) {
                     // Its process's end, which says more, is near.
-                    agent.due = Some(Instant::now() + super::link::PATIENCE);
+                    agent.due = Some(Instant::now() + PATIENCE);
                 }
             }
-            ERRORS => agent.link.read_errors(heard),
-            COMMANDS => agent.link.flush(),
+            ERRORS => agent.shell.read_errors(events),
+            COMMANDS => agent.shell.flush(),
             _ => {
-                if agent.link.reap()? {
-                    self.hear_last(index, heard);
+                if agent.shell.reap()? {
+                    self.drain_reports(index, events);
                 }
             }
         }
         Ok(())
     }
 
-    fn go_on(&mut self) {
+    fn output_taken(&mut self) {
         for agent in &mut self.agents {
-            if agent.heard > 0 && !agent.link.state.is_over() {
-                let count = std::mem::take(&mut agent.heard);
-                agent.link.send(&Command::Taken(count));
+            if agent.unacknowledged > 0 && !agent.shell.state.is_over() {
+                let count = std::mem::take(&mut agent.unacknowledged);
+                agent.shell.send(&Command::Taken(count));
             }
         }
     }
@@ -372,7 +374,7 @@ impl Crew for Remote {
             return;
         }
         for agent in &mut self.agents {
-            agent.link.send(&Command::Signal(signal.as_raw()));
+            agent.shell.send(&Command::Signal(signal.as_raw()));
         }
     }
 
@@ -382,28 +384,28 @@ impl Crew for Remote {
                 .get_or_insert((Signal::KILL, Instant::now()));
         }
         for agent in self.agents.iter_mut().filter(|_| self.started) {
-            agent.link.send(&Command::Kill);
+            agent.shell.send(&Command::Kill);
         }
     }
 
-    fn abandon(&mut self, heard: &mut Vec<Event>) {
+    fn abandon(&mut self, events: &mut Vec<Event>) {
         for index in 0..self.agents.len() {
             let why = "it does not answer; nothing is known of its PEs, which end by themselves \
                        when they cannot reach this host";
-            self.fail(index, 125, why, heard);
+            self.fail(index, 125, why, events);
         }
     }
 
     fn due(&self) -> Option<Instant> {
         let called_off = self.called_off.map(|(_, at)| at);
         let dues = self.agents.iter().filter_map(|agent| agent.due);
-        dues.chain(called_off).chain(self.wind_up_until).min()
+        dues.chain(called_off).chain(self.finish_by).min()
     }
 
-    fn expire(&mut self, now: Instant, heard: &mut Vec<Event>) {
+    fn expire(&mut self, now: Instant, events: &mut Vec<Event>) {
         if let Some((signal, _)) = self.called_off.take() {
             for agent in &mut self.agents {
-                agent.give_up(How::Signal(signal.as_raw()), heard);
+                agent.hang_up(ExitStatus::Signal(signal.as_raw()), events);
             }
         }
         for index in 0..self.agents.len() {
@@ -414,13 +416,13 @@ impl Crew for Remote {
                 continue;
             }
             agent.due = None;
-            if !agent.link.is_connected() {
-                self.lose(index, heard);
+            if !agent.shell.is_connected() {
+                self.lose(index, events);
                 continue;
             }
-            let (command, within) = (agent.link.command.clone(), self.deadline);
-            let why = match agent.link.state {
-                State::Silent => format!(
+            let (command, within) = (agent.shell.command.clone(), self.deadline);
+            let why = match agent.shell.state {
+                AgentState::Silent => format!(
                     "no answer within {within:?} from `{command}`; check that this command works \
                      without a question, and that the host is up"
                 ),
@@ -429,27 +431,27 @@ impl Crew for Remote {
                      systems or name service hang"
                 ),
             };
-            self.fail(index, 125, &why, heard);
+            self.fail(index, 125, &why, events);
         }
-        if self.wind_up_until.is_some_and(|at| at <= now) {
-            // A reader of the output that has stopped may be why.
-            let waits = self.agents.iter().any(|agent| agent.heard > 0);
-            self.wind_up_until = Some(now + LAST_WORDS);
+        if self.finish_by.is_some_and(|at| at <= now) {
+            // The cause may be a reader of the output that has stopped.
+            let waits = self.agents.iter().any(|agent| agent.unacknowledged > 0);
+            self.finish_by = Some(now + LAST_WORDS);
             for agent in self.agents.iter_mut().filter(|_| !waits) {
-                agent.link.give_up();
+                agent.shell.hang_up();
             }
         }
     }
 
-    fn wind_up(&mut self, _heard: &mut Vec<Event>) {
+    fn finish(&mut self, _heard: &mut Vec<Event>) {
         self.input = InputState::Over;
-        self.wind_up_until = Some(Instant::now() + LAST_WORDS);
+        self.finish_by = Some(Instant::now() + LAST_WORDS);
     }
 
-    fn is_wound_up(&self) -> bool {
-        let over = |agent: &Agent| match agent.link.state {
-            State::Gone => true,
-            State::Done => agent.link.process().is_none(),
+    fn is_finished(&self) -> bool {
+        let over = |agent: &Agent| match agent.shell.state {
+            AgentState::Gone => true,
+            AgentState::Done => agent.shell.process().is_none(),
             _ => false,
         };
         self.agents.iter().all(over)

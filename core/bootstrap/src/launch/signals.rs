@@ -1,14 +1,13 @@
-//! Signals to the launcher, received in its poll loop.
+//! Signals to the launcher, received through a descriptor in its poll loop.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::process::Signal;
 
-use crate::error::io;
-use crate::{Error, Result};
+use crate::error::{Error, Result, io};
 
-/// What is caught and passed on to the PEs, as far as the launcher was not started with it ignored.
+/// Signals that are caught and passed on to the PEs, except those that the launcher was started with ignored.
 const CAUGHT: [Signal; 9] = [
     Signal::INT,
     Signal::TERM,
@@ -22,19 +21,19 @@ const CAUGHT: [Signal; 9] = [
 ];
 
 /// While this exists, the calling thread gets those signals from a descriptor.
-pub(super) struct Caught {
+pub(super) struct CaughtSignals {
     descriptor: OwnedFd,
     before: libc::sigset_t,
 }
 
-impl Caught {
-    pub(super) fn begin() -> Result<Caught> {
+impl CaughtSignals {
+    pub(super) fn begin() -> Result<CaughtSignals> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: `sigemptyset` initialises the set, which the others then get initialised.
         let set = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
-            // What is ignored on entry (as nohup does, and shells for background jobs) stays so, for
-            // the PEs too, who inherit that.
+            // A signal that is ignored on entry (by nohup, or a shell for background jobs) stays so, for
+            // the PEs too, which inherit that.
             for signal in CAUGHT.into_iter().filter(|signal| !is_ignored(*signal)) {
                 libc::sigaddset(set.as_mut_ptr(), signal.as_raw());
             }
@@ -65,7 +64,7 @@ impl Caught {
         }
         // SAFETY: `pthread_sigmask` succeeded, so it has written the former mask.
         let before = unsafe { before.assume_init() };
-        Ok(Caught { descriptor, before })
+        Ok(CaughtSignals { descriptor, before })
     }
 
     /// The next signal that has come.
@@ -85,15 +84,15 @@ impl Caught {
     }
 }
 
-impl AsFd for Caught {
+impl AsFd for CaughtSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 }
 
-impl Drop for Caught {
+impl Drop for CaughtSignals {
     fn drop(&mut self) {
-        // Signals that nobody has read yet belong to the job that has ended.
+        // Signals that are still unread belong to the job that has ended.
         while let Ok(Some(_)) = self.next() {}
         // SAFETY: `before` is the mask that `begin` got from the kernel.
         unsafe {
@@ -113,30 +112,4 @@ fn is_ignored(signal: Signal) -> bool {
     let code = unsafe { libc::sigaction(signal.as_raw(), std::ptr::null(), action.as_mut_ptr()) };
     // SAFETY: `sigaction` succeeded, so it has written the action.
     code == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
-}
-
-/// " (SIGKILL)", or nothing for a signal without a common name.
-pub(super) fn name_in_brackets(signal: i32) -> String {
-    let name = match signal {
-        libc::SIGHUP => "HUP",
-        libc::SIGINT => "INT",
-        libc::SIGQUIT => "QUIT",
-        libc::SIGILL => "ILL",
-        libc::SIGTRAP => "TRAP",
-        libc::SIGABRT => "ABRT",
-        libc::SIGBUS => "BUS",
-        libc::SIGFPE => "FPE",
-        libc::SIGKILL => "KILL",
-        libc::SIGUSR1 => "USR1",
-        libc::SIGSEGV => "SEGV",
-        libc::SIGUSR2 => "USR2",
-        libc::SIGPIPE => "PIPE",
-        libc::SIGALRM => "ALRM",
-        libc::SIGTERM => "TERM",
-        libc::SIGXCPU => "XCPU",
-        libc::SIGXFSZ => "XFSZ",
-        libc::SIGSYS => "SYS",
-        _ => return String::new(),
-    };
-    format!(" (SIG{name})")
 }

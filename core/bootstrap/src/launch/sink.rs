@@ -1,4 +1,4 @@
-//! The launcher's own output and error streams.
+//! Sinks: the launcher's own output and error streams, written to without ever waiting for their readers.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,16 +8,23 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-/// Bytes that may wait before the PEs are made to wait.
+/// Bytes that may wait in a sink before the PEs are made to wait.
 const ENOUGH: usize = 64 << 10;
 /// Bytes that a pipe or terminal takes whole, and without blocking, when it says that it is
 /// writable.
 const SAFE_WRITE: usize = 4096;
 
-/// A stream that text is written to without ever waiting for its reader.
+/// One of the process's standard streams.
+pub(super) fn standard(descriptor: i32) -> BorrowedFd<'static> {
+    // SAFETY: Rust opens the standard streams at start where they are closed, and nothing here
+    // closes them.
+    unsafe { BorrowedFd::borrow_raw(descriptor) }
+}
+
+/// A stream that text is written to without waiting for its reader.
 ///
 /// The stream is shared with whoever started the launcher, so it is not made non-blocking; instead,
-/// no more is written than it has room for. It may be the other stream's too: a line of up to 4 KiB
+/// no more is written than it takes. It may be the other stream's too: a line of up to 4 KiB
 /// is written at once.
 pub(super) struct Sink {
     stream: BorrowedFd<'static>,
@@ -25,7 +32,7 @@ pub(super) struct Sink {
     tagged: bool,
     waiting: Vec<u8>,
     written: usize,
-    /// Whose line has begun and not ended.
+    /// The source of the line that has begun and not ended.
     open_line: Option<Source>,
     fault: Option<Errno>,
 }
@@ -66,7 +73,7 @@ impl Sink {
         self.waiting.len() - self.written
     }
 
-    /// Why nothing more can be written, if so: with `PIPE`, the reader is gone.
+    /// The error after which nothing more can be written, if there was one: with `PIPE`, the reader is gone.
     pub(super) fn fault(&self) -> Option<Errno> {
         self.fault
     }
@@ -93,7 +100,7 @@ impl Sink {
             return;
         }
         if self.open_line.is_some_and(|owner| owner != source) {
-            // Someone else's unfinished line ends here, so that no two mix.
+            // Another source's unfinished line ends here, so that no two mix.
             self.waiting.push(b'\n');
             self.open_line = None;
         }
@@ -107,10 +114,10 @@ impl Sink {
         }
     }
 
-    /// Writes as much as the stream has room for, but not for too long.
+    /// Writes as much as the stream takes, but not for too long.
     pub(super) fn flush(&mut self) {
         for _ in 0..16 {
-            if self.is_empty() || !self.has_room() {
+            if self.is_empty() || !self.is_writable() {
                 return;
             }
             let bytes = &self.waiting[self.written..];
@@ -127,7 +134,7 @@ impl Sink {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 Err(error) => {
-                    // Nobody reads, or nothing can be stored: say no more.
+                    // Nobody reads, or nothing can be stored: no more is written.
                     self.fault = Some(error);
                     self.written = self.waiting.len();
                 }
@@ -142,7 +149,7 @@ impl Sink {
         }
     }
 
-    fn has_room(&self) -> bool {
+    fn is_writable(&self) -> bool {
         let mut wait = [PollFd::from_borrowed_fd(
             self.stream.as_fd(),
             PollFlags::OUT,
@@ -155,7 +162,7 @@ impl Sink {
     }
 }
 
-/// What is written at once: whole lines, as far as they are not too long.
+/// The bytes to write at once: whole lines, unless they are too long.
 fn piece(bytes: &[u8]) -> &[u8] {
     if bytes.len() <= SAFE_WRITE {
         return bytes;

@@ -1,85 +1,85 @@
-//! Seeing a job through: one loop that waits for everything at once.
+//! The supervisor: one loop that polls everything at once, from the job's start to its end.
 
-use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
-use super::crew::{Crew, Event, Stream, Watched};
+use super::job::Launch;
+use super::job_end::{JobEnd, Outcome};
 use super::lines::Lines;
-use super::signals::Caught;
-use super::sink::Sink;
-use super::{Ending, How, Launch, Outcome};
-use crate::Result;
-use crate::error::{io, ranks_in_words};
+use super::process_group::{Event, ProcessGroup, Stream, Watched};
+use super::signals::CaughtSignals;
+use super::sink::{Sink, standard};
+use crate::error::{Result, io, ranks_in_words};
+use crate::exit_status::ExitStatus;
 use crate::hub::Hub;
 
-/// Between the polite request to end and the kill, when a PE has failed.
+/// Time between SIGTERM and SIGKILL, when a PE has failed.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long the end of a process is waited for whose connection ended before another PE failed: a busy
-/// kernel takes its time to take a large heap apart, and the word of another host to come.
+/// Time limit for the end of a process whose connection ended before another PE failed: a busy
+/// kernel takes its time to take a large heap apart, and word from another host takes time to come.
 const SUSPENSE: Duration = Duration::from_secs(1);
 /// The status of an abort by a PE whose call failed, as the C binding ends the job.
 const FAILED_CALL: i32 = 1;
-/// Between the polite request to end and the kill, when the launcher itself was asked to end.
+/// Time between SIGTERM and SIGKILL, when the launcher itself was asked to end.
 const GRACE_AFTER_TERM: Duration = Duration::from_secs(3);
-/// How long after the user's interrupt the PEs get it, though they have not told who waits for whom.
+/// Time after the user's interrupt at which the PEs get it, though they have not told their waits.
 const INTERRUPT_WITHIN: Duration = Duration::from_millis(1500);
-/// How long word of killed processes is waited for.
+/// Time limit for word of killed processes.
 const GRACE_AFTER_KILL: Duration = Duration::from_secs(5);
 
 pub(super) struct Supervisor {
     // Dropped in this order: processes first, then the rendezvous.
-    crew: Box<dyn Crew>,
+    processes: Box<dyn ProcessGroup>,
     members: Vec<Member>,
     hub: Hub,
-    signals: Caught,
+    signals: CaughtSignals,
     stdout: Sink,
     stderr: Sink,
     timeout: Option<(Instant, Duration)>,
-    /// When those that still run are killed.
+    /// The time at which PEs that still run are killed.
     kill_at: Option<Instant>,
-    /// When those that were killed are waited for no more.
+    /// The time at which killed PEs are waited for no more.
     abandon_at: Option<Instant>,
-    /// A PE has failed, but another's connection ended before: when that one is waited for no more.
+    /// A PE has failed, but another's connection ended before: the time at which that one is waited for no more.
     judge_at: Option<Instant>,
-    /// The last signal that told the launcher to end, and how many such came.
+    /// The last signal that told the launcher to end, and the number of those.
     told_to_end: Option<Signal>,
     requests: u32,
-    ending: Option<Ending>,
-    /// The user wants to know who waits for whom, whatever that is.
+    end: Option<JobEnd>,
+    /// The user has asked for the PEs' waits, so they are shown even if no PE waits.
     shows_waits: bool,
-    /// The PEs have told nobody's waits yet: when they are interrupted without that.
+    /// The PEs have not told their waits yet: the time at which they are interrupted without that.
     interrupt_at: Option<Instant>,
 }
 
-/// What is known of a PE.
+/// The supervisor's state of a PE.
 struct Member {
     rank: u32,
     pid: Option<u32>,
     /// Its host's name, where that is not this host.
     host: Option<String>,
-    ended: Option<How>,
+    ended: Option<ExitStatus>,
     stdout: Lines,
     stderr: Lines,
 }
 
-/// What `poll` watched.
+/// The meaning of a descriptor that was polled.
 #[derive(Clone, Copy)]
 enum Source {
     Hub,
     Signals,
-    Crew(usize, Option<Stream>),
+    Processes(usize, Option<Stream>),
     Sink,
 }
 
 impl Supervisor {
     pub(super) fn new(
         launch: &Launch,
-        crew: Box<dyn Crew>,
+        processes: Box<dyn ProcessGroup>,
         hub: Hub,
-        signals: Caught,
+        signals: CaughtSignals,
     ) -> Supervisor {
         let now = Instant::now();
         let timeout = launch
@@ -94,7 +94,7 @@ impl Supervisor {
             stderr: Lines::new(rank),
         };
         Supervisor {
-            crew,
+            processes,
             members: (0..launch.pes).map(member).collect(),
             hub,
             signals,
@@ -106,15 +106,15 @@ impl Supervisor {
             judge_at: None,
             told_to_end: None,
             requests: 0,
-            ending: None,
+            end: None,
             shows_waits: false,
             interrupt_at: None,
         }
     }
 
-    /// Sees the job through, of which `heard` is known already.
-    pub(super) fn run(mut self, heard: Vec<Event>) -> Result<Outcome> {
-        self.hear(heard);
+    /// Runs the job to its end. `events` are those from its start.
+    pub(super) fn run(mut self, events: Vec<Event>) -> Result<Outcome> {
+        self.apply_events(events);
         while self.runs() {
             let due = [
                 self.timeout.map(|(at, _)| at),
@@ -127,10 +127,10 @@ impl Supervisor {
             self.check_times();
         }
         self.drain()?;
-        let ending = self.ending.take().unwrap_or(Ending::Success);
+        let end = self.end.take().unwrap_or(JobEnd::Success);
         Ok(Outcome {
-            status: ending.status(),
-            ending,
+            status: end.status(),
+            end,
         })
     }
 
@@ -139,14 +139,14 @@ impl Supervisor {
         self.members.iter().any(|member| member.ended.is_none())
     }
 
-    /// Waits for something to happen, at most until `due`, and acts on it.
+    /// Waits for an event, at most until `due`, and acts on it.
     fn step(&mut self, due: Option<Instant>) -> Result<()> {
         if !self.stdout.is_full() && !self.stderr.is_full() {
-            self.crew.go_on();
+            self.processes.output_taken();
         }
-        let due = due.into_iter().chain(self.crew.due()).min();
+        let due = due.into_iter().chain(self.processes.due()).min();
         let ready = self.wait(due)?;
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         let mut some_ended = false;
         for source in ready {
             match source {
@@ -154,20 +154,20 @@ impl Supervisor {
                     self.check_abort();
                     self.check_waits();
                 }
-                Source::Signals => self.heed_signals()?,
-                Source::Crew(token, brings) => {
-                    if brings.is_none_or(|stream| !self.is_full(stream)) {
-                        self.crew.act(token, &mut heard)?;
-                        some_ended |= self.hear(std::mem::take(&mut heard));
+                Source::Signals => self.handle_signals()?,
+                Source::Processes(token, output) => {
+                    if output.is_none_or(|stream| !self.is_full(stream)) {
+                        self.processes.handle_ready(token, &mut events)?;
+                        some_ended |= self.apply_events(std::mem::take(&mut events));
                     }
                 }
                 Source::Sink => {}
             }
         }
         let now = Instant::now();
-        if self.crew.due().is_some_and(|due| due <= now) {
-            self.crew.expire(now, &mut heard);
-            some_ended |= self.hear(heard);
+        if self.processes.due().is_some_and(|due| due <= now) {
+            self.processes.expire(now, &mut events);
+            some_ended |= self.apply_events(events);
         }
         if some_ended {
             self.check_ends();
@@ -199,15 +199,15 @@ impl Supervisor {
             waits.push(PollFd::from_borrowed_fd(sink.stream(), PollFlags::OUT));
         }
         let mut watched = Vec::new();
-        self.crew.watch(&mut watched);
+        self.processes.watch(&mut watched);
         for Watched {
             token,
-            brings,
+            output,
             wait,
         } in watched
         {
-            if brings.is_none_or(|stream| !self.is_full(stream)) {
-                sources.push(Source::Crew(token, brings));
+            if output.is_none_or(|stream| !self.is_full(stream)) {
+                sources.push(Source::Processes(token, output));
                 waits.push(wait);
             }
         }
@@ -224,10 +224,10 @@ impl Supervisor {
         Ok(ready.map(|(source, _)| source).collect())
     }
 
-    /// Takes the crew's news; true if a PE has ended.
-    fn hear(&mut self, heard: Vec<Event>) -> bool {
+    /// Applies the processes' events; true if a PE has ended.
+    fn apply_events(&mut self, events: Vec<Event>) -> bool {
         let mut some_ended = false;
-        for event in heard {
+        for event in events {
             match event {
                 Event::Started { rank, pid } => {
                     if let Some(member) = self.members.get_mut(rank as usize) {
@@ -240,7 +240,7 @@ impl Supervisor {
                     bytes,
                 } => {
                     if let Some((lines, sink)) = self.output(rank, stream) {
-                        lines.take(&bytes, sink);
+                        lines.push(&bytes, sink);
                     }
                 }
                 Event::OutputEnd { rank, stream } => {
@@ -248,10 +248,10 @@ impl Supervisor {
                         lines.finish(sink);
                     }
                 }
-                Event::Ended { rank, how } => {
+                Event::Ended { rank, exit } => {
                     let member = self.members.get_mut(rank as usize);
                     if let Some(member) = member.filter(|member| member.ended.is_none()) {
-                        member.ended = Some(how);
+                        member.ended = Some(exit);
                         self.hub.process_ended(rank);
                         some_ended = true;
                     }
@@ -263,7 +263,7 @@ impl Supervisor {
         some_ended
     }
 
-    /// Where a PE's output goes.
+    /// The lines and the sink of a PE's output.
     fn output(&mut self, rank: u32, stream: Stream) -> Option<(&mut Lines, &mut Sink)> {
         let member = self.members.get_mut(rank as usize)?;
         Some(match stream {
@@ -275,16 +275,16 @@ impl Supervisor {
     /// A host is out of reach: ends the job, unless it is ending.
     fn lose_host(&mut self, host: String, status: i32, why: &str) {
         self.check_abort();
-        let ending = match self.told_to_end {
-            Some(told) => Ending::Signalled(told.as_raw()),
-            None => Ending::HostFailed { host, status },
+        let end = match self.told_to_end {
+            Some(told) => JobEnd::Signalled(told.as_raw()),
+            None => JobEnd::HostFailed { host, status },
         };
-        self.end(ending, Some(why));
+        self.begin_end(end, Some(why));
     }
 
-    /// Begins the job's end: says why, and asks those that still run to end.
-    fn end(&mut self, ending: Ending, why: Option<&str>) {
-        if self.ending.is_some() {
+    /// Begins the job's end: reports the cause, and asks PEs that still run to end.
+    fn begin_end(&mut self, end: JobEnd, why: Option<&str>) {
+        if self.end.is_some() {
             return;
         }
         if let Some(why) = why {
@@ -294,10 +294,10 @@ impl Supervisor {
                 if others { "; ending the other PEs" } else { "" }
             ));
         }
-        self.ending = Some(ending);
-        self.crew.signal(Signal::TERM);
+        self.end = Some(end);
+        self.processes.signal(Signal::TERM);
         // A stopped process acts on it only when it goes on.
-        self.crew.signal(Signal::CONT);
+        self.processes.signal(Signal::CONT);
         let kill_at = Instant::now() + GRACE;
         self.kill_at = Some(self.kill_at.map_or(kill_at, |at| at.min(kill_at)));
     }
@@ -308,7 +308,7 @@ impl Supervisor {
         let Some(notice) = abort else {
             return;
         };
-        // A call that fails because of a loss is no reason of its own: the lost PE's end is.
+        // A call that fails because of a lost PE is no cause of its own: the lost PE's end is.
         if notice.status == FAILED_CALL {
             match self.first_lost() {
                 Some(Some(_)) => return,
@@ -317,7 +317,7 @@ impl Supervisor {
             }
         }
         let why = notice.words("PE");
-        self.end(Ending::Aborted(notice), Some(&why));
+        self.begin_end(JobEnd::Aborted(notice), Some(&why));
     }
 
     fn pass_warnings(&mut self) {
@@ -326,28 +326,28 @@ impl Supervisor {
         }
     }
 
-    /// Some PEs have ended: ends the job if one failed, and names the first that did.
+    /// Some PEs have ended: ends the job if one failed, and names the first that failed.
     fn check_ends(&mut self) {
         // An abort makes PEs exit, and it is told before they do.
         self.check_abort();
-        if self.ending.is_some() {
+        if self.end.is_some() {
             return;
         }
-        let Some((rank, how)) = self.first_failed() else {
+        let Some((rank, exit)) = self.first_failed() else {
             return;
         };
-        if let Some(told) = self.told_to_end.filter(|told| explains(*told, how)) {
-            self.end(Ending::Signalled(told.as_raw()), None);
+        if let Some(told) = self.told_to_end.filter(|told| explains(*told, exit)) {
+            self.begin_end(JobEnd::Signalled(told.as_raw()), None);
             return;
         }
         if self.first_lost() == Some(None) && self.awaits_suspect() {
             return;
         }
-        let why = format!("{} {}", self.name(rank), how.in_words());
-        self.end(Ending::Failed { rank, how }, Some(&why));
+        let why = format!("{} {}", self.name(rank), exit.in_words());
+        self.begin_end(JobEnd::Failed { rank, exit }, Some(&why));
     }
 
-    /// A PE and where to find it.
+    /// A PE's rank, process and host, in words.
     fn name(&self, rank: u32) -> String {
         let member = self.members.get(rank as usize);
         let pid = member.and_then(|member| member.pid).unwrap_or(0);
@@ -358,26 +358,26 @@ impl Supervisor {
     }
 
     /// The PE that failed first, as far as that can be told now.
-    fn first_failed(&self) -> Option<(u32, How)> {
+    fn first_failed(&self) -> Option<(u32, ExitStatus)> {
         let lost = self.hub.lost();
-        let failed = |pe: &Member| Some((pe.rank, pe.ended.filter(|how| !how.succeeded())?));
-        let order = |(rank, how): &(u32, How)| {
-            // The others may have failed because of the first whose connection ended.
+        let failed = |pe: &Member| Some((pe.rank, pe.ended.filter(|exit| !exit.succeeded())?));
+        let order = |(rank, exit): &(u32, ExitStatus)| {
+            // The others may have failed because of the rank whose connection ended first.
             let place = lost.iter().position(|lost| lost == rank);
-            // Of those that had none, one that was killed is more likely to have come first.
-            let exited = !matches!(how, How::Signal(_));
+            // Of ranks that had no connection, one that was killed is more likely to have failed first.
+            let exited = !matches!(exit, ExitStatus::Signal(_));
             (place.unwrap_or(usize::MAX), exited, *rank)
         };
         self.members.iter().filter_map(failed).min_by_key(order)
     }
 
-    /// The end of the first PE whose connection ended, but for those that have ended well; nothing
+    /// The end of the first PE whose connection ended, except for PEs that have ended well; nothing
     /// inside while it still runs.
-    fn first_lost(&self) -> Option<Option<How>> {
+    fn first_lost(&self) -> Option<Option<ExitStatus>> {
         let pe = |rank: u32| self.members.iter().find(|pe| pe.rank == rank);
         let lost = self.hub.lost();
         let mut ends = lost.into_iter().filter_map(pe).map(|pe| pe.ended);
-        ends.find(|end| !end.is_some_and(How::succeeded))
+        ends.find(|end| !end.is_some_and(ExitStatus::succeeded))
     }
 
     /// Whether the end of the first lost PE is still waited for.
@@ -386,14 +386,14 @@ impl Supervisor {
         *self.judge_at.get_or_insert(now + SUSPENSE) > now
     }
 
-    fn heed_signals(&mut self) -> Result<()> {
+    fn handle_signals(&mut self) -> Result<()> {
         while let Some(signal) = self.signals.next()? {
-            let is_first = self.requests == 0 && self.ending.is_none();
+            let is_first = self.requests == 0 && self.end.is_none();
             if signal == Signal::INT && is_first {
                 self.hub.ask_waits();
                 self.interrupt_at = Some(Instant::now() + INTERRUPT_WITHIN);
             } else {
-                self.crew.signal(signal);
+                self.processes.signal(signal);
             }
             match signal {
                 Signal::USR1 => {
@@ -424,13 +424,13 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Shows who waits for whom, if the PEs have told, and interrupts those that wait for that.
+    /// Shows the PEs' waits, if they have told them, and then passes on the user's interrupt.
     fn check_waits(&mut self) {
-        let Some(picture) = self.hub.take_waits() else {
+        let Some(snapshot) = self.hub.take_waits() else {
             return;
         };
-        if std::mem::take(&mut self.shows_waits) || picture.shows_waits() {
-            picture
+        if std::mem::take(&mut self.shows_waits) || snapshot.shows_waits() {
+            snapshot
                 .lines()
                 .iter()
                 .for_each(|line| self.stderr.say(line));
@@ -440,21 +440,21 @@ impl Supervisor {
 
     fn interrupt(&mut self) {
         if self.interrupt_at.take().is_some() {
-            self.crew.signal(Signal::INT);
+            self.processes.signal(Signal::INT);
         }
     }
 
     /// Ends the job if its output goes nowhere.
     fn check_output(&mut self) {
-        let Some(fault) = self.stdout.fault().filter(|_| self.ending.is_none()) else {
+        let Some(fault) = self.stdout.fault().filter(|_| self.end.is_none()) else {
             return;
         };
         if fault == rustix::io::Errno::PIPE {
-            self.end(Ending::OutputClosed, None);
+            self.begin_end(JobEnd::OutputClosed, None);
         } else {
             let why = std::io::Error::from(fault);
             self.stderr.say(&format!("cannot write the output: {why}"));
-            self.end(Ending::OutputFailed(fault.raw_os_error()), None);
+            self.begin_end(JobEnd::OutputFailed(fault.raw_os_error()), None);
         }
     }
 
@@ -464,12 +464,12 @@ impl Supervisor {
             self.timeout = None;
             let running = self.members.iter().filter(|pe| pe.ended.is_none());
             let running: Vec<u32> = running.map(|pe| pe.rank).collect();
-            if self.ending.is_none() && !running.is_empty() {
+            if self.end.is_none() && !running.is_empty() {
                 let who = ranks_in_words(&running).replace("rank", "PE");
                 let line =
                     format!("timed out after {limit:?} with {who} still running; ending the job");
                 self.stderr.say(&line);
-                self.end(Ending::TimedOut { running }, None);
+                self.begin_end(JobEnd::TimedOut { running }, None);
             }
         }
         if self.interrupt_at.is_some_and(|at| at <= now) {
@@ -481,29 +481,29 @@ impl Supervisor {
         }
         if self.kill_at.is_some_and(|at| at <= now) {
             self.kill_at = None;
-            self.crew.kill();
+            self.processes.kill();
             self.abandon_at.get_or_insert(now + GRACE_AFTER_KILL);
         }
         if self.abandon_at.is_some_and(|at| at <= now) {
             self.abandon_at = None;
-            let mut heard = Vec::new();
-            self.crew.abandon(&mut heard);
-            self.hear(heard);
+            let mut events = Vec::new();
+            self.processes.abandon(&mut events);
+            self.apply_events(events);
         }
     }
 
-    /// All PEs have ended: ends what they left running, and passes on what they said last.
+    /// All PEs have ended: ends the processes that they left running, and passes on the last output.
     fn drain(&mut self) -> Result<()> {
-        let mut heard = Vec::new();
-        self.crew.wind_up(&mut heard);
-        self.hear(heard);
+        let mut events = Vec::new();
+        self.processes.finish(&mut events);
+        self.apply_events(events);
         self.pass_warnings();
         let requests = self.requests;
-        // One that was to end does not wait long for a reader that has stopped.
-        let is_late = matches!(self.ending, Some(Ending::TimedOut { .. }));
+        // A launcher that was told to end does not wait long for a reader that has stopped.
+        let is_late = matches!(self.end, Some(JobEnd::TimedOut { .. }));
         let hurry = is_late || self.told_to_end.is_some();
         let give_up = hurry.then(|| Instant::now() + GRACE);
-        while !(self.crew.is_wound_up() && self.stdout.is_empty() && self.stderr.is_empty()) {
+        while !(self.processes.is_finished() && self.stdout.is_empty() && self.stderr.is_empty()) {
             if self.requests > requests || give_up.is_some_and(|at| at <= Instant::now()) {
                 return Ok(());
             }
@@ -513,23 +513,16 @@ impl Supervisor {
     }
 }
 
-/// Whether a PE that ended so did because the launcher was told to end, and told the PEs.
-fn explains(told: Signal, how: How) -> bool {
+/// Whether this end of a PE is the effect of the signal by which the launcher, and so the PE, was told to end.
+fn explains(told: Signal, exit: ExitStatus) -> bool {
     match told {
-        // A program may go on after these; where it does, its later failures are its own.
+        // A program may go on after these; if it does, its later failures are its own.
         Signal::INT | Signal::QUIT => {
             let by = [told.as_raw(), libc::SIGKILL];
             by.iter()
-                .any(|by| how == How::Signal(*by) || how == How::Exit(128 + by))
+                .any(|by| exit == ExitStatus::Signal(*by) || exit == ExitStatus::Exit(128 + by))
         }
         // All are to end, and some may fail because others have.
         _ => true,
     }
-}
-
-/// One of the process's standard streams.
-pub(super) fn standard(descriptor: i32) -> BorrowedFd<'static> {
-    // SAFETY: Rust opens the standard streams at start where they are closed, and nothing here
-    // closes them.
-    unsafe { BorrowedFd::borrow_raw(descriptor) }
 }

@@ -1,7 +1,7 @@
-//! What both protocols' messages are: a command and values by name.
+//! The form of both versions' messages: a command, and values by name.
 
-use super::unexpected;
-use crate::{Error, Result};
+use super::version::unexpected;
+use crate::error::{Error, Result};
 
 /// A message's `name=value` pairs, in order. The first is the command.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
-//! Doors for `ci/fuzz`.
+//! Entry points for `ci/fuzz`.
 
 use super::fields::{Fields, length};
 use super::mapping::is_one_host;
 
-/// A line of PMI-1, and which processes are on which host.
+/// A line of PMI-1, and a map from processes to hosts.
 pub fn pmi_1(bytes: &[u8]) {
     is_one_host(&String::from_utf8_lossy(bytes));
     let fields = Fields::of_line(bytes);

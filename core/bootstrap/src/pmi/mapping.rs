@@ -1,5 +1,5 @@
-//! Which processes are on which host, as a process manager tells it: `(vector,(0,2,4),(2,1,1))` is four
-//! processes on each of the two hosts from number 0 on, and one on host 2. Where the job has more
+//! A process manager's map from processes to hosts: `(vector,(0,2,4),(2,1,1))` is four
+//! processes on each of the two hosts from number 0 on, and one on host 2. If the job has more
 //! processes, the blocks begin again: hydra gives `(vector,(0,1,1))` for all processes of a single host.
 
 /// Whether `mapping` says that all processes are on one host. It does not if it is malformed.

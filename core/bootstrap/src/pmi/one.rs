@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use super::fields::Fields;
 use super::socket::Socket;
-use super::{MAPPING, Protocol, unexpected};
-use crate::Result;
+use super::version::{MAPPING, Protocol, unexpected};
+use crate::error::Result;
 
-/// One that has been accepted.
+/// A client whose session is accepted.
 #[derive(Debug)]
 pub(super) struct Client {
     socket: Socket,

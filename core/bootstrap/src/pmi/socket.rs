@@ -7,7 +7,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::{Error, Result};
+use super::version::unexpected;
+use crate::error::{Error, Result};
 
 /// More than any answer is long.
 const MAX_BYTES: usize = 128 << 10;
@@ -109,7 +110,7 @@ impl Socket {
     fn receive(&mut self, step: &'static str) -> Result<()> {
         if self.pending.len() > MAX_BYTES {
             let what = format!("more than {MAX_BYTES} bytes and no end of the message");
-            return Err(super::unexpected(self.interface, step, what));
+            return Err(unexpected(self.interface, step, what));
         }
         let mut bytes = [0; 4096];
         match recv(&self.socket, bytes.as_mut_slice(), RecvFlags::DONTWAIT) {

@@ -23,7 +23,7 @@ fn session(
     version: Version,
     limit: Duration,
     manager: impl FnOnce(UnixStream) + Send + 'static,
-) -> Result<Box<dyn Manager>> {
+) -> Result<Box<dyn ProcessManager>> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     std::thread::spawn(move || manager(theirs));
     let socket = Socket::new(ours.into(), version.name(), Instant::now() + limit);
@@ -59,7 +59,7 @@ fn pmi_1_refusals_are_told_with_their_step() {
     };
     let error = session(Version::One, PATIENCE, manager)
         .unwrap()
-        .meet(Some("v"))
+        .exchange(Some("v"))
         .unwrap_err();
     let words = error.to_string();
     assert!(
@@ -92,18 +92,18 @@ fn a_session_lasts_until_the_process_ends() {
         })
     };
     let first = session(Version::One, PATIENCE, manager).unwrap();
-    assert_eq!(first.meet(Some("first")).unwrap(), "first");
+    assert_eq!(first.exchange(Some("first")).unwrap(), "first");
     let second = open(settings(Version::One), Instant::now() + PATIENCE).unwrap();
-    assert_eq!(second.meet(Some("second")).unwrap(), "second");
+    assert_eq!(second.exchange(Some("second")).unwrap(), "second");
     let asked: Vec<_> = told.try_iter().collect();
     let count = |what: &str| asked.iter().filter(|command| *command == what).count();
     assert_eq!(
         (count("cmd=init"), count("cmd=put"), count("cmd=finalize")),
         (1, 2, 0)
     );
-    end();
+    end(0);
     assert_eq!(told.try_iter().collect::<Vec<_>>(), ["cmd=finalize"]);
-    end();
+    end(0);
     assert_eq!(told.try_iter().count(), 0);
 }
 
@@ -116,7 +116,7 @@ fn a_process_manager_that_ends_is_lost_and_not_waited_for() {
     };
     let error = session(Version::One, PATIENCE, manager)
         .unwrap()
-        .meet(None)
+        .exchange(None)
         .unwrap_err();
     assert!(
         error

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use super::fields::{Fields, length, message};
 use super::socket::Socket;
-use super::{MAPPING, Protocol, Settings, agree, unexpected};
-use crate::Result;
+use super::version::{MAPPING, Protocol, Settings, agree, unexpected};
+use crate::error::Result;
 
 /// Bytes that tell a message's length.
 const HEADER_BYTES: usize = 6;
 
-/// One that has been accepted.
+/// A client whose session is accepted.
 #[derive(Debug)]
 pub(super) struct Client {
     socket: Socket,

@@ -7,6 +7,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{offset_of, size_of};
 use std::ptr;
 
+use crate::log;
+use crate::process::exit_now;
+
 /// `PMIX_RANK_WILDCARD`: all of a job.
 const WILDCARD: u32 = u32::MAX - 1;
 /// `PMIX_GLOBAL`: for PEs of this host and of others.
@@ -122,7 +125,7 @@ type Registered = extern "C" fn(c_int, usize, *mut c_void);
 type Finalize = unsafe extern "C" fn(*const Info, usize) -> c_int;
 type ErrorString = unsafe extern "C" fn(c_int) -> *const c_char;
 
-/// Why a call failed: its name and the library's words.
+/// The failure of a call: its name and the library's words.
 #[derive(Debug)]
 pub(super) struct Failure(String);
 
@@ -158,7 +161,7 @@ impl Library {
         let mut why = String::new();
         for name in [c"libpmix.so.2", c"libpmix.so"] {
             // SAFETY: the name is a C string. Loading runs the library's initializers, which is
-            // what is asked for.
+            // intended.
             let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
             if !handle.is_null() {
                 return Library::of(handle);
@@ -259,7 +262,7 @@ impl Client {
     pub(super) fn end_with_manager(&self) {
         // SAFETY: the codes are read, at the latest before `registered` is called, and are static; no info is given. The
         // handlers have the library's types, and the first never returns. Before version 4 the function returns nothing, and
-        // what stands for its result is not looked at. Where it is refused, the process ends as it did before.
+        // its result is not read. If the library refuses, the process ends as it did before.
         unsafe {
             (self.library.register_handler)(
                 LOST_CONNECTION.as_ptr(),
@@ -286,7 +289,7 @@ impl Client {
         Ok(unsafe { value.data.number })
     }
 
-    /// How many of the job's PEs are on this host, if the process manager has told.
+    /// The number of the job's PEs on this host, if the process manager has told.
     pub(super) fn local_size(&self) -> Option<u32> {
         let value = self.value(WILDCARD, LOCAL_SIZE, &[Info::set(OPTIONAL)]);
         let value = value.ok().filter(|value| value.kind == UINT32)?;
@@ -317,7 +320,7 @@ impl Client {
         self.library.check("PMIx_Fence", status)
     }
 
-    /// What `rank` has put.
+    /// The value that `rank` has put.
     pub(super) fn get(&self, rank: u32, key: &CStr) -> Result<String> {
         let value = self.value(rank, key, &[])?;
         if value.kind != STRING {
@@ -358,7 +361,8 @@ impl Client {
 
 extern "C" fn registered(_: c_int, _: usize, _: *mut c_void) {}
 
-/// The connection to the process manager has ended, and not by this process's word. Called by the library's own thread.
+/// Ends the process, whose process manager is gone without this process's word: with mpirun the job has ended. Called by the
+/// library's own thread.
 extern "C" fn lost(
     _: usize,
     _: c_int,
@@ -370,7 +374,8 @@ extern "C" fn lost(
     _: *const c_void,
     _: *mut c_void,
 ) {
-    super::end_without_manager()
+    log::say_at_once("the process manager (mpirun, srun) has ended; so does this PE");
+    exit_now(1)
 }
 
 impl Drop for Client {

@@ -1,5 +1,4 @@
-//! The result of an allgather, packed: what many ranks tell of themselves is much alike, and it goes to
-//! every one of them.
+//! The packed result of an allgather: many ranks' words about themselves are much alike, and go to every one of them.
 
 use std::io::{Read, Write};
 
@@ -7,8 +6,8 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-use super::MAX_BODY;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::limits::MAX_BODY;
 
 /// Results of fewer bytes go as they are: there are few ranks, and packing takes longer than sending.
 pub(super) const LEAST: usize = 1 << 20;
@@ -24,7 +23,7 @@ pub(super) fn pack(plain: &[u8]) -> Option<Vec<u8>> {
     (packed.len() < plain.len()).then_some(packed)
 }
 
-/// What was packed, at most as much as any frame may have.
+/// Unpacks a result, at most as much as any frame may have.
 pub(super) fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     let mut plain = Vec::new();
     let mut unpacker = DeflateDecoder::new(packed).take(MAX_BODY as u64 + 1);

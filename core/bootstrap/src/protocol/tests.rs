@@ -1,6 +1,17 @@
-use super::*;
-use crate::waits::Awaited;
+//! Frames and hellos: they survive any cutting of the stream, and garbage is an error.
+
+use std::time::Duration;
+
 use proptest::prelude::*;
+
+use super::frame::{Channel, Frame, Kind};
+use super::hello::{BadHello, Claim, HELLO_BYTES, Hello, MAGIC, NONCE_BYTES, Nonce, Proof};
+use super::parser::FrameParser;
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::job_key::JobKey;
+use crate::limits::MAX_BODY;
+use crate::waits::{Awaited, Waiting};
 
 fn any_fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
@@ -159,7 +170,7 @@ proptest! {
             hello[..8].copy_from_slice(&MAGIC);
         }
         let decoded = Hello::decode(&hello);
-        prop_assert_eq!(matches!(decoded, Err(BadHello::Stranger)), !Hello::may_begin(&hello));
+        prop_assert_eq!(matches!(decoded, Err(BadHello::Foreign)), !Hello::may_begin(&hello));
     }
 }
 
@@ -199,5 +210,5 @@ fn hello_of_another_version_is_told_apart_from_a_stranger() {
     bytes[8] = 9;
     assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Version(9));
     bytes[0] = b'G';
-    assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Stranger);
+    assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Foreign);
 }

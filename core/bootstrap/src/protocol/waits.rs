@@ -1,16 +1,16 @@
-//! A PE's waits on their way to the rendezvous.
+//! The bytes of a PE's waits, which it sends to the rendezvous.
 
-use super::{Reader, Writer, malformed};
+use crate::codec::{Reader, Writer, malformed};
+use crate::error::{Error, Result};
 use crate::waits::{Awaited, Waiting};
-use crate::{Error, Result};
 
-/// Waits that a PE tells of, at most.
+/// Waits in one answer, at most.
 const MOST: usize = 16;
-/// Bytes of a call's name, and of what it waits for.
+/// Bytes of a call's name, and of the words for its cause.
 const MAX_CALL: usize = 64;
 const MAX_WHAT: usize = 512;
 
-pub(super) fn encode(to: &mut Writer, waits: &[Waiting]) {
+pub(super) fn encode(to: &mut Writer<'_>, waits: &[Waiting]) {
     for wait in waits.iter().take(MOST) {
         let (kind, rank) = match wait.whom {
             Awaited::Rank(rank) => (0, rank),
@@ -24,15 +24,15 @@ pub(super) fn encode(to: &mut Writer, waits: &[Waiting]) {
     }
 }
 
-fn text(to: &mut Writer, text: &str, most: usize) {
+fn text(to: &mut Writer<'_>, text: &str, most: usize) {
     let end = text.floor_char_boundary(most);
     let text = text.get(..end).unwrap_or_default();
-    to.u32(text.len() as u32).bytes(text.as_bytes());
+    to.bytes(text.as_bytes());
 }
 
 pub(super) fn decode(from: &mut Reader<'_>) -> Result<Vec<Waiting>> {
     let mut waits = Vec::new();
-    while !from.0.is_empty() {
+    while !from.is_empty() {
         if waits.len() == MOST {
             return Err(too_much());
         }
@@ -59,7 +59,7 @@ fn read_text(from: &mut Reader<'_>, most: usize) -> Result<String> {
     if length > most {
         return Err(too_much());
     }
-    let text = String::from_utf8_lossy(from.take(length)?);
+    let text = String::from_utf8_lossy(from.raw(length)?);
     // A PE's words go to the user's terminal.
     Ok(text.replace(char::is_control, " "))
 }

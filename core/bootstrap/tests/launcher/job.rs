@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long anything here may take before it counts as hung.
+/// Time limit for anything here, after which it counts as hung.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The variable that marks all processes of one job.
 const MARK: &str = "LAUNCHER_TEST_MARK";
@@ -17,7 +17,7 @@ pub struct Job {
     mark: String,
 }
 
-/// What a finished launcher gave.
+/// The results of a finished launcher.
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,

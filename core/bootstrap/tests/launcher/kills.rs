@@ -150,8 +150,8 @@ fn refuse(call: libc::c_long) -> std::io::Result<()> {
                 &raw const filter,
             ) != 0
     };
-    match refused {
-        true => Err(std::io::Error::last_os_error()),
-        false => Ok(()),
+    if refused {
+        return Err(std::io::Error::last_os_error());
     }
+    Ok(())
 }

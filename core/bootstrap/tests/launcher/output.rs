@@ -1,4 +1,4 @@
-//! What goes in and comes out of a job.
+//! A job's input and output.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! What this program does when it is not the one that tests.
+//! The roles of this program when it is not the one that tests.
 
 use std::io::{BufRead, Read, Write};
 use std::process::{Command, exit};

@@ -31,7 +31,7 @@ impl Server {
                 .status();
             assert!(status.unwrap().success());
         }
-        // Where sshd runs as root, it wants this; where not, it does not.
+        // sshd needs this if it runs as root, and only then.
         let _ = std::fs::create_dir_all("/run/sshd");
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! How jobs end, and what the launcher says about it.
+//! The ends of jobs, and the launcher's words about them.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -355,7 +355,7 @@ fn ignored_signals_stay_ignored() {
     let mut job = Job::of((command, mark));
     let mut output = job.wait_ready(3);
     job.signal(libc::SIGHUP);
-    // What came before is passed on before, and a PE that has both takes SIGHUP first.
+    // An earlier signal is passed on earlier, and a PE that has both takes SIGHUP first.
     job.signal(libc::SIGUSR2);
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();

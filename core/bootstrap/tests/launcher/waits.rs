@@ -1,4 +1,4 @@
-//! What the launcher says of PEs that wait.
+//! The launcher's words about PEs that wait.
 
 use std::io::{BufRead, BufReader};
 use std::process::ChildStderr;

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::JoinHandle;
 
-/// What the PEs have put.
+/// The values that the PEs have put.
 type Space = Arc<Mutex<HashMap<String, String>>>;
 
 /// One process manager of `size` PEs, each with a socket of its own.
@@ -61,7 +61,7 @@ impl ProcessManager {
         self.ours[rank as usize].try_clone().unwrap().into()
     }
 
-    /// Which ranks have finalized before they hung up, or before this ends the connections of those
+    /// The ranks that have finalized before they hung up, or before this ends the connections of those
     /// that are this process's threads.
     pub fn finalized(self, are_threads: bool) -> Vec<bool> {
         for ours in self.ours {

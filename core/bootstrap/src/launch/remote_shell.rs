@@ -1,4 +1,4 @@
-//! The command that reaches a host, and the agent at its other end.
+//! A remote-shell command that reaches a host, and the agent at its other end.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,50 +8,50 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::How;
-use super::crew::Event;
-use super::wire::{Command, Inbox, Opening, Outbox, Report, opening};
-use crate::error::io;
-use crate::{Error, Result};
+use super::agent_protocol::{Command, Inbox, Opening, Outbox, Report, opening};
+use super::process_group::Event;
+use super::spawn::prepare;
+use crate::error::{Error, Result, io};
+use crate::exit_status::ExitStatus;
 
-/// How long a command may take to end after its output has.
+/// Time limit for a command to end after its output has.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes that a shell may say before the agent does.
+/// Bytes that a shell may print before the agent's greeting.
 const CHATTER: usize = 64 << 10;
 /// Bytes of a line that are shown at once.
 const LINE: usize = 4096;
 
-/// How far an agent has come.
+/// The progress of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// Nothing has been heard of it.
+pub(super) enum AgentState {
+    /// It has sent nothing.
     Silent,
     /// It has answered.
     Greeted,
     /// Its PEs run, or have run.
     Running,
-    /// It has said that all is over.
+    /// It has reported the end of all.
     Done,
-    /// It has been given up.
+    /// It has failed, or was hung up on.
     Gone,
 }
 
-impl State {
+impl AgentState {
     pub(super) fn is_over(self) -> bool {
-        matches!(self, State::Done | State::Gone)
+        matches!(self, AgentState::Done | AgentState::Gone)
     }
 }
 
 /// A running command.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct RemoteShell {
     pub(super) host: String,
     /// In words.
     pub(super) command: String,
-    pub(super) state: State,
+    pub(super) state: AgentState,
     child: Child,
     pidfd: OwnedFd,
-    ended: Option<How>,
+    ended: Option<ExitStatus>,
     commands: Option<ChildStdin>,
     outbox: Outbox,
     reports: Option<ChildStdout>,
@@ -60,9 +60,9 @@ pub(super) struct Link {
     begun: Vec<u8>,
 }
 
-impl Link {
+impl RemoteShell {
     /// Starts `command` in process group `group`.
-    pub(super) fn start(host: &str, command: &[OsString], group: Pid) -> Result<Link> {
+    pub(super) fn start(host: &str, command: &[OsString], group: Pid) -> Result<RemoteShell> {
         let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
         let in_words = words.join(" ");
         let (program, args) = command.split_first().ok_or_else(|| Error::Launch {
@@ -75,7 +75,7 @@ impl Link {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let launcher = rustix::process::getpid();
-        let prepare = move || super::pe::prepare(group, launcher, None);
+        let prepare = move || prepare(group, launcher, None);
         // SAFETY: `prepare` makes system calls only; it does not allocate, lock or panic, as a child
         // between fork and exec may not.
         unsafe { process.pre_exec(prepare) };
@@ -98,10 +98,10 @@ impl Link {
                 return Err(io("watching a process (this needs Linux 5.3)")(error));
             }
         };
-        let link = Link {
+        let shell = RemoteShell {
             host: host.to_owned(),
             command: in_words,
-            state: State::Silent,
+            state: AgentState::Silent,
             commands: child.stdin.take(),
             outbox: Outbox::default(),
             reports: child.stdout.take(),
@@ -113,14 +113,14 @@ impl Link {
             ended: None,
         };
         for pipe in [
-            link.commands.as_ref().map(AsFd::as_fd),
-            link.reports(),
-            link.errors(),
+            shell.commands.as_ref().map(AsFd::as_fd),
+            shell.reports(),
+            shell.errors(),
         ] {
             let Some(pipe) = pipe else { continue };
             rustix::io::ioctl_fionbio(pipe, true).map_err(io("preparing an agent's pipe"))?;
         }
-        Ok(link)
+        Ok(shell)
     }
 
     pub(super) fn reports(&self) -> Option<BorrowedFd<'_>> {
@@ -131,18 +131,18 @@ impl Link {
         self.errors.as_ref().map(AsFd::as_fd)
     }
 
-    /// Where to write, if something waits for that.
+    /// The descriptor to write to, if commands wait for that.
     pub(super) fn commands_to_flush(&self) -> Option<BorrowedFd<'_>> {
         let commands = self.commands.as_ref().filter(|_| !self.outbox.is_empty());
         commands.map(AsFd::as_fd)
     }
 
-    /// What becomes readable at the command's end, until then.
+    /// A descriptor that becomes readable at the command's end, until then.
     pub(super) fn process(&self) -> Option<BorrowedFd<'_>> {
         self.ended.is_none().then(|| self.pidfd.as_fd())
     }
 
-    /// Whether the agent may still say something.
+    /// Whether the agent may still send reports.
     pub(super) fn is_connected(&self) -> bool {
         self.reports.is_some()
     }
@@ -163,7 +163,7 @@ impl Link {
         }
     }
 
-    /// Reads what the agent says; false at the end of that.
+    /// Reads the agent's reports; false at their end.
     pub(super) fn read_reports(&mut self) -> bool {
         let Some(reports) = &self.reports else {
             return false;
@@ -174,18 +174,18 @@ impl Link {
         self.reports.is_some()
     }
 
-    /// Reads what an agent that has ended has said; false if that was nothing more.
+    /// Reads the last reports of an agent that has ended; false if there were none.
     pub(super) fn read_reports_that_came(&mut self) -> bool {
         let before = self.inbox.bytes().len();
         self.read_reports();
         self.inbox.bytes().len() > before
     }
 
-    /// The next thing the agent has said.
+    /// The agent's next report.
     pub(super) fn next_report(&mut self) -> Result<Option<Report>> {
         match self.state {
-            State::Gone => return Ok(None),
-            State::Silent => match opening(self.inbox.bytes()) {
+            AgentState::Gone => return Ok(None),
+            AgentState::Silent => match opening(self.inbox.bytes()) {
                 Opening::Pending if self.inbox.bytes().len() > CHATTER => {
                     return Err(Error::Launch {
                         what: format!(
@@ -206,48 +206,48 @@ impl Link {
                 }
                 Opening::Greeted(end) => {
                     self.inbox.skip(end);
-                    self.state = State::Greeted;
+                    self.state = AgentState::Greeted;
                 }
             },
-            State::Greeted | State::Running | State::Done => {}
+            AgentState::Greeted | AgentState::Running | AgentState::Done => {}
         }
         self.inbox.next_report()
     }
 
-    /// Reads what the command itself says, and shows whole lines of it.
-    pub(super) fn read_errors(&mut self, heard: &mut Vec<Event>) {
+    /// Reads the command's own errors, and shows whole lines of them.
+    pub(super) fn read_errors(&mut self, events: &mut Vec<Event>) {
         let Some(errors) = &self.errors else { return };
         let mut inbox = Inbox::default();
         let open = matches!(inbox.fill(errors), Ok(true));
         self.begun.extend_from_slice(inbox.bytes());
         while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.begun.drain(..=end).collect();
-            self.show(&line, heard);
+            self.show(&line, events);
         }
         if self.begun.len() > LINE || !open {
-            self.show_begun(heard);
+            self.show_begun(events);
         }
         if !open {
             self.errors = None;
         }
     }
 
-    /// Shows what is left of what the command said. Nothing more is read.
-    pub(super) fn end_errors(&mut self, heard: &mut Vec<Event>) {
+    /// Shows the last, unfinished line of the command's errors. Nothing more is read.
+    pub(super) fn end_errors(&mut self, events: &mut Vec<Event>) {
         self.errors = None;
-        self.show_begun(heard);
+        self.show_begun(events);
     }
 
-    fn show_begun(&mut self, heard: &mut Vec<Event>) {
+    fn show_begun(&mut self, events: &mut Vec<Event>) {
         let line = std::mem::take(&mut self.begun);
-        self.show(&line, heard);
+        self.show(&line, events);
     }
 
-    fn show(&self, line: &[u8], heard: &mut Vec<Event>) {
+    fn show(&self, line: &[u8], events: &mut Vec<Event>) {
         let line = String::from_utf8_lossy(line);
         let line = line.trim_end();
         if !line.is_empty() {
-            heard.push(Event::Note(format!("host {}: {line}", self.host)));
+            events.push(Event::Note(format!("host {}: {line}", self.host)));
         }
     }
 
@@ -256,26 +256,26 @@ impl Link {
         let status = self.child.try_wait();
         self.ended = status
             .map_err(io("waiting for a remote command"))?
-            .map(How::of);
+            .map(ExitStatus::of);
         Ok(self.ended.is_some())
     }
 
-    /// Why nothing more is heard, and what to do.
-    pub(super) fn epitaph(&self) -> String {
+    /// The reason for which no more reports come, and the remedy.
+    pub(super) fn failure_reason(&self) -> String {
         let how = self
             .ended
-            .map_or_else(|| "closed its output".to_owned(), How::in_words);
+            .map_or_else(|| "closed its output".to_owned(), ExitStatus::in_words);
         let command = &self.command;
         match (self.state, self.ended) {
-            (State::Silent, Some(How::Exit(126 | 127))) => format!(
+            (AgentState::Silent, Some(ExitStatus::Exit(126 | 127))) => format!(
                 "`{command}` {how}: a command of it was not found or cannot be executed; install \
                  oxshmem at the same path on all hosts"
             ),
-            (State::Silent, _) => format!(
+            (AgentState::Silent, _) => format!(
                 "`{command}` {how} before oxshmem answered there; check that the host is reached \
                  so without a question, or give another command (--rsh, OXSHMEM_RSH)"
             ),
-            (State::Greeted, _) => format!(
+            (AgentState::Greeted, _) => format!(
                 "`{command}` {how} before it started its PEs; that command must pass its input on"
             ),
             _ => format!(
@@ -285,21 +285,21 @@ impl Link {
         }
     }
 
-    /// Hangs up, which ends what the agent runs.
-    pub(super) fn give_up(&mut self) {
-        self.state = State::Gone;
+    /// Hangs up, which ends the agent's PEs.
+    pub(super) fn hang_up(&mut self) {
+        self.state = AgentState::Gone;
         self.commands = None;
         self.reports = None;
         if self.ended.is_none() {
             // An error means that it has ended meanwhile.
             let _ = self.child.kill();
-            self.ended = self.child.wait().ok().map(How::of);
+            self.ended = self.child.wait().ok().map(ExitStatus::of);
         }
     }
 }
 
-impl Drop for Link {
+impl Drop for RemoteShell {
     fn drop(&mut self) {
-        self.give_up();
+        self.hang_up();
     }
 }

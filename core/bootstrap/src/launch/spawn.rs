@@ -1,4 +1,4 @@
-//! Starting PEs as processes.
+//! PE processes: how they are spawned, signalled and reaped.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,13 +7,11 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::How;
-use super::hosts::{HUB_ADDRESS, RSH};
 use super::pipe::Pipe;
-use crate::environment::{JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, SIZE};
-use crate::error::io;
+use crate::error::{Error, Result, io};
+use crate::exit_status::ExitStatus;
 use crate::job_key::JobKey;
-use crate::{Error, Result};
+use crate::variables::{HUB_ADDRESS, JOB_KEY, LOCAL_RANK, RANK, RENDEZVOUS, RSH, SIZE};
 
 /// A PE's process.
 #[derive(Debug)]
@@ -25,8 +23,8 @@ pub(super) struct Pe {
     pub(super) stdin: Option<ChildStdin>,
     /// Readable when the process has ended.
     pub(super) pidfd: OwnedFd,
-    /// How it ended, once that is known.
-    pub(super) ended: Option<How>,
+    /// The process's end, once that is known.
+    pub(super) ended: Option<ExitStatus>,
     child: Child,
 }
 
@@ -44,12 +42,12 @@ impl Pe {
             .child
             .try_wait()
             .map_err(io("waiting for a PE"))?
-            .map(How::of);
+            .map(ExitStatus::of);
         Ok(self.ended.is_some())
     }
 
     /// Sends the process a signal that it catches, blocks or ignores, and none that would end it. Its first thread's mask
-    /// counts: one that just waits for the signal (`sigwait`) looks as if it did not.
+    /// counts: a thread that just waits for the signal (`sigwait`) looks as if it did not.
     pub(super) fn signal_if_heeded(&self, signal: Signal) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
         if self.ended.is_none() && status.is_ok_and(|status| heeds(&status, signal)) {
@@ -76,7 +74,7 @@ impl Drop for Pe {
     }
 }
 
-/// Whether a process with this `/proc/PID/status` does something else about a signal than what the system does.
+/// Whether a process with this `/proc/PID/status` catches, blocks or ignores a signal.
 fn heeds(status: &str, signal: Signal) -> bool {
     let bit = 1_u64 << (signal.as_raw() - 1);
     let sets = ["SigBlk:", "SigIgn:", "SigCgt:"];
@@ -87,17 +85,17 @@ fn heeds(status: &str, signal: Signal) -> bool {
     })
 }
 
-/// Which PEs to start on this host, and as what.
+/// The PEs to start on this host.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
+pub(super) struct SpawnPlan<'a> {
     pub(super) program: &'a OsString,
     pub(super) args: &'a [OsString],
     pub(super) env: &'a [(OsString, OsString)],
     /// The first PE's rank, and its number among the host's PEs.
     pub(super) first: (u32, u32),
-    /// How many to start.
+    /// The number of PEs to start.
     pub(super) count: u32,
-    /// How many the job has.
+    /// The number of PEs in the job.
     pub(super) size: u32,
     /// The CPUs of each in turn; all if there are none.
     pub(super) cpu_sets: &'a [Vec<usize>],
@@ -108,7 +106,7 @@ pub(super) struct Plan<'a> {
     pub(super) input: Input,
 }
 
-/// Where rank 0 reads from; the others have no input.
+/// The input of rank 0; the others have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Input {
     /// This process's own input.
@@ -118,7 +116,7 @@ pub(super) enum Input {
 }
 
 /// Starts PEs in process group `group`.
-pub(super) fn start_all(plan: &Plan<'_>, group: Pid) -> Result<Vec<Pe>> {
+pub(super) fn spawn_all(plan: &SpawnPlan<'_>, group: Pid) -> Result<Vec<Pe>> {
     let mut pes = Vec::new();
     for index in 0..plan.count {
         let (rank, local_rank) = (plan.first.0 + index, plan.first.1 + index);
@@ -131,7 +129,7 @@ pub(super) fn start_all(plan: &Plan<'_>, group: Pid) -> Result<Vec<Pe>> {
             .env(SIZE, plan.size.to_string())
             .env(RENDEZVOUS, plan.rendezvous)
             .env(JOB_KEY, plan.key.to_hex())
-            // The launcher's own.
+            // The launcher's own variables.
             .env_remove(RSH)
             .env_remove(HUB_ADDRESS)
             .stdout(Stdio::piped())
@@ -158,12 +156,13 @@ pub(super) fn start_all(plan: &Plan<'_>, group: Pid) -> Result<Vec<Pe>> {
                 source,
             }
         })?;
-        pes.push(watch(child, rank)?);
+        pes.push(adopt(child, rank)?);
     }
     Ok(pes)
 }
 
-fn watch(mut child: Child, rank: u32) -> Result<Pe> {
+/// A child's descriptors, for the poll loop.
+fn adopt(mut child: Child, rank: u32) -> Result<Pe> {
     let pidfd = match i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         Some(pid) => pidfd_open(pid, PidfdFlags::empty()),
         None => Err(rustix::io::Errno::SRCH),
@@ -211,7 +210,7 @@ fn mask(cpus: &[usize]) -> Vec<u64> {
     mask
 }
 
-/// What a PE does between fork and exec. Async-signal-safe.
+/// A PE's steps between fork and exec. Async-signal-safe.
 pub(super) fn prepare(group: Pid, launcher: Pid, mask: Option<&[u64]>) -> std::io::Result<()> {
     rustix::process::setpgid(None, Some(group))?;
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;

@@ -1,17 +1,18 @@
-//! The state of a job's collective calls: who has entered the one under way, and what became of it.
+//! The state of a job's collective calls: which ranks have entered the one in flight, and its outcome.
 //!
 //! Used by the rendezvous for processes and by the in-process group for threads, so that both
 //! behave alike. It holds no locks and waits for nothing.
 
 use std::time::{Duration, Instant};
 
+use crate::error::ranks_in_words;
 use crate::fault::Fault;
-use crate::protocol::Kind;
+use crate::protocol::frame::Kind;
 
-/// What an event means for the ranks that wait.
+/// The outcome of an event for the ranks that wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing yet.
+    /// None yet.
     Wait,
     /// Call number `sequence` is complete: give all ranks these bytes.
     Complete { sequence: u64, parts: Vec<Vec<u8>> },
@@ -23,6 +24,7 @@ pub(crate) enum Step {
     },
 }
 
+/// The collective call in flight.
 #[derive(Debug)]
 struct Round {
     kind: Kind,
@@ -61,12 +63,12 @@ impl Rounds {
         }
     }
 
-    /// Why no collective call can complete any more, if so.
+    /// The fault for which no collective call can complete any more, if there is one.
     pub(crate) fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
     }
 
-    /// When the call under way fails for missing ranks.
+    /// The time at which the call in flight fails for missing ranks.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.current.as_ref().map(|round| round.deadline)
     }
@@ -107,7 +109,7 @@ impl Rounds {
             entered: 0,
         });
         if round.kind != kind {
-            let others = crate::error::ranks_in_words(&round.ranks_where(true));
+            let others = ranks_in_words(&round.ranks_where(true));
             let what = format!(
                 "in call number {sequence}, {others} called {} and rank {rank} {}",
                 round.kind.name(),
@@ -168,7 +170,7 @@ impl Rounds {
         }
     }
 
-    /// Fails the call under way if its deadline has passed.
+    /// Fails the call in flight if its deadline has passed.
     pub(crate) fn expire(&mut self, now: Instant) -> Step {
         let missing = match &self.current {
             Some(round) if round.deadline <= now => Fault::Missing {

@@ -1,4 +1,4 @@
-//! An agent's connection to the rendezvous: finds out where that is, and that it is gone.
+//! An agent's connection to the rendezvous, kept alive by the kernel: it finds the rendezvous, and ends with it.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::{SocketAddr, TcpStream};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
-use crate::client::{Attempt, introduce};
+use crate::client::connect::{JoinFailure, authenticate};
 use crate::job_key::JobKey;
-use crate::protocol::{Hello, WATCHER};
+use crate::protocol::hello::{Hello, WATCHER};
 
-/// When the kernel asks whether the silent other host is there: first after, then every, and how
-/// often without an answer before the connection counts as broken.
+/// The kernel's probes of a silent host: the time to the first, the time between two, and the number without
+/// an answer after which the connection counts as broken.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(15), Duration::from_secs(5), 4);
 
 /// Connects to the rendezvous of this job, if `target` is that. The connection says nothing more; it
 /// ends with the rendezvous, or when the host there has not answered the kernel for half a minute.
-pub(super) fn watch(
+pub(super) fn connect(
     target: SocketAddr,
     size: u32,
     key: JobKey,
@@ -25,14 +25,14 @@ pub(super) fn watch(
     let stream = TcpStream::connect_timeout(&target, limit)?;
     let rank = WATCHER;
     let wrong = |what: String| Error::new(ErrorKind::InvalidData, what);
-    introduce(&stream, Hello { rank, size, key }, limit, limit).map_err(
+    authenticate(&stream, Hello { rank, size, key }, limit, limit).map_err(
         |attempt| match attempt {
-            Attempt::Failed(error) | Attempt::NoRoute(error) => error,
-            Attempt::Refused(why) => wrong(why),
-            Attempt::Unproven => {
+            JoinFailure::Failed(error) | JoinFailure::NoRoute(error) => error,
+            JoinFailure::Refused(why) => wrong(why),
+            JoinFailure::Unproven => {
                 wrong("what listens there is not this job's rendezvous".to_owned())
             }
-            Attempt::Foreign(error) => wrong(error.to_string()),
+            JoinFailure::Foreign(error) => wrong(error.to_string()),
         },
     )?;
     let (first, every, count) = KEEPALIVE;
@@ -60,10 +60,10 @@ mod tests {
         let target = listener.address();
         let hub = listener.serve(2, key).unwrap();
         let other = JobKey::random().unwrap();
-        let error = watch(target, 2, other, LIMIT).unwrap_err();
+        let error = connect(target, 2, other, LIMIT).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
 
-        let mut stream = watch(target, 2, key, LIMIT).unwrap();
+        let mut stream = connect(target, 2, key, LIMIT).unwrap();
         stream.set_nonblocking(false).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         drop(hub);

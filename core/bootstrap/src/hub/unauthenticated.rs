@@ -1,48 +1,52 @@
-//! Connections that have yet to prove that they are of this job.
+//! A connection that has yet to prove that it is of this job.
+//!
+//! No more is read from it than its hello and its proof, without waiting for either.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::handshake::{self, Nonce, PROOF_BYTES, Proof, Role};
+use crate::handshake::{self, Role};
 use crate::job_key::JobKey;
-use crate::protocol::{BadHello, Claim, Frame, HELLO_BYTES, Hello, version_refusal};
+use crate::protocol::frame::Frame;
+use crate::protocol::hello::{
+    BadHello, Claim, HELLO_BYTES, Hello, Nonce, PROOF_BYTES, Proof, version_refusal,
+};
 
-/// How long a connection may take for its hello and its proof.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of a connection for its hello and its proof.
+const AUTHENTICATION_LIMIT: Duration = Duration::from_secs(5);
 
-/// A connection that has not proven that it knows the job's key. No more is read from it than its hello
-/// and its proof.
+/// A connection that has not proven that it knows the job's key.
 #[derive(Debug)]
-pub(super) struct Stranger {
+pub(super) struct Unauthenticated {
     pub(super) stream: TcpStream,
-    until: Instant,
+    deadline: Instant,
     hello: [u8; HELLO_BYTES],
     proof: Proof,
-    /// Bytes of the hello and the proof that have come.
+    /// Bytes of the hello and the proof received so far.
     filled: usize,
-    /// The place that its whole hello claims, and the nonce that it has been sent.
+    /// The claim of its whole hello, and the nonce that it has been sent.
     challenged: Option<(Claim, Nonce)>,
 }
 
-/// What is known of a stranger.
+/// The judgement of a connection.
 #[derive(Debug)]
-pub(super) enum Identity {
-    /// Nothing yet.
-    Unknown,
-    /// One to drop without a word.
-    Nobody,
-    /// A PE of another version, or one that does not know the key: to be refused with these words.
-    Refused(String),
-    /// A PE of this job, which claims this place.
+pub(super) enum Verdict {
+    /// None yet.
+    Pending,
+    /// Drop it without a word.
+    Drop,
+    /// Refuse it with these words: a PE of another version, or one that does not know the key.
+    Refuse(String),
+    /// A PE of this job, with this claim.
     Pe(Claim),
 }
 
-impl Stranger {
-    pub(super) fn new(stream: TcpStream, now: Instant) -> Stranger {
-        Stranger {
+impl Unauthenticated {
+    pub(super) fn new(stream: TcpStream, now: Instant) -> Unauthenticated {
+        Unauthenticated {
             stream,
-            until: now + PATIENCE,
+            deadline: now + AUTHENTICATION_LIMIT,
             hello: [0; HELLO_BYTES],
             proof: [0; PROOF_BYTES],
             filled: 0,
@@ -50,19 +54,19 @@ impl Stranger {
         }
     }
 
-    /// When to drop it if it has not proven itself.
-    pub(super) fn until(&self) -> Instant {
-        self.until
+    /// The time at which to drop it if it has not proven itself.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
     }
 
-    /// Where it comes from, in words.
+    /// Its address, in words.
     pub(super) fn origin(&self) -> String {
         let peer = self.stream.peer_addr();
         peer.map_or_else(|_| "unknown".into(), |peer| peer.to_string())
     }
 
-    /// Reads what has come, and challenges one whose hello is whole.
-    pub(super) fn listen(&mut self, key: &JobKey) -> Identity {
+    /// Reads without waiting, and challenges the other end once its hello is whole.
+    pub(super) fn read(&mut self, key: &JobKey) -> Verdict {
         loop {
             if self.filled >= HELLO_BYTES && self.challenged.is_none() {
                 match self.challenge(key) {
@@ -78,46 +82,46 @@ impl Stranger {
                 return self.judge(key);
             }
             match self.stream.read(rest) {
-                Ok(0) => return Identity::Nobody,
+                Ok(0) => return Verdict::Drop,
                 Ok(count) => self.filled += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let plausible = Hello::may_begin(&self.hello[..self.filled.min(8)]);
                     return if plausible {
-                        Identity::Unknown
+                        Verdict::Pending
                     } else {
-                        Identity::Nobody
+                        Verdict::Drop
                     };
                 }
-                Err(_) => return Identity::Nobody,
+                Err(_) => return Verdict::Drop,
             }
         }
     }
 
     /// Answers a whole hello with a nonce and this side's proof.
-    fn challenge(&mut self, key: &JobKey) -> Result<(Claim, Nonce), Identity> {
+    fn challenge(&mut self, key: &JobKey) -> Result<(Claim, Nonce), Verdict> {
         let claim = Hello::decode(&self.hello).map_err(|bad| match bad {
-            BadHello::Stranger => Identity::Nobody,
-            BadHello::Version(theirs) => Identity::Refused(version_refusal(theirs)),
+            BadHello::Foreign => Verdict::Drop,
+            BadHello::Version(theirs) => Verdict::Refuse(version_refusal(theirs)),
         })?;
-        let nonce = handshake::nonce().map_err(|_| Identity::Nobody)?;
+        let nonce = handshake::nonce().map_err(|_| Verdict::Drop)?;
         let proof = handshake::prove(key, Role::Rendezvous, &self.hello, &nonce);
         let challenge = Frame::Challenge { nonce, proof }.encode();
         // A new connection's send buffer holds this; if not, the other end is in worse trouble.
         let sent = self.stream.write_all(&challenge);
-        sent.map_err(|_| Identity::Nobody)?;
+        sent.map_err(|_| Verdict::Drop)?;
         Ok((claim, nonce))
     }
 
     /// Checks a whole proof.
-    fn judge(&self, key: &JobKey) -> Identity {
+    fn judge(&self, key: &JobKey) -> Verdict {
         match self.challenged {
             Some((claim, nonce))
                 if handshake::is_proven(key, Role::Pe, &self.hello, &nonce, &self.proof) =>
             {
-                Identity::Pe(claim)
+                Verdict::Pe(claim)
             }
-            _ => Identity::Refused(
+            _ => Verdict::Refuse(
                 "its job key is not this job's; start all PEs with the same OXSHMEM_JOB_KEY, and \
                  check that no other job uses this address and port"
                     .to_owned(),
@@ -125,14 +129,14 @@ impl Stranger {
         }
     }
 
-    /// Lets one in that will say no more.
+    /// Welcomes a peer that will say no more.
     pub(super) fn welcome(mut self) -> Option<TcpStream> {
         // As above.
         self.stream.write_all(&Frame::Welcome.encode()).ok()?;
         Some(self.stream)
     }
 
-    /// Says why it may not join, and hangs up.
+    /// Sends the reason for which it may not join, and hangs up.
     pub(super) fn refuse(mut self, why: String) {
         // As above.
         let _ = self.stream.write_all(&Frame::Refusal(why).encode());

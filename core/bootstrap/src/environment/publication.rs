@@ -1,59 +1,39 @@
-//! Meeting through a process manager (PMI-1, PMI-2, PMIx).
+//! Joining through a process manager (PMI-1, PMI-2, PMIx), which carries rank 0's publication.
 //!
-//! All it has to give is this PE's place and one value from rank 0 to all: where rank 0's
-//! rendezvous listens, and the job's key. From there on the job is as any other.
+//! A publication is the job's key and the addresses at which rank 0's rendezvous listens. It is one word without spaces of at
+//! most 512 bytes, which any process manager carries. From there on the job is as any other.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::addresses;
-use crate::client::Listens;
+use crate::bootstrap::Bootstrap;
+use crate::client::TcpBootstrap;
+use crate::client::connect::Listens;
+use crate::error::{Error, Result};
 use crate::hub::HubListener;
 use crate::job_key::JobKey;
-use crate::protocol::{Hello, MAX_PES};
-use crate::{Bootstrap, Error, Result, Single, TcpBootstrap};
+use crate::limits::MAX_PES;
+use crate::process_manager::{ProcessManager, RankAndSize};
+use crate::protocol::hello::Hello;
+use crate::single::Single;
+use crate::variables::{HUB_ADDRESS, Lookup};
 
-pub(super) const HUB_ADDRESS: &str = "OXSHMEM_HUB_ADDRESS";
-
-/// What every published value begins with.
+/// The beginning of every publication.
 const FORM: &str = "oxshmem-1";
 
-/// Longest published value, bytes: any process manager carries it.
+/// Bytes of a publication, at most: any process manager carries so many.
 const MAX_VALUE_BYTES: usize = 512;
-
-/// A PE's place in its job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub rank: u32,
-    pub size: u32,
-}
-
-/// A session with a process manager.
-pub(crate) trait Manager {
-    /// This PE's rank and the job's size.
-    fn place(&self) -> Place;
-
-    /// Whether the process manager says that all of the job's PEs are on one host. If it does not tell,
-    /// they may not be.
-    fn is_on_one_host(&mut self) -> bool;
-
-    /// Which interface this is, for people.
-    fn name(&self) -> &'static str;
-
-    /// Collective: gives what rank 0, and only it, has `published` (no spaces in it), and ends
-    /// the session.
-    fn meet(self: Box<Self>, published: Option<&str>) -> Result<String>;
-}
 
 /// Joins the job of `manager`'s PEs.
 pub(super) fn join(
-    mut manager: Box<dyn Manager>,
-    lookup: &dyn Fn(&str) -> Option<String>,
+    mut manager: Box<dyn ProcessManager>,
+    lookup: Lookup<'_>,
     deadline: Duration,
     end: Instant,
 ) -> Result<Arc<dyn Bootstrap>> {
-    let Place { rank, size } = manager.place();
+    let RankAndSize { rank, size } = manager.rank_and_size();
     let name = manager.name();
     if size == 0 || size > MAX_PES || rank >= size {
         return Err(Error::ProcessManager {
@@ -65,7 +45,7 @@ pub(super) fn join(
     }
     if size == 1 {
         // The manager is still to see an orderly client.
-        manager.meet(Some(FORM))?;
+        manager.exchange(Some(FORM))?;
         return Ok(Arc::new(Single::new()));
     }
     let mut hub = None;
@@ -76,9 +56,9 @@ pub(super) fn join(
         let listener = listen(lookup, is_local)?;
         let key = JobKey::random()?;
         published = Some(publication(lookup, &key, listener.address())?);
-        hub = Some(listener.serve_and_say(size, key)?);
+        hub = Some(listener.serve_and_report(size, key)?);
     }
-    let (key, addresses) = parse(&manager.meet(published.as_deref())?)?;
+    let (key, addresses) = parse(&manager.exchange(published.as_deref())?)?;
     let hello = Hello { rank, size, key };
     let left = end.saturating_duration_since(Instant::now());
     let left = left.max(Duration::from_secs(1));
@@ -86,8 +66,8 @@ pub(super) fn join(
     Ok(Arc::new(bootstrap.found_by(name, deadline)))
 }
 
-/// Listens on all interfaces, or for this host's processes alone, at the port that is asked for, if any.
-fn listen(lookup: &dyn Fn(&str) -> Option<String>, is_local: bool) -> Result<HubListener> {
+/// Listens on all interfaces, or for this host's processes alone, at the port that `OXSHMEM_HUB_ADDRESS` names, if any.
+fn listen(lookup: Lookup<'_>, is_local: bool) -> Result<HubListener> {
     const HINT: &str = "set OXSHMEM_HUB_ADDRESS to a name of this host and a free port, as \
                         node7:29400, or without a port to take any";
     let port = lookup(HUB_ADDRESS)
@@ -111,12 +91,8 @@ fn port_of(text: &str) -> Option<u16> {
     port.parse().ok().filter(|_| whole && !host.is_empty())
 }
 
-/// What rank 0 publishes: its key and the addresses at which to try.
-fn publication(
-    lookup: &dyn Fn(&str) -> Option<String>,
-    key: &JobKey,
-    listens: SocketAddr,
-) -> Result<String> {
+/// Rank 0's publication: the job's key and the addresses at which to try.
+fn publication(lookup: Lookup<'_>, key: &JobKey, listens: SocketAddr) -> Result<String> {
     let port = listens.port();
     let start = format!("{FORM}/{}/", key.to_hex());
     if let Some(given) = lookup(HUB_ADDRESS) {
@@ -152,7 +128,7 @@ fn publication(
     Ok(value.trim_end_matches(',').to_owned())
 }
 
-/// Key and addresses of what was published. Never says the key.
+/// The key and the addresses in a publication. Its errors never show the key.
 pub(super) fn parse(value: &str) -> Result<(JobKey, String)> {
     let malformed = || Error::Protocol {
         what: "what rank 0 has published through the process manager is not a rendezvous".into(),

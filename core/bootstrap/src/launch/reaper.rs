@@ -1,25 +1,24 @@
-//! The process that outlives the launcher by a moment, to end what it left.
+//! The reaper: a process that outlives the launcher by a moment, to kill the PEs that it left.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 
-use crate::error::io;
-use crate::{Error, Result};
+use crate::error::{Error, Result, io};
 
-/// Leads the PEs' process group. It waits for the end of a pipe that the launcher alone holds open;
+/// The leader of the PEs' process group. It waits for the end of a pipe that the launcher alone holds open;
 /// the launcher's end, of whatever kind, is the pipe's, and then it kills the group with itself.
 ///
 /// Dropping this kills the group too.
 #[derive(Debug)]
-pub(super) struct Guardian {
+pub(super) struct Reaper {
     pid: Pid,
     lifeline: Option<OwnedFd>,
 }
 
-impl Guardian {
-    pub(super) fn start() -> Result<Guardian> {
+impl Reaper {
+    pub(super) fn start() -> Result<Reaper> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(io("making a pipe"))?;
         // SAFETY: the child calls only `guard`, which is async-signal-safe, as other threads may
         // hold locks at the moment of the fork.
@@ -36,14 +35,14 @@ impl Guardian {
             return Err(failed());
         }
         let pid = Pid::from_raw(child).ok_or_else(failed)?;
-        let guardian = Guardian {
+        let reaper = Reaper {
             pid,
             lifeline: Some(writer),
         };
-        // The guardian does the same; whoever comes second finds it done.
+        // The reaper does the same; the second of the two finds it done.
         rustix::process::setpgid(Some(pid), Some(pid))
             .map_err(io("making a process group for the PEs (setpgid)"))?;
-        Ok(guardian)
+        Ok(reaper)
     }
 
     /// The PEs' process group.
@@ -51,7 +50,7 @@ impl Guardian {
         self.pid
     }
 
-    /// Sends a signal to every process of the group. The guardian heeds none that can be blocked.
+    /// Sends a signal to every process of the group. The reaper itself blocks all that can be blocked.
     pub(super) fn signal(&self, signal: Signal) {
         // The group exists as long as its leader has not been waited for.
         if let Err(error) = kill_process_group(self.pid, signal) {
@@ -60,23 +59,23 @@ impl Guardian {
     }
 }
 
-impl Drop for Guardian {
+impl Drop for Reaper {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
-        // Where the group was never made, the guardian ends by the pipe's end alone.
+        // If the group was never made, the reaper ends by the pipe's end alone.
         self.lifeline = None;
         while let Err(rustix::io::Errno::INTR) = waitpid(Some(self.pid), WaitOptions::empty()) {}
     }
 }
 
-/// The guardian's whole life. Async-signal-safe.
+/// The reaper's whole life. Async-signal-safe.
 fn guard(lifeline: RawFd) -> ! {
     // SAFETY: only system calls, on this process's own state; the signal set is a local that
     // `sigfillset` initialises before it is used, the name is a C string, and the byte read goes to
     // a local of one byte.
     unsafe {
         libc::setpgid(0, 0);
-        // In a group that is not its own it must not kill: that is the caller's, with all that runs beside.
+        // In a group that is not its own it must not kill: that is the caller's, with all processes beside.
         if libc::getpgrp() != libc::getpid() {
             libc::_exit(1);
         }

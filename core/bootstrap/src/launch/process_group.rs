@@ -1,4 +1,4 @@
-//! What a supervisor knows of the PEs' processes, wherever they run.
+//! The trait of a job's PE processes, wherever they run, and the events that it gives the supervisor.
 
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
@@ -6,8 +6,8 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
-use super::How;
-use crate::Result;
+use crate::error::Result;
+use crate::exit_status::ExitStatus;
 
 /// One of a PE's two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Stream {
     pub(super) const BOTH: [Stream; 2] = [Stream::Out, Stream::Err];
 }
 
-/// News of a crew.
+/// An event of a job's processes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A PE's process runs.
@@ -34,7 +34,7 @@ pub(super) enum Event {
     /// A PE writes no more to that stream.
     OutputEnd { rank: u32, stream: Stream },
     /// A PE's process has ended.
-    Ended { rank: u32, how: How },
+    Ended { rank: u32, exit: ExitStatus },
     /// A line to show the user.
     Note(String),
     /// A host's PEs could not be started or are out of reach; those that still ran count as ended.
@@ -45,11 +45,11 @@ pub(super) enum Event {
     },
 }
 
-/// A descriptor to wait for, and what to call [`Crew::act`] with once it is ready.
+/// A descriptor to poll, and the token for [`ProcessGroup::handle_ready`] once it is ready.
 pub(super) struct Watched<'a> {
     pub(super) token: usize,
-    /// What becoming ready would bring more of: no sense in it while that cannot be passed on.
-    pub(super) brings: Option<Stream>,
+    /// The stream of which it would bring more output: not to be polled while that stream's sink is full.
+    pub(super) output: Option<Stream>,
     pub(super) wait: PollFd<'a>,
 }
 
@@ -57,50 +57,50 @@ impl<'a> Watched<'a> {
     pub(super) fn new(token: usize, descriptor: BorrowedFd<'a>, events: PollFlags) -> Watched<'a> {
         Watched {
             token,
-            brings: None,
+            output: None,
             wait: PollFd::from_borrowed_fd(descriptor, events),
         }
     }
 
-    pub(super) fn bringing(self, stream: Stream) -> Watched<'a> {
+    pub(super) fn with_output(self, stream: Stream) -> Watched<'a> {
         Watched {
-            brings: Some(stream),
+            output: Some(stream),
             ..self
         }
     }
 }
 
 /// A job's processes. Dropping it ends them.
-pub(super) trait Crew {
-    /// Adds what is to be waited for now.
+pub(super) trait ProcessGroup {
+    /// Adds the descriptors to poll now.
     fn watch<'a>(&'a self, watched: &mut Vec<Watched<'a>>);
 
-    /// Goes on with what has become ready.
-    fn act(&mut self, token: usize, heard: &mut Vec<Event>) -> Result<()>;
+    /// Goes on with a descriptor that has become ready.
+    fn handle_ready(&mut self, token: usize, events: &mut Vec<Event>) -> Result<()>;
 
-    /// The output that was heard has been passed on; more is welcome.
-    fn go_on(&mut self) {}
+    /// The output in earlier events has been passed on; more is welcome.
+    fn output_taken(&mut self) {}
 
-    /// Sends a signal to all PEs and what they started.
+    /// Sends a signal to all PEs and the processes that they started.
     fn signal(&mut self, signal: Signal);
 
-    /// Kills all PEs, those that have left their group too.
+    /// Kills all PEs, also those that have left their group.
     fn kill(&mut self);
 
-    /// Waits no longer for processes that were killed some time ago and have not been heard of.
+    /// Stops waiting for the ends of processes that were killed some time ago.
     fn abandon(&mut self, _heard: &mut Vec<Event>) {}
 
-    /// When [`expire`](Crew::expire) is to be called, if nothing happens before.
+    /// The time at which [`expire`](ProcessGroup::expire) is to be called, if nothing happens before.
     fn due(&self) -> Option<Instant> {
         None
     }
 
-    /// Gives up what should have happened by `now`.
+    /// Fails what should have happened by `now`.
     fn expire(&mut self, _now: Instant, _heard: &mut Vec<Event>) {}
 
-    /// All PEs have ended: ends what they left running. What they have said already is still heard.
-    fn wind_up(&mut self, heard: &mut Vec<Event>);
+    /// All PEs have ended: ends the processes that they left running. Output that was written before is still read.
+    fn finish(&mut self, events: &mut Vec<Event>);
 
-    /// Whether, after [`wind_up`](Crew::wind_up), all has been heard.
-    fn is_wound_up(&self) -> bool;
+    /// Whether, after [`finish`](ProcessGroup::finish), all output has been read.
+    fn is_finished(&self) -> bool;
 }

@@ -1,18 +1,18 @@
-//! Warnings about strangers: the first few in full, then only how many there are.
+//! Warnings about refused connections: the first few in full, then only their number.
 //!
-//! Anybody who reaches the port can cause them, as many and as fast as he likes.
+//! Any program that reaches the port can cause them, as many and as fast as it likes.
 
 /// Warnings that are shown in full.
 const SHOWN: u64 = 10;
 
-/// Counts warnings and chooses which of them are said.
+/// A count of warnings, which chooses those to show.
 #[derive(Debug, Default)]
-pub(super) struct Warnings {
+pub(super) struct Refusals {
     count: u64,
 }
 
-impl Warnings {
-    /// Takes one more warning; gives the line to say for it, if any.
+impl Refusals {
+    /// Counts one more warning; gives the line to show for it, if any.
     pub(super) fn add(&mut self, warning: String) -> Option<String> {
         self.count += 1;
         let count = self.count;
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_warnings_is_a_few_lines_and_a_count() {
-        let mut warnings = Warnings::default();
+        let mut warnings = Refusals::default();
         let lines: Vec<String> = (1..=100_000)
             .filter_map(|number| warnings.add(format!("number {number}")))
             .collect();

@@ -1,14 +1,15 @@
-//! By which of several sets of variables the job is described.
+//! The backend by which a PE finds the others, chosen from the sets of variables that describe jobs.
 
-use super::{Lookup, RANK, RENDEZVOUS, SIZE};
-use crate::pmi::Version;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::log;
+use crate::pmi::version::Version;
+use crate::variables::{Lookup, RANK, RENDEZVOUS, SIZE};
 
 const BOOTSTRAP: &str = "OXSHMEM_BOOTSTRAP";
 
-/// How this PE finds the others.
+/// A way to find the other PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Backend {
     Single,
     Launcher,
     Torchrun,
@@ -16,17 +17,17 @@ pub(super) enum Way {
     Pmix,
 }
 
-/// The way to go, and the variable that says so.
-pub(super) fn choose(lookup: Lookup<'_>) -> Result<(Way, &'static str)> {
+/// The backend to use, and the variable that says so.
+pub(super) fn choose(lookup: Lookup<'_>) -> Result<(Backend, &'static str)> {
     let chosen = lookup(BOOTSTRAP);
-    let way = match chosen.as_deref().map(str::trim) {
+    let backend = match chosen.as_deref().map(str::trim) {
         None | Some("auto") => return detect(lookup),
-        Some("single") => Way::Single,
-        Some("launcher") => Way::Launcher,
-        Some("torchrun") => Way::Torchrun,
-        Some("pmi1") => Way::Pmi(Version::One),
-        Some("pmi2") => Way::Pmi(Version::Two),
-        Some("pmix") => Way::Pmix,
+        Some("single") => Backend::Single,
+        Some("launcher") => Backend::Launcher,
+        Some("torchrun") => Backend::Torchrun,
+        Some("pmi1") => Backend::Pmi(Version::One),
+        Some("pmi2") => Backend::Pmi(Version::Two),
+        Some("pmix") => Backend::Pmix,
         Some(other) => {
             return Err(Error::Variable {
                 name: BOOTSTRAP,
@@ -37,18 +38,18 @@ pub(super) fn choose(lookup: Lookup<'_>) -> Result<(Way, &'static str)> {
             });
         }
     };
-    Ok((way, BOOTSTRAP))
+    Ok((backend, BOOTSTRAP))
 }
 
-fn detect(lookup: Lookup<'_>) -> Result<(Way, &'static str)> {
+fn detect(lookup: Lookup<'_>) -> Result<(Backend, &'static str)> {
     let set = |names: &[&'static str]| names.iter().copied().find(|name| lookup(name).is_some());
     if let Some(present) = set(&[RANK, SIZE, RENDEZVOUS]) {
-        return Ok((Way::Launcher, present));
+        return Ok((Backend::Launcher, present));
     }
     let torchrun = set(&["RANK", "WORLD_SIZE"]);
-    // Where a process manager has started torchrun, its variables are torchrun's own, not the PE's.
+    // If a process manager has started torchrun, its variables are torchrun's own, not the PE's.
     if let (Some(present), Some(_)) = (torchrun, lookup("TORCHELASTIC_RUN_ID")) {
-        return Ok((Way::Torchrun, present));
+        return Ok((Backend::Torchrun, present));
     }
     let pmix = set(&["PMIX_NAMESPACE", "PMIX_RANK"]);
     match (set(&["PMI_FD"]), pmix) {
@@ -63,36 +64,36 @@ fn detect(lookup: Lookup<'_>) -> Result<(Way, &'static str)> {
                 ),
             });
         }
-        (Some(present), None) => return Ok((Way::Pmi(Version::One), present)),
-        (None, Some(present)) => return Ok((Way::Pmix, present)),
+        (Some(present), None) => return Ok((Backend::Pmi(Version::One), present)),
+        (None, Some(present)) => return Ok((Backend::Pmix, present)),
         (None, None) => {}
     }
     if let Some(present) = torchrun {
-        return Ok((Way::Torchrun, present));
+        return Ok((Backend::Torchrun, present));
     }
     if let Some(present) = set(&["PMI_RANK", "PMI_SIZE"]) {
-        return Ok((Way::Pmi(Version::One), present));
+        return Ok((Backend::Pmi(Version::One), present));
     }
     warn_of_slurm(lookup);
-    Ok((Way::Single, ""))
+    Ok((Backend::Single, ""))
 }
 
 /// Several processes that Slurm has started without a way to each other are most likely meant as
 /// one job.
 fn warn_of_slurm(lookup: Lookup<'_>) {
     if let Some(tasks) = slurm_tasks(lookup) {
-        crate::report::warn(&format!(
+        log::warn(&format!(
             "this is one of {tasks} tasks of a Slurm step, and a world of its own: for one world \
              {BY_SLURM}, or set OXSHMEM_BOOTSTRAP=single"
         ));
     }
 }
 
-/// How Slurm starts one world.
+/// The user's way to one world under Slurm.
 pub(crate) const BY_SLURM: &str = "start them by srun --mpi=pmi2 or srun --mpi=pmix (srun --mpi=list shows which this \
                                    Slurm has)";
 
-/// How many tasks the Slurm step has that started this process, if it has several.
+/// The number of tasks of the Slurm step that started this process, if it has several.
 pub(crate) fn slurm_tasks(lookup: Lookup<'_>) -> Option<u32> {
     lookup("SLURM_STEP_ID")?;
     let tasks = lookup("SLURM_STEP_NUM_TASKS")?.trim().parse().ok()?;
@@ -101,7 +102,7 @@ pub(crate) fn slurm_tasks(lookup: Lookup<'_>) -> Option<u32> {
 
 /// Whether this process is to be a world of one, whatever started it.
 pub(crate) fn is_to_be_alone(lookup: Lookup<'_>) -> bool {
-    lookup(BOOTSTRAP).is_some_and(|way| way.trim() == "single")
+    lookup(BOOTSTRAP).is_some_and(|backend| backend.trim() == "single")
 }
 
 /// Whether `lookup`'s variables describe a job, well or badly: whether something launched this
@@ -109,27 +110,27 @@ pub(crate) fn is_to_be_alone(lookup: Lookup<'_>) -> bool {
 pub fn describes_job(lookup: &dyn Fn(&str) -> Option<String>) -> bool {
     let alone = || lookup("PMI_SIZE").is_some_and(|size| size.trim() == "1");
     match choose_quietly(lookup) {
-        Ok((Way::Single, _)) => false,
-        Ok((Way::Torchrun, _)) => lookup("RANK").is_some() && lookup("WORLD_SIZE").is_some(),
-        Ok((Way::Launcher, _)) => lookup(RANK).is_some(),
-        Ok((Way::Pmi(_), _)) => !alone(),
-        Ok((Way::Pmix, _)) | Err(_) => true,
+        Ok((Backend::Single, _)) => false,
+        Ok((Backend::Torchrun, _)) => lookup("RANK").is_some() && lookup("WORLD_SIZE").is_some(),
+        Ok((Backend::Launcher, _)) => lookup(RANK).is_some(),
+        Ok((Backend::Pmi(_), _)) => !alone(),
+        Ok((Backend::Pmix, _)) | Err(_) => true,
     }
 }
 
 /// The rank that `lookup`'s variables give this process, whether or not the job can be joined.
 pub fn described_rank(lookup: &dyn Fn(&str) -> Option<String>) -> Option<u32> {
     let name = match choose_quietly(lookup).ok()?.0 {
-        Way::Single => return None,
-        Way::Launcher => RANK,
-        Way::Torchrun => "RANK",
-        Way::Pmi(_) => "PMI_RANK",
-        Way::Pmix => "PMIX_RANK",
+        Backend::Single => return None,
+        Backend::Launcher => RANK,
+        Backend::Torchrun => "RANK",
+        Backend::Pmi(_) => "PMI_RANK",
+        Backend::Pmix => "PMIX_RANK",
     };
     lookup(name)?.trim().parse().ok()
 }
 
-/// As [`choose`], without its warning: that is for who joins.
-fn choose_quietly(lookup: Lookup<'_>) -> Result<(Way, &'static str)> {
+/// As [`choose`], without its warning: that is for a process that joins.
+fn choose_quietly(lookup: Lookup<'_>) -> Result<(Backend, &'static str)> {
     choose(&|name| lookup(name).filter(|_| !name.starts_with("SLURM_")))
 }

@@ -1,4 +1,4 @@
-//! The bytes between the launcher and an agent, which flow through the agent's standard streams.
+//! The protocol between the launcher and an agent, through the agent's standard streams.
 //!
 //! The agent begins with a [greeting]. Then both sides send frames: a length (u32, little
 //! endian, of the body), a kind (u8), the body. Remote shells may print text of their own before the
@@ -10,10 +10,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rustix::io::Errno;
 
-use super::How;
-use super::crew::Stream;
+use super::process_group::Stream;
+use crate::codec::{Reader, Writer, malformed};
+use crate::error::{Error, Result};
+use crate::exit_status::ExitStatus;
 use crate::job_key::JobKey;
-use crate::{Error, Result};
 
 const MAGIC: [u8; 8] = *b"\x89OXAGENT";
 const VERSION: u32 = 1;
@@ -25,10 +26,10 @@ const HEADER_BYTES: usize = 5;
 /// Bytes of output that an agent sends before the launcher has taken them.
 pub(super) const WINDOW: usize = 256 << 10;
 
-/// What the launcher tells an agent. The end of the stream means: end everything.
+/// A command of the launcher to an agent. The end of the stream means: end everything.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
-    /// Start these PEs. The first command, and the only such.
+    /// Start these PEs. The first command, and the only one of its kind.
     Start(Box<Start>),
     /// Send all PEs this signal.
     Signal(i32),
@@ -36,11 +37,11 @@ pub(super) enum Command {
     Kill,
     /// Input for rank 0; none at its end.
     Input(Vec<u8>),
-    /// So many bytes of output have been passed on.
+    /// So many bytes of output have been passed on: credits for as many more.
     Taken(u32),
 }
 
-/// Which PEs an agent is to start.
+/// The PEs that an agent is to start.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
     pub(super) first: u32,
@@ -48,7 +49,7 @@ pub(super) struct Start {
     pub(super) count: u32,
     pub(super) size: u32,
     pub(super) key: JobKey,
-    /// Where the rendezvous may be reached, as host:port.
+    /// Addresses at which the rendezvous may be reached, as host:port.
     pub(super) candidates: Vec<String>,
     /// Its port, where the agent may look for it elsewhere too.
     pub(super) port: Option<u16>,
@@ -59,12 +60,12 @@ pub(super) struct Start {
     pub(super) env: Vec<(OsString, OsString)>,
 }
 
-/// What an agent tells the launcher.
+/// A report of an agent to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The PEs run, with these process numbers.
     Started(Vec<u32>),
-    /// They do not, and the launcher is to end with this status.
+    /// The PEs could not be started, and the launcher is to end with this status.
     Refused { status: i32, why: String },
     /// Output of the host's `index`th PE.
     Output {
@@ -72,10 +73,10 @@ pub(super) enum Report {
         stream: Stream,
         bytes: Vec<u8>,
     },
-    /// There will be no more of it.
+    /// That stream has ended.
     OutputEnd { index: u32, stream: Stream },
     /// That PE has ended.
-    Ended { index: u32, how: How },
+    Ended { index: u32, exit: ExitStatus },
     /// The input has been taken; more is welcome.
     InputTaken,
     /// All is over, and the agent ends.
@@ -90,7 +91,7 @@ pub(super) fn greeting() -> [u8; GREETING_BYTES] {
     bytes
 }
 
-/// What an agent's stream begins with.
+/// The beginning of an agent's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
     /// No whole greeting yet.
@@ -101,7 +102,7 @@ pub(super) enum Opening {
     Version(u32),
 }
 
-/// Looks for the greeting in what has come.
+/// Looks for the greeting in the bytes received so far.
 pub(super) fn opening(bytes: &[u8]) -> Opening {
     let Some(at) = bytes.windows(MAGIC.len()).position(|some| some == MAGIC) else {
         return Opening::Pending;
@@ -114,7 +115,7 @@ pub(super) fn opening(bytes: &[u8]) -> Opening {
     }
 }
 
-/// Bytes on their way to the other side.
+/// Bytes to be sent to the other side.
 #[derive(Debug, Default)]
 pub(super) struct Outbox(Vec<u8>);
 
@@ -141,10 +142,16 @@ impl Outbox {
     pub(super) fn command(&mut self, command: &Command) {
         match command {
             Command::Start(start) => self.push(1, |to| start.encode(to)),
-            Command::Signal(signal) => self.push(2, |to| to.i32(*signal)),
+            Command::Signal(signal) => self.push(2, |to| {
+                to.i32(*signal);
+            }),
             Command::Kill => self.push(3, |_| {}),
-            Command::Input(bytes) => self.push(4, |to| to.raw(bytes)),
-            Command::Taken(count) => self.push(5, |to| to.u32(*count)),
+            Command::Input(bytes) => self.push(4, |to| {
+                to.raw(bytes);
+            }),
+            Command::Taken(count) => self.push(5, |to| {
+                to.u32(*count);
+            }),
         }
     }
 
@@ -154,32 +161,30 @@ impl Outbox {
             Stream::Err => 2,
         };
         match report {
-            Report::Started(pids) => self.push(1, |to| pids.iter().for_each(|pid| to.u32(*pid))),
+            Report::Started(pids) => self.push(1, |to| {
+                for pid in pids {
+                    to.u32(*pid);
+                }
+            }),
             Report::Refused { status, why } => self.push(2, |to| {
-                to.i32(*status);
-                to.raw(why.as_bytes());
+                to.i32(*status).raw(why.as_bytes());
             }),
             Report::Output {
                 index,
                 stream,
                 bytes,
             } => self.push(3, |to| {
-                to.u32(*index);
-                to.u32(code(stream));
-                to.raw(bytes);
+                to.u32(*index).u32(code(stream)).raw(bytes);
             }),
             Report::OutputEnd { index, stream } => self.push(4, |to| {
-                to.u32(*index);
-                to.u32(code(stream));
+                to.u32(*index).u32(code(stream));
             }),
-            Report::Ended { index, how } => self.push(5, |to| {
-                to.u32(*index);
-                let (kind, value) = match how {
-                    How::Exit(status) => (0, *status),
-                    How::Signal(signal) => (1, *signal),
+            Report::Ended { index, exit } => self.push(5, |to| {
+                let (kind, value) = match exit {
+                    ExitStatus::Exit(status) => (0, *status),
+                    ExitStatus::Signal(signal) => (1, *signal),
                 };
-                to.u32(kind);
-                to.i32(value);
+                to.u32(*index).u32(kind).i32(value);
             }),
             Report::InputTaken => self.push(6, |_| {}),
             Report::Done => self.push(7, |_| {}),
@@ -205,18 +210,18 @@ impl Outbox {
     }
 }
 
-/// Bytes that have come from the other side.
+/// Bytes received from the other side.
 #[derive(Debug, Default)]
 pub(super) struct Inbox(Vec<u8>);
 
 impl Inbox {
-    /// All that has come and will.
+    /// A whole stream.
     #[cfg(any(fuzzing, test))]
     pub(super) fn of_bytes(bytes: &[u8]) -> Inbox {
         Inbox(bytes.to_vec())
     }
 
-    /// What has come and is not taken.
+    /// Bytes that no frame has consumed yet.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -226,7 +231,7 @@ impl Inbox {
         self.0.drain(..count.min(self.0.len()));
     }
 
-    /// Reads what is there, up to a good deal; false at the end of the stream.
+    /// Reads without waiting, up to 256 KiB; false at the end of the stream.
     pub(super) fn fill(&mut self, stream: impl AsFd) -> rustix::io::Result<bool> {
         let mut scratch = [0; 16 << 10];
         for _ in 0..16 {
@@ -241,46 +246,53 @@ impl Inbox {
         Ok(true)
     }
 
-    fn next<T>(&mut self, decode: impl FnOnce(u8, Reader<'_>) -> Option<T>) -> Result<Option<T>> {
+    fn next<T>(
+        &mut self,
+        decode: impl FnOnce(u8, &mut Reader<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
         let Some((header, rest)) = self.0.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
         };
         let [a, b, c, d, kind] = *header;
         let length = u32::from_le_bytes([a, b, c, d]) as usize;
         if length > MAX_BODY {
-            return Err(malformed(format!("a frame that announces {length} bytes")));
+            return Err(Error::Protocol {
+                what: format!("a frame that announces {length} bytes"),
+            });
         }
         let Some(body) = rest.get(..length) else {
             return Ok(None);
         };
-        let frame = decode(kind, Reader(body));
-        let frame = frame.ok_or_else(|| malformed(format!("a damaged frame of kind {kind}")))?;
+        let mut from = Reader(body);
+        let frame = decode(kind, &mut from).and_then(|frame| from.end().map(|()| frame));
+        let frame = frame.map_err(|_| Error::Protocol {
+            what: format!("a damaged frame of kind {kind}"),
+        })?;
         self.skip(HEADER_BYTES + length);
         Ok(Some(frame))
     }
 
     /// The next whole command. After an error the stream is unusable.
     pub(super) fn next_command(&mut self) -> Result<Option<Command>> {
-        self.next(|kind, mut from| {
-            let command = match kind {
-                1 => Command::Start(Box::new(Start::decode(&mut from)?)),
+        self.next(|kind, from| {
+            Ok(match kind {
+                1 => Command::Start(Box::new(Start::decode(from)?)),
                 2 => Command::Signal(from.i32()?),
                 3 => Command::Kill,
                 4 => Command::Input(from.rest().to_vec()),
                 5 => Command::Taken(from.u32()?),
-                _ => return None,
-            };
-            from.0.is_empty().then_some(command)
+                _ => return Err(malformed("command", kind)),
+            })
         })
     }
 
     /// The next whole report. After an error the stream is unusable.
     pub(super) fn next_report(&mut self) -> Result<Option<Report>> {
-        self.next(|kind, mut from| {
-            let report = match kind {
+        self.next(|kind, from| {
+            Ok(match kind {
                 1 => {
                     let mut pids = Vec::new();
-                    while !from.0.is_empty() {
+                    while !from.is_empty() {
                         pids.push(from.u32()?);
                     }
                     Report::Started(pids)
@@ -291,32 +303,27 @@ impl Inbox {
                 },
                 3 => Report::Output {
                     index: from.u32()?,
-                    stream: from.stream()?,
+                    stream: stream(from)?,
                     bytes: from.rest().to_vec(),
                 },
                 4 => Report::OutputEnd {
                     index: from.u32()?,
-                    stream: from.stream()?,
+                    stream: stream(from)?,
                 },
                 5 => Report::Ended {
                     index: from.u32()?,
-                    how: match (from.u32()?, from.i32()?) {
-                        (0, status) => How::Exit(status),
-                        (1, signal) => How::Signal(signal),
-                        _ => return None,
+                    exit: match (from.u32()?, from.i32()?) {
+                        (0, status) => ExitStatus::Exit(status),
+                        (1, signal) => ExitStatus::Signal(signal),
+                        (other, _) => return Err(malformed("kind of end", other)),
                     },
                 },
                 6 => Report::InputTaken,
                 7 => Report::Done,
-                _ => return None,
-            };
-            from.0.is_empty().then_some(report)
+                _ => return Err(malformed("report", kind)),
+            })
         })
     }
-}
-
-fn malformed(what: String) -> Error {
-    Error::Protocol { what }
 }
 
 impl Start {
@@ -326,107 +333,53 @@ impl Start {
         }
         to.raw(self.key.bytes());
         to.u32(self.port.unwrap_or(0).into());
-        to.list(&self.candidates, |to, text| to.bytes(text.as_bytes()));
+        to.list(&self.candidates, |to, text| {
+            to.bytes(text.as_bytes());
+        });
         to.bytes(self.bind.as_bytes());
         to.bytes(self.folder.as_bytes());
         to.bytes(self.program.as_bytes());
-        to.list(&self.args, |to, arg| to.bytes(arg.as_bytes()));
+        to.list(&self.args, |to, arg| {
+            to.bytes(arg.as_bytes());
+        });
         to.list(&self.env, |to, (name, value)| {
-            to.bytes(name.as_bytes());
-            to.bytes(value.as_bytes());
+            to.bytes(name.as_bytes()).bytes(value.as_bytes());
         });
     }
 
-    fn decode(from: &mut Reader<'_>) -> Option<Start> {
-        Some(Start {
+    fn decode(from: &mut Reader<'_>) -> Result<Start> {
+        let port = |number| u16::try_from(number).map_err(|_| malformed("port", number));
+        Ok(Start {
             first: from.u32()?,
             first_local: from.u32()?,
             count: from.u32()?,
             size: from.u32()?,
-            key: JobKey::from_bytes(*from.take(JobKey::LENGTH)?.first_chunk()?),
-            port: Some(u16::try_from(from.u32()?).ok()?).filter(|port| *port != 0),
-            candidates: from.list(Reader::text)?,
-            bind: from.text()?,
-            folder: from.os()?,
-            program: from.os()?,
-            args: from.list(Reader::os)?,
-            env: from.list(|from| Some((from.os()?, from.os()?)))?,
+            key: JobKey::from_bytes(from.array()?),
+            port: Some(port(from.u32()?)?).filter(|port| *port != 0),
+            candidates: from.list(text)?,
+            bind: text(from)?,
+            folder: os_string(from)?,
+            program: os_string(from)?,
+            args: from.list(os_string)?,
+            env: from.list(|from| Ok((os_string(from)?, os_string(from)?)))?,
         })
     }
 }
 
-struct Writer<'a>(&'a mut Vec<u8>);
-
-impl Writer<'_> {
-    fn raw(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn u32(&mut self, value: u32) {
-        self.raw(&value.to_le_bytes());
-    }
-
-    fn i32(&mut self, value: i32) {
-        self.raw(&value.to_le_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-        self.raw(bytes);
-    }
-
-    fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
-        self.u32(u32::try_from(items.len()).unwrap_or(u32::MAX));
-        items.iter().for_each(|item| each(self, item));
-    }
+/// An operating system's string behind its length.
+fn os_string(from: &mut Reader<'_>) -> Result<OsString> {
+    Ok(OsString::from_vec(from.bytes()?.to_vec()))
 }
 
-struct Reader<'a>(&'a [u8]);
+fn text(from: &mut Reader<'_>) -> Result<String> {
+    String::from_utf8(from.bytes()?.to_vec()).map_err(|error| malformed("text", error))
+}
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.0)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(*self.take(4)?.first_chunk()?))
-    }
-
-    fn i32(&mut self) -> Option<i32> {
-        Some(i32::from_le_bytes(*self.take(4)?.first_chunk()?))
-    }
-
-    fn stream(&mut self) -> Option<Stream> {
-        match self.u32()? {
-            1 => Some(Stream::Out),
-            2 => Some(Stream::Err),
-            _ => None,
-        }
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let count = self.u32()?;
-        self.take(count as usize)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?.to_vec()).ok()
-    }
-
-    fn os(&mut self) -> Option<OsString> {
-        Some(OsString::from_vec(self.bytes()?.to_vec()))
-    }
-
-    /// Grows with the bytes that have come, never with the number that is announced.
-    fn list<T>(&mut self, mut each: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.u32()?;
-        (0..count).map(|_| each(self)).collect()
+fn stream(from: &mut Reader<'_>) -> Result<Stream> {
+    match from.u32()? {
+        1 => Ok(Stream::Out),
+        2 => Ok(Stream::Err),
+        other => Err(malformed("stream", other)),
     }
 }
 
@@ -496,12 +449,12 @@ mod tests {
             (any::<u32>(), stream())
                 .prop_map(|(index, stream)| Report::OutputEnd { index, stream }),
             (any::<u32>(), any::<bool>(), any::<i32>()).prop_map(|(index, exit, value)| {
-                let how = if exit {
-                    How::Exit(value)
+                let exit = if exit {
+                    ExitStatus::Exit(value)
                 } else {
-                    How::Signal(value)
+                    ExitStatus::Signal(value)
                 };
-                Report::Ended { index, how }
+                Report::Ended { index, exit }
             }),
             Just(Report::InputTaken),
             Just(Report::Done),
