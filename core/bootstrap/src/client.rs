@@ -29,7 +29,7 @@ const ABORT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A PE of a job whose PEs are processes, connected to the job's rendezvous over TCP.
 ///
-/// A thread of its own, the receive service, reads what comes. Dropping it without
+/// A thread of its own, the receive service, reads incoming frames. Dropping it without
 /// [`leave`](Bootstrap::leave) counts as dying. If this process hosts the rendezvous (rank 0 of
 /// a job that something other than oxshmem's launcher started), dropping it waits until the other
 /// ranks have left or died, at most the deadline it was made with.

@@ -27,7 +27,7 @@ impl Wake {
     /// Makes the descriptor unreadable again.
     pub(crate) fn clear(&self) {
         let mut count = [0; 8];
-        // The only failure is a counter at zero, which is what is wanted.
+        // The only failure is a counter at zero, which is the aim.
         let _ = rustix::io::read(&self.0, &mut count);
     }
 }

@@ -71,7 +71,7 @@ impl Survey {
         });
     }
 
-    /// A PE's wait lasts.
+    /// Notes a PE's word that one of its waits lasts.
     pub(super) fn hangs(&mut self) {
         let soon = Instant::now() + DELAY;
         let at = self
@@ -80,7 +80,7 @@ impl Survey {
         self.due.get_or_insert(at);
     }
 
-    /// A PE's answer.
+    /// Notes a PE's answer.
     pub(super) fn answer(&mut self, rank: u32, question: u32, waits: Vec<Waiting>) {
         let Some(open) = self.open.as_mut().filter(|_| question == self.number) else {
             return;

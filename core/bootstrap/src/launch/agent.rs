@@ -26,7 +26,7 @@ use super::spawn::{Input, SpawnPlan};
 use crate::error::{Error, Result, io};
 use crate::process::raise_descriptor_limit;
 
-/// Between the polite request to end and the kill, when the launcher is gone.
+/// Time between SIGTERM and SIGKILL, when the launcher is gone.
 const GRACE: Duration = Duration::from_millis(500);
 /// Time limit for the launcher's start command: it waits until all hosts have answered.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Time limit for one address to turn out as the rendezvous'.
 const PROBE: Duration = Duration::from_secs(3);
-/// The status where the launching itself failed.
+/// The status if the launching itself failed.
 pub(super) const FAILED: i32 = 125;
 
 /// A function that gives the CPUs of each of so many PEs of this host by [`Hosts::bind`](super::hosts::Hosts::bind); none
@@ -156,7 +156,7 @@ impl Agent {
         }
     }
 
-    /// Waits for something to happen, and acts on it.
+    /// Waits for an event, and acts on it.
     fn step(&mut self, start: &Start, local: &mut Local, rendezvous: &TcpStream) -> Result<()> {
         let ready = self.wait(local, rendezvous)?;
         for source in ready {

@@ -70,7 +70,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// A job's processes. Dropping it ends them.
+/// A job's PE processes. Dropping it ends them.
 pub(super) trait ProcessGroup {
     /// Adds the descriptors to poll now.
     fn watch<'a>(&'a self, watched: &mut Vec<Watched<'a>>);

@@ -23,7 +23,7 @@ pub(super) fn standard(descriptor: i32) -> BorrowedFd<'static> {
 
 /// A stream that text is written to without waiting for its reader.
 ///
-/// The stream is shared with whoever started the launcher, so it is not made non-blocking; instead,
+/// The stream is shared with the launcher's parent, so it is not made non-blocking; instead,
 /// no more is written than it takes. It may be the other stream's too: a line of up to 4 KiB
 /// is written at once.
 pub(super) struct Sink {

@@ -21,7 +21,7 @@ pub(crate) struct FrameParser {
     of_pe: bool,
 }
 
-/// For what the rendezvous sends.
+/// A parser of the rendezvous' stream.
 impl Default for FrameParser {
     fn default() -> FrameParser {
         FrameParser {
@@ -34,7 +34,7 @@ impl Default for FrameParser {
 }
 
 impl FrameParser {
-    /// For what a PE of so many sends.
+    /// A parser of the stream of one of so many PEs.
     pub(crate) fn of_pe(size: usize) -> FrameParser {
         FrameParser {
             limit: MAX_MESSAGE_BYTES.max(gathered_share(size)) + FIELD_BYTES,
