@@ -168,7 +168,7 @@ fn leaves_out(world: &World, (start, stride, size): (usize, isize, usize)) -> bo
 /// A team of these PEs, as soon as there is room for one.
 fn among(context: &Context<'_>, set: (usize, isize, usize)) -> Result<(DetachedTeam, bool), Error> {
     loop {
-        match context.team_among(set) {
+        match context.active_set_team(set) {
             // Other threads' teams for one call have all the room, until these return.
             Err(Error::TooManyTeams { .. }) => std::thread::yield_now(),
             made => {

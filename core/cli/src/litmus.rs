@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use oxshmem::Inserted;
+use oxshmem::FenceSite;
 use oxshmem_litmus::{MemoryModel, Program, model};
 
 use crate::info::shown_by_another;
@@ -61,7 +61,7 @@ pub struct Args {
     verbose: bool,
     /// Leave out an order that the library inserts, over weak or simulator, to see what goes wrong.
     #[arg(long, hide = true, value_name = "ORDER", value_parser = inserted)]
-    omit: Option<Inserted>,
+    omit: Option<FenceSite>,
     /// Names of built-in programs, or files *.litmus. [default: all that are built in]
     #[arg(value_name = "NAME|FILE")]
     programs: Vec<String>,
@@ -184,10 +184,13 @@ fn list(programs: &[Program]) -> anyhow::Result<ExitCode> {
 }
 
 /// An inserted order by its name, as the documentation has it.
-fn inserted(name: &str) -> Result<Inserted, String> {
-    let named = |one: &&Inserted| format!("{one:?}").eq_ignore_ascii_case(name);
-    Inserted::ALL.iter().find(named).copied().ok_or_else(|| {
-        let all: Vec<String> = Inserted::ALL.iter().map(|one| format!("{one:?}")).collect();
+fn inserted(name: &str) -> Result<FenceSite, String> {
+    let named = |one: &&FenceSite| format!("{one:?}").eq_ignore_ascii_case(name);
+    FenceSite::ALL.iter().find(named).copied().ok_or_else(|| {
+        let all: Vec<String> = FenceSite::ALL
+            .iter()
+            .map(|one| format!("{one:?}"))
+            .collect();
         format!("choose one of {}", all.join(", "))
     })
 }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use oxshmem::Inserted;
+use oxshmem::FenceSite;
 use oxshmem_litmus::library::library;
 use oxshmem_litmus::{MemoryModel, Program, model};
 
@@ -146,7 +146,7 @@ fn every_program_that_is_named_exists() {
 fn every_inserted_order_is_in_the_table() {
     let rows = DOC.lines().filter_map(|line| line.strip_prefix("| `"));
     let names: BTreeSet<_> = rows.filter_map(|row| row.split('`').next()).collect();
-    for inserted in Inserted::ALL {
+    for inserted in FenceSite::ALL {
         let name = format!("{inserted:?}");
         assert!(names.contains(name.as_str()), "{name} is not described");
     }

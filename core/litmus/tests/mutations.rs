@@ -3,7 +3,7 @@
 
 mod two_at_once;
 
-use oxshmem::Inserted;
+use oxshmem::FenceSite;
 use oxshmem_litmus::directed::{Machine, Search, search};
 use oxshmem_litmus::{MemoryModel, Outcome, Program, library, machines, model};
 use oxshmem_transport::SignalSupport;
@@ -11,7 +11,7 @@ use oxshmem_weak::Settings;
 use two_at_once::two_at_once;
 
 /// Which machine's programs notice that an order is missing; none if `ways` shows it.
-fn where_noticed(inserted: Inserted) -> Option<fn(usize, MemoryModel) -> Machine> {
+fn where_noticed(inserted: FenceSite) -> Option<fn(usize, MemoryModel) -> Machine> {
     let worst: fn(usize, MemoryModel) -> Machine =
         |pes, model| machines::lanes("weak(loopback)", pes, model, Settings::worst(0));
     let composed: fn(usize, MemoryModel) -> Machine = |pes, model| {
@@ -27,18 +27,21 @@ fn where_noticed(inserted: Inserted) -> Option<fn(usize, MemoryModel) -> Machine
         )
     };
     Some(match inserted {
-        Inserted::FenceStores
-        | Inserted::FenceLoads
-        | Inserted::QuietStores
-        | Inserted::Signal
-        | Inserted::Read
-        | Inserted::Fetch
-        | Inserted::Wait
-        | Inserted::Arrive
-        | Inserted::Arrived => machines::mapped,
-        Inserted::FenceLane | Inserted::QuietLane | Inserted::ReadLane => worst,
-        Inserted::SignalLane => composed,
-        Inserted::FenceOtherWay | Inserted::Doorbell | Inserted::QuietGpu | Inserted::WaitGpu => {
+        FenceSite::FenceStores
+        | FenceSite::FenceLoads
+        | FenceSite::QuietStores
+        | FenceSite::Signal
+        | FenceSite::Read
+        | FenceSite::Fetch
+        | FenceSite::Wait
+        | FenceSite::Arrive
+        | FenceSite::Arrived => machines::mapped,
+        FenceSite::FenceLane | FenceSite::QuietLane | FenceSite::ReadLane => worst,
+        FenceSite::SignalLane => composed,
+        FenceSite::FenceOtherWay
+        | FenceSite::Doorbell
+        | FenceSite::QuietGpu
+        | FenceSite::WaitGpu => {
             return None;
         }
         _ => unreachable!("an order that this check does not know"),
@@ -48,7 +51,7 @@ fn where_noticed(inserted: Inserted) -> Option<fn(usize, MemoryModel) -> Machine
 /// The first of these programs that ends in something forbidden on such machines, and in what.
 #[expect(clippy::expect_used, reason = "a test's own helper")]
 fn notices(
-    inserted: Option<Inserted>,
+    inserted: Option<FenceSite>,
     make: fn(usize, MemoryModel) -> Machine,
     wanted: impl Fn(&str) -> bool,
 ) -> Option<(String, Outcome)> {
@@ -59,7 +62,7 @@ fn notices(
             let outcomes = model::outcomes(&program, model).expect("it is small");
             let mut machine = make(program.pes(), model);
             if let Some(inserted) = inserted {
-                machine.builder = machine.builder.omit(inserted);
+                machine.builder = machine.builder.disable_fence(inserted);
             }
             let how = Search {
                 seed: 1,
@@ -77,11 +80,11 @@ fn notices(
 
 #[test]
 fn each_order_that_is_left_out_is_noticed() {
-    let known = Inserted::ALL.into_iter();
+    let known = FenceSite::ALL.into_iter();
     let here: Vec<_> = known
         .filter_map(|inserted| Some((inserted, where_noticed(inserted)?)))
         .collect();
-    assert_eq!(Inserted::ALL.len() - here.len(), 4);
+    assert_eq!(FenceSite::ALL.len() - here.len(), 4);
     two_at_once(here, |(inserted, make)| {
         let noticed = notices(Some(inserted), make, |_| true);
         println!("{inserted:?}: {noticed:?}");
@@ -96,17 +99,17 @@ fn each_order_that_is_left_out_is_noticed() {
 #[test]
 fn calls_that_synchronise_notice_that_their_own_order_is_missing() {
     for (name, inserted) in [
-        ("team-sync", Inserted::Arrived),
-        ("reduce", Inserted::Arrive),
-        ("fcollect", Inserted::Arrived),
-        ("alltoall", Inserted::Arrive),
-        ("collect", Inserted::Arrived),
-        ("alltoalls", Inserted::Arrive),
-        ("reduce-scatter", Inserted::Arrived),
-        ("inscan", Inserted::Arrive),
-        ("exscan", Inserted::Arrived),
-        ("lock", Inserted::QuietLane),
-        ("put-counted", Inserted::Signal),
+        ("team-sync", FenceSite::Arrived),
+        ("reduce", FenceSite::Arrive),
+        ("fcollect", FenceSite::Arrived),
+        ("alltoall", FenceSite::Arrive),
+        ("collect", FenceSite::Arrived),
+        ("alltoalls", FenceSite::Arrive),
+        ("reduce-scatter", FenceSite::Arrived),
+        ("inscan", FenceSite::Arrive),
+        ("exscan", FenceSite::Arrived),
+        ("lock", FenceSite::QuietLane),
+        ("put-counted", FenceSite::Signal),
     ] {
         let make = where_noticed(inserted);
         let noticed = make.and_then(|make| notices(Some(inserted), make, |other| other == name));
@@ -120,9 +123,9 @@ fn calls_that_synchronise_notice_that_their_own_order_is_missing() {
 
 #[test]
 fn with_all_orders_in_place_nothing_is_noticed() {
-    for inserted in Inserted::ALL {
+    for inserted in FenceSite::ALL {
         // Only the machines that `weak.rs` does not run on.
-        if inserted == Inserted::SignalLane
+        if inserted == FenceSite::SignalLane
             && let Some(make) = where_noticed(inserted)
         {
             assert_eq!(notices(None, make, |_| true), None);

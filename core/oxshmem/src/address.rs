@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::Pod;
 
 use crate::alloc::{OWN, STATIC};
-use crate::lately::Live;
-use crate::peers::{Peer, PeerWords};
+use crate::live_block_cache::Live;
+use crate::peer::{Peer, PeerWords};
 use crate::sym::NIC;
 use crate::world::NicAtomics;
 use crate::{Context, Error, Result, Sym, World};
@@ -96,7 +96,7 @@ impl World {
     /// [`ptr`](Context::ptr): a program that knows addresses stores to them.
     #[must_use]
     pub fn addresses(&self) -> Addresses {
-        self.shared.sticky.store(true, Ordering::Relaxed);
+        self.shared.untracked_stores.store(true, Ordering::Relaxed);
         let known = |len| match self.shared.config.check {
             true => 0,
             false => len,
@@ -204,7 +204,7 @@ impl Context<'_> {
         let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0)? as u64;
         let changes = self.shared.heap_changes.load(Ordering::Relaxed);
         let is = |live: &Live| live.has(offset, bytes) && live.generation & NIC == 0;
-        let live = self.shared.lately.find(changes, is)?;
+        let live = self.shared.live_blocks.find(changes, is)?;
         let aligned = offset.is_multiple_of(align_of::<T>() as u64);
         aligned.then(|| Sym::new(self.tag, live.generation, offset, len))
     }

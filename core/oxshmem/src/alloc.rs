@@ -12,12 +12,12 @@ use oxshmem_heap::{Allocator, Segment};
 use oxshmem_transport::{Memory, MemoryKind};
 
 use crate::gpu::GpuMemory;
-use crate::lately::Live;
+use crate::lane::{Extents, Rail};
+use crate::live_block_cache::Live;
 use crate::place::placed;
 use crate::shared::Shared;
 use crate::sym::NIC;
-use crate::sync::Digest;
-use crate::wire::{Extents, Opened};
+use crate::sync_area::CallSignature;
 use crate::world::NicAtomics;
 use crate::{Context, Error, Result, Sym, World};
 
@@ -101,7 +101,7 @@ impl Backing {
     }
 
     /// Whether what this transport has registered of it stays committed while it has.
-    fn stays_for(&self, via: &Opened) -> bool {
+    fn stays_for(&self, via: &Rail) -> bool {
         via.pins() || self.kind() != HOST
     }
 
@@ -146,7 +146,7 @@ impl Backing {
     }
 
     /// The bytes from `start` to `end` as a transport registers them, committed if they stay so.
-    fn piece(&mut self, start: u64, end: u64, via: &Opened) -> Result<Memory, String> {
+    fn piece(&mut self, start: u64, end: u64, via: &Rail) -> Result<Memory, String> {
         let (at, len) = (start as usize, (end - start) as usize);
         if self.stays_for(via) {
             self.commit(end as usize)?;
@@ -205,7 +205,7 @@ impl Heap {
             Some(memory) => Backing::Gpu {
                 cut: match memory.is_whole() {
                     true => Extents::whole(limit as u64),
-                    false => Extents::modest(limit as u64),
+                    false => Extents::capped(limit as u64),
                 },
                 memory,
                 pieces: Vec::new(),
@@ -309,7 +309,7 @@ impl Heap {
 
     /// Registers with the transports what the heap reaches into and is not registered yet. If one
     /// fails, the caller undoes it by [`unregister`](Self::unregister).
-    pub(crate) fn register(&mut self, transports: &[Arc<Opened>]) -> Result<()> {
+    pub(crate) fn register(&mut self, transports: &[Arc<Rail>]) -> Result<()> {
         let kind = self.backing.kind();
         if self.limit == 0 {
             return Ok(());
@@ -341,7 +341,7 @@ impl Heap {
     }
 
     /// Ends all registrations with transports that pin, for good.
-    pub(crate) fn let_go(&mut self, transports: &[Arc<Opened>]) {
+    pub(crate) fn let_go(&mut self, transports: &[Arc<Rail>]) {
         for via in transports.iter().filter(|via| via.pins()) {
             via.retire();
         }
@@ -350,7 +350,7 @@ impl Heap {
     }
 
     /// Ends the registration of all pieces but the first, by transport.
-    fn unregister(&mut self, transports: &[Arc<Opened>], keep: &[usize]) {
+    fn unregister(&mut self, transports: &[Arc<Rail>], keep: &[usize]) {
         self.pinned = 0;
         let kind = self.backing.kind();
         for (via, &keep) in transports.iter().zip(keep) {
@@ -475,7 +475,7 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn block(&self, offset: u64, is: impl Fn(&Live) -> bool) -> Option<Live> {
         let changes = &self.shared.heap_changes;
-        let lately = &self.shared.lately;
+        let lately = &self.shared.live_blocks;
         // What ends a block is collective: a program that names it at the same time errs.
         let known = lately.find(changes.load(Ordering::Relaxed), &is);
         known.or_else(|| {
@@ -521,7 +521,7 @@ impl World {
     /// Takes back what an allocation that failed has registered.
     fn unregister_growth(&self, kind: MemoryKind, keep: &[usize]) {
         if self.inner.growth(kind).cut.is_some() {
-            let transports = &self.shared.transports;
+            let transports = &self.shared.rails;
             self.heap(kind).unregister(transports, keep);
         }
     }
@@ -617,7 +617,7 @@ impl World {
         hints: Hints,
         zero: bool,
     ) -> Result<Sym<T>> {
-        let digest = Digest::of(call)
+        let digest = CallSignature::of(call)
             .and(len as u64)
             .and(size_of::<T>() as u64)
             .and(align as u64)
@@ -630,7 +630,7 @@ impl World {
             )
         };
         let _traced = self.traced(call);
-        self.shared.internal.record(digest, words);
+        self.shared.sync_area.record(digest, words);
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         let tag = match kind {
             MemoryKind::Host => self.tag,
@@ -736,12 +736,12 @@ impl World {
     fn free_inner<T: Pod>(&self, sym: Sym<T>) -> Result<()> {
         const CALL: &str = "free";
         let _traced = self.traced(CALL);
-        let digest = Digest::of(CALL)
+        let digest = CallSignature::of(CALL)
             .and(sym.offset())
             .and(sym.generation().into())
             .and(u64::from(sym.tag() & 1));
         let words = || format!("free({} bytes at {})", sym.bytes(), sym.offset());
-        self.shared.internal.record(digest, words);
+        self.shared.sync_area.record(digest, words);
         let kind = self.kind_of(sym);
         if sym.bytes() == 0 && kind.is_some() {
             return Ok(());
@@ -787,7 +787,7 @@ impl World {
             return Ok(Sym::new(self.tag, OWN, 0, 0));
         }
         let _traced = self.traced(CALL);
-        let digest = Digest::of(CALL)
+        let digest = CallSignature::of(CALL)
             .and(sym.offset())
             .and(sym.generation().into())
             .and(len as u64)
@@ -799,7 +799,7 @@ impl World {
                 sym.offset()
             )
         };
-        self.shared.internal.record(digest, words);
+        self.shared.sync_area.record(digest, words);
         let whole = self
             .own_in_host_memory(CALL, sym)
             .and_then(|_| self.whole_block(CALL, sym));

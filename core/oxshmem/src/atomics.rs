@@ -9,11 +9,11 @@ use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
 use crate::check::{Access, Type};
-use crate::mapped::Bytes;
-use crate::order::{Class, Inserted};
+use crate::lane::AccessPath;
+use crate::mapped::HostMemory;
+use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
 use crate::stats::Kind;
-use crate::wire::Path;
 use crate::{Context, Result, Sym};
 
 mod sealed {
@@ -409,13 +409,13 @@ impl Context<'_> {
         let span = self.peers.word(on, pe).filter(|_| !on.is_empty())?;
         // Who gives a value orders later reads behind it (M20); on x86 that costs nothing.
         let inserted = if under_way {
-            Inserted::Nothing
+            FenceSite::Nothing
         } else {
-            Inserted::Fetch
+            FenceSite::Fetch
         };
-        let old = span.update(T::WIDTH, op, operands, inserted);
+        let old = span.rmw_word(T::WIDTH, op, operands, inserted);
         if op == AtomicOp::Set || (op != AtomicOp::Fetch && !RMW_IS_FENCE) {
-            self.peers.note(pe);
+            self.peers.note_store(pe);
         }
         Some(old)
     }
@@ -447,21 +447,21 @@ impl Context<'_> {
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, under_way)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
         let operands = (operand, compare);
-        match self.path(call, Class::Atomic, on, pe)? {
-            Path::Near(word) => {
+        match self.path(call, OpKind::Atomic, on, pe)? {
+            AccessPath::Mapped(word) => {
                 let reads_in_order = !under_way && self.ordered;
                 let inserted = match reads_in_order {
-                    true => Inserted::Fetch,
-                    false => Inserted::Nothing,
+                    true => FenceSite::Fetch,
+                    false => FenceSite::Nothing,
                 };
-                let old = word.update(T::WIDTH, op, operands, inserted);
-                self.peers.note_slow();
+                let old = word.rmw_word(T::WIDTH, op, operands, inserted);
+                self.peers.mark_dirty_any();
                 Ok(old)
             }
-            Path::Lane(via, far) => {
-                self.wire_atomic(call, via, far, T::WIDTH, op, operands, !under_way)
+            AccessPath::Lane(via, far) => {
+                self.lane_amo(call, via, far, T::WIDTH, op, operands, !under_way)
             }
-            Path::Staged(far) => self.staged_atomic(call, far, (op, T::WIDTH), operands),
+            AccessPath::Staged(far) => self.staged_atomic(call, far, (op, T::WIDTH), operands),
         }
     }
 }

@@ -19,9 +19,9 @@ use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, MemoryKind, Width};
 
 use crate::alloc::OWN;
-use crate::mapped::Bytes;
-use crate::order::{Class, Inserted};
-use crate::wire::Path;
+use crate::lane::AccessPath;
+use crate::mapped::HostMemory;
+use crate::order::{FenceSite, OpKind};
 use crate::{Context, Error, Result, Sym};
 
 /// Words a PE's table has room for.
@@ -211,7 +211,7 @@ impl Context<'_> {
     }
 
     fn is_gone(&self, origin: u64) -> bool {
-        origin != Entry::MANY && self.shared.losses.is_lost(origin as usize)
+        origin != Entry::MANY && self.shared.liveness.is_lost(origin as usize)
     }
 
     /// Ends what this context has under way: from here on it is ordered.
@@ -265,12 +265,14 @@ impl Context<'_> {
     ) -> Result<u64> {
         const CALL: &str = "checked mode";
         let operands = (operand, compare);
-        match self.path(CALL, Class::Atomic, table.at(slot)?, pe)? {
-            Path::Near(word) => Ok(word.update(Width::W64, op, operands, Inserted::Read)),
-            Path::Lane(via, far) => {
-                self.wire_atomic(CALL, via, far, Width::W64, op, operands, true)
+        match self.path(CALL, OpKind::Atomic, table.at(slot)?, pe)? {
+            AccessPath::Mapped(word) => {
+                Ok(word.rmw_word(Width::W64, op, operands, FenceSite::Read))
             }
-            Path::Staged(far) => self.staged_atomic(CALL, far, (op, Width::W64), operands),
+            AccessPath::Lane(via, far) => {
+                self.lane_amo(CALL, via, far, Width::W64, op, operands, true)
+            }
+            AccessPath::Staged(far) => self.staged_atomic(CALL, far, (op, Width::W64), operands),
         }
     }
 

@@ -14,16 +14,16 @@
 //! has fetched belongs before it has heard all lengths, and others could take it from there only after one more
 //! arrival; where lengths are alike, fcollect does that.
 
-mod by_host;
-mod choose;
-mod gather;
+mod alltoalls;
+mod broadcast;
+mod collect;
+mod fold;
 #[cfg(target_arch = "x86_64")]
 mod long_double;
-mod moves;
-mod number;
 mod reduce;
-mod spread;
-mod strided;
+mod reduce_hierarchical;
+mod select;
+mod transfer;
 mod world;
 
 use std::ops::Range;
@@ -32,17 +32,17 @@ use std::sync::atomic::{Ordering, fence};
 use bytemuck::Pod;
 
 use crate::place::placed;
-use crate::sync::Digest;
-use crate::team::{Call, Team, Turn};
+use crate::sync_area::CallSignature;
+use crate::team::{CallInfo, CollectiveCall, Team};
 use crate::{Error, Result, Sym, World};
 
-pub(crate) use self::choose::Choices;
-pub use self::choose::{Choice, Way};
-use self::choose::{Kind, choose};
+pub use self::fold::Reducible;
 #[cfg(target_arch = "x86_64")]
 pub use self::long_double::LongDouble;
-use self::moves::Piece;
-pub use self::number::Reducible;
+pub(crate) use self::select::Choices;
+pub use self::select::{CollectiveAlgorithm, CollectiveChoice};
+use self::select::{CollectiveKind, select};
+use self::transfer::TransferPiece;
 
 impl World {
     /// Completes this PE's operations ([`quiet`](crate::Context::quiet)), then waits until all PEs are here
@@ -74,7 +74,7 @@ impl World {
     #[track_caller]
     pub fn barrier_all(&self) -> Result<()> {
         placed(|| {
-            const DIGEST: Digest = Digest::of("barrier_all");
+            const DIGEST: CallSignature = CallSignature::of("barrier_all");
             let _traced = self.traced("barrier_all");
             self.barrier("barrier_all", DIGEST, Ok(()), &|| "barrier_all()".into())?;
             self.see_gpu_data()
@@ -105,7 +105,7 @@ impl World {
     #[track_caller]
     pub fn sync_all(&self) -> Result<()> {
         placed(|| {
-            const DIGEST: Digest = Digest::of("sync_all");
+            const DIGEST: CallSignature = CallSignature::of("sync_all");
             let _traced = self.traced("sync_all");
             self.together("sync_all", DIGEST, Ok(()), &|| "sync_all()".into())
         })
@@ -116,14 +116,14 @@ impl World {
     pub(crate) fn barrier(
         &self,
         call: &'static str,
-        digest: Digest,
+        digest: CallSignature,
         mine: Result<()>,
         words: &dyn Fn() -> String,
     ) -> Result<()> {
         if self.n_pes() == 1 {
             // There is no arrival, which would fence.
             fence(Ordering::SeqCst);
-            self.peers.take_notes();
+            self.peers.clear_dirty();
         }
         let mine = if self.is_idle() {
             mine
@@ -159,8 +159,10 @@ impl Team<'_> {
     pub fn sync(&self) -> Result<()> {
         placed(|| {
             const CALL: &str = "team sync";
-            self.turn(CALL, const { Digest::of(CALL) }, &|| "team sync()".into())
-                .arrive(Ok(()))
+            self.turn(CALL, const { CallSignature::of(CALL) }, &|| {
+                "team sync()".into()
+            })
+            .arrive(Ok(()))
         })
     }
 
@@ -189,7 +191,7 @@ impl Team<'_> {
         placed(|| {
             const CALL: &str = "team barrier";
             let quieted = self.world.quiet();
-            self.turn(CALL, const { Digest::of(CALL) }, &|| {
+            self.turn(CALL, const { CallSignature::of(CALL) }, &|| {
                 "team barrier()".into()
             })
             .arrive(quieted)?;
@@ -208,7 +210,7 @@ impl Team<'_> {
     pub fn refuse(&self, call: &'static str, why: String) -> Result<()> {
         placed(|| {
             let refused = Err(Error::Argument { call, what: why });
-            self.turn(call, const { Digest::of("refuse") }, &|| call.into())
+            self.turn(call, const { CallSignature::of("refuse") }, &|| call.into())
                 .arrive(refused)
         })
     }
@@ -217,10 +219,10 @@ impl Team<'_> {
     fn turn<'t>(
         &'t self,
         name: &'static str,
-        digest: Digest,
+        digest: CallSignature,
         words: &'t dyn Fn() -> String,
-    ) -> Turn<'t> {
-        let call = Call {
+    ) -> CollectiveCall<'t> {
+        let call = CallInfo {
             name,
             digest,
             words,
@@ -230,17 +232,17 @@ impl Team<'_> {
     }
 
     /// The way of a call by what each member gives.
-    fn way<T: Pod>(&self, kind: Kind, src: Sym<T>) -> Way {
+    fn way<T: Pod>(&self, kind: CollectiveKind, src: Sym<T>) -> CollectiveAlgorithm {
         let choices = self.world.shared.config.collectives;
-        choose(choices, kind, self.core(), (src.bytes(), src.is_on_gpu()))
+        select(choices, kind, self.core(), (src.bytes(), src.is_on_gpu()))
     }
 
     /// Copies a part of what each member gives, which is `src` or what is there of it in scratch memory, into a part of
     /// `dst`: a whole call. `part` gives the two by the member's place.
     fn take_of_each<T: Pod>(
         &self,
-        turn: &mut Turn<'_>,
-        way: Way,
+        turn: &mut CollectiveCall<'_>,
+        way: CollectiveAlgorithm,
         (dst, src): (Sym<T>, Sym<T>),
         valid: Result<()>,
         part: impl Fn(usize, Sym<u8>) -> Result<(Range<usize>, Sym<u8>)>,
@@ -250,9 +252,9 @@ impl Team<'_> {
         let piece = |member: usize, given: Sym<u8>| {
             let (into, from) = part(member, given)?;
             let pe = core.members.pe(member);
-            Ok(Piece { into, from, pe })
+            Ok(TransferPiece { into, from, pe })
         };
-        if way == Way::Direct && self.reads_as_they_come(dst, src) {
+        if way == CollectiveAlgorithm::Direct && self.reads_as_they_come(dst, src) {
             let given = src.cast()?;
             return turn.arrive_reading(valid, &mut |member| {
                 world.copy_pieces(call, into, std::iter::once(piece(member, given)))
@@ -277,32 +279,36 @@ impl Team<'_> {
     /// scratch memory, or where it was. After that a call [ends](Self::end).
     fn give<T: Pod>(
         &self,
-        turn: &mut Turn<'_>,
-        way: Way,
+        turn: &mut CollectiveCall<'_>,
+        way: CollectiveAlgorithm,
         src: Sym<T>,
         valid: Result<()>,
     ) -> Result<Sym<u8>> {
         let world = self.world;
         let given = match way {
-            Way::Scratch => turn.scratch()?.range(..src.bytes())?,
-            Way::Direct => src.cast()?,
+            CollectiveAlgorithm::Eager => turn.scratch()?.range(..src.bytes())?,
+            CollectiveAlgorithm::Direct => src.cast()?,
         };
         let copied = match way {
-            Way::Scratch => valid.and_then(|()| {
+            CollectiveAlgorithm::Eager => valid.and_then(|()| {
                 let (name, me) = (turn.name(), world.my_pe());
                 world.copy_between(name, given, src.cast()?, me)
             }),
-            Way::Direct => valid,
+            CollectiveAlgorithm::Direct => valid,
         };
         turn.arrive(copied)?;
         Ok(given)
     }
 
     /// Ends a call: where members read each other's objects, when all have.
-    fn end(turn: &mut Turn<'_>, way: Way, read: Result<()>) -> Result<()> {
+    fn end(
+        turn: &mut CollectiveCall<'_>,
+        way: CollectiveAlgorithm,
+        read: Result<()>,
+    ) -> Result<()> {
         match way {
-            Way::Scratch => read,
-            Way::Direct => turn.arrive(read),
+            CollectiveAlgorithm::Eager => read,
+            CollectiveAlgorithm::Direct => turn.arrive(read),
         }
     }
 
@@ -362,7 +368,7 @@ pub(crate) fn check_apart<T: Pod>(call: &'static str, dst: Sym<T>, src: Sym<T>) 
 }
 
 /// A call with its objects, of which both the place and the kind of memory are the same on all members.
-fn digest_of<T: Pod, const N: usize>(digest: Digest, objects: [Sym<T>; N]) -> Digest {
+fn digest_of<T: Pod, const N: usize>(digest: CallSignature, objects: [Sym<T>; N]) -> CallSignature {
     objects.into_iter().fold(digest, |digest, sym| {
         let allocation = u64::from(sym.is_on_gpu()) << 32 | u64::from(sym.generation());
         digest

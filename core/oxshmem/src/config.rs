@@ -13,7 +13,7 @@ use tracing_subscriber::filter::Targets;
 use crate::collectives::Choices;
 use crate::log;
 use crate::registry::{self, Spec};
-use crate::routes::{Nics, Rules};
+use crate::route::{Nics, Rules};
 use crate::stats::Target;
 use crate::{Error, Result};
 

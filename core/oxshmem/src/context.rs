@@ -18,10 +18,10 @@ pub use self::session::Session;
 pub use self::threads::{LockedContext, SharedContext};
 use crate::check::Entered;
 use crate::config::MemoryModel;
-use crate::peers::Peers;
+use crate::lane::Lanes;
+use crate::peer::PeerTable;
 use crate::place::placed;
 use crate::shared::Shared;
-use crate::wire::Wire;
 use crate::{Error, Result, report};
 
 /// A stream of operations with a fence and quiet of its own (M17, M19): neither orders or completes
@@ -106,13 +106,13 @@ use crate::{Error, Result, report};
 /// ```
 pub struct Context<'w> {
     // No interior mutability outside boxes: so a loop's compiler may keep these in registers.
-    pub(crate) peers: Peers,
+    pub(crate) peers: PeerTable,
     pub(crate) tag: u32,
     pub(crate) ordered: bool,
     me: usize,
     /// Whether plain stores may be outstanding that no call has noted; none with
     /// [`NOSTORE`](ContextOptions::NOSTORE), which has nothing to do with the PE's own stores.
-    pub(crate) sticky: Option<Arc<AtomicBool>>,
+    pub(crate) untracked_stores: Option<Arc<AtomicBool>>,
     /// Dropped before what is shared: the default context has left its lanes there.
     pub(crate) state: Box<State>,
     pub(crate) shared: Arc<Shared>,
@@ -126,7 +126,7 @@ pub struct Context<'w> {
 pub(crate) struct State {
     /// Of all contexts of this PE; 0 is the default one's.
     pub number: u64,
-    pub wire: Wire,
+    pub wire: Lanes,
     /// What checked mode has entered of this context's operations.
     pub entered: RefCell<Entered>,
     /// State of the context's random sequence; never 0.
@@ -199,7 +199,7 @@ impl<'w> Context<'w> {
                 })?
             }
         };
-        let wire = Wire::open(&shared.transports, shared.n_pes(), shared.always)?;
+        let wire = Lanes::open(&shared.rails, shared.n_pes(), shared.fences_always_slow)?;
         let peers = self.peers.of_context(members);
         let members = members.cloned();
         Ok(Context::with(shared, peers, wire, (me, members), options))
@@ -211,15 +211,15 @@ impl<'w> Context<'w> {
     }
 
     /// The default one.
-    pub(crate) fn default(shared: Arc<Shared>, peers: Peers, wire: Wire) -> Self {
+    pub(crate) fn default(shared: Arc<Shared>, peers: PeerTable, wire: Lanes) -> Self {
         let me = shared.me;
         Self::with(shared, peers, wire, (me, None), ContextOptions::NONE)
     }
 
     fn with(
         shared: Arc<Shared>,
-        peers: Peers,
-        mut wire: Wire,
+        peers: PeerTable,
+        mut wire: Lanes,
         (me, members): (usize, Option<Arc<[u32]>>),
         options: ContextOptions,
     ) -> Self {
@@ -231,9 +231,9 @@ impl<'w> Context<'w> {
             peers,
             ordered: shared.config.model == MemoryModel::Ordered,
             me,
-            sticky: match options.has(ContextOptions::NOSTORE) {
+            untracked_stores: match options.has(ContextOptions::NOSTORE) {
                 true => None,
-                false => Some(Arc::clone(&shared.sticky)),
+                false => Some(Arc::clone(&shared.untracked_stores)),
             },
             state: Box::new(State {
                 number,
@@ -305,14 +305,14 @@ impl<'w> Context<'w> {
     /// The context ends; `completed` says whether all that it has issued has.
     fn end(&mut self, completed: &Result<()>) {
         if let Err(error) = completed {
-            self.wire_end(error);
+            self.end_lanes(error);
         }
         let state = &mut *self.state;
         state.ended = true;
         // An answer may still come by its lanes.
-        let completed = completed.is_ok() && !self.shared.active.has_any_of(state.number);
+        let completed = completed.is_ok() && !self.shared.pending_replies.has_any_of(state.number);
         state.wire.close(completed);
-        self.shared.active.end(state.number);
+        self.shared.pending_replies.end(state.number);
     }
 }
 

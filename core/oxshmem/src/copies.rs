@@ -1,18 +1,18 @@
 //! Copies between this PE and another, of symmetric objects and slices on a GPU.
 
-mod near;
+mod local_operand;
 #[cfg(feature = "cuda")]
 mod slice;
 
 use bytemuck::Pod;
 
-pub(crate) use self::near::Near;
-pub use self::near::{CopySource, CopyTarget};
+pub(crate) use self::local_operand::LocalOperand;
+pub use self::local_operand::{CopySource, CopyTarget};
 use crate::check::Access;
-use crate::order::Class;
+use crate::lane::{AccessPath, LocalBuffer};
+use crate::order::OpKind;
 use crate::place::placed;
 use crate::stats::Kind;
-use crate::wire::{Path, Side};
 use crate::{Context, Result, Scope, Sym};
 
 /// Bytes of a copy's pieces where a private buffer is between its two sides.
@@ -54,11 +54,11 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         let src = match src {
-            Near::Symmetric(src) => src,
+            LocalOperand::Symmetric(src) => src,
             #[cfg(feature = "cuda")]
-            Near::Slice(slice) => return self.put_slice(call, dst, slice, pe, nonblocking),
+            LocalOperand::Slice(slice) => return self.put_slice(call, dst, slice, pe, nonblocking),
             #[cfg(not(feature = "cuda"))]
-            Near::Nothing(never, _) => match never {},
+            LocalOperand::Nothing(never, _) => match never {},
         };
         self.check_pair(call, dst, src)?;
         self.check(call, src, src.len(), self.my_pe())?;
@@ -75,22 +75,22 @@ impl Context<'_> {
         self.count(Kind::Put, dst, dst.bytes(), pe);
         let on_host = self.is_on_host(src);
         let from = self.near_address(src);
-        match self.path(call, Class::Put, dst, pe)? {
-            Path::Near(place) if on_host => {
+        match self.path(call, OpKind::Put, dst, pe)? {
+            AccessPath::Mapped(place) if on_host => {
                 place.copy_from_place(self.own(src), src.bytes());
-                self.peers.note_slow();
+                self.peers.mark_dirty_any();
                 Ok(())
             }
             // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
             // read, and which stays mapped as long as the world.
-            Path::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
+            AccessPath::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
                 match nonblocking {
-                    true => self.wire_put_nbi(call, via, far, Side::at(from, src.bytes())),
-                    false => self.wire_put(call, via, far, Side::at(from, src.bytes())),
+                    true => self.lane_put_nbi(call, via, far, LocalBuffer::at(from, src.bytes())),
+                    false => self.lane_put(call, via, far, LocalBuffer::at(from, src.bytes())),
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
-            Path::Staged(far) if on_host => unsafe {
+            AccessPath::Staged(far) if on_host => unsafe {
                 self.staged_put(call, far, from, src.bytes())
             },
             _ => self.copy_by_host(call, (dst, pe), (src, self.shared.me)),
@@ -106,11 +106,11 @@ impl Context<'_> {
         nonblocking: bool,
     ) -> Result<()> {
         let dst = match dst {
-            Near::Symmetric(dst) => dst,
+            LocalOperand::Symmetric(dst) => dst,
             #[cfg(feature = "cuda")]
-            Near::Slice(slice) => return self.get_slice(call, slice, src, pe, nonblocking),
+            LocalOperand::Slice(slice) => return self.get_slice(call, slice, src, pe, nonblocking),
             #[cfg(not(feature = "cuda"))]
-            Near::Nothing(never, _) => match never {},
+            LocalOperand::Nothing(never, _) => match never {},
         };
         self.check_pair(call, dst, src)?;
         self.check(call, dst, dst.len(), self.my_pe())?;
@@ -125,7 +125,7 @@ impl Context<'_> {
         )?;
         self.guard(call, Access::Get, src, src.len(), pe, nonblocking)?;
         self.count(Kind::Get, src, src.bytes(), pe);
-        let path = self.path(call, Class::Put, src, pe)?;
+        let path = self.path(call, OpKind::Put, src, pe)?;
         self.get_by(call, path, dst, (src, pe), nonblocking)
     }
 
@@ -133,7 +133,7 @@ impl Context<'_> {
     pub(crate) fn get_by<T: Pod>(
         &self,
         call: &'static str,
-        path: Path<'_>,
+        path: AccessPath<'_>,
         dst: Sym<T>,
         (src, pe): (Sym<T>, usize),
         nonblocking: bool,
@@ -141,22 +141,22 @@ impl Context<'_> {
         let on_host = self.is_on_host(dst);
         let into = self.near_address(dst);
         match path {
-            Path::Near(place) if on_host => {
+            AccessPath::Mapped(place) if on_host => {
                 self.own(dst).copy_from_place(place, src.bytes());
-                self.peers.note_slow();
+                self.peers.mark_dirty_any();
                 self.order_read_slow(place);
                 Ok(())
             }
             // SAFETY: it names symmetric memory of this PE, which the transport knows or the CPU can
             // write, and which stays mapped as long as the world.
-            Path::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
+            AccessPath::Lane(via, far) if on_host || via.carries_gpu() => unsafe {
                 match nonblocking {
-                    true => self.wire_get_nbi(call, via, far, Side::at(into, src.bytes())),
-                    false => self.wire_get(call, via, far, Side::at(into, src.bytes())),
+                    true => self.lane_get_nbi(call, via, far, LocalBuffer::at(into, src.bytes())),
+                    false => self.lane_get(call, via, far, LocalBuffer::at(into, src.bytes())),
                 }
             },
             // SAFETY: it names host memory of this PE's heap.
-            Path::Staged(far) if on_host => unsafe {
+            AccessPath::Staged(far) if on_host => unsafe {
                 self.staged_get(call, far, into, src.bytes())
             },
             _ => self.copy_by_host(call, (dst, self.shared.me), (src, pe)),

@@ -1,11 +1,11 @@
 //! Doors to the parsers of foreign bytes, for `ci/fuzz`. Tests build them, too, so that they keep up.
 
 use crate::config::{Config, variables};
-use crate::service::Request;
+use crate::service::AmRequest;
 
 /// An atomic that another PE asks for.
 pub fn active_message(bytes: &[u8]) {
-    if let Some(request) = Request::of_bytes(bytes) {
+    if let Some(request) = AmRequest::of_bytes(bytes) {
         assert_eq!(request.to_bytes(), bytes);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use oxshmem_bootstrap::Bootstrap;
 
-use crate::messages::Message;
+use crate::control::Message;
 use crate::report;
 
 /// How long telling the others may take.

@@ -4,7 +4,7 @@
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod memory;
-pub(crate) mod stage;
+pub(crate) mod staging_server;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use bytemuck::Pod;
 use oxshmem_transport::{Domain, GpuFlush, MemoryKind};
 
 pub use self::memory::{GpuAccess, GpuMemory};
-pub(crate) use self::stage::Request;
-use self::stage::Slots;
-use crate::messages::Question;
-use crate::order::Inserted;
+use self::staging_server::Slots;
+pub(crate) use self::staging_server::StageRequest;
+use crate::control::ControlRequest;
+use crate::order::FenceSite;
 use crate::place::placed;
 use crate::shared::Shared;
 use crate::{Context, Result, Sym, World};
@@ -124,7 +124,7 @@ impl Context<'_> {
         if pe == self.shared.me {
             return Ok(flushes.flush()?);
         }
-        let asked = self.ask(call, pe, Question::FlushGpu, "its GPU's flush");
+        let asked = self.call(call, pe, ControlRequest::FlushGpu, "its GPU's flush");
         asked.map(drop)
     }
 }
@@ -135,7 +135,7 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn see_gpu_data(&self) -> Result<()> {
         let flushes = &self.gpu_flushes;
-        if flushes.domains.is_empty() || !self.inserts(Inserted::WaitGpu) {
+        if flushes.domains.is_empty() || !self.inserts(FenceSite::WaitGpu) {
             return Ok(());
         }
         Ok(flushes.flush()?)

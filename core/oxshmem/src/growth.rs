@@ -9,9 +9,9 @@ use std::sync::Arc;
 use oxshmem_bootstrap::{HexBytes, exchange};
 use oxshmem_transport::{MemoryKind, RegionId};
 
-use crate::join::DESCRIPTOR_DEADLINE;
-use crate::sync::Digest;
-use crate::wire::{Extents, Opened};
+use crate::lane::{Extents, Rail};
+use crate::setup::DESCRIPTOR_DEADLINE;
+use crate::sync_area::CallSignature;
 use crate::{Error, Result, World};
 
 /// How a heap grows on every PE alike.
@@ -27,7 +27,7 @@ pub(crate) struct Growth {
 type Piece = (u32, HexBytes);
 
 /// Whether a transport learns of a heap's new pieces.
-fn grows(via: &Opened, kind: MemoryKind) -> bool {
+fn grows(via: &Rail, kind: MemoryKind) -> bool {
     match kind {
         MemoryKind::Host => via.pins(),
         _ => true,
@@ -36,11 +36,11 @@ fn grows(via: &Opened, kind: MemoryKind) -> bool {
 
 /// The pieces of this PE's heap from the number `first` on, by the names of transports.
 fn pieces_from(
-    transports: &[Arc<Opened>],
+    transports: &[Arc<Rail>],
     kind: MemoryKind,
     first: usize,
 ) -> Vec<(String, Vec<Piece>)> {
-    let told = |via: &Arc<Opened>| {
+    let told = |via: &Arc<Rail>| {
         let heap = via.pieces(kind).regions();
         let new = heap.iter().skip(first);
         let pieces = new.map(|region| (region.id().0, HexBytes(region.key().to_vec())));
@@ -53,13 +53,13 @@ fn pieces_from(
 impl World {
     /// How many pieces of a heap are registered, by transport.
     pub(crate) fn pieces(&self, kind: MemoryKind) -> Vec<usize> {
-        let all = self.shared.transports.iter();
+        let all = self.shared.rails.iter();
         all.map(|via| via.pieces(kind).regions().len()).collect()
     }
 
     /// Registers what a heap has grown into; who fails takes it back with the others.
     pub(crate) fn register_growth(&self, kind: MemoryKind) -> Result<()> {
-        self.heap(kind).register(&self.shared.transports)
+        self.heap(kind).register(&self.shared.rails)
     }
 
     /// Exchanges the keys of what every PE has registered. Collective, and nothing where the heap has
@@ -68,7 +68,7 @@ impl World {
         &self,
         call: &'static str,
         kind: MemoryKind,
-        digest: Digest,
+        digest: CallSignature,
         words: &dyn Fn() -> String,
     ) -> Result<()> {
         let growth = self.inner.growth(kind);
@@ -87,7 +87,7 @@ impl World {
     }
 
     fn exchange_pieces(&self, kind: MemoryKind, first: usize) -> Result<()> {
-        let transports = &self.shared.transports;
+        let transports = &self.shared.rails;
         let mine = pieces_from(transports, kind, first);
         let all: Vec<Vec<(String, Vec<Piece>)>> = exchange(&*self.shared.bootstrap, &mine)?;
         for via in transports.iter().filter(|via| grows(via, kind)) {
@@ -121,7 +121,7 @@ impl World {
     /// gives each one's.
     fn share_pieces(
         &self,
-        via: &Opened,
+        via: &Rail,
         kind: MemoryKind,
         first: usize,
     ) -> Result<Vec<(u32, Vec<OwnedFd>)>> {

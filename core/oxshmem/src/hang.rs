@@ -22,7 +22,7 @@ const RENEWED_AFTER: Duration = Duration::from_secs(1);
 
 /// Whom a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whom {
+pub(crate) enum WaitedFor {
     /// This PE's program, by its number in the world.
     Pe(usize),
     /// What a lane, or a service of this PE's process, brings from it, whatever its program does.
@@ -33,12 +33,12 @@ pub(crate) enum Whom {
     Me,
 }
 
-impl fmt::Display for Whom {
+impl fmt::Display for WaitedFor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Whom::Pe(pe) | Whom::Lane(pe) => write!(f, "PE {pe}"),
-            Whom::Any => f.write_str("any PE"),
-            Whom::Me => f.write_str("this PE"),
+            WaitedFor::Pe(pe) | WaitedFor::Lane(pe) => write!(f, "PE {pe}"),
+            WaitedFor::Any => f.write_str("any PE"),
+            WaitedFor::Me => f.write_str("this PE"),
         }
     }
 }
@@ -62,19 +62,19 @@ impl Reports {
 
 /// The waits of this PE's threads that have lasted for a while.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lasting(Arc<Mutex<Vec<Entry>>>);
+pub(crate) struct LongWaits(Arc<Mutex<Vec<Entry>>>);
 
 /// One of them.
 #[derive(Debug)]
 struct Entry {
     call: &'static str,
-    whom: Whom,
+    whom: WaitedFor,
     what: String,
     since: Instant,
     thread: std::thread::ThreadId,
 }
 
-impl Lasting {
+impl LongWaits {
     fn list(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,10 +85,10 @@ impl Lasting {
         let told = |entry: &Entry| Waiting {
             call: entry.call.into(),
             whom: match entry.whom {
-                Whom::Pe(pe) => Awaited::Rank(pe as u32),
-                Whom::Lane(pe) => Awaited::Lane(pe as u32),
-                Whom::Any => Awaited::Any,
-                Whom::Me => Awaited::Itself,
+                WaitedFor::Pe(pe) => Awaited::Rank(pe as u32),
+                WaitedFor::Lane(pe) => Awaited::Lane(pe as u32),
+                WaitedFor::Any => Awaited::Any,
+                WaitedFor::Me => Awaited::Itself,
             },
             what: entry.what.clone(),
             lasted: entry.since.elapsed(),
@@ -123,7 +123,7 @@ impl<'s> Wait<'s> {
     }
 
     /// Lists and reports a wait that has lasted long enough for that; fails at its deadline.
-    pub(crate) fn goes_on(&mut self, tell: &dyn Fn() -> (Whom, String)) -> Result<()> {
+    pub(crate) fn goes_on(&mut self, tell: &dyn Fn() -> (WaitedFor, String)) -> Result<()> {
         let (shared, call, waited) = (self.shared, self.call, self.since.elapsed());
         if let Some(limit) = shared.timeout().filter(|limit| waited >= *limit) {
             let (whom, what) = tell();
@@ -144,7 +144,7 @@ impl<'s> Wait<'s> {
             self.unlist();
             let (whom, what) = tell();
             let what = what + &called_at();
-            shared.lasting.list().push(Entry {
+            shared.long_waits.list().push(Entry {
                 call,
                 whom,
                 what,
@@ -165,7 +165,7 @@ impl<'s> Wait<'s> {
     fn unlist(&mut self) {
         if self.listed.take().is_some() {
             let me = std::thread::current().id();
-            let mut list = self.shared.lasting.list();
+            let mut list = self.shared.long_waits.list();
             // The last of this thread's: a wait within a wait ends before that.
             if let Some(place) = list.iter().rposition(|entry| entry.thread == me) {
                 list.remove(place);
@@ -184,9 +184,9 @@ impl Drop for Wait<'_> {
 }
 
 /// The report of a wait.
-fn words(me: usize, (call, whom, what): (&str, Whom, &str), waited: Duration) -> String {
+fn words(me: usize, (call, whom, what): (&str, WaitedFor, &str), waited: Duration) -> String {
     let may = match whom {
-        Whom::Any => "; any PE may end this wait",
+        WaitedFor::Any => "; any PE may end this wait",
         _ => "",
     };
     let seconds = waited.as_secs();
@@ -217,12 +217,12 @@ mod tests {
     #[test]
     fn a_wait_that_any_pe_may_end_says_so() {
         let waited = Duration::from_secs(30);
-        let told = words(1, ("wait_until", Whom::Any, "5 words"), waited);
+        let told = words(1, ("wait_until", WaitedFor::Any, "5 words"), waited);
         assert_eq!(
             told,
             "PE 1 has waited 30 s in wait_until for any PE: 5 words; any PE may end this wait"
         );
-        let told = words(0, ("barrier_all", Whom::Pe(2), "its word"), waited);
+        let told = words(0, ("barrier_all", WaitedFor::Pe(2), "its word"), waited);
         assert_eq!(
             told,
             "PE 0 has waited 30 s in barrier_all for PE 2: its word"

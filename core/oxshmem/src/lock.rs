@@ -10,21 +10,21 @@
 //! no such atomics there) leaves the lock as it was.
 
 mod broken;
-mod queue;
+mod mcs_lock;
 
 use std::sync::atomic::{Ordering, fence};
 
 use oxshmem_transport::{AtomicOp, Width};
 
 pub(crate) use self::broken::{Broken, BrokenLocks};
-use self::queue::{HOLDS, Words};
+use self::mcs_lock::{HOLDS, LockWords};
 use crate::futex::Kernel;
-use crate::hang::Whom;
-use crate::mapped::Bytes;
-use crate::order::Inserted;
+use crate::hang::WaitedFor;
+use crate::mapped::HostMemory;
+use crate::order::FenceSite;
 use crate::park;
 use crate::place::placed;
-use crate::wait::{Needs, Reason};
+use crate::wait::{WaitReason, WaitsOn};
 use crate::{Context, Error, Result, Sym};
 
 impl Context<'_> {
@@ -71,7 +71,7 @@ impl Context<'_> {
         const CALL: &str = "set_lock";
         let _traced = self.traced(CALL);
         let lock = self.lock_words(CALL, lock)?;
-        if !queue::take(&lock)? {
+        if !mcs_lock::take(&lock)? {
             return Err(Error::Argument {
                 call: CALL,
                 what: "this PE has the lock already, and would wait for itself; clear it first"
@@ -91,7 +91,7 @@ impl Context<'_> {
     pub fn test_lock(&self, lock: Sym<u64>) -> Result<bool> {
         placed(|| {
             let lock = self.lock_words("test_lock", lock)?;
-            let taken = queue::take_if_free(&lock)?;
+            let taken = mcs_lock::take_if_free(&lock)?;
             if taken {
                 self.has(&lock)?;
             }
@@ -118,7 +118,7 @@ impl Context<'_> {
         let _traced = self.traced(CALL);
         let lock = self.lock_words(CALL, lock)?;
         if lock.look() & HOLDS == 0 {
-            lock.whole()?;
+            lock.check_intact()?;
             return Err(Error::Argument {
                 call: CALL,
                 what: "this PE does not have the lock; only the PE that set it may clear it".into(),
@@ -130,12 +130,12 @@ impl Context<'_> {
             Err(lost @ Error::PeerLost { .. }) if self.quiet_to_the_living().is_ok() => Err(lost),
             Err(error) => return Err(lock.breaks(error)),
         };
-        queue::let_go(&lock)?;
+        mcs_lock::release(&lock)?;
         lost
     }
 
     fn quiet_to_the_living(&self) -> Result<()> {
-        let losses = &self.shared.losses;
+        let losses = &self.shared.liveness;
         let living = (0..self.n_pes()).filter(|&pe| !losses.is_lost(pe));
         self.pe_quiet(&living.collect::<Vec<_>>())
     }
@@ -169,7 +169,7 @@ impl Context<'_> {
         let fenced = self.fence();
         if fenced.is_err() {
             // The caller does not get it.
-            queue::let_go(lock)?;
+            mcs_lock::release(lock)?;
         }
         fenced
     }
@@ -199,7 +199,7 @@ impl Lock<'_> {
     /// This PE's own word; what its setter did before is seen.
     fn look(&self) -> u32 {
         let own = self.world.own(self.own);
-        own.look(Width::W32, Inserted::Wait) as u32
+        own.load_word(Width::W32, FenceSite::Wait) as u32
     }
 
     fn update(&self, op: AtomicOp, on: Sym<u32>, to: u32, from: u32, pe: usize) -> Result<u32> {
@@ -226,14 +226,14 @@ impl Lock<'_> {
     }
 }
 
-impl Words for Lock<'_> {
+impl LockWords for Lock<'_> {
     type Error = Error;
 
     fn me(&self) -> u32 {
         number(self.world.my_pe())
     }
 
-    fn whole(&self) -> Result<()> {
+    fn check_intact(&self) -> Result<()> {
         let offset = self.last.offset();
         match self.world.shared.broken_locks.find(offset) {
             None => Ok(()),
@@ -252,14 +252,14 @@ impl Words for Lock<'_> {
 
     fn lives(&self, pe: u32) -> Result<()> {
         let pe = numbered(pe);
-        if self.world.shared.losses.is_lost(pe) {
+        if self.world.shared.liveness.is_lost(pe) {
             let call = self.call;
             return Err(self.breaks(Error::PeerLost { call, pe }));
         }
         Ok(())
     }
 
-    fn own(&self) -> Result<u32> {
+    fn own_word(&self) -> Result<u32> {
         Ok(self.look())
     }
 
@@ -274,26 +274,26 @@ impl Words for Lock<'_> {
             HOLDS => {
                 let what = "which it or a PE before it in the queue has";
                 let what = format!("the lock at offset {offset}, {what}");
-                (Whom::Pe(pe), what)
+                (WaitedFor::Pe(pe), what)
             }
             _ => {
                 let what = format!("to say that it is next for the lock at offset {offset}");
-                (Whom::Pe(pe), what)
+                (WaitedFor::Pe(pe), what)
             }
         };
-        let reason = Reason {
+        let reason = WaitReason {
             call: self.call,
-            needs: Needs::Turn(pe),
-            tell: &tell,
+            needs: WaitsOn::Predecessor(pe),
+            describe: &tell,
         };
         // Who hands over rings, if it maps this PE; who says that it is next does so within moments.
         let bell = match bits {
-            HOLDS => world.bell(pe).and_then(|_| world.bell(world.my_pe())),
+            HOLDS => world.parker(pe).and_then(|_| world.parker(world.my_pe())),
             _ => None,
         };
         let waited = world.wait(&reason, bell, || match self.look() {
             own if own & bits != 0 => Some(Ok(own)),
-            _ => self.whole().err().map(Err),
+            _ => self.check_intact().err().map(Err),
         });
         waited.unwrap_or_else(|error| Err(self.breaks(error)))
     }
@@ -305,11 +305,11 @@ impl Words for Lock<'_> {
         told.map_err(|error| self.breaks(error))?;
         if bits == HOLDS
             && pe != self.world.my_pe()
-            && let Some(bell) = self.world.bell(pe)
+            && let Some(bell) = self.world.parker(pe)
         {
             // Orders the word before the look at the sleepers (park::ring).
             fence(Ordering::SeqCst);
-            park::ring(bell, &Kernel);
+            park::unpark_all(bell, &Kernel);
         }
         Ok(())
     }

@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
-use crate::order::Inserted;
+use crate::order::FenceSite;
 
 /// Bytes that a CPU loads and stores. An access that has to be ordered names the order that it
 /// inserts.
-pub(crate) trait Bytes: Copy {
+pub(crate) trait HostMemory: Copy {
     /// The part from `offset` on, of `len` bytes. The caller has checked the range.
     fn part(self, offset: usize, len: usize) -> Self;
     /// Copies from private memory. The caller has checked that `source` fits.
@@ -28,14 +28,15 @@ pub(crate) trait Bytes: Copy {
     /// Copies to private memory. The caller has checked that it fits.
     fn copy_to(self, destination: &mut [u8]);
     /// Loads a word. The caller has checked size and alignment.
-    fn look(self, width: Width, inserted: Inserted) -> u64;
+    fn load_word(self, width: Width, inserted: FenceSite) -> u64;
     /// Stores a word. The caller has checked size and alignment.
-    fn tell(self, width: Width, value: u64, inserted: Inserted);
+    fn store_word(self, width: Width, value: u64, inserted: FenceSite);
     /// A read-modify-write of a word; gives the old value. The caller has checked size and
     /// alignment.
-    fn update(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: Inserted) -> u64;
+    fn rmw_word(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: FenceSite)
+    -> u64;
     /// A fence of this CPU.
-    fn fence(self, inserted: Inserted);
+    fn fence(self, inserted: FenceSite);
 }
 
 /// `len` mapped bytes, valid for `'w`.
@@ -209,7 +210,7 @@ impl<'w> Span<'w> {
     }
 }
 
-impl Bytes for Span<'_> {
+impl HostMemory for Span<'_> {
     #[inline(always)]
     fn part(self, offset: usize, len: usize) -> Self {
         Span::part(self, offset, len)
@@ -226,7 +227,7 @@ impl Bytes for Span<'_> {
     }
 
     #[inline(always)]
-    fn look(self, width: Width, inserted: Inserted) -> u64 {
+    fn load_word(self, width: Width, inserted: FenceSite) -> u64 {
         match width {
             Width::W32 => self.atomic_u32().load(inserted.order()).into(),
             Width::W64 => self.atomic_u64().load(inserted.order()),
@@ -234,7 +235,7 @@ impl Bytes for Span<'_> {
     }
 
     #[inline(always)]
-    fn tell(self, width: Width, value: u64, inserted: Inserted) {
+    fn store_word(self, width: Width, value: u64, inserted: FenceSite) {
         match width {
             Width::W32 => self.atomic_u32().store(value as u32, inserted.order()),
             Width::W64 => self.atomic_u64().store(value, inserted.order()),
@@ -242,12 +243,12 @@ impl Bytes for Span<'_> {
     }
 
     #[inline(always)]
-    fn update(
+    fn rmw_word(
         self,
         width: Width,
         op: AtomicOp,
         (operand, compare): (u64, u64),
-        inserted: Inserted,
+        inserted: FenceSite,
     ) -> u64 {
         // `op` and the width are constants where this is inlined: one instruction remains.
         macro_rules! apply {
@@ -279,7 +280,7 @@ impl Bytes for Span<'_> {
     }
 
     #[inline(always)]
-    fn fence(self, inserted: Inserted) {
+    fn fence(self, inserted: FenceSite) {
         std::sync::atomic::fence(inserted.order());
     }
 }

@@ -24,12 +24,12 @@ use oxshmem_transport::AtomicOp;
 
 use crate::atomics::{Word, all_atomics};
 use crate::check::{Access, Type};
-use crate::mapped::Bytes;
-use crate::order::{Class, Inserted};
+use crate::lane::AccessPath;
+use crate::mapped::HostMemory;
+use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
 use crate::signal::of_length;
 use crate::stats::Kind;
-use crate::wire::Path;
 use crate::{AtomicBits, AtomicInt, AtomicValue, Context, Result, SignalOp, Sym};
 
 /// Nonblocking operations issued within one [`Context::scope`].
@@ -99,7 +99,7 @@ impl Context<'_> {
         placed(|| {
             let completed = self
                 .quiet()
-                .inspect_err(|error| self.wire_abandon(error, None));
+                .inspect_err(|error| self.abandon_lanes(error, None));
             #[cfg(feature = "cuda")]
             self.slices_back(&completed);
             completed
@@ -134,7 +134,7 @@ impl Context<'_> {
         {
             // SAFETY: the caller promises `len` readable elements.
             unsafe { span.copy_from_raw(source.cast(), len * size_of::<T>()) };
-            self.peers.note(pe);
+            self.peers.note_store(pe);
             return Ok(());
         }
         // SAFETY: the caller's promise.
@@ -218,20 +218,20 @@ impl Context<'_> {
         let pe = self.check(call, on, 1, pe)?;
         self.guard(call, Access::Atomic(Type(T::NAME)), on, 1, pe, true)?;
         self.count(Kind::Atomic, on, size_of::<T>(), pe);
-        match self.path(call, Class::Atomic, on, pe)? {
-            Path::Near(word) => {
-                let old = word.update(T::WIDTH, op, operands, Inserted::Nothing);
-                self.peers.note_slow();
+        match self.path(call, OpKind::Atomic, on, pe)? {
+            AccessPath::Mapped(word) => {
+                let old = word.rmw_word(T::WIDTH, op, operands, FenceSite::Nothing);
+                self.peers.mark_dirty_any();
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };
                 Ok(())
             }
             // A word of 4 or 8 bytes: the lane writes its bytes, which are the type's.
             // SAFETY: the caller's promise.
-            Path::Lane(via, far) => unsafe {
-                self.wire_atomic_nbi(call, via, far, T::WIDTH, op, operands, result.cast())
+            AccessPath::Lane(via, far) => unsafe {
+                self.lane_amo_nbi(call, via, far, T::WIDTH, op, operands, result.cast())
             },
-            Path::Staged(far) => {
+            AccessPath::Staged(far) => {
                 let old = self.staged_atomic(call, far, (op, T::WIDTH), operands)?;
                 // SAFETY: the caller promises it to be writable.
                 unsafe { result.write(T::of_bits(old)) };

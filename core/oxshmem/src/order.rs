@@ -3,15 +3,15 @@
 //! Mapped peers need processor fences alone. For the others [`crate::wire`] derives flushes from
 //! each transport's [`Guarantees`](oxshmem_transport::Guarantees), by [`classes`] of operations.
 
-mod classes;
-mod inserted;
+mod fence_site;
+mod op_set;
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-pub(crate) use self::classes::{Class, Classes, keeps};
-pub use self::inserted::Inserted;
+pub use self::fence_site::FenceSite;
+pub(crate) use self::op_set::{OpKind, OpSet, preserves_order};
 use crate::place::placed;
 use crate::shared::Shared;
 use crate::{Context, Error, Result};
@@ -29,7 +29,7 @@ pub enum Visibility {
 thread_local! {
     /// Whether this thread has written its PE's own memory, on whatever context, since a quiet of its has
     /// last made a full fence. Of the thread, because what is outstanding is its CPU's.
-    static WROTE: Cell<bool> = const { Cell::new(false) };
+    static OWN_STORES: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Context<'_> {
@@ -37,20 +37,22 @@ impl Context<'_> {
     /// own memory, and no raw pointer was handed out through which one could be made unseen.
     #[inline(always)]
     fn is_clean(&self) -> bool {
-        self.peers.is_clean() && !self.is_sticky() && !(self.sticky.is_some() && WROTE.get())
+        self.peers.is_clean()
+            && !self.is_sticky()
+            && !(self.untracked_stores.is_some() && OWN_STORES.get())
     }
 
     /// Whether stores may be outstanding that nobody has noted, for good.
     #[inline(always)]
     fn is_sticky(&self) -> bool {
         let sticky = |sticky: &Arc<AtomicBool>| sticky.load(Ordering::Relaxed);
-        self.sticky.as_ref().is_some_and(sticky)
+        self.untracked_stores.as_ref().is_some_and(sticky)
     }
 
     /// Notes a store of this PE to its own memory, which is every context's.
     #[inline(always)]
     pub(crate) fn note_own_store(&self) {
-        WROTE.set(true);
+        OWN_STORES.set(true);
     }
 
     /// Orders this PE's earlier puts, puts-with-signal, atomics and stores to symmetric memory
@@ -101,17 +103,17 @@ impl Context<'_> {
             let _traced = self.traced_order("fence");
             self.point();
             self.simulated_fence();
-            self.wire_fence("fence")
+            self.fence_lanes("fence")
         })
     }
 
     /// Orders what a simulated CPU does, where there is one.
     fn simulated_fence(&self) {
         if let Some(simulation) = &self.shared.simulation {
-            simulation.fence(Inserted::FenceStores);
+            simulation.fence(FenceSite::FenceStores);
             // In the ordered model reads are ordered already (M20).
             if !self.ordered {
-                simulation.fence(Inserted::FenceLoads);
+                simulation.fence(FenceSite::FenceLoads);
             }
         }
     }
@@ -178,14 +180,14 @@ impl Context<'_> {
             fence(Ordering::SeqCst);
             // Gates may stay open where every quiet is a full fence, but for those that a loss has crossed.
             if self.peers.losses().any() {
-                self.peers.take_notes();
+                self.peers.clear_dirty();
             }
             return true;
         }
         let stored = !self.is_clean();
         if stored {
             self.fence_stores();
-            WROTE.set(false);
+            OWN_STORES.set(false);
         }
         stored
     }
@@ -193,7 +195,7 @@ impl Context<'_> {
     #[inline(always)]
     fn fence_stores(&self) {
         fence(Ordering::SeqCst);
-        self.peers.take_notes();
+        self.peers.clear_dirty();
     }
 
     /// What a quiet does beyond this CPU's fence. `stored` says whether it is a full one.
@@ -209,10 +211,10 @@ impl Context<'_> {
             let _traced = self.traced_order("quiet");
             self.point();
             match &self.shared.simulation {
-                Some(simulation) if stored => simulation.fence(Inserted::QuietStores),
+                Some(simulation) if stored => simulation.fence(FenceSite::QuietStores),
                 _ => self.simulated_fence(),
             }
-            self.wire_quiet(call, only)
+            self.quiet_lanes(call, only)
         })
     }
 
@@ -275,14 +277,14 @@ impl Context<'_> {
     }
 
     /// A fence of this PE's CPU, real or simulated.
-    pub(crate) fn cpu_fence(&self, inserted: Inserted) {
+    pub(crate) fn cpu_fence(&self, inserted: FenceSite) {
         fence(inserted.order());
         if let Some(simulation) = &self.shared.simulation {
             simulation.fence(inserted);
         }
     }
 
-    pub(crate) fn inserts(&self, inserted: Inserted) -> bool {
+    pub(crate) fn inserts(&self, inserted: FenceSite) -> bool {
         self.shared.inserts(inserted)
     }
 
@@ -300,8 +302,8 @@ impl Shared {
     }
 
     /// Whether this order is inserted: always, but in a mutation check.
-    pub(crate) fn inserts(&self, inserted: Inserted) -> bool {
-        self.omitted != Some(inserted)
+    pub(crate) fn inserts(&self, inserted: FenceSite) -> bool {
+        self.disabled_fence != Some(inserted)
     }
 }
 

@@ -13,11 +13,11 @@ use crate::primitive::{AtomicU32, Ordering, fence};
 
 /// Where one PE sleeps.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bell<'w> {
+pub(crate) struct Parker<'w> {
     /// Counts rings; the futex word.
-    pub rings: &'w AtomicU32,
+    pub epoch: &'w AtomicU32,
     /// How many threads of the PE sleep, or are about to.
-    pub sleepers: &'w AtomicU32,
+    pub waiters: &'w AtomicU32,
 }
 
 /// What a kernel's futex does.
@@ -31,33 +31,33 @@ pub(crate) trait Futex {
 /// To be called after publishing something for the bell's owner and then a `fence(SeqCst)`, which
 /// orders the publishing store before the look at `sleepers` and pairs with the fence in [`sleep`].
 #[inline]
-pub(crate) fn ring(bell: Bell<'_>, futex: &impl Futex) {
-    if bell.sleepers.load(Ordering::Relaxed) != 0 {
+pub(crate) fn unpark_all(bell: Parker<'_>, futex: &impl Futex) {
+    if bell.waiters.load(Ordering::Relaxed) != 0 {
         wake(bell, futex);
     }
 }
 
 #[cold]
-fn wake(bell: Bell<'_>, futex: &impl Futex) {
+fn wake(bell: Parker<'_>, futex: &impl Futex) {
     // Changes the futex word first, so that a sleeper between its look and its wait does not sleep.
-    bell.rings.fetch_add(1, Ordering::Release);
-    futex.wake(bell.rings);
+    bell.epoch.fetch_add(1, Ordering::Release);
+    futex.wake(bell.epoch);
 }
 
 /// Sleeps until rung or `limit` passes, unless `ready` already holds.
 pub(crate) fn sleep(
-    bell: Bell<'_>,
+    bell: Parker<'_>,
     futex: &impl Futex,
     limit: Duration,
     ready: &mut dyn FnMut() -> bool,
 ) {
     // Read before announcing: a ring after the announcement changes the word from this value.
-    let before = bell.rings.load(Ordering::Acquire);
-    bell.sleepers.fetch_add(1, Ordering::Relaxed);
+    let before = bell.epoch.load(Ordering::Acquire);
+    bell.waiters.fetch_add(1, Ordering::Relaxed);
     // Orders the announcement before the look; pairs with the fence in `ring`.
     fence(Ordering::SeqCst);
     if !ready() {
-        futex.wait(bell.rings, before, limit);
+        futex.wait(bell.epoch, before, limit);
     }
-    bell.sleepers.fetch_sub(1, Ordering::Relaxed);
+    bell.waiters.fetch_sub(1, Ordering::Relaxed);
 }

@@ -80,7 +80,7 @@ impl Context<'_> {
     pub fn ptr<T: Pod>(&self, sym: Sym<T>, pe: usize) -> Option<PeerPtr<'_, T>> {
         let span = self.peers.span(sym, pe);
         let span = span.or_else(|| self.peers.span_counted(sym, self.in_world(pe)?))?;
-        self.shared.sticky.store(true, Ordering::Relaxed);
+        self.shared.untracked_stores.store(true, Ordering::Relaxed);
         Some(PeerPtr {
             span,
             len: sym.len(),
@@ -96,7 +96,7 @@ impl Context<'_> {
             return false;
         };
         let route = self.shared.routes.get(pe);
-        route.is_some_and(|route| route.transport.is_some()) && !self.shared.losses.is_lost(pe)
+        route.is_some_and(|route| route.transport.is_some()) && !self.shared.liveness.is_lost(pe)
     }
 
     /// Whether the object is a live one of this world, reachable at `pe` (M8b).

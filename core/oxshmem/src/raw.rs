@@ -7,13 +7,13 @@ use bytemuck::Pod;
 use oxshmem_transport::{AtomicOp, Width};
 
 use crate::check::Access;
-use crate::mapped::Bytes;
-use crate::order::{Class, Inserted};
+use crate::lane::{AccessPath, LocalBuffer, Signal};
+use crate::mapped::HostMemory;
+use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
 use crate::stats::Kind;
-use crate::wait::{Needs, Reason, wait};
+use crate::wait::{WaitReason, WaitsOn, wait};
 use crate::wait_until::Waiter;
-use crate::wire::{Path, Side, Signal};
 use crate::{AtomicValue, Context, Error, Result, SharedContext, SignalOp, Sym};
 
 /// Where the blocks of a strided transfer lie, in elements.
@@ -102,7 +102,7 @@ impl Context<'_> {
         if let Some(span) = self.peers.span(dst, pe) {
             // SAFETY: the caller's promise.
             unsafe { span.copy_from_raw(source.cast(), dst.bytes()) };
-            self.peers.note(pe);
+            self.peers.note_store(pe);
             return Ok(());
         }
         // SAFETY: the caller's promise.
@@ -141,14 +141,14 @@ impl Context<'_> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn put_raw_here<T: Pod>(&self, dst: Sym<T>, source: *const T, pe: usize) -> bool {
-        let gated = self.peers.gated(dst, pe);
+        let gated = self.peers.clean_store_span(dst, pe);
         let Some(span) = gated.or_else(|| self.peers.span(dst, pe)) else {
             return false;
         };
         // SAFETY: the caller's promise.
         let is_word = unsafe { span.copy_word_from_raw(source.cast(), dst.bytes()) };
         if is_word && gated.is_none() {
-            self.peers.open_gate(pe);
+            self.peers.mark_dirty(pe);
         }
         is_word
     }
@@ -237,23 +237,23 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        match self.path(call, Class::Put, dst, pe)? {
-            Path::Near(place) => {
+        match self.path(call, OpKind::Put, dst, pe)? {
+            AccessPath::Mapped(place) => {
                 // SAFETY: the caller's promise.
                 unsafe { place.copy_from_raw(source, len) };
-                self.peers.note_slow();
+                self.peers.mark_dirty_any();
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            Path::Lane(via, far) => unsafe {
+            AccessPath::Lane(via, far) => unsafe {
                 match nonblocking {
-                    true => self.wire_put_nbi(call, via, far, Side::at(source, len)),
-                    false => self.wire_put(call, via, far, Side::at(source, len)),
+                    true => self.lane_put_nbi(call, via, far, LocalBuffer::at(source, len)),
+                    false => self.lane_put(call, via, far, LocalBuffer::at(source, len)),
                 }
             },
             // A nonblocking one may block.
             // SAFETY: the caller's promise.
-            Path::Staged(far) => unsafe { self.staged_put(call, far, source, len) },
+            AccessPath::Staged(far) => unsafe { self.staged_put(call, far, source, len) },
         }
     }
 
@@ -271,8 +271,8 @@ impl Context<'_> {
         pe: usize,
         nonblocking: bool,
     ) -> Result<()> {
-        match self.path(call, Class::Put, src, pe)? {
-            Path::Near(place) => {
+        match self.path(call, OpKind::Put, src, pe)? {
+            AccessPath::Mapped(place) => {
                 // SAFETY: the caller's promise.
                 unsafe { place.copy_to_raw(destination, len) };
                 if !nonblocking {
@@ -281,14 +281,14 @@ impl Context<'_> {
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            Path::Lane(via, far) => unsafe {
+            AccessPath::Lane(via, far) => unsafe {
                 match nonblocking {
-                    true => self.wire_get_nbi(call, via, far, Side::at(destination, len)),
-                    false => self.wire_get(call, via, far, Side::at(destination, len)),
+                    true => self.lane_get_nbi(call, via, far, LocalBuffer::at(destination, len)),
+                    false => self.lane_get(call, via, far, LocalBuffer::at(destination, len)),
                 }
             },
             // SAFETY: the caller's promise.
-            Path::Staged(far) => unsafe { self.staged_get(call, far, destination, len) },
+            AccessPath::Staged(far) => unsafe { self.staged_get(call, far, destination, len) },
         }
     }
 
@@ -337,7 +337,7 @@ impl Context<'_> {
             }
         }
         if span.is_some() {
-            self.peers.note(pe);
+            self.peers.note_store(pe);
         }
         Ok(())
     }
@@ -408,12 +408,12 @@ impl Context<'_> {
             // SAFETY: the caller's promise.
             unsafe { span.copy_from_raw(source.cast(), dst.bytes()) };
             match op {
-                SignalOp::Set => word.tell(Width::W64, value, Inserted::Signal),
+                SignalOp::Set => word.store_word(Width::W64, value, FenceSite::Signal),
                 SignalOp::Add => {
-                    word.update(Width::W64, AtomicOp::Add, (value, 0), Inserted::Signal);
+                    word.rmw_word(Width::W64, AtomicOp::Add, (value, 0), FenceSite::Signal);
                 }
             }
-            self.peers.note(pe);
+            self.peers.note_store(pe);
             return Ok(());
         }
         let word = signal;
@@ -456,11 +456,11 @@ macro_rules! calls {
             what: &dyn Fn() -> String,
             look: impl FnMut() -> Option<R>,
         ) -> Result<R> {
-            let tell = || ($crate::hang::Whom::Any, what());
-            let reason = Reason {
+            let tell = || ($crate::hang::WaitedFor::Any, what());
+            let reason = WaitReason {
                 call,
-                needs: Needs::AnyLiving,
-                tell: &tell,
+                needs: WaitsOn::AnyPeer,
+                describe: &tell,
             };
             let found = wait(self, &reason, None, look)?;
             self.shared().see_gpu_data()?;
@@ -471,7 +471,7 @@ macro_rules! calls {
         pub fn look_once<R>(&self, look: impl FnOnce() -> R) -> Result<R> {
             self.shared().point();
             Waiter::progress(self);
-            self.shared().drive_others("look_once")?;
+            self.shared().run_progress_hook("look_once")?;
             let found = look();
             self.shared().see_gpu_data()?;
             Ok(found)

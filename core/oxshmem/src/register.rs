@@ -14,8 +14,8 @@ use oxshmem_transport::{Error as Refusal, LocalRegion, MemoryKind};
 
 #[cfg(feature = "cuda")]
 pub use self::gpu::RegisteredGpu;
+use crate::lane::{MrKey, Rail};
 use crate::place::placed;
-use crate::wire::{Keyed, Opened};
 use crate::{Context, Result};
 
 /// A private buffer, registered with every transport that goes by lanes: transfers from and to it
@@ -80,7 +80,7 @@ impl Registrations {
 
     /// The key of one transport, if all the bytes lie in a buffer.
     #[inline]
-    pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<Keyed> {
+    pub(crate) fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<MrKey> {
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
@@ -101,11 +101,11 @@ struct Known {
 
 impl Known {
     /// The key of one transport, if all the bytes lie in the buffer.
-    fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<Keyed> {
+    fn key(&self, transport: usize, memory: *const u8, len: usize) -> Option<MrKey> {
         let at = memory.addr().checked_sub(self.start)?;
         let inside = at.checked_add(len)? <= self.len;
         let region = self.keys.get(transport)?.as_ref()?;
-        inside.then(|| Keyed {
+        inside.then(|| MrKey {
             key: region.key(),
             on_gpu: self.kind != MemoryKind::Host,
         })
@@ -135,7 +135,7 @@ impl Context<'_> {
     fn register_inner<T: Pod>(&self, mut buffer: Vec<T>) -> Result<Registered<'_, T>> {
         let len = size_of_val(buffer.as_slice());
         let start = buffer.as_mut_ptr().cast();
-        let needs = |via: &Opened| via.pins() && !via.is_retired();
+        let needs = |via: &Rail| via.pins() && !via.is_retired();
         // SAFETY: the guard owns the buffer, and ends the registration before it.
         let registration = unsafe { self.make_known(MemoryKind::Host, start, len, needs) }?;
         Ok(Registered {
@@ -154,10 +154,10 @@ impl Context<'_> {
         kind: MemoryKind,
         start: *mut u8,
         len: usize,
-        needs: impl Fn(&Opened) -> bool,
+        needs: impl Fn(&Rail) -> bool,
     ) -> Result<Registration<'_>> {
         let mut keys = Vec::new();
-        for via in &self.shared.transports {
+        for via in &self.shared.rails {
             if len == 0 || !needs(via) {
                 keys.push(None);
                 continue;

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use bytemuck::Pod;
 use oxshmem_transport::MemoryKind;
 
-use crate::mapped::{Bytes, Span};
-use crate::order::{Class, Inserted};
+use crate::mapped::{HostMemory, Span};
+use crate::order::{FenceSite, OpKind};
 use crate::place::placed;
 use crate::shared::Shared;
-use crate::simulated::Place;
+use crate::simulated::HostSpan;
 use crate::{Blocks, Context, Error, Result, Sym};
 
 impl Context<'_> {
@@ -69,7 +69,7 @@ impl Context<'_> {
             && let Some(span) = self.peers.span(dst, pe)
         {
             span.copy_from(bytemuck::cast_slice(source));
-            self.peers.note(pe);
+            self.peers.note_store(pe);
             return Ok(());
         }
         self.put_slow(call, dst, source, pe)
@@ -172,7 +172,7 @@ impl Context<'_> {
         if dst.is_empty() {
             return false;
         }
-        if let Some(span) = self.peers.gated(dst, pe) {
+        if let Some(span) = self.peers.clean_store_span(dst, pe) {
             span.store(value);
             return true;
         }
@@ -181,7 +181,7 @@ impl Context<'_> {
             return false;
         };
         span.store(value);
-        self.peers.open_gate(pe);
+        self.peers.mark_dirty(pe);
         true
     }
 
@@ -391,14 +391,14 @@ impl Context<'_> {
     #[inline(always)]
     pub(crate) fn order_read(&self, span: Span<'_>) {
         if cfg!(target_arch = "x86_64") || self.ordered {
-            Bytes::fence(span, Inserted::Read);
+            HostMemory::fence(span, FenceSite::Read);
         }
     }
 
     /// [`order_read`](Self::order_read) where the processor may be a simulated one, which is no x86.
-    pub(crate) fn order_read_slow(&self, place: Place<'_>) {
+    pub(crate) fn order_read_slow(&self, place: HostSpan<'_>) {
         if self.ordered {
-            place.fence(Inserted::Read);
+            place.fence(FenceSite::Read);
         }
     }
 
@@ -542,7 +542,7 @@ impl Context<'_> {
 
     /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
     #[inline(always)]
-    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Place<'_> {
+    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> HostSpan<'_> {
         debug_assert_eq!(sym.tag(), self.tag);
         self.shared.own(sym)
     }
@@ -552,7 +552,7 @@ impl Context<'_> {
         &self,
         call: &'static str,
         sym: Sym<T>,
-    ) -> Result<Place<'_>> {
+    ) -> Result<HostSpan<'_>> {
         match self.kind_of(sym) {
             Some(MemoryKind::Host) => Ok(self.own(sym)),
             Some(_) => Err(on_gpu(call, sym)),
@@ -622,15 +622,15 @@ impl Shared {
 
     /// This PE's own copy. The caller has checked that the object is this world's, in host memory.
     #[inline(always)]
-    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> Place<'_> {
+    pub(crate) fn own<T: Pod>(&self, sym: Sym<T>) -> HostSpan<'_> {
         let simulation = self.simulation.as_ref();
         let (offset, bytes) = (sym.offset(), sym.bytes());
-        if let Some(place) = simulation.and_then(|s| s.at(Class::Put, self.me, offset, bytes)) {
-            return Place::Simulated(place);
+        if let Some(place) = simulation.and_then(|s| s.at(OpKind::Put, self.me, offset, bytes)) {
+            return HostSpan::Simulated(place);
         }
         // SAFETY: by Sym's invariant the range lies within this PE's own heap, which is kept mapped whole.
         let span = unsafe { Span::new(self.own.base().add(sym.offset() as usize), sym.bytes()) };
-        Place::Real(span)
+        HostSpan::Mapped(span)
     }
 }
 

@@ -10,15 +10,15 @@ use std::time::Duration;
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{AtomicOp, Domain, Inbox, Pe, RegionId, Remote, Reply, Width};
 
-use crate::mapped::{Bytes, Span};
-use crate::order::Inserted;
+use crate::lane::Extents;
+use crate::mapped::{HostMemory, Span};
+use crate::order::FenceSite;
 use crate::trace::{Trace, Track};
-use crate::wire::Extents;
 use crate::{Error, Result, report};
 
 /// An atomic for the CPU of the PE that has the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct AmRequest {
     pub op: AtomicOp,
     pub width: Width,
     /// The word, in bytes from the start of the heap.
@@ -30,7 +30,7 @@ pub(crate) struct Request {
     pub number: u64,
 }
 
-impl Request {
+impl AmRequest {
     pub(crate) const BYTES: usize = 48;
 
     pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
@@ -52,7 +52,7 @@ impl Request {
     }
 
     /// None for what no PE of this version sends.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Request> {
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<AmRequest> {
         let (words, []) = bytes.as_chunks::<8>() else {
             return None;
         };
@@ -63,7 +63,7 @@ impl Request {
             return None;
         };
         let mut rest = rest.iter().map(|word| u64::from_le_bytes(*word));
-        let request = Request {
+        let request = AmRequest {
             op: *AtomicOp::ALL.get(usize::from(op))?,
             width: *Width::ALL.get(usize::from(width))?,
             offset: rest.next()?,
@@ -77,18 +77,18 @@ impl Request {
 }
 
 /// The running thread. Ended by the shutdown of its domain, and waited for when this is dropped.
-pub(crate) struct Service {
+pub(crate) struct ProgressThread {
     thread: Option<JoinHandle<()>>,
     domain: Arc<dyn Domain>,
 }
 
-impl fmt::Debug for Service {
+impl fmt::Debug for ProgressThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service").finish_non_exhaustive()
     }
 }
 
-impl Service {
+impl ProgressThread {
     /// Serves what comes to `domain`, on the heap that is mapped at `own`; peers have cut theirs, of
     /// the same size, by `extents`. `ended` is called if it ends because it cannot go on.
     pub(crate) fn start(
@@ -101,7 +101,7 @@ impl Service {
         if let Some((trace, track)) = &trace {
             trace.name(*track, "progress thread");
         }
-        let server = Server {
+        let server = RequestServer {
             trace,
             inbox: domain.inbox()?,
             own: Arc::clone(own),
@@ -115,14 +115,14 @@ impl Service {
                 call: "init",
                 what: format!("the progress thread cannot be started: {error}"),
             })?;
-        Ok(Service {
+        Ok(ProgressThread {
             thread: Some(thread),
             domain: Arc::clone(domain),
         })
     }
 }
 
-impl Drop for Service {
+impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.domain.shutdown();
         if let Some(thread) = self.thread.take() {
@@ -136,14 +136,14 @@ const STACK: usize = 256 << 10;
 /// The longest sleep, in case a wake is lost.
 const SLEEP: Duration = Duration::from_millis(500);
 
-struct Server {
+struct RequestServer {
     inbox: Box<dyn Inbox>,
     own: Arc<Mapping>,
     extents: Extents,
     trace: Option<(Arc<Trace>, Track)>,
 }
 
-impl Server {
+impl RequestServer {
     fn run(mut self, ended: Box<dyn FnOnce() + Send>) {
         let (own, extents) = (Arc::clone(&self.own), self.extents);
         loop {
@@ -183,8 +183,8 @@ impl Server {
 }
 
 /// Executes one request.
-fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
-    let request = Request::of_bytes(bytes)?;
+fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Answer> {
+    let request = AmRequest::of_bytes(bytes)?;
     let width = request.width.bytes() as u64;
     let inside = |offset: u64, len: u64, align: u64| {
         let end = offset.checked_add(len)?;
@@ -198,7 +198,7 @@ fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
     // atomic or at machine level.
     let word = unsafe { Span::new(own.base().add(request.offset as usize), width as usize) };
     let operands = (request.operand, request.compare);
-    let old = word.update(request.width, request.op, operands, Inserted::Fetch);
+    let old = word.rmw_word(request.width, request.op, operands, FenceSite::Fetch);
     // The answer says that it is done.
     fence(Ordering::SeqCst);
     let answer = |at: u64| {
@@ -220,8 +220,8 @@ mod tests {
 
     use super::*;
 
-    fn request(op: AtomicOp, offset: u64) -> Request {
-        Request {
+    fn request(op: AtomicOp, offset: u64) -> AmRequest {
+        AmRequest {
             op,
             width: Width::W64,
             offset,
@@ -236,11 +236,11 @@ mod tests {
     fn requests_come_back_as_they_were_sent() {
         for op in AtomicOp::ALL {
             for width in Width::ALL {
-                let sent = Request {
+                let sent = AmRequest {
                     width,
                     ..request(op, u64::MAX)
                 };
-                assert_eq!(Request::of_bytes(&sent.to_bytes()), Some(sent));
+                assert_eq!(AmRequest::of_bytes(&sent.to_bytes()), Some(sent));
             }
         }
     }
@@ -248,7 +248,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_a_request_or_none(bytes in proptest::collection::vec(0_u8..10, 0..60)) {
-            if let Some(request) = Request::of_bytes(&bytes) {
+            if let Some(request) = AmRequest::of_bytes(&bytes) {
                 prop_assert_eq!(&request.to_bytes()[..], &bytes[..]);
             }
         }

@@ -10,25 +10,25 @@ use oxshmem_transport::{MemoryKind, Schedule};
 
 use crate::alloc::Heap;
 use crate::config::Config;
+use crate::control::ControlRequests;
 use crate::gpu::GpuFlushes;
-use crate::gpu::stage::Stage;
-use crate::hang::Lasting;
-use crate::join::Lose;
-use crate::lately::Lately;
+use crate::gpu::staging_server::StagingServer;
+use crate::hang::LongWaits;
+use crate::lane::{BouncePool, PendingReplies, Rail};
+use crate::live_block_cache::LiveBlockCache;
 use crate::lock::BrokenLocks;
-use crate::messages::Questions;
-use crate::order::Inserted;
-use crate::peers::Losses;
+use crate::order::FenceSite;
+use crate::peer::Liveness;
 use crate::register::Registrations;
-use crate::routes::Routes;
+use crate::route::Routes;
+use crate::setup::PeerFailureSink;
 use crate::simulated::Simulation;
 use crate::stats::Stats;
 #[cfg(feature = "cuda")]
-use crate::stream::{leaving::Leaving, side::GpuSide};
-use crate::sync::Internal;
+use crate::stream::{gpu_streams::GpuStreams, gpu_teardown::GpuTeardown};
+use crate::sync_area::SyncArea;
 use crate::team::Mailbox;
 use crate::trace::Trace;
-use crate::wire::{Active, Bounces, Opened};
 use crate::world::ProgramMemory;
 use crate::{Error, Result, Sym, Visibility};
 
@@ -39,8 +39,8 @@ pub(crate) struct Shared {
     /// Waits for the GPU before anything that it may use is freed, and after this PE's end was told: what
     /// runs there may wait for that.
     #[cfg(feature = "cuda")]
-    pub _leaving: Option<Leaving>,
-    pub transports: Vec<Arc<Opened>>,
+    pub _leaving: Option<GpuTeardown>,
+    pub rails: Vec<Arc<Rail>>,
     pub me: usize,
     /// This PE's own heap, mapped here.
     pub own: Arc<Mapping>,
@@ -48,53 +48,53 @@ pub(crate) struct Shared {
     pub limit: usize,
     /// How many contexts were made.
     pub contexts: AtomicU64,
-    pub losses: Arc<Losses>,
+    pub liveness: Arc<Liveness>,
     /// What takes a PE as lost.
-    pub lose: Lose,
+    pub report_lost: PeerFailureSink,
     /// Iterations a wait spins, less one.
     pub spin: u32,
     /// Rounds of progress that a wait makes before it yields.
     pub lane_spin: u32,
     /// Whether a wait gives its CPU to others before it looks at anything else: they outnumber the CPUs, no lane has to be
     /// driven, and nobody wants to know of each wait.
-    pub takes_turns: bool,
+    pub oversubscribed: bool,
     /// What waits drive beside their own context, if the program has said so.
-    pub others: OnceLock<fn()>,
+    pub progress_hook: OnceLock<fn()>,
     /// Every fence and quiet has more to do than a mapped world's.
-    pub always: bool,
+    pub fences_always_slow: bool,
     /// What other PEs were asked.
-    pub questions: Questions,
+    pub requests: ControlRequests,
     /// Waits that have lasted for a while.
-    pub lasting: Lasting,
+    pub long_waits: LongWaits,
     pub broken_locks: BrokenLocks,
     /// Active messages under way.
-    pub active: Active,
-    pub bounces: Bounces,
+    pub pending_replies: PendingReplies,
+    pub bounce_pool: BouncePool,
     /// What collective calls use.
-    pub internal: Internal,
+    pub sync_area: SyncArea,
     /// Private buffers that the program has registered.
     pub registered: Registrations,
     pub heap: Mutex<Heap>,
     /// How often a block of it has ended.
     pub heap_changes: Arc<AtomicU64>,
     /// Blocks of it that are known to live.
-    pub lately: Lately,
+    pub live_blocks: LiveBlockCache,
     /// Where this PE's GPU heap begins, if transports carry it, and its limit in bytes.
     pub gpu: Option<(AtomicPtr<u8>, usize)>,
     pub gpu_heap: Mutex<Heap>,
     pub gpu_flushes: GpuFlushes,
     /// By what others reach this PE's GPU memory where no transport carries it.
-    pub stage: Arc<Stage>,
+    pub stage: Arc<StagingServer>,
     /// Who may use what other PEs have for that.
-    pub staging: Mutex<()>,
+    pub staging_lock: Mutex<()>,
     /// Where a transport simulates the mappings.
     pub simulation: Option<Simulation>,
     /// Where a transport schedules this PE's thread.
     pub schedule: Option<Arc<dyn Schedule>>,
     /// What a mutation check leaves out.
-    pub omitted: Option<Inserted>,
+    pub disabled_fence: Option<FenceSite>,
     /// A raw pointer was handed out: from then on every quiet is a full fence.
-    pub sticky: Arc<AtomicBool>,
+    pub untracked_stores: Arc<AtomicBool>,
     /// Checked mode's table, on every PE.
     pub shadow: Option<Sym<u64>>,
     /// For teams that are made among members.
@@ -108,7 +108,7 @@ pub(crate) struct Shared {
     pub hosts: Vec<String>,
     /// What streams use, and copies of slices, where there is a CUDA heap. Dropped after the contexts' lanes.
     #[cfg(feature = "cuda")]
-    pub gpu_side: Option<Arc<GpuSide>>,
+    pub gpu_streams: Option<Arc<GpuStreams>>,
     pub trace: Option<Arc<Trace>>,
     pub stats: Option<Stats>,
 }
@@ -122,8 +122,8 @@ impl Shared {
     /// Drives what a program has that waits should drive beside their own context. A panic there is an error of the call:
     /// lanes may be using memory that the caller of the call would have back.
     #[inline]
-    pub(crate) fn drive_others(&self, call: &'static str) -> Result<()> {
-        match self.others.get() {
+    pub(crate) fn run_progress_hook(&self, call: &'static str) -> Result<()> {
+        match self.progress_hook.get() {
             Some(drive) => std::panic::catch_unwind(drive).map_err(|_| Error::Argument {
                 call,
                 what: "the function given to drive_in_waits panicked; catch panics within it (std::panic::catch_unwind)"

@@ -5,10 +5,10 @@ use oxshmem_transport::AtomicOp;
 pub use oxshmem_transport::SignalOp;
 
 use crate::check::Access;
-use crate::order::Class;
+use crate::lane::{AccessPath, LocalBuffer, Signal};
+use crate::order::OpKind;
 use crate::place::placed;
 use crate::stats::Kind;
-use crate::wire::{Path, Side, Signal};
 use crate::{Context, Error, Result, Sym};
 
 impl Context<'_> {
@@ -90,21 +90,21 @@ impl Context<'_> {
         self.guard(CALL, Access::Put, dst, dst.len(), pe, false)?;
         self.count(Kind::PutSignal, dst, dst.bytes(), pe);
         let (source, len) = (source.cast(), dst.bytes());
-        match self.path(CALL, Class::Put, dst, pe)? {
-            Path::Near(place) => {
+        match self.path(CALL, OpKind::Put, dst, pe)? {
+            AccessPath::Mapped(place) => {
                 // SAFETY: the caller's promise.
                 unsafe { place.copy_from_raw(source, len) };
-                self.peers.note_slow();
+                self.peers.mark_dirty_any();
                 self.signal(CALL, signal, pe)
             }
             // SAFETY: the caller's promise; of a nonblocking one beyond the inline limit the lane's
             // completion is waited for.
-            Path::Lane(via, far) => unsafe {
-                self.wire_put_signal(via, far, Side::at(source, len), signal, nonblocking)
+            AccessPath::Lane(via, far) => unsafe {
+                self.lane_put_signal(via, far, LocalBuffer::at(source, len), signal, nonblocking)
             },
             // Placed when it returns.
             // SAFETY: the caller's promise.
-            Path::Staged(far) => unsafe {
+            AccessPath::Staged(far) => unsafe {
                 self.staged_put(CALL, far, source, len)?;
                 self.signal(CALL, signal, pe)
             },

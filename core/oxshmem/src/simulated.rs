@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Accessor, AtomicOp, Width};
 
-use crate::mapped::{Bytes, Span};
-use crate::order::{Class, Inserted};
+use crate::mapped::{HostMemory, Span};
+use crate::order::{FenceSite, OpKind};
 
 /// How this PE's simulated CPU accesses one PE's heap, where it does.
 #[derive(Clone, Default)]
@@ -25,7 +25,7 @@ impl Accessors {
 pub(crate) struct Simulation {
     accessors: Vec<Accessors>,
     /// What the mutation check leaves out.
-    omitted: Option<Inserted>,
+    omitted: Option<FenceSite>,
 }
 
 impl fmt::Debug for Simulation {
@@ -38,7 +38,7 @@ impl fmt::Debug for Simulation {
 
 impl Simulation {
     /// None where no PE's memory is simulated.
-    pub(crate) fn of(accessors: Vec<Accessors>, omitted: Option<Inserted>) -> Option<Self> {
+    pub(crate) fn of(accessors: Vec<Accessors>, omitted: Option<FenceSite>) -> Option<Self> {
         let any = accessors.iter().any(|a| a.each().next().is_some());
         any.then_some(Simulation { accessors, omitted })
     }
@@ -47,14 +47,14 @@ impl Simulation {
     /// caller has checked the range.
     pub(crate) fn at(
         &self,
-        class: Class,
+        class: OpKind,
         pe: usize,
         offset: u64,
         len: usize,
     ) -> Option<Simulated<'_>> {
         let accessors = self.accessors.get(pe)?;
         let accessor = match class {
-            Class::Put => &accessors.copies,
+            OpKind::Put => &accessors.copies,
             _ => &accessors.atomics,
         };
         Some(Simulated {
@@ -66,7 +66,7 @@ impl Simulation {
     }
 
     /// A fence of this PE's simulated CPU.
-    pub(crate) fn fence(&self, inserted: Inserted) {
+    pub(crate) fn fence(&self, inserted: FenceSite) {
         if self.omitted == Some(inserted) {
             return;
         }
@@ -83,20 +83,20 @@ pub(crate) struct Simulated<'w> {
     accessor: &'w dyn Accessor,
     offset: u64,
     len: usize,
-    omitted: Option<Inserted>,
+    omitted: Option<FenceSite>,
 }
 
 impl Simulated<'_> {
-    fn order(self, inserted: Inserted) -> std::sync::atomic::Ordering {
+    fn order(self, inserted: FenceSite) -> std::sync::atomic::Ordering {
         if self.omitted == Some(inserted) {
-            Inserted::Nothing.order()
+            FenceSite::Nothing.order()
         } else {
             inserted.order()
         }
     }
 }
 
-impl Bytes for Simulated<'_> {
+impl HostMemory for Simulated<'_> {
     fn part(self, offset: usize, len: usize) -> Self {
         debug_assert!(offset <= self.len && len <= self.len - offset);
         let offset = self.offset + offset as u64;
@@ -115,31 +115,37 @@ impl Bytes for Simulated<'_> {
         self.accessor.load(self.offset, destination);
     }
 
-    fn look(self, width: Width, inserted: Inserted) -> u64 {
+    fn load_word(self, width: Width, inserted: FenceSite) -> u64 {
         let order = self.order(inserted);
         self.accessor.load_word(self.offset, width, order)
     }
 
-    fn tell(self, width: Width, value: u64, inserted: Inserted) {
+    fn store_word(self, width: Width, value: u64, inserted: FenceSite) {
         let order = self.order(inserted);
         self.accessor.store_word(self.offset, width, value, order);
     }
 
-    fn update(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: Inserted) -> u64 {
+    fn rmw_word(
+        self,
+        width: Width,
+        op: AtomicOp,
+        operands: (u64, u64),
+        inserted: FenceSite,
+    ) -> u64 {
         let order = self.order(inserted);
         match op {
             AtomicOp::Fetch => self.accessor.load_word(self.offset, width, order),
             AtomicOp::Set => {
-                self.tell(width, operands.0, Inserted::Nothing);
+                self.store_word(width, operands.0, FenceSite::Nothing);
                 0
             }
             op => self
                 .accessor
-                .update(self.offset, width, op, operands, order),
+                .rmw_word(self.offset, width, op, operands, order),
         }
     }
 
-    fn fence(self, inserted: Inserted) {
+    fn fence(self, inserted: FenceSite) {
         if self.omitted != Some(inserted) {
             self.accessor.fence(inserted.order());
         }
@@ -148,26 +154,26 @@ impl Bytes for Simulated<'_> {
 
 /// Bytes that this PE's CPU reaches, in memory or simulated.
 #[derive(Clone, Copy)]
-pub(crate) enum Place<'w> {
-    Real(Span<'w>),
+pub(crate) enum HostSpan<'w> {
+    Mapped(Span<'w>),
     Simulated(Simulated<'w>),
 }
 
 macro_rules! either {
     ($self:ident, $bytes:ident => $do:expr) => {
         match $self {
-            Place::Real($bytes) => $do,
-            Place::Simulated($bytes) => $do,
+            HostSpan::Mapped($bytes) => $do,
+            HostSpan::Simulated($bytes) => $do,
         }
     };
 }
 
-impl Bytes for Place<'_> {
+impl HostMemory for HostSpan<'_> {
     #[inline]
     fn part(self, offset: usize, len: usize) -> Self {
         match self {
-            Place::Real(span) => Place::Real(span.part(offset, len)),
-            Place::Simulated(span) => Place::Simulated(span.part(offset, len)),
+            HostSpan::Mapped(span) => HostSpan::Mapped(span.part(offset, len)),
+            HostSpan::Simulated(span) => HostSpan::Simulated(span.part(offset, len)),
         }
     }
 
@@ -182,39 +188,45 @@ impl Bytes for Place<'_> {
     }
 
     #[inline]
-    fn look(self, width: Width, inserted: Inserted) -> u64 {
-        either!(self, bytes => bytes.look(width, inserted))
+    fn load_word(self, width: Width, inserted: FenceSite) -> u64 {
+        either!(self, bytes => bytes.load_word(width, inserted))
     }
 
     #[inline]
-    fn tell(self, width: Width, value: u64, inserted: Inserted) {
-        either!(self, bytes => bytes.tell(width, value, inserted));
+    fn store_word(self, width: Width, value: u64, inserted: FenceSite) {
+        either!(self, bytes => bytes.store_word(width, value, inserted));
     }
 
     #[inline]
-    fn update(self, width: Width, op: AtomicOp, operands: (u64, u64), inserted: Inserted) -> u64 {
-        either!(self, bytes => bytes.update(width, op, operands, inserted))
+    fn rmw_word(
+        self,
+        width: Width,
+        op: AtomicOp,
+        operands: (u64, u64),
+        inserted: FenceSite,
+    ) -> u64 {
+        either!(self, bytes => bytes.rmw_word(width, op, operands, inserted))
     }
 
     #[inline]
-    fn fence(self, inserted: Inserted) {
-        either!(self, bytes => Bytes::fence(bytes, inserted));
+    fn fence(self, inserted: FenceSite) {
+        either!(self, bytes => HostMemory::fence(bytes, inserted));
     }
 }
 
-impl Place<'_> {
+impl HostSpan<'_> {
     /// Copies `len` bytes from another place, which the caller has checked to be this one or apart.
     #[inline]
-    pub(crate) fn copy_from_place(self, source: Place<'_>, len: usize) {
+    pub(crate) fn copy_from_place(self, source: HostSpan<'_>, len: usize) {
         self.copy_part_from_place(source, len, len);
     }
 
     /// [`copy_from_place`](Self::copy_from_place) as a part of `whole` bytes that are copied at about the
     /// same time, by this PE and others.
     #[inline]
-    pub(crate) fn copy_part_from_place(self, source: Place<'_>, len: usize, whole: usize) {
+    pub(crate) fn copy_part_from_place(self, source: HostSpan<'_>, len: usize, whole: usize) {
         match (self, source) {
-            (Place::Real(to), Place::Real(from)) => to.copy_from_span(from, len, whole),
+            (HostSpan::Mapped(to), HostSpan::Mapped(from)) => to.copy_from_span(from, len, whole),
             (to, from) => {
                 let mut bytes = vec![0; len];
                 from.copy_to(&mut bytes);
@@ -231,8 +243,8 @@ impl Place<'_> {
     pub(crate) unsafe fn copy_from_raw(self, source: *const u8, len: usize) {
         match self {
             // SAFETY: the caller's promise.
-            Place::Real(span) => unsafe { span.copy_from_raw(source, len) },
-            Place::Simulated(span) => {
+            HostSpan::Mapped(span) => unsafe { span.copy_from_raw(source, len) },
+            HostSpan::Simulated(span) => {
                 let mut bytes = vec![0; len];
                 // SAFETY: the caller's promise, and these bytes are new.
                 unsafe { oxshmem_heap::copy::copy(bytes.as_mut_ptr(), source, len) };
@@ -249,8 +261,8 @@ impl Place<'_> {
     pub(crate) unsafe fn copy_to_raw(self, destination: *mut u8, len: usize) {
         match self {
             // SAFETY: the caller's promise.
-            Place::Real(span) => unsafe { span.copy_to_raw(destination, len) },
-            Place::Simulated(span) => {
+            HostSpan::Mapped(span) => unsafe { span.copy_to_raw(destination, len) },
+            HostSpan::Simulated(span) => {
                 let mut bytes = vec![0; len];
                 span.copy_to(&mut bytes);
                 // SAFETY: the caller's promise, and these bytes are new.
@@ -262,8 +274,8 @@ impl Place<'_> {
     /// Sets every byte to zero.
     pub(crate) fn zero(self) {
         match self {
-            Place::Real(span) => span.zero(),
-            Place::Simulated(span) => span.copy_from(&vec![0; span.len]),
+            HostSpan::Mapped(span) => span.zero(),
+            HostSpan::Simulated(span) => span.copy_from(&vec![0; span.len]),
         }
     }
 }

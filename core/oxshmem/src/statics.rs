@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use linkme::distributed_slice;
 
 use crate::place::placed;
-use crate::sync::Digest;
+use crate::sync_area::CallSignature;
 use crate::{Context, Error, Result, Sym};
 
 /// Every template of the program.
@@ -151,9 +151,9 @@ macro_rules! symmetric {
 pub(crate) fn digest() -> u64 {
     TEMPLATES
         .iter()
-        .fold(Digest::of("statics"), |digest, t| {
+        .fold(CallSignature::of("statics"), |digest, t| {
             digest
-                .and(Digest::of(t.name).value())
+                .and(CallSignature::of(t.name).value())
                 .and(t.initial.bytes().len() as u64)
                 .and(t.align as u64)
         })

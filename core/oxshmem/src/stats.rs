@@ -17,7 +17,7 @@ use oxshmem_transport::MemoryKind;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::routes::Way;
+use crate::route::Path;
 use crate::shared::Shared;
 use crate::{Context, Sym, World, report};
 
@@ -139,7 +139,7 @@ impl Shared {
             OWN => "own memory",
             STAGED => "staged",
             way => self
-                .transports
+                .rails
                 .get(way - FIRST_TRANSPORT)
                 .map_or("unknown", |via| via.name),
         };
@@ -192,7 +192,7 @@ impl Context<'_> {
             Kind::Atomic => ways.atomics(memory),
         };
         let way = match (way, way.transport()) {
-            (Way::Staged, _) => STAGED,
+            (Path::Staged, _) => STAGED,
             _ if pe == self.shared.me => OWN,
             (_, Some(transport)) => FIRST_TRANSPORT + transport,
             // The call is about to fail.

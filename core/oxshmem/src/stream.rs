@@ -34,9 +34,9 @@
 //! [`acknowledge_lost`](World::acknowledge_lost), after which waits wait again.
 
 mod collectives;
-pub(crate) mod leaving;
-mod near;
-pub(crate) mod side;
+pub(crate) mod gpu_streams;
+pub(crate) mod gpu_teardown;
+mod slice;
 
 use std::time::Duration;
 
@@ -45,11 +45,11 @@ use oxshmem_cuda::{Compare, Context, DevicePtr, Stream};
 use oxshmem_transport::{MemoryKind, SignalOp};
 
 pub use self::collectives::GpuNumber;
-pub use self::near::GpuView;
-use self::side::{GpuSide, Told};
+use self::gpu_streams::{GpuStreams, Told};
+pub use self::slice::GpuView;
 use crate::atomics::Word;
-use crate::hang::Whom;
-use crate::wait::{Needs, Reason};
+use crate::hang::WaitedFor;
+use crate::wait::{WaitReason, WaitsOn};
 use crate::wait_until::Waitable;
 use crate::{Cmp, CopySource, CopyTarget, Error, Result, Sym, World};
 
@@ -62,7 +62,10 @@ impl World {
     /// The context of this PE's GPU; none if it has no CUDA heap.
     #[must_use]
     pub fn gpu_context(&self) -> Option<&Context> {
-        self.shared.gpu_side.as_ref().map(|side| &side.gpu.context)
+        self.shared
+            .gpu_streams
+            .as_ref()
+            .map(|side| &side.gpu.context)
     }
 
     /// Where this PE's GPU loads and stores an object of `pe` itself, for kernels (M8); none if it cannot.
@@ -73,12 +76,12 @@ impl World {
         if self.kind_of(sym) != Some(MemoryKind::Cuda) {
             return None;
         }
-        let side = self.shared.gpu_side.as_ref()?;
+        let side = self.shared.gpu_streams.as_ref()?;
         side.address(pe, sym.offset() as usize)
     }
 
     /// The GPU's side, where the stream is its.
-    fn side(&self, call: &'static str, stream: &Stream) -> Result<&GpuSide> {
+    fn side(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
         let side = self.gpu_side(call)?;
         if stream.context() != &side.gpu.context {
             return Err(Error::Argument {
@@ -97,9 +100,9 @@ impl World {
 
     /// [`side`](Self::side), for a call that queues something: not after a loss, when waits before it may
     /// have been ended.
-    fn queueing_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuSide> {
+    fn queueing_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
         let side = self.side(call, stream)?;
-        self.refuse_after_loss(call, Needs::AnyLiving)?;
+        self.refuse_after_loss(call, WaitsOn::AnyPeer)?;
         Ok(side)
     }
 
@@ -107,7 +110,7 @@ impl World {
     fn on_stream<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuSide,
+        side: &GpuStreams,
         sym: Sym<T>,
         pe: usize,
     ) -> Result<DevicePtr> {
@@ -120,7 +123,7 @@ impl World {
                     .into(),
             });
         }
-        if self.shared.losses.is_lost(pe) {
+        if self.shared.liveness.is_lost(pe) {
             return Err(Error::PeerLost { call, pe });
         }
         match side.address(pe, sym.offset() as usize) {
@@ -147,7 +150,7 @@ impl World {
     fn word_on_stream<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuSide,
+        side: &GpuStreams,
         word: Sym<T>,
         pe: usize,
     ) -> Result<DevicePtr> {
@@ -296,7 +299,7 @@ impl World {
     fn see_gpu_data_on_stream(
         &self,
         call: &'static str,
-        side: &GpuSide,
+        side: &GpuStreams,
         stream: &Stream,
     ) -> Result<()> {
         if !self.shared.gpu_flushes.are_needed() {
@@ -329,7 +332,7 @@ impl World {
     pub fn synchronize(&self, stream: &Stream) -> Result<()> {
         const CALL: &str = "synchronize";
         let side = self.side(CALL, stream)?;
-        self.run_out(CALL, side, stream, Needs::AnyLiving)
+        self.run_out(CALL, side, stream, WaitsOn::AnyPeer)
     }
 
     /// Queues a copy between places of mapped heaps and buffers.
@@ -353,8 +356,8 @@ impl World {
 
 impl crate::Context<'_> {
     /// The GPU's side, if there is one.
-    pub(crate) fn gpu_side(&self, call: &'static str) -> Result<&GpuSide> {
-        self.shared.gpu_side.as_deref().ok_or_else(|| Error::Argument {
+    pub(crate) fn gpu_side(&self, call: &'static str) -> Result<&GpuStreams> {
+        self.shared.gpu_streams.as_deref().ok_or_else(|| Error::Argument {
             call,
             what: "this world has no CUDA heap; set OXSHMEM_CUDA_SYMMETRIC_SIZE, or join with Builder::gpu"
                 .into(),
@@ -365,9 +368,9 @@ impl crate::Context<'_> {
     pub(crate) fn run_out(
         &self,
         call: &'static str,
-        side: &GpuSide,
+        side: &GpuStreams,
         stream: &Stream,
-        needs: Needs,
+        needs: WaitsOn,
     ) -> Result<()> {
         let look = || {
             let idle = side.gpu.context.beside_captures(|| stream.is_idle());
@@ -376,11 +379,11 @@ impl crate::Context<'_> {
                 done => Some(done.map(drop)),
             }
         };
-        let tell = || (Whom::Any, "the work on a stream".into());
-        let reason = Reason {
+        let tell = || (WaitedFor::Any, "the work on a stream".into());
+        let reason = WaitReason {
             call,
             needs,
-            tell: &tell,
+            describe: &tell,
         };
         let waited = self.wait(&reason, None, look);
         if let Err(Error::PeerLost { .. }) = &waited {
@@ -393,7 +396,7 @@ impl crate::Context<'_> {
     }
 
     /// Refuses where a loss may have ended waits on streams, or would be waited for.
-    fn refuse_after_loss(&self, call: &'static str, needs: Needs) -> Result<()> {
+    fn refuse_after_loss(&self, call: &'static str, needs: WaitsOn) -> Result<()> {
         match self.shared.lost_among(needs) {
             Some(pe) => Err(Error::PeerLost { call, pe }),
             None => Ok(()),

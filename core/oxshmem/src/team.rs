@@ -1,30 +1,30 @@
 //! Teams: some of a world's PEs, in an order of their own, that make collective calls together.
 
-mod ahead;
-mod among;
-mod core;
+mod active_set;
+mod call;
 mod detached;
-mod hosts;
+mod eager;
+mod explain;
+mod group;
+mod hierarchy;
 mod mailbox;
-mod members;
-mod offer;
-mod pool;
+mod proposal;
+mod slots;
 mod split;
-mod told;
-mod turn;
+mod state;
 
 use std::fmt;
 
-pub(crate) use self::core::{Core, Crowd, Layout};
+pub(crate) use self::call::{CallInfo, CollectiveCall};
 pub use self::detached::{AttachedTeam, DetachedTeam};
-pub(crate) use self::hosts::Hosts;
+pub(crate) use self::group::Group;
+pub(crate) use self::hierarchy::HostGroups;
 pub(crate) use self::mailbox::Mailbox;
-pub(crate) use self::members::Members;
-use self::offer::Offer;
-pub(crate) use self::pool::{Pool, Room};
-pub(crate) use self::turn::{Call, Turn};
+use self::proposal::SlotProposal;
+pub(crate) use self::slots::{Pool, SlotBudget};
+pub(crate) use self::state::{JobShape, Layout, TeamState};
 use crate::place::placed;
-use crate::sync::Digest;
+use crate::sync_area::CallSignature;
 use crate::{Context, ContextOptions, Error, Result, World};
 
 /// Some of a world's PEs, numbered from 0 in an order of their own, that make collective calls together.
@@ -114,9 +114,9 @@ pub struct TeamConfig {
 
 enum Held<'w> {
     /// One that is always there, or that a [`DetachedTeam`] has.
-    Always(&'w Core),
+    Always(&'w TeamState),
     /// One that was made, and can be destroyed.
-    Made(Box<Core>),
+    Made(Box<TeamState>),
 }
 
 impl fmt::Debug for Team<'_> {
@@ -142,7 +142,7 @@ impl World {
     #[doc(alias("SHMEM_TEAM_WORLD", "NVSHMEM_TEAM_WORLD", "MPI_COMM_WORLD"))]
     #[must_use]
     pub fn team(&self) -> Team<'_> {
-        Team::always(self, &self.shared.internal.all)
+        Team::always(self, &self.shared.sync_area.all)
     }
 
     /// The team of the PEs whose memory this PE loads and stores, and they its (M8), in ascending order:
@@ -151,19 +151,19 @@ impl World {
     #[doc(alias = "MPI_Comm_split_type")]
     #[must_use]
     pub fn shared_team(&self) -> Team<'_> {
-        Team::always(self, &self.shared.internal.shared)
+        Team::always(self, &self.shared.sync_area.shared)
     }
 
     /// How many teams this PE can be in at a time, besides these two: what `OXSHMEM_TEAMS` says, or as many as have
     /// room.
     #[must_use]
     pub fn team_room(&self) -> usize {
-        self.shared.internal.pool.room().splits().len()
+        self.shared.sync_area.pool.room().splits().len()
     }
 }
 
 impl<'w> Team<'w> {
-    fn always(world: &'w Context<'w>, core: &'w Core) -> Self {
+    fn always(world: &'w Context<'w>, core: &'w TeamState) -> Self {
         Team {
             world,
             held: Held::Always(core),
@@ -174,13 +174,13 @@ impl<'w> Team<'w> {
     /// A new one in a slot that all members have reserved, given what they told of themselves together.
     fn made(
         world: &'w Context<'w>,
-        members: Members,
-        (slot, told): (usize, &Offer),
+        members: Group,
+        (slot, told): (usize, &SlotProposal),
     ) -> Result<Self> {
-        let internal = &world.shared.internal;
+        let internal = &world.shared.sync_area;
         let core = internal
             .pool
-            .lend(slot, members, told.mapped, told.epoch)?
+            .acquire(slot, members, told.mapped, told.epoch)?
             .on_hosts(internal.hosts.as_deref());
         Ok(Team {
             world,
@@ -189,7 +189,7 @@ impl<'w> Team<'w> {
         })
     }
 
-    pub(crate) fn core(&self) -> &Core {
+    pub(crate) fn core(&self) -> &TeamState {
         match &self.held {
             Held::Always(core) => core,
             Held::Made(core) => core,
@@ -220,7 +220,7 @@ impl<'w> Team<'w> {
             return None;
         }
         // No team has the number that stands for none.
-        to.core().members.place_of(self.core().members.pe(pe))
+        to.core().members.rank_of(self.core().members.pe(pe))
     }
 
     /// The numbers in the world of the team's PEs, in its order.
@@ -247,7 +247,7 @@ impl<'w> Team<'w> {
     /// none of the room for those that are kept. The same on all members.
     #[must_use]
     pub fn is_for_one_call(&self) -> bool {
-        let room = self.world.shared.internal.pool.room();
+        let room = self.world.shared.sync_area.pool.room();
         self.core().slot().is_some_and(|slot| room.is_passing(slot))
     }
 
@@ -285,9 +285,9 @@ impl<'w> Team<'w> {
                 what: "this team is always there, and ends with the world".into(),
             });
         };
-        let call = Call {
+        let call = CallInfo {
             name: CALL,
-            digest: const { Digest::of(CALL) },
+            digest: const { CallSignature::of(CALL) },
             words: &|| "team destroy()".into(),
         };
         let mut turn = core.turn(self.world, call, None);
@@ -298,8 +298,8 @@ impl<'w> Team<'w> {
         // is on its way any more.
         turn.clean();
         if let Some(slot) = core.slot() {
-            let pool = &self.world.shared.internal.pool;
-            pool.take_back(slot, turn.epoch());
+            let pool = &self.world.shared.sync_area.pool;
+            pool.release(slot, turn.epoch());
         }
         Ok(())
     }

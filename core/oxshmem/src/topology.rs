@@ -4,8 +4,8 @@ use std::path::Path;
 
 use oxshmem_topo::{CpuSet, Nic, Port, PortState, Topology};
 
-use crate::routes::Nics;
-use crate::routes::devices::{Offer, decide, offers};
+use crate::route::Nics;
+use crate::route::device_select::{Offer, decide, offers};
 use crate::{Error, Result, World, config};
 
 const VARIABLE: &str = "OXSHMEM_TOPOLOGY";

@@ -20,7 +20,7 @@ use self::json::Quoted;
 pub(crate) use self::lane::{Operation, Tally};
 use self::log::Log;
 pub(crate) use self::open::open;
-use crate::wait::Reason;
+use crate::wait::WaitReason;
 use crate::{Context, World};
 
 /// Waits, fences, quiets and single operations of lanes that end within this are not worth a line, which
@@ -118,7 +118,7 @@ struct Service {
 pub(crate) struct Waiting<'t> {
     trace: &'t Trace,
     track: Option<Track>,
-    reason: &'t Reason<'t>,
+    reason: &'t WaitReason<'t>,
     since: u64,
 }
 
@@ -136,7 +136,7 @@ impl Drop for Waiting<'_> {
             return;
         }
         let track = self.track.unwrap_or_else(|| self.trace.of_this_thread());
-        let (whom, what) = (self.reason.tell)();
+        let (whom, what) = (self.reason.describe)();
         let (call, what) = (Quoted(self.reason.call), Quoted(what));
         self.trace.span(
             track,
@@ -172,7 +172,11 @@ impl Trace {
     }
 
     /// A wait for another PE; that of a shared context has a track of its thread.
-    pub(crate) fn wait<'t>(&'t self, track: Option<Track>, reason: &'t Reason<'t>) -> Waiting<'t> {
+    pub(crate) fn wait<'t>(
+        &'t self,
+        track: Option<Track>,
+        reason: &'t WaitReason<'t>,
+    ) -> Waiting<'t> {
         Waiting {
             trace: self,
             track,

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use crate::futex::Kernel;
-use crate::hang::{self, Whom};
-use crate::park::{self, Bell};
+use crate::hang::{self, WaitedFor};
+use crate::park::{self, Parker};
 use crate::place::placed;
 use crate::shared::Shared;
-use crate::team::Members;
+use crate::team::Group;
 use crate::trace::Waiting;
 use crate::wait_until::Waiter;
 use crate::{Context, Error, Result};
@@ -36,30 +36,30 @@ const GLANCE: u32 = 64;
 
 /// Whose death ends a wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Needs<'a> {
+pub(crate) enum WaitsOn<'a> {
     /// Any PE's, acknowledged or not.
     #[cfg(feature = "cuda")]
     Everyone,
     /// Any of a team's, acknowledged or not: a collective needs them all.
-    Members(&'a Members),
+    Members(&'a Group),
     /// Any PE's that died: who has left has seen all arrive in finalize.
     Finalizing,
     /// This PE's.
     Pe(usize),
     /// This PE's, whose turn comes before: its store ends the wait, soon or after long.
-    Turn(usize),
+    Predecessor(usize),
     /// This PE's, while its lane alone brings what is waited for.
     Lane(usize),
     /// That of any PE whose loss is not acknowledged: it might have been the one.
-    AnyLiving,
+    AnyPeer,
 }
 
 /// What a wait is for.
-pub(crate) struct Reason<'a> {
+pub(crate) struct WaitReason<'a> {
     pub call: &'static str,
-    pub needs: Needs<'a>,
+    pub needs: WaitsOn<'a>,
     /// Tells for whom and for what, when someone asks.
-    pub tell: &'a dyn Fn() -> (Whom, String),
+    pub describe: &'a dyn Fn() -> (WaitedFor, String),
 }
 
 impl Context<'_> {
@@ -67,8 +67,8 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn wait<R>(
         &self,
-        reason: &Reason<'_>,
-        bell: Option<Bell<'_>>,
+        reason: &WaitReason<'_>,
+        bell: Option<Parker<'_>>,
         ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         wait(self, reason, bell, ready)
@@ -78,8 +78,8 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn wait_unless<R>(
         &self,
-        reason: &Reason<'_>,
-        bell: Option<Bell<'_>>,
+        reason: &WaitReason<'_>,
+        bell: Option<Parker<'_>>,
         mut ready: impl FnMut() -> Option<R>,
         mut ends: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
@@ -96,8 +96,8 @@ impl Context<'_> {
 #[inline]
 pub(crate) fn wait<R>(
     of: &impl Waiter,
-    reason: &Reason<'_>,
-    bell: Option<Bell<'_>>,
+    reason: &WaitReason<'_>,
+    bell: Option<Parker<'_>>,
     mut ready: impl FnMut() -> Option<R>,
 ) -> Result<R> {
     match spin(of.shared(), &mut ready) {
@@ -111,7 +111,7 @@ pub(crate) fn wait<R>(
 #[track_caller]
 pub(crate) fn wait_in_call<R>(
     of: &impl Waiter,
-    reason: &Reason<'_>,
+    reason: &WaitReason<'_>,
     mut ready: impl FnMut() -> Option<R>,
 ) -> Result<R> {
     match spin(of.shared(), &mut ready) {
@@ -124,7 +124,7 @@ pub(crate) fn wait_in_call<R>(
 #[track_caller]
 fn wait_placed<R>(
     of: &dyn Waiter,
-    reason: &Reason<'_>,
+    reason: &WaitReason<'_>,
     ready: &mut dyn FnMut() -> Option<R>,
 ) -> Result<R> {
     placed(|| wait_longer(of, reason, None, ready))
@@ -135,7 +135,7 @@ fn wait_placed<R>(
 fn spin<R>(shared: &Shared, ready: &mut impl FnMut() -> Option<R>) -> Option<R> {
     // No pause instruction: it takes 140 cycles on some CPUs, a cache-line transfer takes less.
     let found = (0..=shared.spin).find_map(|_| ready());
-    if found.is_some() || !shared.takes_turns {
+    if found.is_some() || !shared.oversubscribed {
         return found;
     }
     // Most often a turn of the others is all that is wanted; and all else that a wait looks at, others' work has pushed out
@@ -147,8 +147,8 @@ fn spin<R>(shared: &Shared, ready: &mut impl FnMut() -> Option<R>) -> Option<R> 
 #[cold]
 fn wait_longer<R>(
     of: &dyn Waiter,
-    reason: &Reason<'_>,
-    bell: Option<Bell<'_>>,
+    reason: &WaitReason<'_>,
+    bell: Option<Parker<'_>>,
     ready: &mut dyn FnMut() -> Option<R>,
 ) -> Result<R> {
     let shared = of.shared();
@@ -163,7 +163,7 @@ fn wait_longer<R>(
         _ => PATIENCE,
     };
     let looks = match reason.needs {
-        Needs::Lane(_) => {
+        WaitsOn::Lane(_) => {
             let looks = shared.lane_spin.saturating_mul(LANE_FACTOR);
             looks.min(MOST_LOOKS)
         }
@@ -171,7 +171,7 @@ fn wait_longer<R>(
     };
     loop {
         of.progress();
-        shared.drive_others(reason.call)?;
+        shared.run_progress_hook(reason.call)?;
         if let Some(value) = ready() {
             return Ok(value);
         }
@@ -199,7 +199,7 @@ fn wait_longer<R>(
         }
         if let Some(schedule) = &shared.schedule {
             if !schedule.idle() {
-                let (whom, what) = (reason.tell)();
+                let (whom, what) = (reason.describe)();
                 return Err(Error::Deadlock {
                     call: reason.call,
                     me: shared.me,
@@ -222,7 +222,7 @@ fn wait_longer<R>(
             std::thread::yield_now();
             continue;
         }
-        wait.goes_on(reason.tell)?;
+        wait.goes_on(reason.describe)?;
         waiting.iter().for_each(Waiting::goes_on);
         match bell {
             Some(bell) => {
@@ -239,7 +239,9 @@ fn wait_longer<R>(
                 std::thread::sleep(nap);
                 // What one PE's lane brings after long will not come in a moment: a large transfer.
                 let longest = match reason.needs {
-                    Needs::Pe(_) | Needs::Lane(_) => (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP),
+                    WaitsOn::Pe(_) | WaitsOn::Lane(_) => {
+                        (waited / 16).clamp(LONG_SLEEP, LONGEST_SLEEP)
+                    }
                     _ => LONG_SLEEP,
                 };
                 nap = (nap * 2).min(longest);
@@ -250,16 +252,16 @@ fn wait_longer<R>(
 
 impl Shared {
     /// A PE whose loss ends a wait that needs `needs`.
-    pub(crate) fn lost_among(&self, needs: Needs<'_>) -> Option<usize> {
+    pub(crate) fn lost_among(&self, needs: WaitsOn<'_>) -> Option<usize> {
         match needs {
             #[cfg(feature = "cuda")]
-            Needs::Everyone => (0..self.n_pes()).find(|&pe| self.losses.is_lost(pe)),
-            Needs::Members(members) => members.pes().find(|&pe| self.losses.is_lost(pe)),
-            Needs::Finalizing => (0..self.n_pes()).find(|&pe| self.losses.has_died(pe)),
-            Needs::Pe(pe) | Needs::Turn(pe) | Needs::Lane(pe) => {
-                self.losses.is_lost(pe).then_some(pe)
+            WaitsOn::Everyone => (0..self.n_pes()).find(|&pe| self.liveness.is_lost(pe)),
+            WaitsOn::Members(members) => members.pes().find(|&pe| self.liveness.is_lost(pe)),
+            WaitsOn::Finalizing => (0..self.n_pes()).find(|&pe| self.liveness.has_died(pe)),
+            WaitsOn::Pe(pe) | WaitsOn::Predecessor(pe) | WaitsOn::Lane(pe) => {
+                self.liveness.is_lost(pe).then_some(pe)
             }
-            Needs::AnyLiving => self.losses.first_lost(),
+            WaitsOn::AnyPeer => self.liveness.first_lost(),
         }
     }
 }

@@ -9,12 +9,12 @@ use std::cell::Cell;
 use bytemuck::Pod;
 
 use crate::atomics::{AtomicInt, Word};
-use crate::hang::Whom;
-use crate::mapped::Bytes;
-use crate::order::Inserted;
+use crate::hang::WaitedFor;
+use crate::mapped::HostMemory;
+use crate::order::FenceSite;
 use crate::shared::Shared;
 use crate::trace::Track;
-use crate::wait::{Needs, Reason, wait_in_call};
+use crate::wait::{WaitReason, WaitsOn, wait_in_call};
 use crate::{Context, Error, Result, SharedContext, Sym};
 
 /// How the word is compared with the value: `word CMP value`.
@@ -68,7 +68,7 @@ pub(crate) trait Waiter {
     /// Drives the context's lanes.
     fn progress(&self);
     /// Why a collective call that needs these PEs cannot come to its end.
-    fn stranded(&self, call: &'static str, needs: Needs<'_>) -> Option<Error>;
+    fn stranded(&self, call: &'static str, needs: WaitsOn<'_>) -> Option<Error>;
     /// Where a trace shows its waits, if not on a track of the thread's.
     fn track(&self) -> Option<Track>;
     /// A number, another each time.
@@ -91,8 +91,8 @@ impl Waiter for Context<'_> {
         self.progress();
     }
 
-    fn stranded(&self, call: &'static str, needs: Needs<'_>) -> Option<Error> {
-        self.stranded(call, needs)
+    fn stranded(&self, call: &'static str, needs: WaitsOn<'_>) -> Option<Error> {
+        self.blocked_by_failed_lane(call, needs)
     }
 
     fn track(&self) -> Option<Track> {
@@ -195,10 +195,10 @@ impl<T: Waitable> Set<'_, T> {
         self.members().filter(|&i| self.holds(at, i)).collect()
     }
 
-    fn reason_words(&self) -> (Whom, String) {
+    fn reason_words(&self) -> (WaitedFor, String) {
         let (len, at) = (self.words.len(), self.words.offset());
         (
-            Whom::Any,
+            WaitedFor::Any,
             format!("{len} words at offset {at} to become {:?}", self.cmp),
         )
     }
@@ -315,7 +315,7 @@ macro_rules! calls {
         pub fn test<T: Waitable>(&self, word: Sym<T>, cmp: Cmp, value: T) -> Result<bool> {
             check_word(self, "test", word, 1)?;
             Waiter::progress(self);
-            self.shared().drive_others("test")?;
+            self.shared().run_progress_hook("test")?;
             let holds = cmp.holds(look(self.shared(), word), value);
             self.shared().see_gpu_data()?;
             Ok(holds)
@@ -367,7 +367,7 @@ macro_rules! calls {
         pub fn signal_fetch(&self, signal: Sym<u64>) -> Result<u64> {
             check_word(self, "signal_fetch", signal, 1)?;
             Waiter::progress(self);
-            self.shared().drive_others("signal_fetch")?;
+            self.shared().run_progress_hook("signal_fetch")?;
             let value = look(self.shared(), signal);
             self.shared().see_gpu_data()?;
             Ok(value)
@@ -505,10 +505,10 @@ fn wait_set<T: Waitable, R>(
     look: impl Fn(&Set<'_, T>, &Shared) -> Option<R>,
 ) -> Result<R> {
     let tell = || set.reason_words();
-    let reason = Reason {
+    let reason = WaitReason {
         call: set.call,
-        needs: Needs::AnyLiving,
-        tell: &tell,
+        needs: WaitsOn::AnyPeer,
+        describe: &tell,
     };
     let found = wait_in_call(of, &reason, || look(set, of.shared()))?;
     of.shared().see_gpu_data()?;
@@ -521,7 +521,7 @@ fn test_set<T: Waitable, R>(
     test: impl Fn(&Set<'_, T>, &Shared) -> R,
 ) -> Result<R> {
     of.progress();
-    of.shared().drive_others(set.call)?;
+    of.shared().run_progress_hook(set.call)?;
     let found = test(set, of.shared());
     of.shared().see_gpu_data()?;
     Ok(found)
@@ -542,14 +542,14 @@ pub(crate) fn wait_word<T: Waitable>(
         let now = look(of.shared(), word);
         let at = word.offset();
         (
-            Whom::Any,
+            WaitedFor::Any,
             format!("the word at offset {at} ({now:?}) to be {cmp:?} {value:?}"),
         )
     };
-    let reason = Reason {
+    let reason = WaitReason {
         call,
-        needs: Needs::AnyLiving,
-        tell: &tell,
+        needs: WaitsOn::AnyPeer,
+        describe: &tell,
     };
     let found = wait_in_call(of, &reason, || {
         let now = look(of.shared(), word);
@@ -562,5 +562,5 @@ pub(crate) fn wait_word<T: Waitable>(
 /// This PE's own word, acquired. The caller has checked that the object is this world's.
 #[inline(always)]
 fn look<T: Word>(at: &Shared, word: Sym<T>) -> T {
-    T::of_bits(at.own(word).look(T::WIDTH, Inserted::Wait))
+    T::of_bits(at.own(word).load_word(T::WIDTH, FenceSite::Wait))
 }

@@ -17,16 +17,16 @@ use oxshmem_transport::{Memory, MemoryKind, Transport};
 use crate::config::{Atomics, Config, MemoryModel};
 use crate::gpu::GpuMemory;
 use crate::growth::Growth;
-use crate::join;
-use crate::lately::Lately;
-use crate::order::Inserted;
+use crate::live_block_cache::LiveBlockCache;
+use crate::order::FenceSite;
 use crate::place::{self, placed};
 use crate::register::Registrations;
-use crate::service::Service;
+use crate::service::ProgressThread;
+use crate::setup;
 use crate::shared::Shared;
 use crate::stats::Target;
 #[cfg(feature = "cuda")]
-use crate::stream::{leaving::Leaving, side::GpuSide};
+use crate::stream::{gpu_streams::GpuStreams, gpu_teardown::GpuTeardown};
 use crate::{Context, Error, Result, goodbye, report};
 
 /// One PE of a job: its symmetric heap, its routes to the others, and every operation on them.
@@ -40,7 +40,7 @@ use crate::{Context, Error, Result, goodbye, report};
 /// is, to its peers, a PE that was lost.
 pub struct World {
     /// Ended before what they serve.
-    _services: Vec<Service>,
+    _services: Vec<ProgressThread>,
     context: Context<'static>,
     pub(crate) inner: Box<Inner>,
 }
@@ -125,7 +125,7 @@ pub struct Builder {
     gpu_limit: Option<usize>,
     #[cfg(feature = "cuda")]
     gpu: Option<(oxshmem_cuda::Context, usize)>,
-    omitted: Option<Inserted>,
+    omitted: Option<FenceSite>,
     program: Option<Arc<ProgramMemory>>,
     active_sets: bool,
     without_places: bool,
@@ -162,13 +162,13 @@ impl fmt::Debug for MakeGpuMemory {
 
 /// What only a program can set, not the environment.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct Overrides {
     pub bootstrap: Option<Arc<dyn Bootstrap>>,
     pub transports: Option<Vec<Arc<dyn Transport>>>,
     pub gpu_heap: Option<MakeGpuMemory>,
     #[cfg(feature = "cuda")]
     pub gpu: Option<(oxshmem_cuda::Context, usize)>,
-    pub omitted: Option<Inserted>,
+    pub omitted: Option<FenceSite>,
     pub program: Option<Arc<ProgramMemory>>,
     pub active_sets: bool,
 }
@@ -303,7 +303,7 @@ impl Builder {
 
     /// Leaves one inserted order out, for a mutation check over simulated memory or lanes: the
     /// memory model no longer holds. Processors' own fences on real memory stay.
-    pub fn omit(mut self, inserted: Inserted) -> Self {
+    pub fn disable_fence(mut self, inserted: FenceSite) -> Self {
         self.omitted = Some(inserted);
         self
     }
@@ -346,7 +346,7 @@ impl Builder {
         config.host_id = self.host_id.or(config.host_id);
         config.trace = self.trace.or(config.trace);
         config.stats = self.stats.map(Target::File).or(config.stats);
-        let given = Given {
+        let given = Overrides {
             bootstrap: self.bootstrap,
             transports: self.transports,
             gpu_heap: self.gpu_heap,
@@ -356,7 +356,7 @@ impl Builder {
             program: self.program,
             active_sets: self.active_sets,
         };
-        join::join(config, &warnings, given)
+        setup::join(config, &warnings, given)
     }
 }
 
@@ -405,42 +405,42 @@ impl World {
         Builder::default()
     }
 
-    pub(crate) fn assemble(parts: join::Parts) -> World {
+    pub(crate) fn assemble(parts: setup::Parts) -> World {
         #[cfg(feature = "cuda")]
         let (gpu_side, leaving) = {
             let side = parts.gpu_side.map(Arc::new);
             let (access, transports) = (parts.stage.shared_access(), &parts.transports);
             let leaving = side
                 .as_ref()
-                .map(|side| Leaving::new(side, access, transports));
+                .map(|side| GpuTeardown::new(side, access, transports));
             (side, leaving)
         };
         let shared = Shared {
             me: parts.bootstrap.rank() as usize,
             bootstrap: parts.bootstrap,
-            transports: parts.transports,
+            rails: parts.transports,
             own: parts.own,
             limit: parts.limit,
             contexts: AtomicU64::new(0),
-            losses: Arc::clone(parts.peers.losses()),
-            lose: parts.lose,
+            liveness: Arc::clone(parts.peers.losses()),
+            report_lost: parts.lose,
             spin: parts.spin,
             lane_spin: parts.lane_spin,
-            takes_turns: parts.takes_turns,
-            others: OnceLock::new(),
-            always: parts.always,
-            questions: parts.questions,
-            lasting: parts.lasting,
+            oversubscribed: parts.takes_turns,
+            progress_hook: OnceLock::new(),
+            fences_always_slow: parts.always,
+            requests: parts.questions,
+            long_waits: parts.lasting,
             broken_locks: parts.broken_locks,
-            active: parts.active,
+            pending_replies: parts.active,
             #[cfg(feature = "cuda")]
-            gpu_side,
+            gpu_streams: gpu_side,
             #[cfg(feature = "cuda")]
             _leaving: leaving,
-            bounces: parts.bounces,
-            internal: parts.internal,
+            bounce_pool: parts.bounces,
+            sync_area: parts.internal,
             registered: Registrations::default(),
-            lately: Lately::default(),
+            live_blocks: LiveBlockCache::default(),
             heap_changes: Arc::clone(parts.heap.changes()),
             heap: Mutex::new(parts.heap),
             gpu: parts
@@ -450,11 +450,11 @@ impl World {
             gpu_heap: Mutex::new(parts.gpu_heap),
             gpu_flushes: parts.gpu_flushes,
             stage: parts.stage,
-            staging: Mutex::new(()),
+            staging_lock: Mutex::new(()),
             simulation: parts.simulation,
             schedule: parts.schedule,
-            omitted: parts.omitted,
-            sticky: Arc::default(),
+            disabled_fence: parts.omitted,
+            untracked_stores: Arc::default(),
             shadow: parts.shadow,
             mailbox: parts.mailbox,
             statics: parts.statics,
@@ -503,10 +503,10 @@ impl World {
     /// What was on its way to them by lanes is given up. Until then a quiet of the context that it was issued on
     /// fails: of the one that a team is bound to where a collective call's own words were, too.
     pub fn acknowledge_lost(&self) -> Vec<usize> {
-        let lost = self.shared.losses.acknowledge();
+        let lost = self.shared.liveness.acknowledge();
         self.forget_lost();
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.shared.gpu_side {
+        if let Some(side) = &self.shared.gpu_streams {
             self.resume_streams(side);
         }
         lost
@@ -514,11 +514,11 @@ impl World {
 
     /// Lets what streams are given wait again, if the program knows of every loss.
     #[cfg(feature = "cuda")]
-    fn resume_streams(&self, side: &GpuSide) {
+    fn resume_streams(&self, side: &GpuStreams) {
         side.ending.resume();
         // One that was lost meanwhile had its waits ended before.
         fence(Ordering::SeqCst);
-        if self.shared.losses.first_lost().is_some() {
+        if self.shared.liveness.first_lost().is_some() {
             side.ending.end();
         }
     }
@@ -528,7 +528,7 @@ impl World {
     /// none of these is called. It waits for nothing, and stays for as long as the world. The call that it panics in fails.
     pub fn drive_in_waits(&self, drive: fn()) {
         // The first stays.
-        let _ = self.shared.others.set(drive);
+        let _ = self.shared.progress_hook.set(drive);
     }
 
     /// Ends the whole job with `status`: every PE, whatever it is doing. Does not return where a
@@ -583,17 +583,17 @@ impl World {
         let drained = self.last_arrival()?;
         let streams = self.end_streams();
         #[cfg(feature = "cuda")]
-        if streams.is_err() && self.shared.gpu_side.iter().any(|side| side.is_used()) {
+        if streams.is_err() && self.shared.gpu_streams.iter().any(|side| side.is_used()) {
             return drained.and(streams);
         }
         self.heap(MemoryKind::Host).free_all();
         self.heap(MemoryKind::Cuda).free_all();
         if drained.is_ok() {
             // Nobody writes to it before all have come to the next collective call.
-            for team in self.shared.internal.pool.empty() {
+            for team in self.shared.sync_area.pool.empty() {
                 self.own(team).zero();
             }
-            self.shared.internal.shared.begin_anew(self);
+            self.shared.sync_area.shared.begin_anew(self);
             self.shared.bootstrap.rest(true);
         }
         drained.and(streams)
@@ -602,7 +602,7 @@ impl World {
     /// Waits for what this PE's streams were given, which may use all of its memory. Every PE has come to the end.
     fn end_streams(&self) -> Result<()> {
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.shared.gpu_side {
+        if let Some(side) = &self.shared.gpu_streams {
             return side.end();
         }
         Ok(())
@@ -617,7 +617,7 @@ impl World {
         }
         // The rest may have ended waits.
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.shared.gpu_side {
+        if let Some(side) = &self.shared.gpu_streams {
             self.resume_streams(side);
         }
         self.barrier_all()
@@ -633,7 +633,7 @@ impl World {
         // The words of that arrival itself may be on their way still.
         let drained = match self.is_idle() {
             true => Ok(()),
-            false => self.wire_drain("finalize"),
+            false => self.drain_lanes("finalize"),
         };
         self.inner.stranded.set(drained.is_err());
         self.end_stats();
@@ -655,7 +655,7 @@ impl World {
         let traced = self.traced("finalize");
         let drained = self.last_arrival()?;
         drop(traced);
-        self.shared.internal.all.close();
+        self.shared.sync_area.all.close();
         let left = self.say_goodbye();
         // Who has not left is among those that the rendezvous waits for.
         if !self.inner.stranded.get() {
@@ -682,10 +682,10 @@ impl Drop for World {
     fn drop(&mut self) {
         // First: what a lane has in page-locked memory is freed when this PE's streams are done.
         #[cfg(feature = "cuda")]
-        if let Some(side) = &self.shared.gpu_side {
+        if let Some(side) = &self.shared.gpu_streams {
             side.ending.end();
         }
-        for opened in &self.shared.transports {
+        for opened in &self.shared.rails {
             opened.domain.shutdown();
         }
         // A `main` that returns an error drops its world before the error is printed. Were the

@@ -1,6 +1,6 @@
 //! A model check of locks: every order of the steps of a few PEs that take a lock and let it go, with
 //! losses, time limits and lanes that fail at every moment. It runs the library's own
-//! `src/lock/queue.rs`, compiled here over words of a model.
+//! `src/lock/mcs_lock.rs`, compiled here over words of a model.
 //!
 //! A call is run again from its beginning for each of its steps, with the answers that it has had so far, until
 //! it asks for one more. So what a PE has got from a call is its whole state, states can be compared, and each
@@ -14,10 +14,10 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 
-use queue::{HOLDS, Words};
+use mcs_lock::{HOLDS, LockWords};
 
-#[path = "../src/lock/queue.rs"]
-mod queue;
+#[path = "../src/lock/mcs_lock.rs"]
+mod mcs_lock;
 
 /// A step that a call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,13 +53,13 @@ impl Replay<'_> {
     }
 }
 
-impl Words for Replay<'_> {
+impl LockWords for Replay<'_> {
     type Error = Paused;
 
     fn me(&self) -> u32 {
         self.me
     }
-    fn whole(&self) -> Result<(), Paused> {
+    fn check_intact(&self) -> Result<(), Paused> {
         self.ask(Step::Whole).map(drop)
     }
     fn change_last(&self, from: u32, to: u32) -> Result<u32, Paused> {
@@ -71,7 +71,7 @@ impl Words for Replay<'_> {
     fn lives(&self, pe: u32) -> Result<(), Paused> {
         self.ask(Step::Lives { pe }).map(drop)
     }
-    fn own(&self) -> Result<u32, Paused> {
+    fn own_word(&self) -> Result<u32, Paused> {
         self.ask(Step::Own)
     }
     fn clear_own(&self) -> Result<(), Paused> {
@@ -214,9 +214,9 @@ fn replay(at: usize, call: Call, answers: &[u32]) -> Result<bool, Step> {
         next: Cell::new(None),
     };
     let given = match call {
-        Call::Take => queue::take(&replay),
-        Call::TakeIfFree => queue::take_if_free(&replay),
-        Call::LetGo => queue::let_go(&replay).map(|()| true),
+        Call::Take => mcs_lock::take(&replay),
+        Call::TakeIfFree => mcs_lock::take_if_free(&replay),
+        Call::LetGo => mcs_lock::release(&replay).map(|()| true),
     };
     given.map_err(|Paused| replay.next.get().unwrap())
 }

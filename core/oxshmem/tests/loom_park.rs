@@ -1,5 +1,5 @@
 //! A model check of sleeping, waking and arriving: loom runs every interleaving, and every value
-//! that a load may read, of the library's own `src/park.rs` and `src/arrival.rs`, compiled here over
+//! that a load may read, of the library's own `src/park.rs` and `src/dissemination.rs`, compiled here over
 //! loom's atomics.
 //!
 //! The kernel's futex is modelled without its time limit, so that a lost wake-up is a deadlock,
@@ -20,12 +20,12 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use arrival::{Mail, Round, Spread};
-use park::{Bell, Futex};
+use dissemination::{Dissemination, Round, SyncSlot};
+use park::{Futex, Parker};
 use primitive::{AtomicU32, Ordering};
 
-#[path = "../src/arrival.rs"]
-mod arrival;
+#[path = "../src/dissemination.rs"]
+mod dissemination;
 #[path = "../src/park.rs"]
 mod park;
 
@@ -68,8 +68,8 @@ impl Futex for Kernel {
 /// A PE: where it sleeps, the word that others publish to it, and bytes that the word announces.
 struct Pe {
     kernel: Kernel,
-    rings: AtomicU32,
-    sleepers: AtomicU32,
+    epoch: AtomicU32,
+    waiters: AtomicU32,
     word: AtomicU64,
     data: UnsafeCell<u64>,
 }
@@ -81,17 +81,17 @@ impl Pe {
                 queue: Mutex::new(()),
                 woken: Condvar::new(),
             },
-            rings: AtomicU32::new(0),
-            sleepers: AtomicU32::new(0),
+            epoch: AtomicU32::new(0),
+            waiters: AtomicU32::new(0),
             word: AtomicU64::new(0),
             data: UnsafeCell::new(0),
         }
     }
 
-    fn bell(&self) -> Bell<'_> {
-        Bell {
-            rings: &self.rings,
-            sleepers: &self.sleepers,
+    fn bell(&self) -> Parker<'_> {
+        Parker {
+            epoch: &self.epoch,
+            waiters: &self.waiters,
         }
     }
 
@@ -99,7 +99,7 @@ impl Pe {
     fn publish(&self, value: u64) {
         self.word.store(value, Ordering::Release);
         primitive::fence(Ordering::SeqCst);
-        park::ring(self.bell(), &self.kernel);
+        park::unpark_all(self.bell(), &self.kernel);
     }
 
     /// Waits as `wait_longer` does once it sleeps.
@@ -176,15 +176,15 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn slot(&self, of: usize, mail: Mail) -> &AtomicU64 {
+    fn slot(&self, of: usize, mail: SyncSlot) -> &AtomicU64 {
         &self.members[of].slots[(self.epoch & 1) as usize][mail.slot as usize]
     }
 }
 
-impl arrival::Post for Words<'_> {
+impl dissemination::SyncWords for Words<'_> {
     type Error = ();
 
-    fn tell(&self, mail: Mail, word: u64) -> Result<(), ()> {
+    fn tell(&self, mail: SyncSlot, word: u64) -> Result<(), ()> {
         let slot = self.slot(mail.member as usize, mail);
         slot.store(word, Ordering::Release);
         Ok(())
@@ -194,24 +194,24 @@ impl arrival::Post for Words<'_> {
 
     fn ring(&self, member: u32) {
         let pe = &self.members[member as usize].pe;
-        park::ring(pe.bell(), &pe.kernel);
+        park::unpark_all(pe.bell(), &pe.kernel);
     }
 
-    fn hear(&self, mail: Mail) -> Result<u64, ()> {
-        self.wait(arrival::ARRIVES, mail, || {
+    fn hear(&self, mail: SyncSlot) -> Result<u64, ()> {
+        self.wait(dissemination::ARRIVES, mail, || {
             let word = self.look(mail);
-            arrival::accepts(word, self.epoch).then_some(word)
+            dissemination::accepts(word, self.epoch).then_some(word)
         })
     }
 
-    fn look(&self, mail: Mail) -> u64 {
+    fn look(&self, mail: SyncSlot) -> u64 {
         self.slot(self.me, mail).load(Ordering::Acquire)
     }
 
     fn wait<R>(
         &self,
         _: &'static str,
-        _: Mail,
+        _: SyncSlot,
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R, ()> {
         let pe = &self.members[self.me].pe;
@@ -235,7 +235,7 @@ impl arrival::Post for Words<'_> {
 
 /// How many PEs of one host disseminate in rounds of this radix.
 fn disseminating(pes: usize, radix: usize) -> Vec<Vec<Round>> {
-    let spread = Spread { radix, first: 0 };
+    let spread = Dissemination { radix, first: 0 };
     let rounds = |me| spread.of((pes, me), |_| true, |at, _| at as u32);
     (0..pes).map(rounds).collect()
 }
@@ -251,12 +251,18 @@ fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
                 members[me].pe.data.with_mut(|data| unsafe { *data = 7 });
             }
             let failed = epoch == 1 && me == pes - 1;
-            let known = digest | if failed { arrival::FAILED } else { 0 };
+            let known = digest | if failed { dissemination::FAILED } else { 0 };
             let words = Words::new(members, me, epoch);
-            let known = arrival::arrive(&words, &members[me].rounds, epoch, known).unwrap();
-            assert_eq!(known & arrival::DIGEST, digest & arrival::DIGEST);
-            assert_eq!(known & arrival::FAILED != 0, epoch == 1);
-            assert_eq!(known & (arrival::MISMATCH | arrival::BROKEN), 0);
+            let known = dissemination::arrive(&words, &members[me].rounds, epoch, known).unwrap();
+            assert_eq!(
+                known & dissemination::SIGNATURE,
+                digest & dissemination::SIGNATURE
+            );
+            assert_eq!(known & dissemination::FAILED != 0, epoch == 1);
+            assert_eq!(
+                known & (dissemination::MISMATCH | dissemination::ABORTED),
+                0
+            );
             for other in members {
                 // SAFETY: as above; nobody writes it after the first barrier.
                 assert_eq!(other.pe.data.with(|data| unsafe { *data }), 7);
@@ -268,7 +274,7 @@ fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
 /// All PEs of these rounds at once.
 fn among(rounds: Vec<Vec<Round>>, run: impl Fn(&[Member], usize) + Copy + 'static) {
     let pes = rounds.len();
-    let mails = rounds.iter().flatten().flat_map(|round| &round.hears);
+    let mails = rounds.iter().flatten().flat_map(|round| &round.receives);
     let slots = mails.map(|mail| mail.slot as usize + 1).max().unwrap();
     let members: Arc<Vec<Member>> = Arc::new(
         rounds
@@ -306,7 +312,7 @@ fn exchanges(pes: usize, epochs: u32, bad: u32) {
                     .data
                     .with_mut(|data| unsafe { *data = given });
                 let failed = epoch == bad && me == pes - 1;
-                let known = 5 | if failed { arrival::FAILED } else { 0 };
+                let known = 5 | if failed { dissemination::FAILED } else { 0 };
                 let words = Words::new(members, me, epoch);
                 let mut from = 0;
                 let read = |at: u32| {
@@ -317,11 +323,20 @@ fn exchanges(pes: usize, epochs: u32, bad: u32) {
                     Ok(())
                 };
                 let round = &members[me].rounds[0];
-                let known = arrival::arrive_reading(&words, round, (epoch, me as u32), known, read)
-                    .unwrap();
-                assert_eq!(known & arrival::FAILED != 0, epoch == bad);
-                assert_eq!(known & (arrival::MISMATCH | arrival::BROKEN), 0);
-                assert_eq!(known & arrival::DIGEST, 5);
+                let known = dissemination::barrier_with_gather(
+                    &words,
+                    round,
+                    (epoch, me as u32),
+                    known,
+                    read,
+                )
+                .unwrap();
+                assert_eq!(known & dissemination::FAILED != 0, epoch == bad);
+                assert_eq!(
+                    known & (dissemination::MISMATCH | dissemination::ABORTED),
+                    0
+                );
+                assert_eq!(known & dissemination::SIGNATURE, 5);
                 if epoch == bad {
                     // Some have read, some not: as after any call that fails, they meet.
                     return;
@@ -379,13 +394,13 @@ fn m36_of_who_gives_an_exchange_up_all_hear() {
             let words = Words::new(members, me, 1);
             let round = &members[me].rounds[0];
             let read = |at: u32| if (me, at) == (1, 0) { Err(()) } else { Ok(()) };
-            let ended = arrival::arrive_reading(&words, round, (1, me as u32), 5, read);
+            let ended = dissemination::barrier_with_gather(&words, round, (1, me as u32), 5, read);
             match ended {
-                Ok(known) => assert!(me == 0 && known & arrival::BROKEN != 0),
+                Ok(known) => assert!(me == 0 && known & dissemination::ABORTED != 0),
                 Err(()) => {
                     assert_eq!(me, 1);
-                    let word = arrival::word(1, arrival::BROKEN);
-                    arrival::tell(&words, round.tells.iter().copied(), word).unwrap();
+                    let word = dissemination::word(1, dissemination::ABORTED);
+                    dissemination::tell(&words, round.sends.iter().copied(), word).unwrap();
                 }
             }
         });
@@ -411,13 +426,13 @@ fn m37_of_whom_one_has_left_none_reads_in_an_exchange_that_goes_well() {
                 }
                 Ok(())
             };
-            match arrival::arrive_reading(&words, round, (1, me as u32), 5, read) {
-                Ok(known) => assert!(seen == 0 || known & arrival::BROKEN != 0),
+            match dissemination::barrier_with_gather(&words, round, (1, me as u32), 5, read) {
+                Ok(known) => assert!(seen == 0 || known & dissemination::ABORTED != 0),
                 Err(()) => {
                     assert_eq!(me, 1);
                     given.store(7, Ordering::Relaxed);
-                    let word = arrival::word(1, arrival::BROKEN);
-                    arrival::tell(&words, round.tells.iter().copied(), word).unwrap();
+                    let word = dissemination::word(1, dissemination::ABORTED);
+                    dissemination::tell(&words, round.sends.iter().copied(), word).unwrap();
                 }
             }
         });
@@ -435,13 +450,13 @@ fn without_the_fence_a_pe_sleeps_through_an_exchange() {
 #[test]
 fn what_one_host_knows_reaches_the_other_by_one_word() {
     bounded(2, || {
-        let radixes = arrival::Radixes { near: 2, across: 2 };
+        let radixes = dissemination::HierarchicalRadix { near: 2, across: 2 };
         let groups = [vec![0, 1], vec![2]];
         let places = [(0, 0), (0, 1), (1, 0)];
         let rounds = places.map(|mine| radixes.by_host(&groups, mine));
-        let mut mails = rounds.iter().flatten().flat_map(|round| &round.hears);
+        let mut mails = rounds.iter().flatten().flat_map(|round| &round.receives);
         assert!(mails.all(|mail| (mail.slot as usize) < radixes.slots(2, 2)));
-        let far = |round: &&Round| round.tells.iter().any(|mail| mail.member == 2);
+        let far = |round: &&Round| round.sends.iter().any(|mail| mail.member == 2);
         assert_eq!(rounds[..2].iter().flatten().filter(far).count(), 1);
         barriers(rounds.into(), &[5]);
     });

@@ -37,7 +37,7 @@ pub trait Accessor: Send + Sync + fmt::Debug {
     fn store_word(&self, offset: u64, width: Width, value: u64, order: Ordering);
 
     /// An atomic read-modify-write; gives the old value.
-    fn update(
+    fn rmw_word(
         &self,
         offset: u64,
         width: Width,

@@ -420,7 +420,7 @@ fn each_access_is_a_point() {
     cpu.store(0, &[1; 100]);
     cpu.fence(Ordering::SeqCst);
     cpu.load(0, &mut [0; 100]);
-    cpu.update(0, Width::W64, AtomicOp::Add, (1, 0), Ordering::Relaxed);
+    cpu.rmw_word(0, Width::W64, AtomicOp::Add, (1, 0), Ordering::Relaxed);
     assert_eq!(points(), 4);
 
     assert!(

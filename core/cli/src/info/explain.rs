@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::process::ExitCode;
 
-use oxshmem::{Explanation, Result, Route, World};
+use oxshmem::{Result, Route, RouteExplanation, World};
 use serde::{Deserialize, Serialize};
 
 use super::transports;
@@ -116,7 +116,7 @@ fn add(groups: &mut Vec<Group>, from: Vec<usize>, to: Vec<usize>, ways: Vec<Way>
     groups.push(Group { from, to, ways });
 }
 
-fn ways(explanation: &Explanation, devices: &BTreeMap<String, String>) -> Vec<Way> {
+fn ways(explanation: &RouteExplanation, devices: &BTreeMap<String, String>) -> Vec<Way> {
     let all = [
         ("host memory", "puts and gets", Some(&explanation.host)),
         ("host memory", "atomics", Some(&explanation.host_atomics)),

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use clap::ValueEnum;
 use oxshmem::testing::spmd_with;
-use oxshmem::{Builder, Inserted, World, registry};
+use oxshmem::{Builder, FenceSite, World, registry};
 use oxshmem_litmus::directed::{Machine, Search, search};
 use oxshmem_litmus::free::{self, Runs};
 use oxshmem_litmus::{MemoryModel, Outcome, Outcomes, Program, Report, machines, run::unfit};
@@ -85,7 +85,7 @@ impl Over {
     }
 
     /// The machines that a program runs on, one after the other; none where they are not simulated.
-    pub fn machines(self, pes: usize, model: MemoryModel, omit: Option<Inserted>) -> Vec<Machine> {
+    pub fn machines(self, pes: usize, model: MemoryModel, omit: Option<FenceSite>) -> Vec<Machine> {
         let mut all = match self {
             Over::Weak => machines::weak(pes, model),
             Over::Simulator => vec![machines::mapped(pes, model)],
@@ -93,7 +93,7 @@ impl Over {
         };
         if let Some(inserted) = omit {
             for machine in &mut all {
-                machine.builder = machine.builder.clone().omit(inserted);
+                machine.builder = machine.builder.clone().disable_fence(inserted);
             }
         }
         all

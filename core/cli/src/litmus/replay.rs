@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use oxshmem::Inserted;
+use oxshmem::FenceSite;
 use oxshmem_litmus::directed::once;
 use oxshmem_litmus::{MemoryModel, Program, Schedule};
 use oxshmem_weak::Plan;
@@ -60,7 +60,7 @@ pub fn main(
     replay: &Replay,
     over: Over,
     model: Option<MemoryModel>,
-    omit: Option<Inserted>,
+    omit: Option<FenceSite>,
     programs: &[Program],
 ) -> anyhow::Result<ExitCode> {
     let refuse = |why: &str| Err(Refused(format!("--replay: {why}")).into());

@@ -1,6 +1,6 @@
 //! M19: quiet towards one PE before anything towards another, for each pair of ways.
 
-use oxshmem::{Cmp, Inserted, MemoryKind, Result, World};
+use oxshmem::{Cmp, FenceSite, MemoryKind, Result, World};
 
 use crate::explore::{Found, Seen, explore};
 use crate::pairs::comes;
@@ -92,9 +92,9 @@ fn m19_without_quiet_another_pe_may_be_told_too_early() {
 #[test]
 fn m19_each_order_that_quiet_inserts_is_needed_by_some_pair() {
     for (inserted, first, second) in [
-        (Inserted::QuietStores, Way::Store, Way::Store),
-        (Inserted::QuietLane, Way::Put, Way::Put),
-        (Inserted::QuietLane, Way::Message, Way::Store),
+        (FenceSite::QuietStores, Way::Store, Way::Store),
+        (FenceSite::QuietLane, Way::Put, Way::Put),
+        (FenceSite::QuietLane, Way::Message, Way::Store),
     ] {
         let mut setup = Setup::new(3, &[first, second]);
         setup.omit = Some(inserted);

@@ -1,6 +1,6 @@
 //! Counted puts: what was counted is there, whatever the ways of the data and of the count.
 
-use oxshmem::{Inserted, MemoryKind, Result};
+use oxshmem::{FenceSite, MemoryKind, Result};
 
 use crate::explore::{Found, Seen, explore};
 use crate::signals::{breaks_without, every_setup, slots};
@@ -47,11 +47,11 @@ fn m22_what_was_counted_is_there_whatever_the_ways() {
 #[test]
 fn m22_each_order_that_a_count_needs_is_needed() {
     for needed in [
-        (Inserted::Signal, Way::Store, Way::Store),
-        (Inserted::Doorbell, Way::Store, Way::Atomic),
-        (Inserted::SignalLane, Way::Put, Way::Atomic),
-        (Inserted::SignalLane, Way::Put, Way::Store),
-        (Inserted::SignalLane, Way::Copy, Way::Message),
+        (FenceSite::Signal, Way::Store, Way::Store),
+        (FenceSite::Doorbell, Way::Store, Way::Atomic),
+        (FenceSite::SignalLane, Way::Put, Way::Atomic),
+        (FenceSite::SignalLane, Way::Put, Way::Store),
+        (FenceSite::SignalLane, Way::Copy, Way::Message),
     ] {
         breaks_without(3, needed, counted);
     }

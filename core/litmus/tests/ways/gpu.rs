@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use oxshmem::{Cmp, Inserted, MemoryKind, MemoryModel, Result, World};
+use oxshmem::{Cmp, FenceSite, MemoryKind, MemoryModel, Result, World};
 
 use crate::explore::{At, Found, Seen, explore};
 use crate::way::{Setup, Way};
@@ -78,7 +78,7 @@ fn m27_after_a_wait_or_test_of_a_flag_the_targets_gpu_sees_the_data() {
                 let what = format!("flag by {way:?}, {name}, {model:?}");
                 assert!(found.broken.is_none(), "{what}: {found:?}");
                 assert!(found.held > 3, "{what}: {found:?}");
-                setup.omit = Some(Inserted::WaitGpu);
+                setup.omit = Some(FenceSite::WaitGpu);
                 let found = flagged(&setup, way, learns, 3000);
                 assert!(found.broken.is_some(), "{what} without WaitGpu: {found:?}");
             }
@@ -86,7 +86,7 @@ fn m27_after_a_wait_or_test_of_a_flag_the_targets_gpu_sees_the_data() {
     }
 }
 
-fn across_a_barrier(model: MemoryModel, omit: Option<Inserted>, runs: u64) -> Found {
+fn across_a_barrier(model: MemoryModel, omit: Option<FenceSite>, runs: u64) -> Found {
     let mut setup = Setup::new(2, &[Way::Copy, Way::Put]);
     (setup.model, setup.omit) = (model, omit);
     let copy = setup.slot(Way::Copy);
@@ -115,7 +115,7 @@ fn m27_after_a_barrier_the_targets_gpu_sees_the_data() {
         assert!(found.broken.is_none() && found.held == 100, "{found:?}");
     }
     // In the ordered model the barrier's quiet has asked for the flush.
-    let found = across_a_barrier(MemoryModel::Relaxed, Some(Inserted::WaitGpu), 3000);
+    let found = across_a_barrier(MemoryModel::Relaxed, Some(FenceSite::WaitGpu), 3000);
     assert!(found.broken.is_some(), "{found:?}");
 }
 
@@ -152,7 +152,7 @@ fn m27_in_the_ordered_model_quiet_alone_makes_the_targets_gpu_see_the_data() {
         let mut setup = Setup::new(2, &[Way::Copy, Way::Put]);
         let found = completed(&setup, done, 200);
         assert!(found.broken.is_none() && found.held > 20, "{found:?}");
-        setup.omit = Some(Inserted::QuietGpu);
+        setup.omit = Some(FenceSite::QuietGpu);
         let found = completed(&setup, done, 3000);
         assert!(found.broken.is_some(), "{found:?}");
         // The relaxed model leaves it to the target.

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use oxshmem::{Inserted, MemoryKind, MemoryModel};
+use oxshmem::{FenceSite, MemoryKind, MemoryModel};
 
 use crate::explore::{Found, Seen, explore};
 use crate::way::{Class, NICS, Setup, Slot, Way};
@@ -64,10 +64,10 @@ fn m19_m23_what_a_holder_put_is_there_for_the_next_whatever_the_ways() {
 #[test]
 fn m19_m23_each_order_that_a_lock_needs_is_needed() {
     for (inserted, data, by) in [
-        (Inserted::QuietLane, Way::Put, Way::Store),
-        (Inserted::QuietLane, Way::Put, Way::Atomic),
-        (Inserted::QuietLane, Way::Put, Way::Message),
-        (Inserted::Wait, Way::Store, Way::Store),
+        (FenceSite::QuietLane, Way::Put, Way::Store),
+        (FenceSite::QuietLane, Way::Put, Way::Atomic),
+        (FenceSite::QuietLane, Way::Put, Way::Message),
+        (FenceSite::Wait, Way::Store, Way::Store),
     ] {
         let mut setup = Setup::new(2, &[data, by]);
         setup.omit = Some(inserted);

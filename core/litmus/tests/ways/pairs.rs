@@ -1,6 +1,6 @@
 //! M17 for each ordered pair of ways to one PE.
 
-use oxshmem::{Cmp, Inserted, MemoryKind, MemoryModel, Result};
+use oxshmem::{Cmp, FenceSite, MemoryKind, MemoryModel, Result};
 
 use crate::explore::{At, Found, Seen, explore};
 use crate::way::{ALL, NICS, Setup, Slot, Way};
@@ -118,17 +118,17 @@ fn m17_without_a_fence_the_ways_are_unordered_where_nothing_else_orders_them() {
 #[test]
 fn m17_each_order_that_a_fence_inserts_is_needed_by_some_pair() {
     let needed = [
-        (Inserted::FenceStores, Way::Store, Way::Store, 0),
+        (FenceSite::FenceStores, Way::Store, Way::Store, 0),
         // Not kept by the lane itself.
-        (Inserted::FenceLane, Way::Put, Way::Put, 0),
-        (Inserted::FenceLane, Way::Atomic, Way::Put, 0),
-        (Inserted::FenceLane, Way::Copy, Way::Store, 0),
-        (Inserted::FenceLane, Way::Message, Way::Copy, 0),
+        (FenceSite::FenceLane, Way::Put, Way::Put, 0),
+        (FenceSite::FenceLane, Way::Atomic, Way::Put, 0),
+        (FenceSite::FenceLane, Way::Copy, Way::Store, 0),
+        (FenceSite::FenceLane, Way::Message, Way::Copy, 0),
         // Kept by the lane, overtaken by the CPU.
-        (Inserted::FenceOtherWay, Way::Put, Way::Store, 1),
+        (FenceSite::FenceOtherWay, Way::Put, Way::Store, 1),
         // Kept by the lane, overtaken by another.
-        (Inserted::FenceOtherWay, Way::Put, Way::Message, 1),
-        (Inserted::FenceOtherWay, Way::Put, Way::Copy, 1),
+        (FenceSite::FenceOtherWay, Way::Put, Way::Message, 1),
+        (FenceSite::FenceOtherWay, Way::Put, Way::Copy, 1),
     ];
     for (inserted, first, second, nic) in needed {
         let mut setup = Setup::new(2, &[first, second]);
@@ -143,7 +143,7 @@ fn m17_each_order_that_a_fence_inserts_is_needed_by_some_pair() {
 
 /// Puts by one lane, atomics by another, copies to the GPU by a third, nothing mapped: a fence marks
 /// what the first has, and whatever is posted to another lane next has it flushed.
-fn three_lanes(omit: Option<Inserted>, runs: u64) -> Found {
+fn three_lanes(omit: Option<FenceSite>, runs: u64) -> Found {
     let mut setup = Setup::new(2, &[Way::Put, Way::Message, Way::Copy]);
     setup.nic = NICS[1].1;
     setup.omit = omit;
@@ -181,6 +181,6 @@ fn three_lanes(omit: Option<Inserted>, runs: u64) -> Found {
 fn m17_a_fence_orders_a_lane_before_each_of_the_others() {
     let found = three_lanes(None, 400);
     assert!(found.broken.is_none() && found.held > 300, "{found:?}");
-    let found = three_lanes(Some(Inserted::FenceOtherWay), 3000);
+    let found = three_lanes(Some(FenceSite::FenceOtherWay), 3000);
     assert!(found.broken.is_some(), "{found:?}");
 }

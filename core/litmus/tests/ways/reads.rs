@@ -1,6 +1,6 @@
 //! M20 and M21: the order of blocking reads that take different ways.
 
-use oxshmem::{Inserted, MemoryKind, MemoryModel, Result, Sym, World};
+use oxshmem::{FenceSite, MemoryKind, MemoryModel, Result, Sym, World};
 
 use crate::explore::{Found, Seen, explore};
 use crate::way::{Setup, Way};
@@ -60,7 +60,7 @@ fn reads(setup: &Setup, [first, then]: [Read; 2], fence: bool, runs: u64) -> Fou
     })
 }
 
-fn setup(ways: [Way; 2], model: MemoryModel, omit: Option<Inserted>) -> Setup {
+fn setup(ways: [Way; 2], model: MemoryModel, omit: Option<FenceSite>) -> Setup {
     let mut setup = Setup::new(2, &ways);
     (setup.model, setup.omit) = (model, omit);
     setup
@@ -110,10 +110,10 @@ fn m21_without_one_two_mapped_reads_may_change_places() {
 fn m20_m21_each_order_of_mapped_reads_is_needed() {
     use MemoryModel::{Ordered, Relaxed};
     for (omit, model, (ways, mapped)) in [
-        (Inserted::Read, Ordered, WAYS[0]),
-        (Inserted::Fetch, Ordered, WAYS[1]),
-        (Inserted::FenceLoads, Relaxed, WAYS[0]),
-        (Inserted::FenceLoads, Relaxed, WAYS[1]),
+        (FenceSite::Read, Ordered, WAYS[0]),
+        (FenceSite::Fetch, Ordered, WAYS[1]),
+        (FenceSite::FenceLoads, Relaxed, WAYS[0]),
+        (FenceSite::FenceLoads, Relaxed, WAYS[1]),
     ] {
         let setup = setup(ways, model, Some(omit));
         let found = reads(&setup, [mapped, mapped], model == Relaxed, 3000);
@@ -125,7 +125,7 @@ fn m20_m21_each_order_of_mapped_reads_is_needed() {
 }
 
 /// PE 0 puts to PE 1 and gets it back.
-fn own_put(omit: Option<Inserted>, runs: u64) -> Found {
+fn own_put(omit: Option<FenceSite>, runs: u64) -> Found {
     let setup = setup([Way::Put, Way::Message], MemoryModel::Ordered, omit);
     let put = setup.slot(Way::Put);
     explore(
@@ -147,6 +147,6 @@ fn own_put(omit: Option<Inserted>, runs: u64) -> Found {
 fn m16_a_get_gives_what_this_pe_has_put_before() {
     let found = own_put(None, 200);
     assert!(found.broken.is_none() && found.held == 200, "{found:?}");
-    let found = own_put(Some(Inserted::ReadLane), 3000);
+    let found = own_put(Some(FenceSite::ReadLane), 3000);
     assert!(found.broken.is_some(), "{found:?}");
 }

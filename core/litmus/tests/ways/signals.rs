@@ -1,6 +1,6 @@
 //! M22: data by one way, its signal by another; and what NICs read of this PE's own memory.
 
-use oxshmem::{Cmp, Inserted, MemoryKind, SignalOp};
+use oxshmem::{Cmp, FenceSite, MemoryKind, SignalOp};
 use oxshmem_transport::SignalSupport;
 
 use crate::explore::{Found, Seen, explore};
@@ -42,7 +42,7 @@ pub fn every_setup(pes: usize, mut look: impl FnMut(&Setup, [Way; 2], String)) {
 /// That what is looked for breaks without an order, where NICs have no puts with signal of their own.
 pub fn breaks_without(
     pes: usize,
-    (inserted, data, word): (Inserted, Way, Way),
+    (inserted, data, word): (FenceSite, Way, Way),
     run: impl FnOnce(&Setup, [Way; 2], u64) -> Found,
 ) {
     let mut setup = Setup::new(pes, &[data, word]);
@@ -90,14 +90,14 @@ fn m22_a_signal_is_seen_after_its_data_whatever_the_ways() {
 #[test]
 fn m22_each_order_that_a_signal_needs_is_needed() {
     for needed in [
-        (Inserted::Signal, Way::Store, Way::Store),
-        (Inserted::Doorbell, Way::Store, Way::Atomic),
-        (Inserted::Doorbell, Way::Store, Way::Message),
-        (Inserted::SignalLane, Way::Put, Way::Atomic),
-        (Inserted::SignalLane, Way::Put, Way::Store),
-        (Inserted::SignalLane, Way::Put, Way::Message),
-        (Inserted::SignalLane, Way::Copy, Way::Store),
-        (Inserted::SignalLane, Way::Copy, Way::Message),
+        (FenceSite::Signal, Way::Store, Way::Store),
+        (FenceSite::Doorbell, Way::Store, Way::Atomic),
+        (FenceSite::Doorbell, Way::Store, Way::Message),
+        (FenceSite::SignalLane, Way::Put, Way::Atomic),
+        (FenceSite::SignalLane, Way::Put, Way::Store),
+        (FenceSite::SignalLane, Way::Put, Way::Message),
+        (FenceSite::SignalLane, Way::Copy, Way::Store),
+        (FenceSite::SignalLane, Way::Copy, Way::Message),
     ] {
         breaks_without(2, needed, |setup, ways, runs| {
             put_signal(setup, ways, SignalOp::Set, runs)
@@ -106,7 +106,7 @@ fn m22_each_order_that_a_signal_needs_is_needed() {
 }
 
 /// PE 0 stores to its own memory, and has the NIC put that.
-fn put_of_own_words(omit: Option<Inserted>, runs: u64) -> Found {
+fn put_of_own_words(omit: Option<FenceSite>, runs: u64) -> Found {
     let mut setup = Setup::new(2, &[Way::Put, Way::Put]);
     // The NIC reads the source when it comes to it.
     setup.inline = 0;
@@ -136,6 +136,6 @@ fn put_of_own_words(omit: Option<Inserted>, runs: u64) -> Found {
 fn m15_a_nic_puts_what_this_pe_has_stored_before() {
     let found = put_of_own_words(None, 300);
     assert!(found.broken.is_none() && found.held == 300, "{found:?}");
-    let found = put_of_own_words(Some(Inserted::Doorbell), 3000);
+    let found = put_of_own_words(Some(FenceSite::Doorbell), 3000);
     assert!(found.broken.is_some(), "{found:?}");
 }

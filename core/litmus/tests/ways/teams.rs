@@ -1,6 +1,6 @@
 //! Teams: what a sync and a barrier of some of the PEs show their members.
 
-use oxshmem::{Inserted, MemoryKind, MemoryModel, Result, Team};
+use oxshmem::{FenceSite, MemoryKind, MemoryModel, Result, Team};
 
 use crate::explore::{At, Found, Seen, explore};
 use crate::way::{NICS, Setup, Way};
@@ -73,9 +73,9 @@ fn m24_a_teams_sync_shows_its_members_each_others_stores() {
 #[test]
 fn m19_m24_each_order_that_a_team_needs_is_needed() {
     for (inserted, way, meets) in [
-        (Inserted::Arrive, Way::Store, SYNC),
-        (Inserted::Arrived, Way::Store, SYNC),
-        (Inserted::QuietLane, Way::Put, BARRIER),
+        (FenceSite::Arrive, Way::Store, SYNC),
+        (FenceSite::Arrived, Way::Store, SYNC),
+        (FenceSite::QuietLane, Way::Put, BARRIER),
     ] {
         let mut setup = Setup::new(3, &[way]);
         setup.omit = Some(inserted);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oxshmem::{Builder, Inserted, MemoryKind, MemoryModel, Result, Sym, World};
+use oxshmem::{Builder, FenceSite, MemoryKind, MemoryModel, Result, Sym, World};
 use oxshmem_litmus::machines::IN_ORDER;
 use oxshmem_transport::{
     AtomicLevel, AtomicTable, Completion, Guarantees, SignalSupport, Transport,
@@ -103,7 +103,7 @@ pub struct Setup {
     pub message_atomics: AtomicTable,
     /// Whether CPUs do atomics on memory that they map.
     pub cpu_atomics: bool,
-    pub omit: Option<Inserted>,
+    pub omit: Option<FenceSite>,
 }
 
 pub const WORST: Guarantees = Guarantees::NONE;
@@ -219,7 +219,7 @@ impl Setup {
             .check(false)
             .transports(transports);
         if let Some(omit) = self.omit {
-            builder = builder.omit(omit);
+            builder = builder.disable_fence(omit);
         }
         let gpu = self
             .has_gpus()

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use oxshmem_transport::Fold;
 
 use super::Reducible;
-use super::number::{Folder, Folds, each};
+use super::fold::{FoldOps, Folder, each};
 
 /// C's `long double` on x86-64: 80 bits in 16 bytes, of which the last 6 mean nothing.
 #[derive(Clone, Copy, Zeroable, Pod)]
@@ -119,7 +119,7 @@ impl From<f64> for LongDouble {
 }
 
 impl Reducible for LongDouble {}
-impl Folds for LongDouble {
+impl FoldOps for LongDouble {
     type Wide = Self;
     const NAME: &'static str = "long double";
 

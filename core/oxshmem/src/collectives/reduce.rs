@@ -8,18 +8,18 @@
 
 use oxshmem_transport::Fold;
 
-use super::choose::{Kind, Way};
-use super::moves::{Fetched, Piece};
-use super::number::{Folded, Folds};
+use super::fold::{FoldOps, Folded};
+use super::select::{CollectiveAlgorithm, CollectiveKind};
+use super::transfer::{Prefetched, TransferPiece};
 use super::{Reducible, check_apart, digest_of, place, share};
 use crate::place::placed;
-use crate::sync::Digest;
-use crate::team::{Team, Turn};
+use crate::sync_area::CallSignature;
+use crate::team::{CollectiveCall, Team};
 use crate::{Error, Result, Sym};
 
 /// What a member's destination gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gives {
+enum Scan {
     /// What all members' values fold to.
     All,
     /// What those up to its own do.
@@ -29,22 +29,22 @@ enum Gives {
 }
 
 /// The private memory of one fold.
-pub(super) struct Bench<T: Reducible> {
+pub(super) struct FoldBuffers<T: Reducible> {
     folded: Folded<T>,
     pub values: Vec<T>,
 }
 
-impl<T: Reducible> Bench<T> {
+impl<T: Reducible> FoldBuffers<T> {
     /// For `most` elements at a time.
     fn new(call: &'static str, fold: Fold, most: usize) -> Result<Self> {
         match Folded::new(fold, most) {
-            Some(folded) => Ok(Bench {
+            Some(folded) => Ok(FoldBuffers {
                 folded,
                 values: vec![T::zeroed(); most],
             }),
             None => Err(Error::Argument {
                 call,
-                what: format!("there is no {} of {}", fold.name(), <T as Folds>::NAME),
+                what: format!("there is no {} of {}", fold.name(), <T as FoldOps>::NAME),
             }),
         }
     }
@@ -107,7 +107,7 @@ impl Team<'_> {
     #[doc(alias = "MPI_Allreduce")]
     #[track_caller]
     pub fn reduce<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
-        self.fold("reduce", dst, src, fold, Gives::All)
+        self.fold("reduce", dst, src, fold, Scan::All)
     }
 
     /// Folds `src` of this PE and of the members before it, element by element, into `dst`: an inclusive
@@ -134,7 +134,7 @@ impl Team<'_> {
     #[doc(alias("shmem_int_sum_inscan", "shmem_sum_inscan", "MPI_Scan"))]
     #[track_caller]
     pub fn inscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
-        self.fold("inscan", dst, src, fold, Gives::UpToOwn)
+        self.fold("inscan", dst, src, fold, Scan::UpToOwn)
     }
 
     /// Folds `src` of the members before this PE, element by element, into `dst`: an exclusive scan. The
@@ -162,7 +162,7 @@ impl Team<'_> {
     #[doc(alias("shmem_int_sum_exscan", "shmem_sum_exscan", "MPI_Exscan"))]
     #[track_caller]
     pub fn exscan<T: Reducible>(&self, dst: Sym<T>, src: Sym<T>, fold: Fold) -> Result<()> {
-        self.fold("exscan", dst, src, fold, Gives::BeforeOwn)
+        self.fold("exscan", dst, src, fold, Scan::BeforeOwn)
     }
 
     /// Folds the block of `src` with each member's number of all members, element by element, into `dst` of
@@ -219,7 +219,7 @@ impl Team<'_> {
         let most = world
             .folded_at_a_time([dst, src], self.core().mapped)
             .min(len);
-        let (bench, valid) = split(Bench::new(CALL, fold, most));
+        let (bench, valid) = split(FoldBuffers::new(CALL, fold, most));
         let valid = valid
             .and_then(|()| world.check_live(CALL, dst))
             .and_then(|()| world.check_live(CALL, src))
@@ -230,7 +230,7 @@ impl Team<'_> {
             });
         let mut turn = self.turn(CALL, digest, &words);
         // A member reads no more than its own blocks: as of all to all.
-        let way = self.way(Kind::Alltoall, src);
+        let way = self.way(CollectiveKind::Alltoall, src);
         let given = self.give(&mut turn, way, src, valid)?;
         let Some(mut bench) = bench else {
             return Ok(());
@@ -240,7 +240,7 @@ impl Team<'_> {
             .cast()?;
         let all = self.core().members.pes();
         // Nobody else reads this member's own block, but the first member reads its first one.
-        if way == Way::Direct && in_place.is_some() && !dst.is_where(mine) {
+        if way == CollectiveAlgorithm::Direct && in_place.is_some() && !dst.is_where(mine) {
             return self.fold_when_read(&mut turn, &mut bench, dst, mine, all);
         }
         let folded = self.fold_own(CALL, &mut bench, dst, mine, all);
@@ -255,7 +255,7 @@ impl Team<'_> {
         dst: Sym<T>,
         src: Sym<T>,
         fold: Fold,
-        gives: Gives,
+        gives: Scan,
     ) -> Result<()> {
         placed(|| self.fold_inner(name, dst, src, fold, gives))
     }
@@ -266,7 +266,7 @@ impl Team<'_> {
         dst: Sym<T>,
         src: Sym<T>,
         fold: Fold,
-        gives: Gives,
+        gives: Scan,
     ) -> Result<()> {
         let (world, core) = (self.world, self.core());
         let words = || words(name, dst, src, fold);
@@ -274,18 +274,18 @@ impl Team<'_> {
         let most = world
             .folded_at_a_time([dst, src], core.mapped)
             .min(dst.len());
-        let (bench, valid) = split(Bench::new(name, fold, most));
+        let (bench, valid) = split(FoldBuffers::new(name, fold, most));
         let valid = valid.and_then(|()| self.check_pair(name, dst, src));
         let mut turn = self.turn(name, digest, &words);
         let on_host = self.on_host(dst, src);
         let kind = match gives {
-            Gives::All => Kind::Reduce,
-            _ => Kind::Scan,
+            Scan::All => CollectiveKind::Reduce,
+            _ => CollectiveKind::Scan,
         };
         if let Some(hosts) = core
             .hosts
             .as_ref()
-            .filter(|_| on_host && gives == Gives::All)
+            .filter(|_| on_host && gives == Scan::All)
         {
             return self.reduce_by_host(&mut turn, hosts, bench, (dst, src), valid);
         }
@@ -297,17 +297,17 @@ impl Team<'_> {
         };
         let (members, me) = (self.n_pes(), self.my_pe());
         let read = match gives {
-            Gives::All => 0..members,
-            Gives::UpToOwn => 0..me + 1,
-            Gives::BeforeOwn => 0..me,
+            Scan::All => 0..members,
+            Scan::UpToOwn => 0..me + 1,
+            Scan::BeforeOwn => 0..me,
         };
         let read = read.map(|place| core.members.pe(place));
         match way {
-            Way::Direct if core.mapped && on_host => {
+            CollectiveAlgorithm::Direct if core.mapped && on_host => {
                 let given = self.fold_share(name, &turn, &mut bench, (dst, src), gives);
                 turn.arrive(given)
             }
-            Way::Direct if gives == Gives::All => {
+            CollectiveAlgorithm::Direct if gives == Scan::All => {
                 // Of this member's share nobody else reads or writes the source, so that it may be the
                 // destination.
                 let part = share::<T>(src.len(), me, members);
@@ -318,7 +318,7 @@ impl Team<'_> {
                 let pieces = self.around().skip(1).map(|from| {
                     let part = share::<T>(src.len(), from, members);
                     let part = part.start * size_of::<T>()..part.end * size_of::<T>();
-                    Ok(Piece {
+                    Ok(TransferPiece {
                         from: bytes.range(part.clone())?,
                         into: part,
                         pe: turn.pe(from),
@@ -328,7 +328,7 @@ impl Team<'_> {
                 // Everyone has read this member's share.
                 turn.arrive(gathered)
             }
-            Way::Direct if dst.is_where(src) => {
+            CollectiveAlgorithm::Direct if dst.is_where(src) => {
                 self.fold_when_read(&mut turn, &mut bench, dst, src, read)
             }
             way => {
@@ -342,24 +342,24 @@ impl Team<'_> {
     pub(super) fn fold_own<T: Reducible>(
         &self,
         call: &'static str,
-        bench: &mut Bench<T>,
+        bench: &mut FoldBuffers<T>,
         into: Sym<T>,
         from: Sym<T>,
         pes: impl Iterator<Item = usize> + Clone,
     ) -> Result<()> {
         let (world, me) = (self.world, self.world.my_pe());
         self.fold_each(call, bench, from, pes, |at, values| {
-            world.push(call, into.range(at..at + values.len())?, values, me)
+            world.put_bytes(call, into.range(at..at + values.len())?, values, me)
         })?;
-        world.settle_own(call, into)
+        world.make_visible(call, into)
     }
 
     /// [`fold_own`](Self::fold_own) into what others read of this PE: arrives when it has folded, which ends the
     /// call, and then writes.
     fn fold_when_read<T: Reducible>(
         &self,
-        turn: &mut Turn<'_>,
-        bench: &mut Bench<T>,
+        turn: &mut CollectiveCall<'_>,
+        bench: &mut FoldBuffers<T>,
         into: Sym<T>,
         from: Sym<T>,
         pes: impl Iterator<Item = usize> + Clone,
@@ -371,8 +371,8 @@ impl Team<'_> {
             Ok(())
         });
         turn.arrive(folded)?;
-        world.push(call, into, &kept, world.my_pe())?;
-        world.settle_own(call, into)
+        world.put_bytes(call, into, &kept, world.my_pe())?;
+        world.make_visible(call, into)
     }
 
     /// Folds an object of these PEs, in this order, some elements at a time, each of which is given to `take`
@@ -380,13 +380,13 @@ impl Team<'_> {
     pub(super) fn fold_each<T: Reducible>(
         &self,
         call: &'static str,
-        bench: &mut Bench<T>,
+        bench: &mut FoldBuffers<T>,
         from: Sym<T>,
         pes: impl Iterator<Item = usize> + Clone,
         mut take: impl FnMut(usize, &[T]) -> Result<()>,
     ) -> Result<()> {
         let most = bench.values.len().max(1);
-        let mut fetched = Fetched::new();
+        let mut fetched = Prefetched::new();
         for at in (0..from.len()).step_by(most) {
             let end = from.len().min(at + most);
             let part = from.range(at..end)?;
@@ -418,19 +418,19 @@ impl Team<'_> {
     fn fold_share<T: Reducible>(
         &self,
         call: &'static str,
-        turn: &Turn<'_>,
-        bench: &mut Bench<T>,
+        turn: &CollectiveCall<'_>,
+        bench: &mut FoldBuffers<T>,
         (dst, src): (Sym<T>, Sym<T>),
-        gives: Gives,
+        gives: Scan,
     ) -> Result<()> {
         let (world, members, me) = (self.world, self.n_pes(), self.my_pe());
         let part = share::<T>(src.len(), me, members);
         let (dst, src) = (dst.range(part.clone())?, src.range(part)?);
-        if gives == Gives::All {
+        if gives == Scan::All {
             return self.fold_each(call, bench, src, self.core().members.pes(), |at, values| {
                 let into = dst.range(at..at + values.len())?;
                 self.around()
-                    .try_for_each(|to| world.push(call, into, values, turn.pe(to)))
+                    .try_for_each(|to| world.put_bytes(call, into, values, turn.pe(to)))
             });
         }
         let most = bench.values.len().max(1);
@@ -446,18 +446,18 @@ impl Team<'_> {
             bench.folded.start_empty();
             for place in 0..members {
                 let pe = turn.pe(place);
-                world.pull(call, values, from, pe)?;
-                if gives == Gives::BeforeOwn {
+                world.get_bytes(call, values, from, pe)?;
+                if gives == Scan::BeforeOwn {
                     bench.folded.give(given);
                 }
                 match place {
                     0 => bench.folded.start(values),
                     _ => bench.folded.add(values),
                 }
-                if gives == Gives::UpToOwn {
+                if gives == Scan::UpToOwn {
                     bench.folded.give(given);
                 }
-                world.push(call, into, given, pe)?;
+                world.put_bytes(call, into, given, pe)?;
             }
         }
         Ok(())
@@ -465,13 +465,13 @@ impl Team<'_> {
 }
 
 /// A fold of one type of values: objects of another may be as long.
-fn fold_digest<T: Reducible>(call: &'static str, fold: Fold) -> Digest {
-    let of = Digest::of(<T as Folds>::NAME).value();
-    Digest::of(call).and(fold as u64).and(of)
+fn fold_digest<T: Reducible>(call: &'static str, fold: Fold) -> CallSignature {
+    let of = CallSignature::of(<T as FoldOps>::NAME).value();
+    CallSignature::of(call).and(fold as u64).and(of)
 }
 
 fn words<T: Reducible>(call: &'static str, dst: Sym<T>, src: Sym<T>, fold: Fold) -> String {
-    let (dst, src, fold, of) = (place(dst), place(src), fold.name(), <T as Folds>::NAME);
+    let (dst, src, fold, of) = (place(dst), place(src), fold.name(), <T as FoldOps>::NAME);
     format!("{call}({dst}, {src}, {fold} of {of})")
 }
 

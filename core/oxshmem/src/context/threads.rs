@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use super::{Context, ContextOptions};
 use crate::shared::Shared;
 use crate::trace::Track;
-use crate::wait::Needs;
+use crate::wait::WaitsOn;
 use crate::wait_until::{Waiter, next_random};
 use crate::{Error, Result};
 
@@ -145,7 +145,7 @@ impl Waiter for SharedContext<'_> {
     }
 
     /// It makes no collective calls.
-    fn stranded(&self, _: &'static str, _: Needs<'_>) -> Option<Error> {
+    fn stranded(&self, _: &'static str, _: WaitsOn<'_>) -> Option<Error> {
         None
     }
 

@@ -12,16 +12,16 @@ use oxshmem_cuda::cudarc::driver::{
 };
 use oxshmem_cuda::{DevicePtr, Stream, interop};
 
-use super::near::Near;
+use super::local_operand::LocalOperand;
 use super::{CopySource, CopyTarget};
 use crate::check::Access;
 use crate::gpu::cuda::Engine;
-use crate::order::Class;
+use crate::lane::{AccessPath, Endpoint, LocalBuffer, MrKey, RemoteTarget};
+use crate::order::OpKind;
 use crate::stats::Kind;
 use crate::stream::RUN_OUT;
-use crate::stream::side::{GpuSide, Told};
-use crate::wait::Needs;
-use crate::wire::{Channel, Far, Keyed, Path, Side};
+use crate::stream::gpu_streams::{GpuStreams, Told};
+use crate::wait::WaitsOn;
 use crate::{Context, Error, Result, Sym, report};
 
 /// A slice or view of cudarc's that one operation has.
@@ -34,25 +34,25 @@ pub(crate) enum Slice<'a, T> {
 
 impl<'a, T> From<&'a CudaSlice<T>> for CopySource<'a, T> {
     fn from(slice: &'a CudaSlice<T>) -> Self {
-        CopySource(Near::Slice(Slice::Read(slice)))
+        CopySource(LocalOperand::Slice(Slice::Read(slice)))
     }
 }
 
 impl<'a, T> From<&'a CudaView<'_, T>> for CopySource<'a, T> {
     fn from(view: &'a CudaView<'_, T>) -> Self {
-        CopySource(Near::Slice(Slice::ReadView(view)))
+        CopySource(LocalOperand::Slice(Slice::ReadView(view)))
     }
 }
 
 impl<'a, T> From<&'a mut CudaSlice<T>> for CopyTarget<'a, T> {
     fn from(slice: &'a mut CudaSlice<T>) -> Self {
-        CopyTarget(Near::Slice(Slice::Written(slice)))
+        CopyTarget(LocalOperand::Slice(Slice::Written(slice)))
     }
 }
 
 impl<'a, T> From<&'a mut CudaViewMut<'a, T>> for CopyTarget<'a, T> {
     fn from(view: &'a mut CudaViewMut<'a, T>) -> Self {
-        CopyTarget(Near::Slice(Slice::WrittenView(view)))
+        CopyTarget(LocalOperand::Slice(Slice::WrittenView(view)))
     }
 }
 
@@ -129,7 +129,7 @@ impl<T> Slice<'_, T> {
 
 /// Waits until nothing on the GPU uses slices any more that a call has failed with, before the program may
 /// free them.
-pub(crate) fn let_go(side: &GpuSide, call: &'static str) {
+pub(crate) fn let_go(side: &GpuStreams, call: &'static str) {
     let why = match side.runs_out(call, RUN_OUT) {
         Ok(true) => return,
         Ok(false) => format!("the GPU is busy after {RUN_OUT:?}"),
@@ -143,7 +143,7 @@ pub(crate) fn let_go(side: &GpuSide, call: &'static str) {
 /// A slice that the host copies from or to: nothing on the GPU uses it meanwhile.
 struct Settled<'w> {
     call: &'static str,
-    side: &'w GpuSide,
+    side: &'w GpuStreams,
     /// The PE of the other side, as the world numbers it.
     pe: usize,
     at: DevicePtr,
@@ -193,7 +193,7 @@ impl Context<'_> {
     pub(crate) fn check_slice<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuSide,
+        side: &GpuStreams,
         far: Sym<T>,
         slice: &Slice<'_, T>,
     ) -> Result<()> {
@@ -214,7 +214,7 @@ impl Context<'_> {
     pub(crate) fn check_home(
         &self,
         call: &'static str,
-        side: &GpuSide,
+        side: &GpuStreams,
         home: &CudaStream,
     ) -> Result<()> {
         let context = home.context();
@@ -261,8 +261,8 @@ impl Context<'_> {
         let at = slice.begin(call)?;
         // Streams wait for PEs only where this world's calls have queued that.
         let needs = match side.is_used() {
-            true => Needs::AnyLiving,
-            false => Needs::Pe(pe),
+            true => WaitsOn::AnyPeer,
+            false => WaitsOn::Pe(pe),
         };
         self.run_out(call, side, &home, needs)?;
         Ok(Settled {
@@ -289,8 +289,8 @@ impl Context<'_> {
             // SAFETY: as many bytes of the program's, lent to this call; or to a scope, and registered as long.
             unsafe {
                 match nonblocking && kept {
-                    true => self.wire_put_nbi(call, via, far, from),
-                    false => self.wire_put(call, via, far, from),
+                    true => self.lane_put_nbi(call, via, far, from),
+                    false => self.lane_put(call, via, far, from),
                 }
             }
         })?;
@@ -324,8 +324,8 @@ impl Context<'_> {
             // SAFETY: as for put_slice; lent for writing.
             unsafe {
                 match nonblocking && kept {
-                    true => self.wire_get_nbi(call, via, far, into),
-                    false => self.wire_get(call, via, far, into),
+                    true => self.lane_get_nbi(call, via, far, into),
+                    false => self.lane_get(call, via, far, into),
                 }
             }
         })?;
@@ -348,7 +348,7 @@ impl Context<'_> {
     /// A scope ends, and with it what slices are lent to.
     pub(crate) fn slices_back(&self, completed: &Result<()>) {
         let lent = self.state.wire.slices_lent.take();
-        if let (true, Err(_), Some(side)) = (lent, completed, &self.shared.gpu_side) {
+        if let (true, Err(_), Some(side)) = (lent, completed, &self.shared.gpu_streams) {
             let_go(side, "scope");
         }
     }
@@ -360,16 +360,16 @@ impl Context<'_> {
         far: Sym<T>,
         near: &Settled<'_>,
         written: bool,
-        carry: impl FnOnce(&Channel, Far, Side, bool) -> Result<()>,
+        carry: impl FnOnce(&Endpoint, RemoteTarget, LocalBuffer, bool) -> Result<()>,
     ) -> Result<bool> {
-        let Path::Lane(via, far) = self.path(near.call, Class::Put, far, near.pe)? else {
+        let AccessPath::Lane(via, far) = self.path(near.call, OpKind::Put, far, near.pe)? else {
             return Ok(false);
         };
         if !via.carries_gpu() {
             return Ok(false);
         }
         let (at, len) = (near.pointer(), near.bytes);
-        let side = Side::at(at, len);
+        let side = LocalBuffer::at(at, len);
         // The guard that owns the slice is lent with it.
         if let Some((keyed, _)) = self.key_of(via, at, len).filter(|(keyed, _)| keyed.on_gpu) {
             self.state.wire.slices_lent.set(true);
@@ -381,7 +381,7 @@ impl Context<'_> {
             return Ok(false);
         };
         let key = region.key();
-        let keyed = Keyed { key, on_gpu: true };
+        let keyed = MrKey { key, on_gpu: true };
         // The registration ends behind what uses it.
         near.carried(carry(via, far, side.keyed(keyed), false))
     }

@@ -1,7 +1,7 @@
 //! A GPU heap of CUDA memory, and which GPU a PE takes.
 
 mod access;
-mod engine;
+mod copy_engine;
 
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use oxshmem_device::Kernels;
 use oxshmem_transport::{Memory, MemoryKind};
 
 use self::access::CudaAccess;
-pub(crate) use self::engine::Engine;
+pub(crate) use self::copy_engine::Engine;
 use super::{GpuAccess, GpuMemory};
 
 /// What a world uses its GPU by. Made once, when it joins: loading kernels and page-locking memory may

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use oxshmem_bootstrap::Bootstrap;
 
 use crate::Error;
-use crate::messages::Message;
+use crate::control::Message;
 
 /// Why a lock is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]

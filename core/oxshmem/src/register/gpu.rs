@@ -8,7 +8,7 @@ use oxshmem_cuda::cudarc::driver::{self, CudaSlice, CudaViewMut};
 use oxshmem_transport::MemoryKind;
 
 use super::Registration;
-use crate::wire::Opened;
+use crate::lane::Rail;
 use crate::{Context, CopySource, CopyTarget, Result};
 
 /// A slice of cudarc's, registered with every transport that carries GPU memory: they move data from and to
@@ -53,7 +53,7 @@ impl Context<'_> {
         self.check_home(CALL, self.gpu_side(CALL)?, slice.stream())?;
         let (start, _) = driver::DevicePtr::device_ptr(&slice, slice.stream());
         let start = std::ptr::with_exposed_provenance_mut(start as usize);
-        let needs = |via: &Opened| via.carries_gpu() && !via.is_retired();
+        let needs = |via: &Rail| via.carries_gpu() && !via.is_retired();
         // SAFETY: the guard owns the slice, and ends the registration before it.
         let registration =
             unsafe { self.make_known(MemoryKind::Cuda, start, slice.num_bytes(), needs) }?;

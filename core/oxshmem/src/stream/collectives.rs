@@ -5,9 +5,9 @@
 use bytemuck::Pod;
 use oxshmem_cuda::{DevicePtr, Stream};
 
-use super::side::{GpuSide, Told};
+use super::gpu_streams::{GpuStreams, Told};
 use crate::collectives::check_apart;
-use crate::wait::Needs;
+use crate::wait::WaitsOn;
 use crate::{Error, Fold, Result, Sym, World};
 
 mod sealed {
@@ -174,7 +174,7 @@ impl World {
     }
 
     /// The GPU's side, where all PEs' GPUs reach each other and all PEs live.
-    fn collective_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuSide> {
+    fn collective_side(&self, call: &'static str, stream: &Stream) -> Result<&GpuStreams> {
         let side = self.side(call, stream)?;
         if let Err(why) = &side.collective {
             return Err(Error::Unreachable {
@@ -185,12 +185,17 @@ impl World {
             });
         }
         // Acknowledged or not: it would be waited for.
-        self.refuse_after_loss(call, Needs::Everyone)?;
+        self.refuse_after_loss(call, WaitsOn::Everyone)?;
         Ok(side)
     }
 
     /// Queues an arrival: the stream goes on when all PEs' streams have come to theirs.
-    fn arrive_on_stream(&self, call: &'static str, side: &GpuSide, stream: &Stream) -> Result<()> {
+    fn arrive_on_stream(
+        &self,
+        call: &'static str,
+        side: &GpuStreams,
+        stream: &Stream,
+    ) -> Result<()> {
         let Some((table, epoch)) = side.barrier_words() else {
             return Err(self.not_mapped(call, self.my_pe()));
         };
@@ -210,7 +215,7 @@ impl World {
     fn between_arrivals(
         &self,
         call: &'static str,
-        side: &GpuSide,
+        side: &GpuStreams,
         stream: &Stream,
         queue: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
@@ -224,7 +229,7 @@ impl World {
     fn give_on_stream<T: Pod>(
         &self,
         call: &'static str,
-        side: &GpuSide,
+        side: &GpuStreams,
         stream: &Stream,
         part: impl Fn(usize) -> Result<(Sym<T>, DevicePtr)>,
     ) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::{Core, Held, Team, TeamConfig};
+use super::{Held, Team, TeamConfig, TeamState};
 use crate::{Context, ContextOptions, Error, Result};
 
 /// A team that is not bound to a thread's context: it may go to any thread, and be shared by them. Made by
@@ -56,7 +56,7 @@ pub struct DetachedTeam {
 enum Which {
     All,
     Shared,
-    Made(Box<Core>),
+    Made(Box<TeamState>),
 }
 
 /// A [`DetachedTeam`] on a thread's context: it has the calls of a [`Team`], but for those that end it.
@@ -107,7 +107,7 @@ impl Team<'_> {
     /// ```
     #[must_use]
     pub fn detach(self) -> DetachedTeam {
-        let all = &self.world.shared.internal.all;
+        let all = &self.world.shared.sync_area.all;
         DetachedTeam {
             tag: self.world.tag,
             which: match self.held {
@@ -196,8 +196,8 @@ impl DetachedTeam {
     }
 
     #[inline]
-    fn core<'t>(&'t self, context: &'t Context<'_>) -> &'t Core {
-        let always = &context.shared.internal;
+    fn core<'t>(&'t self, context: &'t Context<'_>) -> &'t TeamState {
+        let always = &context.shared.sync_area;
         match &self.which {
             Which::All => &always.all,
             Which::Shared => &always.shared,
@@ -212,7 +212,7 @@ impl DetachedTeam {
     /// As [`attach`](Self::attach). The team is gone then, and keeps its room.
     pub fn into_team<'c>(self, context: &'c Context<'_>) -> Result<Team<'c>> {
         self.check(context)?;
-        let always = &context.shared.internal;
+        let always = &context.shared.sync_area;
         Ok(Team {
             world: context,
             held: match self.which {

@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::Width;
 
-use crate::hang::Whom;
-use crate::mapped::Bytes;
-use crate::order::Inserted;
-use crate::wait::{Needs, Reason};
+use crate::hang::WaitedFor;
+use crate::mapped::HostMemory;
+use crate::order::FenceSite;
+use crate::wait::{WaitReason, WaitsOn};
 use crate::{Context, Error, Result, Sym};
 
 /// Words of a place before the letter: how many have come, and how many of this PE's the other one has taken out.
@@ -25,11 +25,11 @@ pub(crate) struct Mailbox {
     memory: Sym<u64>,
     /// Of a letter: what it is about, and what it says.
     words: usize,
-    state: Mutex<State>,
+    state: Mutex<MailboxState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MailboxState {
     peers: HashMap<usize, Peer>,
     /// The letters that were taken out, and nobody has waited for yet, by sender and by what they are about.
     came: HashMap<(usize, u64), Vec<u64>>,
@@ -43,7 +43,7 @@ struct Peer {
     taken: u64,
 }
 
-impl State {
+impl MailboxState {
     fn peer(&mut self, pe: usize) -> &mut Peer {
         self.peers.entry(pe).or_default()
     }
@@ -64,7 +64,7 @@ impl Mailbox {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MailboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,30 +78,35 @@ impl Mailbox {
 
 /// A letter's way, and what the call that waits for it needs.
 #[derive(Clone, Copy)]
-pub(super) struct Letter<'m> {
+pub(super) struct MailboxMessage<'m> {
     pub call: &'static str,
     pub mailbox: &'m Mailbox,
-    pub needs: Needs<'m>,
+    pub needs: WaitsOn<'m>,
     /// The same on both PEs, and of no other letter between them this way.
     pub about: u64,
 }
 
 impl Context<'_> {
     /// Sends a letter to a PE, when it has taken out the one before.
-    pub(super) fn send_letter(&self, letter: Letter<'_>, to: usize, words: &[u64]) -> Result<()> {
+    pub(super) fn send_to_mailbox(
+        &self,
+        letter: MailboxMessage<'_>,
+        to: usize,
+        words: &[u64],
+    ) -> Result<()> {
         let mailbox = letter.mailbox;
         let (_, taken, _) = mailbox.place(to)?;
         let taken = self.own(taken);
-        let tell = || (Whom::Pe(to), "it to take out a letter".into());
+        let tell = || (WaitedFor::Pe(to), "it to take out a letter".into());
         let number = self.wait(&letter.reason(&tell), None, || {
-            let taken = taken.look(Width::W64, Inserted::Wait);
+            let taken = taken.load_word(Width::W64, FenceSite::Wait);
             let mut state = mailbox.state();
             let peer = state.peer(to);
             let free = !peer.is_sending && taken == peer.sent;
             peer.is_sending |= free;
             free.then_some(peer.sent + 1)
         })?;
-        let sent = self.write_letter(letter, (to, number), words);
+        let sent = self.write_message(letter, (to, number), words);
         let mut state = mailbox.state();
         let peer = state.peer(to);
         peer.is_sending = false;
@@ -111,9 +116,9 @@ impl Context<'_> {
         sent
     }
 
-    fn write_letter(
+    fn write_message(
         &self,
-        letter: Letter<'_>,
+        letter: MailboxMessage<'_>,
         (to, number): (usize, u64),
         words: &[u64],
     ) -> Result<()> {
@@ -125,9 +130,9 @@ impl Context<'_> {
     }
 
     /// Waits for a PE's letter.
-    pub(super) fn hear_letter(
+    pub(super) fn receive_from_mailbox(
         &self,
-        letter: Letter<'_>,
+        letter: MailboxMessage<'_>,
         from: usize,
         what: &str,
     ) -> Result<Vec<u64>> {
@@ -135,10 +140,10 @@ impl Context<'_> {
         let (count, ..) = mailbox.place(from)?;
         self.check_own(letter.call, count, 1)?;
         let count = self.own(count);
-        let tell = || (Whom::Pe(from), what.to_owned());
+        let tell = || (WaitedFor::Pe(from), what.to_owned());
         loop {
             let came = self.wait(&letter.reason(&tell), None, || {
-                let count = count.look(Width::W64, Inserted::Wait);
+                let count = count.load_word(Width::W64, FenceSite::Wait);
                 let mut state = mailbox.state();
                 match state.came.remove(&(from, letter.about)) {
                     None if count == state.peer(from).taken => None,
@@ -147,20 +152,20 @@ impl Context<'_> {
             })?;
             match came {
                 Some(words) => return Ok(words),
-                None => self.take_out(letter, from)?,
+                None => self.drain(letter, from)?,
             }
         }
     }
 
     /// Takes out what has come from a PE, unless another thread has done so.
-    fn take_out(&self, letter: Letter<'_>, from: usize) -> Result<()> {
+    fn drain(&self, letter: MailboxMessage<'_>, from: usize) -> Result<()> {
         let mailbox = letter.mailbox;
         let (count, _, room) = mailbox.place(from)?;
         let number;
         {
             let mut state = mailbox.state();
             // With the lock: until it is told that this one is out, the sender writes no other.
-            number = self.own(count).look(Width::W64, Inserted::Wait);
+            number = self.own(count).load_word(Width::W64, FenceSite::Wait);
             if state.peer(from).taken == number {
                 return Ok(());
             }
@@ -176,15 +181,15 @@ impl Context<'_> {
     }
 }
 
-impl<'m> Letter<'m> {
-    fn reason<'r>(self, tell: &'r dyn Fn() -> (Whom, String)) -> Reason<'r>
+impl<'m> MailboxMessage<'m> {
+    fn reason<'r>(self, tell: &'r dyn Fn() -> (WaitedFor, String)) -> WaitReason<'r>
     where
         'm: 'r,
     {
-        Reason {
+        WaitReason {
             call: self.call,
             needs: self.needs,
-            tell,
+            describe: tell,
         }
     }
 }

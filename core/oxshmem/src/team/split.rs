@@ -1,11 +1,11 @@
 //! New teams of a team's PEs.
 
 use super::Team;
-use super::members::Members;
-use super::offer::Offer;
-use super::turn::Call;
+use super::call::CallInfo;
+use super::group::Group;
+use super::proposal::SlotProposal;
 use crate::place::placed;
-use crate::sync::Digest;
+use crate::sync_area::CallSignature;
 use crate::{Error, Result};
 
 impl<'w> Team<'w> {
@@ -60,7 +60,7 @@ impl<'w> Team<'w> {
         size: usize,
     ) -> Result<Option<Team<'w>>> {
         const CALL: &str = "split_strided";
-        let digest = Digest::of(CALL).and(start as u64).and(stride as u64);
+        let digest = CallSignature::of(CALL).and(start as u64).and(stride as u64);
         let words = || format!("split_strided(start {start}, stride {stride}, size {size})");
         let members = self.core().members.strided(start, stride, size);
         let [team] = self.split(
@@ -102,7 +102,7 @@ impl<'w> Team<'w> {
 
     fn split_list_inner(&self, pes: &[usize]) -> Result<Option<Team<'w>>> {
         const CALL: &str = "split_list";
-        let digest = Digest::of(CALL).and(pes.len() as u64);
+        let digest = CallSignature::of(CALL).and(pes.len() as u64);
         let digest = pes.iter().fold(digest, |digest, pe| digest.and(*pe as u64));
         let words = || match pes.len() {
             0..=16 => format!("split_list({pes:?})"),
@@ -157,7 +157,7 @@ impl<'w> Team<'w> {
             let y = parent.strided(column, wide as isize, (n - column).div_ceil(wide))?;
             Ok([x, y])
         };
-        let digest = Digest::of(CALL).and(xrange as u64);
+        let digest = CallSignature::of(CALL).and(xrange as u64);
         match self.split(CALL, digest, &words, teams())? {
             [Some(x), Some(y)] => Ok((x, y)),
             // Each PE is in a row and in a column.
@@ -173,13 +173,13 @@ impl<'w> Team<'w> {
     fn split<const K: usize>(
         &self,
         call: &'static str,
-        digest: Digest,
+        digest: CallSignature,
         words: &dyn Fn() -> String,
-        teams: Result<[Option<Members>; K], String>,
+        teams: Result<[Option<Group>; K], String>,
     ) -> Result<[Option<Team<'w>>; K]> {
         let (world, parent) = (self.world, self.core());
-        let pool = &world.shared.internal.pool;
-        let call = Call {
+        let pool = &world.shared.sync_area.pool;
+        let call = CallInfo {
             name: call,
             digest,
             words,
@@ -193,24 +193,24 @@ impl<'w> Team<'w> {
             }
         };
         turn.arrive(valid)?;
-        let choosing = pool.choose(world.shared.internal.rank(parent));
+        let choosing = pool.choose(world.shared.sync_area.rank(parent));
         let all = loop {
             // One that has the free slots not to itself tells nothing.
             let mine: Vec<u8> = match choosing.take() {
                 Some(mine) => {
-                    let offer = |team: &Option<Members>| match team {
-                        Some(members) => Offer {
+                    let offer = |team: &Option<Group>| match team {
+                        Some(members) => SlotProposal {
                             mapped: parent.mapped || members.pes().all(|pe| world.maps(pe)),
                             ..mine.clone()
                         },
-                        None => Offer::any(pool.room().slots()),
+                        None => SlotProposal::any(pool.room().slots()),
                     };
                     let words = teams.iter().flat_map(|team| offer(team).words());
                     words.flat_map(u64::to_ne_bytes).collect()
                 }
                 None => Vec::new(),
             };
-            let all = turn.tell_all(Ok(()), &mine)?;
+            let all = turn.allgather_small(Ok(()), &mine)?;
             let all: Vec<Vec<u64>> = all.iter().map(|told| numbers(told)).collect();
             if all.iter().all(|told| !told.is_empty()) {
                 break all;
@@ -220,14 +220,14 @@ impl<'w> Team<'w> {
         let part = pool.words_of_offer();
         let told = |k: usize, place: usize| {
             let told = all.get(place).map(Vec::as_slice).unwrap_or_default();
-            Offer::of(told.get(k * part..(k + 1) * part).unwrap_or_default())
+            SlotProposal::of(told.get(k * part..(k + 1) * part).unwrap_or_default())
         };
         // First all slots are chosen: where one is wanting, none is taken.
         let mut slots = [0; K];
         let mut last = None;
         for (k, slot) in slots.iter_mut().enumerate() {
             let all = (0..parent.members.len()).map(|place| told(k, place));
-            last = Offer::together(all).slot(pool.room().splits(), last);
+            last = SlotProposal::together(all).slot(pool.room().splits(), last);
             *slot = last.ok_or(Error::TooManyTeams {
                 call: call.name,
                 limit: pool.room().splits().len(),
@@ -244,8 +244,8 @@ impl<'w> Team<'w> {
             let (Some(members), Some(slot)) = (team, slots.get(k)) else {
                 continue;
             };
-            let place_of = |pe| parent.members.place_of(pe).unwrap_or(usize::MAX);
-            let told = Offer::together(members.pes().map(|pe| told(k, place_of(pe))));
+            let place_of = |pe| parent.members.rank_of(pe).unwrap_or(usize::MAX);
+            let told = SlotProposal::together(members.pes().map(|pe| told(k, place_of(pe))));
             *made = Some(Team::made(world, members, (*slot, &told))?);
         }
         Ok(made)

@@ -380,8 +380,8 @@ pub fn members_make_teams_among_themselves_at_once_and_beside_splits(pe: &Pe<'_>
         let mut made: VecDeque<Team<'_>> = VecDeque::new();
         for round in 0..rounds {
             let team = match thread {
-                0 => part.context.team_among((n - 1, -1, n))?,
-                1 => part.context.team_among((0, 1, n))?,
+                0 => part.context.active_set_team((n - 1, -1, n))?,
+                1 => part.context.active_set_team((0, 1, n))?,
                 _ => parent.split_strided(0, 1, n)?.unwrap(),
             };
             made.push_back(team);

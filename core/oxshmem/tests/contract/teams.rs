@@ -323,7 +323,7 @@ pub fn hundreds_of_teams_are_alive_at_once(pe: &Pe<'_>) -> Result<()> {
             team.sync()?;
         }
         // Members' own have room of their own.
-        let among = world.team_among((0, 1, n))?;
+        let among = world.active_set_team((0, 1, n))?;
         among.sync()?;
         assert!(!among.is_for_one_call());
         among.destroy()?;
@@ -352,7 +352,7 @@ pub fn members_make_a_team_among_themselves(pe: &Pe<'_>) -> Result<()> {
         if !pes.contains(&pe.me()) {
             continue;
         }
-        let team = pe.team_among((start, stride as isize, size))?;
+        let team = pe.active_set_team((start, stride as isize, size))?;
         has(pe, &team, &pes);
         pe.write(sum, &[pe.me() as u64 + 1])?;
         team.reduce(sum, sum, oxshmem::Fold::Sum)?;
@@ -360,7 +360,7 @@ pub fn members_make_a_team_among_themselves(pe: &Pe<'_>) -> Result<()> {
         assert_eq!(pe.own(sum)?, [all as u64]);
         made.push(team);
     }
-    assert!(pe.team_among((0, 1, n + 1)).is_err());
+    assert!(pe.active_set_team((0, 1, n + 1)).is_err());
     pe.barrier_all()?;
     made.into_iter().try_for_each(Team::destroy)?;
     pe.barrier_all()?;

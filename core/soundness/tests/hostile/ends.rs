@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oxshmem::testing::{spmd, spmd_with};
-use oxshmem::{Atomics, Builder, Cmp, Inserted, MemoryModel, Result, World};
+use oxshmem::{Atomics, Builder, Cmp, FenceSite, MemoryModel, Result, World};
 use oxshmem_bootstrap::InProcess;
 use oxshmem_topo::{CpuSet, Topology, fixtures};
 use oxshmem_weak::simulated_gpu_memory;
@@ -52,8 +52,8 @@ fn builders_take_the_worst_settings_or_say_why_not() {
     let twice = [loopback(), loopback()];
     alone(small().transports(twice.into_iter().map(|same| same as Arc<_>).collect()));
     alone(value!(Builder::active_sets, small().active_sets()));
-    for inserted in Inserted::ALL {
-        let world = alone(value!(Builder::omit, small().omit(inserted)));
+    for inserted in FenceSite::ALL {
+        let world = alone(value!(Builder::omit, small().disable_fence(inserted)));
         if let Some(world) = world {
             call!(World::finalize, world.finalize());
         }

@@ -55,7 +55,7 @@ impl Accessor for Cpu {
             .store_word(me, storage, offset, width, value, order);
     }
 
-    fn update(
+    fn rmw_word(
         &self,
         offset: u64,
         width: Width,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use oxshmem_cuda::testing::present;
 use oxshmem_cuda::{Context, Device};
 
-use super::super::engine::{HALF, PATIENCE};
+use super::super::copy_engine::{HALF, PATIENCE};
 use super::*;
 
 const LEN: usize = 2 * HALF + 100;

@@ -1,0 +1,155 @@
+//! Messages that nobody answers any more.
+
+use std::sync::Arc;
+
+use oxshmem_example_tiny_transport::Tiny;
+use oxshmem_transport::{MemoryKind, Op};
+
+use super::{Endpoint, SLOTS};
+use crate::lane::tests::{Fate, beside_living_pes, is_loss_of, watched};
+use crate::lane::{AccessPath, Effect};
+use crate::order::{OpKind, OpSet};
+use crate::{Context, ContextOptions, Error, Result, Sym, World};
+
+const LOST: usize = 2;
+
+fn is_lost<T: std::fmt::Debug>(result: Result<T>) {
+    is_loss_of(LOST, result);
+}
+
+/// The lane by which a context asks for a narrow atomic.
+fn lane<'c>(context: &'c Context<'_>, x: Sym<u32>, pe: usize) -> &'c Endpoint {
+    match context.path("test", OpKind::Atomic, x, pe) {
+        Ok(AccessPath::Lane(via, _)) => via,
+        _ => panic!("a narrow atomic takes no lane"),
+    }
+}
+
+/// As many messages as may be, to a PE that answers none of them.
+fn send_unanswered(context: &Context<'_>, x: Sym<u32>) -> Result<()> {
+    let via = lane(context, x, LOST);
+    for _ in 0..SLOTS {
+        context.take_slot("test", via, LOST, false)?;
+    }
+    let message = OpSet::of(OpKind::Message, MemoryKind::Host);
+    context.leave(via, LOST, Effect::Update(message));
+    context.state.wire.busy.set(true);
+    Ok(())
+}
+
+/// PE 0 of three, where PE 2 owes every answer that may be outstanding; it is cut off, and lives.
+fn beside_one_that_owes_all(first: impl Fn(&World, Sym<u32>) -> Result<()> + Sync) {
+    let builder = World::builder().transports(vec![Arc::new(Tiny::nic())]);
+    beside_living_pes(builder, (3, 1), |world, x| {
+        // The ways are connected.
+        world.inc(x, 1)?;
+        world.inc(x, LOST)?;
+        world.quiet()?;
+        first(world, x)
+    });
+}
+
+fn lose(world: &World) {
+    (world.shared.report_lost)(LOST as u32);
+}
+
+/// Neither the one that sent them nor another one waits for what cannot come, and all go on.
+#[test]
+fn messages_that_a_lost_pe_owes_hold_up_no_context() {
+    beside_one_that_owes_all(|world, x| {
+        let other = world.create_context(ContextOptions::NONE)?;
+        send_unanswered(world, x)?;
+        lose(world);
+        // The one that sent them has yet to hear of it.
+        is_lost(other.inc(x, 1));
+        is_lost(world.quiet());
+        other.inc(x, 1)?;
+        other.quiet()?;
+        // Until the loss is acknowledged a quiet tells that something was not done.
+        is_lost(world.quiet());
+        assert_eq!(world.acknowledge_lost(), [LOST]);
+        world.quiet()?;
+        for _ in 0..2 * SLOTS {
+            world.inc(x, 1)?;
+        }
+        world.quiet()?;
+        assert_eq!(world.fetch(x, 1)?, 2 + 2 * SLOTS as u32);
+        other.destroy()
+    });
+}
+
+/// Who sends on without a quiet in between has room at once; the quiet tells.
+#[test]
+fn a_context_gives_up_its_own_messages_to_a_lost_pe_when_it_needs_room() {
+    beside_one_that_owes_all(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        send_unanswered(&context, x)?;
+        lose(world);
+        context.inc(x, 1)?;
+        assert_eq!(context.fetch(x, 1)?, 2);
+        is_lost(context.quiet());
+        assert_eq!(world.acknowledge_lost(), [LOST]);
+        context.quiet()?;
+        context.destroy()
+    });
+}
+
+/// What a context that failed leaves unanswered keeps no other from sending.
+#[test]
+fn a_context_that_ends_gives_up_its_messages() {
+    beside_one_that_owes_all(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        send_unanswered(&context, x)?;
+        // The PE lives, and its way fails.
+        let why = Error::Argument {
+            call: "test",
+            what: "the way's failure".into(),
+        };
+        lane(&context, x, LOST).fail(&why);
+        drop(context);
+        world.inc(x, 1)?;
+        world.quiet()?;
+        lose(world);
+        Ok(())
+    });
+}
+
+/// An acknowledged loss is no reason to fail a call to another PE: it is told what holds it up.
+#[test]
+fn room_that_contexts_keep_for_acknowledged_losses_is_told() {
+    beside_one_that_owes_all(|world, x| {
+        let idle = world.create_context(ContextOptions::NONE)?;
+        send_unanswered(&idle, x)?;
+        lose(world);
+        assert_eq!(world.acknowledge_lost(), [LOST]);
+        let error = world.inc(x, 1).unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains("quiet") && told.contains("lost"), "{told}");
+        // Its own acknowledgement makes that quiet a good one.
+        idle.quiet()?;
+        world.inc(x, 1)?;
+        world.quiet()
+    });
+}
+
+/// Puts that were posted with messages whose answers cannot be waited for may still read what they were lent.
+#[test]
+fn m19_a_quiet_that_cannot_wait_for_answers_leaves_no_put_under_way() {
+    beside_one_that_owes_all(|world, x| {
+        let context = world.create_context(ContextOptions::NONE)?;
+        context.inc(x, LOST)?;
+        context.quiet()?;
+        send_unanswered(&context, x)?;
+        context.p(x, 7, LOST)?;
+        watched(&context).decide(|_, op| match op {
+            Op::Flush => Fate::Refuse,
+            _ => Fate::Perform,
+        });
+        let ended = context.quiet();
+        assert!(matches!(ended, Err(Error::Transport(_))), "{ended:?}");
+        let gone = lane(&context, x, LOST).gone();
+        assert!(gone.is_some(), "the lane is kept, and what it may still do");
+        lose(world);
+        Ok(())
+    });
+}

@@ -1,0 +1,180 @@
+//! A heap in pieces, for transports that pin what they register, and for memory that is not to be had
+//! twice: each piece is committed and registered when the heap first reaches into it. Pieces double in size,
+//! a GPU's up to a size that is modest beside its memory.
+
+/// The most pieces of a heap.
+pub(crate) const MAX_EXTENTS: u32 = 16;
+/// The least size of the first piece, in bytes: larger than any page.
+const FIRST_EXTENT: u64 = 4 << 20;
+
+/// The size to which a GPU's pieces grow, in bytes: not more than this is committed in vain.
+const MAX_CAPPED_EXTENT: u64 = 512 << 20;
+/// About as many pieces of that size a GPU's heap has at most; those of a larger heap are larger.
+const MAX_CAPPED_EXTENTS: u64 = 256;
+
+/// How a heap is cut: piece 0 has [`first`](Self::first) bytes, every other one as many as all those
+/// before it together, up to `steps` of them; the pieces behind those are all as large as the last of
+/// them, and the last is cut off at the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extents {
+    first: u64,
+    /// How many pieces, behind the first, have doubled.
+    steps: u32,
+    limit: u64,
+}
+
+impl Extents {
+    /// One piece, for what costs nothing to register whole.
+    pub(crate) fn whole(limit: u64) -> Self {
+        Extents {
+            first: limit.max(1),
+            steps: 0,
+            limit,
+        }
+    }
+
+    /// At most [`MOST`] pieces, of whole pages.
+    pub(crate) fn doubling(limit: u64) -> Self {
+        let least = limit.div_ceil(1 << (MAX_EXTENTS - 1));
+        let first = least.next_multiple_of(FIRST_EXTENT).max(FIRST_EXTENT);
+        Extents {
+            first,
+            steps: MAX_EXTENTS,
+            limit,
+        }
+    }
+
+    /// Pieces of which none is larger than what a GPU can spare.
+    pub(crate) fn capped(limit: u64) -> Self {
+        let largest = (limit / MAX_CAPPED_EXTENTS)
+            .next_power_of_two()
+            .max(MAX_CAPPED_EXTENT);
+        // Piece `steps` has `first << (steps - 1)` bytes.
+        Extents {
+            first: FIRST_EXTENT,
+            steps: (largest / FIRST_EXTENT).ilog2() + 1,
+            limit,
+        }
+    }
+
+    /// Where the pieces that double end.
+    #[inline]
+    fn doubled(self) -> u64 {
+        self.first.checked_shl(self.steps).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of each piece behind those.
+    #[inline]
+    fn largest(self) -> u64 {
+        self.first << self.steps.saturating_sub(1)
+    }
+
+    /// The piece in which a byte lies.
+    #[inline]
+    pub(crate) fn index(self, offset: u64) -> u32 {
+        if offset < self.first {
+            return 0;
+        }
+        if offset < self.doubled() {
+            return (offset / self.first).ilog2() + 1;
+        }
+        self.steps + 1 + ((offset - self.doubled()) / self.largest()) as u32
+    }
+
+    /// Bytes of all pieces.
+    pub(crate) fn limit(self) -> u64 {
+        self.limit
+    }
+
+    /// Where a piece begins.
+    #[inline]
+    pub(crate) fn start(self, index: u32) -> u64 {
+        match index {
+            0 => 0,
+            index if index <= self.steps + 1 => self.first << (index - 1),
+            index => self.doubled() + u64::from(index - self.steps - 1) * self.largest(),
+        }
+    }
+
+    /// Where a piece ends.
+    #[inline]
+    pub(crate) fn end(self, index: u32) -> u64 {
+        self.start(index + 1).min(self.limit)
+    }
+
+    /// How many pieces hold the first `bytes`.
+    pub(crate) fn count(self, bytes: u64) -> u32 {
+        bytes.checked_sub(1).map_or(0, |last| self.index(last) + 1)
+    }
+
+    /// The piece in which a byte lies, the byte's place in it, and how many bytes it has from there.
+    #[inline]
+    pub(crate) fn locate(self, offset: u64) -> (u32, u64, u64) {
+        let index = self.index(offset);
+        (index, offset - self.start(index), self.end(index) - offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn pieces_double_and_the_last_is_cut_off() {
+        let cut = Extents::doubling((20 << 20) + 4096);
+        let ends: Vec<u64> = (0..cut.count(u64::MAX >> 8 & ((20 << 20) + 4096)))
+            .map(|k| cut.end(k))
+            .collect();
+        assert_eq!(ends, [4 << 20, 8 << 20, 16 << 20, (20 << 20) + 4096]);
+        assert_eq!(cut.locate(0), ((0), 0, 4 << 20));
+        assert_eq!(cut.locate(4 << 20), ((1), 0, 4 << 20));
+        assert_eq!(cut.locate((16 << 20) + 5), ((3), 5, (4 << 20) + 4096 - 5));
+        assert_eq!(
+            Extents::whole(1 << 30).locate(77),
+            ((0), 77, (1 << 30) - 77)
+        );
+        assert_eq!(cut.count(0), 0);
+    }
+
+    #[test]
+    fn a_gpus_pieces_stay_modest() {
+        let cut = Extents::capped(80 << 30);
+        let size = |k: u32| (cut.end(k) - cut.start(k)) >> 20;
+        let sizes: Vec<u64> = (0..12).map(size).collect();
+        assert_eq!(sizes, [4, 4, 8, 16, 32, 64, 128, 256, 512, 512, 512, 512]);
+        assert_eq!(cut.count(80 << 30), 8 + 159);
+        // A small one has the same pieces as one that only doubles.
+        let (small, doubling) = (Extents::capped(64 << 20), Extents::doubling(64 << 20));
+        for k in 0..small.count(64 << 20) {
+            assert_eq!(small.end(k), doubling.end(k));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_cover_the_heap_without_gap_and_are_few(
+            limit in prop_oneof![1_u64..1 << 26, 1_u64..1 << 46], modest: bool, at: u64
+        ) {
+            let (cut, most) = match modest {
+                true => (Extents::capped(limit), 2 * MAX_CAPPED_EXTENTS as u32 + MAX_EXTENTS),
+                false => (Extents::doubling(limit), MAX_EXTENTS),
+            };
+            let count = cut.count(limit);
+            prop_assert!((1..=most).contains(&count));
+            prop_assert_eq!(cut.start(0), 0);
+            for k in 1..count {
+                prop_assert_eq!(cut.start(k), cut.end(k - 1));
+                prop_assert!(cut.start(k).is_multiple_of(4096));
+            }
+            prop_assert_eq!(cut.end(count - 1), limit);
+            let at = at % limit;
+            let (piece, within, rest) = cut.locate(at);
+            prop_assert_eq!(cut.start(piece) + within, at);
+            prop_assert_eq!(at + rest, cut.end(piece));
+            prop_assert!(rest > 0);
+            prop_assert!(cut.start(piece) <= at && at < cut.end(piece));
+        }
+    }
+}

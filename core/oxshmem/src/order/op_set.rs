@@ -1,0 +1,168 @@
+//! What is outstanding on a lane towards a PE, and whether the lane itself keeps it before what
+//! follows. Everything is derived from [`Guarantees`].
+
+use oxshmem_transport::{Guarantees, MemoryKind};
+
+/// A set of kinds of operations: puts and atomics, on host and on GPU memory, and active messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpSet(u8);
+
+/// A put (or put-with-signal), an atomic that changes its word, or a message that has the target's
+/// CPU change one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpKind {
+    Put,
+    Atomic,
+    Message,
+}
+
+impl OpSet {
+    pub(crate) const NONE: OpSet = OpSet(0);
+    /// Puts to memory of one kind.
+    const PUT: u8 = 1;
+    const ATOMIC: u8 = 2;
+    /// Messages, which only host memory's CPU serves.
+    const MESSAGE: u8 = 16;
+
+    pub(crate) fn of(class: OpKind, kind: MemoryKind) -> Self {
+        let bit = match class {
+            OpKind::Put => Self::PUT,
+            OpKind::Atomic => Self::ATOMIC,
+            OpKind::Message => return OpSet(Self::MESSAGE),
+        };
+        OpSet(bit << shift(kind))
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) fn add(&mut self, other: OpSet) {
+        self.0 |= other.0;
+    }
+
+    pub(crate) fn has(self, class: OpKind, kind: MemoryKind) -> bool {
+        self.0 & OpSet::of(class, kind).0 != 0
+    }
+
+    /// Whether there are messages in it, and nothing else.
+    pub(crate) fn only_messages(self) -> bool {
+        self.0 == Self::MESSAGE
+    }
+
+    /// The (class, kind) pairs in it.
+    fn pairs(self) -> impl Iterator<Item = (OpKind, MemoryKind)> {
+        MemoryKind::ALL
+            .into_iter()
+            .flat_map(|kind| [(OpKind::Put, kind), (OpKind::Atomic, kind)])
+            .chain([(OpKind::Message, MemoryKind::Host)])
+            .filter(move |(class, kind)| self.has(*class, *kind))
+    }
+}
+
+fn shift(kind: MemoryKind) -> u32 {
+    match kind {
+        MemoryKind::Host => 0,
+        _ => 2,
+    }
+}
+
+/// Whether a lane itself performs all of `earlier` before any of `later`, towards one PE. Between
+/// kinds of memory it must promise the order for both.
+pub(crate) fn preserves_order(
+    guarantees: impl Fn(MemoryKind) -> Guarantees,
+    earlier: OpSet,
+    later: OpSet,
+) -> bool {
+    let promised = |g: Guarantees, first: OpKind, second: OpKind| match (first, second) {
+        (OpKind::Put, OpKind::Put) => g.put_put,
+        (OpKind::Put, OpKind::Atomic) => g.put_atomic,
+        (OpKind::Atomic, OpKind::Put) => g.atomic_put,
+        (OpKind::Atomic, OpKind::Atomic) => g.atomic_atomic,
+        (OpKind::Put, OpKind::Message) => g.put_message,
+        // One service takes them in their order; when it does, who else can tell?
+        (OpKind::Message, OpKind::Message) => true,
+        (OpKind::Atomic, OpKind::Message) | (OpKind::Message, _) => false,
+    };
+    earlier.pairs().all(|(first, at)| {
+        later.pairs().all(|(second, to)| {
+            promised(guarantees(at), first, second)
+                && (at == to || promised(guarantees(to), first, second))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m17_a_lane_keeps_an_order_only_where_each_pair_is_promised() {
+        let puts = OpSet::of(OpKind::Put, MemoryKind::Host);
+        let atomics = OpSet::of(OpKind::Atomic, MemoryKind::Host);
+        let mut both = puts;
+        both.add(atomics);
+        let ordered_puts = |_| Guarantees {
+            put_put: true,
+            ..Guarantees::NONE
+        };
+        assert!(preserves_order(ordered_puts, puts, puts));
+        assert!(!preserves_order(ordered_puts, puts, atomics));
+        assert!(!preserves_order(ordered_puts, atomics, puts));
+        assert!(!preserves_order(ordered_puts, puts, both));
+        assert!(!preserves_order(ordered_puts, both, puts));
+        assert!(preserves_order(ordered_puts, OpSet::NONE, both));
+        let rc = |_| Guarantees {
+            put_put: true,
+            put_atomic: true,
+            atomic_put: true,
+            atomic_atomic: true,
+            put_message: false,
+            ..Guarantees::NONE
+        };
+        assert!(preserves_order(rc, both, both));
+    }
+
+    #[test]
+    fn m17_a_message_is_before_later_ones_and_before_nothing_else() {
+        let puts = OpSet::of(OpKind::Put, MemoryKind::Host);
+        let atomics = OpSet::of(OpKind::Atomic, MemoryKind::Host);
+        let messages = OpSet::of(OpKind::Message, MemoryKind::Host);
+        let all = |put_message| {
+            move |_| Guarantees {
+                put_put: true,
+                put_atomic: true,
+                atomic_put: true,
+                atomic_atomic: true,
+                put_message,
+                ..Guarantees::NONE
+            }
+        };
+        assert!(preserves_order(all(true), messages, messages));
+        assert!(preserves_order(all(true), puts, messages));
+        assert!(!preserves_order(all(false), puts, messages));
+        assert!(!preserves_order(all(true), messages, puts));
+        assert!(!preserves_order(all(true), messages, atomics));
+        assert!(!preserves_order(all(true), atomics, messages));
+        assert!(messages.only_messages());
+        let mut both = messages;
+        both.add(puts);
+        assert!(!both.only_messages() && both.has(OpKind::Message, MemoryKind::Host));
+    }
+
+    #[test]
+    fn m17_between_kinds_of_memory_both_must_promise() {
+        let host = OpSet::of(OpKind::Put, MemoryKind::Host);
+        let gpu = OpSet::of(OpKind::Put, MemoryKind::Cuda);
+        let only = |which: MemoryKind| {
+            move |kind: MemoryKind| Guarantees {
+                put_put: kind == which,
+                ..Guarantees::NONE
+            }
+        };
+        assert!(preserves_order(only(MemoryKind::Host), host, host));
+        assert!(!preserves_order(only(MemoryKind::Host), host, gpu));
+        assert!(!preserves_order(only(MemoryKind::Cuda), host, gpu));
+        assert!(!preserves_order(only(MemoryKind::Host), gpu, gpu));
+    }
+}

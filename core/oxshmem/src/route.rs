@@ -1,0 +1,201 @@
+//! Which transport reaches which PE, and why: what joining decided, kept small, and put into words
+//! on demand.
+//!
+//! Per peer there are its [`Ways`] and four numbers of reasons; the reasons themselves are shared,
+//! because most peers have the same.
+
+pub(crate) mod device_select;
+mod nic_filter;
+mod path;
+mod reasons;
+mod rules;
+pub(crate) mod select;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use nic_filter::Nics;
+pub(crate) use path::{Path, PeerPaths};
+pub(crate) use reasons::{Interner, Reasons};
+pub(crate) use rules::{Pair, Rules};
+
+use crate::{Error, Result, World};
+
+/// How one kind of operation reaches one kind of memory of one PE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The transport, or how else: `self` for a PE's own host memory, `staged` for GPU memory that no
+    /// transport carries. None if nothing reaches the PE's memory.
+    pub transport: Option<&'static str>,
+    /// The device on which this PE opened it, such as `mlx5_0:1`.
+    pub device: Option<String>,
+    /// Why it is that device, where there were several.
+    pub device_choice: Option<String>,
+    /// Whether the PE's memory is loaded and stored directly.
+    pub mapped: bool,
+    /// Whether it takes active messages, which the PE's CPU serves: atomics only.
+    pub messages: bool,
+    /// Whether it is GPU memory that no transport carries between the two: data go through host memory at
+    /// the PE, whose process copies them, and atomics are done by that process on its GPU.
+    pub staged: bool,
+    /// What every transport that was considered said, best first, the chosen one last.
+    pub considered: Vec<RouteCandidate>,
+}
+
+/// One transport's answer about one PE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteCandidate {
+    /// The transport.
+    pub transport: String,
+    /// Its answer, in words.
+    pub answer: String,
+}
+
+/// How one PE is reached, by each kind of operation and memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteExplanation {
+    /// The PE.
+    pub pe: usize,
+    /// Puts and gets of host memory.
+    pub host: Route,
+    /// Atomics on host memory. Without a transport they cannot be done by one at the CPU's level
+    /// (M29).
+    pub host_atomics: Route,
+    /// Puts and gets of GPU memory; none where the job has no symmetric GPU memory.
+    pub gpu: Option<Route>,
+    /// Atomics on GPU memory.
+    pub gpu_atomics: Option<Route>,
+}
+
+impl Route {
+    /// The answers of all, for an error.
+    pub(crate) fn refusals(&self) -> String {
+        if self.considered.is_empty() {
+            return "no transport is enabled; see OXSHMEM_TRANSPORT".into();
+        }
+        self.considered
+            .iter()
+            .map(|c| format!("{}: {}", c.transport, c.answer))
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+}
+
+/// One opened transport, as explanations name it.
+#[derive(Debug)]
+pub(crate) struct CandidateReasons {
+    pub name: &'static str,
+    pub device: Box<str>,
+    /// Why this device, where there were several.
+    pub choice: Option<Box<str>>,
+}
+
+/// The numbers of the reasons for the four [`Ways`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReasonTable {
+    pub host: u32,
+    pub host_atomics: u32,
+    pub gpu: u32,
+    pub gpu_atomics: u32,
+}
+
+/// The routes of one PE to all.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    /// By PE.
+    pub ways: Box<[PeerPaths]>,
+    whys: Box<[ReasonTable]>,
+    reasons: Reasons,
+    /// By the index of the opened transport.
+    pub opened: Box<[CandidateReasons]>,
+    /// Whether there is symmetric GPU memory.
+    gpu: bool,
+}
+
+impl Routes {
+    pub(crate) fn new(
+        peers: Vec<(PeerPaths, ReasonTable)>,
+        reasons: Reasons,
+        opened: Box<[CandidateReasons]>,
+        gpu: bool,
+    ) -> Self {
+        let (ways, whys): (Vec<_>, Vec<_>) = peers.into_iter().unzip();
+        Routes {
+            ways: ways.into(),
+            whys: whys.into(),
+            reasons,
+            opened,
+            gpu,
+        }
+    }
+
+    fn route(&self, way: Path, why: u32) -> Route {
+        let named = way.transport().and_then(|index| self.opened.get(index));
+        Route {
+            transport: match way {
+                Path::Mapped(Path::OWN) => Some("self"),
+                Path::Staged => Some("staged"),
+                _ => named.map(|n| n.name),
+            },
+            device: named.map(|n| n.device.to_string()),
+            device_choice: named.and_then(|n| Some(n.choice.as_ref()?.to_string())),
+            mapped: way.is_mapped(),
+            messages: matches!(way, Path::Message(_)),
+            staged: way == Path::Staged,
+            considered: self.reasons.list(why),
+        }
+    }
+
+    /// How puts and gets reach the host memory of `pe`.
+    pub(crate) fn get(&self, pe: usize) -> Option<Route> {
+        Some(self.route(self.ways.get(pe)?.host, self.whys.get(pe)?.host))
+    }
+
+    pub(crate) fn explain(&self, pe: usize) -> Option<RouteExplanation> {
+        let (ways, whys) = (self.ways.get(pe)?, self.whys.get(pe)?);
+        let gpu = |way, why| self.gpu.then(|| self.route(way, why));
+        Some(RouteExplanation {
+            pe,
+            host: self.route(ways.host, whys.host),
+            host_atomics: self.route(ways.host_atomics, whys.host_atomics),
+            gpu: gpu(ways.gpu, whys.gpu),
+            gpu_atomics: gpu(ways.gpu_atomics, whys.gpu_atomics),
+        })
+    }
+
+    /// Whether every PE's memory, of each kind there is, is mapped here.
+    pub(crate) fn all_mapped(&self) -> bool {
+        let mapped =
+            |ways: &PeerPaths| ways.host.is_mapped() && (!self.gpu || ways.gpu.is_mapped());
+        self.ways.iter().all(mapped)
+    }
+
+    /// The first PE whose host memory nothing reaches, and why.
+    pub(crate) fn first_unreachable(&self) -> Option<(usize, String)> {
+        let pe = self.ways.iter().position(|ways| ways.host == Path::None)?;
+        Some((pe, self.get(pe)?.refusals()))
+    }
+}
+
+impl World {
+    /// How puts and gets reach each PE's host memory. Made for this call; a program that asks often
+    /// keeps it.
+    #[must_use]
+    pub fn routes(&self) -> Vec<Route> {
+        let routes = &self.shared.routes;
+        (0..self.n_pes()).filter_map(|pe| routes.get(pe)).collect()
+    }
+
+    /// How this PE reaches `pe`, by each kind of operation and memory: what was chosen, and why each
+    /// better one was refused.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchPe`].
+    pub fn explain(&self, pe: usize) -> Result<RouteExplanation> {
+        self.shared.routes.explain(pe).ok_or(Error::NoSuchPe {
+            call: "explain",
+            pe,
+            size: self.n_pes(),
+        })
+    }
+}

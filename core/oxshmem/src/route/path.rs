@@ -1,0 +1,93 @@
+//! The compact result of choosing routes: what each operation towards a PE looks at.
+
+use oxshmem_transport::MemoryKind;
+
+/// How one kind of operation reaches one kind of memory at one PE. The number is the index of the
+/// opened transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Path {
+    /// Not at all: there is no such memory there, or nothing that reaches it.
+    None,
+    /// By this PE's CPU, in memory that this transport mapped here or simulates as mapped;
+    /// [`Way::OWN`] where it is this PE's own memory and no transport is involved.
+    Mapped(u8),
+    /// By operations on this transport's lane.
+    Lane(u8),
+    /// By messages on this transport's lane, which the CPU of the PE serves: atomics only.
+    Message(u8),
+    /// By way of the PE's host memory and its own process, which is at its GPU's: GPU memory only. One's
+    /// own needs no host memory.
+    Staged,
+}
+
+impl Path {
+    /// The number in [`Way::Mapped`] of memory that is mapped without a transport.
+    pub(crate) const OWN: u8 = u8::MAX;
+
+    /// The index of the transport, whose lane can carry the operation too if the memory is mapped.
+    #[inline]
+    pub(crate) fn transport(self) -> Option<usize> {
+        match self {
+            Path::None | Path::Staged | Path::Mapped(Self::OWN) => None,
+            Path::Mapped(index) | Path::Lane(index) | Path::Message(index) => Some(index.into()),
+        }
+    }
+
+    pub(crate) fn is_mapped(self) -> bool {
+        matches!(self, Path::Mapped(_))
+    }
+}
+
+/// The ways to one PE. Puts and gets may take another than atomics: those need a transport that
+/// performs them as a CPU does (M28, M29) or takes a message to the CPU that does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PeerPaths {
+    pub host: Path,
+    pub host_atomics: Path,
+    pub gpu: Path,
+    pub gpu_atomics: Path,
+    /// Of atomics on words of host memory that belong to NICs.
+    pub nic: Path,
+}
+
+impl PeerPaths {
+    /// No way at all.
+    pub(crate) const NONE: PeerPaths = PeerPaths {
+        host: Path::None,
+        host_atomics: Path::None,
+        gpu: Path::None,
+        gpu_atomics: Path::None,
+        nic: Path::None,
+    };
+
+    /// That of puts and gets.
+    #[inline]
+    pub(crate) fn copies(&self, kind: MemoryKind) -> Path {
+        match kind {
+            MemoryKind::Cuda => self.gpu,
+            _ => self.host,
+        }
+    }
+
+    /// That of atomics.
+    #[inline]
+    pub(crate) fn atomics(&self, kind: MemoryKind) -> Path {
+        match kind {
+            MemoryKind::Cuda => self.gpu_atomics,
+            _ => self.host_atomics,
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn each(&self) -> [Path; 5] {
+        [
+            self.host,
+            self.host_atomics,
+            self.gpu,
+            self.gpu_atomics,
+            self.nic,
+        ]
+    }
+}
+
+const _: () = assert!(size_of::<PeerPaths>() == 10);

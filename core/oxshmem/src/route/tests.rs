@@ -1,0 +1,543 @@
+//! Routes chosen on the fixtures' hosts, with stand-ins that declare what the real transports will.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use oxshmem_topo::{Bandwidth, CpuSet, Locality, Port, PortState, Topology, fixtures};
+use oxshmem_transport::{MemoryKind, Reach};
+use proptest::prelude::*;
+
+use super::device_select::{Anchor, Decided, Offer, decide, distance, offers};
+use super::select::{ByLane, Candidate, Chosen, Imported, Preference, choose};
+use super::{Nics, Pair, Path, Rules};
+
+fn topology(xml: &str) -> Topology {
+    Topology::from_xml(xml).unwrap()
+}
+
+fn gpus(topology: &Topology) -> Vec<String> {
+    topology.gpus.iter().map(|gpu| gpu.name.clone()).collect()
+}
+
+fn ports(topology: &Topology) -> Vec<String> {
+    let first = |nic: &oxshmem_topo::Nic| format!("{}:1", nic.name);
+    topology.nics.iter().map(first).collect()
+}
+
+/// What a PE of this host tells, with a transport for GPUs (or none) and one for NICs.
+fn tell(topology: &Topology, cpus: &CpuSet, with_gpus: bool) -> Vec<Offer> {
+    let mut transports = vec![
+        ("loopback", vec!["memory".to_owned()]),
+        ("verbs", ports(topology)),
+    ];
+    if with_gpus {
+        transports.insert(0, ("nvlink", gpus(topology)));
+    }
+    let told = offers(Some(topology), cpus, &transports);
+    // As the others get it.
+    serde_json::from_str(&serde_json::to_string(&told).unwrap()).unwrap()
+}
+
+/// The CPUs of `pes` PEs, each bound to a core of its own in turn, or free.
+fn cpus(topology: &Topology, pes: usize, bound: bool) -> Vec<CpuSet> {
+    let cores = topology.machine.cores.iter().map(|core| &core.cpus).cycle();
+    let all = &topology.machine.cpus;
+    cores
+        .take(pes)
+        .map(|core| if bound { core } else { all }.clone())
+        .collect()
+}
+
+fn share(told: &[Vec<Offer>]) -> Vec<Vec<Decided>> {
+    decide(&told.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
+/// What was decided about one transport: the device's name and the rest.
+fn of<'a>(offers: &'a [Offer], decided: &'a [Decided], transport: &str) -> (&'a str, &'a Decided) {
+    let at = offers
+        .iter()
+        .position(|o| o.transport == transport)
+        .unwrap();
+    (&offers[at].devices[decided[at].device], &decided[at])
+}
+
+#[test]
+fn every_gpu_gets_the_nic_behind_its_own_switch() {
+    for xml in [fixtures::DGX_LIKE, fixtures::EIGHT_GPUS_EIGHT_NICS] {
+        let host = topology(xml);
+        let pes = host.gpus.len();
+        for bound in [false, true] {
+            let sets = cpus(&host, pes, bound);
+            let told: Vec<_> = sets.iter().map(|set| tell(&host, set, true)).collect();
+            let mut taken = BTreeSet::new();
+            for (told, decided) in told.iter().zip(share(&told)) {
+                let (gpu, _) = of(told, &decided, "nvlink");
+                let (nic, how) = of(told, &decided, "verbs");
+                assert_eq!(how.near, Anchor::Gpu(gpu.into()));
+                let far = distance(&host, host.gpu(gpu).unwrap(), nic).unwrap();
+                assert_eq!(far.locality, Locality::SameSwitch, "{gpu} {nic}");
+                // A core's PE may share a GPU, where GPUs and cores are spread unlike.
+                assert!(bound || taken.insert(nic.to_owned()), "{gpu} {nic}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_nic_leaves_nothing_to_choose_and_costs_no_exchange() {
+    let host = topology(fixtures::TWO_SOCKETS_ONE_NIC);
+    assert!(tell(&host, &host.machine.cpus, false).is_empty());
+    let host = topology(fixtures::NO_NICS);
+    assert!(tell(&host, &host.machine.cpus, true).is_empty());
+}
+
+#[test]
+fn on_every_host_the_nearest_are_taken_and_balanced_within_one() {
+    for (name, xml) in fixtures::ALL {
+        let host = topology(xml);
+        for (pes, bound, with_gpus) in (1..=19).flat_map(|pes| {
+            [
+                (pes, false, false),
+                (pes, true, false),
+                (pes, false, true),
+                (pes, true, true),
+            ]
+        }) {
+            let sets = cpus(&host, pes, bound);
+            let told: Vec<_> = sets.iter().map(|set| tell(&host, set, with_gpus)).collect();
+            let decided = share(&told);
+            assert_eq!(decided, share(&told));
+            // How many PEs have each device, by what they have to choose among.
+            let mut loads: BTreeMap<(String, Vec<&str>), BTreeMap<&str, usize>> = BTreeMap::new();
+            for ((told, decided), set) in told.iter().zip(&decided).zip(&sets) {
+                for offer in told {
+                    let (device, how) = of(told, decided, &offer.transport);
+                    let far = |device: &str| match &how.near {
+                        Anchor::Gpu(gpu) => distance(&host, host.gpu(gpu).unwrap(), device),
+                        Anchor::Cpus => distance(&host, set, device),
+                    };
+                    let least = offer.devices.iter().map(|d| far(d)).min().unwrap();
+                    assert_eq!(far(device), least, "{name}: {device}");
+                    let alike = offer.devices.iter().map(String::as_str);
+                    let alike: Vec<&str> = alike.filter(|d| far(d) == least).collect();
+                    let load = loads
+                        .entry((offer.transport.clone(), alike.clone()))
+                        .or_default();
+                    for device in alike {
+                        load.entry(device).or_default();
+                    }
+                    *load.entry(device).or_default() += 1;
+                }
+            }
+            for ((transport, _), load) in loads {
+                let (least, most) = (load.values().min().unwrap(), load.values().max().unwrap());
+                assert!(
+                    most - least <= 1,
+                    "{name}, {pes} PEs, {transport}: {load:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wider_nic_goes_before_a_narrow_one_as_near() {
+    let host = topology(fixtures::NVLINK_PAIRS);
+    let told = tell(&host, &host.machine.cpus, true);
+    let verbs = told
+        .iter()
+        .find(|offer| offer.transport == "verbs")
+        .unwrap();
+    let mut as_near_but_narrower = 0;
+    for (gpu, ranks) in &verbs.near_gpus {
+        let far = |device: &String| distance(&host, host.gpu(gpu).unwrap(), device).unwrap();
+        for (a, rank_a) in verbs.devices.iter().zip(ranks) {
+            for (b, rank_b) in verbs.devices.iter().zip(ranks) {
+                assert_eq!(rank_a.cmp(rank_b), far(a).cmp(&far(b)), "{gpu}: {a}, {b}");
+                let (near, other) = (far(a), far(b));
+                if near.locality == other.locality && near.bandwidth > other.bandwidth {
+                    assert!(rank_a < rank_b, "{gpu}: {a}, {b}");
+                    as_near_but_narrower += 1;
+                }
+            }
+        }
+    }
+    assert!(as_near_but_narrower > 0, "the fixture has a narrow NIC");
+}
+
+#[test]
+fn a_nic_counts_by_the_port_that_is_named_and_one_that_is_down_comes_last() {
+    let mut host = topology(fixtures::TWO_SOCKETS_ONE_NIC);
+    let mut nic = host.nics.remove(0);
+    let port = |number, gigabits, state| Port {
+        number,
+        state: Some(state),
+        link_layer: None,
+        rate: Bandwidth::from_gbit_per_s(gigabits),
+    };
+    nic.name = "mlx5_0".into();
+    // By its best port the NIC is the better one; by the named ones it is not.
+    nic.ports = vec![
+        port(1, 400.0, PortState::Down),
+        port(2, 10.0, PortState::Active),
+    ];
+    let other = oxshmem_topo::Nic {
+        name: "mlx5_1".into(),
+        ports: vec![
+            port(1, 25.0, PortState::Active),
+            port(2, 1.0, PortState::Init),
+        ],
+        ..nic.clone()
+    };
+    let dark = oxshmem_topo::Nic {
+        name: "mlx5_2".into(),
+        ports: vec![port(1, 400.0, PortState::Down)],
+        ..nic.clone()
+    };
+    host.nics = vec![nic, other, dark];
+    let devices = ["mlx5_0:1", "mlx5_0:2", "mlx5_1:1", "mlx5_1:2", "mlx5_2"].map(str::to_owned);
+    let told = offers(
+        Some(&host),
+        &host.machine.cpus,
+        &[("verbs", devices.to_vec())],
+    );
+    assert_eq!(told[0].near_cpus, [3, 1, 0, 2, 3]);
+}
+
+#[test]
+fn without_a_topology_devices_are_balanced_all_the_same() {
+    let devices = vec!["a:1".to_owned(), "b:1".to_owned()];
+    let told = offers(None, &CpuSet::default(), &[("verbs", devices)]);
+    let decided = share(&vec![told; 5]);
+    let second = decided.iter().filter(|all| all[0].device == 1).count();
+    assert_eq!(second, 2);
+    assert_eq!(decided.iter().map(|all| all[0].sharing).max(), Some(3));
+}
+
+proptest! {
+    /// Whatever hosts' PEs tell, hostile or not, each gets one of its nearest, and those that have
+    /// the same choice get devices within one of each other.
+    #[test]
+    fn any_offers_are_decided_within_one(
+        near in proptest::collection::vec(proptest::collection::vec(0_u16..2, 0..5), 0..12)
+    ) {
+        let names = |n| (0..n).map(|d| format!("nic{d}")).collect::<Vec<_>>();
+        let told: Vec<Vec<Offer>> = near
+            .iter()
+            .map(|ranks| vec![Offer {
+                transport: "verbs".into(),
+                devices: names(ranks.len()),
+                gpus: false,
+                near_cpus: ranks.clone(),
+                near_gpus: Vec::new(),
+            }])
+            .collect();
+        let mut loads: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for (ranks, decided) in near.iter().zip(share(&told)) {
+            let device = decided[0].device;
+            prop_assert!(ranks.is_empty() || ranks.get(device) == ranks.iter().min());
+            let least = ranks.iter().min();
+            let alike = (0..ranks.len()).filter(|&d| ranks.get(d) == least).collect();
+            loads.entry(alike).or_default().push(device);
+        }
+        // With one set of choices there is nothing to even out between.
+        if loads.len() == 1 {
+            for (alike, devices) in loads {
+                let load = |d| devices.iter().filter(|&&given| given == d).count();
+                let most = alike.iter().map(|&d| load(d)).max().unwrap_or(0);
+                let least = alike.iter().map(|&d| load(d)).min().unwrap_or(0);
+                prop_assert!(most - least <= 1);
+            }
+        }
+    }
+}
+
+/// A stand-in's answers about a PE of the same host (or another) and one kind of memory.
+struct StandIn {
+    name: &'static str,
+    reach: fn(MemoryKind, bool) -> Reach,
+    atomics: ByLane,
+}
+
+const MAPPED: Reach = Reach::Mapped { descriptor: true };
+
+/// GPUs of one host, by mapping; no atomics that CPUs take part in.
+const NVLINK: StandIn = StandIn {
+    name: "nvlink",
+    reach: |kind, same_host| match (kind, same_host) {
+        (MemoryKind::Cuda, true) => MAPPED,
+        (MemoryKind::Cuda, false) => Reach::None("another NVLink domain".into()),
+        _ => Reach::None("host memory is not a GPU's".into()),
+    },
+    atomics: ByLane::No,
+};
+const LOOPBACK: StandIn = StandIn {
+    name: "loopback",
+    reach: |kind, same_host| match (kind, same_host) {
+        (MemoryKind::Host, true) => MAPPED,
+        (MemoryKind::Host, false) => Reach::None("another host".into()),
+        _ => Reach::None("GPU memory is not the CPU's".into()),
+    },
+    atomics: ByLane::Itself,
+};
+/// Everything everywhere, by the NIC, whose atomics are its own.
+const VERBS: StandIn = StandIn {
+    name: "verbs",
+    reach: |_, _| Reach::Remote,
+    atomics: ByLane::No,
+};
+/// Maps host memory by a bridge that carries no atomics.
+const BRIDGE: StandIn = StandIn {
+    name: "bridge",
+    reach: |kind, _| match kind {
+        MemoryKind::Host => MAPPED,
+        _ => Reach::None("host memory only".into()),
+    },
+    atomics: ByLane::No,
+};
+
+fn candidates(
+    transports: &[StandIn],
+    kind: MemoryKind,
+    same_host: bool,
+) -> Vec<Candidate<'static>> {
+    (0..)
+        .zip(transports)
+        .map(|(index, transport)| Candidate {
+            name: transport.name,
+            standing: Ok(index),
+            reach: (transport.reach)(kind, same_host),
+            atomics: transport.atomics,
+        })
+        .collect()
+}
+
+/// As [`choose`] where every import succeeds.
+fn ways<'a>(preference: Preference, from: &'a [Candidate<'a>]) -> (Chosen<'a>, Chosen<'a>) {
+    choose(preference, from, |index| {
+        Ok(match from[usize::from(index)].reach {
+            Reach::Mapped { .. } => Imported::Mapped,
+            _ => Imported::Lane,
+        })
+    })
+}
+
+fn words(chosen: &Chosen<'_>) -> Vec<String> {
+    let answers = chosen.answers.iter();
+    answers
+        .map(|(name, why)| format!("{name}: {why}"))
+        .collect()
+}
+
+#[test]
+fn each_kind_of_memory_takes_the_best_that_reaches_it() {
+    use MemoryKind::{Cuda, Host};
+    let all = [NVLINK, LOOPBACK, VERBS];
+    for (kind, same_host, copies, atomics) in [
+        (Host, true, Path::Mapped(1), Path::Mapped(1)),
+        (Host, false, Path::Lane(2), Path::None),
+        (Cuda, true, Path::Mapped(0), Path::None),
+        (Cuda, false, Path::Lane(2), Path::None),
+    ] {
+        let from = candidates(&all, kind, same_host);
+        let (puts, adds) = ways(Preference::Nearest, &from);
+        assert_eq!(
+            (puts.way, adds.way),
+            (copies, atomics),
+            "{kind} {same_host}"
+        );
+    }
+}
+
+#[test]
+fn m29_atomics_take_another_transport_than_puts_where_the_first_lacks_those_of_a_cpu() {
+    let from = candidates(&[BRIDGE, LOOPBACK, VERBS], MemoryKind::Host, true);
+    let (puts, adds) = ways(Preference::Nearest, &from);
+    assert_eq!((puts.way, adds.way), (Path::Mapped(0), Path::Mapped(1)));
+    assert_eq!(words(&puts), ["bridge: chosen: load/store mapped"]);
+    let refused =
+        "bridge: its atomics are not exclusive against those of CPUs on the same word (M29)";
+    assert_eq!(
+        words(&adds),
+        [refused, "loopback: chosen: load/store mapped"]
+    );
+}
+
+#[test]
+fn every_refusal_is_kept_with_its_reason() {
+    let mut from = candidates(&[NVLINK, LOOPBACK, VERBS], MemoryKind::Host, false);
+    from[0].standing = Err("no driver".into());
+    let (puts, adds) = ways(Preference::Nearest, &from);
+    let common = ["nvlink: no driver", "loopback: another host"];
+    assert_eq!(
+        words(&puts),
+        [&common[..], &["verbs: chosen: lane"]].concat()
+    );
+    assert_eq!(adds.way, Path::None);
+    assert_eq!(words(&adds)[..2], common);
+    assert!(words(&adds)[2].contains("M29"));
+}
+
+#[test]
+fn m29_atomics_take_a_message_where_no_lane_does_them_as_a_cpu() {
+    let messages = |stand_in| StandIn {
+        atomics: ByLane::Messages,
+        ..stand_in
+    };
+    let from = candidates(&[LOOPBACK, messages(VERBS)], MemoryKind::Host, false);
+    let (puts, adds) = ways(Preference::Nearest, &from);
+    assert_eq!((puts.way, adds.way), (Path::Lane(1), Path::Message(1)));
+    assert_eq!(
+        words(&adds),
+        ["loopback: another host", "verbs: chosen: active messages"]
+    );
+    let from = candidates(&[LOOPBACK, messages(VERBS)], MemoryKind::Host, true);
+    assert_eq!(ways(Preference::Nearest, &from).1.way, Path::Mapped(0));
+    // A mapping is no reason to use a CPU's instructions where the transport's atomics are no CPU's.
+    let from = candidates(&[messages(BRIDGE)], MemoryKind::Host, true);
+    let (puts, adds) = ways(Preference::Nearest, &from);
+    assert_eq!((puts.way, adds.way), (Path::Mapped(0), Path::Message(0)));
+}
+
+#[test]
+fn what_cannot_be_imported_gives_way_to_the_next() {
+    let from = candidates(&[LOOPBACK, VERBS], MemoryKind::Host, true);
+    let mut asked = Vec::new();
+    let (puts, adds) = choose(Preference::Nearest, &from, |index| {
+        asked.push(index);
+        match index {
+            0 => Err("no descriptor came".into()),
+            _ => Ok(Imported::Lane),
+        }
+    });
+    assert_eq!((puts.way, adds.way), (Path::Lane(1), Path::None));
+    assert_eq!(
+        words(&puts),
+        ["loopback: no descriptor came", "verbs: chosen: lane"]
+    );
+    // Once each, though atomics ask too.
+    assert_eq!(asked, [0, 1]);
+}
+
+#[test]
+fn the_order_that_a_user_gives_goes_before_nearness() {
+    let from = candidates(&[VERBS, LOOPBACK], MemoryKind::Host, true);
+    assert_eq!(ways(Preference::AsGiven, &from).0.way, Path::Lane(0));
+    let (puts, _) = ways(Preference::Nearest, &from);
+    assert_eq!(puts.way, Path::Mapped(1));
+}
+
+#[test]
+fn a_rule_refuses_the_same_to_both_ends() {
+    let rules = Rules::parse("local=^loopback, 4-5=verbs, remote=nvlink, far=verbs").unwrap();
+    let pair = |pes, hosts| Pair { pes, hosts };
+    let refused = |pair, transport| rules.refuse(pair, transport);
+    let near = pair([0, 1], ["a", "a"]);
+    let say = |rule: &str| Some(format!("OXSHMEM_ROUTE says {rule}"));
+    assert_eq!(refused(near, "loopback"), say("local=^loopback"));
+    assert_eq!(refused(near, "verbs"), None);
+    for pes in [[0, 5], [5, 0]] {
+        // The first that names one holds.
+        let pair = pair(pes, ["a", "b"]);
+        assert_eq!(refused(pair, "nvlink"), say("4-5=verbs"));
+        assert_eq!(refused(pair, "verbs"), None);
+    }
+    assert_eq!(
+        refused(pair([0, 1], ["a", "far"]), "verbs"),
+        say("remote=nvlink")
+    );
+}
+
+#[test]
+fn a_host_whose_id_reads_as_something_else_is_named_with_its_prefix() {
+    let text = "host:7=verbs,7=^verbs,host:local=verbs,host:1-2=verbs,far=verbs,host:host:a=verbs";
+    let rules = Rules::parse(text).unwrap();
+    assert_eq!(rules.to_string(), text);
+    let hosts = ["7", "local", "1-2", "far", "host:a", "a", "a", "a"];
+    assert_eq!(rules.check(&["verbs"], &hosts), Ok(()));
+    let pair = |pes, hosts| Pair { pes, hosts };
+    let refuse = |pair| rules.refuse(pair, "loopback");
+    assert!(
+        refuse(pair([0, 5], ["7", "a"]))
+            .unwrap()
+            .ends_with("host:7=verbs")
+    );
+    assert_eq!(refuse(pair([5, 7], ["a", "a"])), None);
+    assert!(Rules::parse("host:=verbs").is_err());
+    let plain = Rules::parse("host:far=verbs").unwrap();
+    assert_eq!(plain.to_string(), "far=verbs");
+}
+
+#[test]
+fn rules_about_what_there_is_not_say_what_there_is() {
+    let check = |text: &str| {
+        let rules = Rules::parse(text)?;
+        rules.check(&["loopback", "verbs"], &["a", "a", "b"])
+    };
+    assert_eq!(check("local=loopback,b=verbs,0-2=^verbs"), Ok(()));
+    for (text, words) in [
+        (
+            "local=nvlink",
+            "no transport \"nvlink\" among [\"loopback\", \"verbs\"]",
+        ),
+        ("2-3=verbs", "no PE 3; this job's are 0 to 2"),
+        ("host:2=verbs", "there is no host \"2\""),
+        ("c=verbs", "no host \"c\"; there are [\"a\", \"b\"]"),
+        ("local", "has no ="),
+        ("=verbs", "lacks a side"),
+        ("local=^", "lacks a side"),
+        ("3-1=verbs", "backwards"),
+    ] {
+        let why = check(text).unwrap_err();
+        assert!(why.contains(words), "{text}: {why}");
+    }
+}
+
+fn strings(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn a_list_of_nics_allows_what_it_names_and_leaves_other_transports_alone() {
+    let nics = strings(&["mlx5_0:1", "mlx5_0:2", "mlx5_1:1", "mlx5_10:1"]);
+    let allows = |text: &str| Nics::parse_list(text).unwrap().allows(&nics);
+    assert_eq!(allows("mlx5_1"), [false, false, true, false]);
+    assert_eq!(allows("mlx5_0, mlx5_10:1"), [true, true, false, true]);
+    assert_eq!(allows("^mlx5_0:2,mlx5_1"), [true, false, false, true]);
+    assert_eq!(allows("^mlx5_0:2,^mlx5_1"), [true, false, false, true]);
+    let memory = strings(&["memory"]);
+    assert_eq!(Nics::parse_list("mlx5_1").unwrap().allows(&memory), [true]);
+}
+
+#[test]
+fn a_nic_that_there_is_not_is_told_those_that_there_are() {
+    let known = [
+        ("loopback", strings(&["memory"])),
+        ("verbs", strings(&["mlx5_0:1", "mlx5_1:1"])),
+    ];
+    for text in ["mlx5_9", "^mlx5_9", "mlx5_0,mlx5_"] {
+        let why = Nics::parse_list(text).unwrap().check(&known).unwrap_err();
+        assert!(why.contains("verbs has mlx5_0:1, mlx5_1:1"), "{why}");
+    }
+    assert_eq!(Nics::parse_map("mlx5_0:4").unwrap().check(&known), Ok(()));
+    assert!(Nics::parse_list("mlx5_0").unwrap().check(&[]).is_err());
+}
+
+#[test]
+fn a_map_of_nics_is_used_up_in_the_order_of_local_ranks() {
+    let nics = strings(&["mlx5_0:1", "mlx5_1:1"]);
+    let map = Nics::parse_map("mlx5_1:1:2,mlx5_0:1").unwrap();
+    let of = |rank| map.mapped(&nics, rank, 4);
+    assert_eq!(
+        [of(0), of(1), of(2)],
+        [Ok(Some(1)), Ok(Some(1)), Ok(Some(0))]
+    );
+    let why = of(3).unwrap_err();
+    assert!(
+        why.contains("places for 3 PEs, and this host has 4"),
+        "{why}"
+    );
+    assert_eq!(map.mapped(&strings(&["memory"]), 3, 4), Ok(None));
+    for text in ["mlx5_0", "mlx5_0:0", ":2", "mlx5_0:1:many", "mlx5_0:1,,"] {
+        assert!(Nics::parse_map(text).is_err(), "{text}");
+    }
+}

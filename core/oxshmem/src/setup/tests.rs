@@ -1,0 +1,309 @@
+//! Joining over several transports that reach the same memory.
+
+use std::any::Any;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use oxshmem_bootstrap::InProcess;
+use oxshmem_heap::Mapping;
+use oxshmem_loopback::Loopback;
+use oxshmem_transport::{
+    AtomicLevel, AtomicTable, Capabilities, Device, Domain, Error, Job, MemoryKind, Peer, Reach,
+    RegionId, RemoteRegion, Result, Transport, forward,
+};
+
+use crate::config::Config;
+use crate::registry::Spec;
+use crate::route::Nics;
+use crate::testing::spmd_with;
+use crate::world::Overrides;
+use crate::{Builder, World};
+
+/// Loopback, but its atomics are not the CPU's. Maps host memory at addresses of its own, or not at
+/// all.
+#[derive(Debug)]
+struct Bridge {
+    name: &'static str,
+    maps: bool,
+}
+
+#[derive(Debug)]
+struct BridgeDomain {
+    maps: bool,
+    capabilities: Capabilities,
+    inner: Arc<dyn Domain>,
+}
+
+// SAFETY: its mappings are a shared memory's, kept by what keep_alive gives; all else is loopback's.
+unsafe impl Transport for Bridge {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        Loopback::new().probe()
+    }
+
+    fn open(&self, device: &Device, job: &Job) -> Result<Arc<dyn Domain>> {
+        let inner = Loopback::new().open(device, job)?;
+        Ok(Arc::new(BridgeDomain {
+            maps: self.maps,
+            capabilities: Capabilities {
+                atomics: AtomicTable::uniform(AtomicLevel::Nic),
+                ..inner.capabilities().clone()
+            },
+            inner,
+        }))
+    }
+}
+
+impl Domain for BridgeDomain {
+    forward!(address, guarantees, lane, peer_lost, register, shutdown => inner);
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn reach(&self, peer: &Peer, kind: MemoryKind) -> Reach {
+        match self.inner.reach(peer, kind) {
+            Reach::Mapped { .. } if !self.maps => Reach::Remote,
+            Reach::Mapped { .. } => Reach::Mapped { descriptor: true },
+            reach => reach,
+        }
+    }
+
+    fn wants_descriptor(&self, _: &Peer, _: MemoryKind) -> bool {
+        true
+    }
+
+    fn import(
+        &self,
+        peer: &Peer,
+        region: RegionId,
+        key: &[u8],
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Arc<dyn RemoteRegion>> {
+        let fd = descriptor.as_ref().and_then(|fd| fd.try_clone().ok());
+        let region = self.inner.import(peer, region, key, descriptor)?;
+        let len = region.len();
+        let mapping = fd.filter(|_| self.maps);
+        let mapping = mapping.map(|fd| Arc::new(Mapping::of_descriptor(fd.as_fd(), len).unwrap()));
+        Ok(Arc::new(BridgeRegion(mapping, region)))
+    }
+}
+
+#[derive(Debug)]
+struct BridgeRegion(Option<Arc<Mapping>>, Arc<dyn RemoteRegion>);
+
+impl RemoteRegion for BridgeRegion {
+    fn mapped(&self) -> Option<NonNull<u8>> {
+        Some(self.0.as_ref()?.base())
+    }
+
+    fn len(&self) -> usize {
+        self.1.len()
+    }
+
+    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
+        match &self.0 {
+            Some(mapping) => Arc::clone(mapping) as _,
+            None => self.1.keep_alive(),
+        }
+    }
+}
+
+/// As the bridge is called, on a host where it cannot be opened.
+#[derive(Debug)]
+struct Unplugged;
+
+// SAFETY: nothing comes from it.
+unsafe impl Transport for Unplugged {
+    fn name(&self) -> &'static str {
+        "bridge"
+    }
+
+    fn probe(&self) -> Result<Vec<Device>> {
+        Err(Error::Unavailable {
+            transport: "bridge",
+            why: "its port is down; plug the cable in".into(),
+        })
+    }
+
+    fn open(&self, _: &Device, _: &Job) -> Result<Arc<dyn Domain>> {
+        self.probe()?;
+        unreachable!("its probe finds nothing")
+    }
+}
+
+fn over(transports: Vec<Arc<dyn Transport>>) -> Builder {
+    let builder = World::builder().transports(transports);
+    builder.timeout(std::time::Duration::from_secs(60))
+}
+
+#[test]
+fn m29_atomics_go_through_the_mapping_of_the_transport_that_has_those_of_a_cpu() {
+    let bridge = Bridge {
+        name: "bridge",
+        maps: true,
+    };
+    let builder = over(vec![Arc::new(bridge), Arc::new(Loopback::new())]);
+    spmd_with(builder, 2, |world| {
+        let (me, other) = (world.my_pe(), 1 - world.my_pe());
+        let told = world.explain(other)?;
+        assert_eq!(told.host.transport, Some("bridge"));
+        assert_eq!(told.host_atomics.transport, Some("loopback"));
+        let word = world.alloc::<u64>(1)?;
+        let homes = world.alloc::<u64>(2)?;
+        let home = world.own_base().as_ptr() as u64 + word.offset();
+        for pe in 0..2 {
+            world.p(homes.at(me)?, home, pe)?;
+        }
+        world.barrier_all()?;
+        // Loopback has the memory of a PE of this process where it is, the bridge elsewhere.
+        let home = world.g(homes.at(other)?, me)?;
+        let copies = world.peers.span(word, other).unwrap();
+        let atomics = world.peers.word(word, other).unwrap();
+        assert_eq!(atomics.as_ptr() as u64, home);
+        assert_ne!(copies.as_ptr() as u64, home);
+        world.p(word, 40, other)?;
+        world.barrier_all()?;
+        assert_eq!(world.fetch_add(word, 2, other)?, 40);
+        world.barrier_all()?;
+        assert_eq!(world.g(word, me)?, 42);
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn m29_a_pe_does_atomics_on_its_own_memory_by_its_cpu_whatever_transports_are_open() {
+    for maps in [true, false] {
+        for check in [true, false] {
+            let bridge = Bridge {
+                name: "bridge",
+                maps,
+            };
+            let builder = over(vec![Arc::new(bridge)]).check(check);
+            spmd_with(builder, 2, |world| {
+                let (me, other) = (world.my_pe(), 1 - world.my_pe());
+                let word = world.alloc::<u64>(1)?;
+                world.set(word, 40, me)?;
+                assert_eq!(world.fetch_add(word, 2, me)?, 40);
+                assert_eq!(world.g(word, me)?, 42);
+                assert!(world.fetch_add(word, 2, other).is_err());
+                let told = world.explain(me)?;
+                let own = |route: &crate::Route| {
+                    let last = route.considered.last().unwrap();
+                    assert_eq!(route.transport, Some("self"), "{told:?}");
+                    assert_eq!(last.answer, "chosen: own memory");
+                    assert!(route.mapped);
+                };
+                own(&told.host_atomics);
+                if !maps {
+                    own(&told.host);
+                    let told = world.explain(other)?;
+                    assert!(!told.host.mapped, "{told:?}");
+                }
+                world.barrier_all()
+            })
+            .unwrap();
+        }
+    }
+}
+
+/// What joining answers to each PE, if each has settings of its own.
+fn errors(configs: [Config; 2]) -> [Option<String>; 2] {
+    let group = InProcess::group(2);
+    std::thread::scope(|threads| {
+        let mut pes = group.into_iter().zip(configs).map(|(bootstrap, config)| {
+            threads.spawn(move || {
+                let given = Overrides {
+                    bootstrap: Some(bootstrap as Arc<_>),
+                    ..Overrides::default()
+                };
+                let config = Config {
+                    heap_limit: Some(4 << 20),
+                    ..config
+                };
+                super::join(config, &[], given).err().map(|e| e.to_string())
+            })
+        });
+        let pes = [pes.next(), pes.next()];
+        pes.map(|pe| pe.unwrap().join().unwrap())
+    })
+}
+
+#[test]
+fn a_transport_that_the_other_pe_could_not_open_is_refused_with_its_reason() {
+    let group = InProcess::group(2);
+    let told = std::thread::scope(|threads| {
+        let pes = group.into_iter().enumerate().map(|(pe, bootstrap)| {
+            threads.spawn(move || {
+                let transport: Arc<dyn Transport> = match pe {
+                    0 => Arc::new(Bridge {
+                        name: "bridge",
+                        maps: false,
+                    }),
+                    _ => Arc::new(Unplugged),
+                };
+                let given = Overrides {
+                    bootstrap: Some(bootstrap as Arc<_>),
+                    transports: Some(vec![transport]),
+                    ..Overrides::default()
+                };
+                super::join(Config::default(), &[], given)
+                    .err()
+                    .map(|e| e.to_string())
+            })
+        });
+        let pes: Vec<_> = pes.collect();
+        pes.into_iter()
+            .map(|pe| pe.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    let told = told[0].as_deref().unwrap();
+    assert!(
+        told.contains(
+            "has not opened it: bridge: not available here: its port is down; plug the cable in"
+        ),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_map_of_nics_with_too_few_places_is_told_to_every_pe_of_the_host() {
+    let config = || Config {
+        nics: Nics::parse_map("memory:1").unwrap(),
+        ..Config::default()
+    };
+    for error in errors([config(), config()]) {
+        let error = error.unwrap();
+        let told = error.contains("places for 1 PEs, and this host has 2");
+        assert!(told && error.contains("OXSHMEM_NIC_MAP"), "{error}");
+    }
+}
+
+#[test]
+fn pes_whose_seeds_or_lists_of_transports_differ_are_told_both() {
+    let seeds = |seed| Config {
+        seed,
+        ..Config::default()
+    };
+    let lists = |list| Config {
+        transports: Some(Spec::parse_list(list).unwrap()),
+        ..Config::default()
+    };
+    for (configs, words) in [
+        ([seeds(7), seeds(8)], ["OXSHMEM_SEED", "7", "8"]),
+        (
+            [lists("loopback"), lists("weak(loopback)")],
+            ["OXSHMEM_TRANSPORT", "\"loopback\"", "weak(loopback)"],
+        ),
+    ] {
+        for error in errors(configs) {
+            let error = error.unwrap();
+            assert!(words.iter().all(|word| error.contains(word)), "{error}");
+        }
+    }
+}
