@@ -183,7 +183,7 @@ impl RequestServer {
 }
 
 /// Executes one request.
-fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Answer> {
+fn serve(own: &Mapping, extents: Extents, bytes: &[u8]) -> Option<Reply> {
     let request = AmRequest::of_bytes(bytes)?;
     let width = request.width.bytes() as u64;
     let inside = |offset: u64, len: u64, align: u64| {

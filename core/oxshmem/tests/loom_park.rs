@@ -192,19 +192,19 @@ impl dissemination::SyncWords for Words<'_> {
 
     fn fenced(&self) {}
 
-    fn ring(&self, member: u32) {
+    fn wake(&self, member: u32) {
         let pe = &self.members[member as usize].pe;
         park::unpark_all(pe.bell(), &pe.kernel);
     }
 
-    fn hear(&self, mail: SyncSlot) -> Result<u64, ()> {
+    fn await_signal(&self, mail: SyncSlot) -> Result<u64, ()> {
         self.wait(dissemination::ARRIVES, mail, || {
-            let word = self.look(mail);
+            let word = self.load_acquire(mail);
             dissemination::accepts(word, self.epoch).then_some(word)
         })
     }
 
-    fn look(&self, mail: SyncSlot) -> u64 {
+    fn load_acquire(&self, mail: SyncSlot) -> u64 {
         self.slot(self.me, mail).load(Ordering::Acquire)
     }
 
@@ -253,7 +253,7 @@ fn barriers(rounds: Vec<Vec<Round>>, digests: &'static [u64]) {
             let failed = epoch == 1 && me == pes - 1;
             let known = digest | if failed { dissemination::FAILED } else { 0 };
             let words = Words::new(members, me, epoch);
-            let known = dissemination::arrive(&words, &members[me].rounds, epoch, known).unwrap();
+            let known = dissemination::barrier(&words, &members[me].rounds, epoch, known).unwrap();
             assert_eq!(
                 known & dissemination::SIGNATURE,
                 digest & dissemination::SIGNATURE
@@ -400,7 +400,7 @@ fn m36_of_who_gives_an_exchange_up_all_hear() {
                 Err(()) => {
                     assert_eq!(me, 1);
                     let word = dissemination::word(1, dissemination::ABORTED);
-                    dissemination::tell(&words, round.sends.iter().copied(), word).unwrap();
+                    dissemination::signal(&words, round.sends.iter().copied(), word).unwrap();
                 }
             }
         });
@@ -432,7 +432,7 @@ fn m37_of_whom_one_has_left_none_reads_in_an_exchange_that_goes_well() {
                     assert_eq!(me, 1);
                     given.store(7, Ordering::Relaxed);
                     let word = dissemination::word(1, dissemination::ABORTED);
-                    dissemination::tell(&words, round.sends.iter().copied(), word).unwrap();
+                    dissemination::signal(&words, round.sends.iter().copied(), word).unwrap();
                 }
             }
         });

@@ -7,7 +7,7 @@ use oxshmem_bootstrap::{Bootstrap, HexBytes, exchange};
 use oxshmem_topo::{CpuSet, Topology};
 use oxshmem_transport::{Device, Job, Transport};
 
-use super::card::{BusinessCard, Bytes, RailCard, exchange};
+use super::card::{BusinessCard, RailCard};
 use super::hosts::Hosts;
 use super::wireup::Unavailable;
 use crate::lane::Rail;

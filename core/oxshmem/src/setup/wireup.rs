@@ -10,7 +10,7 @@ use oxshmem_heap::Mapping;
 use oxshmem_transport::{Accessor, HostId, MemoryKind, Pe, Peer, Reach, Region, RegionId};
 use serde::{Deserialize, Serialize};
 
-use super::card::{BusinessCard, Bytes, exchange};
+use super::card::BusinessCard;
 use crate::lane::Rail;
 use crate::peer::{Mapped, MappedHeap, OnGpu};
 use crate::route::select::{

@@ -12,7 +12,6 @@ use oxshmem_bootstrap::{Bootstrap, exchange};
 use super::json::{Quoted, about};
 use super::log::Log;
 use super::{Trace, now};
-use crate::setup::exchange;
 use crate::{Error, Result};
 
 /// Begins the trace that was asked for, if one was; `hosts` says which host each PE is on. Collective. A
