@@ -36,23 +36,23 @@ struct Queues {
 }
 
 /// A message or an end, off its queue, and the handler for it.
-enum Event {
+enum HandlerCall {
     Message(Arc<MessageHandler>, u32, Vec<u8>),
     Exit(Arc<ExitHandler>, PeerExit),
 }
 
 impl Queues {
     /// Messages first: a peer's words come before its end.
-    fn next_event(&mut self) -> Option<Event> {
+    fn next_event(&mut self) -> Option<HandlerCall> {
         if let Some(handler) = &self.on_message
             && let Some((from, bytes)) = self.messages.pop_front()
         {
             self.bytes -= bytes.len();
-            return Some(Event::Message(Arc::clone(handler), from, bytes));
+            return Some(HandlerCall::Message(Arc::clone(handler), from, bytes));
         }
         let handler = self.on_exit.as_ref()?;
         let exit = self.exits.pop_front()?;
-        Some(Event::Exit(Arc::clone(handler), exit))
+        Some(HandlerCall::Exit(Arc::clone(handler), exit))
     }
 
     /// Whether so many bytes wait for a handler that no more are to be received.
@@ -61,11 +61,11 @@ impl Queues {
     }
 }
 
-impl Event {
+impl HandlerCall {
     fn call(self) {
         match self {
-            Event::Message(handler, from, bytes) => handler(from, &bytes),
-            Event::Exit(handler, exit) => handler(exit),
+            HandlerCall::Message(handler, from, bytes) => handler(from, &bytes),
+            HandlerCall::Exit(handler, exit) => handler(exit),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Delivery {
     }
 
     /// Waits at most `limit` until it is not [full](Delivery::is_full); false if it still is.
-    pub(crate) fn wait_for_room(&self, limit: Duration) -> bool {
+    pub(crate) fn wait_until_not_full(&self, limit: Duration) -> bool {
         let waited = self
             .changed
             .wait_timeout_while(self.lock(), limit, |queues| queues.full());
@@ -223,10 +223,10 @@ mod tests {
     fn messages_without_a_handler_fill_it_until_one_is_set() {
         let delivery = Delivery::default();
         for _ in 0..4 {
-            assert!(delivery.wait_for_room(Duration::ZERO));
+            assert!(delivery.wait_until_not_full(Duration::ZERO));
             delivery.push_message(1, vec![0; MAX_WAITING_BYTES / 4]);
         }
-        assert!(delivery.is_full() && !delivery.wait_for_room(Duration::ZERO));
+        assert!(delivery.is_full() && !delivery.wait_until_not_full(Duration::ZERO));
         let (seen, count) = mpsc::channel();
         delivery
             .set_on_message(Box::new(move |_, bytes| seen.send(bytes.len()).unwrap()))

@@ -135,7 +135,7 @@ pub(crate) struct Hub {
 
 impl Hub {
     /// Readable after something new, an abort, a warning or the PEs' waits, until [`abort`](Hub::abort) is asked.
-    pub(crate) fn attention(&self) -> &Wake {
+    pub(crate) fn wake_descriptor(&self) -> &Wake {
         &self.control.owner
     }
 

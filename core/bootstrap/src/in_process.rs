@@ -253,7 +253,7 @@ impl Bootstrap for InProcess {
         check_bytes(operation, message.len(), MAX_MESSAGE_BYTES)?;
         let end = Instant::now() + self.group.deadline;
         let _unchanged = loop {
-            let room = target.wait_for_room(ROOM_SLICE);
+            let is_free = target.wait_until_not_full(ROOM_SLICE);
             let state = self.check(operation)?;
             if let Some(exit) = state.ended.iter().find(|exit| exit.rank == to) {
                 return Err(Error::PeerGone {
@@ -262,7 +262,7 @@ impl Bootstrap for InProcess {
                     orderly: exit.orderly,
                 });
             }
-            if room {
+            if is_free {
                 break state;
             }
             if Instant::now() >= end {

@@ -202,7 +202,7 @@ impl Connection {
         struct AtEnd<'a>(&'a Connection, String);
         impl Drop for AtEnd<'_> {
             fn drop(&mut self) {
-                self.0.lose(std::mem::take(&mut self.1));
+                self.0.fail_peers(std::mem::take(&mut self.1));
             }
         }
         let mut end = AtEnd(self, "a handler panicked".to_owned());
@@ -329,7 +329,7 @@ impl Connection {
     }
 
     /// The rendezvous is lost, and with it all peers (unless this PE has left them).
-    fn lose(&self, why: String) {
+    fn fail_peers(&self, why: String) {
         let mut state = self.lock();
         if !state.left && !state.closing {
             let known: Vec<u32> = state.gone.iter().map(|exit| exit.rank).collect();

@@ -12,11 +12,11 @@ const INWARD: [&str; 9] = [
 /// nothing without the other host's interface.
 pub(crate) fn of_this_host() -> Vec<IpAddr> {
     let outward = [
-        way_out(
+        outbound_address(
             Ipv4Addr::UNSPECIFIED.into(),
             Ipv4Addr::new(192, 0, 2, 1).into(),
         ),
-        way_out(
+        outbound_address(
             Ipv6Addr::UNSPECIFIED.into(),
             Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
         ),
@@ -25,7 +25,7 @@ pub(crate) fn of_this_host() -> Vec<IpAddr> {
 }
 
 /// From which address this host would speak to `target`. Nothing is sent.
-fn way_out(any: IpAddr, target: IpAddr) -> Option<IpAddr> {
+fn outbound_address(any: IpAddr, target: IpAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
     socket.connect(SocketAddr::new(target, 9)).ok()?;
     Some(socket.local_addr().ok()?.ip())

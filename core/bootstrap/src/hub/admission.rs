@@ -42,7 +42,7 @@ pub(super) struct Admission {
 
 /// A descriptor to poll.
 #[derive(Clone, Copy)]
-pub(super) enum Door {
+pub(super) enum AdmissionSource {
     Listener,
     Unauthenticated(usize),
     Watcher(usize),
@@ -64,15 +64,15 @@ impl Admission {
 
     /// The descriptors to poll for input. Connections come last to first, so that the indices stay right while
     /// some are removed; the listener comes after them, as it adds some.
-    pub(super) fn doors(&self) -> impl Iterator<Item = (Door, BorrowedFd<'_>)> {
+    pub(super) fn sources(&self) -> impl Iterator<Item = (AdmissionSource, BorrowedFd<'_>)> {
         let unauthenticated = self.unauthenticated.iter().enumerate().rev();
-        let unauthenticated =
-            unauthenticated.map(|(index, one)| (Door::Unauthenticated(index), one.stream.as_fd()));
+        let unauthenticated = unauthenticated
+            .map(|(index, one)| (AdmissionSource::Unauthenticated(index), one.stream.as_fd()));
         let watchers = self.watchers.iter().enumerate().rev();
-        let watchers = watchers.map(|(index, one)| (Door::Watcher(index), one.as_fd()));
+        let watchers = watchers.map(|(index, one)| (AdmissionSource::Watcher(index), one.as_fd()));
         let listener = self.listener.as_ref();
         let listener = listener.filter(|_| self.accept_after.is_none());
-        let listener = listener.map(|listener| (Door::Listener, listener.as_fd()));
+        let listener = listener.map(|listener| (AdmissionSource::Listener, listener.as_fd()));
         unauthenticated.chain(watchers).chain(listener)
     }
 
@@ -83,12 +83,12 @@ impl Admission {
     }
 
     /// Goes on with a descriptor that has become ready.
-    pub(super) fn handle_ready(&mut self, door: Door, members: &mut [Member]) {
-        match door {
-            Door::Listener => self.accept(members),
-            Door::Unauthenticated(index) => self.authenticate(index, members),
+    pub(super) fn handle_ready(&mut self, source: AdmissionSource, members: &mut [Member]) {
+        match source {
+            AdmissionSource::Listener => self.accept(members),
+            AdmissionSource::Unauthenticated(index) => self.authenticate(index, members),
             // It was to say nothing, so that what came is its end.
-            Door::Watcher(index) => drop(self.watchers.swap_remove(index)),
+            AdmissionSource::Watcher(index) => drop(self.watchers.swap_remove(index)),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::admission::{Admission, Door};
+use super::admission::{Admission, AdmissionSource};
 use super::control::{AbortNotice, Control};
 use super::member::{Member, Standing};
 use super::survey::{Survey, SurveyResult};
@@ -35,7 +35,7 @@ pub(super) struct Server {
 #[derive(Clone, Copy)]
 enum Source {
     Wake,
-    Admission(Door),
+    Admission(AdmissionSource),
     Member(usize),
 }
 
@@ -75,8 +75,8 @@ impl Server {
                             return;
                         }
                     }
-                    Source::Admission(door) => {
-                        self.admission.handle_ready(door, &mut self.members);
+                    Source::Admission(source) => {
+                        self.admission.handle_ready(source, &mut self.members);
                     }
                     Source::Member(index) => self.serve(index, events),
                 }
@@ -103,8 +103,8 @@ impl Server {
             sources.push(Source::Member(index));
             waits.push(PollFd::from_borrowed_fd(stream.as_fd(), events));
         }
-        for (door, descriptor) in self.admission.doors() {
-            sources.push(Source::Admission(door));
+        for (source, descriptor) in self.admission.sources() {
+            sources.push(Source::Admission(source));
             waits.push(PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
         }
         let due = self.admission.due().into_iter();

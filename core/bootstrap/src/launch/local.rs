@@ -127,7 +127,7 @@ impl ProcessGroup for Local {
     fn signal(&mut self, signal: Signal) {
         match signal {
             // By this one the launcher's user asks which PE waits for which: it must not end a PE.
-            Signal::USR1 => self.pes.iter().for_each(|pe| pe.signal_if_heeded(signal)),
+            Signal::USR1 => self.pes.iter().for_each(|pe| pe.signal_if_handled(signal)),
             _ => self.reaper.signal(signal),
         }
     }

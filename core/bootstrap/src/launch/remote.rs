@@ -26,7 +26,7 @@ const INPUT_BYTES: usize = 32 << 10;
 /// vain.
 pub(super) struct Remote {
     // Dropped in this order: remote shells first, then the rest of their process group.
-    agents: Vec<Agent>,
+    agents: Vec<RemoteAgent>,
     _reaper: Reaper,
     input: InputState,
     started: bool,
@@ -37,7 +37,7 @@ pub(super) struct Remote {
 }
 
 /// A host and its PEs.
-struct Agent {
+struct RemoteAgent {
     shell: RemoteShell,
     first: u32,
     count: u32,
@@ -76,7 +76,7 @@ impl Remote {
         env.extend(launch.env.iter().cloned());
         let reaper = Reaper::start()?;
         let now = Instant::now();
-        let mut agents: Vec<Agent> = Vec::new();
+        let mut agents: Vec<RemoteAgent> = Vec::new();
         let mut first = 0;
         for (index, host) in hosts.list.iter().enumerate() {
             let before = hosts.list.iter().take(index);
@@ -95,7 +95,7 @@ impl Remote {
                 args: launch.args.clone(),
                 env: env.clone(),
             };
-            agents.push(Agent {
+            agents.push(RemoteAgent {
                 shell: RemoteShell::start(&host.name, &hosts.command(&host.name)?, reaper.group())?,
                 first,
                 count: host.pes,
@@ -118,7 +118,7 @@ impl Remote {
 
     /// Sends the starts once every host has answered.
     fn start_if_all_answered(&mut self) {
-        let answered = |agent: &Agent| agent.shell.state == AgentState::Greeted;
+        let answered = |agent: &RemoteAgent| agent.shell.state == AgentState::Greeted;
         if self.started || self.called_off.is_some() {
             return;
         }
@@ -138,7 +138,7 @@ impl Remote {
         }
     }
 
-    fn take_reports(&mut self, index: usize, events: &mut Vec<Event>) {
+    fn process_reports(&mut self, index: usize, events: &mut Vec<Event>) {
         loop {
             let Some(agent) = self.agents.get_mut(index) else {
                 return;
@@ -187,17 +187,17 @@ impl Remote {
         while let Some(agent) = self.agents.get_mut(index)
             && agent.shell.read_reports_that_came()
         {
-            self.take_reports(index, events);
+            self.process_reports(index, events);
         }
         if let Some(agent) = self.agents.get_mut(index) {
             agent.shell.read_errors(events);
             agent.shell.end_errors(events);
         }
-        self.lose(index, events);
+        self.fail_disconnected(index, events);
     }
 
     /// The connection to a host has ended.
-    fn lose(&mut self, index: usize, events: &mut Vec<Event>) {
+    fn fail_disconnected(&mut self, index: usize, events: &mut Vec<Event>) {
         if let Some(agent) = self.agents.get(index) {
             let why = agent.shell.failure_reason();
             self.fail(index, 125, &why, events);
@@ -224,14 +224,14 @@ impl Remote {
     }
 
     fn wants_input(&self) -> bool {
-        let runs = |agent: &Agent| agent.shell.state == AgentState::Running;
+        let runs = |agent: &RemoteAgent| agent.shell.state == AgentState::Running;
         self.input == InputState::Open
             && self.agents.first().is_some_and(runs)
             && (!std::io::stdin().is_terminal() || in_foreground())
     }
 }
 
-impl Agent {
+impl RemoteAgent {
     fn ranks(&self) -> std::ops::Range<u32> {
         self.first..self.first + self.count
     }
@@ -339,7 +339,7 @@ impl ProcessGroup for Remote {
         match token % KINDS {
             REPORTS => {
                 let open = agent.shell.read_reports();
-                self.take_reports(index, events);
+                self.process_reports(index, events);
                 if !open && let Some(agent) = self.agents.get_mut(index) {
                     // Its process's end, which says more, is near.
                     agent.due = Some(Instant::now() + PATIENCE);
@@ -417,7 +417,7 @@ impl ProcessGroup for Remote {
             }
             agent.due = None;
             if !agent.shell.is_connected() {
-                self.lose(index, events);
+                self.fail_disconnected(index, events);
                 continue;
             }
             let (command, within) = (agent.shell.command.clone(), self.deadline);
@@ -449,7 +449,7 @@ impl ProcessGroup for Remote {
     }
 
     fn is_finished(&self) -> bool {
-        let over = |agent: &Agent| match agent.shell.state {
+        let over = |agent: &RemoteAgent| match agent.shell.state {
             AgentState::Gone => true,
             AgentState::Done => agent.shell.process().is_none(),
             _ => false,

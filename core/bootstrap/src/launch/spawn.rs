@@ -48,9 +48,9 @@ impl Pe {
 
     /// Sends the process a signal that it catches, blocks or ignores, and none that would end it. Its first thread's mask
     /// counts: a thread that just waits for the signal (`sigwait`) looks as if it did not.
-    pub(super) fn signal_if_heeded(&self, signal: Signal) {
+    pub(super) fn signal_if_handled(&self, signal: Signal) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
-        if self.ended.is_none() && status.is_ok_and(|status| heeds(&status, signal)) {
+        if self.ended.is_none() && status.is_ok_and(|status| handles(&status, signal)) {
             // An error means that it has ended meanwhile.
             let _ = pidfd_send_signal(&self.pidfd, signal);
         }
@@ -75,7 +75,7 @@ impl Drop for Pe {
 }
 
 /// Whether a process with this `/proc/PID/status` catches, blocks or ignores a signal.
-fn heeds(status: &str, signal: Signal) -> bool {
+fn handles(status: &str, signal: Signal) -> bool {
     let bit = 1_u64 << (signal.as_raw() - 1);
     let sets = ["SigBlk:", "SigIgn:", "SigCgt:"];
     status.lines().any(|line| {
@@ -246,16 +246,16 @@ pub(super) fn prepare(group: Pid, launcher: Pid, mask: Option<&[u64]>) -> std::i
 mod tests {
     use rustix::process::Signal;
 
-    use super::{heeds, mask};
+    use super::{handles, mask};
 
     #[test]
     fn a_signal_is_heeded_that_is_blocked_ignored_or_caught() {
         let status = |set: &str| format!("Name:\tpe\n{set}:\t0000000000000200\nSigQ:\t0/1\n");
         for set in ["SigBlk", "SigIgn", "SigCgt"] {
-            assert!(heeds(&status(set), Signal::USR1), "{set}");
-            assert!(!heeds(&status(set), Signal::USR2), "{set}");
+            assert!(handles(&status(set), Signal::USR1), "{set}");
+            assert!(!handles(&status(set), Signal::USR2), "{set}");
         }
-        assert!(!heeds(&status("ShdPnd"), Signal::USR1));
+        assert!(!handles(&status("ShdPnd"), Signal::USR1));
     }
 
     #[test]

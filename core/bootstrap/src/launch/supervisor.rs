@@ -32,7 +32,7 @@ const GRACE_AFTER_KILL: Duration = Duration::from_secs(5);
 pub(super) struct Supervisor {
     // Dropped in this order: processes first, then the rendezvous.
     processes: Box<dyn ProcessGroup>,
-    members: Vec<Member>,
+    pes: Vec<SupervisedPe>,
     hub: Hub,
     signals: CaughtSignals,
     stdout: Sink,
@@ -55,7 +55,7 @@ pub(super) struct Supervisor {
 }
 
 /// The supervisor's state of a PE.
-struct Member {
+struct SupervisedPe {
     rank: u32,
     pid: Option<u32>,
     /// Its host's name, where that is not this host.
@@ -85,7 +85,7 @@ impl Supervisor {
         let timeout = launch
             .timeout
             .and_then(|limit| Some((now.checked_add(limit)?, limit)));
-        let member = |rank| Member {
+        let pe = |rank| SupervisedPe {
             rank,
             pid: None,
             host: launch.host_of(rank).map(str::to_owned),
@@ -95,7 +95,7 @@ impl Supervisor {
         };
         Supervisor {
             processes,
-            members: (0..launch.pes).map(member).collect(),
+            pes: (0..launch.pes).map(pe).collect(),
             hub,
             signals,
             stdout: Sink::new(standard(libc::STDOUT_FILENO), launch.tag_output),
@@ -136,7 +136,7 @@ impl Supervisor {
 
     /// Whether a PE has not ended.
     fn runs(&self) -> bool {
-        self.members.iter().any(|member| member.ended.is_none())
+        self.pes.iter().any(|pe| pe.ended.is_none())
     }
 
     /// Waits for an event, at most until `due`, and acts on it.
@@ -188,7 +188,7 @@ impl Supervisor {
     fn wait(&self, due: Option<Instant>) -> Result<Vec<Source>> {
         let mut sources = vec![Source::Hub, Source::Signals];
         let mut waits = vec![
-            PollFd::new(self.hub.attention(), PollFlags::IN),
+            PollFd::new(self.hub.wake_descriptor(), PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
         ];
         for sink in [&self.stdout, &self.stderr]
@@ -230,8 +230,8 @@ impl Supervisor {
         for event in events {
             match event {
                 Event::Started { rank, pid } => {
-                    if let Some(member) = self.members.get_mut(rank as usize) {
-                        member.pid = Some(pid);
+                    if let Some(pe) = self.pes.get_mut(rank as usize) {
+                        pe.pid = Some(pid);
                     }
                 }
                 Event::Output {
@@ -249,9 +249,9 @@ impl Supervisor {
                     }
                 }
                 Event::Ended { rank, exit } => {
-                    let member = self.members.get_mut(rank as usize);
-                    if let Some(member) = member.filter(|member| member.ended.is_none()) {
-                        member.ended = Some(exit);
+                    let pe = self.pes.get_mut(rank as usize);
+                    if let Some(pe) = pe.filter(|pe| pe.ended.is_none()) {
+                        pe.ended = Some(exit);
                         self.hub.process_ended(rank);
                         some_ended = true;
                     }
@@ -265,10 +265,10 @@ impl Supervisor {
 
     /// The lines and the sink of a PE's output.
     fn output(&mut self, rank: u32, stream: Stream) -> Option<(&mut Lines, &mut Sink)> {
-        let member = self.members.get_mut(rank as usize)?;
+        let pe = self.pes.get_mut(rank as usize)?;
         Some(match stream {
-            Stream::Out => (&mut member.stdout, &mut self.stdout),
-            Stream::Err => (&mut member.stderr, &mut self.stderr),
+            Stream::Out => (&mut pe.stdout, &mut self.stdout),
+            Stream::Err => (&mut pe.stderr, &mut self.stderr),
         })
     }
 
@@ -349,9 +349,9 @@ impl Supervisor {
 
     /// A PE's rank, process and host, in words.
     fn name(&self, rank: u32) -> String {
-        let member = self.members.get(rank as usize);
-        let pid = member.and_then(|member| member.pid).unwrap_or(0);
-        match member.and_then(|member| member.host.as_ref()) {
+        let pe = self.pes.get(rank as usize);
+        let pid = pe.and_then(|pe| pe.pid).unwrap_or(0);
+        match pe.and_then(|pe| pe.host.as_ref()) {
             Some(host) => format!("PE {rank} (pid {pid} on {host})"),
             None => format!("PE {rank} (pid {pid})"),
         }
@@ -360,7 +360,8 @@ impl Supervisor {
     /// The PE that failed first, as far as that can be told now.
     fn first_failed(&self) -> Option<(u32, ExitStatus)> {
         let lost = self.hub.lost();
-        let failed = |pe: &Member| Some((pe.rank, pe.ended.filter(|exit| !exit.succeeded())?));
+        let failed =
+            |pe: &SupervisedPe| Some((pe.rank, pe.ended.filter(|exit| !exit.succeeded())?));
         let order = |(rank, exit): &(u32, ExitStatus)| {
             // The others may have failed because of the rank whose connection ended first.
             let place = lost.iter().position(|lost| lost == rank);
@@ -368,13 +369,13 @@ impl Supervisor {
             let exited = !matches!(exit, ExitStatus::Signal(_));
             (place.unwrap_or(usize::MAX), exited, *rank)
         };
-        self.members.iter().filter_map(failed).min_by_key(order)
+        self.pes.iter().filter_map(failed).min_by_key(order)
     }
 
     /// The end of the first PE whose connection ended, except for PEs that have ended well; nothing
     /// inside while it still runs.
     fn first_lost(&self) -> Option<Option<ExitStatus>> {
-        let pe = |rank: u32| self.members.iter().find(|pe| pe.rank == rank);
+        let pe = |rank: u32| self.pes.iter().find(|pe| pe.rank == rank);
         let lost = self.hub.lost();
         let mut ends = lost.into_iter().filter_map(pe).map(|pe| pe.ended);
         ends.find(|end| !end.is_some_and(ExitStatus::succeeded))
@@ -462,7 +463,7 @@ impl Supervisor {
         let now = Instant::now();
         if let Some((_, limit)) = self.timeout.filter(|(at, _)| *at <= now) {
             self.timeout = None;
-            let running = self.members.iter().filter(|pe| pe.ended.is_none());
+            let running = self.pes.iter().filter(|pe| pe.ended.is_none());
             let running: Vec<u32> = running.map(|pe| pe.rank).collect();
             if self.end.is_none() && !running.is_empty() {
                 let who = ranks_in_words(&running).replace("rank", "PE");
