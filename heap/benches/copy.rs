@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use oxshmem_heap::copy;
 use oxshmem_heap::copy::strategies::{self, Routine};
 
-/// What is measured, inlined into the measuring loop as it would be into a caller.
+/// The measured call, inlined into the measuring loop as it would be into a caller.
 #[derive(Clone, Copy)]
 enum Contender {
     Memcpy,

@@ -1,6 +1,8 @@
+//! The allocator of symmetric blocks. Its metadata lies outside the heap, and all PEs' allocators evolve alike.
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Blocks start at multiples of this, and their sizes are multiples of it.
 const GRAIN: usize = 16;

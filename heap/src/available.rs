@@ -14,7 +14,7 @@ pub struct Available {
     pub total: u64,
     /// Bytes that can still be had, without touching swap.
     pub free: u64,
-    /// Who is the tighter, in words: the machine, or the control group by its path.
+    /// The tighter bound, in words: the machine, or the control group by its path.
     pub bound: String,
 }
 
@@ -55,7 +55,7 @@ struct Level {
     files: &'static Files,
 }
 
-/// What a version of control groups calls things.
+/// The file names of a version of control groups.
 struct Files {
     limit: &'static str,
     usage: &'static str,

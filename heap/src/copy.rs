@@ -1,4 +1,4 @@
-//! The one way in which host bytes enter or leave symmetric memory.
+//! The copy primitive: the only code by which host bytes enter or leave symmetric memory.
 //!
 //! [`copy`], [`load`], [`store`] and [`fill_zero`] may run while another PE, a NIC or another thread
 //! reads or writes the same bytes. Each naturally aligned word of 1, 2, 4 or 8 bytes inside the
@@ -22,7 +22,7 @@
 //! A single aligned word goes through a Rust atomic, for which a race is defined. Rust has no
 //! operation that copies many words with per-word atomicity, so longer copies are assembly: the
 //! compiler sees an opaque call, may assume nothing about when the bytes change, and no Rust-level
-//! data race exists in this crate. What concurrent accesses do is then defined by the machine. On
+//! data race exists in this crate. The result of concurrent accesses is then defined by the machine. On
 //! x86-64, scalar accesses of up to 8 aligned bytes are atomic by the architecture; those within a cache
 //! line by Intel's manual, and by AMD's only within 8 aligned bytes. The manuals do not promise that
 //! wider vector accesses and `rep movsq` are made of whole words of 8 bytes; we rely on it, and the
@@ -81,19 +81,20 @@ pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
     unsafe { copy_word(dst, src, len) }
 }
 
-/// [`copy`] as a part of `whole` bytes that are copied at about the same time, by this PE and others: where
-/// they are more than caches hold, it goes past those.
+/// [`copy`] of one chunk of `total` bytes that this PE and others copy at about the same time. Where they are
+/// more than caches hold, the copy bypasses those.
 ///
 /// # Safety
 ///
 /// As [`copy`].
 #[inline]
-pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, whole: usize) {
+pub unsafe fn copy_chunk(dst: *mut u8, src: *const u8, len: usize, total: usize) {
     // SAFETY: the contract is passed on.
     unsafe {
-        match len > 8 {
-            true => bulk::copy_part(dst, src, len, whole),
-            false => copy_word(dst, src, len),
+        if len > 8 {
+            bulk::copy_chunk(dst, src, len, total);
+        } else {
+            copy_word(dst, src, len);
         }
     }
 }
@@ -113,7 +114,8 @@ unsafe fn copy_word(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// [`copy`] of what is one word of 1, 2, 4 or 8 bytes, aligned on both sides. False of anything else, which it leaves.
+/// [`copy`] of one word of 1, 2, 4 or 8 bytes that is aligned on both sides. Gives false for anything else, and copies
+/// nothing.
 ///
 /// # Safety
 ///
@@ -207,17 +209,17 @@ pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
     }
 }
 
-/// Asks this CPU to get the cache line of `at` for itself, which is about to be stored to. A hint: it accesses nothing, any
-/// address will do, and where there is no such instruction it is nothing.
+/// Prefetches the cache line of `at` for a store. A hint: it accesses nothing, any address is allowed, and without such
+/// an instruction it does nothing.
 #[inline(always)]
-pub fn expect_store(at: *const u8) {
-    bulk::expect_store(at);
+pub fn prefetch_write(at: *const u8) {
+    bulk::prefetch_write(at);
 }
 
-/// As [`expect_store`], of a line about to be loaded.
+/// Prefetches the cache line of `at` for a load, as [`prefetch_write`] does for a store.
 #[inline(always)]
-pub fn expect_load(at: *const u8) {
-    bulk::expect_load(at);
+pub fn prefetch_read(at: *const u8) {
+    bulk::prefetch_read(at);
 }
 
 /// Zeroes `len` bytes, each aligned word whole and once, as [`copy`] would.

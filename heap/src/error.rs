@@ -1,3 +1,5 @@
+//! Errors of the heap.
+
 use std::io;
 
 /// A heap call's result.
@@ -45,7 +47,7 @@ pub enum Error {
         committed: usize,
         /// The heap's limit, in bytes.
         limit: usize,
-        /// Who is short of memory, in words.
+        /// The machine or control group that is short of memory, in words.
         why: String,
     },
     /// A peer's descriptor that this process won't map.
@@ -68,12 +70,12 @@ pub enum Error {
     Os {
         /// The call that failed, with its important arguments.
         call: String,
-        /// What it said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// What to do about an operating system's error.
+/// The remedy for an operating system's error.
 fn remedy(error: &io::Error) -> &'static str {
     use rustix::io::Errno;
     match Errno::from_io_error(error) {

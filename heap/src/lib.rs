@@ -24,4 +24,4 @@ mod segment;
 pub use allocator::{Allocator, Block};
 pub use error::{Error, Result};
 pub use mapping::Mapping;
-pub use segment::{Granted, HugePages, Segment, SegmentOptions};
+pub use segment::{AdviceOutcome, HugePages, Segment, SegmentOptions};

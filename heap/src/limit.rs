@@ -1,6 +1,6 @@
 //! A heap's size, as users write it (M14).
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Reads a size: digits with or without a fraction, then K, M, G or T (in either case, powers of
 /// 1024), `%` of `whole`, or nothing for bytes. Rounds up to whole bytes. As OpenSHMEM has it, only

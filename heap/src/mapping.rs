@@ -1,10 +1,12 @@
+//! Mappings of shared memory.
+
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{NonNull, null_mut};
 
 use rustix::fs::{FileType, SealFlags, fcntl_get_seals, fstat, fstatfs};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Assumed for explicit huge pages whose file does not tell their size.
 const HUGE: usize = 2 << 20;
@@ -28,7 +30,7 @@ const HUGETLBFS_MAGIC: u32 = 0x9584_58f6;
 pub struct Mapping {
     base: NonNull<u8>,
     len: usize,
-    /// What was mapped: `len`, rounded up to the file's pages.
+    /// The mapped bytes: `len`, rounded up to the file's pages.
     mapped: usize,
 }
 

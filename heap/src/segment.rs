@@ -1,3 +1,5 @@
+//! The symmetric heap of one PE: host memory that is committed as the heap grows, and never unmapped before its end.
+
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -9,23 +11,24 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use crate::available::Available;
-use crate::{Error, Mapping, Result};
+use crate::error::{Error, Result};
+use crate::mapping::Mapping;
 
 /// Memory is committed in multiples of this, unless huge pages are larger.
 const GRANULE: usize = 256 << 10;
 
-/// What the kernel joins ordinary pages to; where its huge pages are larger, it finds none to join.
+/// The size of huge pages to which the kernel joins ordinary ones. Where its huge pages are larger, it finds none to join.
 const HUGE: usize = 2 << 20;
 
 /// No more than this is committed without a new look at how much memory there is: other PEs of the
 /// host commit at the same time.
 const STEP: usize = 16 << 20;
 
-/// Which pages back a segment.
+/// The choice of the pages that back a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HugePages {
-    /// What the kernel gives without being asked: ordinary pages, unless set otherwise.
+    /// The kernel's default: ordinary pages, unless it is set otherwise.
     Off,
     /// Huge pages of 2 MiB as far as whole ones fit and the kernel has any to give; ordinary ones for the rest.
     /// From Linux 6.1 on that is so whatever its settings are, unless they deny it.
@@ -51,16 +54,16 @@ impl HugePages {
 /// How to make a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentOptions {
-    /// Which pages to use.
+    /// The pages to use.
     pub huge_pages: HugePages,
     /// The NUMA node to take memory from while it has any.
     pub numa_node: Option<u32>,
 }
 
-/// What became of a wish that the machine may not grant.
+/// The outcome of advice to the kernel, which it may not follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Granted {
+pub enum AdviceOutcome {
     /// It was not asked for.
     NotAsked,
     /// The kernel has taken note.
@@ -69,12 +72,12 @@ pub enum Granted {
     No(String),
 }
 
-impl fmt::Display for Granted {
+impl fmt::Display for AdviceOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Granted::NotAsked => f.write_str("not asked for"),
-            Granted::Yes => f.write_str("yes"),
-            Granted::No(why) => write!(f, "no: {why}"),
+            AdviceOutcome::NotAsked => f.write_str("not asked for"),
+            AdviceOutcome::Yes => f.write_str("yes"),
+            AdviceOutcome::No(why) => write!(f, "no: {why}"),
         }
     }
 }
@@ -91,8 +94,8 @@ pub struct Segment {
     committed: usize,
     granule: usize,
     pool: Option<usize>,
-    transparent: Granted,
-    numa: Granted,
+    transparent: AdviceOutcome,
+    numa: AdviceOutcome,
 }
 
 impl Segment {
@@ -160,12 +163,12 @@ impl Segment {
             .map_err(|errno| Error::os("sealing a memfd", errno))?;
         let mapping = Mapping::of_own(file.as_fd(), size)?;
         let transparent = match options.huge_pages {
-            HugePages::Transparent => Granted::Yes,
-            _ => Granted::NotAsked,
+            HugePages::Transparent => AdviceOutcome::Yes,
+            _ => AdviceOutcome::NotAsked,
         };
         let numa = match options.numa_node {
             Some(node) => prefer_node(&mapping, node),
-            None => Granted::NotAsked,
+            None => AdviceOutcome::NotAsked,
         };
         Ok(Segment {
             descriptor: Arc::new(file),
@@ -209,7 +212,7 @@ impl Segment {
         }
         let target = self.rounded(upto);
         let mut reached = self.committed;
-        let mut asks = self.transparent != Granted::NotAsked;
+        let mut asks = self.transparent != AdviceOutcome::NotAsked;
         while reached < target {
             let step = (target - reached).min(STEP.max(self.granule));
             let committed = self.look(target - reached).and_then(|()| {
@@ -217,8 +220,8 @@ impl Segment {
                 self.back(reached, step)
             });
             if let Err(why) = committed {
-                // What this call committed so far: of huge pages even the step that failed may
-                // have left some. If this fails, a later call finds them there: no harm.
+                // Releases the bytes that this call committed so far: of huge pages even the step that failed may
+                // have left some. If this fails, a later call finds them committed, which does no harm.
                 _ = self.punch(self.committed, reached + step);
                 return Err(why.into_error(upto, self.committed, limit));
             }
@@ -266,13 +269,13 @@ impl Segment {
 
     /// Whether the kernel gave transparent huge pages, when it was asked last: at each growth in which one fits.
     #[must_use]
-    pub fn transparent_huge_pages(&self) -> &Granted {
+    pub fn transparent_huge_pages(&self) -> &AdviceOutcome {
         &self.transparent
     }
 
     /// Whether memory comes from the preferred NUMA node.
     #[must_use]
-    pub fn numa(&self) -> &Granted {
+    pub fn numa(&self) -> &AdviceOutcome {
         &self.numa
     }
 
@@ -339,11 +342,11 @@ impl Segment {
             libc::madvise(at.cast(), to - from, libc::MADV_COLLAPSE)
         };
         if result == 0 {
-            self.transparent = Granted::Yes;
+            self.transparent = AdviceOutcome::Yes;
             return true;
         }
         let error = std::io::Error::last_os_error();
-        self.transparent = Granted::No(format!(
+        self.transparent = AdviceOutcome::No(format!(
             "madvise(MADV_COLLAPSE): {error}; it wants Linux 6.1, free memory in pieces of 2 MiB, and no `deny` in \
              /sys/kernel/mm/transparent_hugepage/shmem_enabled"
         ));
@@ -419,11 +422,11 @@ fn free_in_pool(page: usize) -> Option<u64> {
         .ok()
 }
 
-fn prefer_node(mapping: &Mapping, node: u32) -> Granted {
+fn prefer_node(mapping: &Mapping, node: u32) -> AdviceOutcome {
     // A mask of 1024 nodes, the most that Linux can be built for.
     let mut mask = [0u64; 16];
     let Some(word) = mask.get_mut(node as usize / 64) else {
-        return Granted::No(format!("there is no NUMA node {node}"));
+        return AdviceOutcome::No(format!("there is no NUMA node {node}"));
     };
     *word = 1 << (node % 64);
     // SAFETY: a policy for our own mapping, before anything is committed; the mask outlives the
@@ -440,8 +443,8 @@ fn prefer_node(mapping: &Mapping, node: u32) -> Granted {
         )
     };
     match result {
-        0 => Granted::Yes,
-        _ => Granted::No(format!(
+        0 => AdviceOutcome::Yes,
+        _ => AdviceOutcome::No(format!(
             "mbind to node {node}: {}",
             std::io::Error::last_os_error()
         )),
@@ -489,7 +492,7 @@ mod tests {
         segment.commit(100_000).unwrap();
         segment.uncommit(8192).unwrap();
         assert_eq!(word(segment.mapping(), 8184).load(Relaxed), 7);
-        // What was committed for it stays, though more cannot be.
+        // The committed bytes stay, though no more can be committed.
         assert!(segment.commit(2 << 20).is_err());
         assert_eq!(word(segment.mapping(), 8184).load(Relaxed), 7);
         assert!(Segment::beginning_with(begun(8192), 8192, 4096, &options).is_err());
@@ -613,7 +616,7 @@ mod tests {
         segment.commit(HUGE - GRANULE).unwrap();
         assert_eq!(
             *segment.transparent_huge_pages(),
-            Granted::Yes,
+            AdviceOutcome::Yes,
             "not yet asked"
         );
         word(segment.mapping(), HUGE - GRANULE - 8).store(5, Relaxed);
@@ -631,7 +634,7 @@ mod tests {
             assert_eq!(word(&peer, at).load(Relaxed), at as u64);
         }
         match segment.transparent_huge_pages() {
-            Granted::Yes => {
+            AdviceOutcome::Yes => {
                 assert_eq!(mapped_huge(segment.mapping()), 4 * HUGE);
                 assert_eq!(mapped_huge(&peer), 4 * HUGE);
             }
@@ -647,7 +650,7 @@ mod tests {
         };
         let mut segment = Segment::create(64 << 20, &options).unwrap();
         segment.commit(4 * HUGE).unwrap();
-        assert_eq!(*segment.transparent_huge_pages(), Granted::NotAsked);
+        assert_eq!(*segment.transparent_huge_pages(), AdviceOutcome::NotAsked);
         word(segment.mapping(), 0).store(1, Relaxed);
         // Nothing, unless the kernel is set to give shared memory huge pages unasked.
         let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
@@ -704,16 +707,16 @@ mod tests {
             ..Default::default()
         };
         let mut segment = Segment::create(1 << 20, &node(0)).unwrap();
-        assert_ne!(*segment.numa(), Granted::NotAsked);
+        assert_ne!(*segment.numa(), AdviceOutcome::NotAsked);
         segment.commit(1 << 20).unwrap();
         for absent in [1023, 1024, u32::MAX] {
             let segment = Segment::create(1 << 20, &node(absent)).unwrap();
             assert!(
-                matches!(segment.numa(), Granted::No(_)),
+                matches!(segment.numa(), AdviceOutcome::No(_)),
                 "{absent}: {}",
                 segment.numa()
             );
         }
-        assert_eq!(*self::segment(4096).numa(), Granted::NotAsked);
+        assert_eq!(*self::segment(4096).numa(), AdviceOutcome::NotAsked);
     }
 }

@@ -94,13 +94,13 @@ impl<'w> Span<'w> {
     /// Has the first byte's cache line come here, to be stored to.
     #[inline(always)]
     pub(crate) fn expect_store(self) {
-        oxshmem_heap::copy::expect_store(self.addr.as_ptr());
+        oxshmem_heap::copy::prefetch_write(self.addr.as_ptr());
     }
 
     /// Has the first byte's cache line come here, to be loaded from.
     #[inline(always)]
     pub(crate) fn expect_load(self) {
-        oxshmem_heap::copy::expect_load(self.addr.as_ptr());
+        oxshmem_heap::copy::prefetch_read(self.addr.as_ptr());
     }
 
     /// Copies from private memory. The caller has checked that `source` fits.
@@ -184,7 +184,7 @@ impl<'w> Span<'w> {
         }
         let (to, from) = (self.addr.as_ptr(), source.addr.as_ptr());
         // SAFETY: both are mapped for `len` bytes, which do not overlap.
-        unsafe { oxshmem_heap::copy::copy_part(to, from, len, whole) }
+        unsafe { oxshmem_heap::copy::copy_chunk(to, from, len, whole) }
     }
 
     /// Sets every byte to zero.

@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{word8, word16, word32, word64};
 
-/// See [`super::copy_part`].
+/// See [`super::copy_chunk`].
 ///
 /// # Safety
 ///
 /// As [`super::copy`].
 #[cfg(any(miri, not(target_arch = "x86_64")))]
-pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, _whole: usize) {
+pub unsafe fn copy_chunk(dst: *mut u8, src: *const u8, len: usize, _total: usize) {
     // SAFETY: the contract is passed on.
     unsafe { copy(dst, src, len) }
 }
@@ -26,13 +26,13 @@ pub unsafe fn copy_short(dst: *mut u8, src: *const u8, len: usize) {
     unsafe { copy(dst, src, len) }
 }
 
-/// See [`super::expect_store`]: nothing here.
+/// See [`super::prefetch_write`]: nothing here.
 #[cfg(any(miri, not(target_arch = "x86_64")))]
-pub fn expect_store(_: *const u8) {}
+pub fn prefetch_write(_: *const u8) {}
 
-/// See [`super::expect_load`]: nothing here.
+/// See [`super::prefetch_read`]: nothing here.
 #[cfg(any(miri, not(target_arch = "x86_64")))]
-pub fn expect_load(_: *const u8) {}
+pub fn prefetch_read(_: *const u8) {}
 
 /// See [`super::copy`].
 ///

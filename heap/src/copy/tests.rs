@@ -1,3 +1,5 @@
+//! Copies of all lengths and alignments, also while other threads access the bytes.
+
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -16,11 +18,11 @@ fn routines() -> Vec<(&'static str, strategies::Routine)> {
     }
     unsafe extern "C" fn part(dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the contract is passed on.
-        unsafe { copy_part(dst, src, len, usize::MAX) }
+        unsafe { copy_chunk(dst, src, len, usize::MAX) }
     }
     let mut all: Vec<(&'static str, strategies::Routine)> = vec![
         ("copy", public),
-        ("copy_part", part),
+        ("copy_chunk", part),
         ("portable", portable::copy),
     ];
     all.extend(strategies::all());

@@ -83,7 +83,7 @@ thread_local! {
 #[inline]
 pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: the contract is passed on.
-    unsafe { copy_part(dst, src, len, len) }
+    unsafe { copy_chunk(dst, src, len, len) }
 }
 
 /// [`copy`] of up to 8 bytes that are no aligned word: 2, 4 or 8 within a cache line by one access.
@@ -107,32 +107,32 @@ pub unsafe fn copy_short(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// See [`super::copy_part`].
+/// See [`super::copy_chunk`].
 ///
 /// # Safety
 ///
 /// As [`super::copy`].
 #[inline]
-pub unsafe fn copy_part(dst: *mut u8, src: *const u8, len: usize, whole: usize) {
+pub unsafe fn copy_chunk(dst: *mut u8, src: *const u8, len: usize, total: usize) {
     // SAFETY: the contract is passed on.
     unsafe {
         if len < STRING_MIN {
             call(&VECTOR, dst, src, len);
         } else {
-            copy_long(dst, src, len, whole);
+            copy_long(dst, src, len, total);
         }
     }
 }
 
-/// [`copy_part`] from `STRING_MIN` bytes on.
+/// [`copy_chunk`] from `STRING_MIN` bytes on.
 ///
 /// # Safety
 ///
 /// As [`super::copy`].
-unsafe fn copy_long(dst: *mut u8, src: *const u8, len: usize, whole: usize) {
+unsafe fn copy_long(dst: *mut u8, src: *const u8, len: usize, total: usize) {
     // SAFETY: the contract is passed on; every x86-64 CPU has SSE2.
     unsafe {
-        if whole >= STREAM_MIN {
+        if total >= STREAM_MIN {
             copy_stream(dst, src, len);
         } else if (dst.addr() ^ src.addr()).is_multiple_of(8) {
             if len >= STREAM_PART && FETCHES_AHEAD.load(Relaxed) {
@@ -201,7 +201,7 @@ unsafe extern "C" fn copy_ahead(dst: *mut u8, src: *const u8, len: usize) {
         let chunk = (AHEAD - (dst.addr() + done) % LINE).min(len - done);
         let next = done + chunk;
         for line in (next..(next + AHEAD).min(len)).step_by(LINE) {
-            expect_store(dst.wrapping_add(line));
+            prefetch_write(dst.wrapping_add(line));
         }
         // SAFETY: the chunks lie within the ranges of the contract, one after the other.
         unsafe { copy_string(dst.add(done), src.add(done), chunk) };
@@ -254,18 +254,18 @@ unsafe extern "C" fn resolve(dst: *mut u8, src: *const u8, len: usize) {
     unsafe { vector(dst, src, len) }
 }
 
-/// See [`super::expect_store`]. `_mm_prefetch` asks to read only, where the compiler may not take it that every CPU has this.
+/// See [`super::prefetch_write`]. `_mm_prefetch` asks to read only, where the compiler may not take it that every CPU has this.
 #[inline(always)]
-pub fn expect_store(at: *const u8) {
+pub fn prefetch_write(at: *const u8) {
     // SAFETY: it faults at no address, and changes nothing that a program sees; CPUs that do not know it pass over it.
     unsafe {
         asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
     }
 }
 
-/// See [`super::expect_load`].
+/// See [`super::prefetch_read`].
 #[inline(always)]
-pub fn expect_load(at: *const u8) {
+pub fn prefetch_read(at: *const u8) {
     // SAFETY: it faults at no address, and changes nothing that a program sees.
     unsafe {
         asm!("prefetcht0 [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
