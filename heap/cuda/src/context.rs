@@ -1,3 +1,5 @@
+//! Contexts of GPUs.
+
 use std::ffi::c_int;
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,9 +11,10 @@ use cudarc::driver::sys::{
     CUstreamCaptureMode as CaptureMode,
 };
 
+use crate::device::Device;
 use crate::driver::Driver;
+use crate::error::{Error, Result};
 use crate::table::{Code, Raw, call, call_optional};
-use crate::{Device, Error, Result};
 
 /// The primary context of a GPU, the one that cudarc, the CUDA runtime and PyTorch use too.
 ///
@@ -253,7 +256,7 @@ impl Eq for Context {}
 #[must_use = "the context is current until this is dropped"]
 pub struct Current<'a> {
     context: &'a Context,
-    /// What was current, if it was another.
+    /// The context that was current before, if it was another.
     before: Option<Raw>,
     /// A current context is a thread's own: the guard stays on it.
     thread: PhantomData<*mut ()>,

@@ -1,3 +1,5 @@
+//! Devices: the GPUs that this process sees.
+
 use std::ffi::{c_char, c_int};
 use std::fmt;
 
@@ -6,9 +8,9 @@ use cudarc::driver::sys::{
     CUdevice_attribute as Attribute, CUflushGPUDirectRDMAWritesOptions as FlushBits,
 };
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Feature};
+use crate::error::{Error, Result};
 use crate::table::{RawDevice, call};
-use crate::{Error, Feature, Result};
 
 /// A GPU's identity, the same in every process on every host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +58,7 @@ impl fmt::Display for PciAddress {
     }
 }
 
-/// Who can make a NIC's writes to a GPU visible.
+/// The flushes that can make a NIC's writes to a GPU visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlushOptions {
     /// The host, by [`Context::flush_rdma_writes`](crate::Context::flush_rdma_writes).

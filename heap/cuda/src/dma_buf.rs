@@ -5,8 +5,10 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use cudarc::driver::sys::CUmemRangeHandleType;
 
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::pointer::DevicePtr;
 use crate::table::call_optional;
-use crate::{Context, DevicePtr, Error, Result};
 
 /// GPU memory for another device.
 #[derive(Debug)]

@@ -1,10 +1,12 @@
+//! The CUDA driver, opened at run time.
+
 use std::fmt;
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library as Handle, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 
+use crate::error::{Error, Result};
 use crate::table::{Code, Library, Table};
-use crate::{Error, Result};
 
 /// The environment variable that names another library than the machine's driver.
 const LIBRARY: &str = "OXSHMEM_CUDA_LIBRARY";

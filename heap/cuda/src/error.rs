@@ -1,3 +1,5 @@
+//! Errors of the CUDA driver.
+
 use std::ffi::{CStr, c_char};
 use std::ptr;
 use std::time::Duration;
@@ -21,7 +23,7 @@ pub enum Error {
     NoDriver {
         /// The library.
         library: String,
-        /// What the loader said.
+        /// The error of the loader.
         why: String,
         /// Whether `OXSHMEM_CUDA_LIBRARY` named it.
         named: bool,
@@ -96,9 +98,9 @@ pub enum Error {
     Unsupported {
         /// The GPU.
         device: usize,
-        /// What is missing.
+        /// The missing feature.
         what: &'static str,
-        /// What to do.
+        /// The remedy.
         mend: &'static str,
     },
     /// Memory that no handle can name to other processes: see [`Handles::refused`](crate::Handles).
@@ -109,15 +111,15 @@ pub enum Error {
     NotShared {
         /// The GPU.
         device: usize,
-        /// What was tried, and what the driver said.
+        /// The attempts, with the errors of the driver.
         why: String,
     },
     /// An argument that can't be meant.
     #[error("{what}: {why}")]
     Invalid {
-        /// What was being done.
+        /// The call.
         what: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// More was asked for than the segment may ever hold.
@@ -138,7 +140,7 @@ pub enum Error {
         code: u32,
         /// Its name.
         name: String,
-        /// What to do.
+        /// The remedy.
         mend: &'static str,
         /// The compiler's log.
         log: String,
@@ -146,7 +148,7 @@ pub enum Error {
     /// Time ran out. The work goes on.
     #[error("{what} on GPU {device} did not end within {waited:?}")]
     Deadline {
-        /// What was waited for.
+        /// The awaited event.
         what: &'static str,
         /// The GPU.
         device: usize,
@@ -166,7 +168,7 @@ pub enum Error {
         words: String,
         /// The GPU, where one was meant.
         device: Option<usize>,
-        /// What to do.
+        /// The remedy.
         mend: &'static str,
     },
 }
@@ -254,7 +256,7 @@ fn on(device: Option<usize>) -> String {
     device.map_or_else(String::new, |ordinal| format!(" on GPU {ordinal}"))
 }
 
-/// What the environment says about which GPUs to see.
+/// The variable by which the environment selects GPUs, in words.
 fn visible() -> String {
     match std::env::var("CUDA_VISIBLE_DEVICES") {
         Ok(list) => format!(
@@ -264,7 +266,7 @@ fn visible() -> String {
     }
 }
 
-/// What to do about a library that does not load.
+/// The remedy for a library that does not load.
 fn mend_load(named: bool) -> &'static str {
     if named {
         "OXSHMEM_CUDA_LIBRARY names it: correct that, or unset it to use the machine's driver"
@@ -274,7 +276,7 @@ fn mend_load(named: bool) -> &'static str {
     }
 }
 
-/// What to do about a result code.
+/// The remedy for a result code.
 pub(crate) fn mend(call: &str, code: Code) -> &'static str {
     match code.0 {
         2 => "too little memory: use a smaller heap (OXSHMEM_CUDA_SYMMETRIC_SIZE)",

@@ -1,3 +1,5 @@
+//! Events of streams.
+
 use std::ffi::c_uint;
 use std::fmt;
 use std::ptr;
@@ -5,9 +7,10 @@ use std::time::Duration;
 
 use cudarc::driver::sys::CUevent_flags;
 
-use crate::stream::poll;
+use crate::context::Context;
+use crate::error::Result;
+use crate::poll::poll;
 use crate::table::{Code, Raw, call};
-use crate::{Context, Result};
 
 /// A point in a stream's work, to await or to look back at.
 pub struct Event {

@@ -1,11 +1,15 @@
+//! Graphs: recorded work of a stream.
+
 use std::ffi::c_int;
 use std::fmt;
 use std::ptr;
 
 use cudarc::driver::sys::CUstreamCaptureMode;
 
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
 use crate::table::{Raw, call_optional};
-use crate::{Context, Error, Result, Stream};
 
 /// Work that was recorded from a stream, to be done as often as wanted by one call.
 pub struct Graph {
@@ -62,7 +66,7 @@ impl Graph {
     ///
     /// # Safety
     ///
-    /// What the calls that recorded it demand holds for this run as well.
+    /// The demands of the calls that recorded it hold for this run as well.
     #[doc(alias = "cuGraphLaunch")]
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<()> {
         if stream.context() != &self.context {

@@ -1,15 +1,19 @@
+//! A peer's heap, mapped for this process's GPU.
+
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::pointer::DevicePtr;
 use crate::table::{RawIpc, RawPtr, call_optional};
 use crate::vmm::{Allocation, HANDLE_BYTES, HandleTypes, Mapped, Reservation, granularity};
-use crate::{Context, DevicePtr, Error, Result};
 
-/// With which a legacy handle is opened: peer access to its GPU is enabled by and by.
+/// The flag with which a legacy handle is opened: peer access to its GPU is enabled at first use.
 const LAZY_ENABLE_PEER_ACCESS: u32 =
     cudarc::driver::sys::CUipcMem_flags_enum::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as u32;
 
-/// What a peer sent of an extent: one of its [`Handles`](crate::Handles).
+/// A handle of a peer's extent: one of its [`Handles`](crate::Handles).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Import<'a> {

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use cudarc::driver::sys::{CUcontext, CUstream};
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::{Context, Device, Error, Result, Stream};
+use crate::context::Context;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::stream::Stream;
 
 /// The context of a cudarc context's GPU.
 pub fn context(of: &CudaContext) -> Result<Context> {

@@ -1,4 +1,4 @@
-//! The one door to the CUDA driver: devices, GPU heap segments, streams, kernels.
+//! The only access to the CUDA driver: devices, GPU heap segments, streams, kernels.
 //!
 //! Nothing else of oxshmem calls the driver. It is looked for when it is first needed, by
 //! [`Driver::get`]: `OXSHMEM_CUDA_LIBRARY` names a library to load (the software driver of the
@@ -38,6 +38,7 @@ mod module;
 mod names;
 mod pinned;
 pub mod pointer;
+mod poll;
 mod probe;
 mod segment;
 mod stream;

@@ -1,3 +1,5 @@
+//! Modules and kernels, and their launches.
+
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::ptr;
@@ -5,10 +7,12 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{CUfunction_attribute, CUjit_option as Option_};
 
-use crate::driver::Driver;
-use crate::error::mend;
+use crate::context::Context;
+use crate::driver::{Driver, Feature};
+use crate::error::{Error, Result, mend};
+use crate::pointer::DevicePtr;
+use crate::stream::Stream;
 use crate::table::{Code, Raw, RawPtr, call, call_optional};
-use crate::{Context, DevicePtr, Error, Feature, Result, Stream};
 
 /// Bytes kept of the compiler's log.
 const LOG: usize = 8 << 10;
@@ -303,7 +307,7 @@ impl Args {
     /// One more. A kernel's parameter has exactly this type: write `1_u64` where it takes 64 bits.
     #[must_use]
     pub fn with<T: KernelArg>(mut self, value: T) -> Self {
-        // What goes beyond the most is counted, and refused by the launch.
+        // An argument too many is counted, and refused by the launch.
         if let (Some(slot), Some(size)) = (
             self.values.get_mut(self.count),
             self.sizes.get_mut(self.count),

@@ -1,6 +1,6 @@
 //! The handles that travel as bytes.
 
-use crate::Handles;
+use crate::segment::Handles;
 use crate::vmm::HANDLE_BYTES;
 
 /// In front: which handles follow.
@@ -55,7 +55,7 @@ impl Names {
         bytes
     }
 
-    /// What [`to_bytes`](Self::to_bytes) gave; none for any other bytes.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes); none for any others.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Names> {
         let (&flags, mut rest) = bytes.split_first()?;

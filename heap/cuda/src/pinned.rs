@@ -1,11 +1,15 @@
+//! Page-locked host memory.
+
 use std::ffi::{c_uint, c_void};
 use std::fmt;
 use std::ptr::{self, NonNull};
 
 use cudarc::driver::sys;
 
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::pointer::DevicePtr;
 use crate::table::{RawPtr, call};
-use crate::{Context, DevicePtr, Error, Result};
 
 /// How to lock host memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +103,7 @@ impl Registered {
     }
 }
 
-/// What both kinds of page-locked memory are: a range for the CPU and for GPUs, until it ends.
+/// The common part of both kinds of page-locked memory: a range for the CPU and for GPUs, until it ends.
 macro_rules! page_locked {
     ($name:ident, $end:ident, $failed:literal) => {
         // SAFETY: it is memory, which only raw pointers lead to.

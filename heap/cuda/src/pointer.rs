@@ -1,12 +1,13 @@
-//! What an address is: host memory, a GPU's, managed, or nothing the driver knows.
+//! Attributes of addresses: host memory, a GPU's, managed, or unknown to the driver.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
 
 use cudarc::driver::sys::{CUmemorytype as Kind, CUpointer_attribute as Attribute};
 
+use crate::context::Context;
+use crate::error::Result;
 use crate::table::{Code, RawPtr, call, call_optional};
-use crate::{Context, Result};
 
 /// An address in the one space that CUDA gives host and GPU memory. It can't be dereferenced here,
 /// and nothing says that it is (still) valid: the calls that read or write through it are `unsafe`.
@@ -67,10 +68,10 @@ pub enum Memory {
     Unregistered,
 }
 
-/// What the driver says of an address.
+/// The driver's attributes of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
-    /// Where it lies.
+    /// The type of its memory.
     pub memory: Memory,
     /// The number of the GPU that it lies on, or whose context registered it.
     pub device: Option<usize>,
@@ -132,7 +133,7 @@ struct Question<'a> {
     address: DevicePtr,
 }
 
-/// What an attribute is written as: no attribute asked for here is longer than eight bytes.
+/// A number that an attribute is written as. No attribute queried here is longer than eight bytes.
 trait Number: Copy {
     fn from_low_bytes(bytes: u64) -> Self;
 }

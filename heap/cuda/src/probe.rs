@@ -1,3 +1,5 @@
+//! The probe for usable GPUs.
+
 use std::fmt;
 
 /// Whether GPUs can be used here, for `oxshmem info` and for choosing routes.
@@ -36,7 +38,8 @@ impl fmt::Display for Probe {
 /// Looks for the driver. Cheap after the first call in a process.
 #[must_use]
 pub fn probe() -> Probe {
-    let found = crate::Driver::get().and_then(|driver| Ok((driver, crate::devices()?.len())));
+    let found = crate::driver::Driver::get()
+        .and_then(|driver| Ok((driver, crate::device::devices()?.len())));
     match found {
         Ok((driver, devices)) => Probe::Ready {
             library: driver.library().to_owned(),

@@ -1,13 +1,18 @@
+//! The symmetric heap on a GPU: extents that are committed as the heap grows and never move.
+
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
+use crate::context::Context;
+use crate::driver::Feature;
+use crate::error::{Error, Result};
+use crate::pointer::DevicePtr;
 use crate::table::{RawIpc, RawPtr, call, call_optional};
 use crate::vmm::{
     Allocation, HANDLE_BYTES, HandleTypes, LEAST_GRANULE, Mapped, Reservation, granularity,
 };
-use crate::{Context, DevicePtr, Error, Feature, Result};
 
-/// How a segment's memory is had.
+/// The kind of a segment's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     /// Addresses are reserved for the whole limit, memory comes with growth, and each extent is
@@ -39,7 +44,7 @@ impl Default for SegmentOptions {
     }
 }
 
-/// What a peer needs to map an extent: by the first of these that both have.
+/// The handles by which a peer maps an extent: by the first of these that both have.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Handles {
@@ -207,7 +212,7 @@ impl Segment {
         &self.context
     }
 
-    /// What was committed, in order of offset, without gaps.
+    /// The committed extents, in order of offset, without gaps.
     #[must_use]
     pub fn extents(&self) -> &[Extent] {
         &self.extents

@@ -1,3 +1,5 @@
+//! Streams.
+
 mod host_func;
 mod words;
 
@@ -6,16 +8,19 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cudarc::driver::sys::{
     CUDA_MEMCPY2D, CUmemorytype, CUstream_flags, CUstreamCaptureStatus_enum as Status,
 };
 
-use crate::driver::Driver;
+use crate::context::Context;
+use crate::driver::{Driver, Feature};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::pointer::DevicePtr;
+use crate::poll::poll;
 use crate::table::{Code, Raw, call, call_optional};
-use crate::{Context, DevicePtr, Error, Event, Feature, Result};
 
 pub use words::Compare;
 
@@ -42,11 +47,11 @@ pub struct Stream {
     owner: Owner,
 }
 
-/// Whose a stream is.
+/// The owner of a stream.
 enum Owner {
     /// Destroyed with the [`Stream`].
     This,
-    /// Somebody's who promised that it lives long enough.
+    /// The caller's, who promised that it lives long enough.
     Caller,
     /// A cudarc stream's, which is kept.
     Kept(#[allow(dead_code, reason = "it is there to live as long")] Arc<dyn Any + Send + Sync>),
@@ -361,34 +366,4 @@ impl Drop for Stream {
             tracing::debug!(%error, "a stream was not destroyed");
         }
     }
-}
-
-/// Asks again and again, at longer and longer intervals up to a millisecond, until it is so.
-pub(crate) fn poll(
-    patience: Duration,
-    what: &'static str,
-    context: &Context,
-    mut is_so: impl FnMut() -> Result<bool>,
-) -> Result<()> {
-    const YIELDS: u32 = 200;
-    let start = Instant::now();
-    let mut rounds = 0_u32;
-    while !is_so()? {
-        let waited = start.elapsed();
-        if waited >= patience {
-            return Err(Error::Deadline {
-                what,
-                device: context.ordinal(),
-                waited,
-            });
-        }
-        rounds += 1;
-        if rounds < YIELDS {
-            thread::yield_now();
-        } else {
-            let pause = Duration::from_micros(50) * (rounds - YIELDS + 1).min(20);
-            thread::sleep(pause.min(patience - waited));
-        }
-    }
-    Ok(())
 }

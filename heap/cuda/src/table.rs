@@ -9,9 +9,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use cudarc::driver::sys;
 
 use crate::driver::{Feature, Version};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// What a call of the driver returns.
+/// The result code of a driver call.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Code(pub(crate) u32);
@@ -69,7 +69,7 @@ impl Library {
         symbol.ok().map(|found| *found)
     }
 
-    /// What the driver calls its version, before anything else is asked of it.
+    /// The driver's version, before any other call.
     pub(crate) fn version(&self) -> Result<Version> {
         type Get = unsafe extern "C" fn(*mut c_int) -> Code;
         // SAFETY: cuda.h declares cuDriverGetVersion so.
@@ -244,7 +244,7 @@ macro_rules! told {
     ($on:ident, $name:ident, $code:expr) => {
         match $code {
             $crate::table::Code::SUCCESS => Ok(()),
-            code => Err($crate::Error::call(
+            code => Err($crate::error::Error::call(
                 stringify!($name),
                 code,
                 Some($on.driver().table()),
@@ -260,7 +260,7 @@ macro_rules! call_optional {
         let on = &$on;
         match on.driver().table().$name {
             Some(function) => $crate::table::told!(on, $name, function($($argument),*)),
-            None => Err($crate::Error::MissingCall {
+            None => Err($crate::error::Error::MissingCall {
                 symbol: stringify!($name),
                 library: on.driver().library().to_owned(),
                 version: on.driver().version(),

@@ -1,9 +1,9 @@
 //! For tests that need a driver.
 
-use crate::Result;
+use crate::error::Result;
 
-/// What a test has asked the driver for. Without it none, said in one line: the test is not run; or a
-/// failure, where `OXSHMEM_TEST_CUDA=1` says that there must be a driver.
+/// The object that a test needs of the driver. Without a driver none, with one line of output: the test does not
+/// run; with `OXSHMEM_TEST_CUDA=1`, which says that there must be a driver, a failure.
 ///
 /// # Panics
 ///

@@ -11,8 +11,10 @@ use cudarc::driver::sys::{
     CUmemAllocationType, CUmemLocation, CUmemLocationType,
 };
 
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::pointer::DevicePtr;
 use crate::table::{RawAllocation, RawPtr, call_optional};
-use crate::{Context, DevicePtr, Error, Result};
 
 /// How long the handles are that are passed as bytes: fabric handles and those of legacy IPC.
 pub const HANDLE_BYTES: usize = 64;
@@ -41,7 +43,7 @@ impl HandleTypes {
     }
 }
 
-/// What to allocate: memory of the context's GPU that can be exported so.
+/// The properties of an allocation: memory of the context's GPU that can be exported as these types.
 fn properties(context: &Context, types: HandleTypes) -> CUmemAllocationProp {
     CUmemAllocationProp {
         type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -198,14 +200,14 @@ impl Allocation {
         Ok(handle)
     }
 
-    /// What another process exported. The descriptor may be closed afterwards.
+    /// Imports memory that another process exported. The descriptor may be closed afterwards.
     pub(crate) fn import_fd(context: &Context, descriptor: BorrowedFd<'_>) -> Result<Self> {
         let handle = ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
         // SAFETY: for this type of handle the argument is the descriptor itself, which is open.
         unsafe { Self::import(context, handle, HandleTypes::FD) }
     }
 
-    /// What another host exported.
+    /// Imports memory that another host exported.
     pub(crate) fn import_fabric(context: &Context, handle: &[u8; HANDLE_BYTES]) -> Result<Self> {
         let mut handle = *handle;
         // SAFETY: for this type of handle the argument points to its 64 bytes, which live.

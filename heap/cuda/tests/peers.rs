@@ -255,7 +255,7 @@ fn a_peer_s_memory_stays_when_the_peer_is_killed() {
     let there = pe.there(0, MIB);
     assert!(download(&pe.stream, there, MIB) == bytes);
     upload(&pe.stream, there, &pattern(MIB, 1));
-    // What is left of it goes without a word, and the GPU is none the worse.
+    // The rest of it is dropped without an error, and the GPU still works.
     drop(pe.peer);
     upload(&pe.stream, pe.segment.base(), &bytes);
     assert!(download(&pe.stream, pe.segment.base(), MIB) == bytes);

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Stream;
+use crate::error::{Error, Result};
 use crate::table::{HostFunction, call};
-use crate::{Error, Result};
 
 impl Stream {
     /// Calls a function on a thread of the driver's when all earlier work is done; later work waits

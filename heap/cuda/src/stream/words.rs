@@ -5,10 +5,11 @@ use std::ffi::c_uint;
 use cudarc::driver::sys::CUstreamWaitValue_flags as Wait;
 
 use super::Stream;
+use crate::error::{Error, Result};
+use crate::pointer::DevicePtr;
 use crate::table::call_optional;
-use crate::{DevicePtr, Error, Result};
 
-/// What a word in memory must be for a stream to go on.
+/// The condition on a word in memory for which a stream waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
     /// `word - value`, as a signed number, is not negative: the order of counters that may wrap.

@@ -1,4 +1,4 @@
-//! What the tests share: a GPU if there is one, bytes to and from it, and child processes.
+//! The common part of the tests: a GPU if there is one, bytes to and from it, and child processes.
 #![allow(dead_code, reason = "each test program uses some of it")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -82,7 +82,7 @@ pub fn alone(name: &str, environment: &[(&str, &str)], body: impl FnOnce()) {
     assert!(status.success(), "in a process of its own: {status}");
 }
 
-/// Which part of a test this process plays; none for the process that began it.
+/// The part of a test that this process plays; none for the process that began it.
 pub fn part() -> Option<String> {
     std::env::var(PART).ok()
 }
