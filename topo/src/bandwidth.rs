@@ -1,3 +1,5 @@
+//! Bandwidths of links.
+
 use std::fmt;
 
 /// A rate of data in MB/s (10^6 bytes a second), more than nothing. Prints in GB/s.
@@ -34,8 +36,8 @@ impl Bandwidth {
         f64::from(self.0) / 1000.0
     }
 
-    /// What PCI's `current_link_speed` (`16.0 GT/s PCIe`) and `current_link_width` make, after the
-    /// line code's share; none where the link is down or the text is something else.
+    /// The bandwidth by PCI's `current_link_speed` (`16.0 GT/s PCIe`) and `current_link_width`, less the line
+    /// code's share; none if the link is down or the text is something else.
     pub(crate) fn of_pci_link(speed: &str, width: &str) -> Option<Self> {
         let (transfers, unit) = speed.trim().split_once(' ')?;
         let transfers: f64 = transfers.parse().ok()?;

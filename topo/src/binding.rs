@@ -1,9 +1,14 @@
+//! Bindings of PEs to parts of the machine.
+
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{CpuSet, Machine, Result, usable_cpus};
+use crate::cpu_set::CpuSet;
+use crate::error::Result;
+use crate::machine::Machine;
+use crate::process::usable_cpus;
 
-/// What a PE is bound to.
+/// The part of the machine that a PE is bound to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Nothing: the PE runs wherever its parent may.

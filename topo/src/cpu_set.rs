@@ -1,8 +1,9 @@
+//! Sets of CPUs.
+
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::quoted;
-use crate::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// A set of CPUs by the kernel's numbers, in ascending order.
 ///

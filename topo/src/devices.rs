@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Bandwidth, CpuSet, PciAddress};
+use crate::bandwidth::Bandwidth;
+use crate::cpu_set::CpuSet;
+use crate::pci::PciAddress;
 
 /// Where a device or bridge hangs: below which bridge, and near which CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl Bridge {
     }
 }
 
-/// What every device on PCI says of itself.
+/// The identity of a device on PCI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PciFunction {
     /// Where it answers.
@@ -113,7 +115,7 @@ pub struct Port {
     pub number: u8,
     /// Its state, where known.
     pub state: Option<PortState>,
-    /// What it speaks, where known.
+    /// Its link layer, if known.
     pub link_layer: Option<LinkLayer>,
     /// Its rate, where known.
     pub rate: Option<Bandwidth>,
@@ -163,7 +165,7 @@ impl fmt::Display for PortState {
     }
 }
 
-/// What an RDMA port speaks below RDMA.
+/// The link layer of an RDMA port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkLayer {
@@ -212,7 +214,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// What GPUs are numbered by.
+    /// The order by which GPUs are numbered.
     pub(crate) fn order(&self) -> impl Ord + use<> {
         let vendor = match self.pci.map(|pci| pci.vendor) {
             Some(NVIDIA) => 0,
@@ -230,6 +232,6 @@ impl Gpu {
 pub struct NvLink {
     /// The two, as indices into [`crate::Topology::gpus`], the lower first.
     pub gpus: (usize, usize),
-    /// What all links of the pair carry together in one direction.
+    /// The bandwidth of all links of the pair together, in one direction.
     pub bandwidth: Bandwidth,
 }

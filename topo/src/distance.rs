@@ -1,7 +1,13 @@
+//! The distance between two devices, nodes or CPUs.
+
 use std::cmp::Reverse;
 use std::fmt;
 
-use crate::{Bandwidth, CpuSet, Gpu, Nic, NumaNode, PciFunction, Place, Port, Topology};
+use crate::bandwidth::Bandwidth;
+use crate::cpu_set::CpuSet;
+use crate::devices::{Gpu, Nic, PciFunction, Place, Port};
+use crate::machine::NumaNode;
+use crate::topology::Topology;
 
 /// One end of a [`Topology::distance`]; made from a reference to a GPU, NIC, CPU set or NUMA node,
 /// or from what [`Topology::port`] gives.
@@ -50,7 +56,7 @@ impl<'a> From<&'a NumaNode> for End<'a> {
     }
 }
 
-/// What two ends have in common, by their deepest common ancestor; the nearest first.
+/// The locality of two ends, by their deepest common ancestor; the nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Locality {
@@ -90,7 +96,7 @@ impl fmt::Display for Locality {
 /// Meant to compare candidates seen from one end. Equal distances are equally good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Distance {
-    /// What the two have in common.
+    /// The locality of the two.
     pub locality: Locality,
     /// How many bridges both lie below, the host bridge included.
     pub shared_bridges: usize,
@@ -132,7 +138,7 @@ impl fmt::Display for Distance {
     }
 }
 
-/// What an end amounts to: its bridge, node and package, and the links that are its own.
+/// The position of an end: its bridge, node and package, and its own links.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
     bridge: Option<usize>,

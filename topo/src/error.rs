@@ -1,3 +1,5 @@
+//! Errors of the description of a machine.
+
 use std::path::PathBuf;
 
 /// The result of a call of this package.
@@ -12,7 +14,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A file of the system that nothing can stand in for is not there.
@@ -26,19 +28,19 @@ pub enum Error {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What was found and what was expected.
+        /// The content found, and the one expected.
         why: String,
     },
     /// A list of CPUs does not parse.
     #[error("{why}; write CPUs as in 0-3,8")]
     CpuList {
-        /// What was found.
+        /// The content found.
         why: String,
     },
     /// Text that is not hwloc's XML, or describes no host.
     #[error("the topology's XML makes no sense: {why}; write it with `lstopo file.xml` of hwloc 2")]
     Xml {
-        /// What was found, and on which line.
+        /// The content found, and its line.
         why: String,
     },
     /// A file that was to hold hwloc's XML could not be read, or is no plain file.
@@ -46,7 +48,7 @@ pub enum Error {
     XmlFile {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// hwloc's XML of another version.
@@ -54,13 +56,13 @@ pub enum Error {
         "the topology's XML is of version {found}, and version 2 is understood; write it with `lstopo file.xml` of hwloc 2"
     )]
     XmlVersion {
-        /// What the file says; 1 if it says nothing.
+        /// The version of the file; 1 if it has none.
         found: String,
     },
     /// Text that is no PCI address.
     #[error("{found} is no PCI address; write it as in 0000:3b:00.0")]
     PciAddress {
-        /// What was found.
+        /// The content found.
         found: String,
     },
     /// The system names no CPU that is online.
@@ -72,7 +74,7 @@ pub enum Error {
     /// The set of CPUs that the calling thread may run on could not be had.
     #[error("cannot ask which CPUs this thread may run on: {source}")]
     Affinity {
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// hwloc failed, or describes another machine.

@@ -1,8 +1,10 @@
-//! What contains what, for the text and the drawing.
+//! The containment hierarchy of the topology, for the text and the drawing.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::{Bandwidth, NvLink, PciFunction, Place, Topology};
+use crate::bandwidth::Bandwidth;
+use crate::devices::{NvLink, PciFunction, Place};
+use crate::topology::Topology;
 
 /// A thing that is drawn: an index into one of the lists of [`Topology`] or its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,7 +78,7 @@ impl Topology {
         })
     }
 
-    /// What NVLink carries between any two GPUs; none unless all pairs, of three or more GPUs, are
+    /// The NVLink bandwidth between any two GPUs; none unless all pairs, of three or more GPUs, are
     /// alike.
     pub(crate) fn nvlink_of_all(&self) -> Option<Bandwidth> {
         let (gpus, first) = (self.gpus.len(), self.nvlinks.first()?);
@@ -85,7 +87,7 @@ impl Topology {
         (gpus > 2 && all && self.nvlinks.iter().all(alike)).then_some(first.bandwidth)
     }
 
-    /// What the item is called.
+    /// The name of an item.
     pub(crate) fn title(&self, item: Item) -> String {
         let title = match item {
             Item::Host => Some(format!("host {}", self.machine.hostname)),
@@ -112,7 +114,7 @@ impl Topology {
         title.unwrap_or_default()
     }
 
-    /// What more there is to say of it, in short pieces.
+    /// Further details of an item, in short pieces.
     pub(crate) fn details(&self, item: Item) -> Vec<String> {
         let details = match item {
             Item::Host => {
@@ -122,7 +124,7 @@ impl Topology {
                 Some(details)
             }
             Item::Package(at) => self.packages.get(at).map(|package| {
-                let inside = |cpus: &crate::CpuSet| cpus.is_subset(&package.cpus);
+                let inside = |cpus: &crate::cpu_set::CpuSet| cpus.is_subset(&package.cpus);
                 let cores = self.machine.cores.iter().filter(|core| inside(&core.cpus));
                 let mut details = vec![
                     format!("CPUs {}", package.cpus),

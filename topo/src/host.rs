@@ -1,5 +1,7 @@
+//! The identity of this host.
+
+use crate::error::{Error, Result};
 use crate::tree::Tree;
-use crate::{Error, Result};
 
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 

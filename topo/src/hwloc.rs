@@ -2,11 +2,13 @@
 
 mod library;
 
+use crate::error::{Error, Result};
 use crate::host::{boot_id_of, hostname_of};
 use crate::machine::Source;
 use crate::sysfs::huge_pages;
+use crate::sysfs_devices;
+use crate::topology::Topology;
 use crate::tree::Tree;
-use crate::{Error, Result, Topology, sysfs_devices};
 use library::{Devices, Library};
 
 /// CPUs, caches and memory alone, which hwloc finds faster.
@@ -49,7 +51,8 @@ fn load(devices: Devices) -> Result<Topology> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CpuSet, Machine};
+    use crate::cpu_set::CpuSet;
+    use crate::machine::Machine;
 
     #[test]
     fn hwloc_and_sysfs_agree_on_this_machine() {

@@ -1,4 +1,4 @@
-//! What the machine looks like: packages, cores, caches and NUMA nodes, the NICs and GPUs in its
+//! The topology of a machine: packages, cores, caches and NUMA nodes, the NICs and GPUs in its
 //! PCI tree, how far they are apart, and which CPUs this process may use.
 //!
 //! [`Machine::discover`] describes CPUs and memory, [`Topology::discover`] devices too, through hwloc

@@ -1,6 +1,10 @@
+//! The CPUs, caches and memory of a machine.
+
 use std::path::Path;
 
-use crate::{CpuSet, Result, sysfs};
+use crate::cpu_set::CpuSet;
+use crate::error::Result;
+use crate::sysfs;
 
 /// One host, as far as placing PEs and memory needs it. Plain data; its `Display` is a small table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +108,7 @@ impl Machine {
 
     /// Describes the machine whose `/proc` and `/sys` lie under `root` (`/` is this one).
     ///
-    /// What is missing is replaced: no NUMA files, one node with all CPUs and memory; no topology
+    /// Missing files are replaced: no NUMA files, one node with all CPUs and memory; no topology
     /// files for a CPU, a core of its own in package 0; no cache files, no caches.
     ///
     /// # Errors
@@ -134,9 +138,9 @@ impl Machine {
 
 /// Why sysfs is read instead of hwloc, which failed so.
 #[cfg(feature = "hwloc")]
-pub(crate) fn without_hwloc(error: crate::Error) -> String {
+pub(crate) fn without_hwloc(error: crate::error::Error) -> String {
     match error {
-        crate::Error::Hwloc { why } => format!("hwloc: {why}"),
+        crate::error::Error::Hwloc { why } => format!("hwloc: {why}"),
         error => error.to_string(),
     }
 }

@@ -1,6 +1,8 @@
+//! The topology as a text tree, for people.
+
 use std::fmt;
 
-use crate::Topology;
+use crate::topology::Topology;
 
 impl fmt::Display for Topology {
     /// The tree for people, one object a line and control characters as `?`; its form may change.

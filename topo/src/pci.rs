@@ -1,8 +1,9 @@
+//! PCI addresses.
+
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
-use crate::error::quoted;
+use crate::error::{Error, quoted};
 
 /// Where a PCI function answers. Prints and parses as `0000:3b:00.0`; orders as it prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,10 +1,14 @@
+//! The CPUs that this process may use.
+
 use std::io;
 
+use crate::cpu_set::CpuSet;
+use crate::error::{Error, Result};
 use crate::machine::nearest;
 use crate::tree::Tree;
-use crate::{CpuSet, Error, Result, cgroup, sysfs};
+use crate::{cgroup, sysfs};
 
-/// What this process may use of the machine's CPUs.
+/// The CPUs of the machine that this process may use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsableCpus {
     /// The CPUs that the calling thread may run on: its affinity, which the kernel keeps within

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use crate::distance::End;
 use crate::hierarchy::{Item, Placed};
-use crate::{End, Topology};
+use crate::topology::Topology;
 
 /// A line to draw between two ends.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +15,7 @@ pub struct DrawnRoute<'a> {
     pub from: End<'a>,
     /// Where it ends, mostly a NIC.
     pub to: End<'a>,
-    /// What to write at it, such as `PE 3`.
+    /// The label, such as `PE 3`.
     pub label: &'a str,
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::error::quoted;
+use crate::cpu_set::CpuSet;
+use crate::error::{Error, Result, quoted};
 use crate::host::{boot_id_of, hostname_of};
 use crate::machine::{Cache, Core, HugePages, Machine, NumaNode, Source};
 use crate::tree::Tree;
-use crate::{CpuSet, Error, Result};
 
 pub(crate) fn machine(root: &Path, why: String) -> Result<Machine> {
     let tree = Tree::new(root);
@@ -413,8 +413,8 @@ mod tests {
         assert_eq!(in_cores, machine.cpus.len());
         let in_nodes: usize = machine.numa_nodes.iter().map(|node| node.cpus.len()).sum();
         assert_eq!(in_nodes, machine.cpus.len());
-        assert_eq!(machine.boot_id, crate::boot_id().ok());
-        assert_eq!(machine.hostname, crate::hostname());
+        assert_eq!(machine.boot_id, crate::host::boot_id().ok());
+        assert_eq!(machine.hostname, crate::host::hostname());
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::error::quoted;
-use crate::pci::hexadecimal;
-use crate::tree::Tree;
-use crate::{
-    Bandwidth, Bridge, CpuSet, Error, Gpu, LinkLayer, Nic, PciAddress, PciFunction, Place, Port,
-    PortState, Result, Topology, devices::may_be_gpu,
+use crate::bandwidth::Bandwidth;
+use crate::cpu_set::CpuSet;
+use crate::devices::{
+    Bridge, Gpu, LinkLayer, Nic, PciFunction, Place, Port, PortState, may_be_gpu,
 };
+use crate::error::{Error, Result, quoted};
+use crate::pci::{PciAddress, hexadecimal};
+use crate::topology::Topology;
+use crate::tree::Tree;
 
 const PCI: &str = "sys/bus/pci/devices";
 const RDMA: &str = "sys/class/infiniband";

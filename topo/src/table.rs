@@ -1,3 +1,5 @@
+//! The machine as a small table, for people.
+
 use std::collections::BTreeMap;
 use std::fmt;
 

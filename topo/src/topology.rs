@@ -1,12 +1,14 @@
+//! The topology: a machine and its devices.
+
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::error::quoted;
+use crate::cpu_set::CpuSet;
+use crate::devices::{Bridge, Gpu, Nic, NvLink, PciFunction, Place, Port};
+use crate::error::{Result, quoted};
+use crate::machine::{Machine, NumaNode};
 use crate::tree::Tree;
-use crate::{
-    Bridge, CpuSet, Gpu, Machine, Nic, NumaNode, NvLink, PciFunction, Place, Port, Result, sysfs,
-    sysfs_devices, xml,
-};
+use crate::{sysfs, sysfs_devices, xml};
 
 /// A host and its devices: what [`Machine`] says, and the tree of PCI with the NICs and GPUs in it.
 ///
@@ -210,7 +212,7 @@ impl Topology {
         let places = self.nics.iter().map(|nic| &nic.place);
         for place in places.chain(self.gpus.iter().map(|gpu| &gpu.place)) {
             let mut above = place.bridge;
-            // What is marked has all above it marked.
+            // All above a marked bridge are marked.
             while let Some(bridge) = above.filter(|&bridge| !used[bridge]) {
                 used[bridge] = true;
                 above = self.bridges[bridge].place.bridge;

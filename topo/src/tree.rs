@@ -1,9 +1,11 @@
+//! The files of `/proc` and `/sys` under a root, as the running system or a fixture has them.
+
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use crate::error::quoted;
-use crate::{CpuSet, Error, Result};
+use crate::cpu_set::CpuSet;
+use crate::error::{Error, Result, quoted};
 
 /// The files of `/proc` and `/sys` under a root: `/`, or a fixture in a test.
 #[derive(Clone, Copy, Debug)]

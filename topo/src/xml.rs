@@ -12,9 +12,9 @@ use std::path::Path;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use crate::error::quoted;
+use crate::error::{Error, Result, quoted};
+use crate::topology::Topology;
 use crate::tree::plain_text;
-use crate::{Error, Result, Topology};
 
 const MOST_NODES: u32 = 500_000;
 /// hwloc writes less than 20. The parser's time is quadratic in it.

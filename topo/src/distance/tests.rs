@@ -1,3 +1,5 @@
+//! Distances on made-up topologies.
+
 use super::*;
 use crate::fixtures;
 
@@ -61,7 +63,7 @@ fn of_nics_equally_near_the_one_with_the_wider_path_is_better() {
 #[test]
 fn a_port_that_is_down_does_not_count() {
     let mut topology = load(fixtures::ARM_HOST);
-    topology.nics[0].ports[0].state = Some(crate::PortState::Down);
+    topology.nics[0].ports[0].state = Some(crate::devices::PortState::Down);
     assert_eq!(topology.nics[0].rate(), None);
     topology.nics[1].ports[0].state = None;
     assert_eq!(topology.nics[1].rate(), gb(12.5));
@@ -138,7 +140,7 @@ fn nodes_of_one_package_are_nearer_than_those_of_two() {
 #[test]
 fn a_port_that_is_named_counts_with_its_own_rate() {
     let mut topology = load(fixtures::EIGHT_GPUS_EIGHT_NICS);
-    let slow = crate::Port {
+    let slow = crate::devices::Port {
         number: 2,
         rate: gb(3.0),
         ..topology.nics[1].ports[0]

@@ -15,7 +15,7 @@ const VERSION: c_uint = 2;
 /// `HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED`.
 const INCLUDE_DISALLOWED: c_ulong = 1;
 
-/// Which devices hwloc keeps: values of `enum hwloc_type_filter_e`.
+/// The filter of devices that hwloc keeps: values of `enum hwloc_type_filter_e`.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(super) enum Devices {

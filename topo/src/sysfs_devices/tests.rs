@@ -1,7 +1,9 @@
+//! Devices read from fixtures of sysfs.
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::Locality;
+use crate::distance::Locality;
 use crate::fixture::{DEVICES, Fixture, TWO_SOCKETS};
 
 fn load(fixture: &Fixture) -> Result<Topology> {

@@ -1,4 +1,6 @@
-use crate::CpuSet;
+//! The bitmaps of hwloc's XML.
+
+use crate::cpu_set::CpuSet;
 use crate::error::quoted;
 use crate::pci::hexadecimal;
 

@@ -6,8 +6,8 @@ use roxmltree::Node;
 
 use super::objects::Found;
 use super::{elements, wrong};
-use crate::error::quoted;
-use crate::{Bandwidth, Result};
+use crate::bandwidth::Bandwidth;
+use crate::error::{Result, quoted};
 
 /// More GPUs and NVSwitch ports than a host has.
 const MOST_OBJECTS: usize = 1024;

@@ -1,16 +1,18 @@
+//! The objects of hwloc's XML.
+
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use roxmltree::Node;
 
 use super::{bitmap, elements, info, infos, malformed, number, wrong};
-use crate::error::quoted;
-use crate::machine::{Cache, Core, NumaNode, Source};
-use crate::pci::hexadecimal;
-use crate::{
-    Bandwidth, Bridge, CpuSet, Error, Gpu, LinkLayer, Machine, Nic, NvLink, PciAddress,
-    PciFunction, Place, Port, PortState, Result, Topology,
-};
+use crate::bandwidth::Bandwidth;
+use crate::cpu_set::CpuSet;
+use crate::devices::{Bridge, Gpu, LinkLayer, Nic, NvLink, PciFunction, Place, Port, PortState};
+use crate::error::{Error, Result, quoted};
+use crate::machine::{Cache, Core, Machine, NumaNode, Source};
+use crate::pci::{PciAddress, hexadecimal};
+use crate::topology::Topology;
 
 /// hwloc itself gives up at less.
 const DEEPEST: usize = 256;
@@ -27,7 +29,7 @@ const MOST_COMPARED: usize = 16 << 20;
 /// CPUs named in all sets together, so that a small file cannot fill the memory.
 const MOST_CPUS_NAMED: usize = 4 << 20;
 
-/// What the objects say, before devices are told apart.
+/// The contents of the objects, before devices are distinguished.
 #[derive(Debug, Default)]
 pub(super) struct Found<'a> {
     hostname: Option<&'a str>,
@@ -40,7 +42,7 @@ pub(super) struct Found<'a> {
     caches: Vec<Cache>,
     bridges: Vec<(Bridge, usize)>,
     functions: Vec<Function<'a>>,
-    /// What `gp_index` means: a function, or anything else.
+    /// The object of each `gp_index`: a function, or anything else.
     by_gp_index: HashMap<u64, Option<usize>>,
     /// The CPU sets that devices lie near.
     near: Vec<CpuSet>,
@@ -79,7 +81,7 @@ enum OsKind {
     Other,
 }
 
-/// What holds for the objects below one.
+/// The properties of an object that hold for those below it.
 #[derive(Clone, Copy, Debug)]
 struct Above {
     depth: usize,

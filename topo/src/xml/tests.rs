@@ -1,10 +1,13 @@
+//! Topologies read from XML.
+
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
+use crate::cpu_set::CpuSet;
+use crate::devices::{LinkLayer, PortState};
 use crate::fixture::Fixture;
 use crate::fixtures;
-use crate::{CpuSet, LinkLayer, PortState};
 
 /// A host of two CPUs, with `inside` below the machine and `after` it.
 fn host(inside: &str, after: &str) -> String {
@@ -473,7 +476,7 @@ fn with_another_value() -> impl Strategy<Value = String> {
     })
 }
 
-/// What every topology that was read keeps.
+/// Checks the invariants of a topology that was read.
 fn check(topology: &Topology) -> Result<(), TestCaseError> {
     prop_assert!(!topology.machine.cpus.is_empty() && !topology.machine.numa_nodes.is_empty());
     for (index, bridge) in topology.bridges.iter().enumerate() {
