@@ -84,7 +84,7 @@ impl Domain for TinyDomain {
                 why,
             });
         }
-        let taken = self.numbers.take(NAME, id, memory)?;
+        let taken = self.numbers.claim(NAME, id, memory)?;
         let mut board = lock(&self.table.board);
         if board.refusals.contains(&(Step::Register, self.job.me, id)) {
             let why = "refused on demand".into();

@@ -1,20 +1,23 @@
-use crate::{AtomicOp, MemoryKind, Width};
+//! The capabilities of a domain.
+
+use crate::memory::MemoryKind;
+use crate::op::{AtomicOp, Width};
 
 /// Size limits of one kind of transfer, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest single operation.
     pub max: u64,
-    /// What both addresses must be a multiple of; 1 for none.
+    /// The alignment of both addresses; 1 for none.
     pub align: u64,
-    /// Up to this size the local bytes need no registration.
+    /// Up to this size the local buffer needs no registration.
     pub unregistered: u64,
-    /// Up to this size the local bytes may be reused as soon as `post` returns, if they lie in host
+    /// Up to this size the local buffer may be reused as soon as `post` returns, if they lie in host
     /// memory.
     pub inline: u64,
 }
 
-/// How an atomic is carried out, which decides with what else it may share a word (M28, M29).
+/// The execution site of an atomic, which decides with which other accesses it may share a word (M28, M29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AtomicLevel {
     /// Not at all.
@@ -25,12 +28,12 @@ pub enum AtomicLevel {
     Cpu,
 }
 
-/// For each operation and width, at what level.
+/// The level of each operation at each width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtomicTable([[AtomicLevel; Width::ALL.len()]; AtomicOp::ALL.len()]);
 
 impl AtomicTable {
-    /// All alike.
+    /// A table of one level.
     #[must_use]
     pub const fn uniform(level: AtomicLevel) -> Self {
         AtomicTable([[level; Width::ALL.len()]; AtomicOp::ALL.len()])
@@ -60,18 +63,19 @@ pub enum SignalSupport {
     Native(AtomicLevel),
 }
 
-/// What must happen between two PEs before a lane carries operations.
+/// The wire-up between two PEs before a lane takes operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireUp {
     /// Nothing.
     None,
-    /// A lane's [`endpoint`](crate::Lane::endpoint) towards a PE is shown to that PE's domain, whose
-    /// [answer](crate::Domain::accept) the lane is [`connect`](crate::Lane::connect)ed with. Each
-    /// direction is connected by itself, when first used: the PE that answers need make no call.
+    /// A lane's [`endpoint`](crate::Lane::endpoint) towards a PE is given to that PE's domain, which
+    /// [accepts](crate::Domain::accept) it, and the lane [`connect`](crate::Lane::connect)s with the answer. Each
+    /// direction is connected by itself, at its first use: the PE that accepts need make no call.
     PerLane,
 }
 
-/// What a domain can do. A promise: the [conformance](crate::conformance) suite tries every entry.
+/// The capabilities of a domain. They are promises: the [conformance](crate::conformance) suite tries every
+/// entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Put.
@@ -84,18 +88,16 @@ pub struct Capabilities {
     pub atomics: AtomicTable,
     /// The kinds of memory that can be registered.
     pub memory: &'static [MemoryKind],
-    /// How many operations towards one PE a lane holds before it answers Full; none if it never
-    /// does.
+    /// The number of operations towards one PE that a lane holds before it is Full; none if it never is.
     pub depth: Option<u32>,
-    /// What connects a lane with a PE.
+    /// The wire-up that connects a lane with a PE.
     pub wire_up: WireUp,
-    /// Whether registering memory pins it: then only what is in use should be registered.
+    /// Whether registration pins memory: then only memory in use should be registered.
     pub pins: bool,
-    /// How many small operations towards one PE are worth posting at once; 1 if each for itself is as
-    /// good.
+    /// The number of small operations towards one PE that are worth one post; 1 if a batch gains nothing.
     pub batch: u32,
     /// The longest [message](crate::Op::Message), in bytes; 0 if there are none.
     pub message: u32,
-    /// Whether operations complete though the target makes no call (one-sided in fact).
+    /// Whether operations complete though the target makes no call (truly one-sided).
     pub passive_target: bool,
 }

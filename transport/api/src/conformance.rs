@@ -1,8 +1,8 @@
-//! The suite that holds a transport to what it declares.
+//! The conformance suite: it holds a transport to its declarations.
 //!
 //! A transport's tests implement [`Harness`] and call [`run`]; every entry of
-//! [`Capabilities`](crate::Capabilities) and [`Guarantees`](crate::Guarantees) is then tried, and
-//! what is not declared must be refused. All PEs of a check live in this process, each with its
+//! [`Capabilities`](crate::Capabilities) and [`Guarantees`](crate::Guarantees) is then tried, and an
+//! operation that is not declared must be refused. All PEs of a check live in this process, each with its
 //! own domain and lanes. The [`Report`] names each check with its verdict.
 //!
 //! ```no_run
@@ -26,13 +26,13 @@
 //! # Reach
 //!
 //! - Data moves between memory of one kind, [`Harness::kind`]; of another advertised kind registration
-//!   alone is checked. Memory that was not registered is always host memory; memory registered for the near
+//!   alone is checked. Memory that was not registered is always host memory; memory registered for the local
 //!   side alone is of both kinds.
 //! - A limit above [`Harness::largest`] is tried at that size instead, and one more than it not at
 //!   all: an operation that long would need memory that long.
-//! - Where a declaration leaves a transport free, the checks of it are reported as not applicable.
-//! - Orders that only another processor can see are looked for by a concurrent reader: a broken
-//!   promise there is found very probably, not surely.
+//! - A check is reported as not applicable if a declaration leaves the transport free.
+//! - Orders that only another processor can see are checked by a concurrent reader, which finds a broken
+//!   promise with high probability, not with certainty.
 //! - Each wait has a deadline. A *call* that never returns hangs the suite, and a transport that
 //!   panics fails the check in which it did.
 
@@ -40,132 +40,22 @@ mod area;
 mod atomics;
 mod failure;
 mod flow;
+mod harness;
 mod lanes;
 mod messages;
 mod order;
+mod report;
 mod setup;
 mod signals;
 mod transfers;
 mod world;
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::time::Duration;
 
-use crate::{Device, HostId, Memory, MemoryKind, Pe, Transport};
-
-pub use area::{Contents, host_memory, pages};
-
-/// What the suite needs to know of the transport it tries.
-pub trait Harness: Sync {
-    /// The transport. Every PE is opened on it.
-    fn transport(&self) -> &dyn Transport;
-
-    /// Which of the probed devices (never none) this PE is opened on.
-    fn device<'d>(&self, _pe: Pe, devices: &'d [Device]) -> &'d Device {
-        &devices[0]
-    }
-
-    /// The host this PE claims.
-    fn host(&self, _pe: Pe) -> HostId {
-        HostId("conformance".into())
-    }
-
-    /// The kind of memory that the checks move data between.
-    fn kind(&self) -> MemoryKind {
-        MemoryKind::Host
-    }
-
-    /// Zeroed memory of `kind` and at least `len` bytes for a PE to register. Host memory must be
-    /// loadable and storable at [`Memory::base`]. The default knows host memory, without a
-    /// descriptor.
-    fn memory(&self, _pe: Pe, kind: MemoryKind, len: usize) -> Result<Memory, String> {
-        match kind {
-            MemoryKind::Host => host_memory(len),
-            other => Err(format!("this harness has no {other} memory")),
-        }
-    }
-
-    /// How the suite looks into memory of that PE that is not host memory.
-    fn contents(&self, _pe: Pe, memory: &Memory) -> Result<Arc<dyn Contents>, String> {
-        Err(format!(
-            "this harness cannot look into {} memory",
-            memory.kind()
-        ))
-    }
-
-    /// Makes a PE's death happen as this transport would see it by itself, where it sees any: a
-    /// cut link, a queue pair in error. The domains are told by
-    /// [`peer_lost`](crate::Domain::peer_lost) right after.
-    fn lose(&self, _pe: Pe) {}
-
-    /// How long any one wait may last before it counts as a failure.
-    fn deadline(&self) -> Duration {
-        Duration::from_secs(20)
-    }
-
-    /// The largest single transfer tried, in bytes.
-    fn largest(&self) -> u64 {
-        (1 << 20) + 13
-    }
-}
-
-/// What a check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The transport kept what it declares.
-    Passed,
-    /// The transport declares nothing that this check could try; which declaration, in words.
-    NotApplicable(String),
-    /// It broke a declaration; how, in words.
-    Failed(String),
-}
-
-/// The verdicts of a run.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Report {
-    /// The transport's name.
-    pub transport: &'static str,
-    /// Each check's name and verdict, in the order run.
-    pub checks: Vec<(&'static str, Verdict)>,
-}
-
-impl Report {
-    /// Whether at least one check ran and none failed.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        !self.checks.is_empty()
-            && !self
-                .checks
-                .iter()
-                .any(|(_, verdict)| matches!(verdict, Verdict::Failed(_)))
-    }
-
-    /// What a check found; none if no check of that name ran.
-    #[must_use]
-    pub fn verdict(&self, check: &str) -> Option<&Verdict> {
-        self.checks
-            .iter()
-            .find(|(name, _)| *name == check)
-            .map(|(_, verdict)| verdict)
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "conformance of {}:", self.transport)?;
-        for (name, verdict) in &self.checks {
-            match verdict {
-                Verdict::Passed => writeln!(f, "  passed  {name}")?,
-                Verdict::NotApplicable(why) => writeln!(f, "  n/a     {name}: {why}")?,
-                Verdict::Failed(how) => writeln!(f, "  FAILED  {name}: {how}")?,
-            }
-        }
-        Ok(())
-    }
-}
+pub use self::area::{Contents, host_memory, pages};
+pub use self::harness::Harness;
+use self::report::{Done, Found};
+pub use self::report::{Report, Verdict};
 
 /// Runs every check.
 pub fn run(harness: &dyn Harness) -> Report {
@@ -194,16 +84,6 @@ pub fn run_where(harness: &dyn Harness, wanted: impl Fn(&str) -> bool) -> Report
     }
 }
 
-/// How a check ended that found nothing wrong.
-enum Done {
-    Tried,
-    /// Nothing was declared that could have been tried.
-    Free(&'static str),
-}
-
-/// A check's end; the error says what was broken.
-type Found<T = Done> = Result<T, String>;
-
 type Check = fn(&dyn Harness) -> Found;
 
 /// Every check, cheapest first.
@@ -223,7 +103,7 @@ const CHECKS: &[(&str, Check)] = &[
         transfers::unregistered,
     ),
     (
-        "memory_registered_for_the_near_side_alone",
+        "memory_registered_for_the_local_side_alone",
         transfers::registered,
     ),
     ("inline_sources_are_reusable_at_once", transfers::inline),
@@ -264,16 +144,19 @@ const CHECKS: &[(&str, Check)] = &[
         messages::arrive,
     ),
     (
-        "an_answers_value_comes_before_its_number",
-        messages::answers,
+        "the_value_of_a_reply_comes_before_its_number",
+        messages::replies,
     ),
     (
-        "answers_wait_for_room_and_all_arrive",
-        messages::many_answers,
+        "replies_wait_for_credits_and_all_arrive",
+        messages::many_replies,
     ),
     ("the_inbox_is_one_and_its_sleep_ends", messages::inbox_life),
-    ("a_lost_sender_is_not_answered", messages::lost_sender),
-    ("no_answer_comes_to_who_gave_up", messages::late_answers),
+    ("a_lost_sender_gets_no_reply", messages::lost_sender),
+    (
+        "no_reply_arrives_after_a_loss_or_a_drop",
+        messages::late_replies,
+    ),
     (
         "a_lost_peer_is_refused_and_the_others_go_on",
         failure::lost_peer,

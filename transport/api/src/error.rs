@@ -1,9 +1,12 @@
-use crate::{MemoryKind, Pe};
+//! Errors of transports.
+
+use crate::memory::MemoryKind;
+use crate::pe::Pe;
 
 /// A transport call's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a transport refused or failed. Each says what, where, and what would mend it.
+/// An error of a transport. Each says what failed, where, and its remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -50,7 +53,7 @@ pub enum Error {
     Misaligned {
         /// The transport's name.
         transport: &'static str,
-        /// What was asked for.
+        /// The operation or field.
         what: &'static str,
         /// The offset in its region.
         offset: u64,
@@ -64,7 +67,7 @@ pub enum Error {
         transport: &'static str,
         /// The region's number.
         region: u32,
-        /// Whose it is.
+        /// The PE that the region belongs to.
         pe: Pe,
     },
     /// A key, address or descriptor that came from a peer makes no sense.
@@ -72,14 +75,14 @@ pub enum Error {
     BadPeerData {
         /// The transport's name.
         transport: &'static str,
-        /// Which datum.
+        /// The name of the data.
         what: &'static str,
         /// The peer.
         pe: Pe,
         /// The reason, in words.
         why: String,
     },
-    /// No way to this PE by this transport.
+    /// This transport has no path to this PE.
     #[error("{transport}: PE {pe} cannot be reached: {why}")]
     Unreachable {
         /// The transport's name.
@@ -97,7 +100,7 @@ pub enum Error {
         /// The peer.
         pe: Pe,
     },
-    /// The way to this PE has failed, for another reason than its death.
+    /// The connection with this PE has failed, for another reason than its death.
     #[error("{transport}: the connection with PE {pe} failed: {why}")]
     Connection {
         /// The transport's name.
@@ -120,7 +123,7 @@ pub enum Error {
         transport: &'static str,
         /// The call that failed, with its important arguments.
         call: String,
-        /// What it said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }

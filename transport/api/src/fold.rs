@@ -1,6 +1,6 @@
-//! How values of several PEs become one.
+//! The operations of reductions.
 
-/// What a reduction does with two elements. Integers wrap; `And`, `Or` and `Xor` are of integers only.
+/// The operation of a reduction on two elements. Integers wrap; `And`, `Or` and `Xor` are of integers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fold {
     /// Adds.
@@ -20,7 +20,7 @@ pub enum Fold {
 }
 
 impl Fold {
-    /// Each of them.
+    /// All operations.
     pub const ALL: [Fold; 7] = [
         Fold::Sum,
         Fold::Prod,
@@ -45,7 +45,7 @@ impl Fold {
         }
     }
 
-    /// Whether it is of integers alone.
+    /// Whether it exists for integers only.
     #[must_use]
     pub const fn is_bitwise(self) -> bool {
         matches!(self, Fold::And | Fold::Or | Fold::Xor)

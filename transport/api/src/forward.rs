@@ -1,20 +1,20 @@
-//! Transports that stand in front of others.
+//! The forwarding of calls, for transports that wrap others.
 
-/// Hands calls of a [`Domain`](crate::Domain) or a [`Lane`](crate::Lane) on as they come, to the one that a field holds.
-/// Each call of a domain can be named, and of a lane `connect`, `counters`, `endpoint` and `progress`. What is not named is
-/// the trait's default, which seldom suits a transport in front of another.
+/// Forwards calls of a [`Domain`](crate::Domain) or a [`Lane`](crate::Lane), unchanged, to the one that a field holds.
+/// Every call of a domain can be named, and of a lane `connect`, `counters`, `endpoint` and `progress`. A call that is not
+/// named has the trait's default, which rarely suits a transport that wraps another.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use oxshmem_transport::{Domain, MemoryKind, Peer, Reach, forward};
 ///
-/// /// What cannot be mapped.
+/// /// A domain whose peers are never mapped.
 /// #[derive(Debug)]
-/// struct Far {
+/// struct Unmapped {
 ///     inner: Arc<dyn Domain>,
 /// }
 ///
-/// impl Domain for Far {
+/// impl Domain for Unmapped {
 ///     forward!(accept, address, capabilities, guarantees, import, inbox, lane, make_visible => inner);
 ///     forward!(peer_lost, register, register_local, schedule, shutdown, wants_descriptor => inner);
 ///

@@ -1,16 +1,18 @@
-/// What a completion counted by [`Counters::completed`](crate::Counters) means for a put, from
-/// least to most.
+//! The order and visibility that a transport promises.
+
+/// The meaning of a completion counted by [`Counters::completed`](crate::Counters) for a put, from the weakest
+/// to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Completion {
-    /// The source may be reused; the data may still be on the way.
+    /// The source may be reused; the data may still be in flight.
     SourceReusable,
-    /// The far NIC has accepted the data; it may not be in memory yet.
+    /// The remote NIC has accepted the data, which may not be in memory yet.
     Accepted,
     /// The data is in the target's memory, visible to its CPU.
     Placed,
 }
 
-/// What makes data that arrived in GPU memory visible to that GPU (M27).
+/// The action that makes data that arrived in GPU memory visible to that GPU (M27).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GpuFlush {
     /// Nothing more is needed.
@@ -19,8 +21,8 @@ pub enum GpuFlush {
     Target,
 }
 
-/// What a transport promises about order and visibility for one kind of memory at the target.
-/// Each is a plain promise: `false` leaves the transport free, and the order engine then inserts a
+/// The promises of a transport about order and visibility, for one kind of memory at the target. Each stands
+/// by itself: `false` leaves the transport free, and the order engine then inserts a
 /// flush where the contract needs the order (M17 to M27).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guarantees {
@@ -40,14 +42,14 @@ pub struct Guarantees {
     pub get_get: bool,
     /// All of the above hold between different lanes too.
     pub across_lanes: bool,
-    /// What a put's completion means.
+    /// The meaning of a put's completion.
     pub completion: Completion,
-    /// What GPU memory needs at the target.
+    /// The flush that GPU memory needs at the target.
     pub gpu_flush: GpuFlush,
 }
 
 impl Guarantees {
-    /// Nothing is promised.
+    /// No promise at all.
     pub const NONE: Guarantees = Guarantees {
         put_put: false,
         put_atomic: false,

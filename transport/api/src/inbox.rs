@@ -1,33 +1,37 @@
+//! Messages between PEs: the inbox that takes them, and the replies to them.
+
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Pe, Remote, Result};
+use crate::error::Result;
+use crate::op::Remote;
+use crate::pe::Pe;
 
-/// What goes back to the sender of a message: two words of 8 bytes, aligned, in a region of its own
-/// that it exported to this PE.
+/// The reply to a message: two aligned words of 8 bytes, for a region that the sender has exported to
+/// this PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Where the value goes.
+    /// The address of the value.
     pub to: Remote,
     /// The value.
     pub value: u64,
-    /// Where the number goes. Who sees it there sees the value (as M22).
+    /// The address of the number. A sender that sees the number there sees the value (as M22).
     pub done: Remote,
-    /// The number by which the sender knows that its message was served.
+    /// The number by which the sender recognises that its message was served.
     pub number: u64,
 }
 
-/// The messages that come to a PE. One owner at a time.
+/// The inbox of a PE. One owner at a time.
 ///
-/// Answers leave by the way that the message came, and are sent by the calls made here: who serves
-/// goes on calling. What cannot be sent because its PE is lost is given up.
+/// Replies use the connection that the message arrived by. They are sent only inside [`drain`](Self::drain), so
+/// its caller calls it until it gives 0. Replies to a lost PE are dropped.
 pub trait Inbox: Send + fmt::Debug {
-    /// Takes a bounded number of the messages that have come, in the order of each sender, and sends
-    /// what `serve` answers to each. Gives how many were taken; 0 says that nothing is left to do
-    /// until something comes.
+    /// Takes a bounded number of received messages, those of each sender in order, calls `handler` for each, and
+    /// sends its reply. Gives the number of messages taken; 0 means that nothing is left to do until another
+    /// arrives.
     fn drain(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize>;
 
-    /// Sleeps until something may have come, at most `timeout`. After
+    /// Sleeps until a message may have arrived, at most `timeout`. After
     /// [`shutdown`](crate::Domain::shutdown), which ends the sleep, it is
     /// [`Error::Closed`](crate::Error::Closed).
     fn wait(&mut self, timeout: Duration) -> Result<()>;

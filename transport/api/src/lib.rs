@@ -1,4 +1,4 @@
-//! What a transport is, to oxshmem: the traits, the capabilities and guarantees it declares, and
+//! The interface of transports: the traits, the capabilities and guarantees that a transport declares, and
 //! the [`conformance`] suite that holds it to them.
 //!
 //! A transport moves bytes between the memory of two PEs and performs atomics on words of it. It
@@ -7,7 +7,7 @@
 //!
 //! # Lifecycle
 //!
-//! [`Transport::probe`] says what this machine offers, [`Transport::open`] makes a [`Domain`] for
+//! [`Transport::probe`] lists the devices of this machine, [`Transport::open`] makes a [`Domain`] for
 //! one PE. The domain's [address](Domain::address) travels to every peer; [`Domain::reach`] judges
 //! each. Memory is [registered](Domain::register), its key (and descriptor, where there is one)
 //! travels too, and is [imported](Domain::import) by peers. Operations go down a [`Lane`].
@@ -18,8 +18,8 @@
 //!
 //! # Failure
 //!
-//! No call panics or blocks without bound. What a transport cannot do it refuses with
-//! [`Error::Unsupported`]; what a lane cannot take now it answers with [`Status::Full`].
+//! No call panics or blocks without bound. A transport refuses an operation that it does not support with
+//! [`Error::Unsupported`]; a lane that has no room for one now gives [`Status::Full`].
 
 mod capabilities;
 pub mod conformance;
@@ -31,6 +31,7 @@ mod inbox;
 mod memory;
 mod numbers;
 mod op;
+mod pe;
 mod published;
 mod schedule;
 mod traits;
@@ -44,10 +45,11 @@ pub use inbox::{Inbox, Reply};
 pub use memory::{LocalKey, Memory, MemoryKind, RegionId};
 pub use numbers::{RegionNumber, RegionNumbers};
 pub use op::{AtomicOp, Local, Op, Remote, SignalOp, Width};
+pub use pe::Pe;
 pub use published::Published;
 pub use schedule::{Accessor, Schedule};
 pub use traits::{
-    Counters, Device, Domain, HostId, Job, Lane, LocalRegion, Pe, Peer, Posted, Reach, Region,
+    Counters, Device, Domain, HostId, Job, Lane, LocalRegion, Peer, Posted, Reach, Region,
     RemoteRegion, Status, Transport,
 };
 pub use variable::Variable;

@@ -1,10 +1,12 @@
+//! Memory that is offered for registration, and the names of registered regions.
+
 use std::any::Any;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Which processor's memory it is.
+/// The kind of memory: the processor that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum MemoryKind {
@@ -15,7 +17,7 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// Every kind there is, in the order of tables.
+    /// All kinds, in the order of tables.
     pub const ALL: [MemoryKind; 2] = [MemoryKind::Host, MemoryKind::Cuda];
 }
 
@@ -47,7 +49,7 @@ pub struct Memory {
     descriptor: Option<Arc<OwnedFd>>,
     names: Option<Arc<[u8]>>,
     owner: Arc<dyn Any + Send + Sync>,
-    /// Where it lies in what it is a part of, and how long that is.
+    /// Its offset in the memory that it is a part of, and the length of that.
     part: (usize, usize),
 }
 
@@ -78,25 +80,26 @@ impl Memory {
         }
     }
 
-    /// Another process can map it by `names`, too, or instead of a descriptor. What they say is between
-    /// those who make such memory and the transports that carry it; GPU memory's are
-    /// `oxshmem_cuda::Names`. They are of what this is a [part of](Self::part_of), where that is named as
-    /// a whole only.
+    /// Adds `names` by which another process can map it, too, or instead of by a descriptor. Their content is
+    /// agreed between the makers of such memory and the transports that support it; those of GPU memory are
+    /// `oxshmem_cuda::Names`. Memory of which this is a [part](Self::part_of) may have names as a whole only;
+    /// then they name the whole.
     #[must_use]
     pub fn named(mut self, names: Vec<u8>) -> Self {
         self.names = Some(names.into());
         self
     }
 
-    /// It is the part from byte `offset` on of memory of `whole` bytes, which is registered part by part
-    /// as it grows. Peers that map parts map them at these places.
+    /// Makes it the part from byte `offset` on of memory of `whole` bytes, which is registered part by part
+    /// as it grows. Peers that map parts map them at these offsets.
     #[must_use]
     pub fn part_of(mut self, offset: usize, whole: usize) -> Self {
         self.part = (offset, whole);
         self
     }
 
-    /// Where it lies in what it is a part of, and how long that is; 0 and its length if of nothing.
+    /// Its offset in the memory that it is a part of, and the length of that; 0 and its own length if it is no
+    /// part.
     #[must_use]
     pub fn part(&self) -> (usize, usize) {
         self.part
@@ -120,7 +123,7 @@ impl Memory {
         self.len == 0
     }
 
-    /// Whose memory it is.
+    /// The kind of memory.
     #[must_use]
     pub fn kind(&self) -> MemoryKind {
         self.kind
@@ -138,7 +141,7 @@ impl Memory {
         self.names.as_deref()
     }
 
-    /// What keeps the memory where it is.
+    /// The owner, which keeps the memory where it is.
     #[must_use]
     pub fn owner(&self) -> &Arc<dyn Any + Send + Sync> {
         &self.owner

@@ -1,9 +1,12 @@
+//! The region numbers of one domain.
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Error, Memory, RegionId, Result};
+use crate::error::{Error, Result};
+use crate::memory::{Memory, RegionId};
 
-/// The numbers of one domain's regions, for its [`register`](crate::Domain::register).
+/// The region numbers in use at one domain, for its [`register`](crate::Domain::register).
 #[derive(Clone, Debug, Default)]
 pub struct RegionNumbers(Arc<Mutex<BTreeSet<RegionId>>>);
 
@@ -15,25 +18,25 @@ pub struct RegionNumber {
 }
 
 impl RegionNumbers {
-    /// Takes a number for `memory`, unless a region has it.
-    pub fn take(
+    /// Claims a number for `memory`, unless a region has it.
+    pub fn claim(
         &self,
         transport: &'static str,
         id: RegionId,
         memory: &Memory,
     ) -> Result<RegionNumber> {
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match used.insert(id) {
-            true => Ok(RegionNumber {
-                id,
-                of: self.clone(),
-            }),
-            false => Err(Error::Memory {
+        if !used.insert(id) {
+            return Err(Error::Memory {
                 transport,
                 kind: memory.kind(),
                 why: format!("region {} is registered already", id.0),
-            }),
+            });
         }
+        Ok(RegionNumber {
+            id,
+            of: self.clone(),
+        })
     }
 }
 

@@ -1,6 +1,9 @@
+//! Operations of a lane.
+
 use std::fmt;
 
-use crate::{Error, LocalKey, RegionId, Result};
+use crate::error::{Error, Result};
+use crate::memory::{LocalKey, RegionId};
 
 /// The width of an atomic's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +43,7 @@ impl fmt::Display for Width {
 pub enum AtomicOp {
     /// Read only.
     Fetch,
-    /// Store the operand. What was there is not yielded: it comes without
+    /// Store the operand. The old value is not yielded: there is no
     /// [`fetch`](Op::Atomic::fetch).
     Set,
     /// Wrapping sum.
@@ -97,7 +100,7 @@ pub enum SignalOp {
     Add,
 }
 
-/// The near side of an operation.
+/// The local buffer of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Local {
     /// First byte.
@@ -109,13 +112,14 @@ pub struct Local {
 }
 
 impl Local {
-    /// What a lane checks of where an atomic's old value goes: as many bytes as the word has, aligned to them.
+    /// Checks the buffer for an atomic's old value: it has as many bytes as the word, and is aligned to them.
     #[inline]
     pub fn check_fetch(&self, transport: &'static str, width: Width) -> Result<()> {
         let bytes = width.bytes();
-        match self.len == bytes && self.addr.addr().is_multiple_of(bytes) {
-            true => Ok(()),
-            false => Err(self.no_fetch(transport, width)),
+        if self.len == bytes && self.addr.addr().is_multiple_of(bytes) {
+            Ok(())
+        } else {
+            Err(self.no_fetch(transport, width))
         }
     }
 
@@ -134,7 +138,7 @@ impl Local {
     }
 }
 
-/// The far side of an operation: an offset in a region of the peer that the lane is told.
+/// The remote address of an operation: an offset in a region of the peer that the post names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote {
     /// The peer's region.
@@ -144,8 +148,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// What a lane checks of the far side: that `len` bytes are aligned to `align`, and end within a region of so many
-    /// bytes. `what` needs them.
+    /// Checks the address of `len` bytes: they are aligned to `align`, as `what` needs, and end within a region of
+    /// `region` bytes.
     #[inline]
     pub fn check(
         self,
@@ -155,14 +159,15 @@ impl Remote {
         region: u64,
     ) -> Result<()> {
         let end = self.offset.checked_add(len);
-        match self.offset.is_multiple_of(align) && end.is_some_and(|end| end <= region) {
-            true => Ok(()),
-            false => Err(self.no_place(transport, what, (len, align), region)),
+        if self.offset.is_multiple_of(align) && end.is_some_and(|end| end <= region) {
+            Ok(())
+        } else {
+            Err(self.refusal(transport, what, (len, align), region))
         }
     }
 
     #[cold]
-    fn no_place(
+    fn refusal(
         self,
         transport: &'static str,
         what: &'static str,
@@ -170,19 +175,20 @@ impl Remote {
         region: u64,
     ) -> Error {
         let offset = self.offset;
-        match offset.is_multiple_of(align) {
-            true => Error::OutOfRange {
+        if offset.is_multiple_of(align) {
+            Error::OutOfRange {
                 transport,
                 offset,
                 len,
                 region,
-            },
-            false => Error::Misaligned {
+            }
+        } else {
+            Error::Misaligned {
                 transport,
                 what,
                 offset,
                 align,
-            },
+            }
         }
     }
 }
@@ -205,7 +211,7 @@ pub enum Op {
         /// Source.
         from: Remote,
     },
-    /// Copy to the peer, then update a signal word there: whoever sees the signal's new value sees
+    /// Copy to the peer, then update a signal word there: a reader that sees the signal's new value sees
     /// the data (M22).
     PutSignal {
         /// Source; may be empty.
@@ -214,14 +220,14 @@ pub enum Op {
         to: Remote,
         /// The signal word, 8-byte aligned.
         signal: Remote,
-        /// How it changes.
+        /// The update of the signal.
         op: SignalOp,
-        /// By what.
+        /// The operand of the update.
         value: u64,
     },
     /// An atomic on one word of the peer. 32-bit operands are in the low half.
     Atomic {
-        /// Which.
+        /// The operation.
         op: AtomicOp,
         /// The word's width; its offset is a multiple of it.
         width: Width,
@@ -231,7 +237,7 @@ pub enum Op {
         operand: u64,
         /// Compare-swap's expected value (ignored by the others).
         compare: u64,
-        /// Where the old value goes: `width` bytes, aligned to them; none if it is not wanted.
+        /// The buffer for the old value: `width` bytes, aligned to them; none if it is not wanted.
         fetch: Option<Local>,
     },
     /// Send bytes to the peer's [inbox](crate::Inbox), up to [`Capabilities::message`] of them. They
@@ -244,7 +250,7 @@ pub enum Op {
         from: Local,
     },
     /// Completes when every operation posted before it on this lane to this PE has been placed in
-    /// the target's memory, whatever a mere completion means on this transport.
+    /// the target's memory, whatever a completion alone means on this transport.
     Flush,
 }
 

@@ -1,8 +1,10 @@
+//! State published by a domain to its lanes.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a domain changes seldom and its lanes look at with every operation. Lanes work on private copies;
-/// a number that grows with each change tells them when theirs is old: one load, no lock.
+/// State that a domain changes rarely and its lanes read with every operation. Lanes work on private copies. A
+/// generation, which grows with each change, tells them when their copy is old: one load, no lock.
 #[derive(Debug, Default)]
 pub struct Published<S> {
     generation: AtomicU64,
@@ -10,7 +12,7 @@ pub struct Published<S> {
 }
 
 impl<S: Clone> Published<S> {
-    /// With its first state.
+    /// Publishes the first state.
     pub fn new(state: S) -> Published<S> {
         Published {
             generation: AtomicU64::new(0),
@@ -23,26 +25,26 @@ impl<S: Clone> Published<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often it has changed.
+    /// The number of changes so far.
     #[inline]
     pub fn generation(&self) -> u64 {
-        // Acquire: who sees a change's number sees what happened before it, as the caller of
-        // `Domain::import` expects of the lanes that it uses next.
+        // Acquire: a reader that sees a change's generation sees all that happened before it, as the
+        // caller of `Domain::import` expects of the lanes that it uses next.
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The state, and its number.
+    /// A copy of the state, with its generation.
     pub fn copy(&self) -> (u64, S) {
         let state = self.lock();
         (self.generation(), state.clone())
     }
 
-    /// Looks at the state, locked meanwhile.
-    pub fn look<R>(&self, look: impl FnOnce(&S) -> R) -> R {
-        look(&self.lock())
+    /// Reads the state, under its lock.
+    pub fn read<R>(&self, read: impl FnOnce(&S) -> R) -> R {
+        read(&self.lock())
     }
 
-    /// Changes it. `change` does not panic.
+    /// Changes the state. `change` does not panic.
     pub fn change(&self, change: impl FnOnce(&mut S)) {
         let mut state = self.lock();
         change(&mut state);
@@ -64,6 +66,6 @@ mod tests {
         assert_ne!(published.generation(), number);
         assert_eq!(copy, [1]);
         assert_eq!(published.copy().1, [1, 2]);
-        assert_eq!(published.look(Vec::len), 2);
+        assert_eq!(published.read(Vec::len), 2);
     }
 }

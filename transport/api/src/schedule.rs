@@ -1,4 +1,4 @@
-//! How a transport that simulates a machine takes part in when its PEs run and what they see.
+//! Scheduling and memory accesses of PEs, for a transport that simulates their machine.
 //!
 //! Real transports need none of this: their [`Domain`](crate::Domain)s give no schedule, their
 //! regions no accessor.
@@ -6,16 +6,16 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use crate::{AtomicOp, Width};
+use crate::op::{AtomicOp, Width};
 
-/// Decides when one PE's thread runs, where all PEs are threads of one process. Each PE has that thread alone.
+/// The scheduler of one PE's thread, where all PEs are threads of one process. Each PE has that thread alone.
 pub trait Schedule: Send + Sync + fmt::Debug {
-    /// Called before each call of the library and at each step of one: the thread may be held here
-    /// while other PEs, or operations under way, have their turn.
+    /// A yield point, before each call of the library and at each step of one: the thread may be held here
+    /// while other PEs run or operations in flight proceed.
     fn point(&self);
 
-    /// Called in a wait, after a look that found nothing, instead of yielding or sleeping. `false`
-    /// says that nothing can change any more: whatever is waited for will not come.
+    /// Called in a wait after an unsuccessful poll, instead of yielding or sleeping. `false` means that
+    /// nothing can change any more: the wait cannot succeed.
     #[must_use]
     fn idle(&self) -> bool;
 }

@@ -1,34 +1,22 @@
+//! The traits of a transport: [`Transport`] opens a [`Domain`], which registers memory and opens [`Lane`]s.
+
 use std::any::Any;
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::{
-    Accessor, Capabilities, Error, Guarantees, Inbox, LocalKey, Memory, MemoryKind, Op, RegionId,
-    Result, Schedule,
-};
+use crate::capabilities::Capabilities;
+use crate::error::{Error, Result};
+use crate::guarantees::Guarantees;
+use crate::inbox::Inbox;
+use crate::memory::{LocalKey, Memory, MemoryKind, RegionId};
+use crate::op::Op;
+use crate::pe::Pe;
+use crate::schedule::{Accessor, Schedule};
 
-/// A processing element's number in its job: 0 up to the job's size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Pe(pub u32);
-
-impl Pe {
-    /// As an index.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Display for Pe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Which host a PE runs on: equal ids claim one kernel and one memory. The claim alone does not
-/// make memory reachable; mapping it does.
+/// The host of a PE: equal ids claim one kernel and one memory. The claim alone does not make memory
+/// reachable; mapping it does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId(pub String);
 
@@ -50,8 +38,7 @@ pub struct Peer {
     pub pe: Pe,
     /// Its host.
     pub host: HostId,
-    /// What its domain of the same transport gave as [`Domain::address`]; none if it has no such
-    /// domain.
+    /// The [`Domain::address`] of its domain of the same transport; none if it has no such domain.
     pub address: Option<Vec<u8>>,
 }
 
@@ -64,10 +51,10 @@ pub struct Device {
     pub description: String,
 }
 
-/// How one peer's memory of one kind can be reached. Better ways compare greater.
+/// The access to one peer's memory of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Not at all; why, in words that end up in `oxshmem info`.
+    /// None; the reason, in words for `oxshmem info`.
     None(String),
     /// By operations on a lane.
     Remote,
@@ -83,13 +70,13 @@ pub enum Reach {
 ///
 /// # Safety
 ///
-/// Callers touch memory by what a transport's objects say. Whoever implements this promises, for
-/// every object that comes from it:
+/// Callers access memory by the addresses that a transport's objects give. An implementation promises, for every
+/// object that comes from it:
 ///
 /// - [`RemoteRegion::mapped`] gives the start of [`RemoteRegion::len`] bytes that are readable and
-///   writable while what [`keep_alive`](RemoteRegion::keep_alive) gives lives.
+///   writable while the object of [`keep_alive`](RemoteRegion::keep_alive) lives.
 /// - An operation accesses its local memory within the range it was given, and not after it is
-///   counted as completed, was given up because its PE was [lost](Domain::peer_lost) or the way there has
+///   counted as completed, was cancelled because its PE was [lost](Domain::peer_lost) or the connection has
 ///   failed, or its lane was dropped.
 pub unsafe trait Transport: Send + Sync + fmt::Debug {
     /// Its name, as users write it in `OXSHMEM_TRANSPORT`.
@@ -104,14 +91,14 @@ pub unsafe trait Transport: Send + Sync + fmt::Debug {
 
 /// One PE's opened transport.
 pub trait Domain: Send + Sync + fmt::Debug {
-    /// What it can do. Constant while the domain lives.
+    /// Its capabilities. Constant while the domain lives.
     fn capabilities(&self) -> &Capabilities;
 
-    /// What it promises about memory of this kind at the target; none if it cannot reach such. Constant
+    /// Its guarantees about memory of this kind at the target; none if it cannot reach such memory. Constant
     /// while the domain lives.
     fn guarantees(&self, kind: MemoryKind) -> Option<Guarantees>;
 
-    /// What a peer's domain needs to know of this one, as bytes.
+    /// The address of this domain for peers' domains, as bytes.
     fn address(&self) -> Vec<u8>;
 
     /// Whether and how memory of `kind` at `peer` can be reached.
@@ -126,9 +113,8 @@ pub trait Domain: Send + Sync + fmt::Debug {
     /// region was dropped; one in use is refused.
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>>;
 
-    /// Registers memory for the near side of operations only: sources, and destinations as well if
-    /// `written`. For what is longer than [`Limits::unregistered`](crate::Limits) and lies in no
-    /// region.
+    /// Registers memory for the local side of operations only: sources, and destinations as well if
+    /// `written`. For buffers longer than [`Limits::unregistered`](crate::Limits) that lie in no region.
     ///
     /// # Safety
     ///
@@ -145,9 +131,9 @@ pub trait Domain: Send + Sync + fmt::Debug {
         })
     }
 
-    /// Makes a peer's region usable here. `region` is the number it has at that peer, `key` what
-    /// [`Region::key`] gave there, `descriptor` a duplicate of what [`Region::descriptor`] gave,
-    /// where one could be passed. The region is usable by every lane from then on.
+    /// Makes a peer's region usable here. `region` is its number at that peer, `key` its [`Region::key`],
+    /// `descriptor` a duplicate of its [`Region::descriptor`], where one could be passed. Every lane can use
+    /// the region from then on.
     fn import(
         &self,
         peer: &Peer,
@@ -159,8 +145,8 @@ pub trait Domain: Send + Sync + fmt::Debug {
     /// Opens a lane, towards all PEs that this transport reaches.
     fn lane(&self) -> Result<Box<dyn Lane>>;
 
-    /// Answers the [`endpoint`](Lane::endpoint) that a lane of `pe` made towards this PE: this side
-    /// is ready for its operations then. Called from any thread, and for a PE's own lane towards
+    /// Accepts the [`endpoint`](Lane::endpoint) that a lane of `pe` made towards this PE, and gives the bytes
+    /// for its [`connect`](Lane::connect): this side is ready for its operations then. Called from any thread, and for a PE's own lane towards
     /// itself too. Only where [`WireUp::PerLane`](crate::WireUp) is declared.
     fn accept(&self, pe: Pe, _endpoint: &[u8]) -> Result<Vec<u8>> {
         Err(Error::Unsupported {
@@ -179,24 +165,24 @@ pub trait Domain: Send + Sync + fmt::Debug {
         })
     }
 
-    /// Makes what other PEs' operations, and this PE's gets, have placed in its memory of `kind` visible
+    /// Makes data that other PEs' operations, or this PE's gets, have placed in its memory of `kind` visible
     /// to its processor, where [`GpuFlush::Target`](crate::GpuFlush) says that this is needed (M27).
     fn make_visible(&self, _kind: MemoryKind) -> Result<()> {
         Ok(())
     }
 
-    /// Who decides when this PE's thread runs, where this transport simulates its PEs' machine.
+    /// The scheduler of this PE's thread, where this transport simulates its PEs' machine.
     fn schedule(&self) -> Option<Arc<dyn Schedule>> {
         None
     }
 
-    /// Tells the domain that a PE has died, has left, or is not to be waited for any more. Operations to it
-    /// then answer [`Error::PeerLost`]. Those outstanding are given up, by each lane for itself: when the
-    /// first call of its [`post`](Lane::post) or [`progress`](Lane::progress) after this one has returned,
-    /// they touch local memory no more, and no [`Reply`](crate::Reply) to its messages arrives from there.
+    /// Notifies the domain that a PE has died, has left, or is not to be waited for any more. Operations to it
+    /// then give [`Error::PeerLost`]. Each lane cancels its outstanding ones: when the first call of its
+    /// [`post`](Lane::post) or [`progress`](Lane::progress) after this one has returned, they access local
+    /// memory no more, and no [`Reply`](crate::Reply) to its messages arrives from there.
     fn peer_lost(&self, pe: Pe);
 
-    /// Ends the domain: lanes answer [`Error::Closed`] from now on. Idempotent.
+    /// Ends the domain: lanes give [`Error::Closed`] from now on. Idempotent.
     fn shutdown(&self);
 }
 
@@ -205,35 +191,35 @@ pub trait Region: Send + Sync + fmt::Debug {
     /// Its number.
     fn id(&self) -> RegionId;
 
-    /// What a peer needs to import it, as bytes.
+    /// The key by which a peer imports it, as bytes.
     fn key(&self) -> &[u8];
 
-    /// What operations that use it as their near side name.
+    /// The key of local buffers in it.
     fn local_key(&self) -> LocalKey;
 
     /// A descriptor that a peer on the same host needs as well.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 }
 
-/// Memory registered for the near side of operations. Dropping it ends the registration.
+/// Memory registered for the local side of operations. Dropping it ends the registration.
 pub trait LocalRegion: Send + Sync + fmt::Debug {
-    /// What operations name.
+    /// The key of local buffers in it.
     fn key(&self) -> LocalKey;
 }
 
 /// A peer's region, imported.
 pub trait RemoteRegion: Send + Sync + fmt::Debug {
-    /// Where this process can load and store it, if it can: valid while this object lives.
+    /// The address at which this process can load and store it, if it can: valid while this object lives.
     fn mapped(&self) -> Option<NonNull<u8>>;
 
-    /// How this PE's CPU accesses it, where the transport simulates a mapping; then
+    /// The accessor for this PE's CPU, where the transport simulates a mapping; then
     /// [`mapped`](Self::mapped) gives none although [`Domain::reach`] said `Mapped`.
     fn accessor(&self) -> Option<Arc<dyn Accessor>> {
         None
     }
 
-    /// Where this PE's GPU can load and store it, if it can, as the GPU has the address: valid while this
-    /// object lives.
+    /// The GPU address at which this PE's GPU can load and store it, if it can: valid while this object
+    /// lives.
     fn on_gpu(&self) -> Option<u64> {
         None
     }
@@ -246,12 +232,12 @@ pub trait RemoteRegion: Send + Sync + fmt::Debug {
         self.len() == 0
     }
 
-    /// What must outlive uses of [`mapped`](Self::mapped), for callers that keep the address
-    /// without this object.
+    /// An object that must outlive uses of [`mapped`](Self::mapped), for callers that keep the address
+    /// without this region.
     fn keep_alive(&self) -> Arc<dyn Any + Send + Sync>;
 }
 
-/// How many operations towards one PE a lane has taken and finished.
+/// The operations towards one PE that a lane has accepted and completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Accepted by `post`.
@@ -261,29 +247,29 @@ pub struct Counters {
     pub completed: u64,
 }
 
-/// What became of a batch.
+/// The outcome of a post.
 #[derive(Debug)]
 #[must_use]
 pub struct Posted {
-    /// How many operations, from the first on, were accepted.
+    /// The number of operations accepted, from the first on.
     pub accepted: usize,
-    /// Why not more.
+    /// The reason why not more.
     pub status: Status,
 }
 
-/// Why a batch was, or was not, taken whole.
+/// Whether a batch was accepted whole, or the reason why not.
 #[derive(Debug)]
 pub enum Status {
-    /// Taken whole.
+    /// Accepted whole.
     All,
-    /// No room: progress, then post the rest.
+    /// The lane is full: progress, then post the rest.
     Full,
-    /// The operation after the accepted ones can never be taken, or the way to the PE has failed.
+    /// The operation after the accepted ones can never be accepted, or the connection has failed.
     Refused(Error),
 }
 
 impl Posted {
-    /// The whole batch of `n`.
+    /// A batch of `n`, accepted whole.
     pub const fn all(n: usize) -> Self {
         Posted {
             accepted: n,
@@ -291,7 +277,7 @@ impl Posted {
         }
     }
 
-    /// The first `accepted`, and no room for more.
+    /// The first `accepted`; then the lane is full.
     pub const fn full(accepted: usize) -> Self {
         Posted {
             accepted,
@@ -299,7 +285,7 @@ impl Posted {
         }
     }
 
-    /// The first `accepted`; the next one failed.
+    /// The first `accepted`; the next one is refused.
     pub const fn refused(accepted: usize, error: Error) -> Self {
         Posted {
             accepted,
@@ -310,19 +296,19 @@ impl Posted {
 
 /// A stream of operations. One owner at a time; all calls return at once.
 ///
-/// Dropping a lane waits, for a bounded time, until nothing outstanding can touch local memory any
-/// more, nor an answer to its messages come.
+/// Dropping a lane waits, for a bounded time, until no outstanding operation can access local memory any
+/// more, nor a reply to its messages arrive.
 pub trait Lane: Send + fmt::Debug {
     /// Where [`WireUp::PerLane`](crate::WireUp) is declared: makes this side's endpoint towards
-    /// `pe` and gives what the peer's domain must be told; the same each time. Else empty.
+    /// `pe` and gives its bytes for the peer's domain; the same each time. Else empty.
     fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>>;
 
-    /// Connects the endpoint towards `pe` with what the peer's domain [answered](Domain::accept).
+    /// Connects the endpoint towards `pe` with the bytes that the peer's domain gave to
+    /// [accept](Domain::accept) it.
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()>;
 
-    /// Posts operations towards one PE, in order. Accepts a prefix; what is accepted can fail only
-    /// with the PE, and an operation that is refused moves no byte, and is refused again if it is
-    /// posted again. It is refused with
+    /// Posts operations towards one PE, in order. Accepts a prefix. An accepted operation can fail only
+    /// with the PE; a refused one moves no byte, and is refused again if it is posted again. It is refused with
     /// [`Error::Closed`] after shutdown, [`Error::PeerLost`] after a loss, [`Error::Unreachable`]
     /// towards a PE outside the job or not connected, and by its own fault with
     /// [`Error::Unsupported`], [`Error::UnknownRegion`], [`Error::OutOfRange`] or
@@ -332,15 +318,15 @@ pub trait Lane: Send + fmt::Debug {
     ///
     /// Every `Local` stays valid for its access (and, beyond the inline limit, unmoved and, if a
     /// source, unchanged) until the operation has completed or the lane was dropped. The memory of
-    /// every region that was registered is what its [`Memory`] said, while its owner lives.
+    /// every registered region is as its [`Memory`] says, while its owner lives.
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted;
 
-    /// Does a bounded amount of outstanding work. `Err` tells of a failure that concerns the whole
-    /// lane or one PE; what was outstanding towards that PE is given up then, as after its
+    /// Does a bounded amount of outstanding work. `Err` is a failure of the whole lane or of the connection with
+    /// one PE. Operations outstanding towards that PE are cancelled then, as after its
     /// [loss](Domain::peer_lost), and its counters no longer grow.
     fn progress(&mut self) -> Result<()>;
 
-    /// What was taken and finished towards `pe`.
+    /// The counts of operations accepted and completed towards `pe`.
     fn counters(&self, pe: Pe) -> Counters;
 
     /// Asks for the completions of all operations posted to `pe` so far, because a caller waits for

@@ -218,7 +218,7 @@ impl Domain for LoopbackDomain {
         if !memory.base().addr().get().is_multiple_of(PAGE) {
             return refused("it does not begin on a page");
         }
-        let taken = self.numbers.take(NAME, id, memory)?;
+        let taken = self.numbers.claim(NAME, id, memory)?;
         let memory = Arc::new(memory.clone());
         let number = self.home.enter(&memory);
         let key = Key {

@@ -301,7 +301,7 @@ impl Domain for NvlinkDomain {
             number: registered.number(),
             names,
         };
-        let number = self.numbers.take(NAME, id, memory)?;
+        let number = self.numbers.claim(NAME, id, memory)?;
         Ok(Box::new(NvlinkRegion {
             number,
             key: key.to_bytes(),

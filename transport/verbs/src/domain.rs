@@ -377,7 +377,7 @@ impl Domain for VerbsDomain {
                 id.0
             )));
         }
-        let number = self.numbers.take(NAME, id, memory)?;
+        let number = self.numbers.claim(NAME, id, memory)?;
         let (domain, port) = (&self.opened.domain, &self.opened.port);
         let me = self.opened.shared.job.me.0;
         let region = Registered::new(domain, gpu, me, number, memory, port.relaxed)?;

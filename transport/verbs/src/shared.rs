@@ -198,11 +198,11 @@ impl Shared {
     }
 
     pub(crate) fn check(&self, pe: Pe) -> Result<()> {
-        self.state.look(|state| state.check(pe))
+        self.state.read(|state| state.check(pe))
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.state.look(|state| state.closed)
+        self.state.read(|state| state.closed)
     }
 
     /// Makes a region known to all lanes. Its number is below [`MOST_REGIONS`], its PE in the job.

@@ -1,10 +1,13 @@
+//! Memory of the checks.
+
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use crate::{Local, LocalKey, Memory, MemoryKind};
+use crate::memory::{LocalKey, Memory, MemoryKind};
+use crate::op::Local;
 
 const PAGE: usize = 4096;
 
@@ -26,18 +29,18 @@ impl Drop for Pages {
 }
 
 /// Zeroed, page-aligned host memory of `len` bytes, rounded up to whole pages, without a
-/// descriptor: what PEs in one process can register.
+/// descriptor. PEs of one process can register it.
 ///
 /// # Errors
 ///
-/// Where there is not that much memory.
+/// If there is not that much memory.
 pub fn host_memory(len: usize) -> Result<Memory, String> {
     pages(len, MemoryKind::Host).ok_or_else(|| {
         format!("no {len} bytes of host memory for the check; lower Harness::largest")
     })
 }
 
-/// The same, which passes for memory of any kind. None where there is not that much.
+/// The same, as memory of the given kind. None if there is not that much.
 #[must_use]
 pub fn pages(len: usize, kind: MemoryKind) -> Option<Memory> {
     let len = len.max(1).checked_next_multiple_of(PAGE)?;
@@ -49,11 +52,11 @@ pub fn pages(len: usize, kind: MemoryKind) -> Option<Memory> {
     Some(unsafe { Memory::new(base, len, kind, None, owner) })
 }
 
-/// What is in memory that the CPU does not load and store, for the suite to fill and look into while a
-/// transport may be writing it.
+/// The contents of memory that the CPU does not load and store. The suite reads and writes them while a
+/// transport may be writing them.
 ///
 /// Offsets and lengths are in bytes and inside the memory. Aligned words of 4 and 8 bytes are read and
-/// written whole. A call returns when it is done; one that cannot be done panics.
+/// written whole. A call returns when its access is complete; one that fails panics.
 pub trait Contents: Send + Sync + fmt::Debug {
     /// Reads from `offset` on.
     fn read(&self, offset: u64, into: &mut [u8]);
@@ -62,13 +65,13 @@ pub trait Contents: Send + Sync + fmt::Debug {
     fn write(&self, offset: u64, bytes: &[u8]);
 }
 
-/// Memory that the checks fill and look into while a transport may be writing it. In host memory every
+/// Memory that the checks read and write while a transport may be writing it. In host memory every
 /// access is an atomic of one byte or one aligned word, inside the memory.
 #[derive(Clone, Debug)]
 pub(super) struct Area {
     memory: Memory,
     key: Option<LocalKey>,
-    /// How it is looked into; none for host memory.
+    /// The access to it; none for host memory.
     contents: Option<Arc<dyn Contents>>,
 }
 
@@ -92,12 +95,12 @@ impl Area {
     }
 
     /// Whether the CPU loads and stores it.
-    pub(super) fn is_the_cpus(&self) -> bool {
+    pub(super) fn is_host(&self) -> bool {
         self.contents.is_none()
     }
 
-    /// The bytes as an operation's near side.
-    pub(super) fn local(&self, offset: u64, len: u64) -> Local {
+    /// The bytes as an operation's local buffer.
+    pub(super) fn buffer(&self, offset: u64, len: u64) -> Local {
         Local {
             addr: self.at(offset, len),
             len: len as usize,
@@ -105,8 +108,8 @@ impl Area {
         }
     }
 
-    /// The address of `offset`, where `len` bytes from it are inside: a check that asks for others
-    /// is wrong itself.
+    /// The address of `offset`. `len` bytes from it must be inside: a check that asks for others is wrong
+    /// itself.
     #[allow(clippy::panic, reason = "a bug of the suite, never of the transport")]
     fn at(&self, offset: u64, len: u64) -> *mut u8 {
         if offset.checked_add(len).is_none_or(|end| end > self.len()) {
@@ -122,7 +125,7 @@ impl Area {
     #[allow(clippy::panic, reason = "a bug of the suite, never of the transport")]
     fn cpu(&self, offset: u64, len: u64) -> *mut u8 {
         let at = self.at(offset, len);
-        if !self.is_the_cpus() {
+        if !self.is_host() {
             panic!("the suite would load GPU memory at {offset}");
         }
         if !at.addr().is_multiple_of(len as usize) {
@@ -133,17 +136,17 @@ impl Area {
 
     fn byte(&self, offset: u64) -> &AtomicU8 {
         // SAFETY: one byte inside host memory that `self.memory.owner` keeps; all accesses in this
-        // process are atomic ones or a transport's, which are its business.
+        // process are atomic ones or the transport's, which keeps its own rules.
         unsafe { AtomicU8::from_ptr(self.cpu(offset, 1)) }
     }
 
-    /// The word at `offset`, a multiple of 8, in memory that is the CPU's.
+    /// The word at `offset`, a multiple of 8, in host memory.
     pub(super) fn word(&self, offset: u64) -> &AtomicU64 {
         // SAFETY: inside the memory and aligned, checked by `cpu`; else as for `byte`.
         unsafe { AtomicU64::from_ptr(self.cpu(offset, 8).cast()) }
     }
 
-    /// The 32-bit word at `offset`, a multiple of 4, in memory that is the CPU's.
+    /// The 32-bit word at `offset`, a multiple of 4, in host memory.
     pub(super) fn half(&self, offset: u64) -> &AtomicU32 {
         // SAFETY: inside the memory and aligned, checked by `cpu`; else as for `byte`.
         unsafe { AtomicU32::from_ptr(self.cpu(offset, 4).cast()) }
@@ -209,10 +212,10 @@ impl Area {
         }
     }
 
-    /// Every `step`-th word of the first `len` bytes, and where it lies. Both are multiples of 8.
+    /// Every `step`-th word of the first `len` bytes, and its offset. Both are multiples of 8.
     pub(super) fn words(&self, len: u64, step: u64) -> Vec<(u64, u64)> {
         let places = (0..len).step_by(step as usize);
-        if self.is_the_cpus() {
+        if self.is_host() {
             return places.map(|at| (at, self.load(at))).collect();
         }
         let mut bytes = vec![0; len as usize];
@@ -225,7 +228,7 @@ impl Area {
 
     /// Stores `value` into every word of the first `len` bytes, a multiple of 8.
     pub(super) fn store_words(&self, len: u64, value: u64) {
-        match self.is_the_cpus() {
+        match self.is_host() {
             true => (0..len).step_by(8).for_each(|at| self.store(at, value)),
             false => self.write(0, &value.to_ne_bytes().repeat(len as usize / 8)),
         }
@@ -242,12 +245,12 @@ impl Area {
         self.write(offset, &bytes);
     }
 
-    /// That the bytes are what [`fill`](Self::fill) leaves.
+    /// Checks that the bytes are those that [`fill`](Self::fill) writes.
     pub(super) fn expect_filled(&self, offset: u64, len: u64, seed: u8) -> Result<(), String> {
         self.expect(offset, len, |at| pattern(seed, at))
     }
 
-    /// That the bytes are all `byte`.
+    /// Checks that all bytes are `byte`.
     pub(super) fn expect_set(&self, offset: u64, len: u64, byte: u8) -> Result<(), String> {
         self.expect(offset, len, |_| byte)
     }

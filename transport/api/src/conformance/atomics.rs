@@ -1,11 +1,17 @@
+//! Checks of atomics.
+
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 
 use super::area::Area;
+use super::harness::Harness;
 use super::lanes::Lanes;
+use super::report::{Done, Found};
 use super::world::{PE0, PE1, World, to};
-use super::{Done, Found, Harness};
-use crate::{AtomicLevel, AtomicOp, Error, Local, Op, Pe, Remote, Width};
+use crate::capabilities::AtomicLevel;
+use crate::error::Error;
+use crate::op::{AtomicOp, Local, Op, Remote, Width};
+use crate::pe::Pe;
 
 /// The atomics that are declared.
 pub(super) fn declared(world: &World<'_>) -> impl Iterator<Item = (AtomicOp, Width)> {
@@ -50,7 +56,7 @@ fn mask(width: Width) -> u64 {
     }
 }
 
-/// What the word holds afterwards.
+/// The value of the word afterwards.
 pub(super) fn model(op: AtomicOp, width: Width, old: u64, operand: u64, compare: u64) -> u64 {
     let new = match op {
         AtomicOp::Fetch => old,
@@ -84,7 +90,7 @@ pub(super) fn semantics(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let mut lanes = world.lanes()?;
     let member = world.member(PE0);
-    let far = &world.member(PE1).target;
+    let remote = &world.member(PE1).target;
     if declared(&world).next().is_none() {
         return Ok(Done::Free("no atomic is declared"));
     }
@@ -99,42 +105,46 @@ pub(super) fn semantics(harness: &dyn Harness) -> Found {
     ];
     for (op, width) in declared(&world) {
         let bytes = width.bytes() as u64;
-        let mut nears = vec![&member.near];
+        let mut nears = vec![&member.local];
         if world.capabilities.get.unregistered >= bytes {
             nears.push(&member.loose);
         }
         for (old, operand) in words.map(|(a, b)| (a & mask(width), b & mask(width))) {
             for compare in [old, old ^ 1] {
-                for (fetched, near) in nears.iter().flat_map(|near| [(true, near), (false, near)]) {
+                for (fetched, local) in nears
+                    .iter()
+                    .flat_map(|local| [(true, local), (false, local)])
+                {
                     if fetched && !yields(op) {
                         continue;
                     }
                     // The last word of the region at times, else one at an odd multiple of itself.
-                    let last = far.len() - bytes;
+                    let last = remote.len() - bytes;
                     let at = if operand == 1 { last } else { 64 + bytes };
                     let after = bytes.min(last - at);
-                    far.set(at - bytes, 2 * bytes + after, 0xee);
-                    store(far, at, width, old);
-                    near.set(0, 24, 0xee);
-                    let fetch = fetched.then(|| near.local(8, bytes));
+                    remote.set(at - bytes, 2 * bytes + after, 0xee);
+                    store(remote, at, width, old);
+                    local.set(0, 24, 0xee);
+                    let fetch = fetched.then(|| local.buffer(8, bytes));
                     let op_posted = atomic(op, width, at, operand, compare, fetch);
                     lanes.perform(PE0, PE1, &[op_posted])?;
                     let what = format!("{op}{width} of {old:#x} by {operand:#x}, {compare:#x}");
                     let (want, new) = (
                         model(op, width, old, operand, compare),
-                        load(far, at, width),
+                        load(remote, at, width),
                     );
                     if new != want {
                         return Err(format!("{what} left {new:#x}, not {want:#x}"));
                     }
                     let beside = |e| format!("{what}: beside the word: {e}");
-                    far.expect_set(at - bytes, bytes, 0xee).map_err(beside)?;
-                    far.expect_set(at + bytes, after, 0xee).map_err(beside)?;
+                    remote.expect_set(at - bytes, bytes, 0xee).map_err(beside)?;
+                    remote.expect_set(at + bytes, after, 0xee).map_err(beside)?;
                     let beside = |e| format!("{what}: beside the fetched word: {e}");
-                    near.expect_set(0, 8, 0xee).map_err(beside)?;
-                    near.expect_set(8 + bytes, 16 - bytes, 0xee)
+                    local.expect_set(0, 8, 0xee).map_err(beside)?;
+                    local
+                        .expect_set(8 + bytes, 16 - bytes, 0xee)
                         .map_err(beside)?;
-                    let got = load(near, 8, width);
+                    let got = load(local, 8, width);
                     if fetched && got != old {
                         return Err(format!("{what} fetched {got:#x}"));
                     }
@@ -148,24 +158,24 @@ pub(super) fn semantics(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// What is not declared is Unsupported and changes nothing.
+/// An undeclared atomic is Unsupported and changes nothing.
 pub(super) fn undeclared(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let mut lanes = world.lanes()?;
-    let far = &world.member(PE1).target;
+    let remote = &world.member(PE1).target;
     let mut tried = false;
     for (op, width) in every() {
         if world.capabilities.atomics.level(op, width) != AtomicLevel::None {
             continue;
         }
         tried = true;
-        far.store(0, 1);
+        remote.store(0, 1);
         let posted = atomic(op, width, 0, 6, 1, None);
         lanes.refused(PE0, PE1, posted, "Unsupported", |e| {
             matches!(e, Error::Unsupported { .. })
         })?;
         lanes.place(PE0, PE1)?;
-        if far.load(0) != 1 {
+        if remote.load(0) != 1 {
             return Err(format!("{op}{width} was refused, and done"));
         }
     }
@@ -205,7 +215,7 @@ pub(super) fn misplaced(harness: &dyn Harness) -> Found {
 /// Operations of each participant in the exclusivity check.
 const ROUNDS: u64 = 2000;
 
-/// One participant's way of doing an atomic on the contended word: operand, compare → old value.
+/// The function by which one participant performs an atomic on the contended word: operand, compare → old value.
 type Apply<'a> = Box<dyn FnMut(AtomicOp, u64, u64) -> Found<u64> + Send + 'a>;
 
 /// No update is lost between two PEs' lanes, nor, at the CPU's level, against CPU instructions.
@@ -235,8 +245,8 @@ pub(super) fn exclusive(harness: &dyn Harness) -> Found {
 }
 
 fn contend(world: &World<'_>, op: AtomicOp, width: Width, level: AtomicLevel) -> Found<()> {
-    let far = &world.member(PE1).target;
-    far.store(0, 0);
+    let remote = &world.member(PE1).target;
+    remote.store(0, 0);
     let mut parts: Vec<Apply<'_>> = Vec::new();
     // A target that must help is driven here; else it takes part itself.
     let mut helper = None;
@@ -247,8 +257,8 @@ fn contend(world: &World<'_>, op: AtomicOp, width: Width, level: AtomicLevel) ->
             parts.push(by_lane(world, pe, lanes, width));
         }
     }
-    if level == AtomicLevel::Cpu && far.is_the_cpus() {
-        parts.push(by_cpu(far, width));
+    if level == AtomicLevel::Cpu && remote.is_host() {
+        parts.push(by_cpu(remote, width));
     }
     let count = parts.len() as u64;
     let start = Barrier::new(parts.len());
@@ -276,10 +286,10 @@ fn contend(world: &World<'_>, op: AtomicOp, width: Width, level: AtomicLevel) ->
         });
         ends.collect::<Found<Vec<u64>>>()
     })?;
-    let end = load(far, 0, width);
+    let end = load(remote, 0, width);
     let (want, what) = match op {
         AtomicOp::Add | AtomicOp::CompareSwap => (count * ROUNDS, "increments"),
-        // Each puts in as much as it takes out, but for what stays.
+        // Each puts in as much as it takes out, except for the value that stays.
         AtomicOp::Swap => {
             let kept = sums.iter().fold(0u64, |all, sum| all.wrapping_add(*sum)) & mask(width);
             (kept, "the value that was put in and not taken out")
@@ -296,7 +306,7 @@ fn contend(world: &World<'_>, op: AtomicOp, width: Width, level: AtomicLevel) ->
     Ok(())
 }
 
-/// One participant's operations. Gives, for swap, the sum of what it put in less what it took out.
+/// One participant's operations. Gives, for swap, the sum of the values put in less the sum of those taken out.
 fn take_part(op: AtomicOp, number: u64, apply: &mut Apply<'_>) -> Found<u64> {
     let (mut known, mut balance) = (0, 0u64);
     let bit = 1 << number;
@@ -353,9 +363,9 @@ fn take_part(op: AtomicOp, number: u64, apply: &mut Apply<'_>) -> Found<u64> {
 }
 
 fn by_lane<'a>(world: &'a World<'_>, pe: Pe, mut lanes: Lanes<'a>, width: Width) -> Apply<'a> {
-    let near = &world.member(pe).near;
+    let local = &world.member(pe).local;
     Box::new(move |op, operand, compare| {
-        let fetch = Some(near.local(0, width.bytes() as u64));
+        let fetch = Some(local.buffer(0, width.bytes() as u64));
         let on: Remote = to(0);
         let operand = operand & mask(width);
         let posted = Op::Atomic {
@@ -368,22 +378,22 @@ fn by_lane<'a>(world: &'a World<'_>, pe: Pe, mut lanes: Lanes<'a>, width: Width)
         };
         lanes.post_all(pe, PE1, &[posted])?;
         lanes.complete(pe, PE1)?;
-        Ok(load(near, 0, width))
+        Ok(load(local, 0, width))
     })
 }
 
-fn by_cpu(far: &Area, width: Width) -> Apply<'_> {
+fn by_cpu(remote: &Area, width: Width) -> Apply<'_> {
     let order = Ordering::SeqCst;
     Box::new(move |op, operand, compare| {
         let old = match width {
-            Width::W32 => far
+            Width::W32 => remote
                 .half(0)
                 .fetch_update(order, order, |old| {
                     Some(model(op, width, old.into(), operand, compare) as u32)
                 })
                 .map(u64::from)
                 .map_err(u64::from),
-            Width::W64 => far.word(0).fetch_update(order, order, |old| {
+            Width::W64 => remote.word(0).fetch_update(order, order, |old| {
                 Some(model(op, width, old, operand, compare))
             }),
         };

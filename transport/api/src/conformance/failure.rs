@@ -1,16 +1,23 @@
+//! Checks of lost PEs, shutdown and dropped lanes.
+
+use super::harness::Harness;
 use super::lanes::{Lanes, Patience, Watched, get, put};
+use super::report::{Done, Found};
 use super::world::{PE0, PE1, World, to};
-use super::{Done, Found, Harness};
-use crate::{Error, Op, Pe, Status, WireUp};
+use crate::capabilities::WireUp;
+use crate::error::Error;
+use crate::op::Op;
+use crate::pe::Pe;
+use crate::traits::Status;
 
 const PE2: Pe = Pe(2);
 
-/// As many operations as a lane surely holds, at most `most`.
+/// The number of operations that a lane certainly holds, at most `most`.
 fn held(world: &World<'_>, most: u64) -> u64 {
     u64::from(world.capabilities.depth.unwrap_or(u32::MAX)).min(most)
 }
 
-/// Progress in which only the loss of PE 1 may be told.
+/// Progress in which only the loss of PE 1 may be reported.
 fn progress(lane: &mut Watched<'_>) -> Found<()> {
     match lane.lane.progress() {
         Ok(()) | Err(Error::PeerLost { pe: PE1, .. }) => Ok(()),
@@ -32,15 +39,15 @@ fn expect_refusal(lane: &mut Watched<'_>, pe: Pe, ops: &[Op], lost: bool) -> Fou
     Ok(())
 }
 
-/// Operations to a lost PE are refused on old and new lanes, its outstanding ones are given up, and
+/// Operations to a lost PE are refused on old and new lanes, its outstanding ones are cancelled, and
 /// those with others complete.
 pub(super) fn lost_peer(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 3)?;
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
-    near.fill(0, 4096, 4);
+    let local = &world.member(PE0).local;
+    local.fill(0, 4096, 4);
     let ops: Vec<Op> = (0..held(&world, 64))
-        .map(|k| put(near.local(8 * k, 8), to(8 * k)))
+        .map(|k| put(local.buffer(8 * k, 8), to(8 * k)))
         .collect();
     let (before, after) = (&ops[..], &ops[..1]);
     for pe in [PE1, PE2] {
@@ -60,15 +67,15 @@ pub(super) fn lost_peer(harness: &dyn Harness) -> Found {
         domain.peer_lost(Pe(3));
         domain.peer_lost(Pe(u32::MAX));
     }
-    let refused = [after[0], get(near.local(0, 8), to(0)), Op::Flush];
+    let refused = [after[0], get(local.buffer(0, 8), to(0)), Op::Flush];
     let lane = lanes.of(PE0);
     expect_refusal(lane, PE1, &refused, true)?;
     progress(lane)?;
-    let given_up = lane.look(PE1)?;
+    let given_up = lane.counters(PE1)?;
     for _ in 0..100 {
         progress(lane)?;
     }
-    if lane.look(PE1)? != given_up {
+    if lane.counters(PE1)? != given_up {
         return Err("the counters of a lost PE went on growing".into());
     }
     let mut new = Watched::new(
@@ -86,15 +93,15 @@ pub(super) fn lost_peer(harness: &dyn Harness) -> Found {
         .member(PE2)
         .target
         .expect_filled(0, 8 * held(&world, 64), 4)?;
-    world.member(PE2).near.fill(0, 64, 6);
-    let source = world.member(PE2).near.local(0, 64);
+    world.member(PE2).local.fill(0, 64, 6);
+    let source = world.member(PE2).local.buffer(0, 64);
     lanes.post_all(PE2, PE0, &[put(source, to(64))])?;
     place_with_lost(&world, &mut lanes, PE2, PE0)?;
     world.member(PE0).target.expect_filled(64, 64, 6)?;
     Ok(Done::Tried)
 }
 
-/// When a lane's first call after a PE's loss has returned, gets from there write nothing any more.
+/// Once a lane's first call after a PE's loss has returned, gets from that PE write nothing any more.
 pub(super) fn gets_from_lost_peer(harness: &dyn Harness) -> Found {
     for posts in [false, true] {
         gets_from_lost_peer_by(harness, posts)?;
@@ -102,14 +109,14 @@ pub(super) fn gets_from_lost_peer(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// Where that first call is of `post`, or of `progress`.
+/// The check, with `post` or `progress` as that first call.
 fn gets_from_lost_peer_by(harness: &dyn Harness, posts: bool) -> Found<()> {
     let world = World::small(harness, 2)?;
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
+    let local = &world.member(PE0).local;
     let count = held(&world, 64);
     let gets: Vec<Op> = (0..count)
-        .map(|k| get(near.local(8 * k, 8), to(8 * k)))
+        .map(|k| get(local.buffer(8 * k, 8), to(8 * k)))
         .collect();
     let posted = lanes.of(PE0).post(PE1, &gets)?;
     if posted.accepted != gets.len() {
@@ -122,12 +129,13 @@ fn gets_from_lost_peer_by(harness: &dyn Harness, posts: bool) -> Found<()> {
         true => expect_refusal(lanes.of(PE0), PE1, &[Op::Flush], true)?,
         false => progress(lanes.of(PE0))?,
     }
-    near.fill(0, 8 * count, 11);
+    local.fill(0, 8 * count, 11);
     for _ in 0..100 {
         lanes.of(PE1).progress()?;
         progress(lanes.of(PE0))?;
     }
-    near.expect_filled(0, 8 * count, 11)
+    local
+        .expect_filled(0, 8 * count, 11)
         .map_err(|e| format!("a get wrote after its PE was lost and its lane was called: {e}"))
 }
 
@@ -143,7 +151,7 @@ fn place_with_lost(world: &World<'_>, lanes: &mut Lanes<'_>, from: Pe, pe: Pe) -
                 Status::Refused(e) => return Err(format!("PE {pe} after PE 1's loss: {e}")),
             }
         }
-        let now = lanes.of(from).look(pe)?;
+        let now = lanes.of(from).counters(pe)?;
         if flushed && now.completed == now.posted {
             return Ok(());
         }
@@ -158,8 +166,8 @@ fn place_with_lost(world: &World<'_>, lanes: &mut Lanes<'_>, from: Pe, pe: Pe) -
 pub(super) fn shutdown(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 3)?;
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
-    let write = put(near.local(0, 8), to(0));
+    let local = &world.member(PE0).local;
+    let write = put(local.buffer(0, 8), to(0));
     for pe in [PE0, PE1] {
         let posted = lanes.of(PE0).post(pe, &[write])?;
         if !matches!(posted.status, Status::All) {
@@ -169,7 +177,7 @@ pub(super) fn shutdown(harness: &dyn Harness) -> Found {
     let domain = &world.member(PE0).domain;
     domain.shutdown();
     domain.shutdown();
-    let ops = [write, get(near.local(0, 8), to(0)), Op::Flush];
+    let ops = [write, get(local.buffer(0, 8), to(0)), Op::Flush];
     for pe in [PE0, PE1] {
         expect_refusal(lanes.of(PE0), pe, &ops, false)?;
     }
@@ -188,9 +196,9 @@ pub(super) fn shutdown(harness: &dyn Harness) -> Found {
             other => return Err(format!("an endpoint after shutdown: {other:?}, not Closed")),
         }
     }
-    world.member(PE1).near.fill(0, 64, 8);
+    world.member(PE1).local.fill(0, 64, 8);
     let mut others: Vec<_> = lanes.split().skip(1).collect();
-    let source = world.member(PE1).near.local(0, 64);
+    let source = world.member(PE1).local.buffer(0, 64);
     let (_, own) = &mut others[0];
     own.perform(PE1, PE1, &[put(source, to(128))])
         .map_err(|e| format!("another domain after the shutdown: {e}"))?;
@@ -202,10 +210,10 @@ pub(super) fn shutdown(harness: &dyn Harness) -> Found {
 pub(super) fn dropped_lane(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let (mut dropped, mut other) = (world.lanes()?, world.lanes()?);
-    let near = &world.member(PE0).near;
+    let local = &world.member(PE0).local;
     let count = held(&world, 64);
     let gets: Vec<Op> = (0..count)
-        .map(|k| get(near.local(8 * k, 8), to(8 * k)))
+        .map(|k| get(local.buffer(8 * k, 8), to(8 * k)))
         .collect();
     let posted = dropped.of(PE0).post(PE1, &gets)?;
     if posted.accepted != gets.len() {
@@ -214,12 +222,13 @@ pub(super) fn dropped_lane(harness: &dyn Harness) -> Found {
         ));
     }
     drop(dropped);
-    near.fill(0, 8 * count, 11);
-    near.fill(8192, 64, 12);
+    local.fill(0, 8 * count, 11);
+    local.fill(8192, 64, 12);
     for _ in 0..20 {
-        other.perform(PE0, PE1, &[put(near.local(8192, 64), to(0))])?;
+        other.perform(PE0, PE1, &[put(local.buffer(8192, 64), to(0))])?;
     }
-    near.expect_filled(0, 8 * count, 11)
+    local
+        .expect_filled(0, 8 * count, 11)
         .map_err(|e| format!("a get wrote after its lane was dropped: {e}"))?;
     world.member(PE1).target.expect_filled(0, 64, 12)?;
     Ok(Done::Tried)

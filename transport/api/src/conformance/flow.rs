@@ -1,8 +1,16 @@
+//! Checks of counters, batches, full lanes and flushes.
+
 use super::atomics::atomic;
+use super::harness::Harness;
 use super::lanes::{Patience, put};
+use super::report::{Done, Found};
 use super::world::{PE0, PE1, TARGET, World, to};
-use super::{Done, Found, Harness};
-use crate::{AtomicLevel, AtomicOp, Counters, Error, Op, Pe, RegionId, Remote, Status, Width};
+use crate::capabilities::AtomicLevel;
+use crate::error::Error;
+use crate::memory::RegionId;
+use crate::op::{AtomicOp, Op, Remote, Width};
+use crate::pe::Pe;
+use crate::traits::{Counters, Status};
 
 const PE2: Pe = Pe(2);
 
@@ -10,7 +18,7 @@ const PE2: Pe = Pe(2);
 pub(super) fn counters(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 3)?;
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
+    let local = &world.member(PE0).local;
     let count = |n: u64| Counters {
         posted: n,
         completed: n,
@@ -18,13 +26,13 @@ pub(super) fn counters(harness: &dyn Harness) -> Found {
     let mut told = [0; 3];
     for round in 0..30 {
         let pe = Pe(round % 3);
-        let ops = vec![put(near.local(0, u64::from(round % 9)), to(0)); round as usize % 5];
+        let ops = vec![put(local.buffer(0, u64::from(round % 9)), to(0)); round as usize % 5];
         lanes.post_all(PE0, pe, &ops)?;
         lanes.post_all(PE0, pe, &[Op::Flush])?;
         lanes.complete(PE0, pe)?;
         told[pe.index()] += ops.len() as u64 + 1;
         for (pe, &told) in (0..).map(Pe).zip(&told) {
-            let counted = lanes.of(PE0).look(pe)?;
+            let counted = lanes.of(PE0).counters(pe)?;
             if counted != count(told) {
                 return Err(format!(
                     "towards PE {pe}: {counted:?} after {told} operations"
@@ -32,7 +40,7 @@ pub(super) fn counters(harness: &dyn Harness) -> Found {
             }
         }
     }
-    let other = world.lanes()?.of(PE0).look(PE1)?;
+    let other = world.lanes()?.of(PE0).counters(PE1)?;
     if other != count(0) {
         return Err(format!("a new lane counts {other:?}"));
     }
@@ -46,12 +54,12 @@ pub(super) fn refusal_in_batch(harness: &dyn Harness) -> Found {
         return Ok(Done::Free("a lane holds one operation"));
     }
     let mut lanes = world.lanes()?;
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
-    near.fill(0, 8, 1);
-    far.set(0, 64, 0xee);
-    let good = |at| put(near.local(0, 8), to(at));
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
+    local.fill(0, 8, 1);
+    remote.set(0, 64, 0xee);
+    let good = |at| put(local.buffer(0, 8), to(at));
     let bad = put(
-        near.local(0, 8),
+        local.buffer(0, 8),
         Remote {
             region: RegionId(9),
             offset: 0,
@@ -63,9 +71,11 @@ pub(super) fn refusal_in_batch(harness: &dyn Harness) -> Found {
         _ => return Err(format!("good, bad, good was answered {posted:?}")),
     }
     lanes.place(PE0, PE1)?;
-    far.expect_filled(0, 8, 1)
+    remote
+        .expect_filled(0, 8, 1)
         .map_err(|e| format!("the one before the bad one: {e}"))?;
-    far.expect_set(8, 56, 0xee)
+    remote
+        .expect_set(8, 56, 0xee)
         .map_err(|e| format!("the ones after it: {e}"))?;
     let none = lanes.of(PE0).post(PE1, &[])?;
     match none.status {
@@ -74,23 +84,23 @@ pub(super) fn refusal_in_batch(harness: &dyn Harness) -> Found {
     }
 }
 
-/// A lane takes as much as it declares without progress, never holds more, and what it answers
-/// Full arrives later, once. Full towards one PE is not Full towards another.
+/// A lane takes as much as it declares without progress, never holds more, and an operation
+/// that did not fit arrives later, once. Full towards one PE is not Full towards another.
 pub(super) fn full(harness: &dyn Harness) -> Found {
     let world = World::new(harness, 3, 256 << 10)?;
     let mut lanes = world.lanes()?;
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
     let depth = world.capabilities.depth.map(u64::from);
     let held = depth.unwrap_or(2000).min(8000);
     let count = 2 * held + 5;
     let mut ops = Vec::new();
     for k in 0..count {
-        near.store(8 * k, k + 1);
-        ops.push(put(near.local(8 * k, 8), to(8 * k)));
+        local.store(8 * k, k + 1);
+        ops.push(put(local.buffer(8 * k, 8), to(8 * k)));
     }
     let last = 8 * count;
     let marks: Vec<Op> = (0..count)
-        .map(|k| put(near.local(8 * k, 8), to(last)))
+        .map(|k| put(local.buffer(8 * k, 8), to(last)))
         .collect();
 
     // Without progress: at least the depth, and never more than it outstanding.
@@ -113,7 +123,7 @@ pub(super) fn full(harness: &dyn Harness) -> Found {
     let mut rest = &ops[posted.accepted..];
     let mut patience = Patience::new(world.deadline());
     loop {
-        let now = lanes.of(PE0).look(PE1)?;
+        let now = lanes.of(PE0).counters(PE1)?;
         let outstanding = now.posted - now.completed;
         if depth.is_some_and(|depth| outstanding > depth) {
             return Err(format!("{outstanding} outstanding, depth {depth:?}"));
@@ -131,28 +141,28 @@ pub(super) fn full(harness: &dyn Harness) -> Found {
     }
     lanes.place(PE0, PE1)?;
     for k in 0..count {
-        if far.load(8 * k) != k + 1 {
+        if remote.load(8 * k) != k + 1 {
             return Err(format!(
                 "of {count} puts, the one to word {k} left {}",
-                far.load(8 * k)
+                remote.load(8 * k)
             ));
         }
     }
     lanes.perform(PE0, PE1, &marks)?;
-    if world.guarantees.put_put && far.load(last) != count {
+    if world.guarantees.put_put && remote.load(last) != count {
         return Err(format!(
             "of {count} puts to one word through Full, {} stays",
-            far.load(last)
+            remote.load(last)
         ));
     }
     if world.capabilities.atomics.level(AtomicOp::Add, Width::W64) != AtomicLevel::None {
-        far.store(0, 0);
+        remote.store(0, 0);
         let adds = vec![atomic(AtomicOp::Add, Width::W64, 0, 1, 0, None); count as usize];
         lanes.perform(PE0, PE1, &adds)?;
-        if far.load(0) != count {
+        if remote.load(0) != count {
             return Err(format!(
                 "{count} increments through Full made {}",
-                far.load(0)
+                remote.load(0)
             ));
         }
     }
@@ -165,20 +175,20 @@ pub(super) fn full(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// A flush completes, alone too; what was posted before it is then in place, whatever else a
-/// completion means.
+/// A flush completes, alone too; operations posted before it are placed then, whatever a completion means
+/// otherwise.
 pub(super) fn flush(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let mut lanes = world.lanes()?;
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
     lanes.post_all(PE0, PE1, &[Op::Flush])?;
     lanes.complete(PE0, PE1)?;
     for round in 1..=20u64 {
         let mut ops = Vec::new();
         for k in 0..16 {
-            near.store(8 * k, 100 * round + k);
+            local.store(8 * k, 100 * round + k);
             ops.push(Op::Put {
-                from: near.local(8 * k, 8),
+                from: local.buffer(8 * k, 8),
                 to: Remote {
                     region: TARGET,
                     offset: 8 * k,
@@ -191,7 +201,7 @@ pub(super) fn flush(harness: &dyn Harness) -> Found {
         lanes.post_all(PE0, PE1, &ops)?;
         lanes.complete(PE0, PE1)?;
         for k in 0..16 {
-            if far.load(8 * k) != 100 * round + k {
+            if remote.load(8 * k) != 100 * round + k {
                 return Err(format!(
                     "round {round}: word {k} is not in place after the flush"
                 ));

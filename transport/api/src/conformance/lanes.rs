@@ -1,12 +1,18 @@
+//! Lanes whose return values are checked, and their progress.
+
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-use super::Found;
+use super::report::Found;
 use super::world::World;
-use crate::{Counters, Error, Lane, Local, Op, Pe, Posted, Remote, Status};
+use crate::capabilities::WireUp;
+use crate::error::Error;
+use crate::op::{Local, Op, Remote};
+use crate::pe::Pe;
+use crate::traits::{Counters, Domain, Lane, Posted, Status};
 
-/// A lane whose every answer is checked for consistency with itself and its counters.
+/// A lane whose every return value is checked for consistency with its counters.
 #[derive(Debug)]
 pub(super) struct Watched<'w> {
     pub(super) lane: Box<dyn Lane>,
@@ -23,7 +29,7 @@ impl<'w> Watched<'w> {
         }
     }
 
-    /// One call of `post`. The operations' near sides are areas' of the world that `'w` borrows.
+    /// One call of `post`. The operations' local memory is that of areas of the world that `'w` borrows.
     pub(super) fn post(&mut self, pe: Pe, ops: &[Op]) -> Found<Posted> {
         let before = self.lane.counters(pe).posted;
         // SAFETY: each `Local` was made by an `Area` of the world; the world is borrowed for 'w,
@@ -56,13 +62,13 @@ impl<'w> Watched<'w> {
                     posted.accepted
                 ));
             }
-            self.look(pe)?;
+            self.counters(pe)?;
         }
         Ok(posted)
     }
 
-    /// The counters, which must not go back, nor count what was not posted.
-    pub(super) fn look(&mut self, pe: Pe) -> Found<Counters> {
+    /// The counters, which must neither go back nor count more than was posted.
+    pub(super) fn counters(&mut self, pe: Pe) -> Found<Counters> {
         let (now, seen) = (self.lane.counters(pe), self.seen[pe.index()]);
         if now.completed > now.posted {
             return Err(format!("more completed than posted: {now:?}"));
@@ -77,6 +83,41 @@ impl<'w> Watched<'w> {
     pub(super) fn progress(&mut self) -> Found<()> {
         self.lane.progress().map_err(|e| format!("progress: {e}"))
     }
+}
+
+impl World<'_> {
+    /// One lane of each PE, wired with all PEs.
+    pub(super) fn lanes(&self) -> Found<Lanes<'_>> {
+        let mut lanes = Vec::new();
+        for member in &self.members {
+            let lane = member.domain.lane().map_err(|e| format!("lane: {e}"))?;
+            lanes.push(Watched::new(lane, self.size()));
+        }
+        if self.capabilities.wire_up == WireUp::PerLane {
+            self.wire(&mut lanes)?;
+        }
+        Ok(Lanes::new(self, lanes))
+    }
+
+    /// Connects each lane with every PE.
+    fn wire(&self, lanes: &mut [Watched<'_>]) -> Found<()> {
+        for (from, lane) in (0..).map(Pe).zip(lanes) {
+            for pe in (0..self.size()).map(Pe) {
+                connect(&mut *lane.lane, from, pe, &*self.member(pe).domain)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Connects a lane of PE `from` with PE `pe`, whose domain accepts it.
+pub(super) fn connect(lane: &mut dyn Lane, from: Pe, pe: Pe, domain: &dyn Domain) -> Found<()> {
+    let endpoint = lane.endpoint(pe);
+    let endpoint = endpoint.map_err(|e| format!("endpoint of PE {from} towards {pe}: {e}"))?;
+    let answer = domain.accept(from, &endpoint);
+    let answer = answer.map_err(|e| format!("accept of PE {from}'s lane by PE {pe}: {e}"))?;
+    let connected = lane.connect(pe, &answer);
+    connected.map_err(|e| format!("connect of PE {from} with {pe}: {e}"))
 }
 
 /// Lanes of different PEs of a world, driven together.
@@ -149,7 +190,7 @@ impl<'w> Lanes<'w> {
     pub(super) fn complete(&mut self, from: Pe, pe: Pe) -> Found<()> {
         let mut patience = Patience::new(self.world.deadline());
         loop {
-            let now = self.of(from).look(pe)?;
+            let now = self.of(from).counters(pe)?;
             if now.completed == now.posted {
                 return Ok(());
             }
@@ -196,7 +237,7 @@ impl<'w> Lanes<'w> {
     }
 }
 
-/// A bounded number of looks at something, the processor given up in between.
+/// A bounded number of polls, with a yield of the processor in between.
 pub(super) struct Patience {
     since: Instant,
     wait: Duration,

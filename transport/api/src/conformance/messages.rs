@@ -1,15 +1,20 @@
-//! Messages, the inbox that takes them, and the answers to them.
+//! Checks of messages, of the inbox that takes them, and of the replies to them.
 
 use std::time::{Duration, Instant};
 
+use super::harness::Harness;
 use super::lanes::{Lanes, Patience, put};
+use super::report::{Done, Found};
 use super::world::{PE0, PE1, TARGET, World, to};
-use super::{Done, Found, Harness};
-use crate::{Error, Inbox, Op, Pe, Remote, Reply, Status};
+use crate::error::Error;
+use crate::inbox::{Inbox, Reply};
+use crate::op::{Op, Remote};
+use crate::pe::Pe;
+use crate::traits::Status;
 
 const UNDECLARED: Done = Done::Free("messages are not declared");
 
-/// Where PE 0's target has the words that answers go to, and PE 1's a word for data.
+/// The offset in PE 0's target of the words for replies, and in PE 1's of a word for data.
 const VALUE: u64 = 1024;
 const NUMBER: u64 = 1032;
 const DATA: u64 = 64;
@@ -20,7 +25,7 @@ fn inbox(world: &World<'_>, pe: Pe) -> Found<Box<dyn Inbox>> {
 }
 
 fn message(world: &World<'_>, at: u64, len: u64) -> Op {
-    let from = world.member(PE0).loose.local(at, len);
+    let from = world.member(PE0).loose.buffer(at, len);
     Op::Message { from }
 }
 
@@ -58,7 +63,7 @@ pub(super) fn refusals(harness: &dyn Harness) -> Found {
 }
 
 /// Messages of every length arrive whole, in the order sent, each once, whether they were sent before
-/// the inbox was taken or after; the sender's bytes may change at once. The target's lanes make no
+/// the inbox was opened or after; the sender's bytes may change at once. The target's lanes make no
 /// call.
 pub(super) fn arrive(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
@@ -128,29 +133,29 @@ pub(super) fn arrive(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// An answer's value is there before its number; messages of two senders are told apart; a put
-/// before a message is seen by who serves it, where that is promised.
-pub(super) fn answers(harness: &dyn Harness) -> Found {
+/// A reply's value is visible before its number; messages of two senders are told apart; a put before a
+/// message is visible to the message's handler, where that is promised.
+pub(super) fn replies(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     if world.capabilities.message < 8 {
         return Ok(UNDECLARED);
     }
     let mut lanes = world.lanes()?;
     let mut inbox = inbox(&world, PE1)?;
-    let (own, near) = (&world.member(PE0).target, &world.member(PE0).near);
-    let far = &world.member(PE1).target;
+    let (own, local) = (&world.member(PE0).target, &world.member(PE0).local);
+    let remote = &world.member(PE1).target;
     let word = |offset| Remote {
         region: TARGET,
         offset,
     };
     for round in 1..=500u64 {
-        near.store(0, round);
+        local.store(0, round);
         world.member(PE0).loose.store(0, round);
-        let both = [put(near.local(0, 8), to(DATA)), message(&world, 0, 8)];
+        let both = [put(local.buffer(0, 8), to(DATA)), message(&world, 0, 8)];
         lanes.post_all(PE0, PE1, &both)?;
         let mut seen = Vec::new();
         let mut handler = |pe: Pe, bytes: &[u8]| {
-            seen.push((pe, bytes.to_vec(), far.load(DATA)));
+            seen.push((pe, bytes.to_vec(), remote.load(DATA)));
             Some(Reply {
                 to: word(VALUE),
                 value: 3 * round,
@@ -176,8 +181,8 @@ pub(super) fn answers(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// More answers than any queue holds all arrive, to each sender its own.
-pub(super) fn many_answers(harness: &dyn Harness) -> Found {
+/// More replies than any queue holds all arrive, each at its sender.
+pub(super) fn many_replies(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 3)?;
     if world.capabilities.message < 8 {
         return Ok(UNDECLARED);
@@ -194,7 +199,7 @@ pub(super) fn many_answers(harness: &dyn Harness) -> Found {
             while sent[at] < EACH {
                 from.store(0, sent[at]);
                 let op = Op::Message {
-                    from: from.local(0, 8),
+                    from: from.buffer(0, 8),
                 };
                 match lanes.of(pe).post(PE1, &[op])?.status {
                     Status::All => sent[at] += 1,
@@ -236,7 +241,7 @@ pub(super) fn many_answers(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// There is one inbox at a time, and another after it. A sleep ends when a message comes or its time
+/// There is one inbox at a time, and another after it. A sleep ends when a message arrives or its time
 /// is over; after shutdown all is Closed.
 pub(super) fn inbox_life(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
@@ -298,7 +303,7 @@ pub(super) fn inbox_life(harness: &dyn Harness) -> Found {
     }
 }
 
-/// A sender that is lost takes no answer, and others' are sent as before.
+/// A lost sender gets no reply, and replies to others are sent as before.
 pub(super) fn lost_sender(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 3)?;
     if world.capabilities.message < 8 {
@@ -309,7 +314,7 @@ pub(super) fn lost_sender(harness: &dyn Harness) -> Found {
     const LOST: Pe = Pe(2);
     let from = &world.member(LOST).loose;
     let op = Op::Message {
-        from: from.local(0, 8),
+        from: from.buffer(0, 8),
     };
     lanes.post_all(LOST, PE1, &[op])?;
     lanes.place(LOST, PE1)?;
@@ -336,8 +341,8 @@ pub(super) fn lost_sender(harness: &dyn Harness) -> Found {
     }
 }
 
-/// No answer comes to a lane that is gone, nor from a PE that was lost once the lane has made a call.
-pub(super) fn late_answers(harness: &dyn Harness) -> Found {
+/// No reply arrives at a lane that was dropped, nor from a lost PE once the lane has made a call.
+pub(super) fn late_replies(harness: &dyn Harness) -> Found {
     for drops in [false, true] {
         let world = World::small(harness, 2)?;
         if world.capabilities.message < 8 {

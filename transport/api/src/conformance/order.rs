@@ -1,12 +1,16 @@
+//! Checks of the declared orders.
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::atomics::{atomic, declared, model, yields};
+use super::harness::Harness;
 use super::lanes::{Lanes, Patience, get, put};
+use super::report::{Done, Found};
 use super::world::{PE0, PE1, World, to};
-use super::{Done, Found, Harness};
-use crate::{AtomicOp, Op, SignalOp, SignalSupport, Width};
+use crate::capabilities::SignalSupport;
+use crate::op::{AtomicOp, Op, SignalOp, Width};
 
-/// How often what only a concurrent reader can see is tried.
+/// The number of rounds of a check by a concurrent reader.
 const ROUNDS: u64 = 500;
 
 /// Round `k`'s content of a word: alike in its quarters, so that a word of two rounds is seen.
@@ -16,7 +20,7 @@ fn whole(word: u64) -> bool {
     word == (word & 0xffff) * STAMP
 }
 
-/// Runs `round` with stamps 1, 2, … while a reader looks at PE 1's target: the data from 0 on and
+/// Runs `round` with stamps 1, 2, … while a reader polls PE 1's target: the data from 0 on and
 /// the flag behind it. Each round leaves data and flag at its stamp. Whenever the reader has seen a
 /// flag, the data that it reads next must be whole words, none older than the flag.
 pub(super) fn watch(
@@ -65,7 +69,7 @@ pub(super) fn watch(
         let mut writer = || -> Found<()> {
             for k in 1..=ROUNDS {
                 round(k * STAMP).map_err(|e| format!("round {k}: {e}"))?;
-                // Only once the reader has caught up: so it looks while each round happens.
+                // Only once the reader has caught up, so that it polls during each round.
                 let mut patience = Patience::new(world.deadline());
                 while seen.load(Ordering::Relaxed) != k * STAMP && !reader.is_finished() {
                     patience.round(|| {
@@ -84,38 +88,42 @@ pub(super) fn watch(
     })
 }
 
-/// Of two puts to one place the later stays, and a flag put after data is not seen before it.
+/// Of two puts to one address the later stays, and a flag put after data is not seen before it.
 pub(super) fn put_put(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     if !world.guarantees.put_put {
         return Ok(Done::Free("put after put is not promised"));
     }
     let mut lanes = world.lanes()?;
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
     let long = world.capabilities.put.max.min(4096) / 8 * 8;
-    near.set(0, long, 1);
-    near.set(8192, 8, 2);
+    local.set(0, long, 1);
+    local.set(8192, 8, 2);
     for _ in 0..20 {
         let both = [
-            put(near.local(0, long), to(0)),
-            put(near.local(8192, 8), to(long - 8)),
+            put(local.buffer(0, long), to(0)),
+            put(local.buffer(8192, 8), to(long - 8)),
         ];
         lanes.perform(PE0, PE1, &both)?;
-        far.expect_set(long - 8, 8, 2)
+        remote
+            .expect_set(long - 8, 8, 2)
             .map_err(|e| format!("short put after long: {e}"))?;
         lanes.perform(PE0, PE1, &[both[1], both[0]])?;
-        far.expect_set(0, long, 1)
+        remote
+            .expect_set(0, long, 1)
             .map_err(|e| format!("long put after short: {e}"))?;
     }
     for k in 0..64 {
-        near.store(8 * k, k + 1);
+        local.store(8 * k, k + 1);
     }
-    let many: Vec<Op> = (0..64).map(|k| put(near.local(8 * k, 8), to(0))).collect();
+    let many: Vec<Op> = (0..64)
+        .map(|k| put(local.buffer(8 * k, 8), to(0)))
+        .collect();
     lanes.perform(PE0, PE1, &many)?;
-    if far.load(0) != 64 {
+    if remote.load(0) != 64 {
         return Err(format!(
             "of 64 puts to one word the last is not the {}th",
-            far.load(0)
+            remote.load(0)
         ));
     }
 
@@ -124,22 +132,22 @@ pub(super) fn put_put(harness: &dyn Harness) -> Found {
         if with_signal && !native {
             continue;
         }
-        far.set(0, 32 << 10, 0);
+        remote.set(0, 32 << 10, 0);
         let data = long.min(1024);
         watch(&world, data, data, |stamp| {
-            near.store_words(data, stamp);
+            local.store_words(data, stamp);
             let flag = if with_signal {
                 Op::PutSignal {
-                    from: near.local(0, 0),
+                    from: local.buffer(0, 0),
                     to: to(0),
                     signal: to(data),
                     op: SignalOp::Set,
                     value: stamp,
                 }
             } else {
-                put(near.local(0, 8), to(data))
+                put(local.buffer(0, 8), to(data))
             };
-            lanes.perform(PE0, PE1, &[put(near.local(0, data), to(0)), flag])
+            lanes.perform(PE0, PE1, &[put(local.buffer(0, data), to(0)), flag])
         })?;
     }
     Ok(Done::Tried)
@@ -153,7 +161,7 @@ fn some_atomic(world: &World<'_>) -> Vec<(AtomicOp, Width)> {
 
 const PLACES: u64 = 32;
 
-/// An atomic works on what the put before it wrote.
+/// An atomic operates on the value that the put before it wrote.
 pub(super) fn put_atomic(harness: &dyn Harness) -> Found {
     mixed(
         harness,
@@ -184,15 +192,15 @@ fn mixed(
         return Ok(Done::Free(otherwise));
     }
     let mut lanes = world.lanes()?;
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
     for (op, width) in declared(&world) {
-        far.set(0, 8 * PLACES, 0);
-        near.set(0, 16 * PLACES, 0);
+        remote.set(0, 8 * PLACES, 0);
+        local.set(0, 16 * PLACES, 0);
         let mut batch = Vec::new();
         for k in 0..PLACES {
-            near.store(8 * k, k + 100);
-            let write = put(near.local(8 * k, 8), to(8 * k));
-            let fetch = || near.local(8 * (PLACES + k), width.bytes() as u64);
+            local.store(8 * k, k + 100);
+            let write = put(local.buffer(8 * k, 8), to(8 * k));
+            let fetch = || local.buffer(8 * (PLACES + k), width.bytes() as u64);
             let change = atomic(op, width, 8 * k, 3, k + 100, yields(op).then(fetch));
             batch.extend(if put_first {
                 [write, change]
@@ -206,7 +214,7 @@ fn mixed(
                 true => (k + 100, model(op, width, k + 100, 3, k + 100)),
                 false => (0, k + 100),
             };
-            let (got_old, got_new) = (near.load(8 * (PLACES + k)), far.load(8 * k));
+            let (got_old, got_new) = (local.load(8 * (PLACES + k)), remote.load(8 * k));
             let old = if yields(op) { old } else { 0 };
             if (got_old, got_new) != (old, new) {
                 return Err(format!(
@@ -225,7 +233,7 @@ pub(super) fn atomic_atomic(harness: &dyn Harness) -> Found {
         return Ok(Done::Free("atomic after atomic is not promised"));
     }
     let mut lanes = world.lanes()?;
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
     let ops = some_atomic(&world);
     if ops.is_empty() {
         return Ok(Done::Free("no atomic that changes a word"));
@@ -236,44 +244,44 @@ pub(super) fn atomic_atomic(harness: &dyn Harness) -> Found {
             .filter(|(_, w)| *w == width)
             .map(|(op, _)| *op)
             .collect();
-        far.set(0, 8, 0);
-        near.set(0, 8 * 64, 0);
+        remote.set(0, 8, 0);
+        local.set(0, 8 * 64, 0);
         let (mut value, mut batch, mut olds) = (0, Vec::new(), Vec::new());
         for (k, &op) in (0..64).zip(ops.iter().cycle()) {
             // Operands differ, so that no two orders fetch alike.
             let operand = (k + 1) * 0x0101;
-            let fetch = || near.local(8 * k, width.bytes() as u64);
+            let fetch = || local.buffer(8 * k, width.bytes() as u64);
             batch.push(atomic(op, width, 0, operand, value, yields(op).then(fetch)));
             olds.push(if yields(op) { value } else { 0 });
             value = model(op, width, value, operand, value);
         }
         lanes.perform(PE0, PE1, &batch)?;
         for (k, old) in (0..).zip(olds) {
-            let got = near.load(8 * k);
+            let got = local.load(8 * k);
             if got != old {
                 return Err(format!(
                     "atomic {k} at width {width} fetched {got}, not {old}"
                 ));
             }
         }
-        if far.load(0) != value {
+        if remote.load(0) != value {
             return Err(format!(
                 "width {width} ends with {}, not {value}",
-                far.load(0)
+                remote.load(0)
             ));
         }
     }
     Ok(Done::Tried)
 }
 
-/// A get reads what the put before it wrote.
+/// A get reads the data that the put before it wrote.
 pub(super) fn put_get(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     if !world.guarantees.put_get {
         return Ok(Done::Free("get after put is not promised"));
     }
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
+    let local = &world.member(PE0).local;
     let most = world
         .capabilities
         .put
@@ -282,14 +290,15 @@ pub(super) fn put_get(harness: &dyn Harness) -> Found {
         .min(4096);
     for size in [8, 64, most] {
         for round in 0..20 {
-            near.fill(0, size, round);
-            near.set(8192, size, 0xee);
+            local.fill(0, size, round);
+            local.set(8192, size, 0xee);
             let batch = [
-                put(near.local(0, size), to(0)),
-                get(near.local(8192, size), to(0)),
+                put(local.buffer(0, size), to(0)),
+                get(local.buffer(8192, size), to(0)),
             ];
             lanes.perform(PE0, PE1, &batch)?;
-            near.expect_filled(8192, size, round)
+            local
+                .expect_filled(8192, size, round)
                 .map_err(|e| format!("{size} bytes got after put: {e}"))?;
         }
     }
@@ -303,7 +312,7 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
         return Ok(Done::Free("get after get is not promised"));
     }
     let mut lanes = world.lanes()?;
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
     let fetches = declared(&world).any(|op| op == (AtomicOp::Fetch, Width::W64));
     // A long get between the two leaves the target time to change the words.
     let between = world.capabilities.get.max.min(16 << 10);
@@ -315,16 +324,16 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
                 at,
                 0,
                 0,
-                Some(near.local(into, 8)),
+                Some(local.buffer(into, 8)),
             ),
-            false => get(near.local(into, 8), to(at)),
+            false => get(local.buffer(into, 8), to(at)),
         };
         // The target writes word 0, then word 64, always one more: read the other way round,
         // word 64 is never ahead.
-        let filler = get(near.local(8192, between), to(8192));
+        let filler = get(local.buffer(8192, between), to(8192));
         lanes.post_all(PE0, PE1, &[from(64, 64), filler, from(0, 0)])?;
         lanes.complete(PE0, PE1)?;
-        let (first, second) = (near.load(64), near.load(0));
+        let (first, second) = (local.load(64), local.load(0));
         match second >= first {
             true => Ok(()),
             false => Err(format!(
@@ -336,8 +345,8 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for k in 1.. {
-                far.store(0, k);
-                far.store(64, k);
+                remote.store(0, k);
+                remote.store(64, k);
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -349,10 +358,10 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
         let mut all = || -> Found<()> {
             let mut changes = 0;
             for _ in 0..20 * ROUNDS {
-                let before = far.load(64);
+                let before = remote.load(64);
                 read(&mut lanes, fetches && changes % 2 == 1)?;
-                // Reads during which the target changes the words are those that tell.
-                match far.load(64) != before {
+                // Only reads during which the target changes the words can show a broken order.
+                match remote.load(64) != before {
                     true => changes += 1,
                     false => std::thread::yield_now(),
                 }
@@ -369,7 +378,7 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// What is posted on one lane after another lane's post comes after it, even if the second lane is
+/// Operations posted on one lane after another lane's post are ordered after it, even if the second lane is
 /// driven first.
 pub(super) fn across_lanes(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
@@ -378,7 +387,7 @@ pub(super) fn across_lanes(harness: &dyn Harness) -> Found {
         return Ok(Done::Free("order across lanes is not promised"));
     }
     let (mut one, mut other) = (world.lanes()?, world.lanes()?);
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
     let mut tried = false;
     for round in 0..50u64 {
         let mut both = |first: Op, second: Op| -> Found<()> {
@@ -388,42 +397,50 @@ pub(super) fn across_lanes(harness: &dyn Harness) -> Found {
             other.place(PE0, PE1)?;
             one.place(PE0, PE1)
         };
-        near.store(0, 2 * round + 1);
-        near.store(8, 2 * round + 2);
-        let write = |at| put(near.local(at, 8), to(0));
+        local.store(0, 2 * round + 1);
+        local.store(8, 2 * round + 2);
+        let write = |at| put(local.buffer(at, 8), to(0));
         let expect = |what: &str, got: u64, want: u64| match got == want {
             true => Ok(()),
             false => Err(format!("{what}: {got}, not {want}")),
         };
         if promised.put_put {
             both(write(0), write(8))?;
-            expect("put after another lane's put", far.load(0), 2 * round + 2)?;
+            expect(
+                "put after another lane's put",
+                remote.load(0),
+                2 * round + 2,
+            )?;
         }
         if promised.put_get {
-            both(write(0), get(near.local(64, 8), to(0)))?;
-            expect("get after another lane's put", near.load(64), 2 * round + 1)?;
+            both(write(0), get(local.buffer(64, 8), to(0)))?;
+            expect(
+                "get after another lane's put",
+                local.load(64),
+                2 * round + 1,
+            )?;
         }
         for (op, width) in declared(&world) {
             let change = |operand, compare| atomic(op, width, 0, operand, compare, None);
             if promised.put_atomic {
                 both(write(0), change(5, 2 * round + 1))?;
                 let want = model(op, width, 2 * round + 1, 5, 2 * round + 1);
-                expect("atomic after another lane's put", far.load(0), want)?;
+                expect("atomic after another lane's put", remote.load(0), want)?;
             }
             if promised.atomic_put {
                 both(change(5, 0), write(8))?;
                 expect(
                     "put after another lane's atomic",
-                    far.load(0),
+                    remote.load(0),
                     2 * round + 2,
                 )?;
             }
             if promised.atomic_atomic && op != AtomicOp::Fetch {
-                far.store(0, 0);
+                remote.store(0, 0);
                 both(change(3, 0), change(6, model(op, width, 0, 3, 0)))?;
                 let first = model(op, width, 0, 3, 0);
                 let want = model(op, width, first, 6, first);
-                expect("atomic after another lane's atomic", far.load(0), want)?;
+                expect("atomic after another lane's atomic", remote.load(0), want)?;
             }
         }
     }

@@ -1,10 +1,13 @@
+//! Checks of declarations, registration, addresses, keys and connections.
+
+use super::harness::Harness;
 use super::lanes::{Watched, put};
+use super::report::{Done, Found};
 use super::world::{PE0, PE1, World, open, passed_descriptor, to};
-use super::{Done, Found, Harness};
-use crate::{
-    AtomicLevel, Domain, Error, Limits, Memory, MemoryKind, Peer, Reach, RegionId, SignalSupport,
-    Status, WireUp,
-};
+use crate::capabilities::{AtomicLevel, Limits, SignalSupport, WireUp};
+use crate::error::Error;
+use crate::memory::{Memory, MemoryKind, RegionId};
+use crate::traits::{Domain, Peer, Reach, Status};
 
 /// Limits, kinds and guarantees contradict neither each other nor themselves.
 pub(super) fn declarations(harness: &dyn Harness) -> Found {
@@ -123,7 +126,7 @@ fn peer_of(harness: &dyn Harness, domain: &dyn Domain) -> Peer {
     }
 }
 
-/// Bytes that are not what a domain or region gave: cut, lengthened, overwritten.
+/// Garbled forms of the bytes that a domain or region gave: cut, lengthened, overwritten.
 fn garbled(sound: &[u8]) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = (0..sound.len()).map(|cut| sound[..cut].to_vec()).collect();
     all.push([sound, &[0]].concat());
@@ -178,7 +181,7 @@ pub(super) fn addresses(harness: &dyn Harness) -> Found {
         }
     }
     for bytes in bit_flips(&sound) {
-        // Whether such a peer could exist is the transport's to judge; only panics are wrong.
+        // The transport may judge whether such a peer could exist; only panics are wrong.
         let flipped = Peer {
             address: Some(bytes),
             ..peer.clone()
@@ -194,7 +197,7 @@ pub(super) fn keys(harness: &dyn Harness) -> Found {
     let owner = world.member(PE1);
     let region = &*owner.regions[0];
     let sound = region.key();
-    // Another domain imports, so that what garbage leaves behind is seen by no other check.
+    // Another domain imports, so that no other check sees leftovers of garbage.
     let importer = open(harness, PE0, 2)?;
     for bytes in garbled(sound) {
         let passed = passed_descriptor(region)?;
@@ -226,8 +229,8 @@ pub(super) fn keys(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// Where reach says so, imports can be stored to, the owner sees it, and the address outlives all
-/// but its keeper.
+/// If reach says so, imports can be stored to, the owner sees it, and the address stays valid as long as its
+/// keeper.
 pub(super) fn mapped(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let (me, owner) = (world.member(PE0), world.member(PE1));
@@ -274,7 +277,7 @@ pub(super) fn mapped(harness: &dyn Harness) -> Found {
 /// `offset` is a multiple of 8 inside memory at `base`, aligned, which lives as long as the result
 /// is used, and is accessed atomically meanwhile.
 unsafe fn word<'a>(base: *mut u8, offset: u64) -> &'a std::sync::atomic::AtomicU64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the word is aligned and in memory that lives, as this function's caller promises.
     unsafe { std::sync::atomic::AtomicU64::from_ptr(base.add(offset as usize).cast()) }
 }
 
@@ -314,7 +317,7 @@ pub(super) fn wiring(harness: &dyn Harness) -> Found {
         }
     }
     let mut watched = Watched::new(lane, 2);
-    let early = watched.post(PE1, &[put(member.near.local(0, 8), to(0))])?;
+    let early = watched.post(PE1, &[put(member.local.buffer(0, 8), to(0))])?;
     match early.status {
         Status::Refused(Error::Unreachable { pe, .. }) if pe == PE1 => {}
         other => {
@@ -330,6 +333,6 @@ pub(super) fn wiring(harness: &dyn Harness) -> Found {
     // Where the target has to help, a lane of its own drives it.
     let mut lanes = world.lanes()?;
     *lanes.of(PE0) = watched;
-    lanes.perform(PE0, PE1, &[put(member.near.local(0, 8), to(0))])?;
+    lanes.perform(PE0, PE1, &[put(member.local.buffer(0, 8), to(0))])?;
     Ok(Done::Tried)
 }

@@ -1,7 +1,13 @@
+//! Checks of put-with-signal.
+
+use super::harness::Harness;
 use super::order::{STAMP, watch};
+use super::report::{Done, Found};
 use super::world::{PE0, PE1, World, to};
-use super::{Done, Found, Harness};
-use crate::{Error, Local, Op, RegionId, Remote, SignalOp, SignalSupport};
+use crate::capabilities::SignalSupport;
+use crate::error::Error;
+use crate::memory::RegionId;
+use crate::op::{Local, Op, Remote, SignalOp};
 
 fn put_signal(from: Local, at: u64, signal: u64, op: SignalOp, value: u64) -> Op {
     Op::PutSignal {
@@ -19,7 +25,7 @@ fn native(world: &World<'_>) -> bool {
 
 const UNDECLARED: Done = Done::Free("put-with-signal is not declared");
 
-/// Where the checks' signal word lies, behind the data.
+/// The offset of the checks' signal word, behind the data.
 const SIGNAL: u64 = 24 << 10;
 
 /// Data of each size arrives, and the signal is set or added to, wrapping.
@@ -30,7 +36,7 @@ pub(super) fn semantics(harness: &dyn Harness) -> Found {
     }
     let mut lanes = world.lanes()?;
     let member = world.member(PE0);
-    let far = &world.member(PE1).target;
+    let remote = &world.member(PE1).target;
     let limits = world.capabilities.put;
     let mut sizes = vec![
         0,
@@ -47,8 +53,8 @@ pub(super) fn semantics(harness: &dyn Harness) -> Found {
     ];
     sizes.retain(|&size| size <= limits.max.min(20_000));
     for (size, seed) in sizes.into_iter().zip(1..) {
-        for near in [&member.near, &member.loose] {
-            if near.local(0, 0).key.is_none() && size > limits.unregistered {
+        for local in [&member.local, &member.loose] {
+            if local.buffer(0, 0).key.is_none() && size > limits.unregistered {
                 continue;
             }
             for (op, old, value) in [
@@ -58,28 +64,28 @@ pub(super) fn semantics(harness: &dyn Harness) -> Found {
                 (SignalOp::Add, u64::MAX, 3),
             ] {
                 let align = limits.align;
-                near.fill(3 * align, size, seed);
-                far.set(0, SIGNAL + 24, 0xee);
-                far.store(SIGNAL, old);
-                let from = near.local(3 * align, size);
+                local.fill(3 * align, size, seed);
+                remote.set(0, SIGNAL + 24, 0xee);
+                remote.store(SIGNAL, old);
+                let from = local.buffer(3 * align, size);
                 lanes.perform(PE0, PE1, &[put_signal(from, align, SIGNAL, op, value)])?;
                 let want = match op {
                     SignalOp::Set => value,
                     SignalOp::Add => old.wrapping_add(value),
                 };
                 let what = format!("{op:?} of {old} by {value} with {size} bytes");
-                if far.load(SIGNAL) != want {
+                if remote.load(SIGNAL) != want {
                     return Err(format!(
                         "{what}: signal is {}, not {want}",
-                        far.load(SIGNAL)
+                        remote.load(SIGNAL)
                     ));
                 }
                 let told = |e| format!("{what}: {e}");
-                far.expect_filled(align, size, seed).map_err(told)?;
-                far.expect_set(0, align, 0xee).map_err(told)?;
-                far.expect_set(align + size, 16, 0xee).map_err(told)?;
-                far.expect_set(SIGNAL - 8, 8, 0xee).map_err(told)?;
-                far.expect_set(SIGNAL + 8, 16, 0xee).map_err(told)?;
+                remote.expect_filled(align, size, seed).map_err(told)?;
+                remote.expect_set(0, align, 0xee).map_err(told)?;
+                remote.expect_set(align + size, 16, 0xee).map_err(told)?;
+                remote.expect_set(SIGNAL - 8, 8, 0xee).map_err(told)?;
+                remote.expect_set(SIGNAL + 8, 16, 0xee).map_err(told)?;
             }
         }
     }
@@ -91,12 +97,12 @@ pub(super) fn semantics(harness: &dyn Harness) -> Found {
 pub(super) fn refusals(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
-    let far = &world.member(PE1).target;
-    let region = far.len();
-    far.set(0, region, 0xee);
-    near.fill(0, 64, 3);
-    let data = near.local(0, 64);
+    let local = &world.member(PE0).local;
+    let remote = &world.member(PE1).target;
+    let region = remote.len();
+    remote.set(0, region, 0xee);
+    local.fill(0, 64, 3);
+    let data = local.buffer(0, 64);
     let set = |at, signal| put_signal(data, at, signal, SignalOp::Set, 1);
     if native(&world) {
         for op in [
@@ -135,28 +141,29 @@ pub(super) fn refusals(harness: &dyn Harness) -> Found {
         })?;
     }
     lanes.place(PE0, PE1)?;
-    far.expect_set(0, region, 0xee)
+    remote
+        .expect_set(0, region, 0xee)
         .map_err(|e| format!("a refused put-with-signal: {e}"))?;
     Ok(Done::Tried)
 }
 
-/// Whoever sees the signal sees the data (M22).
+/// A reader that sees the signal sees the data (M22).
 pub(super) fn order(harness: &dyn Harness) -> Found {
     let world = World::new(harness, 2, 96 << 10)?;
     if !native(&world) {
         return Ok(UNDECLARED);
     }
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
-    let far = &world.member(PE1).target;
+    let local = &world.member(PE0).local;
+    let remote = &world.member(PE1).target;
     for size in [8, 1000, 64 << 10] {
         let size = world.capabilities.put.max.min(size) / 8 * 8;
         for op in [SignalOp::Set, SignalOp::Add] {
-            far.set(0, far.len(), 0);
+            remote.set(0, remote.len(), 0);
             watch(&world, size, 80 << 10, |stamp| {
-                near.store_words(size, stamp);
+                local.store_words(size, stamp);
                 let value = if op == SignalOp::Set { stamp } else { STAMP };
-                let posted = put_signal(near.local(0, size), 0, 80 << 10, op, value);
+                let posted = put_signal(local.buffer(0, size), 0, 80 << 10, op, value);
                 lanes.perform(PE0, PE1, &[posted])
             })
             .map_err(|e| format!("{op:?} with {size} bytes: {e}"))?;

@@ -1,11 +1,17 @@
+//! Checks of puts and gets.
+
 use super::area::Area;
+use super::harness::Harness;
 use super::lanes::{get as get_op, put as put_op};
 use super::order::watch;
+use super::report::{Done, Found};
 use super::world::{PE0, PE1, TARGET, World, to};
-use super::{Done, Found, Harness};
-use crate::{
-    AtomicOp, Counters, Error, Limits, Local, MemoryKind, Op, Pe, RegionId, Remote, Width,
-};
+use crate::capabilities::Limits;
+use crate::error::Error;
+use crate::memory::{MemoryKind, RegionId};
+use crate::op::{AtomicOp, Local, Op, Remote, Width};
+use crate::pe::Pe;
+use crate::traits::Counters;
 
 /// Sizes that transports tell apart: none, single words, odd ones, around pages and powers of two,
 /// around the limits, and the largest.
@@ -44,8 +50,8 @@ fn offsets(size: u64, align: u64) -> Vec<(u64, u64)> {
         return vec![(base, base), (base + 3 * align, base + align)];
     }
     let mut all = Vec::new();
-    for far in [0, 1, 3, 4, 7] {
-        all.extend([0, 1, 5, 8].map(|near| (base + far * align, base + near * align)));
+    for remote in [0, 1, 3, 4, 7] {
+        all.extend([0, 1, 5, 8].map(|local| (base + remote * align, base + local * align)));
     }
     all
 }
@@ -62,9 +68,9 @@ pub(super) fn pairs(harness: &dyn Harness) -> Found {
     let place = |from: Pe| to(64 * u64::from(from.0));
     for from in (0..3).map(Pe) {
         for pe in (0..3).map(Pe) {
-            let near = &world.member(from).near;
-            near.fill(64 * u64::from(pe.0), 64, (from.0 * 3 + pe.0) as u8);
-            let source = near.local(64 * u64::from(pe.0), 64);
+            let local = &world.member(from).local;
+            local.fill(64 * u64::from(pe.0), 64, (from.0 * 3 + pe.0) as u8);
+            let source = local.buffer(64 * u64::from(pe.0), 64);
             lanes.perform(from, pe, &[put_op(source, place(from))])?;
         }
     }
@@ -77,9 +83,10 @@ pub(super) fn pairs(harness: &dyn Harness) -> Found {
                 .target
                 .expect_filled(place(from).offset, 64, seed)
                 .map_err(told)?;
-            let near = &world.member(from).near;
-            lanes.perform(from, pe, &[get_op(near.local(1024, 64), place(from))])?;
-            near.expect_filled(1024, 64, seed)
+            let local = &world.member(from).local;
+            lanes.perform(from, pe, &[get_op(local.buffer(1024, 64), place(from))])?;
+            local
+                .expect_filled(1024, 64, seed)
                 .map_err(|e| format!("get by PE {from} from {pe}: {e}"))?;
         }
     }
@@ -112,10 +119,10 @@ impl Direction {
         }
     }
 
-    fn op(self, near: Local, far: Remote) -> Op {
+    fn op(self, local: Local, remote: Remote) -> Op {
         match self {
-            Direction::Put => put_op(near, far),
-            Direction::Get => get_op(near, far),
+            Direction::Put => put_op(local, remote),
+            Direction::Get => get_op(local, remote),
         }
     }
 }
@@ -133,10 +140,10 @@ fn moves(harness: &dyn Harness, direction: Direction) -> Found {
     let world = world_of(harness)?;
     let mut lanes = world.lanes()?;
     let limits = direction.limits(&world);
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
     let (source, sink) = match direction {
-        Direction::Put => (near, far),
-        Direction::Get => (far, near),
+        Direction::Put => (local, remote),
+        Direction::Get => (remote, local),
     };
     for (round, size) in sizes(limits, harness.largest()).into_iter().enumerate() {
         for (far_at, near_at) in offsets(size, limits.align) {
@@ -150,10 +157,10 @@ fn moves(harness: &dyn Harness, direction: Direction) -> Found {
             lanes.perform(
                 PE0,
                 PE1,
-                &[direction.op(near.local(near_at, size), to(far_at))],
+                &[direction.op(local.buffer(near_at, size), to(far_at))],
             )?;
             let told = |part: &str, e| {
-                format!("{size} bytes, far offset {far_at}, near {near_at}: {part}: {e}")
+                format!("{size} bytes, remote offset {far_at}, local {near_at}: {part}: {e}")
             };
             sink.expect_filled(into, size, seed)
                 .map_err(|e| told("data", e))?;
@@ -169,11 +176,11 @@ fn moves(harness: &dyn Harness, direction: Direction) -> Found {
     Ok(Done::Tried)
 }
 
-/// Near memory without a key is fine up to the limit and refused above it.
+/// Local memory without a key is accepted up to the limit and refused above it.
 pub(super) fn unregistered(harness: &dyn Harness) -> Found {
     let world = world_of(harness)?;
     let mut lanes = world.lanes()?;
-    let (loose, far) = (&world.member(PE0).loose, &world.member(PE1).target);
+    let (loose, remote) = (&world.member(PE0).loose, &world.member(PE1).target);
     let align = world
         .capabilities
         .put
@@ -186,21 +193,21 @@ pub(super) fn unregistered(harness: &dyn Harness) -> Found {
         sizes.retain(|&size| size > 0 && size <= most);
         for size in sizes {
             let (source, sink) = match direction {
-                Direction::Put => (loose, far),
-                Direction::Get => (far, loose),
+                Direction::Put => (loose, remote),
+                Direction::Get => (remote, loose),
             };
             sink.set(align, size, QUIET);
             source.fill(align, size, 5);
             lanes.perform(
                 PE0,
                 PE1,
-                &[direction.op(loose.local(align, size), to(align))],
+                &[direction.op(loose.buffer(align, size), to(align))],
             )?;
             sink.expect_filled(align, size, 5)
                 .map_err(|e| format!("{direction:?} of {size} unregistered bytes: {e}"))?;
         }
         if limits.unregistered < limits.max.min(harness.largest()) {
-            let op = direction.op(loose.local(0, limits.unregistered + 1), to(0));
+            let op = direction.op(loose.buffer(0, limits.unregistered + 1), to(0));
             lanes.refused(PE0, PE1, op, "Unsupported", |e| {
                 matches!(e, Error::Unsupported { .. })
             })?;
@@ -209,7 +216,7 @@ pub(super) fn unregistered(harness: &dyn Harness) -> Found {
     Ok(Done::Tried)
 }
 
-/// Memory registered for the near side alone, outside every region, is sent from and fetched into.
+/// Memory registered for the local side alone, outside every region, is sent from and fetched into.
 pub(super) fn registered(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let domain = &world.member(PE0).domain;
@@ -218,7 +225,7 @@ pub(super) fn registered(harness: &dyn Harness) -> Found {
     let mut tried = false;
     for kind in kinds {
         let memory = harness.memory(PE0, kind, 16 << 10)?;
-        // SAFETY: `near` below keeps the memory, and ends after the registration.
+        // SAFETY: `local` below keeps the memory, and ends after the registration.
         let local = unsafe { domain.register_local(memory.base().as_ptr(), memory.len(), true) };
         let local = match local {
             Ok(local) => local,
@@ -230,20 +237,20 @@ pub(super) fn registered(harness: &dyn Harness) -> Found {
             MemoryKind::Host => None,
             MemoryKind::Cuda => Some(harness.contents(PE0, &memory)?),
         };
-        let near = Area::new(memory, Some(local.key()), contents);
+        let local = Area::new(memory, Some(local.key()), contents);
         let mut lanes = world.lanes()?;
-        let far = &world.member(PE1).target;
+        let remote = &world.member(PE1).target;
         for direction in Direction::BOTH {
             let limits = direction.limits(&world);
             for size in [8, 100, 8192].map(|size: u64| size.min(limits.max)) {
                 let (source, sink) = match direction {
-                    Direction::Put => (&near, far),
-                    Direction::Get => (far, &near),
+                    Direction::Put => (&local, remote),
+                    Direction::Get => (remote, &local),
                 };
                 let at = 4096_u64.next_multiple_of(limits.align);
                 source.fill(at, size, 11);
                 sink.set(at, size, QUIET);
-                lanes.perform(PE0, PE1, &[direction.op(near.local(at, size), to(at))])?;
+                lanes.perform(PE0, PE1, &[direction.op(local.buffer(at, size), to(at))])?;
                 sink.expect_filled(at, size, 11)
                     .map_err(|e| format!("{direction:?} of {size} bytes of {kind} memory: {e}"))?;
             }
@@ -254,7 +261,7 @@ pub(super) fn registered(harness: &dyn Harness) -> Found {
     Ok(if tried {
         Done::Tried
     } else {
-        Done::Free("no memory is registered for the near side alone")
+        Done::Free("no memory is registered for the local side alone")
     })
 }
 
@@ -266,25 +273,26 @@ pub(super) fn inline(harness: &dyn Harness) -> Found {
         return Ok(Done::Free("no inline limit"));
     }
     let mut lanes = world.lanes()?;
-    let far = &world.member(PE1).target;
+    let remote = &world.member(PE1).target;
     for size in [1, 8, limits.inline.min(harness.largest())] {
         if size > limits.inline {
             continue;
         }
         let mut sources = Vec::new();
-        // What lies on a GPU is read there.
-        if world.member(PE0).near.is_the_cpus() {
-            sources.push(&world.member(PE0).near);
+        // Bytes on a GPU are read there.
+        if world.member(PE0).local.is_host() {
+            sources.push(&world.member(PE0).local);
         }
         if size <= limits.unregistered {
             sources.push(&world.member(PE0).loose);
         }
         for source in sources {
             source.fill(0, size, 7);
-            lanes.post_all(PE0, PE1, &[put_op(source.local(0, size), to(0))])?;
+            lanes.post_all(PE0, PE1, &[put_op(source.buffer(0, size), to(0))])?;
             source.set(0, size, QUIET);
             lanes.place(PE0, PE1)?;
-            far.expect_filled(0, size, 7)
+            remote
+                .expect_filled(0, size, 7)
                 .map_err(|e| format!("{size} bytes, overwritten after post: {e}"))?;
         }
     }
@@ -302,14 +310,15 @@ pub(super) fn too_long(harness: &dyn Harness) -> Found {
             continue;
         }
         tried = true;
-        let far = &world.member(PE1).target;
-        far.set(0, limits.max + 1, QUIET);
-        let op = direction.op(world.member(PE0).near.local(0, limits.max + 1), to(0));
+        let remote = &world.member(PE1).target;
+        remote.set(0, limits.max + 1, QUIET);
+        let op = direction.op(world.member(PE0).local.buffer(0, limits.max + 1), to(0));
         lanes.refused(PE0, PE1, op, "Unsupported", |e| {
             matches!(e, Error::Unsupported { .. })
         })?;
         lanes.place(PE0, PE1)?;
-        far.expect_set(0, limits.max + 1, QUIET)
+        remote
+            .expect_set(0, limits.max + 1, QUIET)
             .map_err(|e| format!("a refused {direction:?} wrote: {e}"))?;
     }
     Ok(if tried {
@@ -324,9 +333,9 @@ pub(super) fn too_long(harness: &dyn Harness) -> Found {
 pub(super) fn out_of_range(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let mut lanes = world.lanes()?;
-    let (near, far) = (&world.member(PE0).near, &world.member(PE1).target);
-    let region = far.len();
-    far.set(0, region, QUIET);
+    let (local, remote) = (&world.member(PE0).local, &world.member(PE1).target);
+    let region = remote.len();
+    remote.set(0, region, QUIET);
     for direction in Direction::BOTH {
         let limits = direction.limits(&world);
         let size = 64
@@ -334,12 +343,12 @@ pub(super) fn out_of_range(harness: &dyn Harness) -> Found {
             .next_multiple_of(limits.align)
             .min(limits.max);
         let last = (region - size) / limits.align * limits.align;
-        near.set(0, size, QUIET);
+        local.set(0, size, QUIET);
         for inside in [0, last] {
-            lanes.perform(PE0, PE1, &[direction.op(near.local(0, size), to(inside))])?;
+            lanes.perform(PE0, PE1, &[direction.op(local.buffer(0, size), to(inside))])?;
         }
-        lanes.perform(PE0, PE1, &[direction.op(near.local(0, 0), to(region))])?;
-        near.fill(0, size, 9);
+        lanes.perform(PE0, PE1, &[direction.op(local.buffer(0, 0), to(region))])?;
+        local.fill(0, size, 9);
         let a = limits.align;
         for outside in [
             last + a,
@@ -348,7 +357,7 @@ pub(super) fn out_of_range(harness: &dyn Harness) -> Found {
             u64::MAX / a * a,
             u64::MAX / 2 / a * a,
         ] {
-            let op = direction.op(near.local(0, size), to(outside));
+            let op = direction.op(local.buffer(0, size), to(outside));
             if outside.checked_add(size).is_some_and(|end| end <= region) {
                 continue;
             }
@@ -360,35 +369,37 @@ pub(super) fn out_of_range(harness: &dyn Harness) -> Found {
                 |e| matches!(e, Error::OutOfRange { region: told, .. } if *told == region),
             )?;
         }
-        let op = direction.op(near.local(0, 0), to(region + a));
+        let op = direction.op(local.buffer(0, 0), to(region + a));
         lanes.refused(PE0, PE1, op, "OutOfRange", |e| {
             matches!(e, Error::OutOfRange { .. })
         })?;
         if a > 1 {
-            let op = direction.op(near.local(0, size), to(1));
+            let op = direction.op(local.buffer(0, size), to(1));
             lanes.refused(PE0, PE1, op, "Misaligned", |e| {
                 matches!(e, Error::Misaligned { .. })
             })?;
         }
-        near.expect_filled(0, size, 9)
+        local
+            .expect_filled(0, size, 9)
             .map_err(|e| format!("a refused {direction:?}: {e}"))?;
     }
-    far.expect_set(0, region, QUIET)
+    remote
+        .expect_set(0, region, QUIET)
         .map_err(|e| format!("a refused put wrote: {e}"))?;
     Ok(Done::Tried)
 }
 
-/// A region that was not imported is UnknownRegion, a PE outside the job is refused, and what was
-/// imported works as before.
+/// A region that was not imported is UnknownRegion, a PE outside the job is refused, and imported
+/// regions work as before.
 pub(super) fn unknown(harness: &dyn Harness) -> Found {
     let world = World::small(harness, 2)?;
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
+    let local = &world.member(PE0).local;
     // Region 1 exists at every PE, but is imported by none; 2 and the last do not exist.
     for region in [1, 2, u32::MAX].map(RegionId) {
-        let far = Remote { region, offset: 0 };
+        let remote = Remote { region, offset: 0 };
         for direction in Direction::BOTH {
-            let op = direction.op(near.local(0, 8), far);
+            let op = direction.op(local.buffer(0, 8), remote);
             lanes.refused(
                 PE0,
                 PE1,
@@ -400,7 +411,7 @@ pub(super) fn unknown(harness: &dyn Harness) -> Found {
         let op = Op::Atomic {
             op: AtomicOp::Add,
             width: Width::W64,
-            on: far,
+            on: remote,
             operand: 1,
             compare: 0,
             fetch: None,
@@ -412,7 +423,7 @@ pub(super) fn unknown(harness: &dyn Harness) -> Found {
     for stranger in [2, u32::MAX].map(Pe) {
         for op in [
             put_op(
-                near.local(0, 8),
+                local.buffer(0, 8),
                 Remote {
                     region: TARGET,
                     offset: 0,
@@ -435,7 +446,7 @@ pub(super) fn unknown(harness: &dyn Harness) -> Found {
             ));
         }
     }
-    lanes.perform(PE0, PE1, &[put_op(near.local(0, 8), to(0))])?;
+    lanes.perform(PE0, PE1, &[put_op(local.buffer(0, 8), to(0))])?;
     Ok(Done::Tried)
 }
 
@@ -447,13 +458,13 @@ pub(super) fn whole_words(harness: &dyn Harness) -> Found {
         return Ok(Done::Free("puts are shorter than a word"));
     }
     let mut lanes = world.lanes()?;
-    let near = &world.member(PE0).near;
+    let local = &world.member(PE0).local;
     watch(&world, size, size, |k| {
-        near.store_words(size, k);
-        let data = put_op(near.local(0, size), to(0));
+        local.store_words(size, k);
+        let data = put_op(local.buffer(0, size), to(0));
         lanes.perform(PE0, PE1, &[data])?;
         // The word behind the data tells the reader that the round is over.
-        lanes.perform(PE0, PE1, &[put_op(near.local(0, 8), to(size))])
+        lanes.perform(PE0, PE1, &[put_op(local.buffer(0, 8), to(size))])
     })?;
     Ok(Done::Tried)
 }

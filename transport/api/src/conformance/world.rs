@@ -1,14 +1,19 @@
+//! The PEs of a check, with their domains and memory.
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::area::{Area, host_memory};
-use super::lanes::{Lanes, Watched};
-use super::{Found, Harness};
-use crate::{
-    Capabilities, Completion, Domain, Error, Guarantees, Job, Lane, Memory, MemoryKind, Pe, Peer,
-    Reach, Region, RegionId, Remote, RemoteRegion, WireUp,
-};
+use super::harness::Harness;
+use super::report::Found;
+use crate::capabilities::Capabilities;
+use crate::error::Error;
+use crate::guarantees::{Completion, Guarantees};
+use crate::memory::{Memory, MemoryKind, RegionId};
+use crate::op::Remote;
+use crate::pe::Pe;
+use crate::traits::{Domain, Job, Peer, Reach, Region, RemoteRegion};
 
 /// One PE of a check.
 pub(super) struct Member {
@@ -16,8 +21,8 @@ pub(super) struct Member {
     pub(super) peer: Peer,
     /// Region 0, which operations of others name.
     pub(super) target: Area,
-    /// Region 1, for the near side of operations.
-    pub(super) near: Area,
+    /// Region 1, for the local side of operations.
+    pub(super) local: Area,
     /// Memory that was not registered.
     pub(super) loose: Area,
     pub(super) regions: Vec<Box<dyn Region>>,
@@ -27,7 +32,7 @@ pub(super) struct Member {
 
 /// The PEs of a check, each with its regions registered and region 0 of each imported by all.
 ///
-/// Operations name the memory of its areas only, and [`Lanes`] borrow it: so lanes end first.
+/// Operations name the memory of its areas only, and its lanes borrow it: so lanes end first.
 pub(super) struct World<'h> {
     pub(super) harness: &'h dyn Harness,
     pub(super) members: Vec<Member>,
@@ -38,7 +43,7 @@ pub(super) struct World<'h> {
 /// Region 0, which every check's operations name.
 pub(super) const TARGET: RegionId = RegionId(0);
 
-/// A place in a peer's region 0.
+/// An address in a peer's region 0.
 pub(super) fn to(offset: u64) -> Remote {
     Remote {
         region: TARGET,
@@ -67,7 +72,7 @@ pub(super) fn open(harness: &dyn Harness, me: Pe, size: u32) -> Found<Arc<dyn Do
         .map_err(|e| format!("open of PE {me} on {}: {e}", device.name))
 }
 
-/// What a duplicate of the region's descriptor would be at the peer.
+/// A duplicate of the region's descriptor, for the peer.
 pub(super) fn passed_descriptor(region: &dyn Region) -> Found<Option<OwnedFd>> {
     region
         .descriptor()
@@ -126,39 +131,6 @@ impl<'h> World<'h> {
     pub(super) fn completion_places(&self) -> bool {
         self.guarantees.completion == Completion::Placed
     }
-
-    /// One lane of each PE, wired with all PEs.
-    pub(super) fn lanes(&self) -> Found<Lanes<'_>> {
-        let mut lanes = Vec::new();
-        for member in &self.members {
-            let lane = member.domain.lane().map_err(|e| format!("lane: {e}"))?;
-            lanes.push(Watched::new(lane, self.size()));
-        }
-        if self.capabilities.wire_up == WireUp::PerLane {
-            self.wire(&mut lanes)?;
-        }
-        Ok(Lanes::new(self, lanes))
-    }
-
-    /// Connects each lane with every PE.
-    fn wire(&self, lanes: &mut [Watched<'_>]) -> Found<()> {
-        for (from, lane) in (0..).map(Pe).zip(lanes) {
-            for pe in (0..self.size()).map(Pe) {
-                connect(&mut *lane.lane, from, pe, &*self.member(pe).domain)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Connects a lane of PE `from` with PE `pe`, whose domain answers.
-pub(super) fn connect(lane: &mut dyn Lane, from: Pe, pe: Pe, domain: &dyn Domain) -> Found<()> {
-    let endpoint = lane.endpoint(pe);
-    let endpoint = endpoint.map_err(|e| format!("endpoint of PE {from} towards {pe}: {e}"))?;
-    let answer = domain.accept(from, &endpoint);
-    let answer = answer.map_err(|e| format!("accept of PE {from}'s lane by PE {pe}: {e}"))?;
-    let connected = lane.connect(pe, &answer);
-    connected.map_err(|e| format!("connect of PE {from} with {pe}: {e}"))
 }
 
 fn import(kind: MemoryKind, importer: &Member, owner: &Member) -> Found<Arc<dyn RemoteRegion>> {
@@ -200,15 +172,15 @@ impl Member {
             address: Some(domain.address()),
         };
         let loose = Area::new(host_memory(bytes)?, None, None);
-        let (near, target) = match (areas.pop(), areas.pop()) {
-            (Some(near), Some(target)) => (near, target),
+        let (local, target) = match (areas.pop(), areas.pop()) {
+            (Some(local), Some(target)) => (local, target),
             _ => return Err("the suite registered no memory".into()),
         };
         Ok(Member {
             domain,
             peer,
             target,
-            near,
+            local,
             loose,
             regions,
             imported: Vec::new(),

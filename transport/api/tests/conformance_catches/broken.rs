@@ -30,7 +30,7 @@ pub enum Base {
     TinyNics,
 }
 
-/// What is wrong; `PromisesLittle` is not, and must pass.
+/// The fault; `PromisesLittle` is none, and must pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     AcceptsLessThanAll,
@@ -302,11 +302,11 @@ impl BrokenLane {
         self.right.as_deref_mut().unwrap()
     }
 
-    /// What goes beneath in place of one operation.
+    /// The operations for the transport beneath, in place of one.
     ///
     /// # Safety
     ///
-    /// The operation's near side is valid.
+    /// The operation's local buffer is valid.
     unsafe fn distorted(&mut self, pe: Pe, op: Op) -> Vec<Op> {
         match (self.fault, op) {
             (Fault::DropsLastByte, Op::Put { from, to }) if from.len > 1 => {
@@ -378,7 +378,7 @@ impl BrokenLane {
                     compare,
                     fetch,
                 };
-                // SAFETY: its near side is the add's.
+                // SAFETY: its local buffer is the add's.
                 unsafe { self.beforehand(pe, read) };
                 // SAFETY: the fetched word, which the caller vouches for.
                 let old = unsafe { into.addr.cast::<u64>().read() };
@@ -428,7 +428,7 @@ impl BrokenLane {
                     op,
                     value,
                 };
-                // SAFETY: it has no near side.
+                // SAFETY: it has no local buffer.
                 unsafe { self.beforehand(pe, alone) };
                 vec![Op::Put { from, to }]
             }
@@ -440,7 +440,7 @@ impl BrokenLane {
     ///
     /// # Safety
     ///
-    /// Its near side is valid.
+    /// Its local buffer is valid.
     unsafe fn beforehand(&mut self, pe: Pe, op: Op) {
         *self.surplus.entry(pe).or_default() += 1;
         // SAFETY: the caller's promise.

@@ -247,21 +247,21 @@ const FAULTS: &[(Base, Fault, &[&str])] = &[
         Base::TinyNics,
         Fault::AnswersNobody,
         &[
-            "an_answers_value_comes_before_its_number",
-            "answers_wait_for_room_and_all_arrive",
+            "the_value_of_a_reply_comes_before_its_number",
+            "replies_wait_for_credits_and_all_arrive",
         ],
     ),
     (
         Base::TinyNics,
         Fault::AnswersTheNumberAlone,
-        &["an_answers_value_comes_before_its_number"],
+        &["the_value_of_a_reply_comes_before_its_number"],
     ),
     (
         Base::TinyNics,
         Fault::IgnoresShutdown,
         &["the_inbox_is_one_and_its_sleep_ends"],
     ),
-    // What comes from peers, and ends.
+    // Bytes from peers, and shutdown.
     (
         Base::Loopback,
         Fault::TrustsAddresses,
@@ -283,12 +283,12 @@ const FAULTS: &[(Base, Fault, &[&str])] = &[
     (
         Base::TinyNics,
         Fault::IgnoresLoss,
-        &["no_answer_comes_to_who_gave_up"],
+        &["no_reply_arrives_after_a_loss_or_a_drop"],
     ),
     (
         Base::TinyNics,
         Fault::WorksAfterDrop,
-        &["no_answer_comes_to_who_gave_up"],
+        &["no_reply_arrives_after_a_loss_or_a_drop"],
     ),
     (
         Base::Tiny,

@@ -96,7 +96,7 @@ fn the_suite_catches_a_lane_that_breaks_its_promises_on_gpu_memory() {
         (Fault::DropsLastByte, "put_at_every_size_and_alignment"),
         (
             Fault::DropsLastByte,
-            "memory_registered_for_the_near_side_alone",
+            "memory_registered_for_the_local_side_alone",
         ),
         (
             Fault::SignalsFirst,

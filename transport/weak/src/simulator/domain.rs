@@ -135,7 +135,7 @@ impl Domain for SimulatedDomain {
         }
         let storage = self.simulator.machine.register(self.job.me, memory);
         let storage = storage.ok_or_else(|| refused("it is not whole aligned words of 8 bytes"))?;
-        let taken = self.numbers.take(self.simulator.name, id, memory)?;
+        let taken = self.numbers.claim(self.simulator.name, id, memory)?;
         let key = packed(KEY, &[storage.number(), id.0.into(), storage.len() as u64]);
         Ok(Box::new(SimulatedRegion {
             taken,
