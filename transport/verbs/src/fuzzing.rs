@@ -1,8 +1,8 @@
 //! Doors to the parsers of foreign bytes, for `ci/fuzz`. Tests build them, too, so that they keep up.
 
-use crate::wire::{Address, Answer, Endpoint, Key, sealed};
+use crate::wire::{Address, Endpoint, EndpointReply, Key, sealed};
 
-/// An address, a key, an endpoint or an answer: as it is, and as it would be if its head and checksum were
+/// An address, a key, an endpoint or an reply: as it is, and as it would be if its head and checksum were
 /// right. What is understood is the same after it was sent on.
 pub fn wire(bytes: &[u8]) {
     for bytes in [bytes.to_vec()].into_iter().chain(sealed(bytes)) {
@@ -15,8 +15,8 @@ pub fn wire(bytes: &[u8]) {
         if let Ok(endpoint) = Endpoint::from_bytes(&bytes) {
             assert_eq!(Endpoint::from_bytes(&endpoint.to_bytes()), Ok(endpoint));
         }
-        if let Ok(answer) = Answer::from_bytes(&bytes) {
-            assert_eq!(Answer::from_bytes(&answer.to_bytes()), Ok(answer));
+        if let Ok(reply) = EndpointReply::from_bytes(&bytes) {
+            assert_eq!(EndpointReply::from_bytes(&reply.to_bytes()), Ok(reply));
         }
     }
 }

@@ -1,161 +1,130 @@
-//! Memory of the PE's GPU (GPUDirect RDMA): whether the NIC reaches it, by which way, and how its GPU is
-//! made to see what a NIC has written (M27). Found out when a domain is opened, by trying.
+//! Memory of the PE's GPU (GPUDirect RDMA): whether the NIC reaches it, by which registration method, and how
+//! a NIC's writes become visible to the GPU (M27). A domain finds this out by trying, when it is opened.
 
 mod choose;
 #[cfg(feature = "cuda")]
 mod cuda;
+pub(crate) mod driver;
 mod read_back;
 
 use std::fmt::Debug;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use oxshmem_transport::{Error, Memory, MemoryKind, Result};
+use oxshmem_transport::{Error, MemoryKind, Result};
 
-pub(crate) use self::choose::Method;
+pub(crate) use self::choose::RegistrationMethod;
 #[cfg(feature = "cuda")]
 pub(crate) use self::cuda::Cuda;
+use self::driver::{Gpu, refused};
 use self::read_back::ReadBack;
-use crate::NAME;
-use crate::domain::Opened;
 use crate::ibv::{Access, MemoryRegion, ProtectionDomain};
-use crate::wire::GpuSide;
+use crate::limits::NAME;
+use crate::port_state::PortState;
+use crate::wire::GpuSupport;
 
-/// What a GPU's driver says of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Facts {
-    /// Such as "GPU 0 (NVIDIA H200)".
-    pub(crate) name: String,
-    /// Whether NICs can reach its memory at all.
-    pub(crate) rdma: bool,
-    /// Whether every GPU sees what NICs write there in order, without a flush.
-    pub(crate) ordered: bool,
-    /// Whether the driver flushes what they have written.
-    pub(crate) flushes: bool,
-}
-
-/// What is asked of a GPU's driver. Errors are in words.
-pub(crate) trait Gpu: Send + Sync + Debug {
-    fn facts(&self) -> Facts;
-
-    /// A little memory, of the sort that heaps are made of, to try with.
-    fn trial(&self) -> Result<Memory, String>;
-
-    /// A range as a dma-buf, and where in that it begins.
-    fn export(&self, base: *const u8, len: usize) -> Result<(OwnedFd, u64), String>;
-
-    /// Has the driver's copies be done when they return, which NICs rely on.
-    fn settle(&self, base: *const u8);
-
-    /// Whose memory it is.
-    fn kind_of(&self, address: *const u8) -> MemoryKind;
-
-    /// Makes what NICs have written to its memory visible to every GPU.
-    fn flush(&self) -> Result<(), String>;
-}
-
-/// How what a NIC has written becomes visible to the GPU.
+/// The means by which a NIC's writes become visible to the GPU.
 #[derive(Debug)]
-enum Visible {
-    /// By itself.
+enum Visibility {
+    /// None is needed.
     Always,
     ByDriver,
     ByReading(Box<ReadBack>),
 }
 
-/// A GPU whose memory this domain's device reaches.
+/// A GPU whose memory this domain's device accesses directly.
 #[derive(Debug)]
 pub(crate) struct Direct {
     gpu: Arc<dyn Gpu>,
-    method: Method,
-    visible: Visible,
+    method: RegistrationMethod,
+    visible: Visibility,
 }
 
-/// What the domain does with GPU memory.
+/// The domain's access to GPU memory.
 #[derive(Debug)]
-pub(crate) enum Carries {
+pub(crate) enum DomainGpu {
     /// No GPU was given.
-    Nothing,
-    /// The device does not reach it: why.
+    None,
+    /// The device does not reach it, for this reason.
     Refused(String),
-    Directly(Box<Direct>),
+    Direct(Box<Direct>),
 }
 
-impl Carries {
-    /// Tries what there is on the opened device.
-    pub(crate) fn of(gpu: Option<&Arc<dyn Gpu>>, opened: &Opened) -> Carries {
+impl DomainGpu {
+    /// Tries the registration methods on the opened device.
+    pub(crate) fn of(gpu: Option<&Arc<dyn Gpu>>, port_state: &PortState) -> DomainGpu {
         let Some(gpu) = gpu else {
-            return Carries::Nothing;
+            return DomainGpu::None;
         };
-        match Direct::try_on(gpu, opened) {
+        match Direct::try_on(gpu, port_state) {
             Ok(direct) => {
                 let method = direct.method;
-                tracing::info!(port = %opened.port.name(), %method, "GPU memory by the NIC");
-                Carries::Directly(Box::new(direct))
+                tracing::info!(port = %port_state.port.name(), %method, "GPU memory by the NIC");
+                DomainGpu::Direct(Box::new(direct))
             }
             Err(why) => {
-                tracing::info!(port = %opened.port.name(), %why, "no GPU memory by the NIC");
-                Carries::Refused(why)
+                tracing::info!(port = %port_state.port.name(), %why, "no GPU memory by the NIC");
+                DomainGpu::Refused(why)
             }
         }
     }
 
-    /// The GPU, or why there is none for this domain.
+    /// The GPU, or the reason why this domain has none.
     pub(crate) fn direct(&self) -> Result<&Direct, &str> {
         match self {
-            Carries::Nothing => Err("no GPU was given to this PE's NIC"),
-            Carries::Refused(why) => Err(why),
-            Carries::Directly(direct) => Ok(direct),
+            DomainGpu::None => Err("no GPU was given to this PE's NIC"),
+            DomainGpu::Refused(why) => Err(why),
+            DomainGpu::Direct(direct) => Ok(direct),
         }
     }
 
-    /// What peers are told.
-    pub(crate) fn told(&self) -> GpuSide {
+    /// The support that peers are told of.
+    pub(crate) fn support(&self) -> GpuSupport {
         match self {
-            Carries::Nothing => GpuSide::None,
-            Carries::Refused(why) => GpuSide::Refused(why.clone()),
-            Carries::Directly(direct) => GpuSide::Carried {
+            DomainGpu::None => GpuSupport::None,
+            DomainGpu::Refused(why) => GpuSupport::Refused(why.clone()),
+            DomainGpu::Direct(direct) => GpuSupport::Direct {
                 flush: direct.needs_flush(),
             },
         }
     }
 
-    /// Whether a PE that says `theirs` of its GPU is reached by this side; else why not.
-    pub(crate) fn reaches(&self, theirs: &GpuSide) -> Result<(), String> {
+    /// Whether this side reaches the GPU of a PE with the support `theirs`; else the reason.
+    pub(crate) fn reaches(&self, theirs: &GpuSupport) -> Result<(), String> {
         let direct = self.direct()?;
         match theirs {
-            GpuSide::Carried { flush } if *flush && !direct.needs_flush() => Err(
+            GpuSupport::Direct { flush } if *flush && !direct.needs_flush() => Err(
                 "its GPU needs a flush after what NICs write and this PE's needs none, so that \
                  neither would ask for it: use GPUs of one kind"
                     .into(),
             ),
-            GpuSide::Carried { .. } => Ok(()),
-            GpuSide::Refused(why) => Err(format!("at that PE: {why}")),
-            GpuSide::None => Err("no GPU was given to that PE's NIC".into()),
+            GpuSupport::Direct { .. } => Ok(()),
+            GpuSupport::Refused(why) => Err(format!("at that PE: {why}")),
+            GpuSupport::None => Err("no GPU was given to that PE's NIC".into()),
         }
     }
 
-    /// Whose memory it is, where that can be asked.
+    /// The kind of memory at an address, as far as the driver can be asked.
     pub(crate) fn kind_of(&self, address: *const u8) -> MemoryKind {
         match self {
-            Carries::Directly(direct) => direct.gpu.kind_of(address),
+            DomainGpu::Direct(direct) => direct.gpu.kind_of(address),
             _ => MemoryKind::Host,
         }
     }
 }
 
 impl Direct {
-    fn try_on(gpu: &Arc<dyn Gpu>, opened: &Opened) -> Result<Direct, String> {
-        let facts = gpu.facts();
+    fn try_on(gpu: &Arc<dyn Gpu>, port_state: &PortState) -> Result<Direct, String> {
+        let properties = gpu.properties();
         let mut trial = None;
-        let method = choose::choose(opened.settings.gpudirect, &facts, |method| {
+        let method = choose::choose(port_state.settings.gpudirect, &properties, |method| {
             let memory = match trial.take() {
                 Some((memory, _)) => memory,
-                None => gpu.trial()?,
+                None => gpu.trial_memory()?,
             };
             let (base, len) = (memory.base().as_ptr(), memory.len());
-            let domain = &opened.domain;
-            // SAFETY: the trial's memory, which is kept with its registration and used by nobody else.
+            let domain = &port_state.protection_domain;
+            // SAFETY: the trial's memory, which is kept with its registration and which nothing else uses.
             let tried =
                 unsafe { register(gpu.as_ref(), method, domain, base, len, Access::Remote) };
             let (region, outcome) = match tried {
@@ -165,19 +134,19 @@ impl Direct {
             trial = Some((memory, region));
             outcome
         })?;
-        let visible = match (facts.ordered, facts.flushes, trial) {
-            (true, ..) => Visible::Always,
-            (false, true, _) => Visible::ByDriver,
+        let visible = match (properties.ordered, properties.flushes, trial) {
+            (true, ..) => Visibility::Always,
+            (false, true, _) => Visibility::ByDriver,
             (false, false, Some((memory, Some(region)))) => {
-                let read = ReadBack::new(opened, region, memory);
+                let read = ReadBack::new(port_state, region, memory);
                 let why = |why| {
                     format!(
                         "{} cannot be made to see what NICs write: the driver has no flush, and a \
                          read by the NIC cannot be set up: {why}",
-                        facts.name
+                        properties.name
                     )
                 };
-                Visible::ByReading(Box::new(read.map_err(|error| why(error.to_string()))?))
+                Visibility::ByReading(Box::new(read.map_err(|error| why(error.to_string()))?))
             }
             (false, false, _) => return Err("nothing was registered".into()),
         };
@@ -188,9 +157,9 @@ impl Direct {
         })
     }
 
-    /// Whether what NICs have written needs a flush at the target until its GPU sees it.
+    /// Whether NICs' writes need a flush at the target before its GPU sees them.
     pub(crate) fn needs_flush(&self) -> bool {
-        !matches!(self.visible, Visible::Always)
+        !matches!(self.visible, Visibility::Always)
     }
 
     /// Registers memory of the GPU.
@@ -206,17 +175,17 @@ impl Direct {
         len: usize,
         access: Access,
     ) -> Result<MemoryRegion> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the bytes stay, as this function's caller promises.
         let region = unsafe { register(self.gpu.as_ref(), self.method, domain, base, len, access) };
         region.map_err(|why| refused(format!("{}: {why}", self.method)))
     }
 
-    /// Makes what NICs have written before this call visible to every GPU.
+    /// Makes NICs' writes before this call visible to every GPU.
     pub(crate) fn make_visible(&self) -> Result<()> {
         let flushed = match &self.visible {
-            Visible::Always => Ok(()),
-            Visible::ByDriver => self.gpu.flush(),
-            Visible::ByReading(read) => read.read(),
+            Visibility::Always => Ok(()),
+            Visibility::ByDriver => self.gpu.flush(),
+            Visibility::ByReading(read) => read.read(),
         };
         flushed.map_err(|why| Error::Os {
             transport: NAME,
@@ -226,50 +195,48 @@ impl Direct {
     }
 }
 
-/// That memory of the GPU is not registered.
-pub(crate) fn refused(why: String) -> Error {
-    Error::Memory {
-        transport: NAME,
-        kind: MemoryKind::Cuda,
-        why,
-    }
-}
-
 /// # Safety
 ///
 /// As for [`Direct::register`].
 unsafe fn register(
     gpu: &dyn Gpu,
-    method: Method,
+    method: RegistrationMethod,
     domain: &Arc<ProtectionDomain>,
     base: *mut u8,
     len: usize,
     access: Access,
 ) -> Result<MemoryRegion, String> {
-    gpu.settle(base);
+    gpu.synchronize_copies(base);
     let region = match method {
-        Method::DmaBuf => {
+        RegistrationMethod::DmaBuf => {
             let (buffer, offset) = gpu.export(base, len)?;
             let (buffer, at) = (buffer.as_fd(), base.addr() as u64);
-            // SAFETY: the caller's promise; the buffer is that range.
+            // SAFETY: the bytes stay, as this function's caller promises; the buffer is that range.
             unsafe { MemoryRegion::register_dma_buf(domain, buffer, offset, at, len, access) }
         }
-        // SAFETY: the caller's promise.
-        Method::PeerMemory => unsafe { MemoryRegion::register(domain, base, len, access) },
+        // SAFETY: the bytes stay, as this function's caller promises.
+        RegistrationMethod::PeerMemory => unsafe {
+            MemoryRegion::register(domain, base, len, access)
+        },
     };
-    region.map_err(|error| choose::words(method, &error))
+    region.map_err(|error| choose::failure(method, &error))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
+
+    use oxshmem_transport::Memory;
+
+    use super::driver::GpuProperties;
     use super::*;
 
     #[derive(Debug)]
     struct Card;
 
     impl Gpu for Card {
-        fn facts(&self) -> Facts {
-            Facts {
+        fn properties(&self) -> GpuProperties {
+            GpuProperties {
                 name: "GPU 0".into(),
                 rdma: true,
                 ordered: false,
@@ -277,7 +244,7 @@ mod tests {
             }
         }
 
-        fn trial(&self) -> Result<Memory, String> {
+        fn trial_memory(&self) -> Result<Memory, String> {
             Err("no memory".into())
         }
 
@@ -285,7 +252,7 @@ mod tests {
             Err("no dma-buf".into())
         }
 
-        fn settle(&self, _: *const u8) {}
+        fn synchronize_copies(&self, _: *const u8) {}
 
         fn kind_of(&self, _: *const u8) -> MemoryKind {
             MemoryKind::Cuda
@@ -296,55 +263,55 @@ mod tests {
         }
     }
 
-    fn carries(visible: Visible) -> Carries {
-        Carries::Directly(Box::new(Direct {
+    fn direct(visible: Visibility) -> DomainGpu {
+        DomainGpu::Direct(Box::new(Direct {
             gpu: Arc::new(Card),
-            method: Method::DmaBuf,
+            method: RegistrationMethod::DmaBuf,
             visible,
         }))
     }
 
     #[test]
     fn a_pe_whose_gpu_is_not_reached_tells_its_peers_why_and_neither_writes_to_the_other() {
-        let without = Carries::Refused("the NIC does not reach GPU 0: no dma-buf".into());
-        let with = carries(Visible::ByDriver);
-        assert_eq!(with.reaches(&with.told()), Ok(()));
-        let why = with.reaches(&without.told()).unwrap_err();
+        let without = DomainGpu::Refused("the NIC does not reach GPU 0: no dma-buf".into());
+        let with = direct(Visibility::ByDriver);
+        assert_eq!(with.reaches(&with.support()), Ok(()));
+        let why = with.reaches(&without.support()).unwrap_err();
         assert!(
             why.contains("at that PE") && why.contains("no dma-buf"),
             "{why}"
         );
-        let why = without.reaches(&with.told()).unwrap_err();
+        let why = without.reaches(&with.support()).unwrap_err();
         assert!(why.starts_with("the NIC does not reach GPU 0"), "{why}");
-        let none = with.reaches(&Carries::Nothing.told()).unwrap_err();
+        let none = with.reaches(&DomainGpu::None.support()).unwrap_err();
         assert!(none.contains("that PE's NIC"), "{none}");
-        let none = Carries::Nothing.reaches(&with.told()).unwrap_err();
+        let none = DomainGpu::None.reaches(&with.support()).unwrap_err();
         assert!(none.contains("this PE's NIC"), "{none}");
     }
 
     #[test]
-    fn m27_a_gpu_that_needs_a_flush_is_not_written_by_one_who_would_not_ask_for_it() {
-        let (ordered, flushed) = (carries(Visible::Always), carries(Visible::ByDriver));
-        assert_eq!(ordered.reaches(&ordered.told()), Ok(()));
-        // An answer too many harms nobody.
-        assert_eq!(flushed.reaches(&ordered.told()), Ok(()));
-        let why = ordered.reaches(&flushed.told()).unwrap_err();
+    fn m27_a_gpu_that_needs_a_flush_is_not_written_by_a_pe_that_would_not_ask_for_it() {
+        let (ordered, flushed) = (direct(Visibility::Always), direct(Visibility::ByDriver));
+        assert_eq!(ordered.reaches(&ordered.support()), Ok(()));
+        // A flush that is not needed does no harm.
+        assert_eq!(flushed.reaches(&ordered.support()), Ok(()));
+        let why = ordered.reaches(&flushed.support()).unwrap_err();
         assert!(why.contains("flush"), "{why}");
     }
 
     #[test]
     fn m27_a_flush_that_fails_is_an_error_in_the_drivers_words() {
-        let failing = carries(Visible::ByDriver);
+        let failing = direct(Visibility::ByDriver);
         let error = failing.direct().unwrap().make_visible().unwrap_err();
         assert!(error.to_string().contains("the GPU is gone"), "{error}");
-        let ordered = carries(Visible::Always);
+        let ordered = direct(Visibility::Always);
         assert!(ordered.direct().unwrap().make_visible().is_ok());
     }
 
     #[test]
-    fn only_who_has_a_gpu_asks_whose_memory_an_address_is() {
+    fn only_a_domain_with_a_gpu_asks_whose_memory_an_address_is() {
         let place = std::ptr::dangling::<u8>();
-        assert_eq!(carries(Visible::Always).kind_of(place), MemoryKind::Cuda);
-        assert_eq!(Carries::Nothing.kind_of(place), MemoryKind::Host);
+        assert_eq!(direct(Visibility::Always).kind_of(place), MemoryKind::Cuda);
+        assert_eq!(DomainGpu::None.kind_of(place), MemoryKind::Host);
     }
 }

@@ -7,6 +7,7 @@ mod calls;
 mod completion;
 mod context;
 mod events;
+mod gid;
 mod library;
 mod memory;
 mod queue_pair;
@@ -24,33 +25,14 @@ pub(crate) mod result;
 pub(crate) mod sys;
 
 pub(crate) use completion::{Channel, Completion, CompletionQueue};
-pub(crate) use context::{Context, DeviceLimits, PortState, ProtectionDomain, device_names};
+pub(crate) use context::{Context, DeviceLimits, PortAttributes, ProtectionDomain, device_names};
 pub(crate) use events::Event;
+pub(crate) use gid::Gid;
 pub(crate) use memory::{Access, MemoryRegion};
-pub(crate) use queue_pair::{Connect, QueuePair, QueueSizes};
+pub(crate) use queue_pair::{ConnectAttributes, QueuePair, QueueSizes};
 pub(crate) use receive::SharedReceiveQueue;
-/// The far side of an [`sys::ibv_send_wr`]; verbs.h leaves these types without names.
+/// The remote side of an [`sys::ibv_send_wr`]; verbs.h leaves these types without names.
 pub(crate) use sys::{
     ibv_send_wr__bindgen_ty_2 as wr_t, ibv_send_wr__bindgen_ty_2__bindgen_ty_1 as rdma_t,
     ibv_send_wr__bindgen_ty_2__bindgen_ty_2 as atomic_t,
 };
-
-/// A global identifier: what a packet's address is on RoCE, and between InfiniBand subnets.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Gid(pub(crate) [u8; 16]);
-
-impl std::fmt::Display for Gid {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let address = std::net::Ipv6Addr::from(self.0);
-        match address.to_ipv4_mapped() {
-            Some(v4) => v4.fmt(f),
-            None => address.fmt(f),
-        }
-    }
-}
-
-impl std::fmt::Debug for Gid {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Gid({self})")
-    }
-}

@@ -1,7 +1,7 @@
-//! The messages that come to a PE, and the answers to them.
+//! The inbox of a PE: the messages that arrive, and the replies to them.
 //!
-//! An answer is two writes on the queue pair that its message came by: value, then number. They
-//! leave at once where there is room, else as soon as earlier ones are through.
+//! A reply is two writes on the queue pair that its message arrived by: value, then number. They are posted at
+//! once where there are credits, else as soon as earlier ones have completed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,75 +9,88 @@ use std::time::Duration;
 
 use oxshmem_transport::{Error, Inbox, Pe, Reply, Result};
 
+use crate::domain_state::DomainState;
 use crate::ibv::Completion;
 use crate::ibv::result::failed;
-use crate::lane::EVENTS;
-use crate::passive::{BATCH, Message, Passive, PassivePair};
-use crate::shared::{Far, State, find_word};
-use crate::{MESSAGE, NAME};
+use crate::limits::{MESSAGE, NAME};
+use crate::port_state::EVENTS;
+use crate::remote_region::{RemoteAddress, find_word};
+use crate::responder::{BATCH, Message, Responder, ResponderQueuePair};
 
-/// Value and number, each with its place, which was checked.
-type Checked = [(Far, u64); 2];
+/// The writes of a reply: value and number, each with its address, which was checked.
+type ReplyWrites = [(RemoteAddress, u64); 2];
 
-/// A queue pair that messages came by.
+/// The replies that wait for one queue pair.
 #[derive(Debug)]
-struct Way {
-    pair: Arc<PassivePair>,
-    waiting: VecDeque<Checked>,
+struct PendingReplies {
+    pair: Arc<ResponderQueuePair>,
+    waiting: VecDeque<ReplyWrites>,
 }
 
+impl PendingReplies {
+    fn new(pair: Arc<ResponderQueuePair>) -> PendingReplies {
+        let waiting = VecDeque::new();
+        PendingReplies { pair, waiting }
+    }
+}
+
+/// The inbox of a domain. There is one.
 #[derive(Debug)]
 pub(crate) struct VerbsInbox {
-    /// By the pair's serial number.
-    ways: HashMap<u64, Way>,
-    /// Answers that wait, over all ways.
+    /// By the queue pair's serial number.
+    pending: HashMap<u64, PendingReplies>,
+    /// Replies that wait, over all queue pairs.
     waiting: usize,
-    /// Of `drain`.
+    /// Calls of `drain`.
     calls: u32,
-    /// Room in the completion queue of the answers.
-    room: u32,
-    /// Completions of ended pairs that may still be there.
-    stale: u32,
-    state: State,
+    /// Free entries of the replies' completion queue.
+    cq_credits: u32,
+    /// Completions of ended queue pairs that it may still hold.
+    flushed_cqes: u32,
+    state: DomainState,
     generation: u64,
     removals: u64,
-    /// Whether it has told an error after which nobody serves on.
+    /// Whether it has given an error after which nobody drains on.
     broken: bool,
-    /// Taken, not served yet.
-    come: VecDeque<Message>,
-    passive: Arc<Passive>,
+    /// Messages taken from the responder, not served yet.
+    received: VecDeque<Message>,
+    responder: Arc<Responder>,
 }
 
 impl VerbsInbox {
-    pub(crate) fn new(passive: Arc<Passive>) -> Result<VerbsInbox> {
-        passive.take_inbox()?;
-        let (generation, state) = passive.opened.shared.copy();
-        // The last inbox may have left answers under way.
-        let pairs = passive.pairs().into_iter();
-        let ways: HashMap<u64, Way> = pairs
+    pub(crate) fn new(responder: Arc<Responder>) -> Result<VerbsInbox> {
+        responder.claim_inbox()?;
+        let (generation, state) = responder.port_state.published.copy();
+        // The last inbox may have left replies in flight.
+        let pairs = responder.pairs().into_iter();
+        let pending: HashMap<u64, PendingReplies> = pairs
             .filter(|pair| pair.outstanding() > 0)
-            .map(|pair| (pair.serial, Way::new(pair)))
+            .map(|pair| (pair.serial, PendingReplies::new(pair)))
             .collect();
-        let used: u32 = ways.values().map(|way| way.pair.outstanding()).sum();
+        let used: u32 = pending
+            .values()
+            .map(|replies| replies.pair.outstanding())
+            .sum();
         Ok(VerbsInbox {
-            ways,
+            pending,
             waiting: 0,
             calls: 0,
-            room: passive.send.capacity().saturating_sub(used),
-            stale: 0,
+            cq_credits: responder.send.capacity().saturating_sub(used),
+            flushed_cqes: 0,
             state,
             generation,
-            removals: passive.removals(),
+            removals: responder.removals(),
             broken: false,
-            come: VecDeque::with_capacity(BATCH),
-            passive,
+            received: VecDeque::with_capacity(BATCH),
+            responder,
         })
     }
 
-    /// Learns what has changed; an error once the domain is shut down, or its device has failed.
+    /// Copies the domain's state if it has changed; an error once the domain is shut down or its device has
+    /// failed.
     fn refresh(&mut self) -> Result<()> {
-        if self.passive.opened.shared.generation() != self.generation {
-            (self.generation, self.state) = self.passive.opened.shared.copy();
+        if self.responder.port_state.published.generation() != self.generation {
+            (self.generation, self.state) = self.responder.port_state.published.copy();
         }
         if self.state.closed {
             return Err(Error::Closed { transport: NAME });
@@ -85,46 +98,46 @@ impl VerbsInbox {
         if let Some(why) = &self.state.failed {
             return Err(failed(why, std::io::Error::from_raw_os_error(libc::EIO)));
         }
-        let removals = self.passive.removals();
+        let removals = self.responder.removals();
         if removals != self.removals {
             self.removals = removals;
-            let ended = self.ways.iter().filter(|(_, way)| way.pair.ended());
+            let ended = self.pending.iter().filter(|(_, of)| of.pair.ended());
             let ended: Vec<u64> = ended.map(|(serial, _)| *serial).collect();
-            ended.into_iter().for_each(|serial| self.forget(serial));
+            ended.into_iter().for_each(|serial| self.discard(serial));
         }
         Ok(())
     }
 
-    /// Gives up what was to be sent by a queue pair.
-    fn forget(&mut self, serial: u64) {
-        if let Some(way) = self.ways.remove(&serial) {
-            self.waiting -= way.waiting.len();
-            self.stale += way.pair.outstanding();
+    /// Discards the replies that wait for a queue pair.
+    fn discard(&mut self, serial: u64) {
+        if let Some(replies) = self.pending.remove(&serial) {
+            self.waiting -= replies.waiting.len();
+            self.flushed_cqes += replies.pair.outstanding();
         }
     }
 
-    /// Ends a pair: its lane finds that out, and nobody else is concerned.
+    /// Ends a queue pair. Its lane gets an error; no other is concerned.
     #[cold]
-    fn end(&mut self, pair: &Arc<PassivePair>) {
-        self.forget(pair.serial);
-        self.passive.end(vec![Arc::clone(pair)]);
+    fn end(&mut self, pair: &Arc<ResponderQueuePair>) {
+        self.discard(pair.serial);
+        self.responder.end(vec![Arc::clone(pair)]);
     }
 
-    /// Takes the completions of answers.
-    fn reap(&mut self) -> Result<()> {
-        let mut done = [Completion::none(); BATCH];
+    /// Takes the completions of replies.
+    fn poll_replies(&mut self) -> Result<()> {
+        let mut completions = [Completion::none(); BATCH];
         loop {
-            let count = self.passive.send.poll(&mut done)?;
-            for completion in &done[..count] {
-                // Those of pairs that have ended are in `stale`.
-                let Some(way) = self.ways.get(&completion.id()) else {
+            let count = self.responder.send.poll(&mut completions)?;
+            for completion in &completions[..count] {
+                // Those of queue pairs that have ended are in `flushed_cqes`.
+                let Some(replies) = self.pending.get(&completion.id()) else {
                     continue;
                 };
                 if completion.succeeded() {
-                    way.pair.answered();
-                    self.room += 2;
+                    replies.pair.reply_completed();
+                    self.cq_credits += 2;
                 } else {
-                    let pair = Arc::clone(&way.pair);
+                    let pair = Arc::clone(&replies.pair);
                     tracing::debug!(pe = %pair.pe, status = completion.status(),
                         "a message's sender does not take its answer");
                     self.end(&pair);
@@ -132,103 +145,95 @@ impl VerbsInbox {
             }
             if count < BATCH {
                 // The queue is empty.
-                self.room += std::mem::take(&mut self.stale);
+                self.cq_credits += std::mem::take(&mut self.flushed_cqes);
                 return Ok(());
             }
         }
     }
 
-    /// Takes the completions of answers, and sends what waited for them.
-    fn push_answers(&mut self) -> Result<()> {
-        self.reap()?;
+    /// Takes the completions of replies, and sends the replies that waited for them.
+    fn send_pending(&mut self) -> Result<()> {
+        self.poll_replies()?;
         if self.waiting > 0 {
-            let serials: Vec<u64> = self.ways.keys().copied().collect();
+            let serials: Vec<u64> = self.pending.keys().copied().collect();
             serials.into_iter().for_each(|serial| self.send(serial));
         }
         Ok(())
     }
 
-    /// Sends what waits for one way and has room.
+    /// Sends the replies that wait for one queue pair, as far as there are credits.
     fn send(&mut self, serial: u64) {
-        while self.room >= 2
-            && let Some(way) = self.ways.get_mut(&serial)
-            && way.pair.has_room()
-            && let Some(answer) = way.waiting.pop_front()
+        while self.cq_credits >= 2
+            && let Some(replies) = self.pending.get_mut(&serial)
+            && replies.pair.has_credit()
+            && let Some(writes) = replies.waiting.pop_front()
         {
             self.waiting -= 1;
-            if way.pair.post(answer) {
-                self.room -= 2;
+            if replies.pair.post(writes) {
+                self.cq_credits -= 2;
             } else {
-                let pair = Arc::clone(&way.pair);
+                let pair = Arc::clone(&replies.pair);
                 tracing::warn!(pe = %pair.pe, "an answer could not be posted");
                 self.end(&pair);
             }
         }
     }
 
-    /// An answer's places, or what is wrong with them.
-    fn checked(&self, pe: Pe, answer: &Reply) -> Result<Checked> {
+    /// The writes of a reply, or the error in its addresses.
+    fn writes_of(&self, pe: Pe, reply: &Reply) -> Result<ReplyWrites> {
         let regions = self.state.imported.get(pe.index());
         let regions = regions.map_or(&[][..], |regions| &regions[..]);
         let word = |at| find_word(regions, pe, at, "an answer").map_err(|error| *error);
-        let value = (word(answer.to)?, answer.value);
-        Ok([value, (word(answer.done)?, answer.number)])
+        let value = (word(reply.to)?, reply.value);
+        Ok([value, (word(reply.done)?, reply.number)])
     }
 
-    /// Takes messages from those that have come.
-    fn look(&mut self) -> Result<()> {
-        match self.come.is_empty() {
-            true => self.passive.take(&mut self.come),
-            false => Ok(()),
+    /// Takes messages from the responder, if none is left here.
+    fn receive(&mut self) -> Result<()> {
+        if self.received.is_empty() {
+            self.responder.take(&mut self.received)?;
         }
+        Ok(())
     }
-}
 
-impl Way {
-    fn new(pair: Arc<PassivePair>) -> Way {
-        let waiting = VecDeque::new();
-        Way { pair, waiting }
-    }
-}
-
-impl VerbsInbox {
     fn drain_some(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize> {
         self.refresh()?;
-        self.push_answers()?;
-        self.look()?;
+        self.send_pending()?;
+        self.receive()?;
         let mut taken = 0;
-        while let Some(message) = self.come.pop_front() {
+        while let Some(message) = self.received.pop_front() {
             let mut bytes = [0; MESSAGE];
             let bytes = &mut bytes[..message.len.min(MESSAGE)];
             // SAFETY: the buffer holds `MESSAGE` bytes, which the device has filled, and leaves
-            // alone until it is offered again.
+            // alone until it is posted again.
             unsafe {
                 std::ptr::copy_nonoverlapping(
-                    self.passive.buffer(message.buffer).cast_const(),
+                    self.responder.buffer(message.buffer).cast_const(),
                     bytes.as_mut_ptr(),
                     bytes.len(),
                 );
             }
-            self.passive.offer(message.buffer);
+            self.responder.post_buffer(message.buffer);
             let pair = message.from;
             if pair.ended() {
                 // Its sender is lost.
                 continue;
             }
-            if message.goodbye {
+            if message.is_disconnect {
                 // Its lane has ended.
                 self.end(&pair);
                 continue;
             }
             taken += 1;
-            let Some(answer) = handler(pair.pe, bytes) else {
+            let Some(reply) = handler(pair.pe, bytes) else {
                 continue;
             };
-            match self.checked(pair.pe, &answer) {
-                Ok(checked) => {
+            match self.writes_of(pair.pe, &reply) {
+                Ok(writes) => {
                     let serial = pair.serial;
-                    let way = self.ways.entry(serial).or_insert_with(|| Way::new(pair));
-                    way.waiting.push_back(checked);
+                    let replies = self.pending.entry(serial);
+                    let replies = replies.or_insert_with(|| PendingReplies::new(pair));
+                    replies.waiting.push_back(writes);
                     self.waiting += 1;
                     self.send(serial);
                 }
@@ -245,19 +250,19 @@ impl VerbsInbox {
 
     fn sleep(&mut self, timeout: Duration) -> Result<()> {
         self.refresh()?;
-        self.passive.channel.drain();
-        self.passive.receive.arm()?;
-        // What came before it was armed tells nobody.
-        self.look()?;
-        if !self.come.is_empty() {
+        self.responder.channel.drain();
+        self.responder.receive.arm()?;
+        // A message that arrived before it was armed makes no event.
+        self.receive()?;
+        if !self.received.is_empty() {
             return Ok(());
         }
-        // Answers that wait for room are sent by the next call, so it must come soon.
+        // Replies that wait for credits are sent by the next call, so the sleep must be short.
         let timeout = match self.waiting {
             0 => timeout,
             _ => timeout.min(Duration::from_millis(1)),
         };
-        let mut wanted = self.passive.descriptors().map(|fd| libc::pollfd {
+        let mut wanted = self.responder.descriptors().map(|fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
             revents: 0,
@@ -275,21 +280,22 @@ impl VerbsInbox {
                 return Err(failed("ppoll", error));
             }
         }
-        self.passive.calm();
+        self.responder.clear_wake();
         let broken = libc::POLLERR | libc::POLLHUP | libc::POLLNVAL;
         if wanted[2].revents != 0 {
-            self.passive.opened.events();
+            self.responder.port_state.events();
         }
         if wanted[2].revents & broken != 0 {
-            let port = self.passive.opened.port.name();
-            self.passive
-                .opened
-                .shared
+            let port = self.responder.port_state.port.name();
+            self.responder
+                .port_state
+                .published
                 .fail(&format!("the device of {port} is gone"));
         }
         self.refresh()
     }
 
+    /// Remembers an error after which nobody drains on.
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {
         self.broken |= !matches!(result, Ok(_) | Err(Error::Closed { .. }));
         result
@@ -298,10 +304,10 @@ impl VerbsInbox {
 
 impl Inbox for VerbsInbox {
     fn drain(&mut self, handler: &mut dyn FnMut(Pe, &[u8]) -> Option<Reply>) -> Result<usize> {
-        // Who is never without messages does not come to sleep, which is when it hears of these.
+        // An inbox that never runs out of messages does not sleep, and only a sleep handles these.
         self.calls = self.calls.wrapping_add(1);
         if self.calls.is_multiple_of(EVENTS) {
-            self.passive.opened.events();
+            self.responder.port_state.events();
         }
         let served = self.drain_some(handler);
         self.note(served)
@@ -316,14 +322,14 @@ impl Inbox for VerbsInbox {
 impl Drop for VerbsInbox {
     fn drop(&mut self) {
         if self.broken || std::thread::panicking() {
-            // Nobody serves on: those who wait for answers are to learn it.
-            self.passive.end(self.passive.pairs());
+            // Nobody drains on. PEs that wait for replies get an error by this.
+            self.responder.end(self.responder.pairs());
         }
-        // The next one serves what was taken, and counts on from what is under way.
-        self.passive.put_back(&mut self.come);
-        if let Err(error) = self.reap() {
+        // The next inbox serves the messages taken, and counts on from the replies in flight.
+        self.responder.put_back(&mut self.received);
+        if let Err(error) = self.poll_replies() {
             tracing::debug!(%error, "an inbox ends");
         }
-        self.passive.give_inbox_back();
+        self.responder.release_inbox();
     }
 }

@@ -1,106 +1,100 @@
-//! The lane: per connected PE one queue pair, for all of them one completion queue and one pool of
-//! registered blocks.
+//! The verbs lane: per connected PE one queue pair, for all of them one completion queue and one bounce
+//! pool.
 //!
-//! # Signals
+//! # Signaling
 //!
-//! A request that is not signalled makes no completion; the next signalled one behind it tells of it
-//! too. So a batch's last request is signalled where it brings what somebody waits for (gets, fetches,
-//! flushes), where it sends from memory in place and no completion is to come, and else when a quarter
-//! of the queue pair's requests or of the window would be untold. Puts that nothing else follows are
-//! told of by an empty write, which `progress` sends when they are awaited, or once it has found
-//! nothing else to do for a while.
+//! An unsignaled request makes no completion of its own; the next signaled one behind it completes it
+//! too. So a batch's last request is signaled where the batch fetches something or flushes, where it sends
+//! from memory in place and no completion is due, and otherwise once a quarter of the queue pair's requests
+//! or of the window would be unsignaled. Puts that nothing follows are completed by an empty signaled write,
+//! which `progress` sends when their completion is requested, or after a while in which it found nothing
+//! else to do.
 //!
 //! # Failure
 //!
-//! A failed completion, or the news that a PE is lost, ends its queue pair at once, and with it every
-//! access to local memory. Completions of it that are in the queue already are then taken out before
-//! their room there is used again.
+//! A failed completion, or the loss of a PE, destroys its queue pair at once, and with it every access to
+//! local memory. The flushed completions that its queue still holds are taken out before their credits are
+//! used again.
 
 pub(crate) mod batch;
-mod farewell;
-mod pool;
-mod ring;
-mod stage;
-mod way;
+mod bounce_pool;
+mod connection;
+mod disconnect;
+mod send_queue;
+mod wqe_builder;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
 
-use self::batch::{Batch, Do, LONGEST, Near, Request};
-use self::pool::Pool;
-use self::ring::Slot;
-pub(crate) use self::stage::PER_OPERATION;
-use self::stage::{LARGEST, Stage, Stop};
-use self::way::{End, Way};
-use crate::NAME;
-use crate::domain::{Opened, depth};
-use crate::fault::{Cause, NearEnd};
+use self::batch::{Batch, LONGEST, LocalBuffer, Operation, SendRequest};
+use self::bounce_pool::BouncePool;
+use self::connection::{Connection, ConnectionState};
+use self::send_queue::WorkRequest;
+use self::wqe_builder::{Blocked, MAX_REQUESTS, WqeBuilder};
+use crate::completion_error::{CompletionError, LocalPort};
 use crate::ibv::sys::ibv_atomic_cap;
 use crate::ibv::{Completion, CompletionQueue};
-use crate::shared::Fault;
+use crate::limits::NAME;
+use crate::port_state::{EVENTS, PortState, REQUESTS_PER_OPERATION, operation_depth};
+use crate::remote_region::BoxedError;
 use crate::statistics::Counts;
 
-/// Completions taken with one call.
+/// Completions taken with one poll.
 const POLL: usize = 32;
 
-/// Calls of `progress` that find nothing before untold requests are told of.
+/// Calls of `progress` that find nothing before unsignaled requests are completed by an empty write.
 const IDLE: u32 = 4096;
 
-/// Bytes under way towards one PE, beyond which a lane of a software device is full: such a device does
+/// Bytes in flight towards one PE, beyond which a lane of a software device is full: such a device does
 /// not put its retransmission off while acknowledgements come, and sends again what takes longer than the
 /// timeout to arrive, until its retries are used up.
 const WINDOW: u64 = 2 << 20;
 
-/// How long a software device may leave what is awaited undone before it is given one request more: rxe's
-/// sender waits on flags that its receiving side clears without a lock (for a fence, for a read's turn, for
-/// a retry), so that a wake-up can get lost, and only another request wakes it.
-const STALL: Duration = Duration::from_millis(300);
-/// Calls of `progress` from one look for that to the next.
-const STALLS: u32 = 64;
-
-/// Calls of `progress` from one look for the device's events to the next, which is a system call, where
-/// no inbox waits for them.
-pub(crate) const EVENTS: u32 = 4096;
+/// Calls of `progress` between two checks for stalled requests.
+const STALL_CHECKS: u32 = 64;
 
 #[derive(Debug)]
 pub(crate) struct VerbsLane {
     // Before the blocks that their queue pairs use.
-    ways: Vec<Way>,
-    pool: Pool,
+    connections: Vec<Connection>,
+    pool: BouncePool,
     batch: Batch,
-    taken: [Completion; POLL],
-    queue: Arc<CompletionQueue>,
-    /// Completions that the queue has room for beside those of outstanding requests.
-    room: u32,
-    /// Completions of ended queue pairs that may still be in the queue.
-    stale: u32,
-    /// Operations outstanding towards one PE at most, and requests.
+    completions: [Completion; POLL],
+    completion_queue: Arc<CompletionQueue>,
+    /// Free entries of the completion queue, beside those of outstanding requests.
+    cq_credits: u32,
+    /// Completions of destroyed queue pairs that the completion queue may still hold.
+    flushed_cqes: u32,
+    /// Operations in flight towards one PE at most.
     depth: u32,
-    /// Bytes outstanding towards one PE before the lane is full.
+    /// Requests in flight towards one PE at most.
+    max_requests: u32,
+    /// Bytes in flight towards one PE before the lane is full.
     window: u64,
     /// Whether the device is made of software.
     software: bool,
-    most: u32,
-    max: u64,
-    changing: bool,
-    /// PEs towards which the last request was not signalled.
-    untold: Vec<Pe>,
-    /// Some of them are to be told of at once.
-    hurried: bool,
+    /// The longest transfer, in bytes.
+    max_transfer: u64,
+    /// Whether the device performs atomics that change a word.
+    has_atomics: bool,
+    /// PEs towards which the last request is unsignaled.
+    unsignaled: Vec<Pe>,
+    /// Whether the completion of some of those was requested.
+    wants_signal: bool,
     idle: u32,
-    /// Of `progress`.
+    /// Calls of `progress`.
     calls: u32,
-    /// Whether an operation waits for a block.
-    starved: bool,
-    news: VecDeque<Error>,
+    /// Whether an operation waits for a block, a credit, or the operations before it.
+    is_blocked: bool,
+    errors: VecDeque<Error>,
     generation: u64,
     closed: bool,
     counts: Arc<Counts>,
-    opened: Arc<Opened>,
+    port_state: Arc<PortState>,
 }
 
 // SAFETY: the raw pointers in outstanding requests are the poster's, who promised their validity
@@ -108,383 +102,408 @@ pub(crate) struct VerbsLane {
 unsafe impl Send for VerbsLane {}
 
 impl VerbsLane {
-    pub(crate) fn new(opened: &Arc<Opened>) -> Result<VerbsLane> {
-        let port = &opened.port;
-        let depth = depth(port, &opened.settings);
-        let most = PER_OPERATION * depth + 2;
-        let size = opened.shared.job.size;
-        let entries = (most * size.min(4)).min(port.limits.completions);
-        let queue = CompletionQueue::new(&port.context, entries, None)?;
+    pub(crate) fn new(port_state: &Arc<PortState>) -> Result<VerbsLane> {
+        let port = &port_state.port;
+        let depth = operation_depth(port, &port_state.settings);
+        let max_requests = REQUESTS_PER_OPERATION * depth + 2;
+        let size = port_state.published.job.size;
+        let entries = (max_requests * size.min(4)).min(port.limits.completions);
+        let completion_queue = CompletionQueue::new(&port.context, entries, None)?;
+        let domain = &port_state.protection_domain;
         let mut lane = VerbsLane {
-            ways: (0..size).map(|_| Way::new()).collect(),
-            pool: Pool::new(&opened.domain, opened.settings.bounce)?,
+            connections: (0..size).map(|_| Connection::new()).collect(),
+            pool: BouncePool::new(domain, port_state.settings.bounce)?,
             batch: Batch::new(),
-            taken: [Completion::none(); POLL],
-            room: queue.capacity(),
-            queue: Arc::new(queue),
-            stale: 0,
+            completions: [Completion::none(); POLL],
+            cq_credits: completion_queue.capacity(),
+            completion_queue: Arc::new(completion_queue),
+            flushed_cqes: 0,
             depth,
+            max_requests,
             window: if port.software { WINDOW } else { u64::MAX },
             software: port.software,
-            most,
-            max: u64::from(port.state.largest_message).min(1 << 30),
-            changing: port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE,
-            untold: Vec::with_capacity(size as usize),
-            hurried: false,
+            max_transfer: u64::from(port.attributes.largest_message).min(1 << 30),
+            has_atomics: port.limits.atomics != ibv_atomic_cap::IBV_ATOMIC_NONE,
+            unsignaled: Vec::with_capacity(size as usize),
+            wants_signal: false,
             idle: 0,
             calls: 0,
-            starved: false,
-            news: VecDeque::new(),
+            is_blocked: false,
+            errors: VecDeque::new(),
             generation: 0,
             closed: false,
-            counts: opened.totals.enter(),
-            opened: Arc::clone(opened),
+            counts: port_state.totals.enter(),
+            port_state: Arc::clone(port_state),
         };
         lane.refresh();
         Ok(lane)
     }
 
-    /// Learns what has changed in the domain: gives up those that are lost.
+    /// Copies the domain's state, and fails the connections with lost PEs.
     #[cold]
     fn refresh(&mut self) {
-        let (generation, state) = self.opened.shared.copy();
+        let (generation, state) = self.port_state.published.copy();
         self.generation = generation;
         self.closed = state.closed;
         let known = state.imported.into_iter().zip(state.lost);
-        for (way, (regions, lost)) in self.ways.iter_mut().zip(known) {
-            way.regions = regions;
+        for (connection, (regions, lost)) in self.connections.iter_mut().zip(known) {
+            connection.regions = regions;
             if lost {
-                self.stale += way.give_up(Cause::Lost, &mut self.pool);
-                way.end = End::Failed(Cause::Lost);
+                self.flushed_cqes += connection.fail(CompletionError::Lost, &mut self.pool);
+                connection.state = ConnectionState::Failed(CompletionError::Lost);
             }
         }
         if let Some(why) = state.failed {
             self.fail_all(&why);
         }
-        if self.stale > 0 {
-            self.clear_stale();
+        if self.flushed_cqes > 0 {
+            self.reclaim_flushed_cqes();
         }
     }
 
     #[inline]
-    fn look(&mut self) {
-        if self.opened.shared.generation() != self.generation {
+    fn refresh_if_changed(&mut self) {
+        if self.port_state.published.generation() != self.generation {
             self.refresh();
         }
     }
 
-    /// That the lane is open and `pe` of the job.
+    /// Checks that the lane is open and `pe` is of the job and not lost.
     fn check(&mut self, pe: Pe) -> Result<()> {
-        self.look();
-        self.opened.shared.check(pe)
+        self.refresh_if_changed();
+        self.port_state.published.check(pe)
     }
 
-    /// Makes room for one more connection's completions, if the device has it. Where it has not,
-    /// connections share what there is.
-    fn grow(&mut self) {
-        let made = |way: &&Way| matches!(way.end, End::Made(_) | End::Connected(_));
-        let connections = self.ways.iter().filter(made).count() as u32 + 1;
-        let wanted = connections.saturating_mul(self.most);
-        let most = self.opened.port.limits.completions;
-        let before = self.queue.capacity();
-        if wanted <= before || before >= most {
+    /// Enlarges the completion queue for one more connection, if the device can. Where it cannot,
+    /// connections share the entries that there are.
+    fn reserve_completions(&mut self) {
+        let used = |connection: &&Connection| {
+            matches!(
+                connection.state,
+                ConnectionState::Created(_) | ConnectionState::Connected(_)
+            )
+        };
+        let count = self.connections.iter().filter(used).count() as u32 + 1;
+        let wanted = count.saturating_mul(self.max_requests);
+        let limit = self.port_state.port.limits.completions;
+        let before = self.completion_queue.capacity();
+        if wanted <= before || before >= limit {
             return;
         }
-        match self.queue.resize(wanted.next_power_of_two().min(most)) {
-            Ok(()) => self.room += self.queue.capacity().saturating_sub(before),
+        let entries = wanted.next_power_of_two().min(limit);
+        match self.completion_queue.resize(entries) {
+            Ok(()) => self.cq_credits += self.completion_queue.capacity().saturating_sub(before),
             Err(error) => tracing::debug!(%error, "connections share their completion queue"),
         }
     }
 
-    /// Takes up to [`POLL`] completions; how many there were.
+    /// Takes up to [`POLL`] completions; gives their number.
     #[inline]
     fn poll(&mut self) -> Result<usize> {
-        let count = self.queue.poll(&mut self.taken)?;
+        let count = self.completion_queue.poll(&mut self.completions)?;
         self.counts.polled(count as u64);
         for at in 0..count {
-            let completion = self.taken[at];
+            let completion = self.completions[at];
             let pe = Pe((completion.id() >> 32) as u32);
-            let Some(way) = self.ways.get_mut(pe.index()) else {
+            let Some(connection) = self.connections.get_mut(pe.index()) else {
                 continue;
             };
             if completion.succeeded() {
-                self.room += way.retire(completion.id() as u32, &mut self.pool);
-            } else if let End::Connected(link) = &way.end {
-                // What the device knows about it comes first.
-                self.opened.events();
-                let end = NearEnd {
-                    port: &self.opened.port.name(),
-                    route: &link.words,
-                    answered: link.answered,
-                    down: self.opened.port_down(),
+                self.cq_credits += connection.retire(completion.id() as u32, &mut self.pool);
+            } else if let ConnectionState::Connected(requester) = &connection.state {
+                // The device's events first: they may say that the port is down.
+                self.port_state.events();
+                let local = LocalPort {
+                    name: &self.port_state.port.name(),
+                    route: &requester.description,
+                    ever_acked: requester.ever_acked,
+                    is_down: self.port_state.is_down(),
                 };
-                let cause = Cause::of(&completion, &end);
+                let cause = CompletionError::of(&completion, &local);
                 self.fail(pe, cause);
             }
         }
         Ok(count)
     }
 
-    /// Ends a connection that has failed, which `progress` will tell.
+    /// Ends a connection that has failed. `progress` gives the error.
     #[cold]
-    fn fail(&mut self, pe: Pe, cause: Cause) {
+    fn fail(&mut self, pe: Pe, cause: CompletionError) {
         let error = cause.error(pe);
         tracing::warn!(%pe, status = %error, "a connection failed");
-        self.news.push_back(error);
-        if let Some(way) = self.ways.get_mut(pe.index()) {
-            self.stale += way.give_up(cause, &mut self.pool);
+        self.errors.push_back(error);
+        if let Some(connection) = self.connections.get_mut(pe.index()) {
+            self.flushed_cqes += connection.fail(cause, &mut self.pool);
         }
     }
 
-    /// Ends all connections, when the device does no more.
+    /// Ends all connections, when the device has failed.
     #[cold]
     fn fail_all(&mut self, why: &str) {
-        for at in 0..self.ways.len() {
-            let cause = Cause::Failed(why.to_owned());
-            match self.ways[at].end {
-                End::Made(_) | End::Connected(_) => self.fail(Pe(at as u32), cause),
-                End::None => self.ways[at].end = End::Failed(cause),
-                End::Failed(_) => {}
+        for at in 0..self.connections.len() {
+            let cause = CompletionError::Failed(why.to_owned());
+            match self.connections[at].state {
+                ConnectionState::Created(_) | ConnectionState::Connected(_) => {
+                    self.fail(Pe(at as u32), cause);
+                }
+                ConnectionState::Unused => {
+                    self.connections[at].state = ConnectionState::Failed(cause);
+                }
+                ConnectionState::Failed(_) => {}
             }
         }
     }
 
-    /// Empties the completion queue: nothing of an ended queue pair is in it then, and its room is
-    /// there again.
+    /// Empties the completion queue. It holds nothing of a destroyed queue pair then, and the credits of
+    /// those completions are free again.
     #[cold]
-    fn clear_stale(&mut self) {
+    fn reclaim_flushed_cqes(&mut self) {
         loop {
             match self.poll() {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) => {
-                    self.news.push_back(error);
+                    self.errors.push_back(error);
                     return;
                 }
             }
         }
-        self.room += std::mem::take(&mut self.stale);
+        self.cq_credits += std::mem::take(&mut self.flushed_cqes);
     }
 
-    /// Posts what was staged. If that fails, so does the connection.
+    /// Posts the batch. If that fails, so does the connection.
     ///
     /// # Safety
     ///
     /// As for [`Batch::post`].
     #[inline]
-    unsafe fn submit(&mut self, pe: Pe, awaited: bool) -> Result<(), Fault> {
+    unsafe fn submit(&mut self, pe: Pe, wants_completion: bool) -> Result<(), BoxedError> {
         let count = self.batch.len();
         if count == 0 {
             return Ok(());
         }
-        let Some(way) = self.ways.get_mut(pe.index()) else {
+        let Some(connection) = self.connections.get_mut(pe.index()) else {
             return Ok(());
         };
-        let End::Connected(link) = &mut way.end else {
+        let ConnectionState::Connected(requester) = &mut connection.state else {
             return Ok(());
         };
-        let many = link.ring.unsignalled() >= self.most / 4;
-        if awaited || many || link.ring.unsignalled_bytes() >= self.window / 4 {
+        let queue = &mut requester.send_queue;
+        let many = queue.unsignaled() >= self.max_requests / 4;
+        if wants_completion || many || queue.unsignaled_bytes() >= self.window / 4 {
             self.batch.signal_last();
-            link.ring.signal();
-        } else if !way.listed {
-            way.listed = true;
-            self.untold.push(pe);
+            queue.mark_signaled();
+        } else if !connection.is_listed {
+            connection.is_listed = true;
+            self.unsignaled.push(pe);
         }
         self.counts.posted(count as u64);
-        // SAFETY: the caller's promise.
-        match unsafe { self.batch.post(&link.pair) } {
+        // SAFETY: the batch's requests are valid, as this function's caller promises.
+        match unsafe { self.batch.post(&requester.pair) } {
             Ok(()) => Ok(()),
             Err(code) => Err(self.refused_by_device(pe, code)),
         }
     }
 
     #[cold]
-    fn refused_by_device(&mut self, pe: Pe, code: i32) -> Fault {
+    fn refused_by_device(&mut self, pe: Pe, code: i32) -> BoxedError {
         let source = std::io::Error::from_raw_os_error(code);
-        let port = self.opened.port.name();
-        let cause = Cause::Failed(format!("ibv_post_send on {port}: {source}"));
+        let port = self.port_state.port.name();
+        let cause = CompletionError::Failed(format!("ibv_post_send on {port}: {source}"));
         let error = cause.error(pe);
-        if let Some(way) = self.ways.get_mut(pe.index()) {
-            self.stale += way.give_up(cause, &mut self.pool);
+        if let Some(connection) = self.connections.get_mut(pe.index()) {
+            self.flushed_cqes += connection.fail(cause, &mut self.pool);
         }
-        self.clear_stale();
+        self.reclaim_flushed_cqes();
         Box::new(error)
     }
 
-    /// Wakes a software device that has slept over what it was given.
+    /// Wakes a software device that has left due completions undone for a while.
     #[cold]
     fn wake_stalled(&mut self) {
         let now = Instant::now();
-        for at in 0..self.ways.len() {
-            let Some(way) = self.ways.get_mut(at) else {
+        for at in 0..self.connections.len() {
+            let Some(connection) = self.connections.get_mut(at) else {
                 continue;
             };
-            let End::Connected(link) = &mut way.end else {
+            let ConnectionState::Connected(requester) = &mut connection.state else {
                 continue;
             };
-            if !link.stalls(now) || self.room == 0 || link.ring.free() == 0 {
+            let stalls = requester.stalls(now);
+            if !stalls || self.cq_credits == 0 || requester.send_queue.free() == 0 {
                 continue;
             }
             let pe = Pe(at as u32);
             tracing::debug!(%pe, "nothing was done for a while: another request may wake the device");
-            self.push_empty(pe);
+            self.push_signaled_noop(pe);
         }
     }
 
-    /// Sends an empty write that is told of, and with it all before it. There must be room.
-    fn push_empty(&mut self, pe: Pe) {
-        let Some(End::Connected(link)) = self.ways.get_mut(pe.index()).map(|way| &mut way.end)
-        else {
+    /// Sends an empty signaled write, which completes all requests before it. There must be a credit and a
+    /// free request.
+    fn push_signaled_noop(&mut self, pe: Pe) {
+        let connection = self.connections.get_mut(pe.index());
+        let Some(ConnectionState::Connected(requester)) = connection.map(|c| &mut c.state) else {
             return;
         };
-        let slot = Slot {
-            ends: false,
-            ..Slot::PLAIN
-        };
-        let number = link.ring.push(slot);
-        self.room -= 1;
-        let request = Request {
-            what: Do::Write(0, 0),
-            near: Near::Nothing,
-            fenced: false,
+        let number = requester.send_queue.push(WorkRequest {
+            is_last: false,
+            ..WorkRequest::PLAIN
+        });
+        self.cq_credits -= 1;
+        let request = SendRequest {
+            operation: Operation::Write(0, 0),
+            local: LocalBuffer::Empty,
+            is_fenced: false,
         };
         self.batch
             .push(u64::from(pe.0) << 32 | u64::from(number), request);
-        // SAFETY: the request has no near side.
+        // SAFETY: the request has no local buffer.
         if let Err(error) = unsafe { self.submit(pe, true) } {
-            self.news.push_back(*error);
+            self.errors.push_back(*error);
         }
     }
 
-    /// Has untold requests told of, where no completion will come that does, or they are awaited.
+    /// Has unsignaled requests completed by an empty write, where no completion is due that does it, or
+    /// their completion was requested.
     #[cold]
-    fn tell(&mut self) {
+    fn signal_pending(&mut self) {
         // Those that stay listed move to the front; nothing here adds to the list.
         let mut left = 0;
-        for at in 0..self.untold.len() {
-            let pe = self.untold[at];
-            let Some(way) = self.ways.get_mut(pe.index()) else {
+        for at in 0..self.unsignaled.len() {
+            let pe = self.unsignaled[at];
+            let Some(connection) = self.connections.get_mut(pe.index()) else {
                 continue;
             };
-            way.listed = false;
-            let hurried = std::mem::take(&mut way.hurried);
-            let End::Connected(link) = &mut way.end else {
+            connection.is_listed = false;
+            let wants_signal = std::mem::take(&mut connection.wants_signal);
+            let ConnectionState::Connected(requester) = &mut connection.state else {
                 continue;
             };
-            if link.ring.unsignalled() == 0 {
+            let queue = &requester.send_queue;
+            if queue.unsignaled() == 0 {
                 continue;
             }
-            let later = link.ring.expects() && !hurried;
-            if later || self.room == 0 || link.ring.free() == 0 {
-                way.listed = true;
-                way.hurried = hurried;
-                self.hurried |= hurried;
-                self.untold[left] = pe;
+            let later = queue.expects_completion() && !wants_signal;
+            if later || self.cq_credits == 0 || queue.free() == 0 {
+                connection.is_listed = true;
+                connection.wants_signal = wants_signal;
+                self.wants_signal |= wants_signal;
+                self.unsignaled[left] = pe;
                 left += 1;
                 continue;
             }
-            self.push_empty(pe);
+            self.push_signaled_noop(pe);
         }
-        self.untold.truncate(left);
+        self.unsignaled.truncate(left);
+    }
+
+    #[inline]
+    fn count_posted(&mut self, pe: Pe, count: usize) {
+        if let Some(connection) = self.connections.get_mut(pe.index()) {
+            connection.counters.posted += count as u64;
+        }
     }
 }
 
 impl Lane for VerbsLane {
     fn endpoint(&mut self, pe: Pe) -> Result<Vec<u8>> {
         self.check(pe)?;
-        if self
-            .ways
-            .get(pe.index())
-            .is_some_and(|way| matches!(way.end, End::None))
-        {
-            self.grow();
+        let connection = self.connections.get(pe.index());
+        if connection.is_some_and(|c| matches!(c.state, ConnectionState::Unused)) {
+            self.reserve_completions();
         }
-        match self.ways.get_mut(pe.index()) {
-            Some(way) => way.endpoint(&self.opened, pe, &self.queue, self.most),
+        match self.connections.get_mut(pe.index()) {
+            Some(connection) => connection.endpoint(
+                &self.port_state,
+                pe,
+                &self.completion_queue,
+                self.max_requests,
+            ),
             None => Ok(Vec::new()),
         }
     }
 
     fn connect(&mut self, pe: Pe, endpoint: &[u8]) -> Result<()> {
         self.check(pe)?;
-        match self.ways.get_mut(pe.index()) {
-            Some(way) => way.connect(&self.opened, pe, endpoint),
+        match self.connections.get_mut(pe.index()) {
+            Some(connection) => connection.connect(&self.port_state, pe, endpoint),
             None => Ok(()),
         }
     }
 
     unsafe fn post(&mut self, pe: Pe, ops: &[Op]) -> Posted {
-        self.look();
+        self.refresh_if_changed();
         if self.closed {
             return Posted::refused(0, Error::Closed { transport: NAME });
         }
-        let (mut posted, mut staged, mut awaited) = (0, 0, false);
+        let (mut posted, mut staged, mut wants_completion) = (0, 0, false);
         let mut stop = None;
         while posted + staged < ops.len() {
-            let Some(way) = self.ways.get_mut(pe.index()) else {
-                let error = self.opened.shared.check(pe).err();
+            let Some(connection) = self.connections.get_mut(pe.index()) else {
+                let error = self.port_state.published.check(pe).err();
                 let error = error.unwrap_or(Error::Closed { transport: NAME });
                 return Posted::refused(0, error);
             };
-            let End::Connected(link) = &mut way.end else {
-                return Posted::refused(posted, way.refusal(pe));
+            let ConnectionState::Connected(requester) = &mut connection.state else {
+                return Posted::refused(posted, connection.refusal(pe));
             };
-            let outstanding = way.counters.posted - way.counters.completed + staged as u64;
+            let counters = connection.counters;
+            let in_flight = counters.posted - counters.completed + staged as u64;
             let op = &ops[posted + staged];
-            let room = link.ring.free().min(self.room);
-            let long = link.ring.bytes() >= self.window;
-            if outstanding >= u64::from(self.depth) || room <= PER_OPERATION || long {
-                // Untold requests towards others may hold what room the completion queue has.
-                self.starved |= self.room <= PER_OPERATION;
+            let free = requester.send_queue.free().min(self.cq_credits);
+            let long = requester.send_queue.bytes() >= self.window;
+            if in_flight >= u64::from(self.depth) || free <= REQUESTS_PER_OPERATION || long {
+                // Unsignaled requests towards others may hold the missing credits.
+                self.is_blocked |= self.cq_credits <= REQUESTS_PER_OPERATION;
                 stop = Some(None);
                 break;
             }
-            if self.batch.len() + LARGEST > LONGEST {
+            if self.batch.len() + MAX_REQUESTS > LONGEST {
                 // SAFETY: the caller's promise about the operations staged.
-                if let Err(error) = unsafe { self.submit(pe, awaited) } {
+                if let Err(error) = unsafe { self.submit(pe, wants_completion) } {
                     return Posted::refused(posted, *error);
                 }
                 posted += staged;
-                self.count(pe, staged);
-                (staged, awaited) = (0, false);
+                self.count_posted(pe, staged);
+                (staged, wants_completion) = (0, false);
                 continue;
             }
-            let before = link.ring.outstanding();
-            let mut stage = Stage {
+            let before = requester.send_queue.outstanding();
+            let mut builder = WqeBuilder {
                 pe,
-                regions: &way.regions,
-                link,
+                regions: &connection.regions,
+                requester,
                 batch: &mut self.batch,
                 pool: &mut self.pool,
-                max: self.max,
-                changing: self.changing,
-                fences: !self.software,
-                awaited,
+                max_transfer: self.max_transfer,
+                has_atomics: self.has_atomics,
+                has_fences: !self.software,
+                wants_completion,
             };
-            // SAFETY: the caller's promise.
-            let taken = unsafe { stage.operation(op) };
-            awaited = stage.awaited;
-            self.room -= link.ring.outstanding() - before;
-            match taken {
+            // SAFETY: the operation's local memory is valid, as this function's caller promises.
+            let built = unsafe { builder.build(op) };
+            wants_completion = builder.wants_completion;
+            self.cq_credits -= requester.send_queue.outstanding() - before;
+            match built {
                 Ok(()) => staged += 1,
-                Err(Stop::NoBlock | Stop::Behind) => {
-                    // What it needs to be over may be untold.
-                    self.starved = true;
+                Err(Blocked::NoBlock | Blocked::Unfenced) => {
+                    // The requests that it waits for may be unsignaled.
+                    self.is_blocked = true;
                     stop = Some(None);
                     break;
                 }
-                Err(Stop::Refused(error)) => {
+                Err(Blocked::Refused(error)) => {
                     stop = Some(Some(error));
                     break;
                 }
             }
         }
         // SAFETY: the caller's promise about the operations staged.
-        if let Err(error) = unsafe { self.submit(pe, awaited) } {
+        if let Err(error) = unsafe { self.submit(pe, wants_completion) } {
             return Posted::refused(posted, *error);
         }
-        self.count(pe, staged);
+        self.count_posted(pe, staged);
         posted += staged;
         match stop {
             None => Posted::all(posted),
@@ -494,59 +513,51 @@ impl Lane for VerbsLane {
     }
 
     fn progress(&mut self) -> Result<()> {
-        self.look();
+        self.refresh_if_changed();
         if self.closed {
             return Err(Error::Closed { transport: NAME });
         }
         self.calls = self.calls.wrapping_add(1);
-        // Relaxed: whoever looks is early enough.
-        if self.calls.is_multiple_of(EVENTS) && !self.opened.inbox_taken.load(Relaxed) {
-            self.opened.events();
+        // Relaxed: an old value only moves the check from the inbox's thread to this one or back.
+        if self.calls.is_multiple_of(EVENTS) && !self.port_state.inbox_taken.load(Relaxed) {
+            self.port_state.events();
         }
         let count = self.poll()?;
-        if self.stale > 0 {
-            self.clear_stale();
+        if self.flushed_cqes > 0 {
+            self.reclaim_flushed_cqes();
         }
         if count > 0 {
             self.idle = 0;
-        } else if !self.untold.is_empty() {
+        } else if !self.unsignaled.is_empty() {
             self.idle += 1;
         }
-        if self.software && count == 0 && self.calls.is_multiple_of(STALLS) {
+        if self.software && count == 0 && self.calls.is_multiple_of(STALL_CHECKS) {
             self.wake_stalled();
         }
-        // What waits for a block may wait for one of an untold request, whatever else completes.
-        if self.starved || self.hurried || self.idle >= IDLE {
-            (self.idle, self.starved, self.hurried) = (0, false, false);
-            self.tell();
+        // An operation that waits for a block may wait for one of an unsignaled request, whatever else
+        // completes.
+        if self.is_blocked || self.wants_signal || self.idle >= IDLE {
+            (self.idle, self.is_blocked, self.wants_signal) = (0, false, false);
+            self.signal_pending();
         }
-        match self.news.pop_front() {
+        match self.errors.pop_front() {
             None => Ok(()),
             Some(error) => Err(error),
         }
     }
 
     fn counters(&self, pe: Pe) -> Counters {
-        self.ways
+        self.connections
             .get(pe.index())
-            .map(|way| way.counters)
+            .map(|connection| connection.counters)
             .unwrap_or_default()
     }
 
     fn request_completion(&mut self, pe: Pe) {
-        if let Some(way) = self.ways.get_mut(pe.index())
-            && way.listed
+        if let Some(connection) = self.connections.get_mut(pe.index())
+            && connection.is_listed
         {
-            (way.hurried, self.hurried) = (true, true);
-        }
-    }
-}
-
-impl VerbsLane {
-    #[inline]
-    fn count(&mut self, pe: Pe, staged: usize) {
-        if let Some(way) = self.ways.get_mut(pe.index()) {
-            way.counters.posted += staged as u64;
+            (connection.wants_signal, self.wants_signal) = (true, true);
         }
     }
 }

@@ -3,8 +3,8 @@
 //! # Lifecycle
 //!
 //! A domain is one opened port. A lane has, towards each PE that it was connected with, one reliable
-//! queue pair of its own; the domain at the other side makes the queue pair that answers it, in
-//! [`accept`](oxshmem_transport::Domain::accept). That *passive* side needs no call from its PE: the
+//! queue pair of its own; the peer's domain makes the queue pair that responds to it, in
+//! [`accept`](oxshmem_transport::Domain::accept). That *responder* needs no call from its PE: the
 //! device serves puts, gets and atomics. Only messages wait for the
 //! [inbox](oxshmem_transport::Domain::inbox).
 //!
@@ -18,23 +18,23 @@
 //!
 //! A domain that was given a GPU (`Verbs::with_gpu`) tries, when it is opened, whether its device reaches
 //! that GPU's memory: as a dma-buf, else by the kernel module nvidia-peermem. If it does, the domain
-//! carries that kind of memory too; if not, [`reach`](oxshmem_transport::Domain::reach) says why, at both
-//! ends. The CPU never touches such memory: near sides there are read and written in place, by their
+//! supports that kind of memory too; if not, [`reach`](oxshmem_transport::Domain::reach) says why, at both
+//! ends. The CPU never touches such memory: local buffers there are read and written in place, by their
 //! key, whatever their length, so such a source may be reused only when the operation has completed.
-//! What has arrived in it, by others' puts or by this PE's own gets, is made visible to the GPU, where it
-//! needs that, by the driver's flush or by a read of the NIC's own (M27), by [`make_visible`](oxshmem_transport::Domain::make_visible).
+//! Inbound data, of others' puts or of this PE's own gets, is made visible to the GPU, where it needs that, by
+//! [`make_visible`](oxshmem_transport::Domain::make_visible): by the driver's flush or by a read of the NIC (M27).
 //!
 //! # Order
 //!
-//! A reliable connection performs writes, and what follows writes, in the order sent. Where writes
+//! A reliable connection performs writes, and all that follows a write, in the order sent. Where writes
 //! may pass each other on the PCIe bus (`OXSHMEM_VERBS_RELAXED_ORDERING`), only puts do: signals,
 //! atomics and flushes go through a second registration of the same memory that forbids it. A
-//! [flush](oxshmem_transport::Op::Flush) reads one byte there: what was sent before is in memory when
-//! that comes back.
+//! [flush](oxshmem_transport::Op::Flush) reads one byte there: earlier writes are in memory when that read
+//! completes.
 //!
 //! # Words
 //!
-//! That an aligned word of 8 bytes is read and written whole is the device's doing. NICs do so. Linux'
+//! The device reads and writes an aligned word of 8 bytes whole. NICs do so. Linux'
 //! soft-RoCE (`rxe`) copies by the kernel's `memcpy`, which on CPUs with ERMS is `rep movsb`, and may
 //! there, by what the architecture says, tear words: it is for tests, and `ci/softroce` runs it on a
 //! CPU without. Atomics of NICs are atomic among themselves; among the CPU's only where the device
@@ -42,16 +42,18 @@
 //!
 //! # Failure
 //!
-//! A connection whose PE does not answer within the retries that the [settings](VARIABLES) allow is
-//! lost: [`PeerLost`](oxshmem_transport::Error::PeerLost), if it ever answered. What fails otherwise
-//! is told by [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pair is
-//! destroyed, after which it touches no memory, and the lane's others go on. A failure of the device
-//! itself ends them all, with the event's name.
+//! A PE that does not respond within the retries that the [settings](VARIABLES) allow is lost, if it ever
+//! responded: [`PeerLost`](oxshmem_transport::Error::PeerLost). Any other failure of a connection is
+//! [`Connection`](oxshmem_transport::Error::Connection). Either way its queue pair is destroyed, after which it
+//! accesses no memory, and the lane's others go on. A failure of the device itself ends them all, with the
+//! event's name.
 
 #![cfg(feature = "rdma")]
 
+mod arena;
+mod completion_error;
 mod domain;
-mod fault;
+mod domain_state;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -59,11 +61,14 @@ mod gpu;
 mod ibv;
 mod inbox;
 mod lane;
-mod passive;
+mod limits;
 mod port;
+mod port_state;
 mod region;
+mod registration;
+mod remote_region;
+mod responder;
 mod settings;
-mod shared;
 mod statistics;
 mod wire;
 
@@ -71,26 +76,17 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
+use self::limits::NAME;
+pub use self::limits::{MESSAGE, UNREGISTERED};
 pub use self::settings::{Choice, GpuDirect, Partition, Settings, SettingsError, VARIABLES};
 pub use self::statistics::Statistics;
 
-const NAME: &str = "verbs";
-
-/// Up to this many bytes the near side of a put or get needs no registration.
-pub const UNREGISTERED: usize = 16 << 10;
-
-/// How many requests share a doorbell at most, where the caller has so many.
-const BATCH: u32 = 16;
-
-/// The longest message, in bytes.
-pub const MESSAGE: usize = 64;
-
-/// The transport.
+/// The verbs transport.
 #[derive(Debug)]
 pub struct Verbs {
     settings: Result<Settings, SettingsError>,
     totals: Arc<statistics::Totals>,
-    gpu: Option<Arc<dyn gpu::Gpu>>,
+    gpu: Option<Arc<dyn gpu::driver::Gpu>>,
 }
 
 impl Default for Verbs {
@@ -100,8 +96,8 @@ impl Default for Verbs {
 }
 
 impl Verbs {
-    /// As the process's environment sets it. What is wrong there is told when it is probed or
-    /// opened, and by [`settings`](Self::settings).
+    /// The transport with the settings of the process's environment. An error in those is given when it is
+    /// probed or opened, and by [`settings`](Self::settings).
     #[must_use]
     pub fn new() -> Verbs {
         Verbs {
@@ -111,7 +107,7 @@ impl Verbs {
         }
     }
 
-    /// With settings from elsewhere.
+    /// The transport with given settings.
     #[must_use]
     pub fn with(settings: Settings) -> Verbs {
         Verbs {
@@ -121,7 +117,7 @@ impl Verbs {
         }
     }
 
-    /// The memory of a context's GPU is to be reached too, where the device can.
+    /// Adds the memory of a context's GPU, for devices that reach it.
     #[cfg(feature = "cuda")]
     #[must_use]
     pub fn with_gpu(mut self, context: oxshmem_cuda::Context) -> Verbs {
@@ -129,12 +125,12 @@ impl Verbs {
         self
     }
 
-    /// What is set, or which variable cannot be understood.
+    /// The settings, or the variable that cannot be understood.
     pub fn settings(&self) -> Result<&Settings, SettingsError> {
         self.settings.as_ref().map_err(Clone::clone)
     }
 
-    /// What its lanes have asked of their devices until now.
+    /// The statistics of its lanes until now.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.totals.sum()

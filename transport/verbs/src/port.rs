@@ -1,22 +1,22 @@
-//! Which port, identifier and path: choices made on tables, so that they can be tested without a
-//! device.
+//! The choice of a port, of its identifiers and of the path to a peer, all made on tables, so that they can be
+//! tested without a device.
 
 use std::sync::Arc;
 
 use oxshmem_transport::{Device, Error, Result};
 
-use crate::NAME;
-use crate::ibv::{Context, DeviceLimits, Gid, PortState, device_names};
+use crate::ibv::{Context, DeviceLimits, Gid, PortAttributes, device_names};
+use crate::limits::NAME;
 use crate::settings::{Choice, Partition, Settings};
-use crate::wire::{MOST_GIDS, Place};
+use crate::wire::{MOST_GIDS, PortAddress};
 
-/// A port that was opened, and what was chosen on it.
+/// An opened port, with the settings chosen for it.
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) context: Arc<Context>,
     pub(crate) number: u8,
     pub(crate) limits: DeviceLimits,
-    pub(crate) state: PortState,
+    pub(crate) attributes: PortAttributes,
     /// Whether the device is a program: soft-RoCE, soft-iWARP.
     pub(crate) software: bool,
     pub(crate) relaxed: bool,
@@ -92,18 +92,18 @@ impl Port {
         let name = format!("{}:{number}", context.name());
         usable(context.infiniband(), limits)
             .map_err(|why| unavailable(format!("device {}: {why}", context.name())))?;
-        let state = context.port(number)?;
-        if !state.active {
+        let attributes = context.port(number)?;
+        if !attributes.active {
             return Err(unavailable(format!(
                 "port {name} is down; `rdma link` shows its state, `ip link set … up` or the cable \
                  mends it"
             )));
         }
         let software = is_software(context.name(), limits.vendor);
-        let gids = candidates(&state, settings.gid_index)
+        let gids = candidates(&attributes, settings.gid_index)
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
         let keys = |index| context.partition_key(number, index).ok();
-        let (partition, partition_key) = partition(settings.partition, state.pkeys, keys)
+        let (partition, partition_key) = partition(settings.partition, attributes.pkeys, keys)
             .map_err(|why| unavailable(format!("port {name}: {why}")))?;
         Ok(Port {
             relaxed: match settings.relaxed_ordering {
@@ -113,11 +113,14 @@ impl Port {
             },
             timeout: settings.timeout.unwrap_or(if software { 16 } else { 17 }),
             retries: settings.retry_count.unwrap_or(if software { 6 } else { 7 }),
-            mtu: settings.mtu.map_or(state.mtu, |mtu| mtu.min(state.mtu)),
+            mtu: match settings.mtu {
+                Some(mtu) => mtu.min(attributes.mtu),
+                None => attributes.mtu,
+            },
             context: Arc::clone(context),
             number,
             limits,
-            state,
+            attributes,
             software,
             partition,
             partition_key,
@@ -125,12 +128,12 @@ impl Port {
         })
     }
 
-    /// As peers are told.
-    pub(crate) fn place(&self) -> Place {
-        Place {
-            ethernet: self.state.ethernet,
+    /// The address that peers are given.
+    pub(crate) fn address(&self) -> PortAddress {
+        PortAddress {
+            ethernet: self.attributes.ethernet,
             mtu: self.mtu,
-            lid: self.state.lid,
+            lid: self.attributes.lid,
             partition: self.partition_key,
             gids: self.gids.iter().map(|(_, gid)| *gid).collect(),
         }
@@ -148,7 +151,7 @@ impl Port {
 
     /// In Gb/s.
     fn rate(&self) -> f64 {
-        let lanes = match self.state.width {
+        let lanes = match self.attributes.width {
             1 => 1.0,
             2 => 4.0,
             4 => 8.0,
@@ -156,16 +159,16 @@ impl Port {
             16 => 2.0,
             _ => 1.0,
         };
-        lanes * lane_rate(self.state.speed)
+        lanes * lane_rate(self.attributes.speed)
     }
 
     fn describe(&self) -> Device {
-        let layer = match (self.state.ethernet, self.software) {
+        let layer = match (self.attributes.ethernet, self.software) {
             (true, true) => "soft-RoCE",
             (true, false) => "RoCE",
             (false, _) => "InfiniBand",
         };
-        let gid = identifiers(&self.gids, self.state.ethernet, self.state.lid);
+        let gid = identifiers(&self.gids, self.attributes.ethernet, self.attributes.lid);
         let bytes = 128u32 << self.mtu;
         let rate = self.rate();
         Device {
@@ -243,7 +246,7 @@ fn rank(gid: Gid) -> u8 {
 
 /// The identifiers that may be this side's, best first: of RoCE v2, those of IPv4 before those of
 /// IPv6 before link-local ones; of InfiniBand, in the table's order. A forced index is the only one.
-fn candidates(port: &PortState, forced: Option<u8>) -> Result<Vec<(u8, Gid)>, String> {
+fn candidates(port: &PortAttributes, forced: Option<u8>) -> Result<Vec<(u8, Gid)>, String> {
     let table = || {
         port.gids
             .iter()
@@ -331,15 +334,12 @@ fn common_bits(one: Gid, other: Gid) -> u32 {
 
 /// The best path, or why there is none.
 pub(crate) fn path(
-    here: &Place,
-    there: &Place,
+    here: &PortAddress,
+    there: &PortAddress,
     route_needed: bool,
 ) -> std::result::Result<Path, String> {
     if here.ethernet != there.ethernet {
-        let layer = |place: &Place| match place.ethernet {
-            true => "RoCE",
-            false => "InfiniBand",
-        };
+        let layer = |port: &PortAddress| if port.ethernet { "RoCE" } else { "InfiniBand" };
         return Err(format!(
             "its port is {}, this PE's is {}",
             layer(there),

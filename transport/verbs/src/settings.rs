@@ -13,7 +13,7 @@ const fn variable(name: &'static str, default: &'static str, meaning: &'static s
     }
 }
 
-/// All of them.
+/// All variables that this transport reads.
 pub const VARIABLES: &[Variable] = &[
     variable(
         "OXSHMEM_VERBS_GID_INDEX",
@@ -103,7 +103,7 @@ pub enum Choice {
     Off,
 }
 
-/// By which way a GPU's memory is registered with the NIC.
+/// The method by which a GPU's memory is registered with the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GpuDirect {
     /// The first that works: as a dma-buf, by peer memory.
@@ -112,11 +112,11 @@ pub enum GpuDirect {
     DmaBuf,
     /// By the kernel module nvidia-peermem only.
     PeerMemory,
-    /// By none.
+    /// None.
     Off,
 }
 
-/// Which partition.
+/// The choice of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partition {
     /// That of the table's first entry, by the entry in which the port is a full member, if there
@@ -128,7 +128,7 @@ pub enum Partition {
     Key(u16),
 }
 
-/// What is set; none where the default depends on the device.
+/// The settings; none where the default depends on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `OXSHMEM_VERBS_GID_INDEX`.
@@ -190,9 +190,9 @@ impl Default for Settings {
 pub struct SettingsError {
     /// The variable.
     pub name: &'static str,
-    /// What it holds.
+    /// Its value.
     pub value: String,
-    /// What it may hold.
+    /// The values that it may have.
     pub wanted: String,
 }
 
@@ -210,14 +210,14 @@ impl fmt::Display for SettingsError {
 impl std::error::Error for SettingsError {}
 
 impl Settings {
-    /// What the process's environment says.
+    /// Reads the process's environment.
     pub fn from_environment() -> Result<Settings, SettingsError> {
         Settings::read(|name| {
             std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
         })
     }
 
-    /// What an environment says, given as the values of its variables.
+    /// Reads an environment, given as the values of its variables.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Settings, SettingsError> {
         let source = Source(&get);
         let default = Settings::default();

@@ -1,7 +1,9 @@
+//! Statistics of the requests and completions of all lanes.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What lanes asked of the device, summed over all, dropped ones included: for measurements.
+/// The calls of lanes to their device, summed over all lanes, dropped ones included: for measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Work requests posted.
@@ -14,8 +16,8 @@ pub struct Statistics {
     pub polls: u64,
 }
 
-/// One lane's, which it alone writes: no locked instruction is needed. All is relaxed: numbers for
-/// people, which order nothing.
+/// The counts of one lane, which alone writes them: no locked instruction is needed. All accesses are
+/// relaxed: the numbers are for people, and order nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     requests: AtomicU64,
@@ -45,14 +47,14 @@ impl Counts {
     }
 }
 
-/// Those of all lanes.
+/// The counts of all lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     lanes: Mutex<Vec<Arc<Counts>>>,
 }
 
 impl Totals {
-    /// A new lane's, which count from now on.
+    /// The counts of a new lane.
     pub(crate) fn enter(&self) -> Arc<Counts> {
         let counts = Arc::new(Counts::default());
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,30 +1,30 @@
-//! What travels to peers as bytes: addresses, keys, endpoints and their answers.
+//! The byte format of what peers exchange: addresses, keys, endpoints and the replies to them.
 //!
-//! Each is a tag, this format's version, its fields in little-endian order, and a checksum over all
-//! of it: what was cut, lengthened, mixed up or damaged is told apart from what another version of
-//! oxshmem made. The checksum is against accidents, not against an enemy.
+//! Each is a tag, the version of this format, the fields in little-endian order, and a checksum over all of
+//! these. So bytes that were cut, lengthened, mixed up or damaged are told apart from those of another
+//! version of oxshmem. The checksum is against accidents, not against an enemy.
 
 use crate::ibv::Gid;
 
 /// Raised whenever a field changes.
 pub(crate) const VERSION: u16 = 3;
 
-/// The most bytes of words that travel.
-const MOST_WORDS: usize = 1000;
+/// The longest text, in bytes.
+const MAX_TEXT: usize = 1000;
 
-/// The longest list of identifiers that travels.
+/// The longest list of identifiers.
 pub(crate) const MOST_GIDS: usize = 8;
 
 const HEAD: usize = 6;
 const SUM: usize = 8;
 
-/// What some bytes say they are.
+/// The kind of some bytes, as they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
     Address,
     Key,
     Endpoint,
-    Answer,
+    EndpointReply,
 }
 
 impl Tag {
@@ -33,7 +33,7 @@ impl Tag {
             Tag::Address => *b"OXva",
             Tag::Key => *b"OXvk",
             Tag::Endpoint => *b"OXve",
-            Tag::Answer => *b"OXvc",
+            Tag::EndpointReply => *b"OXvc",
         }
     }
 }
@@ -48,7 +48,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// These bytes as the body of each kind, with head and checksum.
 #[cfg(any(fuzzing, test))]
 pub(crate) fn sealed(body: &[u8]) -> [Vec<u8>; 4] {
-    [Tag::Address, Tag::Key, Tag::Endpoint, Tag::Answer].map(|tag| {
+    [Tag::Address, Tag::Key, Tag::Endpoint, Tag::EndpointReply].map(|tag| {
         let mut writer = Writer::new(tag);
         writer.put(body);
         writer.finish()
@@ -76,11 +76,11 @@ impl Writer {
         }
     }
 
-    /// Cut where they are too many.
-    fn words(&mut self, words: &str) {
-        let words = &words[..words.floor_char_boundary(MOST_WORDS)];
-        self.put(&(words.len() as u16).to_le_bytes());
-        self.put(words.as_bytes());
+    /// Cuts a text that is too long.
+    fn text(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(MAX_TEXT)];
+        self.put(&(text.len() as u16).to_le_bytes());
+        self.put(text.as_bytes());
     }
 
     fn finish(mut self) -> Vec<u8> {
@@ -90,7 +90,7 @@ impl Writer {
     }
 }
 
-/// Why bytes are not what they should be, in words.
+/// Why bytes are not what they should be, in text.
 type Read<T> = Result<T, String>;
 
 struct Reader<'a>(&'a [u8]);
@@ -155,12 +155,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn words(&mut self) -> Read<String> {
+    fn text(&mut self) -> Read<String> {
         let len = usize::from(self.u16()?);
-        let (words, rest) = self.0.split_at_checked(len).ok_or("it is cut short")?;
+        let (text, rest) = self.0.split_at_checked(len).ok_or("it is cut short")?;
         self.0 = rest;
-        let words = str::from_utf8(words).map_err(|_| "its words are not UTF-8")?;
-        Ok(words.to_owned())
+        let text = str::from_utf8(text).map_err(|_| "its words are not UTF-8")?;
+        Ok(text.to_owned())
     }
 
     fn end<T>(self, whole: T) -> Read<T> {
@@ -171,9 +171,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where a port is.
+/// The address of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PortAddress {
     pub(crate) ethernet: bool,
     /// As `ibv_mtu` numbers it.
     pub(crate) mtu: u8,
@@ -185,7 +185,7 @@ pub(crate) struct Place {
     pub(crate) gids: Vec<Gid>,
 }
 
-impl Place {
+impl PortAddress {
     fn write(&self, into: &mut Writer) {
         into.put(&[u8::from(self.ethernet), self.mtu]);
         into.put(&self.lid.to_le_bytes());
@@ -193,13 +193,13 @@ impl Place {
         into.gids(&self.gids);
     }
 
-    fn read(from: &mut Reader<'_>) -> Read<Place> {
+    fn read(from: &mut Reader<'_>) -> Read<PortAddress> {
         let ethernet = from.flag().map_err(|why| format!("link layer: {why}"))?;
         let mtu = from.u8()?;
         if !(1..=5).contains(&mtu) {
             return Err(format!("there is no MTU {mtu}"));
         }
-        Ok(Place {
+        Ok(PortAddress {
             ethernet,
             mtu,
             lid: from.u16()?,
@@ -209,34 +209,34 @@ impl Place {
     }
 }
 
-/// What a PE's NIC does with its GPU's memory.
+/// The support of a PE's NIC for its GPU's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum GpuSide {
+pub(crate) enum GpuSupport {
     /// It was given no GPU.
     None,
-    /// It reaches it. `flush`: what it has written there needs a flush until that GPU sees it (M27).
-    Carried { flush: bool },
-    /// It does not reach it: why.
+    /// It reaches it. `flush`: its writes there need a flush before that GPU sees them (M27).
+    Direct { flush: bool },
+    /// It does not reach it, for this reason.
     Refused(String),
 }
 
-impl GpuSide {
+impl GpuSupport {
     fn write(&self, into: &mut Writer) {
         match self {
-            GpuSide::None => into.put(&[0]),
-            GpuSide::Carried { flush } => into.put(&[1, u8::from(*flush)]),
-            GpuSide::Refused(why) => {
+            GpuSupport::None => into.put(&[0]),
+            GpuSupport::Direct { flush } => into.put(&[1, u8::from(*flush)]),
+            GpuSupport::Refused(why) => {
                 into.put(&[2]);
-                into.words(why);
+                into.text(why);
             }
         }
     }
 
-    fn read(from: &mut Reader<'_>) -> Read<GpuSide> {
+    fn read(from: &mut Reader<'_>) -> Read<GpuSupport> {
         match from.u8()? {
-            0 => Ok(GpuSide::None),
-            1 => from.flag().map(|flush| GpuSide::Carried { flush }),
-            2 => from.words().map(GpuSide::Refused),
+            0 => Ok(GpuSupport::None),
+            1 => from.flag().map(|flush| GpuSupport::Direct { flush }),
+            2 => from.text().map(GpuSupport::Refused),
             other => Err(format!("what it says of its GPU begins with {other}")),
         }
     }
@@ -246,15 +246,15 @@ impl GpuSide {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) pe: u32,
-    pub(crate) place: Place,
-    pub(crate) gpu: GpuSide,
+    pub(crate) port: PortAddress,
+    pub(crate) gpu: GpuSupport,
 }
 
 impl Address {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new(Tag::Address);
         writer.put(&self.pe.to_le_bytes());
-        self.place.write(&mut writer);
+        self.port.write(&mut writer);
         self.gpu.write(&mut writer);
         writer.finish()
     }
@@ -262,9 +262,9 @@ impl Address {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Read<Address> {
         let mut reader = Reader::open(Tag::Address, bytes)?;
         let pe = reader.u32()?;
-        let place = Place::read(&mut reader)?;
-        let gpu = GpuSide::read(&mut reader)?;
-        reader.end(Address { pe, place, gpu })
+        let port = PortAddress::read(&mut reader)?;
+        let gpu = GpuSupport::read(&mut reader)?;
+        reader.end(Address { pe, port, gpu })
     }
 }
 
@@ -277,7 +277,7 @@ pub(crate) struct Key {
     pub(crate) len: u64,
     /// The key of the registration in which writes may pass each other, if there are two.
     pub(crate) relaxed: u32,
-    /// And of that in which they may not.
+    /// The key of the registration in which they may not.
     pub(crate) strict: u32,
     /// Whether it is a GPU's memory.
     pub(crate) gpu: bool,
@@ -314,18 +314,18 @@ impl Key {
     }
 }
 
-/// A lane's end towards a PE.
+/// A lane's endpoint towards a PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Tells ends apart whose queue pair has the same number, one after the other.
+    /// Distinguishes endpoints whose queue pair has the same number, one after the other.
     pub(crate) nonce: u64,
     pub(crate) queue_pair: u32,
     pub(crate) sequence: u32,
-    /// Reads and atomics that it would start at once.
+    /// Reads and atomics that it would have in flight.
     pub(crate) reads: u8,
-    pub(crate) place: Place,
+    pub(crate) port: PortAddress,
 }
 
 impl Endpoint {
@@ -337,7 +337,7 @@ impl Endpoint {
         writer.put(&self.queue_pair.to_le_bytes());
         writer.put(&self.sequence.to_le_bytes());
         writer.put(&[self.reads]);
-        self.place.write(&mut writer);
+        self.port.write(&mut writer);
         writer.finish()
     }
 
@@ -350,7 +350,7 @@ impl Endpoint {
             queue_pair: reader.u32()?,
             sequence: reader.u32()?,
             reads: reader.u8()?,
-            place: Place::read(&mut reader)?,
+            port: PortAddress::read(&mut reader)?,
         };
         if endpoint.queue_pair >> 24 != 0 || endpoint.sequence >> 24 != 0 {
             return Err("a queue pair's number or sequence has more than 24 bits".into());
@@ -359,10 +359,10 @@ impl Endpoint {
     }
 }
 
-/// What the domain at the other side answers to an endpoint.
+/// The reply of the peer's domain to an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    /// Of the endpoint answered.
+pub(crate) struct EndpointReply {
+    /// The nonce of the endpoint.
     pub(crate) nonce: u64,
     pub(crate) queue_pair: u32,
     pub(crate) sequence: u32,
@@ -371,14 +371,14 @@ pub(crate) struct Answer {
     /// As `ibv_mtu` numbers it.
     pub(crate) mtu: u8,
     pub(crate) lid: u16,
-    /// Identifier of the endpoint, and of the one who answers, that packets carry; none without a
-    /// global route.
+    /// The identifiers of the endpoint and of the responder, which packets carry; none without a global
+    /// route.
     pub(crate) route: Option<(Gid, Gid)>,
 }
 
-impl Answer {
+impl EndpointReply {
     pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let mut writer = Writer::new(Tag::Answer);
+        let mut writer = Writer::new(Tag::EndpointReply);
         writer.put(&self.nonce.to_le_bytes());
         writer.put(&self.queue_pair.to_le_bytes());
         writer.put(&self.sequence.to_le_bytes());
@@ -391,9 +391,9 @@ impl Answer {
         writer.finish()
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Read<Answer> {
-        let mut reader = Reader::open(Tag::Answer, bytes)?;
-        let answer = Answer {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Read<EndpointReply> {
+        let mut reader = Reader::open(Tag::EndpointReply, bytes)?;
+        let reply = EndpointReply {
             nonce: reader.u64()?,
             queue_pair: reader.u32()?,
             sequence: reader.u32()?,
@@ -406,13 +406,13 @@ impl Answer {
                 _ => return Err("a route has two identifiers".into()),
             },
         };
-        if answer.queue_pair >> 24 != 0 || answer.sequence >> 24 != 0 {
+        if reply.queue_pair >> 24 != 0 || reply.sequence >> 24 != 0 {
             return Err("a queue pair's number or sequence has more than 24 bits".into());
         }
-        if !(1..=5).contains(&answer.mtu) || answer.reads == 0 {
+        if !(1..=5).contains(&reply.mtu) || reply.reads == 0 {
             return Err("its MTU or its number of reads does not exist".into());
         }
-        reader.end(answer)
+        reader.end(reply)
     }
 }
 

@@ -1,40 +1,40 @@
-//! By which way GPU memory is registered, and what is said where it is by none.
+//! The choice of the method by which GPU memory is registered, and the error where none works.
 
 use std::fmt;
 
 use oxshmem_transport::Error;
 
-use super::Facts;
+use super::driver::GpuProperties;
 use crate::settings::GpuDirect;
 
-/// A way to register GPU memory.
+/// A method to register GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum RegistrationMethod {
     /// The GPU's driver exports it as a dma-buf, which the NIC's imports.
     DmaBuf,
     /// As host memory is: a kernel module tells the NIC's driver about GPU addresses.
     PeerMemory,
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for RegistrationMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Method::DmaBuf => "as a dma-buf",
-            Method::PeerMemory => "by nvidia-peermem",
+            RegistrationMethod::DmaBuf => "as a dma-buf",
+            RegistrationMethod::PeerMemory => "by nvidia-peermem",
         })
     }
 }
 
-/// The first of the ways that are wanted that works, tried in this order; else why none does, in words.
+/// The first of the wanted methods that works, tried in this order; else the reasons why none does.
 pub(super) fn choose(
     wanted: GpuDirect,
-    facts: &Facts,
-    mut attempt: impl FnMut(Method) -> Result<(), String>,
-) -> Result<Method, String> {
-    let methods: &[Method] = match wanted {
-        GpuDirect::Auto => &[Method::DmaBuf, Method::PeerMemory],
-        GpuDirect::DmaBuf => &[Method::DmaBuf],
-        GpuDirect::PeerMemory => &[Method::PeerMemory],
+    properties: &GpuProperties,
+    mut attempt: impl FnMut(RegistrationMethod) -> Result<(), String>,
+) -> Result<RegistrationMethod, String> {
+    let methods: &[RegistrationMethod] = match wanted {
+        GpuDirect::Auto => &[RegistrationMethod::DmaBuf, RegistrationMethod::PeerMemory],
+        GpuDirect::DmaBuf => &[RegistrationMethod::DmaBuf],
+        GpuDirect::PeerMemory => &[RegistrationMethod::PeerMemory],
         GpuDirect::Off => return Err("OXSHMEM_VERBS_GPUDIRECT=off".into()),
     };
     let mut reasons = Vec::new();
@@ -44,9 +44,9 @@ pub(super) fn choose(
             Err(why) => reasons.push(format!("{method}: {why}")),
         }
     }
-    let name = &facts.name;
+    let name = &properties.name;
     let mut why = format!("the NIC does not reach {name}: {}", reasons.join("; "));
-    if !facts.rdma {
+    if !properties.rdma {
         why.push_str(
             "; its driver says that NICs cannot reach this GPU's memory (no GPUDirect RDMA)",
         );
@@ -54,8 +54,8 @@ pub(super) fn choose(
     Err(why)
 }
 
-/// Why the NIC's driver did not take the memory, with what would mend it.
-pub(super) fn words(method: Method, error: &Error) -> String {
+/// The failure of a registration, with the advice that fits it.
+pub(super) fn failure(method: RegistrationMethod, error: &Error) -> String {
     let Error::Os { source, .. } = error else {
         return error.to_string();
     };
@@ -68,15 +68,16 @@ pub(super) fn words(method: Method, error: &Error) -> String {
             "this process may not pin memory: raise `ulimit -l`, and pass /dev/infiniband to \
              containers"
         }
-        (Method::DmaBuf, Some(libc::EBADF | libc::EFAULT)) | (Method::DmaBuf, None) => {
+        (RegistrationMethod::DmaBuf, Some(libc::EBADF | libc::EFAULT))
+        | (RegistrationMethod::DmaBuf, None) => {
             "NIC and GPU may not reach each other over PCIe: see `nvidia-smi topo -m`, and the \
              kernel log for ACS and IOMMU"
         }
-        (Method::DmaBuf, Some(_)) => {
+        (RegistrationMethod::DmaBuf, Some(_)) => {
             "it needs Linux 5.12, rdma-core 34, a NIC whose driver takes dma-bufs (mlx5 does), and \
              NVIDIA's open kernel modules from 515 on"
         }
-        (Method::PeerMemory, _) => {
+        (RegistrationMethod::PeerMemory, _) => {
             "`modprobe nvidia-peermem` (it comes with NVIDIA's driver from 470 on and needs NVIDIA's \
              or DOCA's RDMA modules, or a kernel with peer memory)"
         }
@@ -88,8 +89,8 @@ pub(super) fn words(method: Method, error: &Error) -> String {
 mod tests {
     use super::*;
 
-    fn facts(rdma: bool) -> Facts {
-        Facts {
+    fn properties(rdma: bool) -> GpuProperties {
+        GpuProperties {
             name: "GPU 3 (NVIDIA X)".into(),
             rdma,
             ordered: false,
@@ -97,14 +98,18 @@ mod tests {
         }
     }
 
-    /// What is tried where only `works` works.
-    fn tried(wanted: GpuDirect, works: Option<Method>) -> (Vec<Method>, Result<Method, String>) {
+    /// The methods tried where only `works` works, and the outcome.
+    fn tried(
+        wanted: GpuDirect,
+        works: Option<RegistrationMethod>,
+    ) -> (Vec<RegistrationMethod>, Result<RegistrationMethod, String>) {
         let mut tried = Vec::new();
-        let chosen = choose(wanted, &facts(true), |method| {
+        let chosen = choose(wanted, &properties(true), |method| {
             tried.push(method);
-            match works == Some(method) {
-                true => Ok(()),
-                false => Err(format!("no {method:?} here")),
+            if works == Some(method) {
+                Ok(())
+            } else {
+                Err(format!("no {method:?} here"))
             }
         });
         (tried, chosen)
@@ -112,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_dma_buf_comes_before_peer_memory_and_what_works_ends_the_search() {
-        use Method::{DmaBuf, PeerMemory};
+        use RegistrationMethod::{DmaBuf, PeerMemory};
         assert_eq!(
             tried(GpuDirect::Auto, Some(DmaBuf)),
             (vec![DmaBuf], Ok(DmaBuf))
@@ -142,13 +147,13 @@ mod tests {
             assert!(why.contains(part), "{why}");
         }
         assert!(!why.contains("GPUDirect"), "{why}");
-        let without = choose(GpuDirect::Auto, &facts(false), |_| Err("no".into()));
+        let without = choose(GpuDirect::Auto, &properties(false), |_| Err("no".into()));
         assert!(without.unwrap_err().contains("no GPUDirect RDMA"));
     }
 
     #[test]
     fn what_is_switched_off_is_not_tried_and_says_by_whom() {
-        let (attempts, chosen) = tried(GpuDirect::Off, Some(Method::DmaBuf));
+        let (attempts, chosen) = tried(GpuDirect::Off, Some(RegistrationMethod::DmaBuf));
         assert!(attempts.is_empty());
         assert_eq!(chosen, Err("OXSHMEM_VERBS_GPUDIRECT=off".into()));
     }
@@ -158,27 +163,43 @@ mod tests {
         let told = |method, code| {
             let source = std::io::Error::from_raw_os_error(code);
             let error = Error::Os {
-                transport: crate::NAME,
+                transport: crate::limits::NAME,
                 call: "ibv_reg_mr of 2097152 bytes".into(),
                 source,
             };
-            words(method, &error)
+            failure(method, &error)
         };
         for (method, code, mend) in [
-            (Method::PeerMemory, libc::EFAULT, "modprobe nvidia-peermem"),
-            (Method::PeerMemory, libc::EINVAL, "modprobe nvidia-peermem"),
             (
-                Method::PeerMemory,
+                RegistrationMethod::PeerMemory,
+                libc::EFAULT,
+                "modprobe nvidia-peermem",
+            ),
+            (
+                RegistrationMethod::PeerMemory,
+                libc::EINVAL,
+                "modprobe nvidia-peermem",
+            ),
+            (
+                RegistrationMethod::PeerMemory,
                 libc::EOPNOTSUPP,
                 "modprobe nvidia-peermem",
             ),
-            (Method::DmaBuf, libc::EOPNOTSUPP, "Linux 5.12"),
-            (Method::DmaBuf, libc::EINVAL, "open kernel modules from 515"),
-            (Method::DmaBuf, libc::EPROTONOSUPPORT, "rdma-core 34"),
-            (Method::DmaBuf, libc::EFAULT, "topo -m"),
-            (Method::DmaBuf, libc::ENOMEM, "BAR1"),
-            (Method::PeerMemory, libc::ENOMEM, "ulimit -l"),
-            (Method::PeerMemory, libc::EPERM, "ulimit -l"),
+            (RegistrationMethod::DmaBuf, libc::EOPNOTSUPP, "Linux 5.12"),
+            (
+                RegistrationMethod::DmaBuf,
+                libc::EINVAL,
+                "open kernel modules from 515",
+            ),
+            (
+                RegistrationMethod::DmaBuf,
+                libc::EPROTONOSUPPORT,
+                "rdma-core 34",
+            ),
+            (RegistrationMethod::DmaBuf, libc::EFAULT, "topo -m"),
+            (RegistrationMethod::DmaBuf, libc::ENOMEM, "BAR1"),
+            (RegistrationMethod::PeerMemory, libc::ENOMEM, "ulimit -l"),
+            (RegistrationMethod::PeerMemory, libc::EPERM, "ulimit -l"),
         ] {
             let told = told(method, code);
             assert!(told.contains(mend), "{method:?} {code}: {told}");

@@ -1,23 +1,23 @@
-//! What the CUDA driver answers.
+//! The CUDA driver as the driver of the PE's GPU.
 
 use std::os::fd::OwnedFd;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::Arc;
 
-use oxshmem_cuda::pointer::{self, Memory as Place};
+use oxshmem_cuda::pointer::{self, Memory as MemoryType};
 use oxshmem_cuda::{Context, DevicePtr, FlushScope, Segment, WritesOrdering, dma_buf};
 use oxshmem_transport::{Memory, MemoryKind};
 
-use super::{Facts, Gpu};
+use super::driver::{Gpu, GpuProperties};
 
 /// The GPU of a context.
 #[derive(Debug)]
 pub(crate) struct Cuda(pub(crate) Context);
 
 impl Gpu for Cuda {
-    fn facts(&self) -> Facts {
+    fn properties(&self) -> GpuProperties {
         let device = self.0.device();
-        Facts {
+        GpuProperties {
             name: format!("GPU {} ({})", device.ordinal(), device.name()),
             rdma: device.has_gpudirect_rdma(),
             ordered: device.writes_ordering() == WritesOrdering::AllDevices,
@@ -25,7 +25,7 @@ impl Gpu for Cuda {
         }
     }
 
-    fn trial(&self) -> Result<Memory, String> {
+    fn trial_memory(&self) -> Result<Memory, String> {
         let words = |error: oxshmem_cuda::Error| format!("no memory to try with: {error}");
         let mut segment = Segment::new(&self.0, 1).map_err(words)?;
         segment.grow_to(1).map_err(words)?;
@@ -43,7 +43,7 @@ impl Gpu for Cuda {
         Ok((exported.fd, exported.offset as u64))
     }
 
-    fn settle(&self, base: *const u8) {
+    fn synchronize_copies(&self, base: *const u8) {
         // For some memory the driver has no such setting.
         if let Err(error) = pointer::set_sync_memops(&self.0, DevicePtr::from_host(base)) {
             tracing::debug!(%error, "copies are as synchronous as the driver makes them");
@@ -52,7 +52,7 @@ impl Gpu for Cuda {
 
     fn kind_of(&self, address: *const u8) -> MemoryKind {
         match pointer::attributes(&self.0, DevicePtr::from_host(address)) {
-            Ok(attributes) if attributes.memory == Place::Device => MemoryKind::Cuda,
+            Ok(attributes) if attributes.memory == MemoryType::Device => MemoryKind::Cuda,
             _ => MemoryKind::Host,
         }
     }

@@ -1,94 +1,98 @@
-//! A NIC's read of GPU memory at its own host. What NICs have written there before is in memory when it
-//! comes back, since on PCIe no read passes a write: so a GPU is made to see it whose driver has no flush.
+//! A read of GPU memory by the NIC of its own host. Writes of NICs before it are in memory once it has completed,
+//! since on PCIe no read passes a write: the flush for a GPU whose driver has none.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Memory, Result};
 
-use crate::domain::Opened;
-use crate::gpu::refused;
+use super::driver::refused;
+use crate::arena::Arena;
 use crate::ibv::{Completion, CompletionQueue, MemoryRegion, QueuePair, QueueSizes};
-use crate::lane::batch::{Batch, Do, Near, Request};
+use crate::lane::batch::{Batch, LocalBuffer, Operation, SendRequest};
 use crate::port::path;
-use crate::region::Arena;
+use crate::port_state::PortState;
 
 /// How long a read within one host may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Looks for its end between two yields of the CPU.
+/// Polls between two yields of the CPU.
 const SPIN: u32 = 200;
 
-/// A queue pair that is connected with itself, and what it reads.
+/// A queue pair connected with itself, and the memory that it reads.
 #[derive(Debug)]
-pub(super) struct ReadBack(Mutex<Loop>);
+pub(super) struct ReadBack(Mutex<Loopback>);
 
 #[derive(Debug)]
-struct Loop {
-    // Before what it may write to and read.
+struct Loopback {
+    // Before the memory that it may write to and read.
     pair: QueuePair,
     queue: Arc<CompletionQueue>,
     batch: Batch,
     into: Arena,
     from: MemoryRegion,
     memory: Memory,
-    /// Why it does no more.
+    /// The reason why it failed.
     failed: Option<String>,
 }
 
 impl ReadBack {
-    /// Reads the first byte of registered memory.
-    pub(super) fn new(opened: &Opened, from: MemoryRegion, memory: Memory) -> Result<ReadBack> {
-        let port = &opened.port;
+    /// A reader of the first byte of registered memory.
+    pub(super) fn new(
+        port_state: &PortState,
+        from: MemoryRegion,
+        memory: Memory,
+    ) -> Result<ReadBack> {
+        let port = &port_state.port;
         let queue = Arc::new(CompletionQueue::new(&port.context, 4, None)?);
         let sizes = QueueSizes {
             depth: 2,
             inline: 0,
-            most_pairs: port.limits.queue_pairs,
+            max_pairs: port.limits.queue_pairs,
         };
-        let pair = QueuePair::new(&opened.domain, &queue, &queue, None, sizes)?;
+        let pair = QueuePair::new(&port_state.protection_domain, &queue, &queue, None, sizes)?;
         pair.prepare(port.number, port.partition)?;
-        let here = port.place();
-        let path = path(&here, &here, opened.route_needed()).map_err(refused)?;
-        let sequence = (opened.nonce() >> 40) as u32;
+        let here = port.address();
+        let path = path(&here, &here, port_state.route_needed()).map_err(refused)?;
+        let sequence = (port_state.next_nonce() >> 40) as u32;
         let (number, sequences) = (pair.number(), (sequence, sequence));
-        let connect = opened
-            .connection(&path, here.lid, number, sequences, (1, 1))
+        let attributes = port_state
+            .connect_attributes(&path, here.lid, number, sequences, (1, 1))
             .map_err(refused)?;
-        pair.connect(&connect)?;
-        Ok(ReadBack(Mutex::new(Loop {
+        pair.connect(&attributes)?;
+        Ok(ReadBack(Mutex::new(Loopback {
             pair,
             queue,
             batch: Batch::new(),
-            into: Arena::new(&opened.domain, 64)?,
+            into: Arena::new(&port_state.protection_domain, 64)?,
             from,
             memory,
             failed: None,
         })))
     }
 
-    /// Reads it, and waits until it has come.
+    /// Reads the byte, and waits for the completion.
     pub(super) fn read(&self) -> Result<(), String> {
-        let mut ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(why) = &ends.failed {
+        let mut loopback = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = &loopback.failed {
             return Err(why.clone());
         }
-        let read = ends.read();
-        ends.failed = read.as_ref().err().cloned();
+        let read = loopback.read();
+        loopback.failed = read.as_ref().err().cloned();
         read
     }
 }
 
-impl Loop {
+impl Loopback {
     fn read(&mut self) -> Result<(), String> {
         let from = self.memory.base().as_ptr().addr() as u64;
-        let request = Request {
-            what: Do::Read(from, self.from.rkey()),
-            near: Near::Piece(self.into.at(0), 1, self.into.lkey()),
-            fenced: false,
+        let request = SendRequest {
+            operation: Operation::Read(from, self.from.rkey()),
+            local: LocalBuffer::Registered(self.into.at(0), 1, self.into.lkey()),
+            is_fenced: false,
         };
         self.batch.push(0, request);
         self.batch.signal_last();
-        // SAFETY: the near side is this loop's own, registered and there until after its queue pair.
+        // SAFETY: the local buffer is the loopback's own, registered, and outlives its queue pair.
         unsafe { self.batch.post(&self.pair) }.map_err(|code| {
             let source = std::io::Error::from_raw_os_error(code);
             format!("ibv_post_send of a read of GPU memory: {source}")
@@ -147,12 +151,15 @@ mod tests {
             size: 1,
             host: HostId("here".into()),
         };
-        let opened = Opened::new(port, Settings::default(), job, Arc::<Totals>::default()).unwrap();
+        let port_state =
+            PortState::new(port, Settings::default(), job, Arc::<Totals>::default()).unwrap();
         let memory = oxshmem_transport::conformance::host_memory(4096).unwrap();
         let (base, len) = (memory.base().as_ptr(), memory.len());
         // SAFETY: the memory is kept with its registration.
-        let region = unsafe { MemoryRegion::register(&opened.domain, base, len, Access::Remote) };
-        let back = ReadBack::new(&opened, region.unwrap(), memory).unwrap();
+        let region = unsafe {
+            MemoryRegion::register(&port_state.protection_domain, base, len, Access::Remote)
+        };
+        let back = ReadBack::new(&port_state, region.unwrap(), memory).unwrap();
         for _ in 0..100 {
             back.read().unwrap();
         }

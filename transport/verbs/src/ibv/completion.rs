@@ -1,3 +1,5 @@
+//! Completion queues, completions, and the channel that wakes a sleeper for them.
+
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -6,12 +8,12 @@ use std::sync::Arc;
 
 use oxshmem_transport::Result;
 
-use super::Context;
 use super::calls::{ibv_poll_cq, ibv_req_notify_cq};
+use super::context::Context;
 use super::result::{created, ended, failed, returned};
 use super::sys::{ibv_comp_channel, ibv_cq, ibv_wc, ibv_wc_status};
 
-/// Wakes who sleeps for completions.
+/// Wakes a thread that sleeps until completions arrive.
 #[doc(alias = "ibv_create_comp_channel")]
 #[derive(Debug)]
 pub(crate) struct Channel {
@@ -52,7 +54,7 @@ impl Channel {
         unsafe { BorrowedFd::borrow_raw(fd) }
     }
 
-    /// Takes all events that are there.
+    /// Takes all pending events.
     #[doc(alias = "ibv_get_cq_event")]
     pub(crate) fn drain(&self) {
         let library = self.context.library();
@@ -80,7 +82,7 @@ impl Drop for Channel {
     }
 }
 
-/// Where completions arrive.
+/// The queue to which completions are written.
 #[doc(alias = "ibv_create_cq")]
 #[derive(Debug)]
 pub(crate) struct CompletionQueue {
@@ -118,7 +120,7 @@ impl CompletionQueue {
         self.raw.as_ptr()
     }
 
-    /// How many completions it holds.
+    /// The number of completions that it holds.
     pub(crate) fn capacity(&self) -> u32 {
         // SAFETY: the queue lives.
         u32::try_from(unsafe { (*self.raw.as_ptr()).cqe }).unwrap_or(0)
@@ -149,7 +151,7 @@ impl CompletionQueue {
         }
     }
 
-    /// Has the channel tell of the next completion that was sent as solicited, or failed.
+    /// Requests an event for the next completion that was sent as solicited, or failed.
     #[doc(alias = "ibv_req_notify_cq")]
     pub(crate) fn arm(&self) -> Result<()> {
         // SAFETY: the queue lives.
@@ -171,7 +173,7 @@ impl Drop for CompletionQueue {
 /// `IBV_WC_WITH_IMM`.
 const WITH_IMMEDIATE: u32 = 2;
 
-/// What became of a request.
+/// The completion of a request.
 #[doc(alias = "ibv_wc")]
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -216,7 +218,7 @@ impl Completion {
         self.0.qp_num
     }
 
-    /// Whether what was received came with immediate data.
+    /// Whether a message with immediate data was received.
     #[inline]
     pub(crate) fn has_immediate(&self) -> bool {
         self.succeeded() && self.0.wc_flags & WITH_IMMEDIATE != 0
@@ -225,9 +227,10 @@ impl Completion {
     /// Bytes received; 0 if it failed, when its length means nothing.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        match self.succeeded() {
-            true => self.0.byte_len as usize,
-            false => 0,
+        if self.succeeded() {
+            self.0.byte_len as usize
+        } else {
+            0
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Devices, their attributes, and protection domains.
+
 use std::ffi::CStr;
 use std::io;
 use std::ptr::NonNull;
@@ -5,14 +7,14 @@ use std::sync::{Arc, Once};
 
 use oxshmem_transport::{Error, Result};
 
-use super::Gid;
+use super::gid::Gid;
 use super::library::Library;
 use super::result::{created, ended, failed, returned};
 use super::sys::{
     ibv_atomic_cap, ibv_context, ibv_device, ibv_device_attr, ibv_gid_entry, ibv_pd, ibv_port_attr,
     ibv_port_state, ibv_transport_type,
 };
-use crate::NAME;
+use crate::limits::NAME;
 
 /// The list of devices, while it lasts.
 struct DeviceList {
@@ -22,7 +24,7 @@ struct DeviceList {
 }
 
 impl DeviceList {
-    /// The reasons for which there is none differ in what mends them.
+    /// The list, or the reason why there is none, with its remedy.
     fn get() -> Result<DeviceList> {
         let library = Library::get()?;
         let mut count = 0;
@@ -122,7 +124,7 @@ fn survive_fork(library: &Library) {
     });
 }
 
-/// Why a device could not be opened, by what its file says.
+/// The reason why a device could not be opened, found by opening its file.
 fn not_opened(name: &str, file: &str, error: Error) -> Error {
     let path = format!("/dev/infiniband/{file}");
     let file = std::fs::File::options().read(true).write(true).open(&path);
@@ -139,7 +141,7 @@ fn not_opened(name: &str, file: &str, error: Error) -> Error {
     }
 }
 
-/// What a device can hold.
+/// The limits of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceLimits {
     pub(crate) queue_depth: u32,
@@ -150,16 +152,16 @@ pub(crate) struct DeviceLimits {
     pub(crate) queue_pairs: u32,
     /// Reads and atomics outstanding that a queue pair may start.
     pub(crate) reads_out: u8,
-    /// As many that it answers.
+    /// Reads and atomics outstanding that it serves as the responder.
     pub(crate) reads_in: u8,
     pub(crate) atomics: ibv_atomic_cap::Type,
     pub(crate) vendor: u32,
     pub(crate) ports: u8,
 }
 
-/// A port's state and its identifiers.
+/// A port's attributes and its identifiers.
 #[derive(Clone, Debug)]
-pub(crate) struct PortState {
+pub(crate) struct PortAttributes {
     pub(crate) active: bool,
     pub(crate) ethernet: bool,
     pub(crate) lid: u16,
@@ -201,7 +203,7 @@ impl Context {
         // SAFETY: the device is of a list that lives until after the call.
         let raw = unsafe { library.ibv_open_device(device.as_ptr()) };
         let opened = created(&format!("ibv_open_device {name}"), raw);
-        // The library tries several ways, and tells of the last one's error.
+        // The library tries several ways to open it, and gives the error of the last one.
         // SAFETY: as above; the name is a C string inside the device.
         let file = unsafe { CStr::from_ptr((&raw const (*device.as_ptr()).dev_name).cast()) };
         let raw = opened.map_err(|error| not_opened(name, &file.to_string_lossy(), error))?;
@@ -257,7 +259,7 @@ impl Context {
     }
 
     #[doc(alias = "ibv_query_port")]
-    pub(crate) fn port(&self, port: u8) -> Result<PortState> {
+    pub(crate) fn port(&self, port: u8) -> Result<PortAttributes> {
         // SAFETY: integers only, for which zero is a value.
         let mut attr: ibv_port_attr = unsafe { std::mem::zeroed() };
         // The function gives all that is used here; verbs.h has an inline one of the same name, which
@@ -268,7 +270,7 @@ impl Context {
             self.library.ibv_query_port(self.as_raw(), port, attr)
         };
         returned(&format!("ibv_query_port {}:{port}", self.name), code)?;
-        Ok(PortState {
+        Ok(PortAttributes {
             active: matches!(
                 attr.state,
                 ibv_port_state::IBV_PORT_ACTIVE | ibv_port_state::IBV_PORT_ACTIVE_DEFER
@@ -341,7 +343,7 @@ impl Drop for Context {
     }
 }
 
-/// A protection domain: what keys and queue pairs belong to.
+/// A protection domain, to which keys and queue pairs belong.
 #[doc(alias = "ibv_alloc_pd")]
 #[derive(Debug)]
 pub(crate) struct ProtectionDomain {

@@ -1,3 +1,5 @@
+//! Asynchronous events of a device.
+
 use std::ffi::c_int;
 use std::io;
 use std::mem::MaybeUninit;
@@ -5,7 +7,7 @@ use std::os::fd::BorrowedFd;
 
 use oxshmem_transport::Result;
 
-use super::Context;
+use super::context::Context;
 use super::result::failed;
 use super::sys::{ibv_async_event, ibv_qp};
 
@@ -31,7 +33,7 @@ const _: () = assert!(
         && align_of::<Raw>() == align_of::<ibv_async_event>()
 );
 
-/// What a device tells of itself.
+/// An asynchronous event of a device.
 #[doc(alias = "ibv_async_event")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -71,7 +73,7 @@ impl Raw {
 }
 
 impl Context {
-    /// Where events are told of.
+    /// The descriptor that is readable when there are events.
     pub(crate) fn event_descriptor(&self) -> BorrowedFd<'_> {
         // SAFETY: the context is open, and with it its descriptor.
         unsafe { BorrowedFd::borrow_raw((*self.as_raw()).async_fd) }

@@ -8,7 +8,7 @@ use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 use oxshmem_transport::{Error, Result};
 
 use super::sys::{Functions, ibv_fork_status, ibv_mr, ibv_pd};
-use crate::NAME;
+use crate::limits::NAME;
 
 const FILE: &str = "libibverbs.so.1";
 

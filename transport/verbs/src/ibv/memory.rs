@@ -1,3 +1,5 @@
+//! Memory regions.
+
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -5,18 +7,18 @@ use std::sync::Arc;
 
 use oxshmem_transport::Result;
 
-use super::ProtectionDomain;
+use super::context::ProtectionDomain;
 use super::result::{created, ended, failed};
 use super::sys::{ibv_access_flags as flags, ibv_mr};
 
-/// What a registration allows.
+/// The accesses that a registration allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Peers read, write and perform atomics, in the order of arrival.
     Remote,
     /// As `Remote`, but the NIC's writes may pass each other on their way to memory.
     RemoteRelaxed,
-    /// Peers write only what this process told them to: answers.
+    /// Peers write only as responses to this process's requests.
     LocalWrite,
     /// This process's sends read it.
     LocalRead,

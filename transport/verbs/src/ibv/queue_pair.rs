@@ -1,3 +1,5 @@
+//! Reliable queue pairs.
+
 use std::ffi::c_int;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -5,25 +7,28 @@ use std::sync::Arc;
 use oxshmem_transport::Result;
 
 use super::calls::ibv_post_send;
+use super::completion::CompletionQueue;
+use super::context::ProtectionDomain;
+use super::gid::Gid;
+use super::receive::SharedReceiveQueue;
 use super::result::{created, returned};
 use super::sys::{
     ibv_access_flags, ibv_gid, ibv_global_route, ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as set,
     ibv_qp_cap, ibv_qp_init_attr, ibv_qp_state, ibv_qp_type, ibv_send_wr,
 };
-use super::{CompletionQueue, Gid, ProtectionDomain, SharedReceiveQueue};
 
-/// How much a queue pair holds.
+/// The sizes of a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueSizes {
     /// Requests.
     pub(crate) depth: u32,
-    /// Bytes that a request may carry itself: so many are asked for.
+    /// Bytes that a request may carry inline, as far as the device can.
     pub(crate) inline: u32,
-    /// Queue pairs that the device holds, for the error's words.
-    pub(crate) most_pairs: u32,
+    /// Queue pairs that the device holds, for the error's description.
+    pub(crate) max_pairs: u32,
 }
 
-/// A reliable connection's end.
+/// One side of a reliable connection.
 #[doc(alias = "ibv_create_qp")]
 #[derive(Debug)]
 pub(crate) struct QueuePair {
@@ -41,7 +46,7 @@ unsafe impl Send for QueuePair {}
 // SAFETY: as for Send.
 unsafe impl Sync for QueuePair {}
 
-/// What would mend an error of this number, when a queue pair is connected.
+/// The remedy for an error of this number, when a queue pair is connected.
 fn mend(code: c_int) -> &'static str {
     match code {
         libc::ETIMEDOUT => {
@@ -60,11 +65,11 @@ fn mend(code: c_int) -> &'static str {
     }
 }
 
-/// What an end needs to know to be connected.
+/// The attributes by which a queue pair is connected.
 #[derive(Clone, Debug)]
-pub(crate) struct Connect {
-    /// From where to where, for the errors' words.
-    pub(crate) words: String,
+pub(crate) struct ConnectAttributes {
+    /// The connection in words, for errors.
+    pub(crate) description: String,
     pub(crate) port: u8,
     /// As `ibv_mtu` numbers it.
     pub(crate) mtu: u8,
@@ -80,9 +85,9 @@ pub(crate) struct Connect {
     pub(crate) retries: u8,
     pub(crate) receiver_retries: u8,
     pub(crate) receiver_timer: u8,
-    /// Reads and atomics that this end starts.
+    /// Reads and atomics in flight that this side starts.
     pub(crate) reads_out: u8,
-    /// And answers.
+    /// Reads and atomics in flight that it serves.
     pub(crate) reads_in: u8,
 }
 
@@ -125,7 +130,7 @@ impl QueuePair {
             let call = format!(
                 "ibv_create_qp of {} requests (the device holds {} queue pairs in all; \
                  OXSHMEM_VERBS_DEPTH makes them smaller)",
-                sizes.depth, sizes.most_pairs
+                sizes.depth, sizes.max_pairs
             );
             return Ok(QueuePair {
                 raw: created(&call, raw)?,
@@ -145,7 +150,7 @@ impl QueuePair {
         unsafe { (*self.raw.as_ptr()).qp_num }
     }
 
-    /// Bytes that a request may carry itself.
+    /// Bytes that a request may carry inline.
     pub(crate) fn inline(&self) -> u32 {
         self.inline
     }
@@ -190,7 +195,7 @@ impl QueuePair {
     }
 
     /// Connects it: it receives and sends from then on.
-    pub(crate) fn connect(&self, to: &Connect) -> Result<()> {
+    pub(crate) fn connect(&self, to: &ConnectAttributes) -> Result<()> {
         let mut attr = Self::attributes(ibv_qp_state::IBV_QPS_RTR);
         attr.path_mtu = to.mtu.into();
         attr.dest_qp_num = to.their_number;
@@ -218,7 +223,7 @@ impl QueuePair {
             | set::IBV_QP_MAX_DEST_RD_ATOMIC
             | set::IBV_QP_MIN_RNR_TIMER;
         let done = |state, code| {
-            let call = || format!("ibv_modify_qp to {state} {}{}", to.words, mend(code));
+            let call = || format!("ibv_modify_qp to {state} {}{}", to.description, mend(code));
             match code {
                 0 => Ok(()),
                 code => returned(&call(), code),
@@ -240,7 +245,7 @@ impl QueuePair {
         done("RTS", self.modify(&mut attr, send))
     }
 
-    /// Has everything outstanding fail: it sends and takes nothing from then on.
+    /// Puts it into the error state: everything outstanding fails, and it sends and receives nothing from then on.
     pub(crate) fn fail(&self) -> Result<()> {
         let mut attr = Self::attributes(ibv_qp_state::IBV_QPS_ERR);
         let code = self.modify(&mut attr, set::IBV_QP_STATE);
@@ -253,7 +258,7 @@ impl QueuePair {
         let done = self.end();
         match &done {
             Ok(()) => self.ended = true,
-            // What it uses is kept with it.
+            // Its parents are kept with it.
             Err(_) => std::mem::forget(self),
         }
         done

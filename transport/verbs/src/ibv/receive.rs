@@ -1,10 +1,12 @@
+//! Shared receive queues.
+
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use oxshmem_transport::Result;
 
-use super::ProtectionDomain;
 use super::calls::ibv_post_srq_recv;
+use super::context::ProtectionDomain;
 use super::result::{created, ended, returned};
 use super::sys::{ibv_recv_wr, ibv_sge, ibv_srq, ibv_srq_attr, ibv_srq_init_attr};
 
@@ -46,15 +48,15 @@ impl SharedReceiveQueue {
         self.raw.as_ptr()
     }
 
-    /// Offers a buffer, under a number that its completion will carry.
+    /// Posts a receive buffer, under a number that its completion will carry.
     ///
     /// # Safety
     ///
     /// The buffer is registered under `lkey` for local writing, and left alone until its completion
     /// was taken or all queue pairs of this queue are gone.
     #[doc(alias = "ibv_post_srq_recv")]
-    pub(crate) unsafe fn offer(&self, number: u64, at: *mut u8, len: u32, lkey: u32) -> Result<()> {
-        let mut piece = ibv_sge {
+    pub(crate) unsafe fn post(&self, number: u64, at: *mut u8, len: u32, lkey: u32) -> Result<()> {
+        let mut sge = ibv_sge {
             addr: at.addr() as u64,
             length: len,
             lkey,
@@ -62,7 +64,7 @@ impl SharedReceiveQueue {
         let mut request = ibv_recv_wr {
             wr_id: number,
             next: null_mut(),
-            sg_list: &raw mut piece,
+            sg_list: &raw mut sge,
             num_sge: 1,
         };
         let mut bad = null_mut();

@@ -1,5 +1,5 @@
-//! What verbs calls answer, as results. They have two conventions: those that create something give
-//! a null pointer and set `errno`, the others return the error's number and need not set it.
+//! The return values of verbs calls as results. There are two conventions: calls that create an object give
+//! a null pointer and set `errno`; the others return the error's number and need not set `errno`.
 
 use std::ffi::c_int;
 use std::io;
@@ -7,9 +7,9 @@ use std::ptr::NonNull;
 
 use oxshmem_transport::{Error, Result};
 
-use crate::NAME;
+use crate::limits::NAME;
 
-/// What would mend an error of this number, after a call that needs resources or permission.
+/// The remedy for an error of this number, after a call that needs resources or permission.
 fn mend(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {

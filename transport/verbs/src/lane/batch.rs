@@ -1,4 +1,4 @@
-//! Requests in the form that the device takes, collected for one doorbell.
+//! A batch of send requests in the form of `ibv_send_wr`, posted with one doorbell.
 
 use std::ffi::c_int;
 use std::ptr::{NonNull, null_mut};
@@ -9,60 +9,61 @@ use crate::ibv::{QueuePair, atomic_t, rdma_t, wr_t};
 /// Requests per doorbell at most.
 pub(crate) const LONGEST: usize = 64;
 
-/// The near side of a request.
+/// The local buffer of a request, as its scatter/gather entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Near {
+pub(crate) enum LocalBuffer {
     /// No bytes.
-    Nothing,
-    /// Bytes that are copied when the batch is posted.
+    Empty,
+    /// Bytes that the post copies into the request.
     Inline(*const u8, u32),
-    /// As `Inline`, of a word that is kept until then.
-    Word(u64),
+    /// As `Inline`, for a word that the batch keeps until the post.
+    InlineWord(u64),
     /// Registered bytes: address, length, key.
-    Piece(*mut u8, u32, u32),
+    Registered(*mut u8, u32, u32),
 }
 
-impl Near {
-    /// How many bytes it is.
+impl LocalBuffer {
+    /// Its length in bytes.
     #[inline]
     pub(crate) fn len(self) -> u32 {
         match self {
-            Near::Nothing => 0,
-            Near::Word(_) => 8,
-            Near::Inline(_, len) | Near::Piece(_, len, _) => len,
+            LocalBuffer::Empty => 0,
+            LocalBuffer::InlineWord(_) => 8,
+            LocalBuffer::Inline(_, len) | LocalBuffer::Registered(_, len, _) => len,
         }
     }
 }
 
-/// What a request does with a far place, its address and key.
+/// The operation of a request, with the remote address and rkey that it accesses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Do {
+pub(crate) enum Operation {
     Write(u64, u32),
     Read(u64, u32),
-    Add(u64, u32, u64),
-    /// Compare, then operand.
+    FetchAdd(u64, u32, u64),
+    /// Compared value, then swapped.
     CompareSwap(u64, u32, u64, u64),
     Send,
-    /// Tells the other side that this queue pair ends.
-    Goodbye,
+    /// Announces to the responder that this queue pair ends.
+    Disconnect,
 }
 
+/// One request, before it has the form of `ibv_send_wr`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
-    pub(crate) what: Do,
-    pub(crate) near: Near,
+pub(crate) struct SendRequest {
+    pub(crate) operation: Operation,
+    pub(crate) local: LocalBuffer,
     /// Whether it waits for all reads and atomics before it.
-    pub(crate) fenced: bool,
+    pub(crate) is_fenced: bool,
 }
 
 struct Arrays {
     requests: [ibv_send_wr; LONGEST],
-    pieces: [ibv_sge; LONGEST],
+    sges: [ibv_sge; LONGEST],
     words: [u64; LONGEST],
 }
 
-/// The arrays are reached through one raw pointer, since requests point to each other and to their
-/// pieces.
+/// Up to [`LONGEST`] linked requests. One raw pointer reaches their arrays, since requests point to each
+/// other and to their scatter/gather entries.
 #[derive(Debug)]
 pub(crate) struct Batch {
     arrays: NonNull<Arrays>,
@@ -94,24 +95,24 @@ impl Batch {
         self.len
     }
 
-    /// Adds a request. `id` comes back with its completion. The batch must not be full.
+    /// Adds a request. Its completion carries `id`. The batch must not be full.
     #[inline(always)]
-    pub(crate) fn push(&mut self, id: u64, request: Request) {
+    pub(crate) fn push(&mut self, id: u64, request: SendRequest) {
         debug_assert!(self.len < LONGEST);
         let at = self.len;
         self.len += 1;
         let arrays = self.arrays.as_ptr();
         let mut set = 0;
-        if request.fenced {
+        if request.is_fenced {
             set |= flags::IBV_SEND_FENCE.0;
         }
-        let (addr, length, lkey) = match request.near {
-            Near::Nothing => (0, 0, 0),
-            Near::Inline(addr, len) => {
+        let (addr, length, lkey) = match request.local {
+            LocalBuffer::Empty => (0, 0, 0),
+            LocalBuffer::Inline(addr, len) => {
                 set |= flags::IBV_SEND_INLINE.0;
                 (addr.addr(), len, 0)
             }
-            Near::Word(word) => {
+            LocalBuffer::InlineWord(word) => {
                 set |= flags::IBV_SEND_INLINE.0;
                 // SAFETY: below `LONGEST`; the arrays live as long as the batch.
                 let place = unsafe { &raw mut (*arrays).words[at] };
@@ -119,7 +120,7 @@ impl Batch {
                 unsafe { place.write(word) };
                 (place.addr(), 8, 0)
             }
-            Near::Piece(addr, len, lkey) => (addr.addr(), len, lkey),
+            LocalBuffer::Registered(addr, len, lkey) => (addr.addr(), len, lkey),
         };
         let rdma = |remote_addr, rkey| wr_t {
             rdma: rdma_t { remote_addr, rkey },
@@ -132,22 +133,22 @@ impl Batch {
                 rkey,
             },
         };
-        let (code, far) = match request.what {
-            Do::Write(addr, key) => (opcode::IBV_WR_RDMA_WRITE, rdma(addr, key)),
-            Do::Read(addr, key) => (opcode::IBV_WR_RDMA_READ, rdma(addr, key)),
-            Do::Add(addr, key, value) => (
+        let (code, remote) = match request.operation {
+            Operation::Write(addr, key) => (opcode::IBV_WR_RDMA_WRITE, rdma(addr, key)),
+            Operation::Read(addr, key) => (opcode::IBV_WR_RDMA_READ, rdma(addr, key)),
+            Operation::FetchAdd(addr, key, value) => (
                 opcode::IBV_WR_ATOMIC_FETCH_AND_ADD,
                 atomic(addr, key, value, 0),
             ),
-            Do::CompareSwap(addr, key, compare, value) => (
+            Operation::CompareSwap(addr, key, compare, value) => (
                 opcode::IBV_WR_ATOMIC_CMP_AND_SWP,
                 atomic(addr, key, compare, value),
             ),
-            Do::Send => {
+            Operation::Send => {
                 set |= flags::IBV_SEND_SOLICITED.0;
                 (opcode::IBV_WR_SEND, rdma(0, 0))
             }
-            Do::Goodbye => {
+            Operation::Disconnect => {
                 set |= flags::IBV_SEND_SOLICITED.0;
                 (opcode::IBV_WR_SEND_WITH_IMM, rdma(0, 0))
             }
@@ -155,27 +156,27 @@ impl Batch {
         // SAFETY: `at` is below `LONGEST` (indexing checks it); the arrays live as long as the batch
         // and are accessed through this pointer alone.
         unsafe {
-            let piece = &raw mut (*arrays).pieces[at];
-            piece.write(ibv_sge {
+            let sge = &raw mut (*arrays).sges[at];
+            sge.write(ibv_sge {
                 addr: addr as u64,
                 length,
                 lkey,
             });
-            let slot = &raw mut (*arrays).requests[at];
-            (*slot).wr_id = id;
-            (*slot).next = null_mut();
-            (*slot).sg_list = piece;
-            (*slot).num_sge = c_int::from(length > 0);
-            (*slot).opcode = code;
-            (*slot).send_flags = set;
-            (*slot).wr = far;
+            let wr = &raw mut (*arrays).requests[at];
+            (*wr).wr_id = id;
+            (*wr).next = null_mut();
+            (*wr).sg_list = sge;
+            (*wr).num_sge = c_int::from(length > 0);
+            (*wr).opcode = code;
+            (*wr).send_flags = set;
+            (*wr).wr = remote;
             if at > 0 {
-                (*arrays).requests[at - 1].next = slot;
+                (*arrays).requests[at - 1].next = wr;
             }
         }
     }
 
-    /// Has the last request's completion told.
+    /// Makes the last request a signaled one.
     #[inline]
     pub(crate) fn signal_last(&mut self) {
         if let Some(last) = self.len.checked_sub(1) {
@@ -186,13 +187,13 @@ impl Batch {
         }
     }
 
-    /// Posts all of them and is empty again. On failure, with the error's number, some may have been
-    /// posted.
+    /// Posts all requests; the batch is empty then. On failure, which gives the error's number, some may
+    /// have been posted.
     ///
     /// # Safety
     ///
-    /// The near side of each request is valid: inline bytes now, pieces until their completion or
-    /// the end of the queue pair.
+    /// The local buffer of each request is valid: inline bytes now, registered ones until their completion
+    /// or the end of the queue pair.
     #[inline]
     pub(crate) unsafe fn post(&mut self, pair: &QueuePair) -> Result<(), c_int> {
         self.len = 0;

@@ -1,10 +1,9 @@
-//! On a device, with what only this crate can do to a queue pair.
+//! Lanes on a device, with failures that only this crate can cause.
 
 use std::time::{Duration, Instant};
 
 use oxshmem_transport::{Domain, HostId, Lane, Local, Op, Pe, RegionId, Remote, Transport};
 
-use super::way::End;
 use super::*;
 use crate::domain::VerbsDomain;
 use crate::port::Port;
@@ -14,7 +13,7 @@ use crate::{Verbs, statistics::Totals};
 const PE0: Pe = Pe(0);
 
 /// A PE that talks to itself, over the first device.
-fn alone() -> (VerbsDomain, Arc<Opened>, VerbsLane) {
+fn alone() -> (VerbsDomain, Arc<PortState>, VerbsLane) {
     let verbs = Verbs::with(Settings::default());
     let devices = verbs.probe().unwrap_or_else(|error| panic!("{error}"));
     let open = || Port::open(&devices[0].name, &Settings::default()).unwrap();
@@ -32,25 +31,27 @@ fn alone() -> (VerbsDomain, Arc<Opened>, VerbsLane) {
         Arc::clone(&totals),
     )
     .unwrap();
-    let opened = Arc::new(Opened::new(open(), Settings::default(), job, totals).unwrap());
-    let mut lane = VerbsLane::new(&opened).unwrap();
+    let port_state = Arc::new(PortState::new(open(), Settings::default(), job, totals).unwrap());
+    let mut lane = VerbsLane::new(&port_state).unwrap();
     let endpoint = lane.endpoint(PE0).unwrap();
     let answer = domain.accept(PE0, &endpoint).unwrap();
     lane.connect(PE0, &answer).unwrap();
-    (domain, opened, lane)
+    (domain, port_state, lane)
 }
 
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
-fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_room_back() {
-    let (domain, opened, mut lane) = alone();
+fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_credits_back() {
+    let (domain, port_state, mut lane) = alone();
     let memory = oxshmem_transport::conformance::host_memory(1 << 20).unwrap();
     let region = domain.register(RegionId(0), &memory).unwrap();
     let key = crate::wire::Key::from_bytes(oxshmem_transport::Region::key(&*region)).unwrap();
-    opened
-        .shared
-        .import(PE0, RegionId(0), crate::shared::Imported::new(key, false));
-    let room = lane.room;
+    port_state.published.import(
+        PE0,
+        RegionId(0),
+        crate::remote_region::Imported::new(key, false),
+    );
+    let credits = lane.cq_credits;
     let get = |at: usize| Op::Get {
         into: Local {
             addr: memory.base().as_ptr().wrapping_add(at),
@@ -66,11 +67,11 @@ fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_room_back() {
     // SAFETY: the memory outlives the lane's work, and is left alone.
     let posted = unsafe { lane.post(PE0, &gets) };
     assert_eq!(posted.accepted, 32, "{posted:?}");
-    let End::Connected(link) = &lane.ways[0].end else {
+    let ConnectionState::Connected(requester) = &lane.connections[0].state else {
         panic!("not connected");
     };
-    link.pair.fail().unwrap();
-    // What was complete before that is; the next call, or its completion, finds the failure.
+    requester.pair.fail().unwrap();
+    // Operations complete before that are; the next call, or its completion, finds the failure.
     let since = Instant::now();
     let error = loop {
         // SAFETY: as above.
@@ -91,7 +92,7 @@ fn a_queue_pair_forced_into_error_is_a_named_error_and_gives_all_room_back() {
     // Told once, if at all there; then never again.
     let _told = lane.progress();
     lane.progress().unwrap();
-    assert_eq!((lane.room, lane.stale), (room, 0));
+    assert_eq!((lane.cq_credits, lane.flushed_cqes), (credits, 0));
     // SAFETY: as above.
     let again = unsafe { lane.post(PE0, &gets) };
     assert!(
@@ -111,7 +112,7 @@ fn error_in_time(lane: &mut VerbsLane, mut also: impl FnMut()) -> Error {
         if let Err(error) = lane.progress() {
             return error;
         }
-        // SAFETY: no near side.
+        // SAFETY: no local buffer.
         let posted = unsafe { lane.post(PE0, &[Op::Flush]) };
         if let oxshmem_transport::Status::Refused(error) = posted.status {
             return error;
@@ -124,11 +125,11 @@ fn error_in_time(lane: &mut VerbsLane, mut also: impl FnMut()) -> Error {
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_connection_that_nobody_ever_answered_names_both_ends_instead_of_a_lost_pe() {
-    let (domain, opened, _) = alone();
-    let mut lane = VerbsLane::new(&opened).unwrap();
+    let (domain, port_state, _) = alone();
+    let mut lane = VerbsLane::new(&port_state).unwrap();
     let endpoint = lane.endpoint(PE0).unwrap();
     let answer = domain.accept(PE0, &endpoint).unwrap();
-    let mut answer = crate::wire::Answer::from_bytes(&answer).unwrap();
+    let mut answer = crate::wire::EndpointReply::from_bytes(&answer).unwrap();
     // Nobody's.
     answer.queue_pair = 0x00fe_dcba;
     lane.connect(PE0, &answer.to_bytes()).unwrap();
@@ -138,12 +139,12 @@ fn a_connection_that_nobody_ever_answered_names_both_ends_instead_of_a_lost_pe()
         "{error}"
     );
     let told = error.to_string();
-    let gid = opened.port.gids[0].1.to_string();
+    let gid = port_state.port.gids[0].1.to_string();
     for part in [
         "no packet was ever answered",
         "4791",
         &gid,
-        &opened.port.name(),
+        &port_state.port.name(),
     ] {
         assert!(told.contains(part), "{told}");
     }
@@ -152,8 +153,8 @@ fn a_connection_that_nobody_ever_answered_names_both_ends_instead_of_a_lost_pe()
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_device_that_fails_ends_the_lane_with_the_name_of_its_event() {
-    let (_domain, opened, mut lane) = alone();
-    opened.event(crate::ibv::Event::Fatal("IBV_EVENT_DEVICE_FATAL"));
+    let (_domain, port_state, mut lane) = alone();
+    port_state.event(crate::ibv::Event::Fatal("IBV_EVENT_DEVICE_FATAL"));
     let error = error_in_time(&mut lane, || ());
     assert!(
         error.to_string().contains("IBV_EVENT_DEVICE_FATAL"),
@@ -164,11 +165,11 @@ fn a_device_that_fails_ends_the_lane_with_the_name_of_its_event() {
 
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
-fn a_message_that_cannot_be_answered_ends_its_own_way_and_not_the_service() {
+fn a_message_that_cannot_be_answered_ends_its_own_connection_and_not_the_inbox() {
     use oxshmem_transport::{Inbox, Reply};
-    let (domain, opened, mut bad) = alone();
+    let (domain, port_state, mut bad) = alone();
     let mut inbox = domain.inbox().unwrap();
-    let mut good = VerbsLane::new(&opened).unwrap();
+    let mut good = VerbsLane::new(&port_state).unwrap();
     let endpoint = good.endpoint(PE0).unwrap();
     let answer = domain.accept(PE0, &endpoint).unwrap();
     good.connect(PE0, &answer).unwrap();
@@ -222,12 +223,12 @@ fn a_message_that_cannot_be_answered_ends_its_own_way_and_not_the_service() {
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_lost_pe_writes_nothing_any_more() {
-    let (domain, opened, mut lane) = alone();
+    let (domain, port_state, mut lane) = alone();
     let memory = oxshmem_transport::conformance::host_memory(1 << 20).unwrap();
     let region = domain.register(RegionId(0), &memory).unwrap();
     let key = crate::wire::Key::from_bytes(oxshmem_transport::Region::key(&*region)).unwrap();
-    let imported = crate::shared::Imported::new(key, false);
-    opened.shared.import(PE0, RegionId(0), imported);
+    let imported = crate::remote_region::Imported::new(key, false);
+    port_state.published.import(PE0, RegionId(0), imported);
     let word = || {
         // SAFETY: the region's first word, aligned; the memory lives.
         let word = unsafe { std::sync::atomic::AtomicU64::from_ptr(memory.base().as_ptr().cast()) };

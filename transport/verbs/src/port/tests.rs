@@ -1,3 +1,5 @@
+//! Choices of ports, identifiers and paths, on made-up tables.
+
 use super::*;
 
 fn v4(a: u8, b: u8, c: u8, d: u8) -> Gid {
@@ -16,8 +18,8 @@ fn global_v6(last: u8) -> Gid {
     Gid(raw)
 }
 
-fn port(ethernet: bool, gids: &[(u32, bool, Gid)]) -> PortState {
-    PortState {
+fn port(ethernet: bool, gids: &[(u32, bool, Gid)]) -> PortAttributes {
+    PortAttributes {
         active: true,
         ethernet,
         lid: 7,
@@ -31,8 +33,8 @@ fn port(ethernet: bool, gids: &[(u32, bool, Gid)]) -> PortState {
     }
 }
 
-fn place(ethernet: bool, gids: &[Gid]) -> Place {
-    Place {
+fn address(ethernet: bool, gids: &[Gid]) -> PortAddress {
+    PortAddress {
         ethernet,
         mtu: 5,
         lid: 7,
@@ -77,9 +79,9 @@ fn devices_of_other_protocols_or_without_shared_queues_are_told_as_that() {
 
 #[test]
 fn partitions_must_be_one_with_a_full_member() {
-    let at = |partition| Place {
+    let at = |partition| PortAddress {
         partition,
-        ..place(true, &[v4(10, 0, 0, 1)])
+        ..address(true, &[v4(10, 0, 0, 1)])
     };
     assert!(path(&at(0x8001), &at(0x0001), false).is_ok());
     assert!(path(&at(0x0001), &at(0x8001), false).is_ok());
@@ -146,8 +148,8 @@ fn a_port_without_roce_v2_says_what_it_lacks() {
 
 #[test]
 fn the_pair_in_one_subnet_is_taken() {
-    let here = place(true, &[v4(10, 0, 0, 1), v4(192, 168, 3, 1), link_local(1)]);
-    let there = place(
+    let here = address(true, &[v4(10, 0, 0, 1), v4(192, 168, 3, 1), link_local(1)]);
+    let there = address(
         true,
         &[v4(172, 16, 0, 2), v4(192, 168, 3, 2), link_local(2)],
     );
@@ -157,25 +159,30 @@ fn the_pair_in_one_subnet_is_taken() {
 
 #[test]
 fn families_are_not_mixed() {
-    let here = place(true, &[link_local(1), global_v6(1)]);
-    let there = place(true, &[v4(10, 0, 0, 2), link_local(2)]);
+    let here = address(true, &[link_local(1), global_v6(1)]);
+    let there = address(true, &[v4(10, 0, 0, 2), link_local(2)]);
     let found = path(&here, &there, false).unwrap();
     assert_eq!(found.route, Some((link_local(1), link_local(2))));
-    let only_v4 = place(true, &[v4(10, 0, 0, 2)]);
+    let only_v4 = address(true, &[v4(10, 0, 0, 2)]);
     assert!(path(&here, &only_v4, false).unwrap_err().contains("IPv4"));
 }
 
 #[test]
 fn link_layers_are_not_mixed() {
-    let why = path(&place(true, &[v4(1, 2, 3, 4)]), &place(false, &[]), false).unwrap_err();
+    let why = path(
+        &address(true, &[v4(1, 2, 3, 4)]),
+        &address(false, &[]),
+        false,
+    )
+    .unwrap_err();
     assert!(why.contains("InfiniBand") && why.contains("RoCE"), "{why}");
 }
 
 #[test]
 fn the_smaller_mtu_holds() {
     let (here, mut there) = (
-        place(true, &[v4(1, 2, 3, 4)]),
-        place(true, &[v4(1, 2, 3, 5)]),
+        address(true, &[v4(1, 2, 3, 4)]),
+        address(true, &[v4(1, 2, 3, 5)]),
     );
     there.mtu = 3;
     assert_eq!(path(&here, &there, false).unwrap().mtu, 3);
@@ -184,8 +191,8 @@ fn the_smaller_mtu_holds() {
 #[test]
 fn infiniband_uses_the_lid_in_a_subnet_and_refuses_another() {
     let (one, other, far) = (link_local(1), link_local(2), global_v6(3));
-    let here = place(false, &[one]);
-    let to = |gids: &[Gid], route| path(&here, &place(false, gids), route);
+    let here = address(false, &[one]);
+    let to = |gids: &[Gid], route| path(&here, &address(false, gids), route);
     assert_eq!(to(&[other], false).unwrap().route, None);
     assert_eq!(to(&[other], true).unwrap().route, Some((one, other)));
     let among = to(&[far, other], true).unwrap().route;
@@ -196,7 +203,7 @@ fn infiniband_uses_the_lid_in_a_subnet_and_refuses_another() {
             .contains("another InfiniBand subnet")
     );
     assert!(to(&[], false).unwrap_err().contains("no GID"));
-    let mut without = place(false, &[other]);
+    let mut without = address(false, &[other]);
     without.lid = 0;
     let why = path(&here, &without, false).unwrap_err();
     assert!(

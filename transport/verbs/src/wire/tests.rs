@@ -1,11 +1,13 @@
+//! Round trips of the byte formats, and refusals of damaged bytes.
+
 use proptest::prelude::*;
 
 use super::*;
 
-fn place() -> impl Strategy<Value = Place> {
+fn port() -> impl Strategy<Value = PortAddress> {
     let gids = prop::collection::vec(any::<[u8; 16]>().prop_map(Gid), 0..=MOST_GIDS);
     (any::<bool>(), 1..=5u8, any::<[u16; 2]>(), gids).prop_map(
-        |(ethernet, mtu, [lid, partition], gids)| Place {
+        |(ethernet, mtu, [lid, partition], gids)| PortAddress {
             ethernet,
             mtu,
             lid,
@@ -15,31 +17,31 @@ fn place() -> impl Strategy<Value = Place> {
     )
 }
 
-fn gpu_side() -> impl Strategy<Value = GpuSide> {
+fn gpu_side() -> impl Strategy<Value = GpuSupport> {
     prop_oneof![
-        Just(GpuSide::None),
-        any::<bool>().prop_map(|flush| GpuSide::Carried { flush }),
-        "[ -~é]{0,300}".prop_map(GpuSide::Refused),
+        Just(GpuSupport::None),
+        any::<bool>().prop_map(|flush| GpuSupport::Direct { flush }),
+        "[ -~é]{0,300}".prop_map(GpuSupport::Refused),
     ]
 }
 
 fn endpoint() -> impl Strategy<Value = Endpoint> {
     let numbers = (any::<u32>(), any::<u32>(), any::<u64>());
     let pair = (0..1u32 << 24, 0..1u32 << 24, any::<u8>());
-    (numbers, pair, place()).prop_map(
-        |((from, to, nonce), (queue_pair, sequence, reads), place)| Endpoint {
+    (numbers, pair, port()).prop_map(|((from, to, nonce), (queue_pair, sequence, reads), port)| {
+        Endpoint {
             from,
             to,
             nonce,
             queue_pair,
             sequence,
             reads,
-            place,
-        },
-    )
+            port,
+        }
+    })
 }
 
-/// What any damage to sound bytes must be answered with.
+/// Checks that any damage to valid bytes is refused.
 fn refuses_damage<T: std::fmt::Debug>(bytes: &[u8], read: impl Fn(&[u8]) -> Read<T>, bit: usize) {
     for cut in 0..bytes.len() {
         assert!(read(&bytes[..cut]).is_err(), "cut to {cut}");
@@ -54,12 +56,12 @@ fn refuses_damage<T: std::fmt::Debug>(bytes: &[u8], read: impl Fn(&[u8]) -> Read
 proptest! {
     #[test]
     fn what_was_written_is_read_and_what_was_damaged_is_not(
-        pe: u32, place in place(), endpoint in endpoint(), bit: usize,
+        pe: u32, port in port(), endpoint in endpoint(), bit: usize,
         region: u32, base in 0..u64::MAX / 2, len in 0..u64::MAX / 2, relaxed: u32, strict: u32,
         gpu: bool, side in gpu_side(),
         lid: u16, route in prop::option::of((any::<[u8; 16]>(), any::<[u8; 16]>())),
     ) {
-        let address = Address { pe, place, gpu: side };
+        let address = Address { pe, port, gpu: side };
         prop_assert_eq!(Address::from_bytes(&address.to_bytes()), Ok(address.clone()));
         refuses_damage(&address.to_bytes(), Address::from_bytes, bit);
         let key = Key { pe, region, base, len, relaxed, strict, gpu };
@@ -69,9 +71,9 @@ proptest! {
         refuses_damage(&endpoint.to_bytes(), Endpoint::from_bytes, bit);
         let Endpoint { nonce, queue_pair, sequence, .. } = endpoint;
         let route = route.map(|(theirs, ours)| (Gid(theirs), Gid(ours)));
-        let answer = Answer { nonce, queue_pair, sequence, reads: 16, mtu: 5, lid, route };
-        prop_assert_eq!(Answer::from_bytes(&answer.to_bytes()), Ok(answer));
-        refuses_damage(&answer.to_bytes(), Answer::from_bytes, bit);
+        let reply = EndpointReply { nonce, queue_pair, sequence, reads: 16, mtu: 5, lid, route };
+        prop_assert_eq!(EndpointReply::from_bytes(&reply.to_bytes()), Ok(reply));
+        refuses_damage(&reply.to_bytes(), EndpointReply::from_bytes, bit);
     }
 
     #[test]
@@ -79,7 +81,7 @@ proptest! {
         prop_assert!(Address::from_bytes(&bytes).is_err());
         prop_assert!(Key::from_bytes(&bytes).is_err());
         prop_assert!(Endpoint::from_bytes(&bytes).is_err());
-        prop_assert!(Answer::from_bytes(&bytes).is_err());
+        prop_assert!(EndpointReply::from_bytes(&bytes).is_err());
     }
 }
 

@@ -3,38 +3,38 @@
 use oxshmem_transport::{AtomicOp, Op, Width};
 use oxshmem_verbs::{Settings, Statistics, Verbs};
 
-use super::pair::{PE1, Side, far, pair_of};
+use super::pair::{PE1, Side, pair_of, remote};
 
-/// What `work` on a lane asks of the device.
+/// The lane's calls to the device during `work`.
 fn counted(work: impl FnOnce(&mut Side)) -> Statistics {
     let verbs = Verbs::with(Settings::default());
-    let [mut near, target] = pair_of(&verbs, 1 << 20);
-    work(&mut near);
-    // Before the lane says farewell.
+    let [mut local, target] = pair_of(&verbs, 1 << 20);
+    work(&mut local);
+    // Before the lane disconnects.
     let told = verbs.statistics();
-    drop((near, target));
+    drop((local, target));
     told
 }
 
 fn put(side: &Side, at: u64) -> Op {
     Op::Put {
-        from: side.near(0, 8),
-        to: far(at),
+        from: side.local(0, 8),
+        to: remote(at),
     }
 }
 
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_batch_is_one_doorbell_and_no_completion_of_its_own() {
-    let told = counted(|near| {
-        let batch: Vec<Op> = (0..16).map(|k| put(near, 8 * k)).collect();
+    let told = counted(|local| {
+        let batch: Vec<Op> = (0..16).map(|k| put(local, 8 * k)).collect();
         for _ in 0..3 {
             // SAFETY: the side's memory, which is left alone.
-            unsafe { near.post(PE1, &batch) }.unwrap();
+            unsafe { local.post(PE1, &batch) }.unwrap();
         }
-        // SAFETY: a flush has no near side.
-        unsafe { near.post(PE1, &[Op::Flush]) }.unwrap();
-        near.complete(PE1).unwrap();
+        // SAFETY: a flush has no local buffer.
+        unsafe { local.post(PE1, &[Op::Flush]) }.unwrap();
+        local.complete(PE1).unwrap();
     });
     assert_eq!((told.requests, told.doorbells), (49, 4));
     assert_eq!(told.completions, 1, "{told:?}");
@@ -43,20 +43,20 @@ fn a_batch_is_one_doorbell_and_no_completion_of_its_own() {
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_get_and_a_fetch_are_one_request_doorbell_and_completion_each() {
-    let told = counted(|near| {
-        let (into, from) = (near.near(64, 8), far(0));
+    let told = counted(|local| {
+        let (into, from) = (local.local(64, 8), remote(0));
         let add = Op::Atomic {
             op: AtomicOp::Add,
             width: Width::W64,
-            on: far(0),
+            on: remote(0),
             operand: 1,
             compare: 0,
             fetch: Some(into),
         };
         for op in [Op::Get { into, from }, add] {
             // SAFETY: the side's memory, which is left alone.
-            unsafe { near.post(PE1, &[op]) }.unwrap();
-            near.complete(PE1).unwrap();
+            unsafe { local.post(PE1, &[op]) }.unwrap();
+            local.complete(PE1).unwrap();
         }
     });
     assert_eq!((told.requests, told.doorbells, told.completions), (2, 2, 2));
@@ -65,44 +65,44 @@ fn a_get_and_a_fetch_are_one_request_doorbell_and_completion_each() {
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn puts_that_nothing_follows_complete_all_the_same() {
-    let told = counted(|near| {
-        let op = put(near, 0);
+    let told = counted(|local| {
+        let op = put(local, 0);
         for _ in 0..10 {
             // SAFETY: the side's memory, which is left alone.
-            unsafe { near.post(PE1, &[op]) }.unwrap();
+            unsafe { local.post(PE1, &[op]) }.unwrap();
         }
-        near.complete(PE1).unwrap();
+        local.complete(PE1).unwrap();
     });
-    // Ten puts, and one empty write that tells of them.
+    // Ten puts, and one empty write that completes them.
     assert_eq!((told.requests, told.completions), (11, 1));
 }
 
 /// Long puts from memory in place, and the wait for them.
-fn long_puts(near: &mut Side, count: usize) {
+fn long_puts(local: &mut Side, count: usize) {
     let op = Op::Put {
-        from: near.near(0, 64 << 10),
-        to: far(0),
+        from: local.local(0, 64 << 10),
+        to: remote(0),
     };
     for _ in 0..count {
         // SAFETY: the side's memory, which is left alone.
-        unsafe { near.post(PE1, &[op]) }.unwrap();
+        unsafe { local.post(PE1, &[op]) }.unwrap();
     }
-    near.lane.request_completion(PE1);
-    near.complete(PE1).unwrap();
+    local.lane.request_completion(PE1);
+    local.complete(PE1).unwrap();
 }
 
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_long_put_that_is_waited_for_is_one_request_and_completion() {
-    let told = counted(|near| long_puts(near, 1));
+    let told = counted(|local| long_puts(local, 1));
     assert_eq!((told.requests, told.doorbells, told.completions), (1, 1, 1));
 }
 
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn a_stream_of_long_puts_is_told_of_now_and_then() {
-    let told = counted(|near| long_puts(near, 60));
-    // One is told of, and while it may be under way others are not; the last are by an empty write.
+    let told = counted(|local| long_puts(local, 60));
+    // One is signaled, and while it may be in flight others are not; an empty write completes the last.
     assert!((60..=61).contains(&told.requests), "{told:?}");
     assert!((2..=20).contains(&told.completions), "{told:?}");
 }
@@ -112,18 +112,18 @@ fn a_stream_of_long_puts_is_told_of_now_and_then() {
 fn a_long_put_inside_a_word_sends_what_precedes_the_next_word_by_itself() {
     const LEN: usize = 10_000;
     let verbs = Verbs::with(Settings::default());
-    let [mut near, target] = pair_of(&verbs, 1 << 20);
+    let [mut local, target] = pair_of(&verbs, 1 << 20);
     for at in (0..16_384).step_by(8) {
-        near.store(at, at as u64);
+        local.store(at, at as u64);
         target.store(at, u64::MAX);
     }
     for (from, to) in [(3, 3), (8, 16)] {
         let op = Op::Put {
-            from: near.near(from, LEN),
-            to: far(to),
+            from: local.local(from, LEN),
+            to: remote(to),
         };
         // SAFETY: the side's memory, which is left alone.
-        unsafe { near.perform(PE1, &[op]) }.unwrap();
+        unsafe { local.perform(PE1, &[op]) }.unwrap();
         if to == 3 {
             let first = target.load(0).to_le_bytes();
             assert_eq!(first, [255, 255, 255, 0, 0, 0, 0, 0]);
@@ -135,5 +135,5 @@ fn a_long_put_inside_a_word_sends_what_precedes_the_next_word_by_itself() {
     }
     // Head, rest and flush; then put and flush.
     assert_eq!(verbs.statistics().requests, 5);
-    drop((near, target));
+    drop((local, target));
 }

@@ -18,7 +18,7 @@ use oxshmem_transport::{
 };
 use oxshmem_verbs::{GpuDirect, Settings, UNREGISTERED, Verbs};
 
-use super::pair::{PATIENCE, PE0, PE1, Side, far, pair_of};
+use super::pair::{PATIENCE, PE0, PE1, Side, pair_of, remote};
 
 const CUDA: MemoryKind = MemoryKind::Cuda;
 const LEN: usize = 2 << 20;
@@ -127,7 +127,7 @@ fn bytes(len: usize, seed: u8) -> Vec<u8> {
     (0..len).map(|place| (place % 251) as u8 ^ seed).collect()
 }
 
-/// Where GPU memory is to be reached and is; else it says why not.
+/// The sides where GPU memory must be reached and is; else prints why it is not.
 fn reached() -> Option<(Context, [Side; 2])> {
     let context = context()?;
     let way = Settings::from_environment().unwrap().gpudirect;
@@ -179,8 +179,11 @@ fn gpu_memory_that_the_nic_does_not_reach_is_refused_in_words_and_host_memory_ca
             "{refused}"
         );
         sides[0].store(64, 77);
-        let from = sides[0].near(64, 8);
-        let put = Op::Put { from, to: far(128) };
+        let from = sides[0].local(64, 8);
+        let put = Op::Put {
+            from,
+            to: remote(128),
+        };
         // SAFETY: the side's memory, which is left alone.
         unsafe { sides[0].perform(PE1, &[put]) }.unwrap();
         assert_eq!(sides[1].load(128), 77);
@@ -268,7 +271,7 @@ fn m22_a_signal_in_host_memory_is_seen_after_its_data_in_gpu_memory() {
         let put_signal = Op::PutSignal {
             from: cards[0].local(0, len),
             to: on_gpu(at),
-            signal: far(512),
+            signal: remote(512),
             op: SignalOp::Set,
             value: round,
         };
@@ -292,7 +295,7 @@ fn m22_a_signal_in_host_memory_is_seen_after_its_data_in_gpu_memory() {
     let many = |value| Op::PutSignal {
         from: cards[0].local(0, 5000),
         to: on_gpu(1),
-        signal: far(512),
+        signal: remote(512),
         op: SignalOp::Set,
         value,
     };
@@ -304,7 +307,7 @@ fn m22_a_signal_in_host_memory_is_seen_after_its_data_in_gpu_memory() {
 
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
-fn gpu_memory_outside_the_heap_is_a_near_side_by_its_own_registration() {
+fn gpu_memory_outside_the_heap_is_a_local_buffer_by_its_own_registration() {
     let Some((context, mut sides)) = reached() else {
         return;
     };
@@ -314,7 +317,7 @@ fn gpu_memory_outside_the_heap_is_a_near_side_by_its_own_registration() {
     // SAFETY: the memory lives longer than its registration.
     let local = unsafe { sides[0].domain.register_local(slice, 4096, true) };
     let local: Box<dyn LocalRegion> = local.unwrap();
-    let near = Local {
+    let local = Local {
         addr: slice,
         len: 4096,
         key: Some(local.key()),
@@ -322,11 +325,11 @@ fn gpu_memory_outside_the_heap_is_a_near_side_by_its_own_registration() {
     cards[1].write(0, &bytes(4096, 9));
     let (get, put) = (
         Op::Get {
-            into: near,
+            into: local,
             from: on_gpu(0),
         },
         Op::Put {
-            from: near,
+            from: local,
             to: on_gpu(8192),
         },
     );
@@ -337,7 +340,7 @@ fn gpu_memory_outside_the_heap_is_a_near_side_by_its_own_registration() {
     sides[1].domain.make_visible(CUDA).unwrap();
     assert_eq!(cards[1].read(8192, 4096), bytes(4096, 9));
     let message = Op::Message {
-        from: Local { len: 8, ..near },
+        from: Local { len: 8, ..local },
     };
     // SAFETY: as above.
     let refused = unsafe { sides[0].post(PE1, &[message]) }.unwrap_err();

@@ -1,11 +1,11 @@
-//! What is left behind, and what a machine that is not set up right is told.
+//! Objects left behind after a run, and errors on a machine that is not set up.
 
 use std::process::Command;
 
 use oxshmem_transport::{Op, Transport};
 use oxshmem_verbs::{Settings, Verbs};
 
-use super::pair::{PE0, PE1, far, pair};
+use super::pair::{PE0, PE1, pair, remote};
 
 /// The kernel's count of each kind of object, on all devices.
 fn resources() -> String {
@@ -22,33 +22,33 @@ fn resources() -> String {
 fn dropping_everything_leaves_nothing_in_the_kernel() {
     let before = resources();
     for round in 0..5 {
-        let [mut near, target] = pair(Settings::default(), 1 << 20);
+        let [mut local, target] = pair(Settings::default(), 1 << 20);
         let during = resources();
         assert_ne!(before, during, "`rdma resource` shows none of it");
         let op = Op::Put {
-            from: near.near(0, 64),
-            to: far(0),
+            from: local.local(0, 64),
+            to: remote(0),
         };
         let inbox = target.domain.inbox().unwrap();
         // SAFETY: the side's memory, which is left alone.
-        unsafe { near.perform(PE1, &[op]) }.unwrap();
+        unsafe { local.perform(PE1, &[op]) }.unwrap();
         // Ends in different orders, with and without work outstanding.
         match round {
-            0 => drop((near, target, inbox)),
-            1 => drop((inbox, target, near)),
+            0 => drop((local, target, inbox)),
+            1 => drop((inbox, target, local)),
             2 => {
                 // SAFETY: as above.
-                unsafe { near.post(PE0, &[op; 32]) }.unwrap();
-                drop((target, near, inbox));
+                unsafe { local.post(PE0, &[op; 32]) }.unwrap();
+                drop((target, local, inbox));
             }
             3 => {
-                near.domain.peer_lost(PE1);
+                local.domain.peer_lost(PE1);
                 target.domain.peer_lost(PE0);
-                drop((near, inbox, target));
+                drop((local, inbox, target));
             }
             _ => {
-                near.domain.shutdown();
-                drop((near.domain.clone(), near, target, inbox));
+                local.domain.shutdown();
+                drop((local.domain.clone(), local, target, inbox));
             }
         }
         assert_eq!(resources(), before, "round {round}");
@@ -166,13 +166,13 @@ fn a_port_that_is_down_is_told_as_that() {
 #[test]
 #[ignore = "needs an RDMA device; run in ci/softroce"]
 fn lanes_that_end_leave_no_queue_pair_at_the_other_side() {
-    let [near, target] = pair(Settings::default(), 4096);
+    let [local, target] = pair(Settings::default(), 4096);
     let mut counts = Vec::new();
     for _ in 0..6 {
-        let mut lane = near.domain.lane().unwrap();
-        for side in [&near, &target] {
+        let mut lane = local.domain.lane().unwrap();
+        for side in [&local, &target] {
             let endpoint = lane.endpoint(side.pe).unwrap();
-            let answer = side.domain.accept(near.pe, &endpoint).unwrap();
+            let answer = side.domain.accept(local.pe, &endpoint).unwrap();
             lane.connect(side.pe, &answer).unwrap();
         }
         counts.push(resources());

@@ -1,4 +1,4 @@
-//! What only a device can show, beside the conformance suite: memory of all sorts as the near side,
+//! Behaviour on a device, beside the conformance suite: memory of all sorts as the local buffer,
 //! failures of connections, what is left behind, what a machine that is not set up right is told.
 //!
 //! ```text

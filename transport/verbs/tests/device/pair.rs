@@ -65,8 +65,8 @@ impl Side {
         self.word(offset).store(value, Ordering::Release);
     }
 
-    /// Its own memory, as the near side of its operations.
-    pub fn near(&self, offset: usize, len: usize) -> Local {
+    /// Its own memory, as the local buffer of its operations.
+    pub fn local(&self, offset: usize, len: usize) -> Local {
         assert!(offset + len <= self.memory.len());
         Local {
             // SAFETY: inside the memory, checked above.
@@ -116,13 +116,13 @@ impl Side {
     pub unsafe fn perform(&mut self, pe: Pe, ops: &[Op]) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         unsafe { self.post(pe, ops) }?;
-        // SAFETY: a flush has no near side.
+        // SAFETY: a flush has no local buffer.
         unsafe { self.post(pe, &[Op::Flush]) }?;
         self.complete(pe)
     }
 }
 
-pub fn far(offset: u64) -> Remote {
+pub fn remote(offset: u64) -> Remote {
     Remote {
         region: RegionId(0),
         offset,

@@ -1,7 +1,7 @@
-//! The side that answers: for each lane of a peer that was connected, a queue pair that the device
-//! serves by itself, and the buffers and completion queues that all of these share for messages.
+//! The responder's side of a domain: for each connected lane of a peer, a queue pair that the device serves
+//! by itself, and the receive buffers and completion queues that all of these share for messages.
 
-mod pair;
+mod queue_pair;
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -10,43 +10,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxshmem_transport::{Error, Pe, Result};
 
-pub(crate) use self::pair::PassivePair;
-use crate::domain::{Opened, bad};
+pub(crate) use self::queue_pair::ResponderQueuePair;
+use crate::arena::Arena;
 use crate::ibv::result::failed;
 use crate::ibv::{Channel, Completion, CompletionQueue, SharedReceiveQueue};
-use crate::region::Arena;
+use crate::limits::{MESSAGE, NAME};
+use crate::port_state::{PortState, bad_peer_data};
 use crate::wire::Endpoint;
-use crate::{MESSAGE, NAME};
 
-/// Messages that may wait to be served.
+/// Receive buffers: as many messages may wait for the inbox.
 const BUFFERS: u32 = 1024;
 
-/// Completions and messages taken at once.
+/// Completions and messages taken with one call.
 pub(crate) const BATCH: usize = 32;
 
-/// How often the queue is looked at before a pair ends.
-const SETTLING: u32 = 2;
+/// Polls of the completion queue before a queue pair ends.
+const FINAL_POLLS: u32 = 2;
 
-/// What has come: a message that lies in a buffer, or the word that a lane has ended.
+/// A received message, or the disconnect of a lane, in its receive buffer.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) buffer: u64,
     pub(crate) len: usize,
-    pub(crate) goodbye: bool,
-    pub(crate) from: Arc<PassivePair>,
+    pub(crate) is_disconnect: bool,
+    pub(crate) from: Arc<ResponderQueuePair>,
 }
 
+/// The queue pairs that respond to lanes of peers, and what they share.
 #[derive(Debug)]
-pub(crate) struct Passive {
+pub(crate) struct Responder {
     /// By the queue pair's number.
-    pairs: Mutex<HashMap<u32, Arc<PassivePair>>>,
-    /// How often pairs were removed.
+    pairs: Mutex<HashMap<u32, Arc<ResponderQueuePair>>>,
+    /// The number of removals of pairs so far.
     removals: AtomicU64,
-    /// Pairs made.
+    /// The number of pairs made so far.
     serials: AtomicU64,
-    /// Messages taken from their queue, not served yet.
-    come: Mutex<VecDeque<Message>>,
-    /// Buffers that the device did not take when they were offered.
+    /// Messages taken from the completion queue that no inbox has taken yet.
+    received: Mutex<VecDeque<Message>>,
+    /// Buffers that the device refused when they were posted.
     refused: Mutex<Vec<u64>>,
     pub(crate) receive: Arc<CompletionQueue>,
     pub(crate) send: Arc<CompletionQueue>,
@@ -54,16 +55,19 @@ pub(crate) struct Passive {
     buffers: Arc<SharedReceiveQueue>,
     arena: Arena,
     doorbell: OwnedFd,
-    pub(crate) opened: Arc<Opened>,
+    pub(crate) port_state: Arc<PortState>,
 }
 
-impl Passive {
-    pub(crate) fn new(opened: &Arc<Opened>) -> Result<Passive> {
-        let (context, limits) = (&opened.port.context, opened.port.limits);
+impl Responder {
+    pub(crate) fn new(port_state: &Arc<PortState>) -> Result<Responder> {
+        let (context, limits) = (&port_state.port.context, port_state.port.limits);
         let count = BUFFERS.min(limits.receive_depth).max(1);
         let channel = Arc::new(Channel::new(context)?);
-        let buffers = Arc::new(SharedReceiveQueue::new(&opened.domain, count)?);
-        let arena = Arena::new(&opened.domain, count as usize * MESSAGE)?;
+        let buffers = Arc::new(SharedReceiveQueue::new(
+            &port_state.protection_domain,
+            count,
+        )?);
+        let arena = Arena::new(&port_state.protection_domain, count as usize * MESSAGE)?;
         let entries = |wanted: u32| wanted.min(limits.completions).max(1);
         let receive = CompletionQueue::new(context, entries(count + 64), Some(&channel))?;
         let send = CompletionQueue::new(context, entries(4096), None)?;
@@ -72,11 +76,11 @@ impl Passive {
         if doorbell < 0 {
             return Err(failed("eventfd", std::io::Error::last_os_error()));
         }
-        let passive = Passive {
+        let responder = Responder {
             pairs: Mutex::default(),
             removals: AtomicU64::new(0),
             serials: AtomicU64::new(0),
-            come: Mutex::default(),
+            received: Mutex::default(),
             refused: Mutex::default(),
             receive: Arc::new(receive),
             send: Arc::new(send),
@@ -85,74 +89,75 @@ impl Passive {
             arena,
             // SAFETY: a descriptor that the call made, owned from here on.
             doorbell: unsafe { OwnedFd::from_raw_fd(doorbell) },
-            opened: Arc::clone(opened),
+            port_state: Arc::clone(port_state),
         };
         for number in 0..count {
-            passive.try_offer(number.into())?;
+            responder.try_post_buffer(number.into())?;
         }
-        Ok(passive)
+        Ok(responder)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<PassivePair>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<ResponderQueuePair>>> {
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what has come from the queue. Messages wait for the inbox; a goodbye waits behind those
-    /// of its queue pair, and behind all while there is an inbox, else it ends its queue pair. So does
-    /// the device's word that one has failed.
-    pub(crate) fn look(&self) -> Result<()> {
-        self.offer_again();
-        let hurt = self.opened.take_hurt();
-        if !hurt.is_empty() {
+    /// Takes completions of receives. Messages wait for the inbox. A disconnect waits behind the messages of
+    /// its queue pair, and behind all while there is an inbox; else it ends its queue pair. So does the
+    /// device's event that one has failed.
+    pub(crate) fn poll(&self) -> Result<()> {
+        self.repost_refused();
+        let failed = self.port_state.take_failed_pairs();
+        if !failed.is_empty() {
             let known: Vec<_> = {
                 let pairs = self.lock();
-                hurt.iter()
+                failed
+                    .iter()
                     .filter_map(|number| pairs.get(number))
                     .map(Arc::clone)
                     .collect()
             };
             self.end(known);
         }
-        let ended = self.drain()?;
+        let ended = self.drain_receives()?;
         self.end(ended);
         Ok(())
     }
 
-    /// Empties the queue of what was received; gives the pairs that are to end: those that failed, and
-    /// those whose lane has ended with nothing left to be served. What comes is known by its queue pair here, while that is there: its
-    /// number may be another's later.
-    fn drain(&self) -> Result<Vec<Arc<PassivePair>>> {
-        let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Empties the completion queue of receives. Gives the pairs that are to end: those that failed, and those
+    /// that are disconnected with no message left to be served. A completion is matched with its queue pair
+    /// here, while that exists: its number may be another's later.
+    fn drain_receives(&self) -> Result<Vec<Arc<ResponderQueuePair>>> {
+        let mut waiting = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ended = Vec::new();
-        let mut come = [Completion::none(); BATCH];
+        let mut completions = [Completion::none(); BATCH];
         loop {
-            let count = self.receive.poll(&mut come)?;
+            let count = self.receive.poll(&mut completions)?;
             if count > 0 {
                 let pairs = self.lock();
-                for completion in &come[..count] {
+                for completion in &completions[..count] {
                     let Some(from) = pairs.get(&completion.queue_pair()).map(Arc::clone) else {
                         // Of a pair that has ended.
-                        self.offer(completion.id());
+                        self.post_buffer(completion.id());
                         continue;
                     };
                     if !completion.succeeded() {
                         // Its queue pair is in the error state.
-                        self.offer(completion.id());
+                        self.post_buffer(completion.id());
                         ended.push(from);
                         continue;
                     }
-                    let goodbye = completion.has_immediate();
+                    let is_disconnect = completion.has_immediate();
                     // Acquire: an inbox that was given back has put back what it had taken.
-                    let alone = !self.opened.inbox_taken.load(Ordering::Acquire)
+                    let alone = !self.port_state.inbox_taken.load(Ordering::Acquire)
                         && waiting.iter().all(|other| other.from.serial != from.serial);
-                    if goodbye && alone {
-                        self.offer(completion.id());
+                    if is_disconnect && alone {
+                        self.post_buffer(completion.id());
                         ended.push(from);
                     } else {
                         waiting.push_back(Message {
                             buffer: completion.id(),
                             len: completion.len().min(MESSAGE),
-                            goodbye,
+                            is_disconnect,
                             from,
                         });
                     }
@@ -164,18 +169,18 @@ impl Passive {
         }
     }
 
-    /// Ends pairs. When this returns, nothing that comes by them is written here any more, whoever
-    /// else still holds them.
-    pub(crate) fn end(&self, mut pairs: Vec<Arc<PassivePair>>) {
+    /// Ends pairs. Once this has returned, the device writes nothing here that arrives by them, whoever else
+    /// still holds them.
+    pub(crate) fn end(&self, mut pairs: Vec<Arc<ResponderQueuePair>>) {
         while !pairs.is_empty() {
             for pair in &pairs {
                 pair.stop();
             }
-            // What they received before is known as theirs while they are there, and their buffers
-            // are not lost with them. A few looks, for what the device is about to tell.
+            // Messages that they received before are matched with them while they exist, and their buffers
+            // are not lost with them. A few polls, for completions that the device is about to make.
             let mut more = Vec::new();
-            for _ in 0..SETTLING {
-                match self.drain() {
+            for _ in 0..FINAL_POLLS {
+                match self.drain_receives() {
                     Ok(ended) => more.extend(ended),
                     Err(error) => {
                         tracing::warn!(%error, "what was received before an end");
@@ -196,7 +201,7 @@ impl Passive {
                     }
                 }
             }
-            // Release: who sees the number sees that they have ended.
+            // Release: a reader that sees the number sees that they have ended.
             self.removals.fetch_add(1, Ordering::Release);
             self.discard_ended();
             more.retain(|pair| !pair.ended());
@@ -204,85 +209,86 @@ impl Passive {
         }
     }
 
-    /// Offers the buffers again whose senders get no answer any more.
+    /// Reposts the buffers of messages whose queue pair has ended.
     fn discard_ended(&self) {
-        let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|message| {
             if message.from.ended() {
-                self.offer(message.buffer);
+                self.post_buffer(message.buffer);
             }
             !message.from.ended()
         });
     }
 
-    /// The oldest messages that wait, at most [`BATCH`]. Their buffers are to be offered again.
+    /// Takes the oldest waiting messages, at most [`BATCH`]. Their buffers are to be reposted.
     pub(crate) fn take(&self, into: &mut VecDeque<Message>) -> Result<()> {
-        self.look()?;
-        let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        self.poll()?;
+        let mut waiting = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let count = waiting.len().min(BATCH);
         into.extend(waiting.drain(..count));
         Ok(())
     }
 
-    /// Puts back what was taken and not served.
+    /// Puts messages back that were taken and not served.
     pub(crate) fn put_back(&self, taken: &mut VecDeque<Message>) {
-        let mut waiting = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(message) = taken.pop_back() {
             waiting.push_front(message);
         }
     }
 
-    /// Offers a buffer that nobody else uses, after its message was copied. One that the device does
-    /// not take is offered again later.
-    pub(crate) fn offer(&self, number: u64) {
-        if let Err(error) = self.try_offer(number) {
+    /// Posts a receive buffer that nothing else uses, after its message was copied. One that the device
+    /// refuses is posted again later.
+    pub(crate) fn post_buffer(&self, number: u64) {
+        if let Err(error) = self.try_post_buffer(number) {
             tracing::warn!(%error, "a buffer for messages is offered again later");
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             refused.push(number);
         }
     }
 
-    fn offer_again(&self) {
+    fn repost_refused(&self) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.retain(|&number| self.try_offer(number).is_err());
+        refused.retain(|&number| self.try_post_buffer(number).is_err());
     }
 
-    fn try_offer(&self, number: u64) -> Result<()> {
+    fn try_post_buffer(&self, number: u64) -> Result<()> {
         let (at, len) = (self.buffer(number), MESSAGE as u32);
-        // SAFETY: the buffer is the arena's, which is registered. Its completion comes before it is
-        // offered again; the arena ends after the queue pairs, which hold the domain's objects and
+        // SAFETY: the buffer is the arena's, which is registered. Its completion is taken before it is
+        // posted again; the arena ends after the queue pairs, which hold the domain's objects and
         // are dropped first.
-        unsafe { self.buffers.offer(number, at, len, self.arena.lkey()) }
+        unsafe { self.buffers.post(number, at, len, self.arena.lkey()) }
     }
 
-    /// Where a buffer's message lies.
+    /// The first byte of a buffer.
     pub(crate) fn buffer(&self, number: u64) -> *mut u8 {
         self.arena.at(number as usize * MESSAGE)
     }
 
-    /// Makes the end that answers an endpoint; the same for the same one.
+    /// Makes the queue pair that responds to an endpoint, and gives the reply; the same reply for the same
+    /// endpoint.
     pub(crate) fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
-        let bad = |why| bad("the endpoint of a lane", pe, why);
+        let bad = |why| bad_peer_data("the endpoint of a lane", pe, why);
         let endpoint = Endpoint::from_bytes(endpoint).map_err(bad)?;
-        let opened = &self.opened;
-        if (endpoint.from, endpoint.to) != (pe.0, opened.shared.job.me.0) {
+        let port_state = &self.port_state;
+        if (endpoint.from, endpoint.to) != (pe.0, port_state.published.job.me.0) {
             return Err(bad(format!(
                 "it is PE {}'s, towards PE {}",
                 endpoint.from, endpoint.to
             )));
         }
-        opened.events();
-        // Lanes that have ended are let go of here too, where nobody serves the inbox.
-        self.look()?;
-        let known = |pairs: &HashMap<u32, Arc<PassivePair>>| {
+        port_state.events();
+        // Here, too, disconnected lanes are released, for PEs that serve no inbox.
+        self.poll()?;
+        let known = |pairs: &HashMap<u32, Arc<ResponderQueuePair>>| {
             let mut known = pairs.values().filter(|known| known.endpoint == endpoint);
-            known.next().map(|known| known.answer.to_bytes())
+            known.next().map(|known| known.reply.to_bytes())
         };
         // The number of a queue pair that is gone was given again.
         let stale: Vec<_> = {
             let pairs = self.lock();
-            if let Some(answer) = known(&pairs) {
-                return Ok(answer);
+            if let Some(reply) = known(&pairs) {
+                return Ok(reply);
             }
             let stale = pairs
                 .values()
@@ -292,37 +298,44 @@ impl Passive {
         self.end(stale);
         // Relaxed: only the numbers matter.
         let serial = self.serials.fetch_add(1, Ordering::Relaxed);
-        // Not under the lock: to find the peer's address may take long.
+        // Not under the lock: address resolution may take long.
         let made = self.make(pe, endpoint.clone(), serial)?;
-        let answer = made.answer.to_bytes();
+        let reply = made.reply.to_bytes();
         let mut pairs = self.lock();
-        if let Some(answer) = known(&pairs) {
-            return Ok(answer);
+        if let Some(reply) = known(&pairs) {
+            return Ok(reply);
         }
-        // Under the lock: who loses the PE from here on finds the pair.
-        opened.shared.check(pe)?;
+        // Under the lock: a later `disconnect_peer` finds the pair.
+        port_state.published.check(pe)?;
         pairs.insert(made.pair.number(), Arc::new(made));
-        Ok(answer)
+        Ok(reply)
     }
 
-    fn make(&self, pe: Pe, endpoint: Endpoint, serial: u64) -> Result<PassivePair> {
+    fn make(&self, pe: Pe, endpoint: Endpoint, serial: u64) -> Result<ResponderQueuePair> {
         let queues = (&self.send, &self.receive);
-        PassivePair::new(&self.opened, queues, &self.buffers, pe, endpoint, serial)
+        ResponderQueuePair::new(
+            &self.port_state,
+            queues,
+            &self.buffers,
+            pe,
+            endpoint,
+            serial,
+        )
     }
 
-    /// All that there are.
-    pub(crate) fn pairs(&self) -> Vec<Arc<PassivePair>> {
+    /// All queue pairs.
+    pub(crate) fn pairs(&self) -> Vec<Arc<ResponderQueuePair>> {
         self.lock().values().map(Arc::clone).collect()
     }
 
-    /// How often pairs were removed: who keeps some looks again when this changes.
+    /// The number of removals so far. A holder of pairs checks them again when this changes.
     pub(crate) fn removals(&self) -> u64 {
         // Acquire: pairs with the additions, which follow the removal.
         self.removals.load(Ordering::Acquire)
     }
 
-    /// Ends those of a PE, so that nothing of it is written here any more.
-    pub(crate) fn lose(&self, pe: Pe) {
+    /// Ends the pairs of a PE, after which nothing of it is written here.
+    pub(crate) fn disconnect_peer(&self, pe: Pe) {
         let mut lost = self.pairs();
         lost.retain(|pair| pair.pe == pe);
         self.end(lost);
@@ -336,8 +349,8 @@ impl Passive {
         unsafe { libc::write(self.doorbell.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    /// Takes what `wake` left, so that the next sleep is one.
-    pub(crate) fn calm(&self) {
+    /// Clears the doorbell that [`wake`](Self::wake) rang, so that the next sleep lasts.
+    pub(crate) fn clear_wake(&self) {
         let mut taken = [0; 8];
         // SAFETY: reads 8 bytes into an array of 8; it does not block.
         unsafe {
@@ -349,10 +362,10 @@ impl Passive {
         };
     }
 
-    /// What to sleep on.
+    /// The descriptors that end a sleep: messages, the doorbell, the device's events.
     pub(crate) fn descriptors(&self) -> [i32; 3] {
         let channel = self.channel.descriptor().as_raw_fd();
-        let events = self.opened.port.context.event_descriptor();
+        let events = self.port_state.port.context.event_descriptor();
         [
             channel,
             self.doorbell.as_fd().as_raw_fd(),
@@ -360,29 +373,29 @@ impl Passive {
         ]
     }
 
-    /// Takes the right to be the inbox.
-    pub(crate) fn take_inbox(&self) -> Result<()> {
+    /// Claims the inbox, of which there is one.
+    pub(crate) fn claim_inbox(&self) -> Result<()> {
         // Acquire and release: one inbox after the other sees the queues as the last left them.
-        match self.opened.inbox_taken.swap(true, Ordering::AcqRel) {
-            false => Ok(()),
-            true => Err(Error::Unsupported {
+        if self.port_state.inbox_taken.swap(true, Ordering::AcqRel) {
+            return Err(Error::Unsupported {
                 transport: NAME,
                 what: "a second inbox of one domain".into(),
-            }),
+            });
         }
+        Ok(())
     }
 
-    pub(crate) fn give_inbox_back(&self) {
-        self.opened.inbox_taken.store(false, Ordering::Release);
+    pub(crate) fn release_inbox(&self) {
+        self.port_state.inbox_taken.store(false, Ordering::Release);
     }
 }
 
-impl Drop for Passive {
+impl Drop for Responder {
     fn drop(&mut self) {
-        // Before the buffers that they use; who else holds a pair is gone, since it holds this too.
-        let mut come = self.come.lock().unwrap_or_else(PoisonError::into_inner);
-        come.clear();
-        drop(come);
+        // Before the buffers that they use. Any other holder of a pair is gone, since it holds this too.
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        received.clear();
+        drop(received);
         self.lock().clear();
     }
 }

@@ -1,41 +1,42 @@
-//! What a failed completion means.
+//! The meaning of a completion that failed, as an error of the connection.
 
 use oxshmem_transport::{Error, Pe};
 
-use crate::NAME;
 use crate::ibv::Completion;
 use crate::ibv::sys::ibv_wc_status as status;
+use crate::limits::NAME;
 
-/// What is known here of the connection that failed.
+/// The local facts about a connection that failed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NearEnd<'a> {
-    pub(crate) port: &'a str,
-    /// Where its packets went, in words.
+pub(crate) struct LocalPort<'a> {
+    /// The port's name.
+    pub(crate) name: &'a str,
+    /// The route of its packets, in words.
     pub(crate) route: &'a str,
-    /// Whether anything was ever answered.
-    pub(crate) answered: bool,
-    /// Whether this side's port is down.
-    pub(crate) down: bool,
+    /// Whether any request was ever completed.
+    pub(crate) ever_acked: bool,
+    /// Whether the port is down.
+    pub(crate) is_down: bool,
 }
 
-/// Why a connection does no more.
+/// The reason why a connection failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// Its PE does not answer, or is known to be lost.
+pub(crate) enum CompletionError {
+    /// Its PE does not respond any more, or is known to be lost.
     Lost,
-    /// Something else, in words.
+    /// Another reason, in words.
     Failed(String),
 }
 
-impl Cause {
-    /// What operations towards `pe` are refused with.
+impl CompletionError {
+    /// The error that refuses operations towards `pe`.
     pub(crate) fn error(&self, pe: Pe) -> Error {
         match self {
-            Cause::Lost => Error::PeerLost {
+            CompletionError::Lost => Error::PeerLost {
                 transport: NAME,
                 pe,
             },
-            Cause::Failed(why) => Error::Connection {
+            CompletionError::Failed(why) => Error::Connection {
                 transport: NAME,
                 pe,
                 why: why.clone(),
@@ -43,28 +44,28 @@ impl Cause {
         }
     }
 
-    /// Of a completion that did not succeed. Only its number, status, queue pair and vendor's code
-    /// mean anything.
-    pub(crate) fn of(completion: &Completion, end: &NearEnd<'_>) -> Cause {
-        let (vendor, port) = (completion.vendor_code(), end.port);
+    /// The meaning of a completion that did not succeed. Only its number, status, queue pair and vendor's
+    /// code are defined.
+    pub(crate) fn of(completion: &Completion, local: &LocalPort<'_>) -> CompletionError {
+        let (vendor, port) = (completion.vendor_code(), local.name);
         let why = match completion.status() {
             status::IBV_WC_RETRY_EXC_ERR
             | status::IBV_WC_RESP_TIMEOUT_ERR
             | status::IBV_WC_REM_ABORT_ERR => {
-                if end.down {
-                    return Cause::Failed(format!(
+                if local.is_down {
+                    return CompletionError::Failed(format!(
                         "this side's port {port} went down (IBV_EVENT_PORT_ERR) and did not come \
                          back within the retries; see `rdma link` and the cable"
                     ));
                 }
-                if end.answered {
-                    return Cause::Lost;
+                if local.ever_acked {
+                    return CompletionError::Lost;
                 }
-                return Cause::Failed(format!(
+                return CompletionError::Failed(format!(
                     "no packet was ever answered ({}): the PE may be gone; if it lives, see that \
                      both hosts let UDP port 4791 through (RoCE), and that VLAN, P_Key, MTU and \
                      subnet are the same",
-                    end.route
+                    local.route
                 ));
             }
             status::IBV_WC_RNR_RETRY_EXC_ERR => {
@@ -92,12 +93,12 @@ impl Cause {
             }
             status::IBV_WC_FATAL_ERR => "the device failed (IBV_WC_FATAL_ERR); see the kernel log",
             other => {
-                return Cause::Failed(format!(
+                return CompletionError::Failed(format!(
                     "completion status {other} on {port} (vendor code {vendor:#x})"
                 ));
             }
         };
-        Cause::Failed(format!("{why} (on {port}, vendor code {vendor:#x})"))
+        CompletionError::Failed(format!("{why} (on {port}, vendor code {vendor:#x})"))
     }
 }
 
@@ -105,15 +106,15 @@ impl Cause {
 mod tests {
     use super::*;
 
-    const END: NearEnd<'static> = NearEnd {
-        port: "mlx5_0:1",
+    const LOCAL: LocalPort<'static> = LocalPort {
+        name: "mlx5_0:1",
         route: "from 10.0.0.1 to 10.0.0.2, P_Key 0xffff",
-        answered: true,
-        down: false,
+        ever_acked: true,
+        is_down: false,
     };
 
-    fn cause(status: status::Type) -> Cause {
-        Cause::of(&Completion::failed(status, 0x17), &END)
+    fn cause(status: status::Type) -> CompletionError {
+        CompletionError::of(&Completion::failed(status, 0x17), &LOCAL)
     }
 
     const SILENT: [status::Type; 2] = [
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn silence_after_answers_is_a_lost_peer() {
         for silent in SILENT {
-            assert_eq!(cause(silent), Cause::Lost);
+            assert_eq!(cause(silent), CompletionError::Lost);
             let error = cause(silent).error(Pe(3));
             assert!(matches!(error, Error::PeerLost { pe: Pe(3), .. }));
         }
@@ -132,12 +133,12 @@ mod tests {
 
     #[test]
     fn silence_from_the_start_names_both_ends_and_what_to_check() {
-        let end = NearEnd {
-            answered: false,
-            ..END
+        let local = LocalPort {
+            ever_acked: false,
+            ..LOCAL
         };
         for silent in SILENT {
-            let told = Cause::of(&Completion::failed(silent, 0), &end).error(Pe(3));
+            let told = CompletionError::of(&Completion::failed(silent, 0), &local).error(Pe(3));
             assert!(matches!(told, Error::Connection { pe: Pe(3), .. }));
             let told = told.to_string();
             for part in ["10.0.0.1", "10.0.0.2", "0xffff", "4791", "VLAN"] {
@@ -148,9 +149,12 @@ mod tests {
 
     #[test]
     fn silence_while_the_own_port_is_down_blames_the_port() {
-        let end = NearEnd { down: true, ..END };
+        let local = LocalPort {
+            is_down: true,
+            ..LOCAL
+        };
         for silent in SILENT {
-            let told = Cause::of(&Completion::failed(silent, 0), &end).error(Pe(3));
+            let told = CompletionError::of(&Completion::failed(silent, 0), &local).error(Pe(3));
             assert!(matches!(told, Error::Connection { .. }));
             assert!(told.to_string().contains("IBV_EVENT_PORT_ERR"), "{told}");
         }

@@ -1,33 +1,34 @@
-//! Registered blocks that a lane lends to requests whose near side has no key.
+//! The bounce pool of a lane: registered blocks for requests whose local buffer has no key.
 
 use std::sync::Arc;
 
 use oxshmem_transport::Result;
 
-use crate::UNREGISTERED;
+use crate::arena::Arena;
 use crate::ibv::ProtectionDomain;
-use crate::region::Arena;
+use crate::limits::UNREGISTERED;
 
 /// Block sizes: for words and messages, for small copies, for the largest.
 const SIZES: [usize; 3] = [64, 1024, UNREGISTERED];
 
-/// A block, lent.
+/// A block in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     offset: u32,
     class: u8,
 }
 
-/// Which blocks are free, and where each lies. The first block of the arena is nobody's: results
-/// that nobody wants go there.
+/// The offsets of the free blocks, by size class. The arena's first block is never handed out: results
+/// that no caller wants go there.
 #[derive(Debug)]
-struct Free {
+struct FreeLists {
     stacks: [Vec<u32>; SIZES.len()],
 }
 
-impl Free {
-    /// Blocks of `bytes` in all: a sixteenth in the smallest, a quarter in the middle size.
-    fn new(bytes: usize) -> (Free, usize) {
+impl FreeLists {
+    /// Splits about `bytes` into blocks: a sixteenth of them in the smallest size, a quarter in the middle
+    /// size. Gives the arena's length, too.
+    fn new(bytes: usize) -> (FreeLists, usize) {
         let counts = [
             bytes / 16 / SIZES[0],
             bytes / 4 / SIZES[1],
@@ -41,13 +42,13 @@ impl Free {
                 next += size;
             }
         }
-        (Free { stacks }, next)
+        (FreeLists { stacks }, next)
     }
 
-    /// The smallest free block for `len` bytes, at most [`UNREGISTERED`]; of that size alone, so
-    /// that words do not use up what copies need.
+    /// A free block of the smallest size that holds `len` bytes, at most [`UNREGISTERED`]; never of a
+    /// larger size, so that words do not use up the blocks that copies need.
     #[inline]
-    fn take(&mut self, len: usize) -> Option<Block> {
+    fn acquire(&mut self, len: usize) -> Option<Block> {
         let class = match len {
             0..=64 => 0u8,
             65..=1024 => 1,
@@ -58,44 +59,46 @@ impl Free {
     }
 
     #[inline]
-    fn give(&mut self, block: Block) {
+    fn release(&mut self, block: Block) {
         if let Some(stack) = self.stacks.get_mut(usize::from(block.class)) {
             stack.push(block.offset);
         }
     }
 }
 
+/// The registered memory of a lane, in blocks of three sizes.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    free: Free,
+pub(crate) struct BouncePool {
+    free: FreeLists,
     arena: Arena,
 }
 
-impl Pool {
-    pub(crate) fn new(domain: &Arc<ProtectionDomain>, bytes: usize) -> Result<Pool> {
-        let (free, bytes) = Free::new(bytes);
+impl BouncePool {
+    pub(crate) fn new(domain: &Arc<ProtectionDomain>, bytes: usize) -> Result<BouncePool> {
+        let (free, bytes) = FreeLists::new(bytes);
         let arena = Arena::new(domain, bytes)?;
-        Ok(Pool { free, arena })
+        Ok(BouncePool { free, arena })
     }
 
-    /// A block of at least `len` bytes, aligned for words; none if all are lent.
+    /// A block of at least `len` bytes, aligned for words; none if all are in use.
     #[inline]
-    pub(crate) fn take(&mut self, len: usize) -> Option<Block> {
-        self.free.take(len)
+    pub(crate) fn acquire(&mut self, len: usize) -> Option<Block> {
+        self.free.acquire(len)
     }
 
-    /// Takes a block back that no request uses any more.
+    /// Returns a block that no request uses any more.
     #[inline]
-    pub(crate) fn give(&mut self, block: Block) {
-        self.free.give(block);
+    pub(crate) fn release(&mut self, block: Block) {
+        self.free.release(block);
     }
 
+    /// The first byte of a block.
     #[inline]
-    pub(crate) fn at(&self, block: Block) -> *mut u8 {
+    pub(crate) fn address(&self, block: Block) -> *mut u8 {
         self.arena.at(block.offset as usize)
     }
 
-    /// Eight bytes that anything may be written to, and nobody reads.
+    /// Eight bytes for results that no caller wants: any request may write there, nothing reads them.
     #[inline]
     pub(crate) fn sink(&self) -> *mut u8 {
         self.arena.at(0)
@@ -114,12 +117,12 @@ mod tests {
     #[test]
     fn blocks_lie_apart_and_inside_and_come_back() {
         for bytes in [256 << 10, 1 << 20, 3_000_000] {
-            let (mut free, end) = Free::new(bytes);
+            let (mut free, end) = FreeLists::new(bytes);
             assert!(end <= bytes + SIZES[0] + SIZES[2]);
             let mut ranges = Vec::from([(0, SIZES[0])]);
             let mut taken = Vec::new();
             for len in [1, 64, 65, 1024, 1025, UNREGISTERED] {
-                while let Some(block) = free.take(len) {
+                while let Some(block) = free.acquire(len) {
                     let size = SIZES[usize::from(block.class)];
                     assert!(size >= len && block.offset % 64 == 0);
                     let start = block.offset as usize;
@@ -131,15 +134,15 @@ mod tests {
             assert!(ranges.windows(2).all(|pair| pair[0].1 == pair[1].0));
             assert_eq!(ranges.last().map(|last| last.1), Some(end));
             let last = taken[taken.len() - 1];
-            free.give(last);
-            assert_eq!(free.take(UNREGISTERED), Some(last));
+            free.release(last);
+            assert_eq!(free.acquire(UNREGISTERED), Some(last));
         }
     }
 
     #[test]
     fn words_do_not_use_up_what_copies_need() {
-        let (mut free, _) = Free::new(256 << 10);
-        while free.take(8).is_some() {}
-        assert!(free.take(100).is_some() && free.take(UNREGISTERED).is_some());
+        let (mut free, _) = FreeLists::new(256 << 10);
+        while free.acquire(8).is_some() {}
+        assert!(free.acquire(100).is_some() && free.acquire(UNREGISTERED).is_some());
     }
 }

@@ -1,0 +1,68 @@
+//! The end of a lane: it disconnects from the responders of all its peers.
+
+use std::time::{Duration, Instant};
+
+use oxshmem_transport::Pe;
+
+use super::VerbsLane;
+use super::batch::{LocalBuffer, Operation, SendRequest};
+use super::connection::{Connection, ConnectionState};
+use super::send_queue::WorkRequest;
+
+/// How long a lane that ends waits for the responders to receive its disconnect messages.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(20);
+
+impl VerbsLane {
+    /// Announces to the responders that their queue pairs may end, and waits for [`DISCONNECT_TIMEOUT`]
+    /// at most until they have received it. Otherwise they keep those until their domain ends.
+    fn disconnect_all(&mut self) {
+        let mut sent = 0;
+        for at in 0..self.connections.len() {
+            let pe = Pe(at as u32);
+            let ConnectionState::Connected(requester) = &mut self.connections[at].state else {
+                continue;
+            };
+            if self.cq_credits == 0 || requester.send_queue.free() == 0 {
+                continue;
+            }
+            let number = requester.send_queue.push(WorkRequest {
+                is_last: false,
+                ..WorkRequest::PLAIN
+            });
+            self.cq_credits -= 1;
+            let request = SendRequest {
+                operation: Operation::Disconnect,
+                local: LocalBuffer::Empty,
+                is_fenced: false,
+            };
+            self.batch
+                .push(u64::from(pe.0) << 32 | u64::from(number), request);
+            // SAFETY: the request has no local buffer.
+            sent += u32::from(unsafe { self.submit(pe, true) }.is_ok());
+        }
+        let since = Instant::now();
+        let outstanding = |connection: &Connection| match &connection.state {
+            ConnectionState::Connected(requester) => requester.send_queue.outstanding() > 0,
+            _ => false,
+        };
+        while sent > 0
+            && self.connections.iter().any(outstanding)
+            && since.elapsed() < DISCONNECT_TIMEOUT
+        {
+            if self.poll().is_err() {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for VerbsLane {
+    fn drop(&mut self) {
+        self.refresh_if_changed();
+        // After a shutdown the peers end as well.
+        if !self.closed {
+            self.disconnect_all();
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The send queue of one queue pair: its outstanding work requests in order, each with the action
+//! that its completion asks for.
+//!
+//! Work requests complete in the order posted, so one signaled request completes all before it.
+
+use super::bounce_pool::Block;
+
+/// The action for the data that a request has fetched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deliver {
+    /// No data, or data that is in place already.
+    Nothing,
+    /// Copy as many bytes from the block.
+    Bytes(*mut u8, u32),
+    /// Store the block's word.
+    Word(*mut u64),
+}
+
+/// One outstanding work request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkRequest {
+    pub(crate) deliver: Deliver,
+    pub(crate) block: Option<Block>,
+    /// Whether it is the last request of its operation.
+    pub(crate) is_last: bool,
+    /// Bytes that it moves.
+    pub(crate) bytes: u32,
+}
+
+impl WorkRequest {
+    /// The last request of an operation that fetches nothing.
+    pub(crate) const PLAIN: WorkRequest = WorkRequest {
+        deliver: Deliver::Nothing,
+        block: None,
+        is_last: true,
+        bytes: 0,
+    };
+}
+
+/// A ring of outstanding requests. Request `n` lies at `n` modulo its length, a power of two.
+#[derive(Debug)]
+pub(crate) struct SendQueue {
+    requests: Box<[WorkRequest]>,
+    /// The queue pair's depth.
+    capacity: u32,
+    /// The next request's number. Numbers wrap.
+    head: u32,
+    /// The number of the oldest outstanding request.
+    tail: u32,
+    /// One more than the number of the last signaled request.
+    signaled: u32,
+    /// Bytes that all outstanding requests move.
+    bytes: u64,
+    /// Bytes that the requests after the last signaled one move.
+    unsignaled_bytes: u64,
+}
+
+impl SendQueue {
+    pub(crate) fn new(capacity: u32) -> SendQueue {
+        let requests = vec![WorkRequest::PLAIN; capacity.next_power_of_two() as usize];
+        SendQueue {
+            requests: requests.into(),
+            capacity,
+            head: 0,
+            tail: 0,
+            signaled: 0,
+            bytes: 0,
+            unsignaled_bytes: 0,
+        }
+    }
+
+    #[inline]
+    fn index(&self, number: u32) -> usize {
+        number as usize & (self.requests.len() - 1)
+    }
+
+    #[inline]
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.head.wrapping_sub(self.tail)
+    }
+
+    #[inline]
+    pub(crate) fn free(&self) -> u32 {
+        self.capacity - self.outstanding()
+    }
+
+    /// The number of the oldest outstanding request, or of the next one.
+    #[inline]
+    pub(crate) fn oldest(&self) -> u32 {
+        self.tail
+    }
+
+    /// Bytes in flight.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether request `number` is outstanding.
+    #[inline]
+    pub(crate) fn contains(&self, number: u32) -> bool {
+        number.wrapping_sub(self.tail) < self.outstanding()
+    }
+
+    /// Enters a request; gives its number. At least one must be [free](Self::free).
+    #[inline]
+    pub(crate) fn push(&mut self, request: WorkRequest) -> u32 {
+        debug_assert!(self.free() > 0);
+        let number = self.head;
+        let index = self.index(number);
+        self.requests[index] = request;
+        self.bytes += u64::from(request.bytes);
+        self.unsignaled_bytes += u64::from(request.bytes);
+        self.head = number.wrapping_add(1);
+        number
+    }
+
+    /// The number of unsignaled requests after the last signaled one.
+    #[inline]
+    pub(crate) fn unsignaled(&self) -> u32 {
+        self.head.wrapping_sub(self.signaled)
+    }
+
+    /// Bytes that those move.
+    #[inline]
+    pub(crate) fn unsignaled_bytes(&self) -> u64 {
+        self.unsignaled_bytes
+    }
+
+    /// Notes that the last request entered is signaled.
+    #[inline]
+    pub(crate) fn mark_signaled(&mut self) {
+        self.signaled = self.head;
+        self.unsignaled_bytes = 0;
+    }
+
+    /// Whether a signaled request is outstanding, so that a completion will arrive.
+    #[inline]
+    pub(crate) fn expects_completion(&self) -> bool {
+        self.outstanding() > self.unsignaled()
+    }
+
+    /// The number of outstanding requests up to `number`, itself included; 0 if it is not outstanding.
+    #[inline]
+    pub(crate) fn count_up_to(&self, number: u32) -> u32 {
+        let more = number.wrapping_sub(self.tail);
+        if more < self.outstanding() {
+            more + 1
+        } else {
+            0
+        }
+    }
+
+    /// Removes the oldest request.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<WorkRequest> {
+        if self.outstanding() == 0 {
+            return None;
+        }
+        let request = self.requests[self.index(self.tail)];
+        self.tail = self.tail.wrapping_add(1);
+        self.bytes -= u64::from(request.bytes);
+        Some(request)
+    }
+
+    /// Removes all requests, once their queue pair is destroyed.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = WorkRequest> {
+        std::iter::from_fn(|| self.pop())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue whose numbers are about to wrap.
+    fn queue(capacity: u32) -> SendQueue {
+        let mut queue = SendQueue::new(capacity);
+        (queue.head, queue.tail, queue.signaled) = (u32::MAX - 1, u32::MAX - 1, u32::MAX - 1);
+        queue
+    }
+
+    fn numbered(number: u32) -> WorkRequest {
+        WorkRequest {
+            deliver: Deliver::Bytes(std::ptr::null_mut(), number),
+            ..WorkRequest::PLAIN
+        }
+    }
+
+    fn number(request: WorkRequest) -> u32 {
+        match request.deliver {
+            Deliver::Bytes(_, number) => number,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_completion_retires_all_before_it_in_order() {
+        let mut queue = queue(6);
+        let numbers: Vec<u32> = (0..6).map(|n| queue.push(numbered(n))).collect();
+        assert_eq!(queue.free(), 0);
+        let upto = numbers[3];
+        let count = queue.count_up_to(upto);
+        let retired: Vec<u32> = (0..count).filter_map(|_| queue.pop().map(number)).collect();
+        assert_eq!(retired, [0, 1, 2, 3]);
+        assert_eq!((queue.outstanding(), queue.free()), (2, 4));
+        assert!(!queue.contains(upto) && queue.contains(numbers[4]));
+        assert_eq!(queue.count_up_to(upto), 0, "completed twice");
+        let left: Vec<u32> = queue.drain().map(number).collect();
+        assert_eq!(left, [4, 5]);
+        assert_eq!(queue.free(), 6);
+    }
+
+    #[test]
+    fn requests_after_the_last_signaled_one_are_counted() {
+        let mut queue = queue(6);
+        let long = WorkRequest {
+            bytes: 100,
+            ..WorkRequest::PLAIN
+        };
+        queue.push(long);
+        assert!(!queue.expects_completion() && queue.unsignaled_bytes() == 100);
+        let signaled = queue.push(long);
+        queue.mark_signaled();
+        assert_eq!((queue.unsignaled_bytes(), queue.bytes()), (0, 200));
+        assert!(queue.expects_completion() && queue.unsignaled() == 0);
+        queue.push(WorkRequest::PLAIN);
+        assert!(queue.expects_completion() && queue.unsignaled() == 1);
+        for _ in 0..queue.count_up_to(signaled) {
+            queue.pop();
+        }
+        assert!(!queue.expects_completion() && queue.unsignaled() == 1 && queue.outstanding() == 1);
+    }
+}

@@ -1,0 +1,608 @@
+//! The translation of operations into send requests. Everything that can be wrong with an operation is
+//! found before its first request is made.
+
+use oxshmem_transport::{AtomicOp, Error, Local, Op, Pe, Remote, SignalOp, Width};
+
+use super::batch::{Batch, LocalBuffer, Operation, SendRequest};
+use super::bounce_pool::{Block, BouncePool};
+use super::connection::Requester;
+use super::send_queue::{Deliver, WorkRequest};
+use crate::limits::{MESSAGE, NAME, UNREGISTERED};
+use crate::port_state::REQUESTS_PER_OPERATION;
+use crate::region::MrKey;
+use crate::remote_region::{BoxedError, Imported, RemoteAddress, boxed, find, find_word};
+
+/// The reason why an operation was not taken.
+#[derive(Debug)]
+pub(crate) enum Blocked {
+    /// No bounce block is free.
+    NoBlock,
+    /// It must follow requests in flight, and the device has no fence that holds it back.
+    Unfenced,
+    Refused(BoxedError),
+}
+
+impl From<BoxedError> for Blocked {
+    fn from(error: BoxedError) -> Blocked {
+        Blocked::Refused(error)
+    }
+}
+
+/// Requests of the largest operation. It has one more than the others, which is signaled at once: a read
+/// between a put to one device's memory and a signal in another's.
+pub(crate) const MAX_REQUESTS: usize = REQUESTS_PER_OPERATION as usize + 1;
+
+/// Builds the requests of operations towards one PE.
+#[derive(Debug)]
+pub(crate) struct WqeBuilder<'a> {
+    pub(crate) pe: Pe,
+    pub(crate) regions: &'a [Option<Imported>],
+    pub(crate) requester: &'a mut Requester,
+    pub(crate) batch: &'a mut Batch,
+    pub(crate) pool: &'a mut BouncePool,
+    /// The longest transfer, in bytes.
+    pub(crate) max_transfer: u64,
+    /// Whether the device adds, compares and swaps.
+    pub(crate) has_atomics: bool,
+    /// Whether a request may wait at the device for the reads and atomics before it. In rxe (Linux 6.1) such a request that
+    /// is sent again waits for ever: it counts itself, and what came after it, among those.
+    pub(crate) has_fences: bool,
+    /// Whether a caller waits for data that the batch fetches: its last request is to be signaled.
+    pub(crate) wants_completion: bool,
+}
+
+#[cold]
+fn unsupported(what: String) -> Blocked {
+    Blocked::Refused(Box::new(Error::Unsupported {
+        transport: NAME,
+        what,
+    }))
+}
+
+#[inline]
+fn key(local: &Local) -> Option<MrKey> {
+    local.key.map(MrKey::from_local_key)
+}
+
+/// The method by which the bytes of a source get into a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SendMode {
+    /// The CPU copies them into the request.
+    Inline,
+    /// The CPU copies them to a bounce block.
+    Bcopy,
+    /// The NIC reads them in place, by this lkey.
+    Zcopy(u32),
+    /// They are too long to copy, and have no key.
+    Refused,
+}
+
+/// The method for `len` bytes, where a request carries up to `max_inline`. The CPU never reads GPU memory.
+#[inline]
+fn send_mode(len: usize, key: Option<MrKey>, max_inline: u32) -> SendMode {
+    match key {
+        Some(MrKey { lkey, on_gpu: true }) => SendMode::Zcopy(lkey),
+        _ if len <= max_inline as usize => SendMode::Inline,
+        _ if len <= UNREGISTERED => SendMode::Bcopy,
+        Some(MrKey { lkey, .. }) => SendMode::Zcopy(lkey),
+        None => SendMode::Refused,
+    }
+}
+
+/// The bytes before the first whole word at `to`, the rest, and the length of the former. None where one
+/// packet carries all, or packets end between words.
+#[inline]
+fn split(local: LocalBuffer, to: u64, packet: u32) -> Option<(LocalBuffer, LocalBuffer, u32)> {
+    let head = (to.wrapping_neg() % 8) as u32;
+    match local {
+        LocalBuffer::Inline(addr, len) if head > 0 && len > packet => Some((
+            LocalBuffer::Inline(addr, head),
+            LocalBuffer::Inline(addr.wrapping_add(head as usize), len - head),
+            head,
+        )),
+        LocalBuffer::Registered(addr, len, key) if head > 0 && len > packet => Some((
+            LocalBuffer::Registered(addr, head, key),
+            LocalBuffer::Registered(addr.wrapping_add(head as usize), len - head, key),
+            head,
+        )),
+        _ => None,
+    }
+}
+
+impl WqeBuilder<'_> {
+    /// Builds an operation's requests, or none. There must be room for [`MAX_REQUESTS`].
+    ///
+    /// # Safety
+    ///
+    /// The operation's local memory is valid, as [`oxshmem_transport::Lane::post`] says.
+    #[inline]
+    pub(crate) unsafe fn build(&mut self, op: &Op) -> Result<(), Blocked> {
+        match *op {
+            Op::Put { from, to } => {
+                let remote = find(self.regions, self.pe, to, self.length(&from)?)?;
+                // SAFETY: the source is valid, as this function's caller promises.
+                let (local, block) = unsafe { self.source(&from) }?;
+                self.write_words(remote, local, block, true);
+                Ok(())
+            }
+            Op::Get { into, from } => {
+                let remote = find(self.regions, self.pe, from, self.length(&into)?)?;
+                self.get(&into, remote)
+            }
+            Op::PutSignal {
+                from,
+                to,
+                signal,
+                op,
+                value,
+            } => {
+                // SAFETY: the source is valid, as this function's caller promises.
+                unsafe { self.put_signal(&from, to, signal, op, value) }
+            }
+            Op::Atomic {
+                op,
+                width,
+                on,
+                operand,
+                compare,
+                fetch,
+            } => {
+                self.declared(op, width, fetch.as_ref())?;
+                let remote = find_word(self.regions, self.pe, on, "an atomic")?;
+                self.atomic(op, remote, operand, compare, fetch.as_ref())
+            }
+            Op::Message { from } => {
+                // SAFETY: the source is valid, as this function's caller promises.
+                unsafe { self.message(&from) }
+            }
+            Op::Flush => {
+                self.flush();
+                Ok(())
+            }
+            ref other => Err(unsupported(format!("{other:?}"))),
+        }
+    }
+
+    /// A put, then the update of a signal word.
+    ///
+    /// # Safety
+    ///
+    /// As for [`source`](Self::source).
+    #[inline]
+    unsafe fn put_signal(
+        &mut self,
+        from: &Local,
+        to: Remote,
+        signal: Remote,
+        op: SignalOp,
+        value: u64,
+    ) -> Result<(), Blocked> {
+        if op == SignalOp::Add && !self.has_atomics {
+            return Err(unsupported("a signal that is added to".into()));
+        }
+        let remote = find(self.regions, self.pe, to, self.length(from)?)?;
+        let signal = find_word(self.regions, self.pe, signal, "a signal")?;
+        // SAFETY: the source is valid, as this function's caller promises.
+        let (local, block) = unsafe { self.source(from) }?;
+        let word = match op {
+            SignalOp::Set => self.word(value).inspect_err(|_| {
+                if let Some(block) = block {
+                    self.pool.release(block);
+                }
+            })?,
+            SignalOp::Add => (LocalBuffer::Empty, None),
+        };
+        let mut is_fenced = false;
+        if from.len > 0 {
+            self.write_words(remote, local, block, false);
+            // The bus keeps no order between two devices' memory: the data is there when a
+            // byte of it was read. A software device stores all itself, in order.
+            is_fenced = remote.on_gpu != signal.on_gpu && self.has_fences;
+        }
+        if is_fenced {
+            self.wants_completion = true;
+            let number = self.read_byte(remote, false);
+            self.requester.last_read = Some(number);
+        }
+        self.requester.gpu_written |= signal.on_gpu;
+        match op {
+            SignalOp::Set => {
+                let work = WorkRequest {
+                    block: word.1,
+                    ..WorkRequest::PLAIN
+                };
+                let operation = Operation::Write(signal.addr, signal.strict_rkey);
+                self.push(operation, word.0, is_fenced, work);
+            }
+            SignalOp::Add => {
+                let operation = Operation::FetchAdd(signal.addr, signal.strict_rkey, value);
+                let local = self.sink();
+                let number = self.push(operation, local, is_fenced, WorkRequest::PLAIN);
+                self.requester.last_atomic = Some(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As for [`source`](Self::source).
+    #[inline]
+    unsafe fn message(&mut self, from: &Local) -> Result<(), Blocked> {
+        if from.len > MESSAGE {
+            return Err(unsupported(format!("a message of {} bytes", from.len)));
+        }
+        if key(from).is_some_and(|key| key.on_gpu) {
+            return Err(unsupported("a message from GPU memory".into()));
+        }
+        // SAFETY: the source is valid, as this function's caller promises.
+        let (local, block) = unsafe { self.source(from) }?;
+        let work = WorkRequest {
+            block,
+            ..WorkRequest::PLAIN
+        };
+        self.push(Operation::Send, local, false, work);
+        Ok(())
+    }
+
+    /// Reads of the target's memory, which complete when all writes before them are placed.
+    #[inline]
+    fn flush(&mut self) {
+        self.wants_completion = true;
+        let first = |on_gpu| {
+            let all = self.regions.iter().flatten();
+            all.filter_map(Imported::first)
+                .find(|remote| remote.on_gpu == on_gpu)
+        };
+        // Of each device's memory by itself: the bus keeps no order between two.
+        let gpu = first(true).filter(|_| self.requester.gpu_written);
+        self.requester.gpu_written = false;
+        match (gpu, first(false)) {
+            (None, Some(host)) => drop(self.read_byte(host, true)),
+            (Some(gpu), None) => drop(self.read_byte(gpu, true)),
+            (Some(gpu), Some(host)) => {
+                self.read_byte(gpu, false);
+                self.read_byte(host, true);
+            }
+            // Nothing can have been written there.
+            (None, None) => self.write(0, 0, LocalBuffer::Empty, None, true),
+        }
+    }
+
+    // Inlined, because most arguments are constant at each call.
+    #[inline(always)]
+    fn push(
+        &mut self,
+        operation: Operation,
+        local: LocalBuffer,
+        is_fenced: bool,
+        work: WorkRequest,
+    ) -> u32 {
+        let number = self.requester.send_queue.push(WorkRequest {
+            bytes: local.len(),
+            ..work
+        });
+        let id = u64::from(self.pe.0) << 32 | u64::from(number);
+        self.batch.push(
+            id,
+            SendRequest {
+                operation,
+                local,
+                is_fenced,
+            },
+        );
+        number
+    }
+
+    /// Reads one byte, in the order of the writes before: they are in memory when it completes.
+    #[inline]
+    fn read_byte(&mut self, remote: RemoteAddress, is_last: bool) -> u32 {
+        let local = LocalBuffer::Registered(self.pool.sink(), 1, self.pool.lkey());
+        let work = WorkRequest {
+            is_last,
+            ..WorkRequest::PLAIN
+        };
+        let operation = Operation::Read(remote.addr, remote.strict_rkey);
+        self.push(operation, local, false, work)
+    }
+
+    #[inline]
+    fn write(
+        &mut self,
+        addr: u64,
+        rkey: u32,
+        local: LocalBuffer,
+        block: Option<Block>,
+        is_last: bool,
+    ) {
+        let work = WorkRequest {
+            block,
+            is_last,
+            ..WorkRequest::PLAIN
+        };
+        self.push(Operation::Write(addr, rkey), local, false, work);
+    }
+
+    /// A put. Packets end at multiples of their size from its start: if that is inside an aligned word,
+    /// so are they, and the word would land in two pieces. In that case the bytes before the first whole
+    /// word are a write of their own.
+    #[inline]
+    fn write_words(
+        &mut self,
+        remote: RemoteAddress,
+        local: LocalBuffer,
+        block: Option<Block>,
+        is_last: bool,
+    ) {
+        self.requester.gpu_written |= remote.on_gpu;
+        let (addr, rkey) = (remote.addr, remote.relaxed_rkey);
+        match split(local, addr, self.requester.packet_bytes) {
+            None => self.write(addr, rkey, local, block, is_last),
+            Some((head, rest, len)) => {
+                self.write(addr, rkey, head, None, false);
+                self.write(addr + u64::from(len), rkey, rest, block, is_last);
+            }
+        }
+    }
+
+    /// A transfer's length, if the lane can do it.
+    #[inline]
+    fn length(&self, local: &Local) -> Result<u64, Blocked> {
+        let len = local.len as u64;
+        if len > self.max_transfer {
+            return Err(unsupported(format!("a transfer of {len} bytes")));
+        }
+        if local.key.is_none() && local.len > UNREGISTERED {
+            return Err(unsupported(format!(
+                "a transfer of {len} unregistered bytes"
+            )));
+        }
+        Ok(len)
+    }
+
+    /// The local buffer of a source: inline, copied or in place.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are valid; those in place until the operation has completed.
+    #[inline]
+    unsafe fn source(&mut self, from: &Local) -> Result<(LocalBuffer, Option<Block>), Blocked> {
+        // At most `max_transfer`, which is below 4 GiB.
+        let len = from.len as u32;
+        if len == 0 {
+            return Ok((LocalBuffer::Empty, None));
+        }
+        match send_mode(from.len, key(from), self.requester.max_inline) {
+            SendMode::Inline => Ok((LocalBuffer::Inline(from.addr.cast_const(), len), None)),
+            SendMode::Bcopy => {
+                let block = self.pool.acquire(from.len).ok_or(Blocked::NoBlock)?;
+                let at = self.pool.address(block);
+                // SAFETY: the source is valid, as this function's caller promises, and not a GPU's;
+                // the block is at least as long, and nobody else's.
+                unsafe { oxshmem_heap::copy::copy(at, from.addr, from.len) };
+                let local = LocalBuffer::Registered(at, len, self.pool.lkey());
+                Ok((local, Some(block)))
+            }
+            SendMode::Zcopy(lkey) => {
+                // The poster may want the source back soon, if no completion is due.
+                self.wants_completion |= !self.requester.send_queue.expects_completion();
+                Ok((LocalBuffer::Registered(from.addr, len, lkey), None))
+            }
+            SendMode::Refused => Err(unsupported(format!(
+                "a transfer of {len} unregistered bytes"
+            ))),
+        }
+    }
+
+    /// The local buffer of a word that is written.
+    #[inline]
+    fn word(&mut self, value: u64) -> Result<(LocalBuffer, Option<Block>), Blocked> {
+        if self.requester.max_inline >= 8 {
+            return Ok((LocalBuffer::InlineWord(value), None));
+        }
+        let block = self.pool.acquire(8).ok_or(Blocked::NoBlock)?;
+        let at = self.pool.address(block);
+        // SAFETY: the block is aligned, at least as long, and nobody else's.
+        unsafe { at.cast::<u64>().write(value) };
+        let local = LocalBuffer::Registered(at, 8, self.pool.lkey());
+        Ok((local, Some(block)))
+    }
+
+    /// The local buffer for results that no caller wants.
+    #[inline]
+    fn sink(&self) -> LocalBuffer {
+        LocalBuffer::Registered(self.pool.sink(), 8, self.pool.lkey())
+    }
+
+    #[inline]
+    fn get(&mut self, into: &Local, remote: RemoteAddress) -> Result<(), Blocked> {
+        let len = into.len as u32;
+        if len == 0 {
+            self.write(0, 0, LocalBuffer::Empty, None, true);
+            return Ok(());
+        }
+        let (local, work) = match key(into) {
+            Some(key) => (
+                LocalBuffer::Registered(into.addr, len, key.lkey),
+                WorkRequest::PLAIN,
+            ),
+            None => {
+                let block = self.pool.acquire(into.len).ok_or(Blocked::NoBlock)?;
+                let work = WorkRequest {
+                    deliver: Deliver::Bytes(into.addr, len),
+                    block: Some(block),
+                    ..WorkRequest::PLAIN
+                };
+                let at = self.pool.address(block);
+                (LocalBuffer::Registered(at, len, self.pool.lkey()), work)
+            }
+        };
+        self.wants_completion = true;
+        let operation = Operation::Read(remote.addr, remote.relaxed_rkey);
+        let number = self.push(operation, local, false, work);
+        self.requester.last_read = Some(number);
+        Ok(())
+    }
+
+    /// Refuses an atomic that the capabilities do not list.
+    #[inline]
+    fn declared(&self, op: AtomicOp, width: Width, fetch: Option<&Local>) -> Result<(), Blocked> {
+        let known = match op {
+            AtomicOp::Fetch => true,
+            // A write does not give the old value.
+            AtomicOp::Set => fetch.is_none(),
+            AtomicOp::Add | AtomicOp::CompareSwap => self.has_atomics,
+            _ => false,
+        };
+        if width != Width::W64 || !known {
+            let fetching = if fetch.is_some() { "fetching " } else { "" };
+            return Err(unsupported(format!(
+                "a {fetching}atomic {op} of {width} bits"
+            )));
+        }
+        if let Some(into) = fetch {
+            into.check_fetch(NAME, width).map_err(boxed)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn atomic(
+        &mut self,
+        op: AtomicOp,
+        remote: RemoteAddress,
+        operand: u64,
+        compare: u64,
+        fetch: Option<&Local>,
+    ) -> Result<(), Blocked> {
+        let queue = &self.requester.send_queue;
+        let outstanding = |number: Option<u32>| number.is_some_and(|number| queue.contains(number));
+        let reads = outstanding(self.requester.last_read);
+        let atomics = outstanding(self.requester.last_atomic);
+        let is_fenced = match op {
+            AtomicOp::Fetch => false,
+            // A write may be performed before a read or atomic that was sent before it.
+            AtomicOp::Set => reads || atomics,
+            // And so may an atomic before a read.
+            _ => reads,
+        };
+        if is_fenced && !self.has_fences {
+            return Err(Blocked::Unfenced);
+        }
+        let (addr, rkey) = (remote.addr, remote.strict_rkey);
+        self.requester.gpu_written |= remote.on_gpu && op != AtomicOp::Fetch;
+        if op == AtomicOp::Set {
+            let (local, block) = self.word(operand)?;
+            let work = WorkRequest {
+                block,
+                ..WorkRequest::PLAIN
+            };
+            self.push(Operation::Write(addr, rkey), local, is_fenced, work);
+            return Ok(());
+        }
+        let (local, work) = match fetch {
+            None => (self.sink(), WorkRequest::PLAIN),
+            Some(into) => {
+                self.wants_completion = true;
+                self.fetch_buffer(into)?
+            }
+        };
+        let operation = match op {
+            AtomicOp::Fetch => Operation::Read(addr, rkey),
+            AtomicOp::Add => Operation::FetchAdd(addr, rkey, operand),
+            _ => Operation::CompareSwap(addr, rkey, compare, operand),
+        };
+        let number = self.push(operation, local, is_fenced, work);
+        match op {
+            AtomicOp::Fetch => self.requester.last_read = Some(number),
+            _ => self.requester.last_atomic = Some(number),
+        }
+        Ok(())
+    }
+
+    /// The local buffer for an atomic's old value, and the request that delivers it.
+    #[inline]
+    fn fetch_buffer(&mut self, into: &Local) -> Result<(LocalBuffer, WorkRequest), Blocked> {
+        if let Some(key) = key(into) {
+            let local = LocalBuffer::Registered(into.addr, 8, key.lkey);
+            return Ok((local, WorkRequest::PLAIN));
+        }
+        let block = self.pool.acquire(8).ok_or(Blocked::NoBlock)?;
+        let work = WorkRequest {
+            deliver: Deliver::Word(into.addr.cast()),
+            block: Some(block),
+            ..WorkRequest::PLAIN
+        };
+        let at = self.pool.address(block);
+        Ok((LocalBuffer::Registered(at, 8, self.pool.lkey()), work))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The offsets and lengths of the writes of a put of `len` bytes to `to`, by packets of 1024 bytes.
+    fn writes(to: u64, len: u32) -> Vec<(u64, u32)> {
+        let source = std::ptr::null_mut::<u8>();
+        let measure = |local| match local {
+            LocalBuffer::Registered(addr, len, 7) => (addr.addr() as u64, len),
+            other => panic!("{other:?}"),
+        };
+        match split(LocalBuffer::Registered(source, len, 7), to, 1024) {
+            None => vec![(0, len)],
+            Some((head, rest, _)) => vec![measure(head), measure(rest)],
+        }
+    }
+
+    #[test]
+    fn no_packet_of_a_put_ends_inside_a_word_that_it_writes_whole() {
+        for to in 0x1000..0x1010 {
+            for len in [1, 8, 1023, 1024, 1025, 1032, 5000] {
+                let writes = writes(to, len);
+                let mut next = 0;
+                for (start, len) in &writes {
+                    assert_eq!(*start, next, "bytes are left out or sent twice");
+                    next += u64::from(*len);
+                    let cuts = (1..*len).filter(|n| n % 1024 == 0);
+                    for cut in cuts {
+                        assert_eq!((to + start + u64::from(cut)) % 8, 0, "{to:#x} {len} {cut}");
+                    }
+                }
+                assert_eq!(next, u64::from(len));
+            }
+        }
+    }
+
+    #[test]
+    fn the_cpu_copies_nothing_out_of_gpu_memory_whatever_its_length() {
+        let key = |on_gpu| Some(MrKey { lkey: 7, on_gpu });
+        for len in [1, 8, 220, 221, UNREGISTERED, UNREGISTERED + 1, 1 << 30] {
+            for inline in [0, 220, 4096] {
+                assert_eq!(
+                    send_mode(len, key(true), inline),
+                    SendMode::Zcopy(7),
+                    "{len}"
+                );
+            }
+        }
+        // Host memory is copied up to where that is cheap.
+        for key in [None, key(false)] {
+            assert_eq!(send_mode(220, key, 220), SendMode::Inline);
+            assert_eq!(send_mode(221, key, 220), SendMode::Bcopy);
+            assert_eq!(send_mode(UNREGISTERED, key, 0), SendMode::Bcopy);
+        }
+        assert_eq!(
+            send_mode(UNREGISTERED + 1, key(false), 220),
+            SendMode::Zcopy(7)
+        );
+        assert_eq!(send_mode(UNREGISTERED + 1, None, 220), SendMode::Refused);
+    }
+
+    #[test]
+    fn only_puts_that_need_it_are_split() {
+        assert_eq!(writes(0x1000, 5000).len(), 1);
+        assert_eq!(writes(0x1001, 1024).len(), 1);
+        assert_eq!(writes(0x1001, 1025), [(0, 7), (7, 1018)]);
+    }
+}

@@ -1,0 +1,184 @@
+//! One PE's opened port: its device objects, its settings, and the state that all parts of its domain share.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxshmem_transport::{Error, Job, Pe, Result};
+
+use crate::domain_state::PublishedState;
+use crate::ibv::{ConnectAttributes, Event, ProtectionDomain};
+use crate::limits::NAME;
+use crate::port::{Path, Port};
+use crate::settings::Settings;
+use crate::statistics::Totals;
+
+/// Requests of one operation: the head of a put, the rest, a signal.
+pub(crate) const REQUESTS_PER_OPERATION: u32 = 3;
+
+/// Calls of `progress` or `drain` between two checks for the device's events, which are system calls, where
+/// no inbox waits for them.
+pub(crate) const EVENTS: u32 = 4096;
+
+/// An opened port with its protection domain, and the state that the domain's lanes, responder and inbox
+/// share.
+#[derive(Debug)]
+pub(crate) struct PortState {
+    pub(crate) port: Port,
+    pub(crate) protection_domain: Arc<ProtectionDomain>,
+    pub(crate) settings: Settings,
+    pub(crate) published: PublishedState,
+    pub(crate) totals: Arc<Totals>,
+    nonce: AtomicU64,
+    /// Numbers of queue pairs whose failure the device has reported.
+    failed_pairs: Mutex<Vec<u32>>,
+    is_down: AtomicBool,
+    /// Whether there is an inbox. It waits for the device's events, too.
+    pub(crate) inbox_taken: AtomicBool,
+}
+
+impl PortState {
+    pub(crate) fn new(
+        port: Port,
+        settings: Settings,
+        job: Job,
+        totals: Arc<Totals>,
+    ) -> Result<PortState> {
+        let start = RandomState::new().build_hasher().finish();
+        Ok(PortState {
+            protection_domain: Arc::new(ProtectionDomain::new(&port.context)?),
+            port,
+            settings,
+            published: PublishedState::new(job),
+            totals,
+            nonce: AtomicU64::new(start),
+            failed_pairs: Mutex::default(),
+            is_down: AtomicBool::new(false),
+            inbox_taken: AtomicBool::new(false),
+        })
+    }
+
+    /// Handles the device's asynchronous events. A port that goes down may come back before the retries
+    /// are over, so that event ends nothing: if it does not come back, the connections' errors name it.
+    pub(crate) fn events(&self) {
+        while let Some(event) = self.port.context.next_event() {
+            self.event(event);
+        }
+    }
+
+    /// Handles one event.
+    #[cold]
+    pub(crate) fn event(&self, event: Event) {
+        let port = self.port.name();
+        match event {
+            Event::Fatal(name) => {
+                let why = format!("the device failed ({name} on {port}); see the kernel log");
+                tracing::error!(%why);
+                self.published.fail(&why);
+            }
+            Event::PortDown(number) if number == self.port.number => {
+                tracing::warn!(%port, "the port went down (IBV_EVENT_PORT_ERR)");
+                self.is_down.store(true, Ordering::Relaxed);
+            }
+            Event::PortUp(number) if number == self.port.number => {
+                tracing::info!(%port, "the port is up again (IBV_EVENT_PORT_ACTIVE)");
+                self.is_down.store(false, Ordering::Relaxed);
+            }
+            Event::PairFailed(number, name) => {
+                tracing::warn!(%port, queue_pair = number, "a queue pair failed ({name})");
+                self.failed_pairs().push(number);
+            }
+            other => tracing::debug!(%port, ?other, "a device's event"),
+        }
+    }
+
+    /// Whether this side's port is known to be down.
+    pub(crate) fn is_down(&self) -> bool {
+        // Relaxed: only for an error's words.
+        self.is_down.load(Ordering::Relaxed)
+    }
+
+    /// The queue pairs reported as failed since the last call.
+    pub(crate) fn take_failed_pairs(&self) -> Vec<u32> {
+        std::mem::take(&mut *self.failed_pairs())
+    }
+
+    fn failed_pairs(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.failed_pairs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number that no other endpoint has, with high probability not even another host's.
+    pub(crate) fn next_nonce(&self) -> u64 {
+        // Relaxed: only the numbers matter.
+        let count = self.nonce.fetch_add(1, Ordering::Relaxed);
+        count.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Whether packets carry a route within an InfiniBand subnet too.
+    pub(crate) fn route_needed(&self) -> bool {
+        self.settings.global_route || self.port.attributes.needs_route
+    }
+
+    /// The attributes by which a queue pair of this side is connected; those that differ from one to the
+    /// next are given.
+    pub(crate) fn connect_attributes(
+        &self,
+        path: &Path,
+        their_lid: u16,
+        their_number: u32,
+        sequences: (u32, u32),
+        reads: (u8, u8),
+    ) -> Result<ConnectAttributes, String> {
+        let route = path
+            .route
+            .map(|(ours, theirs)| match self.port.index_of(ours) {
+                Some(index) => Ok((index, theirs)),
+                None => Err(format!("{ours} is not an identifier of this port")),
+            });
+        let (our_sequence, their_sequence) = sequences;
+        let (reads_out, reads_in) = reads;
+        let port = self.port.name();
+        let (bytes, partition) = (128u32 << path.mtu, self.port.partition_key);
+        let ends = match path.route {
+            Some((ours, theirs)) => format!("from {ours} to {theirs}"),
+            None => format!("from LID {} to LID {their_lid}", self.port.attributes.lid),
+        };
+        Ok(ConnectAttributes {
+            description: format!("{ends}, port {port}, MTU {bytes}, P_Key {partition:#06x}"),
+            port: self.port.number,
+            mtu: path.mtu,
+            their_number,
+            their_sequence,
+            our_sequence,
+            their_lid,
+            route: route.transpose()?,
+            service_level: self.settings.service_level,
+            traffic_class: self.settings.traffic_class,
+            timeout: self.port.timeout,
+            retries: self.port.retries,
+            receiver_retries: self.settings.rnr_retry,
+            receiver_timer: self.settings.min_rnr_timer,
+            reads_out,
+            reads_in,
+        })
+    }
+}
+
+/// The number of operations in flight towards one PE, each with as many requests as one may need. Two more
+/// requests are kept back.
+pub(crate) fn operation_depth(port: &Port, settings: &Settings) -> u32 {
+    let most = port.limits.queue_depth.saturating_sub(2) / REQUESTS_PER_OPERATION;
+    settings.depth.min(most).max(1)
+}
+
+/// The error for bytes of a peer that are not what they should be.
+pub(crate) fn bad_peer_data(what: &'static str, pe: Pe, why: String) -> Error {
+    Error::BadPeerData {
+        transport: NAME,
+        what,
+        pe,
+        why,
+    }
+}
