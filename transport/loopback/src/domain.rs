@@ -1,8 +1,7 @@
-use std::any::Any;
-use std::collections::{HashMap, HashSet};
+//! The domain of the loopback transport.
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use oxshmem_heap::Mapping;
 use oxshmem_transport::{
@@ -12,8 +11,10 @@ use oxshmem_transport::{
 };
 
 use crate::lane::LoopbackLane;
+use crate::name::NAME;
+use crate::peers::{Imported, Keeper, Peers};
+use crate::registry::Registry;
 use crate::wire::{Address, Key};
-use crate::{Home, NAME};
 
 /// No memory is longer (Rust's own bound).
 const MAX: u64 = isize::MAX as u64;
@@ -40,8 +41,8 @@ static CAPABILITIES: Capabilities = Capabilities {
 };
 
 /// All hold on every CPU, because a lane performs each operation in `post` and puts the fences
-/// there that a CPU weaker than x86 needs (see [`crate::lane`]). They are about lanes alone: what
-/// plain stores to a mapping do is the CPU's memory model's business.
+/// there that a CPU weaker than x86 needs (see [`crate::lane`]). They are about lanes alone: plain stores to
+/// a mapping follow the CPU's memory model.
 const GUARANTEES: Guarantees = Guarantees {
     put_put: true,
     put_atomic: true,
@@ -55,50 +56,21 @@ const GUARANTEES: Guarantees = Guarantees {
     gpu_flush: GpuFlush::None,
 };
 
-/// One PE's loopback.
+/// One PE's domain.
 #[derive(Debug)]
 pub(crate) struct LoopbackDomain {
-    home: Arc<Home>,
+    registry: Arc<Registry>,
     own: Address,
     job: Job,
     numbers: RegionNumbers,
     peers: Arc<Peers>,
 }
 
-/// What a domain's lanes know of its peers.
-#[derive(Debug)]
-pub(crate) struct Peers {
-    pub(crate) size: u32,
-    state: RwLock<PeersState>,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct PeersState {
-    pub(crate) closed: bool,
-    pub(crate) lost: HashSet<Pe>,
-    pub(crate) imported: HashMap<(Pe, RegionId), Arc<Imported>>,
-}
-
-impl Peers {
-    /// No code that holds the lock leaves the state half changed, so a panic elsewhere cannot have
-    /// broken it.
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, PeersState> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, PeersState> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl LoopbackDomain {
-    pub(crate) fn new(home: Arc<Home>, own: Address, job: &Job) -> LoopbackDomain {
-        let peers = Arc::new(Peers {
-            size: job.size,
-            state: RwLock::default(),
-        });
+    pub(crate) fn new(registry: Arc<Registry>, own: Address, job: &Job) -> LoopbackDomain {
+        let peers = Arc::new(Peers::new(job.size));
         LoopbackDomain {
-            home,
+            registry,
             own,
             job: job.clone(),
             numbers: RegionNumbers::default(),
@@ -106,18 +78,18 @@ impl LoopbackDomain {
         }
     }
 
-    fn open(&self) -> Result<()> {
-        match self.peers.read().closed {
-            true => Err(Error::Closed { transport: NAME }),
-            false => Ok(()),
+    fn check_open(&self) -> Result<()> {
+        if self.peers.read().closed {
+            return Err(Error::Closed { transport: NAME });
         }
+        Ok(())
     }
 
-    /// Finds a peer's memory: in this process where the key was made here, else by mapping the
+    /// Finds a peer's memory: in this process if the key was made here, else by mapping the
     /// descriptor.
     fn locate(&self, pe: Pe, key: &Key, descriptor: Option<OwnedFd>) -> Result<Keeper> {
         if key.nonce == self.own.nonce {
-            return match self.home.find(key.number) {
+            return match self.registry.find(key.number) {
                 Some(memory) if memory.len() as u64 == key.len => Ok(Keeper::Memory(memory)),
                 Some(memory) => Err(bad_key(
                     pe,
@@ -146,7 +118,7 @@ impl LoopbackDomain {
     }
 }
 
-/// Whether descriptors cannot pass between the two: abstract sockets are of one network namespace.
+/// Whether no descriptor can be passed between the two: abstract sockets are limited to one network namespace.
 fn is_elsewhere(own: Address, theirs: Address) -> bool {
     matches!((own.network, theirs.network), (Some(own), Some(theirs)) if own != theirs)
 }
@@ -203,7 +175,7 @@ impl Domain for LoopbackDomain {
     }
 
     fn register(&self, id: RegionId, memory: &Memory) -> Result<Box<dyn Region>> {
-        self.open()?;
+        self.check_open()?;
         let refused = |why: &str| {
             let (kind, why) = (memory.kind(), why.into());
             Err(Error::Memory {
@@ -218,9 +190,9 @@ impl Domain for LoopbackDomain {
         if !memory.base().addr().get().is_multiple_of(PAGE) {
             return refused("it does not begin on a page");
         }
-        let taken = self.numbers.claim(NAME, id, memory)?;
+        let claimed = self.numbers.claim(NAME, id, memory)?;
         let memory = Arc::new(memory.clone());
-        let number = self.home.enter(&memory);
+        let number = self.registry.insert(&memory);
         let key = Key {
             nonce: self.own.nonce,
             number,
@@ -228,10 +200,10 @@ impl Domain for LoopbackDomain {
             region: id.0,
             len: memory.len() as u64,
         };
-        let home = self.home.clone();
+        let registry = self.registry.clone();
         Ok(Box::new(LoopbackRegion {
-            home,
-            taken,
+            registry,
+            claimed,
             number,
             key: key.to_bytes(),
             memory,
@@ -245,7 +217,7 @@ impl Domain for LoopbackDomain {
         key: &[u8],
         descriptor: Option<OwnedFd>,
     ) -> Result<Arc<dyn RemoteRegion>> {
-        self.open()?;
+        self.check_open()?;
         if self.peers.read().lost.contains(&peer.pe) {
             return Err(Error::PeerLost {
                 transport: NAME,
@@ -277,7 +249,7 @@ impl Domain for LoopbackDomain {
     }
 
     fn lane(&self) -> Result<Box<dyn Lane>> {
-        self.open()?;
+        self.check_open()?;
         Ok(Box::new(LoopbackLane::new(self.peers.clone())))
     }
 
@@ -301,8 +273,8 @@ const PAGE: usize = 4096;
 
 #[derive(Debug)]
 struct LoopbackRegion {
-    home: Arc<Home>,
-    taken: RegionNumber,
+    registry: Arc<Registry>,
+    claimed: RegionNumber,
     number: u64,
     key: Vec<u8>,
     memory: Arc<Memory>,
@@ -310,7 +282,7 @@ struct LoopbackRegion {
 
 impl Region for LoopbackRegion {
     fn id(&self) -> RegionId {
-        self.taken.id()
+        self.claimed.id()
     }
 
     fn key(&self) -> &[u8] {
@@ -330,51 +302,6 @@ impl Region for LoopbackRegion {
 
 impl Drop for LoopbackRegion {
     fn drop(&mut self) {
-        self.home.leave(self.number);
-    }
-}
-
-/// A peer's memory, mapped here.
-#[derive(Debug)]
-pub(crate) struct Imported {
-    keeper: Keeper,
-}
-
-/// What keeps the mapping.
-#[derive(Clone, Debug)]
-enum Keeper {
-    /// The owner's own, in this process.
-    Memory(Arc<Memory>),
-    /// This process's, of another's descriptor.
-    Mapping(Arc<Mapping>),
-}
-
-impl Imported {
-    /// The first byte, aligned to a page: valid for `len` bytes while `self` lives.
-    pub(crate) fn base(&self) -> NonNull<u8> {
-        match &self.keeper {
-            Keeper::Memory(memory) => memory.base(),
-            Keeper::Mapping(mapping) => mapping.base(),
-        }
-    }
-}
-
-impl RemoteRegion for Imported {
-    fn mapped(&self) -> Option<NonNull<u8>> {
-        Some(self.base())
-    }
-
-    fn len(&self) -> usize {
-        match &self.keeper {
-            Keeper::Memory(memory) => memory.len(),
-            Keeper::Mapping(mapping) => mapping.len(),
-        }
-    }
-
-    fn keep_alive(&self) -> Arc<dyn Any + Send + Sync> {
-        match &self.keeper {
-            Keeper::Memory(memory) => memory.clone(),
-            Keeper::Mapping(mapping) => mapping.clone(),
-        }
+        self.registry.remove(self.number);
     }
 }

@@ -1,8 +1,8 @@
-//! Doors to the parsers of foreign bytes, for `ci/fuzz`. Tests build them, too, so that they keep up.
+//! Access to the parsers of bytes from outside, for `ci/fuzz`. Tests build it too, so that it stays current.
 
 use crate::wire::{Address, Key};
 
-/// An address or a key. What is understood is the same after it was sent on.
+/// Parses an address or a key. A valid one survives a round trip.
 pub fn wire(bytes: &[u8]) {
     if let Ok(address) = Address::from_bytes(bytes) {
         assert_eq!(Address::from_bytes(&address.to_bytes()), Ok(address));

@@ -1,4 +1,4 @@
-//! The lane: performs each operation as it is posted.
+//! The loopback lane: it performs each operation as it is posted.
 //!
 //! Order comes from three fences. One between each two operations (acquire and release: nothing on
 //! x86 but a barrier to the compiler) keeps loads and stores in the order posted, all but a store
@@ -14,9 +14,10 @@ use oxshmem_transport::{
     Width,
 };
 
-use crate::NAME;
-use crate::domain::{Imported, Peers, PeersState};
+use crate::name::NAME;
+use crate::peers::{Imported, Peers, PeersState};
 
+/// One PE's lane towards all peers. It has nothing in flight.
 #[derive(Debug)]
 pub(crate) struct LoopbackLane {
     peers: Arc<Peers>,
@@ -79,7 +80,7 @@ impl Lane for LoopbackLane {
         let mut accepted = 0;
         for op in ops {
             fence(Ordering::AcqRel);
-            // SAFETY: the caller promises that the operation's near side is valid.
+            // SAFETY: the caller promises that the operation's local memory is valid.
             if let Err(error) = unsafe { perform(&state, pe, op) } {
                 refused = Some(error);
                 break;
@@ -98,10 +99,10 @@ impl Lane for LoopbackLane {
     }
 
     fn progress(&mut self) -> Result<()> {
-        match self.peers.read().closed {
-            true => Err(Error::Closed { transport: NAME }),
-            false => Ok(()),
+        if self.peers.read().closed {
+            return Err(Error::Closed { transport: NAME });
         }
+        Ok(())
     }
 
     fn counters(&self, pe: Pe) -> Counters {
@@ -113,21 +114,21 @@ impl Lane for LoopbackLane {
     }
 }
 
-/// A range of a peer's region: checked, and mapped as long as the borrowed import lives.
-struct Place<'a> {
+/// A range of a peer's region. It is checked, and mapped as long as the borrowed import lives.
+struct RemoteRange<'a> {
     region: &'a Imported,
     offset: usize,
 }
 
-impl<'a> Place<'a> {
-    /// Of so many bytes, aligned so.
+impl<'a> RemoteRange<'a> {
+    /// The range at an address, of a size and alignment.
     fn of(
         state: &'a PeersState,
         pe: Pe,
         at: Remote,
         what: &'static str,
         size: (u64, u64),
-    ) -> Result<Place<'a>> {
+    ) -> Result<RemoteRange<'a>> {
         let region = state
             .imported
             .get(&(pe, at.region))
@@ -138,7 +139,7 @@ impl<'a> Place<'a> {
             })?;
         at.check(NAME, what, size, region.len() as u64)?;
         // Below the region's length, which is a usize.
-        Ok(Place {
+        Ok(RemoteRange {
             region,
             offset: at.offset as usize,
         })
@@ -151,9 +152,9 @@ impl<'a> Place<'a> {
         at: Remote,
         width: Width,
         what: &'static str,
-    ) -> Result<Place<'a>> {
+    ) -> Result<RemoteRange<'a>> {
         let bytes = width.bytes() as u64;
-        Place::of(state, pe, at, what, (bytes, bytes))
+        RemoteRange::of(state, pe, at, what, (bytes, bytes))
     }
 
     fn ptr(&self) -> *mut u8 {
@@ -162,7 +163,7 @@ impl<'a> Place<'a> {
         unsafe { self.region.base().as_ptr().add(self.offset) }
     }
 
-    /// The word here. Only for places made by `of_word` with its width.
+    /// The word here. Only for ranges made by `of_word` with its width.
     fn word64(&self) -> &'a AtomicU64 {
         // SAFETY: `of_word` checked range and alignment (the base is page-aligned); the region is
         // mapped for 'a; all of oxshmem accesses symmetric memory atomically or by the copy
@@ -187,20 +188,20 @@ fn check_len(local: &Local) -> Result<u64> {
     }
 }
 
-/// Does one operation, or, if it is not sound, nothing of it.
+/// Performs one operation, or, if it is refused, nothing of it.
 ///
 /// # Safety
 ///
-/// The operation's near side is valid memory, as [`Lane::post`] says.
+/// The operation's local memory is valid memory, as [`Lane::post`] says.
 unsafe fn perform(state: &PeersState, pe: Pe, op: &Op) -> Result<()> {
     match *op {
         Op::Put { from, to } => {
-            let to = Place::of(state, pe, to, "a put", (check_len(&from)?, 1))?;
+            let to = RemoteRange::of(state, pe, to, "a put", (check_len(&from)?, 1))?;
             // SAFETY: the source is valid by the caller's promise, the destination was checked.
             unsafe { oxshmem_heap::copy::copy(to.ptr(), from.addr, from.len) };
         }
         Op::Get { into, from } => {
-            let from = Place::of(state, pe, from, "a get", (check_len(&into)?, 1))?;
+            let from = RemoteRange::of(state, pe, from, "a get", (check_len(&into)?, 1))?;
             // SAFETY: the destination is valid by the caller's promise, the source was checked.
             unsafe { oxshmem_heap::copy::copy(into.addr, from.ptr(), into.len) };
         }
@@ -211,8 +212,8 @@ unsafe fn perform(state: &PeersState, pe: Pe, op: &Op) -> Result<()> {
             op,
             value,
         } => {
-            let to = Place::of(state, pe, to, "a put", (check_len(&from)?, 1))?;
-            let signal = Place::of_word(state, pe, signal, Width::W64, "a signal")?;
+            let to = RemoteRange::of(state, pe, to, "a put", (check_len(&from)?, 1))?;
+            let signal = RemoteRange::of_word(state, pe, signal, Width::W64, "a signal")?;
             // SAFETY: as for put.
             unsafe { oxshmem_heap::copy::copy(to.ptr(), from.addr, from.len) };
             // Before the signal's update: earlier puts, as before any atomic, and this data.
@@ -230,7 +231,7 @@ unsafe fn perform(state: &PeersState, pe: Pe, op: &Op) -> Result<()> {
             compare,
             fetch,
         } => {
-            let on = Place::of_word(state, pe, on, width, "an atomic")?;
+            let on = RemoteRange::of_word(state, pe, on, width, "an atomic")?;
             if let Some(into) = &fetch {
                 into.check_fetch(NAME, width)?;
             }
@@ -262,12 +263,12 @@ unsafe fn perform(state: &PeersState, pe: Pe, op: &Op) -> Result<()> {
 unsafe fn deliver(into: *mut u8, width: Width, old: u64) {
     match width {
         Width::W32 => {
-            // SAFETY: the caller's promise.
+            // SAFETY: valid and aligned, as this function's caller promises.
             let word = unsafe { AtomicU32::from_ptr(into.cast()) };
             word.store(old as u32, Ordering::Relaxed);
         }
         Width::W64 => {
-            // SAFETY: the caller's promise.
+            // SAFETY: valid and aligned, as this function's caller promises.
             let word = unsafe { AtomicU64::from_ptr(into.cast()) };
             word.store(old, Ordering::Relaxed);
         }

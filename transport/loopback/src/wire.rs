@@ -1,8 +1,8 @@
-//! What travels between PEs, as bytes: addresses and keys.
+//! The byte format of what PEs exchange: addresses and keys.
 
 use std::num::NonZeroU64;
 
-/// Tells one loopback from all others.
+/// The random name of a loopback, which distinguishes it from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nonce(pub(crate) [u8; 16]);
 
@@ -14,7 +14,7 @@ const KEY: [u8; 8] = *b"oxlokey1";
 /// A domain's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// Which loopback it is of.
+    /// The loopback of the domain.
     pub(crate) nonce: Nonce,
     /// Its process's network namespace, within which descriptors pass.
     pub(crate) network: Option<NonZeroU64>,
@@ -26,7 +26,7 @@ impl Address {
         [&ADDRESS[..], &self.nonce.0, &network.to_le_bytes()].concat()
     }
 
-    /// Reads an address; the error says what is wrong with it.
+    /// Reads an address; the error says in words why it is none.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Address, String> {
         let (nonce, rest) = read_head(bytes, ADDRESS)?;
         let network = rest.try_into().map_err(|_| wrong_length(bytes))?;
@@ -65,7 +65,7 @@ impl Key {
         .concat()
     }
 
-    /// Reads a key; the error says what is wrong with it.
+    /// Reads a key; the error says in words why it is none.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Key, String> {
         let (nonce, rest) = read_head(bytes, KEY)?;
         let fields = || {
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_survive_the_way() {
+    fn keys_and_addresses_survive_a_round_trip() {
         let key = Key {
             nonce: Nonce(*b"0123456789abcdef"),
             number: u64::MAX - 1,

@@ -96,7 +96,7 @@ fn memory() -> Result<Memory> {
     Ok(unsafe { Memory::new(base, len, MemoryKind::Host, Some(file), mapping) })
 }
 
-/// What each PE does, with the other at the end of `socket`.
+/// The program of each PE, with the other at the end of `socket`.
 fn play(me: Pe, socket: &UnixStream) -> Result {
     socket.set_read_timeout(Some(DEADLINE))?;
     let host = HostId("one host".into());
@@ -175,7 +175,7 @@ fn at(offset: u64) -> Remote {
 }
 
 fn post(lane: &mut dyn Lane, pe: Pe, op: Op) -> Result {
-    // SAFETY: loopback performs operations in `post`, during which the caller borrows their near
+    // SAFETY: loopback performs operations in `post`, during which the caller borrows their local
     // side.
     let posted = unsafe { lane.post(pe, &[op]) };
     match posted.status {
@@ -220,7 +220,7 @@ fn use_it(
         len: LONG,
         key: None,
     };
-    // What arrived here is what was put there, but for the seed: read the peer's copy back.
+    // The data here differs from the data put there in the seed alone: read the peer's copy back.
     post(
         &mut *lane,
         peer.pe,

@@ -1,3 +1,5 @@
+//! The domain of the nvlink transport: one PE's GPU, and the peers' memory mapped for it.
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,14 +14,15 @@ use oxshmem_transport::{
     RegionId, RegionNumber, RegionNumbers, RemoteRegion, Result, SignalSupport, WireUp,
 };
 
-use crate::fault::driver;
-use crate::key::{Address, Key};
-use crate::lane::{DEPTH, NvlinkLane};
-use crate::local::{Near, ON_GPU};
-use crate::pool::Memories;
-use crate::process::{self, Process, Registered};
-use crate::shared::{Keep, Mapped, State};
-use crate::{NAME, UNREGISTERED};
+use crate::bounce_pool::PinnedPool;
+use crate::device_state::DeviceState;
+use crate::domain_state::{Keep, Mapped};
+use crate::driver_error::driver_error;
+use crate::lane::NvlinkLane;
+use crate::limits::{DEPTH, NAME, UNREGISTERED};
+use crate::local_region::{NvlinkLocalRegion, ON_GPU};
+use crate::process::{self, Process, Registration};
+use crate::wire::{Address, Key};
 
 const LIMITS: Limits = Limits {
     max: 1 << 40,
@@ -28,7 +31,7 @@ const LIMITS: Limits = Limits {
     inline: 0,
 };
 
-/// A stream's order, and nothing between streams.
+/// The order of a stream; none between streams.
 const GUARANTEES: Guarantees = Guarantees {
     put_put: true,
     put_atomic: true,
@@ -42,23 +45,13 @@ const GUARANTEES: Guarantees = Guarantees {
     gpu_flush: GpuFlush::None,
 };
 
-/// What lanes need.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    pub context: Context,
-    pub kernels: Arc<Kernels>,
-    pub memories: Memories,
-    pub shared: Published<State>,
-    pub job: Job,
-}
-
 /// One PE's GPU.
 #[derive(Debug)]
 pub(crate) struct NvlinkDomain {
-    opened: Arc<Opened>,
+    device_state: Arc<DeviceState>,
     capabilities: Capabilities,
     numbers: RegionNumbers,
-    /// Peers' heaps, by PE and where they begin there.
+    /// Peers' heaps, by PE and base address there.
     heaps: Mutex<Heaps>,
 }
 
@@ -71,15 +64,15 @@ type Heaps = BTreeMap<(Pe, u64), Arc<Mutex<Imported>>>;
 impl NvlinkDomain {
     pub(crate) fn new(context: Context, kernels: Arc<Kernels>, job: Job) -> NvlinkDomain {
         NvlinkDomain {
-            opened: Arc::new(Opened {
+            device_state: Arc::new(DeviceState {
                 context,
                 kernels,
-                memories: Memories::default(),
-                shared: Published::default(),
+                pinned: PinnedPool::default(),
+                published: Published::default(),
                 job,
             }),
             capabilities: Capabilities {
-                // What the host sends goes by way of the pool.
+                // Puts from host memory go through the bounce pool.
                 put: Limits {
                     inline: UNREGISTERED as u64,
                     ..LIMITS
@@ -101,10 +94,10 @@ impl NvlinkDomain {
     }
 
     fn device(&self) -> &Device {
-        self.opened.context.device()
+        self.device_state.context.device()
     }
 
-    /// Whether this GPU reaches another one's memory, and performs atomics there; else why not.
+    /// Whether this GPU reaches another one's memory, and performs atomics there; else the reason.
     fn reaches(&self, address: &Address) -> std::result::Result<(), String> {
         let mine = self.device();
         if address.uuid == mine.uuid() {
@@ -136,7 +129,7 @@ impl NvlinkDomain {
         }
     }
 
-    /// Memory of a PE of this process, its own included.
+    /// Memory of a PE of this process, this PE included.
     fn find(&self, key: &Key) -> Option<(DevicePtr, Keep)> {
         let memory = process::find(key.number).filter(|_| key.process == Process::this())?;
         let start = DevicePtr::from_host(memory.base().as_ptr());
@@ -146,24 +139,25 @@ impl NvlinkDomain {
         is_it.then(|| (start, Arc::clone(memory.owner())))
     }
 
-    /// Legacy memory of a PE that is a thread beside this one: where it is there, it is here.
-    fn beside(&self, key: &Key) -> Result<Option<(DevicePtr, Keep)>> {
+    /// Legacy memory of a PE that is another thread of this process: its address is the same here.
+    fn in_process(&self, key: &Key) -> Result<Option<(DevicePtr, Keep)>> {
         let Some(found) = self.find(key) else {
             return Ok(None);
         };
         if key.uuid != self.device().uuid() {
-            let all = devices().map_err(|error| driver("looking for a peer's GPU", &error))?;
+            let all =
+                devices().map_err(|error| driver_error("looking for a peer's GPU", &error))?;
             let Some(theirs) = all.into_iter().find(|gpu| gpu.uuid() == key.uuid) else {
                 return Ok(None);
             };
             let peer = Context::new(&theirs);
-            let enabled = peer.and_then(|peer| self.opened.context.enable_peer_access(&peer));
-            enabled.map_err(|error| driver("peer access to a GPU", &error))?;
+            let enabled = peer.and_then(|peer| self.device_state.context.enable_peer_access(&peer));
+            enabled.map_err(|error| driver_error("peer access to a GPU", &error))?;
         }
         Ok(Some(found))
     }
 
-    /// Maps a peer's extent beside those of the same heap: by its descriptor where one came, else as a
+    /// Maps a peer's extent, next to those of the same heap: by its descriptor if there is one, else as a
     /// fabric handle, else by legacy IPC, which maps its heap as a whole.
     fn map(&self, pe: Pe, key: &Key, descriptor: Option<OwnedFd>) -> Result<(DevicePtr, Keep)> {
         let bytes = (descriptor.as_ref().map(|fd| Import::Fd(fd.as_fd()))).or(key
@@ -172,7 +166,7 @@ impl NvlinkDomain {
             .as_ref()
             .map(Import::Fabric));
         if let (None, Some(_)) = (bytes, key.names.ipc)
-            && let Some(found) = self.beside(key)?
+            && let Some(found) = self.in_process(key)?
         {
             return Ok(found);
         }
@@ -192,31 +186,33 @@ impl NvlinkDomain {
         let heap = match heaps.get(&(pe, key.heap)) {
             Some(heap) => Arc::clone(heap),
             None => {
-                let heap = Imported::new(&self.opened.context, size(key.limit));
-                let heap = heap.map_err(|error| driver("a place for a peer's heap", &error))?;
+                let heap = Imported::new(&self.device_state.context, size(key.limit));
+                let heap =
+                    heap.map_err(|error| driver_error("a place for a peer's heap", &error))?;
                 Arc::new(Mutex::new(heap))
             }
         };
-        let mut place = heap.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reserved = heap.lock().unwrap_or_else(PoisonError::into_inner);
         let (offset, len) = (size(key.offset), size(key.len));
-        let mapped = place.address(offset, len);
+        let mapped = reserved.address(offset, len);
         let start = match (import, mapped) {
             (Import::Ipc(_), Some(start)) => Ok(start),
             (Import::Ipc(_), None) => {
-                let whole = place.add(0, size(key.limit), import);
+                let whole = reserved.add(0, size(key.limit), import);
                 whole.map(|base| base.add(offset))
             }
             (_, mapped) => {
                 if mapped.is_some() {
-                    // By a call that then failed elsewhere: what was taken back is other memory.
-                    place.truncate(offset);
+                    // Mapped by a call that then failed on another PE: after the roll-back it is other memory.
+                    reserved.truncate(offset);
                 }
-                place.add(offset, len, import)
+                reserved.add(offset, len, import)
             }
         };
-        let start = start
-            .map_err(|error| driver(&format!("mapping {len} bytes of PE {pe}'s GPU"), &error))?;
-        drop(place);
+        let start = start.map_err(|error| {
+            driver_error(&format!("mapping {len} bytes of PE {pe}'s GPU"), &error)
+        })?;
+        drop(reserved);
         heaps.insert((pe, key.heap), Arc::clone(&heap));
         Ok((start, heap))
     }
@@ -251,7 +247,7 @@ impl Domain for NvlinkDomain {
         if kind != MemoryKind::Cuda {
             return Reach::None(format!("{kind} memory is not a GPU's"));
         }
-        if peer.host != self.opened.job.host {
+        if peer.host != self.device_state.job.host {
             return Reach::None("its GPU is on another host".into());
         }
         let Some(address) = &peer.address else {
@@ -268,7 +264,7 @@ impl Domain for NvlinkDomain {
 
     fn wants_descriptor(&self, peer: &Peer, kind: MemoryKind) -> bool {
         let address = peer.address.as_deref().and_then(Address::from_bytes);
-        // Those whose GPUs give none would be waited for.
+        // To want one of a GPU that gives none would be a wait for nothing.
         self.device().has_posix_fd()
             && address.is_some_and(|address| address.descriptors)
             && self.reach(peer, kind) == Reach::Remote
@@ -284,13 +280,13 @@ impl Domain for NvlinkDomain {
         let Some(names) = named else {
             return Err(Self::refuse(memory.kind(), "its names are not heap/cuda's"));
         };
-        // What says why nothing names it is its own PE's alone.
+        // Memory without a descriptor or names is accepted with a reason alone: peers get that reason.
         if memory.descriptor().is_none() && names.is_empty() && names.refused.is_none() {
             let why = "nothing names it to peers; make it a heap/cuda Segment";
             return Err(Self::refuse(memory.kind(), why));
         }
         let (offset, limit) = memory.part();
-        let registered = Registered::new(memory);
+        let registration = Registration::new(memory);
         let key = Key {
             uuid: self.device().uuid(),
             heap: (memory.base().addr().get() - offset) as u64,
@@ -298,7 +294,7 @@ impl Domain for NvlinkDomain {
             offset: offset as u64,
             len: memory.len() as u64,
             process: Process::this(),
-            number: registered.number(),
+            number: registration.number(),
             names,
         };
         let number = self.numbers.claim(NAME, id, memory)?;
@@ -306,7 +302,7 @@ impl Domain for NvlinkDomain {
             number,
             key: key.to_bytes(),
             descriptor: memory.descriptor().cloned(),
-            _registered: registered,
+            _registration: registration,
         }))
     }
 
@@ -316,7 +312,11 @@ impl Domain for NvlinkDomain {
         len: usize,
         _written: bool,
     ) -> Result<Box<dyn LocalRegion>> {
-        Ok(Box::new(Near::new(&self.opened.context, addr, len)?))
+        Ok(Box::new(NvlinkLocalRegion::new(
+            &self.device_state.context,
+            addr,
+            len,
+        )?))
     }
 
     fn import(
@@ -335,17 +335,20 @@ impl Domain for NvlinkDomain {
         let Some(key) = Key::from_bytes(key) else {
             return Err(bad("it cannot be read".into()));
         };
-        if peer.pe.0 >= self.opened.job.size {
-            return Err(bad(format!("the job has {} PEs", self.opened.job.size)));
+        if peer.pe.0 >= self.device_state.job.size {
+            return Err(bad(format!(
+                "the job has {} PEs",
+                self.device_state.job.size
+            )));
         }
-        let (start, keep) = match peer.pe == self.opened.job.me {
-            true => self
-                .find(&key)
-                .ok_or_else(|| bad("it is of no region here".into()))?,
-            false => self.map(peer.pe, &key, descriptor)?,
+        let (start, keep) = if peer.pe == self.device_state.job.me {
+            let found = self.find(&key);
+            found.ok_or_else(|| bad("it is of no region here".into()))?
+        } else {
+            self.map(peer.pe, &key, descriptor)?
         };
         let kept = Arc::clone(&keep);
-        self.opened.shared.change(|state| {
+        self.device_state.published.change(|state| {
             let mapped = Mapped {
                 start,
                 len: key.len,
@@ -361,11 +364,11 @@ impl Domain for NvlinkDomain {
     }
 
     fn lane(&self) -> Result<Box<dyn Lane>> {
-        Ok(Box::new(NvlinkLane::new(&self.opened)?))
+        Ok(Box::new(NvlinkLane::new(&self.device_state)?))
     }
 
     fn peer_lost(&self, pe: Pe) {
-        self.opened.shared.change(|state| {
+        self.device_state.published.change(|state| {
             if !state.lost.contains(&pe) {
                 state.lost.push(pe);
             }
@@ -373,7 +376,9 @@ impl Domain for NvlinkDomain {
     }
 
     fn shutdown(&self) {
-        self.opened.shared.change(|state| state.closed = true);
+        self.device_state
+            .published
+            .change(|state| state.closed = true);
     }
 }
 
@@ -382,7 +387,7 @@ struct NvlinkRegion {
     number: RegionNumber,
     key: Vec<u8>,
     descriptor: Option<Arc<OwnedFd>>,
-    _registered: Registered,
+    _registration: Registration,
 }
 
 impl Region for NvlinkRegion {

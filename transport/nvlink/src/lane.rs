@@ -1,4 +1,4 @@
-//! The lane: one stream, its page-locked pool, and what is under way on it.
+//! The nvlink lane: one stream, its bounce pool, and the operations in flight on it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,82 +7,82 @@ use std::time::Duration;
 use oxshmem_cuda::{DevicePtr, Event, Stream, StreamOptions};
 use oxshmem_transport::{AtomicOp, Counters, Error, Lane, Local, Op, Pe, Posted, Result, Width};
 
-use crate::domain::Opened;
-use crate::fault::{driver, told};
-use crate::local::PINNED;
-use crate::pool::{Block, Pool};
-use crate::shared::State;
-use crate::{NAME, UNREGISTERED};
+use crate::bounce_pool::{Block, BouncePool};
+use crate::device_state::DeviceState;
+use crate::domain_state::DomainState;
+use crate::driver_error::{driver_error, error_of};
+use crate::limits::{DEPTH, NAME, UNREGISTERED};
+use crate::local_region::PINNED;
 
-/// Operations under way towards one PE at most; those whose near side is unregistered host memory also
-/// end where the pool does.
-pub(crate) const DEPTH: u32 = 256;
-/// How long a lane that is dropped waits for what is under way.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// How long a lane that is dropped waits for its operations in flight.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What to do once an operation is done.
+/// An operation in flight, with the action for its completion.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct InFlight {
     pe: Pe,
     block: Option<Block>,
-    /// Where what the block has received goes, and how many bytes.
+    /// The destination of the bytes that the block has received, and their number.
     deliver: Option<(*mut u8, usize)>,
-    /// Its PE was lost.
-    given_up: bool,
+    /// Its PE was lost: it is not counted.
+    cancelled: bool,
 }
 
-impl Slot {
-    fn new(pe: Pe, block: Option<Block>) -> Slot {
-        Slot {
+impl InFlight {
+    fn new(pe: Pe, block: Option<Block>) -> InFlight {
+        InFlight {
             pe,
             block,
             deliver: None,
-            given_up: false,
+            cancelled: false,
         }
     }
 }
 
-/// Operations with one event behind them.
+/// A number of operations with one event behind them.
 #[derive(Debug)]
 struct Batch {
     event: Event,
-    slots: usize,
+    count: usize,
 }
 
+/// One PE's lane towards all peers.
 #[derive(Debug)]
 pub(crate) struct NvlinkLane {
     stream: Stream,
-    pool: Pool,
-    /// Under way, oldest first, and by how many one event tells of.
-    slots: VecDeque<Slot>,
+    pool: BouncePool,
+    /// Oldest first.
+    in_flight: VecDeque<InFlight>,
+    /// The events behind those, oldest first.
     batches: VecDeque<Batch>,
+    /// Events to use again.
     spare: Vec<Event>,
     counters: Vec<Counters>,
-    state: State,
+    state: DomainState,
     generation: u64,
-    /// Why it does no more.
+    /// The reason why it failed.
     broken: Option<String>,
-    opened: Arc<Opened>,
+    device_state: Arc<DeviceState>,
 }
 
-// SAFETY: the raw pointers in slots are the poster's, who promised their validity until the lane is
+// SAFETY: the raw pointers in operations in flight are the poster's, who promised their validity until the lane is
 // done with them, wherever the lane is moved to.
 unsafe impl Send for NvlinkLane {}
 
-/// Why an operation is not taken.
-enum Stop {
+/// The reason why an operation is not taken.
+enum Blocked {
     Full,
     Refused(Error),
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Refused(error)
+impl From<Error> for Blocked {
+    fn from(error: Error) -> Blocked {
+        Blocked::Refused(error)
     }
 }
 
-fn unsupported(what: String) -> Stop {
-    Stop::Refused(Error::Unsupported {
+fn unsupported(what: String) -> Blocked {
+    Blocked::Refused(Error::Unsupported {
         transport: NAME,
         what,
     })
@@ -91,45 +91,49 @@ fn unsupported(what: String) -> Stop {
 const NOWHERE: DevicePtr = DevicePtr::from_raw(0);
 
 impl NvlinkLane {
-    pub(crate) fn new(opened: &Arc<Opened>) -> Result<NvlinkLane> {
-        let context = &opened.context;
+    pub(crate) fn new(device_state: &Arc<DeviceState>) -> Result<NvlinkLane> {
+        let context = &device_state.context;
         let stream = Stream::new(context, &StreamOptions::default());
-        let stream = stream.map_err(|error| driver("a lane's stream", &error))?;
-        let pool = Pool::new(context, &opened.memories);
-        let pool = pool.map_err(|error| driver("a lane's pool", &error))?;
-        let (generation, state) = opened.shared.copy();
+        let stream = stream.map_err(|error| driver_error("a lane's stream", &error))?;
+        let pool = BouncePool::new(context, &device_state.pinned);
+        let pool = pool.map_err(|error| driver_error("a lane's pool", &error))?;
+        let (generation, state) = device_state.published.copy();
         Ok(NvlinkLane {
             stream,
             pool,
-            slots: VecDeque::with_capacity(DEPTH as usize),
+            in_flight: VecDeque::with_capacity(DEPTH as usize),
             batches: VecDeque::new(),
             spare: Vec::new(),
-            counters: vec![Counters::default(); opened.job.size as usize],
+            counters: vec![Counters::default(); device_state.job.size as usize],
             state,
             generation,
             broken: None,
-            opened: Arc::clone(opened),
+            device_state: Arc::clone(device_state),
         })
     }
 
-    fn look(&mut self) {
-        if self.opened.shared.generation() != self.generation {
-            (self.generation, self.state) = self.opened.shared.copy();
-            self.give_up_lost();
+    fn refresh_if_changed(&mut self) {
+        if self.device_state.published.generation() != self.generation {
+            (self.generation, self.state) = self.device_state.published.copy();
+            self.cancel_lost();
         }
     }
 
-    /// Operations towards lost PEs are not counted any more, and touch local memory no more.
+    /// Cancels operations towards lost PEs: they are not counted any more, and access local memory no more.
     #[cold]
-    fn give_up_lost(&mut self) {
+    fn cancel_lost(&mut self) {
         let lost = &self.state.lost;
         let mut touched = false;
-        for slot in self.slots.iter_mut().filter(|slot| lost.contains(&slot.pe)) {
-            touched |= !slot.given_up;
-            (slot.given_up, slot.deliver) = (true, None);
+        for operation in self
+            .in_flight
+            .iter_mut()
+            .filter(|operation| lost.contains(&operation.pe))
+        {
+            touched |= !operation.cancelled;
+            (operation.cancelled, operation.deliver) = (true, None);
         }
-        // What the stream still writes to GPU memory is written when this is over: it waits for nobody.
-        if touched && let Err(error) = self.stream.synchronize_within(FAREWELL) {
+        // Writes of the stream to GPU memory are over then, since no work on it waits for a peer.
+        if touched && let Err(error) = self.stream.synchronize_within(DRAIN_TIMEOUT) {
             tracing::error!(%error, "operations towards a lost PE are under way");
         }
     }
@@ -141,7 +145,7 @@ impl NvlinkLane {
     }
 
     fn check(&mut self, pe: Pe) -> Result<()> {
-        self.look();
+        self.refresh_if_changed();
         if self.state.closed {
             return Err(Error::Closed { transport: NAME });
         }
@@ -151,11 +155,11 @@ impl NvlinkLane {
                 pe,
             });
         }
-        if pe.0 >= self.opened.job.size {
+        if pe.0 >= self.device_state.job.size {
             return Err(Error::Unreachable {
                 transport: NAME,
                 pe,
-                why: format!("the job has {} PEs", self.opened.job.size),
+                why: format!("the job has {} PEs", self.device_state.job.size),
             });
         }
         match &self.broken {
@@ -168,22 +172,22 @@ impl NvlinkLane {
         }
     }
 
-    /// The stream does no more: its GPU's context has failed.
+    /// Marks the lane as failed, since its GPU's context has failed.
     #[cold]
-    fn broke(&mut self, what: &str, error: &oxshmem_cuda::Error) -> Error {
+    fn fail(&mut self, what: &str, error: &oxshmem_cuda::Error) -> Error {
         self.broken.get_or_insert_with(|| error.to_string());
-        driver(what, error)
+        driver_error(what, error)
     }
 
-    /// The near side of what is sent: GPU memory and long page-locked memory as they are, else copied.
+    /// The local address of a source: GPU memory and long page-locked memory in place, others copied.
     ///
     /// # Safety
     ///
     /// The bytes are valid.
-    unsafe fn source(&mut self, from: &Local) -> Result<(DevicePtr, Option<Block>), Stop> {
+    unsafe fn source(&mut self, from: &Local) -> Result<(DevicePtr, Option<Block>), Blocked> {
         let copied = match from.key {
             None => true,
-            // What is short may be reused when it is posted.
+            // A short source may be reused when it is posted.
             Some(key) => key == PINNED && from.len <= UNREGISTERED,
         };
         if !copied {
@@ -193,25 +197,26 @@ impl NvlinkLane {
             let what = format!("a transfer of {} unregistered bytes", from.len);
             return Err(unsupported(what));
         }
-        let block = self.pool.take(from.len).ok_or(Stop::Full)?;
-        // SAFETY: the source is the caller's promise; the block is at least as long, and nobody else's.
+        let block = self.pool.acquire(from.len).ok_or(Blocked::Full)?;
+        // SAFETY: the source is valid, as this function's caller promises; the block is at least as long, and
+        // nobody else's.
         unsafe { oxshmem_heap::copy::copy(self.pool.host(block), from.addr, from.len) };
         Ok((self.pool.device(block), Some(block)))
     }
 
-    /// The near side of what comes.
-    fn destination(&mut self, pe: Pe, into: &Local) -> Result<(DevicePtr, Slot), Stop> {
-        let mut slot = Slot::new(pe, None);
+    /// The local address of a destination.
+    fn destination(&mut self, pe: Pe, into: &Local) -> Result<(DevicePtr, InFlight), Blocked> {
+        let mut operation = InFlight::new(pe, None);
         if into.key.is_some() {
-            return Ok((DevicePtr::from_host(into.addr), slot));
+            return Ok((DevicePtr::from_host(into.addr), operation));
         }
         if into.len > UNREGISTERED {
             let what = format!("a transfer of {} unregistered bytes", into.len);
             return Err(unsupported(what));
         }
-        let block = self.pool.take(into.len).ok_or(Stop::Full)?;
-        (slot.block, slot.deliver) = (Some(block), Some((into.addr, into.len)));
-        Ok((self.pool.device(block), slot))
+        let block = self.pool.acquire(into.len).ok_or(Blocked::Full)?;
+        (operation.block, operation.deliver) = (Some(block), Some((into.addr, into.len)));
+        Ok((self.pool.device(block), operation))
     }
 
     /// Queues one operation.
@@ -219,26 +224,26 @@ impl NvlinkLane {
     /// # Safety
     ///
     /// As [`Lane::post`].
-    unsafe fn operation(&mut self, pe: Pe, op: &Op) -> Result<Slot, Stop> {
-        let plain = |block| Slot::new(pe, block);
+    unsafe fn queue(&mut self, pe: Pe, op: &Op) -> Result<InFlight, Blocked> {
+        let plain = |block| InFlight::new(pe, block);
         match *op {
             Op::Put { from, to } => {
-                let far = self.state.find(pe, to, (from.len as u64, 1), "a put")?;
-                // SAFETY: the caller's promise.
-                let (near, block) = unsafe { self.source(&from) }?;
-                // SAFETY: the far bytes are mapped while the table that the lane holds says so; the
-                // near ones are the caller's, or the block's.
-                let queued = unsafe { self.stream.copy(far, near, from.len) };
+                let remote = self.state.find(pe, to, (from.len as u64, 1), "a put")?;
+                // SAFETY: the source is valid, as this function's caller promises.
+                let (local, block) = unsafe { self.source(&from) }?;
+                // SAFETY: the remote bytes are mapped while the table that the lane holds says so; the
+                // local ones are the caller's, or the block's.
+                let queued = unsafe { self.stream.copy(remote, local, from.len) };
                 self.queued(queued)?;
                 Ok(plain(block))
             }
             Op::Get { into, from } => {
-                let far = self.state.find(pe, from, (into.len as u64, 1), "a get")?;
-                let (near, slot) = self.destination(pe, &into)?;
+                let remote = self.state.find(pe, from, (into.len as u64, 1), "a get")?;
+                let (local, operation) = self.destination(pe, &into)?;
                 // SAFETY: as for put.
-                let queued = unsafe { self.stream.copy(near, far, into.len) };
+                let queued = unsafe { self.stream.copy(local, remote, into.len) };
                 self.queued(queued)?;
-                Ok(slot)
+                Ok(operation)
             }
             Op::PutSignal {
                 from,
@@ -247,15 +252,15 @@ impl NvlinkLane {
                 op,
                 value,
             } => {
-                let far = self.state.find(pe, to, (from.len as u64, 1), "a put")?;
+                let remote = self.state.find(pe, to, (from.len as u64, 1), "a put")?;
                 let word = self.state.find(pe, signal, (8, 8), "a signal")?;
-                // SAFETY: the caller's promise.
-                let (near, block) = unsafe { self.source(&from) }?;
-                // SAFETY: as for put; the word is as the far bytes are.
+                // SAFETY: the source is valid, as this function's caller promises.
+                let (local, block) = unsafe { self.source(&from) }?;
+                // SAFETY: as for put; the word is mapped as the remote bytes are.
                 let queued = unsafe {
-                    let copied = self.stream.copy(far, near, from.len);
+                    let copied = self.stream.copy(remote, local, from.len);
                     copied.and_then(|()| {
-                        let kernels = &self.opened.kernels;
+                        let kernels = &self.device_state.kernels;
                         kernels.signal(&self.stream, word, value, op)
                     })
                 };
@@ -272,32 +277,32 @@ impl NvlinkLane {
             } => {
                 let bytes = width.bytes() as u64;
                 let word = self.state.find(pe, on, (bytes, bytes), "an atomic")?;
-                let (result, slot) = match fetch {
+                let (result, operation) = match fetch {
                     None => (NOWHERE, plain(None)),
-                    Some(into) => self.fetched(pe, (op, width), &into)?,
+                    Some(into) => self.fetch_buffer(pe, (op, width), &into)?,
                 };
-                let kernels = &self.opened.kernels;
+                let kernels = &self.device_state.kernels;
                 let operands = (operand, compare);
                 // SAFETY: the word is mapped while the table that the lane holds says so, and the
                 // result is the caller's GPU memory or the block; both are aligned.
                 let queued =
                     unsafe { kernels.atomic(&self.stream, (op, width), word, operands, result) };
                 self.queued(queued)?;
-                Ok(slot)
+                Ok(operation)
             }
-            // The stream is in order, and what has completed is placed.
+            // The stream is in order, and a completed operation is placed.
             Op::Flush => Ok(plain(None)),
             ref other => Err(unsupported(format!("{other:?}"))),
         }
     }
 
-    /// Where an atomic's old value goes.
-    fn fetched(
+    /// The local address for an atomic's old value.
+    fn fetch_buffer(
         &mut self,
         pe: Pe,
         (op, width): (AtomicOp, Width),
         into: &Local,
-    ) -> Result<(DevicePtr, Slot), Stop> {
+    ) -> Result<(DevicePtr, InFlight), Blocked> {
         if op == AtomicOp::Set {
             return Err(unsupported("a fetch by atomic set".into()));
         }
@@ -305,50 +310,50 @@ impl NvlinkLane {
         self.destination(pe, into)
     }
 
-    /// What the driver said to an operation. Where part of it may have been queued, the lane ends; its
-    /// block is not given back, since the stream may still use it.
-    fn queued(&mut self, queued: oxshmem_cuda::Result<()>) -> Result<(), Stop> {
-        queued.map_err(|error| Stop::Refused(self.broke("an operation on a lane's stream", &error)))
+    /// Checks the driver's result of an operation. On an error, part of it may have been queued: the lane
+    /// fails, and the block is not released, since the stream may still use it.
+    fn queued(&mut self, queued: oxshmem_cuda::Result<()>) -> Result<(), Blocked> {
+        queued
+            .map_err(|error| Blocked::Refused(self.fail("an operation on a lane's stream", &error)))
     }
 
-    /// An event for the operations about to be queued: had before, so that those that are queued can be
-    /// told of.
+    /// An event for the operations about to be queued. It is created before them, so that their completion can
+    /// always be detected.
     fn event(&mut self) -> Result<Event> {
         match self.spare.pop() {
             Some(event) => Ok(event),
-            None => {
-                Event::new(&self.opened.context).map_err(|error| driver("a lane's event", &error))
-            }
+            None => Event::new(&self.device_state.context)
+                .map_err(|error| driver_error("a lane's event", &error)),
         }
     }
 
-    /// Puts an event behind what was queued. If that fails, nothing is ever known of those operations:
-    /// they touch local memory no more, and the lane ends.
-    fn record(&mut self, event: Event, slots: usize) -> Result<()> {
+    /// Records an event behind the queued operations. If that fails, their completion can never be detected:
+    /// they deliver nothing, and the lane fails.
+    fn record(&mut self, event: Event, count: usize) -> Result<()> {
         if let Err(error) = self.stream.record(&event) {
-            let queued = self.slots.len().saturating_sub(slots);
-            for slot in self.slots.iter_mut().skip(queued) {
-                (slot.given_up, slot.deliver) = (true, None);
+            let queued = self.in_flight.len().saturating_sub(count);
+            for operation in self.in_flight.iter_mut().skip(queued) {
+                (operation.cancelled, operation.deliver) = (true, None);
             }
-            return Err(self.broke("an event on a lane's stream", &error));
+            return Err(self.fail("an event on a lane's stream", &error));
         }
-        self.batches.push_back(Batch { event, slots });
+        self.batches.push_back(Batch { event, count });
         Ok(())
     }
 
-    /// Delivers what the oldest batch brought, and counts it.
-    fn retire(&mut self, slots: usize) {
-        for slot in self.slots.drain(..slots.min(self.slots.len())) {
-            if let (Some(block), Some((to, len))) = (slot.block, slot.deliver) {
+    /// Delivers the data of the oldest operations, and counts them.
+    fn retire(&mut self, count: usize) {
+        for operation in self.in_flight.drain(..count.min(self.in_flight.len())) {
+            if let (Some(block), Some((to, len))) = (operation.block, operation.deliver) {
                 // SAFETY: the poster promised `len` bytes here until the operation is counted, which
                 // it is after this; the block has as many, which the stream has filled.
                 unsafe { oxshmem_heap::copy::copy(to, self.pool.host(block), len) };
             }
-            if let Some(block) = slot.block {
-                self.pool.give(block);
+            if let Some(block) = operation.block {
+                self.pool.release(block);
             }
-            if let Some(counters) = self.counters.get_mut(slot.pe.index())
-                && !slot.given_up
+            if let Some(counters) = self.counters.get_mut(operation.pe.index())
+                && !operation.cancelled
             {
                 counters.completed += 1;
             }
@@ -370,13 +375,13 @@ impl Lane for NvlinkLane {
         if let Err(error) = self.check(pe) {
             return Posted::refused(0, error);
         }
-        let context = self.opened.context.clone();
-        // SAFETY: the caller's promise.
+        let context = self.device_state.context.clone();
+        // SAFETY: the operations' local memory is valid, as this function's caller promises.
         context.beside_captures(|| unsafe { self.post_beside(pe, ops) })
     }
 
     fn progress(&mut self) -> Result<()> {
-        let context = self.opened.context.clone();
+        let context = self.device_state.context.clone();
         context.beside_captures(|| self.progress_beside())
     }
 
@@ -385,7 +390,7 @@ impl Lane for NvlinkLane {
     }
 }
 
-/// What posting and progress do while no thread's capture is in the way.
+/// Posting and progress, while no thread's capture is in the way.
 impl NvlinkLane {
     /// # Safety
     ///
@@ -399,12 +404,12 @@ impl NvlinkLane {
         let mut stop = None;
         for op in ops {
             if self.is_full(pe, accepted) {
-                stop = Some(Stop::Full);
+                stop = Some(Blocked::Full);
                 break;
             }
-            // SAFETY: the caller's promise.
-            match unsafe { self.operation(pe, op) } {
-                Ok(slot) => self.slots.push_back(slot),
+            // SAFETY: the operation's local memory is valid, as this function's caller promises.
+            match unsafe { self.queue(pe, op) } {
+                Ok(operation) => self.in_flight.push_back(operation),
                 Err(why) => {
                     stop = Some(why);
                     break;
@@ -424,15 +429,15 @@ impl NvlinkLane {
         }
         match stop {
             None => Posted::all(accepted),
-            Some(Stop::Full) => Posted::full(accepted),
-            Some(Stop::Refused(error)) => Posted::refused(accepted, error),
+            Some(Blocked::Full) => Posted::full(accepted),
+            Some(Blocked::Refused(error)) => Posted::refused(accepted, error),
         }
     }
 
     fn progress_beside(&mut self) -> Result<()> {
-        self.look();
+        self.refresh_if_changed();
         if let Some(why) = &self.broken {
-            return Err(told("a lane's stream, earlier", why.clone()));
+            return Err(error_of("a lane's stream, earlier", why.clone()));
         }
         if self.state.closed {
             return Err(Error::Closed { transport: NAME });
@@ -443,11 +448,11 @@ impl NvlinkLane {
                 Ok(true) => {}
                 Err(error) => {
                     self.batches.clear();
-                    return Err(self.broke("a lane's stream", &error));
+                    return Err(self.fail("a lane's stream", &error));
                 }
             }
-            if let Some(Batch { event, slots }) = self.batches.pop_front() {
-                self.retire(slots);
+            if let Some(Batch { event, count }) = self.batches.pop_front() {
+                self.retire(count);
                 self.spare.push(event);
             }
         }
@@ -457,13 +462,13 @@ impl NvlinkLane {
 
 impl Drop for NvlinkLane {
     fn drop(&mut self) {
-        // Nothing under way touches local memory after this, but for a GPU that hangs: its work uses the pool,
-        // heaps, memory that the program has page-locked, which the driver keeps until then, and slices, for
-        // which oxshmem waits once more before the program has them back.
-        let context = &self.opened.context;
-        let ended = context.beside_captures(|| self.stream.synchronize_within(FAREWELL));
+        // No operation in flight accesses local memory after this, unless the GPU hangs: its work then uses the
+        // pool, heaps, memory that the program has page-locked, which the driver keeps until then, and slices,
+        // for which oxshmem waits once more before the program has them back.
+        let context = &self.device_state.context;
+        let ended = context.beside_captures(|| self.stream.synchronize_within(DRAIN_TIMEOUT));
         if let Err(error) = ended {
-            self.pool.lose();
+            self.pool.leak();
             tracing::error!(%error, "a lane ends with work under way");
         }
     }

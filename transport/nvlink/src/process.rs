@@ -1,4 +1,4 @@
-//! What this process's PEs have registered. A legacy handle cannot be opened by the process that gave it:
+//! The memory that PEs of this process have registered. The process that gave a legacy handle cannot open it:
 //! PEs that are threads find the memory here.
 
 use std::collections::BTreeMap;
@@ -8,12 +8,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use oxshmem_transport::Memory;
 
-/// A process, as no other is named: two containers may give one number to two processes.
+/// The unique name of a process. Its number would not do: two containers may have one of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(pub [u8; 16]);
 
 impl Process {
-    /// This one.
+    /// This process.
     pub(crate) fn this() -> Process {
         static THIS: OnceLock<Process> = OnceLock::new();
         *THIS.get_or_init(|| {
@@ -26,23 +26,29 @@ impl Process {
     }
 }
 
-static REGISTERED: Mutex<BTreeMap<u64, Memory>> = Mutex::new(BTreeMap::new());
+/// Registered memory of this process, by number.
+struct ProcessRegistry(Mutex<BTreeMap<u64, Memory>>);
 
-fn registered() -> MutexGuard<'static, BTreeMap<u64, Memory>> {
-    // It is whole whenever it is unlocked, so poison means nothing.
-    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+static REGISTRY: ProcessRegistry = ProcessRegistry(Mutex::new(BTreeMap::new()));
+
+impl ProcessRegistry {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Memory>> {
+        // It is whole whenever it is unlocked, so poison means nothing.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Memory that is found while this lives.
+/// An entry of the registry, which is removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Registered(u64);
+pub(crate) struct Registration(u64);
 
-impl Registered {
-    pub(crate) fn new(memory: &Memory) -> Registered {
+impl Registration {
+    pub(crate) fn new(memory: &Memory) -> Registration {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: only the numbers matter.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        registered().insert(number, memory.clone());
-        Registered(number)
+        REGISTRY.lock().insert(number, memory.clone());
+        Registration(number)
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -50,14 +56,14 @@ impl Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for Registration {
     fn drop(&mut self) {
-        // The memory may go with it, which must not happen under the lock.
-        let _memory = registered().remove(&self.0);
+        // This may free the memory, which must not happen under the lock.
+        let _memory = REGISTRY.lock().remove(&self.0);
     }
 }
 
-/// What was registered in this process under a number, if it still is.
+/// The memory registered in this process under a number, if it still is.
 pub(crate) fn find(number: u64) -> Option<Memory> {
-    registered().get(&number).cloned()
+    REGISTRY.lock().get(&number).cloned()
 }

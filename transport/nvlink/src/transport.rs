@@ -1,14 +1,16 @@
+//! The transport itself: it probes GPUs and opens a domain on one.
+
 use std::sync::Arc;
 
 use oxshmem_cuda::{Context, Driver, Feature};
 use oxshmem_device::Kernels;
 use oxshmem_transport::{Device, Domain, Error, Job, Result, Transport};
 
-use crate::NAME;
 use crate::domain::NvlinkDomain;
-use crate::fault::{driver, unavailable};
+use crate::driver_error::{driver_error, unavailable};
+use crate::limits::NAME;
 
-/// The transport. Give it the context of the GPU whose memory is the PE's heap; without one it takes
+/// The nvlink transport. Give it the context of the GPU whose memory is the PE's heap; without one it uses
 /// the device that it is opened on.
 #[derive(Clone, Debug, Default)]
 pub struct Nvlink {
@@ -17,13 +19,13 @@ pub struct Nvlink {
 }
 
 impl Nvlink {
-    /// On whichever GPU is chosen.
+    /// The transport on the GPU that is chosen when it is opened.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// On a context's GPU.
+    /// The transport on a context's GPU.
     #[must_use]
     pub fn on(context: Context) -> Self {
         Nvlink {
@@ -32,7 +34,7 @@ impl Nvlink {
         }
     }
 
-    /// With kernels that are loaded in that context already; else it loads its own.
+    /// Uses kernels that are loaded in that context already; else it loads its own.
     #[must_use]
     pub fn with_kernels(mut self, kernels: &Arc<Kernels>) -> Self {
         self.kernels = Some(Arc::clone(kernels));
@@ -42,7 +44,7 @@ impl Nvlink {
 
 fn described(device: &oxshmem_cuda::Device) -> Device {
     Device {
-        // As topologies know it, so that the nearest NIC is found.
+        // The name that topologies use, so that the nearest NIC is found.
         name: device.uuid().to_string(),
         description: format!("CUDA's number {}, {}", device.ordinal(), device.name()),
     }
@@ -86,15 +88,15 @@ unsafe impl Transport for Nvlink {
                     transport: NAME,
                     why: "no GPU of that name is here any more".into(),
                 })?;
-                Context::new(&device).map_err(|error| driver("a GPU's context", &error))?
+                Context::new(&device).map_err(|error| driver_error("a GPU's context", &error))?
             }
         };
         let kernels = match &self.kernels {
             Some(kernels) => Arc::clone(kernels),
-            // Now, since loading may wait for kernels that run.
+            // Loaded now, since loading may wait for running kernels.
             None => {
                 let loaded = Kernels::load(&context);
-                Arc::new(loaded.map_err(|error| driver("loading kernels", &error))?)
+                Arc::new(loaded.map_err(|error| driver_error("loading kernels", &error))?)
             }
         };
         Ok(Arc::new(NvlinkDomain::new(context, kernels, job.clone())))

@@ -1,11 +1,12 @@
-//! The kernels of this folder (`kernels.ptx`, `reduce.ptx`), and what launches them on streams.
+//! The kernels of this folder (`kernels.ptx`, `reduce.ptx`), and their launches on streams.
 //!
-//! Addresses are as a GPU has them: its own memory, a peer's that is mapped for it, or pinned host
-//! memory. README.md says what each entry does.
+//! Addresses are GPU addresses: of its own memory, of a peer's that is mapped for it, or of pinned host
+//! memory. README.md describes each kernel.
 //!
 //! Without the feature `cuda` there is nothing here.
 #![cfg(feature = "cuda")]
 
+mod grid;
 mod reduce;
 
 use std::ffi::CStr;
@@ -13,6 +14,7 @@ use std::ffi::CStr;
 use oxshmem_cuda::{Args, Context, DevicePtr, Function, Launch, Module, Result, Stream};
 use oxshmem_transport::{AtomicOp, SignalOp, Width};
 
+use self::grid::BLOCK;
 pub use self::reduce::Reductions;
 
 const PTX: &str = include_str!("../kernels.ptx");
@@ -32,30 +34,18 @@ pub struct Kernels {
 /// How a host ends kernels that wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Stop {
-    /// A word of 32 bits: anything but 0 ends every wait that looks at it.
+    /// A word of 32 bits: any value but 0 ends every wait that polls it.
     pub stop: DevicePtr,
-    /// A word of 32 bits, zeroed before, that such a wait then stores `stop`'s value in; none if 0.
+    /// A word of 32 bits, zeroed before, in which such a wait then stores `stop`'s value; none if 0.
     pub status: DevicePtr,
 }
 
 const ONE: Launch = Launch::linear(1, 1);
-/// Threads of a block of those kernels that use several.
-const BLOCK: u32 = 256;
-/// Blocks that keep a GPU's memory busy; more bring nothing.
-const MOST_BLOCKS: u64 = 1024;
-
 fn signal_number(op: SignalOp) -> u32 {
     match op {
         SignalOp::Set => 0,
         SignalOp::Add => 1,
     }
-}
-
-/// A launch for so many pieces of work, each a thread's.
-fn spread(work: u64) -> Launch {
-    let threads = work.clamp(1, u64::from(BLOCK)) as u32;
-    let blocks = work.div_ceil(u64::from(BLOCK)).clamp(1, MOST_BLOCKS);
-    Launch::linear(blocks as u32, threads)
 }
 
 impl Kernels {
@@ -98,12 +88,12 @@ impl Kernels {
             }
             Width::W64 => (&self.atomic_64, args.with(operand).with(compare)),
         };
-        // SAFETY: the arguments are the kernel's (atomic.cuh); the words are the caller's promise, and
+        // SAFETY: the arguments are the kernel's (atomic.cuh); the words are valid, as this function's caller promises, and
         // all other access to them is atomic too.
         unsafe { function.launch(stream, &ONE, &args.with(result)) }
     }
 
-    /// Queues a signal's update: who sees it sees what the stream did before.
+    /// Queues a signal's update: a reader that sees it sees all earlier work of the stream.
     ///
     /// # Safety
     ///
@@ -116,12 +106,12 @@ impl Kernels {
         op: SignalOp,
     ) -> Result<()> {
         let args = Args::new().with(word).with(value).with(signal_number(op));
-        // SAFETY: the arguments are the kernel's; the word is the caller's promise.
+        // SAFETY: the arguments are the kernel's; the word is valid, as this function's caller promises.
         unsafe { self.signal.launch(stream, &ONE, &args) }
     }
 
-    /// Queues a wait until a word compares as wanted: `compare` counts in the order of `Cmp`. What
-    /// follows on the stream sees what whoever wrote the word released.
+    /// Queues a wait until a word compares as wanted: `compare` counts in the order of `Cmp`. Later work on the
+    /// stream sees all that the writer of the word has released.
     ///
     /// # Safety
     ///
@@ -142,11 +132,11 @@ impl Kernels {
         };
         let args = args.with(u32::from(signed));
         let args = args.with(stop.stop).with(stop.status);
-        // SAFETY: the arguments are the kernel's (wait.cuh); the words are the caller's promise.
+        // SAFETY: the arguments are the kernel's (wait.cuh); the words are valid, as this function's caller promises.
         unsafe { function.launch(stream, &ONE, &args) }
     }
 
-    /// Queues a copy of `len` bytes and a signal's update after it, in one launch: for what is short.
+    /// Queues a copy of `len` bytes and a signal's update after it, in one launch: for short copies.
     ///
     /// # Safety
     ///
@@ -162,7 +152,7 @@ impl Kernels {
         let args = Args::new().with(to).with(from).with(len as u64);
         let args = args.with(word).with(value).with(signal_number(op));
         let threads = len.div_ceil(16).clamp(1, BLOCK as usize) as u32;
-        // SAFETY: the arguments are the kernel's (copy.cuh); the memory is the caller's promise.
+        // SAFETY: the arguments are the kernel's (copy.cuh); the memory is valid, as this function's caller promises.
         unsafe {
             self.copy_signal
                 .launch(stream, &Launch::linear(1, threads), &args)
@@ -187,7 +177,7 @@ impl Kernels {
         let args = Args::new().with(words).with(members).with(me);
         let args = args.with(epoch).with(stop.stop).with(stop.status);
         let shape = Launch::linear(1, members.clamp(1, BLOCK));
-        // SAFETY: the arguments are the kernel's (barrier.cuh); the memory is the caller's promise.
+        // SAFETY: the arguments are the kernel's (barrier.cuh); the memory is valid, as this function's caller promises.
         unsafe { self.barrier.launch(stream, &shape, &args) }
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use oxshmem_cuda::{Args, Context, DevicePtr, Error, Function, Module, Result, Stream};
 use oxshmem_transport::Fold;
 
-use super::spread;
+use crate::grid::grid_for;
 
 const PTX: &str = include_str!("../reduce.ptx");
 
@@ -58,7 +58,7 @@ impl Reductions {
                 why: format!("there is no {fold:?} of {of}"),
             });
         };
-        // SAFETY: the arguments are the kernel's (reduce.cu); the memory is the caller's promise.
-        unsafe { function.launch(stream, &spread(elements.div_ceil(4)), &args) }
+        // SAFETY: the arguments are the kernel's (reduce.cu); the memory is valid, as this function's caller promises.
+        unsafe { function.launch(stream, &grid_for(elements.div_ceil(4)), &args) }
     }
 }

@@ -9,7 +9,7 @@ use oxshmem_transport::{
     forward,
 };
 
-/// What is wrong.
+/// The fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Puts are a byte shorter.
@@ -18,7 +18,7 @@ pub enum Fault {
     SignalsFirst,
     /// Every eighth atomic is left out.
     SkipsAtomics,
-    /// What leaves the region is taken, and nothing done.
+    /// An operation that leaves the region is accepted, and does nothing.
     TakesAnyRange,
 }
 
@@ -85,7 +85,7 @@ struct BrokenLane {
 }
 
 impl BrokenLane {
-    /// What is done instead of an operation.
+    /// The operations done instead of one.
     fn instead(&mut self, pe: Pe, op: Op) -> Op {
         match (self.fault, op) {
             (Fault::DropsLastByte, Op::Put { mut from, to }) => {
@@ -116,7 +116,7 @@ impl BrokenLane {
                     op,
                     value,
                 };
-                // SAFETY: it has no near side.
+                // SAFETY: it has no local buffer.
                 let posted = unsafe { self.right.post(pe, &[alone]) };
                 self.uncounted += posted.accepted as u64;
                 // Long enough for who watches the signal.
@@ -138,7 +138,7 @@ impl Lane for BrokenLane {
             let status = unsafe { self.right.post(pe, &[op]) }.status;
             let status = match status {
                 Status::Refused(Error::OutOfRange { .. }) if self.fault == Fault::TakesAnyRange => {
-                    // SAFETY: it has no near side.
+                    // SAFETY: it has no local buffer.
                     unsafe { self.right.post(pe, &[Op::Flush]) }.status
                 }
                 other => other,

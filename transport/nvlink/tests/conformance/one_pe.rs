@@ -1,4 +1,4 @@
-//! What the suite does not try: near sides outside the heap, and lanes that end beside a program's work.
+//! Tests beyond the suite: local buffers outside the heap, and lanes that end beside a program's work.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,7 +90,7 @@ fn m15_page_locked_memory_goes_as_it_is_and_what_is_short_is_copied_at_once() {
     let pinned = Pinned::new(&context, LEN, &PinnedOptions::default()).unwrap();
     let local = pe.register(pinned.as_ptr(), LEN).unwrap();
     let mut lane = pe.domain.lane().unwrap();
-    let near = |len| Local {
+    let local = |len| Local {
         addr: pinned.as_ptr(),
         len,
         key: Some(local.key()),
@@ -101,7 +101,7 @@ fn m15_page_locked_memory_goes_as_it_is_and_what_is_short_is_copied_at_once() {
         unsafe { pinned.as_ptr().write_bytes(byte, len) };
     };
     fill(7, UNREGISTERED);
-    put(&mut *lane, near(UNREGISTERED));
+    put(&mut *lane, local(UNREGISTERED));
     fill(8, UNREGISTERED);
     finish(&mut *lane);
     let mut found = vec![0; LEN];
@@ -109,14 +109,14 @@ fn m15_page_locked_memory_goes_as_it_is_and_what_is_short_is_copied_at_once() {
     assert!(found[..UNREGISTERED].iter().all(|&byte| byte == 7));
 
     fill(9, LEN);
-    put(&mut *lane, near(LEN));
+    put(&mut *lane, local(LEN));
     finish(&mut *lane);
     gpu.read(0, &mut found);
     assert!(found.iter().all(|&byte| byte == 9));
 }
 
 #[test]
-fn memory_that_the_gpu_does_not_reach_is_no_near_side() {
+fn memory_that_the_gpu_does_not_reach_is_no_local_buffer() {
     let Some(context) = context(0) else { return };
     let pe = Alone::new(&context);
     let mut ordinary = vec![0_u8; 4096];
@@ -131,7 +131,7 @@ fn memory_that_the_gpu_does_not_reach_is_no_near_side() {
     let at = |address: u64| std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
     pe.register(at(base), len).unwrap();
     if len < segment.limit() {
-        // What lies behind it is no memory.
+        // Behind it is no memory.
         pe.register(at(base), len + 1).unwrap_err();
     }
     let around = pe.register(at(u64::MAX - 8), 16).unwrap_err();

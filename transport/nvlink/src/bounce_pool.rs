@@ -1,34 +1,36 @@
-//! Page-locked blocks that a lane lends to operations whose near side is ordinary host memory.
+//! The bounce pool of a lane: page-locked blocks for operations whose local buffer is ordinary host memory.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oxshmem_cuda::{Context, DevicePtr, Pinned, PinnedOptions};
 
-use crate::UNREGISTERED;
+use crate::limits::UNREGISTERED;
 
-/// For words, and for copies.
+/// Bytes of a small block, for words; a large one has [`UNREGISTERED`].
 const SMALL: usize = 64;
+/// Small blocks of a pool.
 const SMALLS: usize = 512;
+/// Large blocks of a pool.
 const LARGES: usize = 16;
 
-/// A block, lent.
+/// A block in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     offset: usize,
     large: bool,
 }
 
-/// A domain's memory for pools, which lasts as long as it: giving page-locked memory back waits for all
-/// work of the context, such as a program's kernels that wait for this PE's next put. A lane that comes
-/// after another one takes that one's.
+/// The page-locked memory of a domain's bounce pools. It lasts as long as the domain: to free page-locked memory
+/// waits for all work of the context, such as a program's kernels that wait for this PE's next put. A new lane
+/// reuses the memory of a dropped one.
 #[derive(Debug, Default)]
-pub(crate) struct Memories(Mutex<Vec<Arc<Pinned>>>);
+pub(crate) struct PinnedPool(Mutex<Vec<Arc<Pinned>>>);
 
-impl Memories {
-    fn lend(&self, context: &Context, len: usize) -> oxshmem_cuda::Result<Arc<Pinned>> {
+impl PinnedPool {
+    fn acquire(&self, context: &Context, len: usize) -> oxshmem_cuda::Result<Arc<Pinned>> {
         // It is whole whenever it is unlocked, so poison means nothing.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What no pool has any more, nor ever lost.
+        // Memory that no pool uses any more, and that none has leaked.
         for one in all.iter_mut() {
             if Arc::get_mut(one).is_some() {
                 return Ok(Arc::clone(one));
@@ -40,19 +42,20 @@ impl Memories {
     }
 }
 
+/// The free blocks of a lane.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct BouncePool {
     memory: Arc<Pinned>,
     small: Vec<usize>,
     large: Vec<usize>,
 }
 
-impl Pool {
-    pub(crate) fn new(context: &Context, memories: &Memories) -> oxshmem_cuda::Result<Pool> {
+impl BouncePool {
+    pub(crate) fn new(context: &Context, pinned: &PinnedPool) -> oxshmem_cuda::Result<BouncePool> {
         let end = SMALL * SMALLS;
         let len = end + UNREGISTERED * LARGES;
-        Ok(Pool {
-            memory: memories.lend(context, len)?,
+        Ok(BouncePool {
+            memory: pinned.acquire(context, len)?,
             small: (0..SMALLS).map(|block| block * SMALL).collect(),
             large: (0..LARGES)
                 .map(|block| end + block * UNREGISTERED)
@@ -60,8 +63,8 @@ impl Pool {
         })
     }
 
-    /// A block for `len` bytes, at most [`UNREGISTERED`], aligned to 64; none if all are lent.
-    pub(crate) fn take(&mut self, len: usize) -> Option<Block> {
+    /// A block for `len` bytes, at most [`UNREGISTERED`], aligned to 64; none if all are in use.
+    pub(crate) fn acquire(&mut self, len: usize) -> Option<Block> {
         let large = len > SMALL;
         let free = if large {
             &mut self.large
@@ -72,17 +75,18 @@ impl Pool {
         Some(Block { offset, large })
     }
 
-    /// Takes back what no work uses any more.
-    pub(crate) fn give(&mut self, block: Block) {
-        match block.large {
-            true => self.large.push(block.offset),
-            false => self.small.push(block.offset),
+    /// Returns a block that no work uses any more.
+    pub(crate) fn release(&mut self, block: Block) {
+        if block.large {
+            self.large.push(block.offset);
+        } else {
+            self.small.push(block.offset);
         }
     }
 
-    /// Work that does not end may still use it: it is never lent or freed again.
+    /// Leaks the memory, which work that does not end may still use: it is never reused or freed.
     #[cold]
-    pub(crate) fn lose(&self) {
+    pub(crate) fn leak(&self) {
         std::mem::forget(Arc::clone(&self.memory));
     }
 
@@ -102,22 +106,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pool_s_memory_serves_the_next_one_unless_it_was_lost() {
+    fn a_pool_s_memory_serves_the_next_one_unless_it_was_leaked() {
         let Some(gpu) = devices().ok().and_then(|all| all.into_iter().next()) else {
             println!("no CUDA driver: not run");
             return;
         };
         let context = Context::new(&gpu).unwrap();
-        let memories = Memories::default();
-        let pool = || Pool::new(&context, &memories).unwrap();
+        let pinned = PinnedPool::default();
+        let pool = || BouncePool::new(&context, &pinned).unwrap();
         let (first, second) = (pool(), pool());
-        let at = |pool: &Pool| pool.memory.as_ptr().addr();
+        let at = |pool: &BouncePool| pool.memory.as_ptr().addr();
         assert_ne!(at(&first), at(&second));
         let kept = at(&first);
         drop(first);
         let third = pool();
         assert_eq!(at(&third), kept);
-        third.lose();
+        third.leak();
         drop(third);
         assert_ne!(at(&pool()), kept);
     }

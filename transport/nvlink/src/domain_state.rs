@@ -1,5 +1,4 @@
-//! What a domain and its lanes share: the peers' memory as it is mapped here, who is lost, whether all
-//! is closed.
+//! The state that a domain publishes to its lanes: the peers' mapped memory, the lost PEs, whether it is closed.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 use oxshmem_cuda::DevicePtr;
 use oxshmem_transport::{Error, Pe, RegionId, Remote};
 
-use crate::NAME;
+use crate::limits::NAME;
 
 /// A peer's extent, mapped for this PE's GPU.
 #[derive(Clone, Debug)]
@@ -19,21 +18,22 @@ pub(crate) struct Mapped {
     pub _keep: Keep,
 }
 
-/// What a mapping lives by.
+/// The owner of a mapping, which ends it when it is dropped.
 pub(crate) type Keep = Arc<dyn Any + Send + Sync>;
 
-/// By PE and region.
+/// Mapped extents by PE and region.
 pub(crate) type Table = BTreeMap<(Pe, RegionId), Mapped>;
 
+/// The published state.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct DomainState {
     pub table: Table,
     pub lost: Vec<Pe>,
     pub closed: bool,
 }
 
-impl State {
-    /// The address of so many bytes of a region of `pe`, aligned so from its start.
+impl DomainState {
+    /// The address in a region of `pe`, whose offset is checked for a size and an alignment.
     pub(crate) fn find(
         &self,
         pe: Pe,

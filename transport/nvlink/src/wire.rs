@@ -1,10 +1,10 @@
-//! What PEs tell each other, as bytes.
+//! The byte format of what PEs exchange: addresses and keys.
 
 use oxshmem_cuda::{Names, Uuid};
 
 use crate::process::Process;
 
-/// In front of each.
+/// The first bytes of each, version included.
 const ADDRESS: &[u8; 8] = b"oxnvlnk2";
 const KEY: &[u8; 8] = b"oxnvkey2";
 
@@ -12,7 +12,7 @@ const KEY: &[u8; 8] = b"oxnvkey2";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub uuid: Uuid,
-    /// Whether its memory is passed on as descriptors.
+    /// Whether its memory is exported as descriptors.
     pub descriptors: bool,
 }
 
@@ -35,11 +35,11 @@ impl Address {
     }
 }
 
-/// An extent of a PE's GPU heap, as it is to be mapped.
+/// The key of an extent of a PE's GPU heap, by which peers map it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub uuid: Uuid,
-    /// Which heap of its owner it is an extent of: where that begins there.
+    /// The base address, at its owner, of the heap that it is an extent of.
     pub heap: u64,
     /// The heap's limit, bytes.
     pub limit: u64,
@@ -47,10 +47,11 @@ pub(crate) struct Key {
     pub offset: u64,
     /// Bytes.
     pub len: u64,
-    /// Which process has it, and the number of the registration there.
+    /// The process that has it.
     pub process: Process,
+    /// The number of its registration there.
     pub number: u64,
-    /// How else than by a descriptor it can be mapped.
+    /// The names by which it can be mapped without a descriptor.
     pub names: Names,
 }
 
