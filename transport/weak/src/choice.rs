@@ -1,7 +1,7 @@
-//! Who decides what a simulated machine leaves open, and who takes its own steps.
+//! The choices that a simulated machine leaves open, and the steps that it takes by itself.
 //!
-//! The machine asks a [`Choices`]; what it does by itself between the PEs'
-//! calls (a store buffer drains) it offers as an [`Environment`].
+//! The machine asks a [`Choices`]. It offers the steps that it takes by itself between the PEs' calls (a store
+//! buffer drains) as an [`Environment`].
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,8 +28,8 @@ pub trait Choices: Send + Sync + fmt::Debug {
     fn mode(&self, pe: Pe) -> Mode;
 }
 
-/// What moves by itself: steps that are taken between those of the PEs, by whoever decides. Callers
-/// hold no lock that a [`Choices`] takes.
+/// A source of steps between those of the PEs, which the decider takes. Callers hold no lock that a
+/// [`Choices`] takes.
 pub trait Environment: Send + Sync + fmt::Debug {
     /// How many steps could be taken now. Without a step in between, and without a call by a PE,
     /// the answer stays the same.

@@ -46,7 +46,7 @@ pub struct Machine {
     pes: u32,
     choices: Arc<dyn Choices>,
     state: Mutex<State>,
-    /// What memory is in it, by owner and address. Locked before `state`, where both are.
+    /// Its memory, by owner and address. Locked before `state`, if both are.
     registry: Mutex<BTreeMap<(Pe, usize), Weak<Storage>>>,
 }
 
@@ -76,9 +76,9 @@ struct Cpu {
 struct Region {
     pe: Pe,
     kind: MemoryKind,
-    /// What all agree on.
+    /// The values that all PEs agree on.
     plain: Plain,
-    /// What somebody has touched in a run. None outside of runs.
+    /// The words accessed in a run. None outside of runs.
     cells: HashMap<u64, Cell>,
 }
 
@@ -132,8 +132,8 @@ impl Machine {
         self.lock().settle();
     }
 
-    /// What the NIC of `pe` must wait for if it is told something now: its CPU's stores before the
-    /// last release fence. For [`ready`](Self::ready).
+    /// The stores that the NIC of `pe` must wait for if a doorbell rings now: its CPU's before the last
+    /// release fence. For [`ready`](Self::ready).
     #[must_use]
     pub fn doorbell(&self, pe: Pe) -> u64 {
         let state = self.lock();
@@ -154,7 +154,7 @@ impl Machine {
         cpu.is_none_or(|cpu| cpu.buffer.drained(doorbell))
     }
 
-    /// What NICs have written to this PE's GPU memory is visible to its GPU (M27).
+    /// Makes NICs' writes to this PE's GPU memory visible to its GPU (M27).
     pub fn make_visible(&self, pe: Pe) {
         let mut state = self.lock();
         let now = state.now;
@@ -174,7 +174,7 @@ impl Machine {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What the mutex guards is whole whenever it is free, so poison means nothing.
+        // The guarded state is whole whenever it is unlocked, so poison means nothing.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -59,12 +59,12 @@ pub struct Scheduler {
     environments: Mutex<Vec<Weak<dyn Environment>>>,
 }
 
-/// What a run was: all that is needed to make it again, and to read it.
+/// The record of a run: enough to repeat it, and to read it.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// Each decision, and between how many.
     pub decisions: Vec<(u32, u32)>,
-    /// What happened, in words.
+    /// The steps, in words.
     pub steps: Vec<String>,
     /// Everybody who was left waited for what nobody would bring.
     pub deadlock: bool,
@@ -229,7 +229,7 @@ impl Scheduler {
         }
     }
 
-    /// What the last run was.
+    /// The record of the last run.
     #[must_use]
     pub fn trace(&self) -> Trace {
         self.lock().trace.clone()
@@ -311,7 +311,7 @@ impl Scheduler {
         self.wake_all();
     }
 
-    /// What could move by itself now.
+    /// The environments that may take steps now.
     fn environments(&self) -> Vec<Arc<dyn Environment>> {
         let mut all = self
             .environments
@@ -466,7 +466,7 @@ impl State {
         self.phase == Phase::Running && self.turn == pe
     }
 
-    /// What happens next; `pe` is who would go on. None if nothing can.
+    /// Decides the next step; `pe` would go on. None if nothing can happen.
     fn decide(&mut self, pe: usize, steps: usize) -> Option<Next> {
         let changes = self.changes;
         let can = |status: &Status| match status {

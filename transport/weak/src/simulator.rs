@@ -1,7 +1,7 @@
 //! Transports over a simulated [`Machine`]: one that maps, and NICs.
 //!
 //! All PEs are threads of one process and open clones of one [`Simulator`]. Several over the same
-//! machine mean the same memory by the same addresses, so that a world may mix ways: CPU accesses to
+//! machine mean the same memory by the same addresses, so that a world may mix paths: CPU accesses to
 //! mapped peers, puts by this NIC, atomics by that. A PE's CPU reaches a mapped peer by an
 //! [`Accessor`](oxshmem_transport::Accessor); there is no address to load from.
 //!
@@ -26,7 +26,7 @@ use oxshmem_transport::{
 use self::domain::SimulatedDomain;
 use crate::machine::Machine;
 
-/// Who decides when a PE's thread runs.
+/// The scheduler of each PE's thread.
 type Schedules = Arc<dyn Fn(Pe) -> Arc<dyn Schedule> + Send + Sync>;
 
 /// How many operations towards one PE a lane holds.
@@ -42,7 +42,7 @@ pub struct Simulator {
     schedules: Option<Schedules>,
 }
 
-/// Which other PEs' host memory a PE's CPU loads and stores.
+/// The other PEs whose host memory a PE's CPU loads and stores.
 #[derive(Clone, Debug)]
 enum Maps {
     None,

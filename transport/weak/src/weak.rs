@@ -1,8 +1,8 @@
 //! A transport over another one, which does the worst that its declared guarantees permit.
 //!
-//! What a lane is given goes into a pool. From there operations are *performed*, through the wrapped
-//! transport's lane, in any order that the [`Settings`] leave open, puts in several pieces; completions
-//! are counted late where they mean something, early where they do not; a lane is full now and then.
+//! Operations posted on a lane go into a pool. From there they are *performed*, through the wrapped
+//! transport's lane, in any order that the [`Settings`] leave open, puts in several pieces. Completions
+//! that promise something are counted late, others early. A lane is full at random.
 //!
 //! Under a [`Scheduler`] each of these steps is one that the scheduler takes. Elsewhere, between
 //! processes or threads that run freely, a seed decides, at each call and by a thread that looks after
@@ -29,12 +29,12 @@ use crate::choice::{Choices, Environment, Seeded};
 use crate::machine::Machine;
 use crate::scheduler::Scheduler;
 
-/// What a weak transport declares, and so what it may do.
+/// The declarations of a weak transport, which bound its behaviour.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Decides where no scheduler does; each PE has a sequence of its own.
     pub seed: u64,
-    /// What it promises, about every kind of memory (but `gpu_flush`, which is the wrapped one's).
+    /// Its guarantees, for every kind of memory (except `gpu_flush`, which is the wrapped transport's).
     pub guarantees: Guarantees,
     /// Up to how many bytes a source may be reused when `post` returns.
     pub inline: u64,
@@ -74,10 +74,10 @@ pub struct Weak {
     shared: Arc<Shared>,
 }
 
-/// What all PEs of this process share.
+/// The state that all PEs of this process share.
 pub(crate) struct Shared {
     scheduler: Option<Arc<Scheduler>>,
-    /// Where near sides may be simulated memory.
+    /// The machine whose simulated memory local buffers may be in.
     machine: Option<Arc<Machine>>,
     pools: Mutex<Pools>,
 }
@@ -115,7 +115,7 @@ impl Weak {
     /// [`scheduled`](Self::scheduled) over a simulated machine's NIC.
     #[must_use]
     pub fn over_machine(
-        nic: crate::Simulator,
+        nic: crate::simulator::Simulator,
         settings: Settings,
         scheduler: &Arc<Scheduler>,
     ) -> Weak {
@@ -173,7 +173,10 @@ fn look_after(shared: &Arc<Shared>) {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            shared.all().iter().for_each(|pool| pool.wander());
+            shared
+                .all()
+                .iter()
+                .for_each(|pool| pool.take_random_steps());
         }
     });
 }

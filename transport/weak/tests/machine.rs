@@ -1,4 +1,4 @@
-//! What holds of the simulated machine beside the litmus shapes.
+//! Properties of the simulated machine beside the litmus shapes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -171,7 +171,7 @@ proptest! {
         prop_assert_eq!(bytes, plain);
     }
 
-    /// What NICs alone do is as in plain memory too, without a choice.
+    /// Operations of NICs alone act as on plain memory, too, without a choice.
     #[test]
     fn nics_act_on_memory_at_once(steps in prop::collection::vec(step(), 0..60)) {
         let choices = Always::new(1, Mode::Directed);

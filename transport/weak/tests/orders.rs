@@ -1,4 +1,4 @@
-//! What weak declares it keeps under every seed; what it does not declare is seen broken soon.
+//! The orders that weak declares hold under every seed; each undeclared one is seen broken soon.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -404,7 +404,7 @@ fn a_peer_is_lost_on_cue() {
                 assert!(matches!(error, Error::PeerLost { pe: PE1, .. }), "{error}");
             }
         }
-        // What was outstanding is given up: as after `peer_lost`, no counter grows.
+        // Outstanding operations are cancelled: as after `peer_lost`, no counter grows.
         let before = lane.counters(PE1);
         for _ in 0..100 {
             let _told = lane.progress();

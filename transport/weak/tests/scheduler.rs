@@ -486,6 +486,6 @@ fn a_peer_is_lost_at_the_same_place_in_every_replay() {
         let replay = first.2.iter().map(|(chosen, _)| *chosen).collect();
         assert_eq!(run(Plan::Replay(replay)), first, "seed {seed}");
     }
-    // What was under way is given up, wherever that was.
+    // Operations in flight are cancelled, wherever they were.
     assert_eq!(arrived, [true; 3]);
 }

@@ -1,3 +1,5 @@
+//! Accesses of CPUs and NICs to the simulated memory.
+
 use std::sync::atomic::Ordering;
 
 use oxshmem_transport::{AtomicOp, Pe, Width};
@@ -76,7 +78,7 @@ fn releases(order: Ordering) -> bool {
     )
 }
 
-/// What an atomic operation makes of a word; none if it leaves it alone.
+/// The new value of a word after an atomic operation; none if it is unchanged.
 fn updated(op: AtomicOp, width: Width, old: u64, (operand, compare): (u64, u64)) -> Option<u64> {
     let low = |value: u64| match width {
         Width::W32 => value & u64::from(u32::MAX),

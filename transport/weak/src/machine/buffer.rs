@@ -1,3 +1,5 @@
+//! A CPU's store buffer.
+
 use std::collections::{BTreeSet, VecDeque};
 
 use super::cell::{CellId, Mask, merged};
@@ -46,7 +48,8 @@ impl Buffer {
         self.fenced = self.next;
     }
 
-    /// What must have drained before something told after the last release fence takes place.
+    /// The number before which stores must have drained, before an operation signaled after the last release
+    /// fence is performed.
     pub(super) fn fenced(&self) -> u64 {
         self.fenced
     }
@@ -58,7 +61,7 @@ impl Buffer {
             .is_none_or(|oldest| oldest.number >= number)
     }
 
-    /// What this CPU itself has put into the cell's bytes: which, and what.
+    /// The bytes of a cell in this CPU's own buffered stores: their mask and values.
     pub(super) fn forwarded(&self, cell: CellId) -> (Mask, u64) {
         self.stores
             .iter()

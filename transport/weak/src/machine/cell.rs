@@ -1,3 +1,5 @@
+//! Cells: words whose values PEs may see differently.
+
 use oxshmem_transport::Pe;
 
 /// Cells are told apart by the storage they belong to and their place in it, in words.
@@ -7,7 +9,7 @@ pub(super) struct CellId {
     pub(super) word: u64,
 }
 
-/// Which bytes of a cell an access is about: bit i for byte i.
+/// The bytes of a cell that an access concerns: bit i for byte i.
 pub(super) type Mask = u8;
 
 /// `old` with the bytes in `mask` taken from `new`.
@@ -26,7 +28,7 @@ fn spread(mask: Mask) -> u64 {
         .fold(0, |bits, byte| bits | (0xff << (8 * byte)))
 }
 
-/// What a CPU may still not know of.
+/// The bounds of what a CPU may not have seen yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     /// This CPU's accesses see everything up to this moment.

@@ -1,9 +1,11 @@
+//! The contents of a region while all PEs agree on it.
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxshmem_transport::{Memory, MemoryKind};
 
-/// What a region holds while all PEs agree on it, word by word.
+/// The contents of a region while all PEs agree on it, word by word.
 #[derive(Debug)]
 pub(super) enum Plain {
     /// Host memory itself.

@@ -1,3 +1,5 @@
+//! Memory of the simulated machine, as PEs register it.
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
@@ -14,18 +16,18 @@ pub struct Storage {
     pe: Pe,
     kind: MemoryKind,
     len: usize,
-    /// What its addresses name.
+    /// The memory at its addresses.
     names: Option<Memory>,
 }
 
 impl Storage {
-    /// Whose it is.
+    /// Its owner.
     #[must_use]
     pub fn pe(&self) -> Pe {
         self.pe
     }
 
-    /// Which processor's.
+    /// The kind of memory.
     #[must_use]
     pub fn kind(&self) -> MemoryKind {
         self.kind
@@ -43,7 +45,7 @@ impl Storage {
         self.len == 0
     }
 
-    /// What was registered, if it has addresses.
+    /// The registered memory, if it has addresses.
     #[must_use]
     pub fn memory(&self) -> Option<&Memory> {
         self.names.as_ref()
@@ -76,9 +78,9 @@ impl Machine {
         self.make((pe, kind, len), Plain::Kept(HashMap::new()), None)
     }
 
-    /// What stands for `memory` of this PE: the same for equal addresses, so that all transports
-    /// over one machine mean the same bytes. Outside of runs host memory is what its bytes are; a
-    /// GPU's begins as zero, its bytes are not touched. None if it is not whole aligned words.
+    /// The storage that simulates `memory` of this PE: the same for equal addresses, so that all transports
+    /// over one machine mean the same bytes. Outside of runs host memory has its real bytes; a GPU's begins
+    /// as zero, and its real bytes are not touched. None if it is not made of whole aligned words.
     #[must_use]
     pub fn register(&self, pe: Pe, memory: &Memory) -> Option<Arc<Storage>> {
         let mut registry = self.registry();

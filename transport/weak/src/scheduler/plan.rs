@@ -26,7 +26,7 @@ pub(super) enum Planner {
     Replay { decisions: Vec<u32>, done: usize },
 }
 
-/// What a random run tends to.
+/// The tendency of a random run.
 #[derive(Debug)]
 pub(super) enum Style {
     /// Whatever is possible, all alike.
@@ -64,7 +64,7 @@ impl Planner {
         }
     }
 
-    /// Which of the options happens.
+    /// Chooses one of the options.
     pub(super) fn next(&mut self, options: &[Next]) -> usize {
         if options.len() < 2 {
             return 0;
@@ -88,7 +88,7 @@ impl Planner {
         }
     }
 
-    /// Who goes on first.
+    /// Chooses the PE that runs first.
     pub(super) fn first(&mut self, pes: usize) -> usize {
         if pes < 2 { 0 } else { self.choose(pes) }
     }

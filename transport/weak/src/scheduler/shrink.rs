@@ -52,7 +52,7 @@ fn take(best: &mut Vec<u32>, candidate: Vec<u32>, fails: &mut impl FnMut(&[u32])
     taken
 }
 
-/// What a reader has to follow: decisions that are not tame, then all, then how far they go.
+/// The size of a run for a reader: its decisions that are not tame, then all, then their sum.
 fn size(decisions: &[u32]) -> (usize, usize, u64) {
     let wild = decisions.iter().filter(|d| **d != 0).count();
     let sum = decisions.iter().map(|d| u64::from(*d)).sum();

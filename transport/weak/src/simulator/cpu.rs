@@ -1,3 +1,5 @@
+//! A simulated CPU's accesses to mapped memory.
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,3 +1,5 @@
+//! The domain of a simulated transport.
+
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -28,7 +30,7 @@ pub(super) struct SimulatedDomain {
     peers: Arc<Peers>,
 }
 
-/// What a domain's lanes know of its peers.
+/// The peers of a domain, which its lanes share.
 #[derive(Debug, Default)]
 pub(super) struct Peers(Mutex<PeersState>);
 
@@ -40,7 +42,7 @@ pub(super) struct PeersState {
 }
 
 impl Peers {
-    /// What the mutex guards is whole whenever it is free, so poison means nothing.
+    /// The guarded state is whole whenever it is unlocked, so poison means nothing.
     pub(super) fn lock(&self) -> MutexGuard<'_, PeersState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,3 +1,5 @@
+//! The lane of a simulated transport.
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,3 +1,5 @@
+//! The domain of the weak transport.
+
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -249,7 +251,7 @@ impl Checks {
         self.lock().lost.insert(pe);
         // The wrapped domain first: what it gives up the pool may forget.
         self.inner.peer_lost(pe);
-        self.pool.forget(pe);
+        self.pool.cancel(pe);
     }
 
     fn check_op(&self, known: &Known, pe: Pe, op: &Op) -> Result<()> {

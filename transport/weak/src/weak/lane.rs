@@ -1,3 +1,5 @@
+//! The lane of the weak transport.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,22 +1,22 @@
-//! What an operation is made of: the parts of it that happen at one moment each.
+//! The pieces of an operation: its parts that are performed at one moment each.
 
 use oxshmem_transport::{AtomicOp, Lane, Local, Op, Pe, Remote, Result, SignalOp, Status, Width};
 
 /// Pieces that a put is split into, at most.
 const PIECES: usize = 4;
 
-/// A part of an operation that happens at one moment.
+/// A part of an operation that is performed at one moment.
 pub(super) struct Piece {
     pub op: Op,
-    /// It goes after all pieces before it: a signal, a flush.
+    /// Whether it follows all pieces before it: a signal, a flush.
     pub last: bool,
-    state: State,
+    state: PieceState,
 }
 
-/// How far the wrapped lane is with a piece. It has completed one, or the flush after it, when it has
-/// completed so many.
+/// The progress of the wrapped lane with a piece. The number is the completion count at which the piece, or the
+/// flush behind it, is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum PieceState {
     Waiting,
     Given(u64),
     Flushing(u64),
@@ -27,21 +27,21 @@ enum State {
 
 impl Piece {
     pub(super) fn is_waiting(&self) -> bool {
-        self.state == State::Waiting
+        self.state == PieceState::Waiting
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == PieceState::Done
     }
 
     /// Whether the wrapped lane has it.
     pub(super) fn is_given(&self) -> bool {
-        matches!(self.state, State::Given(_) | State::Flushing(_))
+        matches!(self.state, PieceState::Given(_) | PieceState::Flushing(_))
     }
 
-    /// Nothing of it is left to do.
+    /// Marks it as done.
     pub(super) fn done(&mut self) {
-        self.state = State::Done;
+        self.state = PieceState::Done;
     }
 
     /// Gives it to the wrapped lane, if that has room.
@@ -50,46 +50,46 @@ impl Piece {
     ///
     /// As [`Lane::post`].
     pub(super) unsafe fn give(&mut self, lane: &mut dyn Lane, pe: Pe) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the operation's local memory is valid, as this function's caller promises.
         let posted = unsafe { lane.post(pe, &[self.op]) };
         match posted.status {
-            Status::All => self.state = State::Given(lane.counters(pe).posted),
+            Status::All => self.state = PieceState::Given(lane.counters(pe).posted),
             Status::Full => {}
             Status::Refused(error) => {
-                self.state = State::Refused;
+                self.state = PieceState::Refused;
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    /// Looks how far the wrapped lane is. `places`: what it has completed is in place.
-    pub(super) fn look(&mut self, lane: &mut dyn Lane, pe: Pe, places: bool) -> Result<()> {
+    /// Polls the wrapped lane for its completion. `places`: completed operations are placed.
+    pub(super) fn poll(&mut self, lane: &mut dyn Lane, pe: Pe, places: bool) -> Result<()> {
         let completed = lane.counters(pe).completed;
         match self.state {
-            State::Given(target) if completed >= target => {
+            PieceState::Given(target) if completed >= target => {
                 if places || self.delivers() {
-                    self.state = State::Done;
+                    self.state = PieceState::Done;
                     return Ok(());
                 }
                 // SAFETY: a flush names no memory.
                 let posted = unsafe { lane.post(pe, &[Op::Flush]) };
                 match posted.status {
-                    Status::All => self.state = State::Flushing(lane.counters(pe).posted),
+                    Status::All => self.state = PieceState::Flushing(lane.counters(pe).posted),
                     Status::Full => {}
                     Status::Refused(error) => {
-                        self.state = State::Refused;
+                        self.state = PieceState::Refused;
                         return Err(error);
                     }
                 }
             }
-            State::Flushing(target) if completed >= target => self.state = State::Done,
+            PieceState::Flushing(target) if completed >= target => self.state = PieceState::Done,
             _ => {}
         }
         Ok(())
     }
 
-    /// Whether it was performed once it is completed, whatever a completion means.
+    /// Whether its completion means that it was performed, whatever completions mean otherwise.
     fn delivers(&self) -> bool {
         matches!(
             self.op,
@@ -98,12 +98,12 @@ impl Piece {
     }
 }
 
-/// The parts of an operation that happen at one moment each.
+/// The pieces of an operation.
 pub(super) fn pieces(op: &Op) -> Vec<Piece> {
     let piece = |op, last| Piece {
         op,
         last,
-        state: State::Waiting,
+        state: PieceState::Waiting,
     };
     match *op {
         Op::Put { from, to } => parts(from, to).map(|op| piece(op, false)).collect(),
@@ -170,7 +170,7 @@ fn parts(from: Local, to: Remote) -> impl Iterator<Item = Op> {
     })
 }
 
-/// An operation, for a reader.
+/// An operation in words, for a reader.
 pub(super) fn words(pe: Pe, op: &Op) -> String {
     match op {
         Op::Put { from, to } => {

@@ -1,4 +1,4 @@
-//! One PE's operations under way, and what may happen to them next.
+//! The pool of one PE: its operations in flight, and the steps that may happen to them next.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,13 +13,13 @@ use super::pieces::{Piece, pieces, words};
 use crate::choice::{Choices, Mode};
 use crate::machine::Machine;
 
-/// How often the wrapped lane is driven for a piece before something else gets its turn.
+/// The number of times that the wrapped lane is driven for a piece before something else is done.
 const DRIVES: usize = 64;
-/// Looks after which an operation that nobody performed is performed.
+/// Polls after which an operation that was not performed by choice is performed.
 const OLD: u32 = 3;
 /// One operation in so many is held back by a PE that runs freely, ...
 const HELD: usize = 6;
-/// ... for less than so many looks: those of a wait that still yields.
+/// ... for less than so many polls: those of a wait that still yields.
 const LONGEST: usize = 48;
 
 /// One PE's pool.
@@ -29,25 +29,25 @@ pub(super) struct Pool {
     settings: Settings,
     choices: Arc<dyn Choices>,
     machine: Option<Arc<Machine>>,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     lanes: BTreeMap<u64, WrappedLane>,
     next_lane: u64,
     /// In the order posted.
     pending: Vec<Pending>,
-    /// The last answer was Full though there was room: the next is not.
+    /// The last post was Full though there was room: the next is not.
     was_full: bool,
-    /// What the wrapped lanes have completed is in place.
+    /// Whether operations that the wrapped lanes have completed are placed.
     places: bool,
 }
 
 struct WrappedLane {
     lane: Box<dyn Lane>,
     counters: BTreeMap<Pe, Counters>,
-    /// Why it does not work any more.
+    /// The error by which it failed.
     failure: Option<Error>,
 }
 
@@ -55,14 +55,14 @@ struct Pending {
     lane: u64,
     pe: Pe,
     op: Op,
-    /// The source's copy, where the source may be gone.
+    /// The source's copy, if the source may be reused already.
     _copied: Option<Box<[u8]>>,
     pieces: Vec<Piece>,
     /// Completed, as the lane counts it.
     counted: bool,
-    /// Looks since it was posted.
+    /// Polls since it was posted.
     age: u32,
-    /// Before it is so old it is performed only if it must.
+    /// Until this age it is performed only if it must be.
     held: u32,
 }
 
@@ -70,7 +70,7 @@ struct Pending {
 // operation has completed or the lane is dropped, wherever it is performed; copies are owned here.
 unsafe impl Send for Pending {}
 
-/// Something that can happen.
+/// A step that can happen.
 #[derive(Clone, Copy)]
 enum Step {
     /// This piece of this operation is performed.
@@ -103,14 +103,14 @@ impl Pool {
             settings,
             choices,
             machine,
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 places,
-                ..State::default()
+                ..PoolState::default()
             }),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,9 +153,9 @@ impl Pool {
         }
     }
 
-    /// What is outstanding towards a lost PE is given up, of which the wrapped domain was told. A wrapped lane
-    /// may read the copies that the operations own until it is called once more.
-    pub(super) fn forget(&self, pe: Pe) {
+    /// Cancels operations towards a lost PE, after the wrapped domain was notified of the loss. A wrapped lane may
+    /// read the copies that the operations own until it is called once more.
+    pub(super) fn cancel(&self, pe: Pe) {
         let state = &mut *self.lock();
         for pending in state.pending.extract_if(.., |p| p.pe == pe) {
             if let Some(wrapped) = state.lanes.get_mut(&pending.lane)
@@ -183,14 +183,14 @@ impl Pool {
         if let Some(depth) = self.settings.depth.map(u64::from) {
             let counters = self.counters(lane, pe);
             let deep = counters.posted - counters.completed >= depth;
-            // What it holds beyond what it has not counted is nobody's business: full, or not.
+            // Operations that it holds although they are counted may make it full, or not.
             let moody = !deep && mode != Mode::Tame && self.may_be_full(lane, pe, depth);
             if deep || (moody && self.choices.choose(2) == 1) {
                 self.lock().was_full = !deep;
                 return Status::Full;
             }
         }
-        // SAFETY: the caller's promise: the source is readable now.
+        // SAFETY: the source is readable now, as this function's caller promises.
         let (op, copied) = unsafe { self.with_source(op) };
         let early = match (&op, self.settings.guarantees.completion) {
             (_, Completion::Placed) => false,
@@ -224,13 +224,13 @@ impl Pool {
         });
         drop(state);
         if mode == Mode::Tame {
-            // Nobody may come back to look after it.
+            // There may be no later call that drives it.
             self.drain();
         }
         Status::All
     }
 
-    /// Whether as many operations are under way as a lane has to hold. Not twice in a row.
+    /// Whether as many operations are in flight as a lane has to hold. Not twice in a row.
     fn may_be_full(&self, lane: u64, pe: Pe, depth: u64) -> bool {
         let mut state = self.lock();
         if std::mem::take(&mut state.was_full) {
@@ -275,12 +275,12 @@ impl Pool {
         (op, Some(bytes))
     }
 
-    /// A call of the PE: outside of a schedule some of what can happen does.
+    /// A call of the PE: without a scheduler some of the possible steps are taken.
     pub(super) fn progress(&self, lane: u64) -> Result<()> {
         match self.choices.mode(self.me) {
             Mode::Directed => {}
             Mode::Tame => self.drain(),
-            Mode::Free => self.wander(),
+            Mode::Free => self.take_random_steps(),
         }
         let mut state = self.lock();
         match state.lanes.get_mut(&lane) {
@@ -300,8 +300,8 @@ impl Pool {
         }
     }
 
-    /// Does some of what can happen, and what has waited too long.
-    pub(super) fn wander(&self) {
+    /// Takes some of the possible steps, and those of operations that have waited too long.
+    pub(super) fn take_random_steps(&self) {
         for _ in 0..self.steps() {
             if self.choices.choose(3) == 0 {
                 continue;
@@ -327,7 +327,7 @@ impl Pool {
             .for_each(|p| p.age = p.age.saturating_add(1));
     }
 
-    /// Performs everything that can be.
+    /// Takes all possible steps.
     pub(super) fn drain(&self) {
         self.lock().was_full = false;
         while self.steps() > 0 {
@@ -435,13 +435,13 @@ impl Class {
     }
 }
 
-impl State {
-    /// Everything that can happen now, in the order posted.
+impl PoolState {
+    /// All steps that can happen now, in the order posted.
     fn possible(&self, promised: Guarantees) -> Vec<Step> {
         self.possible_at(promised, |_| true)
     }
 
-    /// What of it happens to operations that are `ready`.
+    /// Those of them that concern operations that are `ready`.
     fn possible_at(&self, promised: Guarantees, ready: impl Fn(&Pending) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for (index, pending) in self.pending.iter().enumerate() {
@@ -469,7 +469,7 @@ impl State {
         steps
     }
 
-    /// Does one of them, and says what it was.
+    /// Takes a step, and gives it in words.
     fn take(&mut self, step: Step) -> String {
         let words = match step {
             Step::Complete(index) => {
@@ -512,30 +512,30 @@ impl State {
             return;
         };
         if let Op::Flush = piece.op {
-            // All before it were performed.
+            // All operations before it were performed.
             piece.done();
             return;
         }
         let lane = wrapped.lane.as_mut();
-        // SAFETY: who posted the operation promised its memory until it is completed, which is not
+        // SAFETY: the poster of the operation promised its memory until it is completed, which is not
         // counted yet, or its source was copied, and the copy lives as long as the operation.
         let mut went = unsafe { piece.give(lane, pending.pe) };
         for _ in 0..DRIVES {
             if went.is_err() || !piece.is_given() {
                 break;
             }
-            went = piece.look(lane, pending.pe, self.places);
+            went = piece.poll(lane, pending.pe, self.places);
             if piece.is_given() && went.is_ok() {
                 went = lane.progress();
             }
         }
-        // All was checked before: it is the PE or the lane that is gone.
+        // The operation was checked before: it can only be the PE or the lane that is gone.
         if let Err(error) = went {
             wrapped.failure.get_or_insert(error);
         }
     }
 
-    /// Looks what the wrapped lanes have done meanwhile.
+    /// Polls the wrapped lanes for completions.
     fn poll(&mut self) {
         for pending in &mut self.pending {
             let Some(wrapped) = self.lanes.get_mut(&pending.lane) else {
@@ -543,7 +543,7 @@ impl State {
             };
             for piece in pending.pieces.iter_mut().filter(|p| p.is_given()) {
                 let lane = wrapped.lane.as_mut();
-                let went = piece.look(lane, pending.pe, self.places);
+                let went = piece.poll(lane, pending.pe, self.places);
                 if let Err(error) = went.and_then(|()| lane.progress()) {
                     wrapped.failure.get_or_insert(error);
                 }
@@ -561,7 +561,7 @@ mod tests {
 
     use super::*;
 
-    /// Somebody takes each step.
+    /// The test takes each step.
     #[derive(Debug)]
     struct Directed;
 
@@ -633,7 +633,7 @@ mod tests {
         pool.step(0);
         let before = calls.load(Ordering::SeqCst);
         assert!(before > 0);
-        pool.forget(Pe(1));
+        pool.cancel(Pe(1));
         assert!(calls.load(Ordering::SeqCst) > before);
         assert!(pool.lock().pending.is_empty());
     }

@@ -55,7 +55,7 @@ impl Choices for Script {
     }
 }
 
-/// What the registers hold in the end, then the variables that are observed.
+/// The final values of the registers, then of the observed variables.
 pub type Outcome = Vec<u64>;
 
 /// Every outcome of the programs, one for each PE, by every sequence of choices.
@@ -88,7 +88,7 @@ struct World {
     host: Arc<Storage>,
     gpu: Arc<Storage>,
     registers: Vec<u64>,
-    /// What NICs were told: whose, at which doorbell, what.
+    /// Requests to NICs: the PE, its doorbell, the request.
     told: Vec<(Pe, u64, Do)>,
 }
 
