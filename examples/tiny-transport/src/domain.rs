@@ -1,3 +1,5 @@
+//! The domain: one PE's memory and peers.
+
 use std::any::Any;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -144,7 +146,7 @@ impl Domain for TinyDomain {
         Ok(Box::new(TinyLane::new(table, job, shared, mailbox)))
     }
 
-    /// Any number of this PE will do for the lane: there is nothing to set up on this side.
+    /// The lane may connect with any number of this PE: there is nothing to set up on this side.
     fn accept(&self, pe: Pe, endpoint: &[u8]) -> Result<Vec<u8>> {
         lock(&self.shared).check(&self.job, pe)?;
         let me = self.job.me;
@@ -177,7 +179,7 @@ impl Domain for TinyDomain {
             });
         }
         let (mailbox, shared) = (self.mailbox.clone(), self.shared.clone());
-        Ok(Box::new(TinyInbox::take(self.job.me, mailbox, shared)?))
+        Ok(Box::new(TinyInbox::open(self.job.me, mailbox, shared)?))
     }
 
     fn peer_lost(&self, pe: Pe) {

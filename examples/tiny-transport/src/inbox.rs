@@ -1,3 +1,5 @@
+//! The inbox: messages between PEs, and the replies to them.
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -5,7 +7,7 @@ use std::time::Duration;
 
 use oxshmem_transport::{Error, Inbox, Pe, Remote, Reply, Result};
 
-use crate::operation::{Far, find};
+use crate::operation::{RemoteAddress, find};
 use crate::{NAME, Sender, Shared, lock};
 
 /// Messages taken in one call.
@@ -15,7 +17,7 @@ const BATCH: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     mail: Mutex<Mail>,
-    came: Condvar,
+    arrived: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -27,14 +29,14 @@ struct Mail {
 }
 
 impl Mailbox {
-    pub(crate) fn leave(&self, from: Sender, message: Vec<u8>) {
+    pub(crate) fn push(&self, from: Sender, message: Vec<u8>) {
         lock(&self.mail).messages.push_back((from, message));
-        self.came.notify_all();
+        self.arrived.notify_all();
     }
 
     pub(crate) fn close(&self) {
         lock(&self.mail).closed = true;
-        self.came.notify_all();
+        self.arrived.notify_all();
     }
 }
 
@@ -47,7 +49,7 @@ pub(crate) struct TinyInbox {
 }
 
 impl TinyInbox {
-    pub(crate) fn take(
+    pub(crate) fn open(
         me: Pe,
         mailbox: Arc<Mailbox>,
         shared: Arc<Mutex<Shared>>,
@@ -66,8 +68,8 @@ impl TinyInbox {
         })
     }
 
-    /// The value first: who sees the number sees it.
-    fn send(&self, sender: &Sender, answer: &Reply) -> Result<()> {
+    /// Writes the value first: a sender that sees the number sees the value.
+    fn send(&self, sender: &Sender, reply: &Reply) -> Result<()> {
         let pe = sender.pe;
         let (to, done) = {
             let shared = lock(&self.shared);
@@ -75,17 +77,17 @@ impl TinyInbox {
                 return Ok(());
             }
             let word = |at: Remote| find(&shared, pe, at, "an answer", (8, 8));
-            (word(answer.to)?, word(answer.done)?)
+            (word(reply.to)?, word(reply.done)?)
         };
-        sender.takes_answers_of(self.me, || {
-            write(&to, answer.value);
-            write(&done, answer.number);
+        sender.take_reply_of(self.me, || {
+            write(&to, reply.value);
+            write(&done, reply.number);
         });
         Ok(())
     }
 }
 
-fn write(word: &Far, value: u64) {
+fn write(word: &RemoteAddress, value: u64) {
     // SAFETY: `find` found an aligned word inside the memory that `word` keeps; all PEs access it
     // atomically.
     unsafe { AtomicU64::from_ptr(word.ptr().cast()) }.store(value, Ordering::Release);
@@ -101,8 +103,8 @@ impl Inbox for TinyInbox {
                 break;
             };
             taken += 1;
-            if let Some(answer) = handler(sender.pe, &message) {
-                self.send(&sender, &answer)?;
+            if let Some(reply) = handler(sender.pe, &message) {
+                self.send(&sender, &reply)?;
             }
         }
         Ok(taken)
@@ -111,7 +113,7 @@ impl Inbox for TinyInbox {
     fn wait(&mut self, timeout: Duration) -> Result<()> {
         let idle = |mail: &mut Mail| mail.messages.is_empty() && !mail.closed;
         let mail = lock(&self.mailbox.mail);
-        let slept = self.mailbox.came.wait_timeout_while(mail, timeout, idle);
+        let slept = self.mailbox.arrived.wait_timeout_while(mail, timeout, idle);
         let (mail, _) = slept.unwrap_or_else(PoisonError::into_inner);
         match mail.closed {
             true => Err(Error::Closed { transport: NAME }),

@@ -1,9 +1,11 @@
+//! The declarations of the two kinds of this transport.
+
 use oxshmem_transport::{
     AtomicLevel, AtomicOp, AtomicTable, Capabilities, Completion, GpuFlush, Guarantees, Limits,
     MemoryKind, SignalSupport, Width, WireUp,
 };
 
-/// What a table can do and promises.
+/// The capabilities and guarantees of a table.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub capabilities: Capabilities,
@@ -21,8 +23,8 @@ const LIMITS: Limits = Limits {
 const CPU: AtomicLevel = AtomicLevel::Cpu;
 const NIC: AtomicLevel = AtomicLevel::Nic;
 
-/// By the CPU of whoever calls. A lane's queue keeps order; two lanes' queues know nothing of each
-/// other.
+/// Operations are performed by the CPU of the caller. A lane's queue keeps order; the queues of two lanes are
+/// independent.
 pub(crate) static PLAIN: Kind = Kind {
     capabilities: Capabilities {
         put: LIMITS,
@@ -55,8 +57,8 @@ pub(crate) static PLAIN: Kind = Kind {
     },
 };
 
-/// As NICs of InfiniBand have it: what reads and writes a word in one step is exclusive among NICs
-/// only, and what is complete is on its way.
+/// As NICs of InfiniBand behave: a read-modify-write is exclusive among NICs only, and a completed operation may
+/// still be in flight.
 pub(crate) static NICS: Kind = Kind {
     capabilities: Capabilities {
         put: LIMITS,
@@ -67,7 +69,7 @@ pub(crate) static NICS: Kind = Kind {
             .with(AtomicOp::Set, Width::W64, CPU)
             .with(AtomicOp::Add, Width::W64, NIC)
             .with(AtomicOp::CompareSwap, Width::W64, NIC),
-        // Its NIC copies from and to what stands for a GPU's memory, too.
+        // Its NIC also copies from and to memory that stands for a GPU's.
         memory: &[MemoryKind::Host, MemoryKind::Cuda],
         depth: Some(DEPTH as u32),
         wire_up: WireUp::PerLane,

@@ -1,3 +1,5 @@
+//! The lane: a queue of operations towards all peers.
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -9,12 +11,12 @@ use crate::late::{Late, Taken};
 use crate::operation::{Performer, checked};
 use crate::{Endpoint, NAME, Sender, Shared, Table, bad_data, lock, packed, unpacked};
 
-/// A lane's way to one PE.
+/// A lane's connection with one PE.
 #[derive(Debug, Default)]
-struct Way {
+struct Connection {
     /// This side's endpoint, once made.
     endpoint: Option<u64>,
-    /// Where messages go, once connected.
+    /// The peer's mailbox, once connected.
     mailbox: Option<Arc<Mailbox>>,
     counters: Counters,
 }
@@ -24,17 +26,17 @@ pub(crate) struct TinyLane {
     table: Arc<Table>,
     job: Job,
     shared: Arc<Mutex<Shared>>,
-    /// Who sends its messages.
+    /// The sender of its messages.
     sender: Sender,
     mailbox: Arc<Mailbox>,
-    ways: Vec<Way>,
-    /// What was posted, in order.
+    connections: Vec<Connection>,
+    /// Posted operations, in order.
     queue: VecDeque<Taken>,
-    /// What has completed and is not done yet.
+    /// Completed operations that are not performed yet.
     late: Late,
 }
 
-/// The most that is late at once.
+/// The limit of delayed operations.
 const LATE: usize = 32;
 
 impl TinyLane {
@@ -44,7 +46,7 @@ impl TinyLane {
         shared: Arc<Mutex<Shared>>,
         mailbox: Arc<Mailbox>,
     ) -> TinyLane {
-        let ways = (0..job.size).map(|_| Way::default()).collect();
+        let connections = (0..job.size).map(|_| Connection::default()).collect();
         let sender = Sender {
             pe: job.me,
             shared: Arc::clone(&shared),
@@ -56,7 +58,7 @@ impl TinyLane {
             shared,
             sender,
             mailbox,
-            ways,
+            connections,
             queue: VecDeque::new(),
             late: Late::default(),
         }
@@ -74,7 +76,7 @@ impl TinyLane {
         next.map(|taken| self.perform(taken)).is_some()
     }
 
-    /// Performs what was posted, or has it be late.
+    /// Performs a posted operation, or delays it.
     fn start(&mut self, mut taken: Taken) {
         let pe = taken.pe;
         if lock(&self.shared).lost.contains(&pe) {
@@ -83,7 +85,7 @@ impl TinyLane {
         let late = self.table.kind.guarantees.completion == Completion::Accepted;
         match taken.op {
             Op::Put { .. } | Op::PutSignal { .. } | Op::Atomic { fetch: None, .. } if late => {
-                // SAFETY: the poster keeps the near side until completion, counted below.
+                // SAFETY: the poster keeps the local buffer until completion, counted below.
                 unsafe { taken.hold() };
                 self.late.accept(taken);
             }
@@ -100,25 +102,30 @@ impl TinyLane {
                 self.perform(taken);
             }
         }
-        self.ways[pe.index()].counters.completed += 1;
+        self.connections[pe.index()].counters.completed += 1;
     }
 
     fn perform(&self, taken: Taken) {
-        let Taken { pe, op, far, held } = taken;
+        let Taken {
+            pe,
+            op,
+            remote,
+            held,
+        } = taken;
         if lock(&self.shared).lost.contains(&pe) {
             return;
         }
-        if let (Op::Message { .. }, Some(mailbox)) = (op, &self.ways[pe.index()].mailbox) {
-            mailbox.leave(self.sender.clone(), held);
+        if let (Op::Message { .. }, Some(mailbox)) = (op, &self.connections[pe.index()].mailbox) {
+            mailbox.push(self.sender.clone(), held);
             return;
         }
         let performer = Performer {
             capabilities: &self.table.kind.capabilities,
             nic: &self.table.nic,
         };
-        // SAFETY: the near side is `held`, or the poster keeps it until completion, which `start`
-        // counts after this; `far` was checked when the operation was taken.
-        unsafe { performer.perform(&op, &far) };
+        // SAFETY: the local buffer is `held`, or the poster keeps it until completion, which `start`
+        // counts after this; `remote` was checked when the operation was taken.
+        unsafe { performer.perform(&op, &remote) };
     }
 }
 
@@ -135,7 +142,7 @@ impl Lane for TinyLane {
             mailbox: self.mailbox.clone(),
         };
         let mut board = lock(&self.table.board);
-        let number = *self.ways[pe.index()]
+        let number = *self.connections[pe.index()]
             .endpoint
             .get_or_insert_with(|| board.number());
         board.endpoints.insert(number, endpoint);
@@ -150,7 +157,7 @@ impl Lane for TinyLane {
         let found = board.endpoints.get(&number);
         let found = found.filter(|end| (end.of, end.towards) == (pe, self.job.me));
         let found = found.ok_or_else(|| bad("it was not made by that PE for this one"))?;
-        self.ways[pe.index()].mailbox = Some(found.mailbox.clone());
+        self.connections[pe.index()].mailbox = Some(found.mailbox.clone());
         Ok(())
     }
 
@@ -159,8 +166,8 @@ impl Lane for TinyLane {
         if let Err(error) = shared.check(&self.job, pe) {
             return Posted::refused(0, error);
         }
-        let way = &mut self.ways[pe.index()];
-        if way.mailbox.is_none() {
+        let connection = &mut self.connections[pe.index()];
+        if connection.mailbox.is_none() {
             let why = "this lane is not connected with it".into();
             return Posted::refused(
                 0,
@@ -173,26 +180,26 @@ impl Lane for TinyLane {
         }
         let alone = self.queue.is_empty() && matches!(ops, [Op::Message { .. }]);
         for (accepted, op) in ops.iter().enumerate() {
-            if way.counters.posted - way.counters.completed >= DEPTH as u64 {
+            if connection.counters.posted - connection.counters.completed >= DEPTH as u64 {
                 return Posted::full(accepted);
             }
-            let far = match checked(&self.table.kind.capabilities, &shared, pe, op) {
-                Ok(far) => far,
+            let remote = match checked(&self.table.kind.capabilities, &shared, pe, op) {
+                Ok(remote) => remote,
                 Err(error) => return Posted::refused(accepted, error),
             };
             let held = Vec::new();
             let mut taken = Taken {
                 pe,
                 op: *op,
-                far,
+                remote,
                 held,
             };
             if matches!(op, Op::Message { .. }) {
-                // SAFETY: the near side is valid now, and perhaps no longer.
+                // SAFETY: the local buffer is valid now, and perhaps no longer.
                 unsafe { taken.hold() };
             }
             self.queue.push_back(taken);
-            way.counters.posted += 1;
+            connection.counters.posted += 1;
         }
         drop(shared);
         // A message that has nothing before it leaves at once: its reader may sleep until it comes.
@@ -202,7 +209,7 @@ impl Lane for TinyLane {
         Posted::all(ops.len())
     }
 
-    /// At most 4 operations a call, and those that have to come before them.
+    /// At most 4 operations a call, and those that must be performed before them.
     fn progress(&mut self) -> Result<()> {
         lock(&self.shared).check_open()?;
         for _ in 0..4 {
@@ -214,22 +221,26 @@ impl Lane for TinyLane {
     }
 
     fn counters(&self, pe: Pe) -> Counters {
-        self.ways
+        self.connections
             .get(pe.index())
-            .map(|way| way.counters)
+            .map(|connection| connection.counters)
             .unwrap_or_default()
     }
 }
 
 impl Drop for TinyLane {
     fn drop(&mut self) {
-        // What was completed is done; what was not may name memory that is gone.
+        // Completed operations are performed; others may name memory that is gone.
         while let Some(taken) = self.late.next() {
             self.perform(taken);
         }
         *lock(&self.sender.open) = false;
         let mut board = lock(&self.table.board);
-        for number in self.ways.iter().filter_map(|way| way.endpoint) {
+        for number in self
+            .connections
+            .iter()
+            .filter_map(|connection| connection.endpoint)
+        {
             board.endpoints.remove(&number);
         }
     }

@@ -1,33 +1,35 @@
+//! Completed operations whose effect is delayed, as a NIC may delay it.
+
 use std::collections::VecDeque;
 
 use oxshmem_transport::{AtomicOp, Op, Pe, SignalOp, Width};
 
-use crate::operation::Far;
+use crate::operation::RemoteAddress;
 
 /// An operation that a lane has taken.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub pe: Pe,
     pub op: Op,
-    /// Its far address, and its signal's, as they were checked then.
-    pub far: (Far, Far),
-    /// A copy of the near side, where that may be reused already: `op` names this instead.
+    /// Its remote address, and its signal's, as they were checked then.
+    pub remote: (RemoteAddress, RemoteAddress),
+    /// A copy of the local buffer, if that may be reused already: `op` names this instead.
     pub held: Vec<u8>,
 }
 
 impl Taken {
-    /// Copies the near side of what sends bytes.
+    /// Copies the local buffer of an operation that sends bytes.
     ///
     /// # Safety
     ///
-    /// The near side is still readable.
+    /// The local buffer is still readable.
     pub(crate) unsafe fn hold(&mut self) {
         if let Op::Put { from, .. } | Op::PutSignal { from, .. } | Op::Message { from } =
             &mut self.op
         {
             let mut copy = vec![0; from.len];
-            // SAFETY: both are `len` bytes, by the caller's promise and just made; the near side may
-            // be memory that others write, which this copy permits.
+            // SAFETY: both are `len` bytes: the source as this function's caller promises, the copy just
+            // made. The local buffer may be memory that others write, which this copy permits.
             unsafe { oxshmem_heap::copy::copy(copy.as_mut_ptr(), from.addr, from.len) };
             from.addr = copy.as_mut_ptr();
             self.held = copy;
@@ -35,8 +37,8 @@ impl Taken {
     }
 }
 
-/// What the far NIC has accepted and not done yet. It does puts first: each in its turn, and before
-/// the atomics that came after it, but also before those that came earlier.
+/// Operations that the remote NIC has accepted and not performed yet. It performs puts first: in order, and before
+/// the atomics that were posted after them, but also before earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct Late {
     puts: VecDeque<Taken>,
@@ -54,11 +56,11 @@ impl Late {
                 op: SignalOp::Add,
                 value,
             } => {
-                let (data, word) = taken.far;
+                let (data, word) = taken.remote;
                 self.puts.push_back(Taken {
                     pe: taken.pe,
                     op: Op::Put { from, to },
-                    far: (data, Far::NOWHERE),
+                    remote: (data, RemoteAddress::NOWHERE),
                     held: taken.held,
                 });
                 self.atomics.push_back(Taken {
@@ -71,7 +73,7 @@ impl Late {
                         compare: 0,
                         fetch: None,
                     },
-                    far: (word, Far::NOWHERE),
+                    remote: (word, RemoteAddress::NOWHERE),
                     held: Vec::new(),
                 });
             }

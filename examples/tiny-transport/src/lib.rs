@@ -1,24 +1,24 @@
 //! A whole transport, as a crate outside oxshmem would write it.
 //!
-//! PEs are threads of one process. What makes it a good example is what it lacks: peers are not
+//! PEs are threads of one process. It is a good example because of the features that it lacks: peers are not
 //! mapped, a lane holds 8 operations and performs them later, only some atomics exist, long
 //! transfers need registered memory, and a lane must be connected with each PE. [`Tiny::nic`] lacks
 //! more, as a NIC does. So it shows each decision that a transport for a real network makes, in its
 //! simplest form:
 //!
 //! 1. **Declare** (`kinds.rs`) what you can do ([`Capabilities`]) and which orders you keep ([`Guarantees`]) and
-//!    nothing more. What you leave out costs speed, never correctness: oxshmem flushes, splits and
-//!    emulates around it. What you claim is held against you by the [conformance suite].
+//!    nothing more. A missing capability costs speed, never correctness: oxshmem flushes, splits and
+//!    emulates around it. The [conformance suite] checks every claim.
 //! 2. **[`Transport`]** (this file) finds devices and opens a **[`Domain`]** (`domain.rs`) for a PE. Its `address`, its
 //!    regions' keys and its lanes' endpoints travel to peers as bytes. They come back from peers
 //!    you cannot trust: read each as if it were garbage, and answer `BadPeerData`.
-//! 3. **[`Lane`]** (`lane.rs`): `post` checks *everything* (`operation.rs`) first, so that what it takes cannot fail later but by
-//!    the peer's death; takes a prefix; answers `Full` rather than wait. `progress` does a bounded
+//! 3. **[`Lane`]** (`lane.rs`): `post` checks *everything* (`operation.rs`) first, so that an accepted operation can fail
+//!    later only with its peer; accepts a prefix; gives `Full` rather than wait. `progress` does a bounded
 //!    amount of work. `counters` is all that a caller waits on.
-//!    What is done after it has completed waits in `late.rs`.
-//! 4. **[`Inbox`]** (`inbox.rs`): messages in each sender's order, and answers whose number comes after
-//!    their value; none once its lane is gone or has given the PE up.
-//! 5. **End well**: after `peer_lost` refuse that PE and give up what is outstanding to it, after
+//!    Operations whose effect follows their completion wait in `late.rs`.
+//! 4. **[`Inbox`]** (`inbox.rs`): messages in each sender's order, and replies whose number is written after
+//!    their value; none once the sender's lane is dropped or the PE is lost to it.
+//! 5. **End well**: after `peer_lost` refuse that PE and cancel the operations outstanding to it, after
 //!    `shutdown` refuse all, and once a lane is dropped touch no local memory.
 //! 6. **Run the suite** (`tests/conformance.rs`, a dozen lines) until it passes.
 //!
@@ -50,11 +50,11 @@ const NAME: &str = "tiny";
 struct Table {
     kind: &'static Kind,
     board: Mutex<Board>,
-    /// What NICs' atomics exclude each other by.
+    /// The lock that makes NICs' atomics exclusive against each other.
     nic: Mutex<()>,
 }
 
-/// What domains can look up. Numbers are never given twice.
+/// The entries that domains look up. No number is used twice.
 #[derive(Debug, Default)]
 struct Board {
     next: u64,
@@ -69,7 +69,7 @@ struct Endpoint {
     of: Pe,
     /// The PE that it is meant for.
     towards: Pe,
-    /// Of the PE whose it is.
+    /// The mailbox of the PE that made it.
     mailbox: Arc<Mailbox>,
 }
 
@@ -80,7 +80,7 @@ impl Board {
     }
 }
 
-/// Locks; what the mutexes here guard is whole whenever one is free, so poison means nothing.
+/// Locks. The state that the mutexes here guard is whole whenever one is unlocked, so poison means nothing.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -91,7 +91,7 @@ pub struct Tiny {
     table: Arc<Table>,
 }
 
-/// What can be refused: see [`Tiny::refuse`].
+/// A step that can be refused: see [`Tiny::refuse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Registering a region of the PE's own.
@@ -101,15 +101,15 @@ pub enum Step {
 }
 
 impl Default for Tiny {
-    /// Its atomics are the CPU's, and what is complete is placed.
+    /// A transport whose atomics are the CPU's, and whose completed operations are placed.
     fn default() -> Self {
         Tiny::of(&kinds::PLAIN)
     }
 }
 
 impl Tiny {
-    /// One that behaves as NICs do: its atomics are exclusive among each other, not against CPUs'; what
-    /// is complete is done later; registering memory pins it.
+    /// A transport that behaves as NICs do: its atomics are exclusive among each other, not against CPUs'; the effect
+    /// of a completed operation may follow later; registration pins memory.
     #[must_use]
     pub fn nic() -> Self {
         Tiny::of(&kinds::NICS)
@@ -127,20 +127,21 @@ impl Tiny {
         lock(&self.table.board).endpoints.len()
     }
 
-    /// Has a PE fail at a step with regions of this number, until this is called again without `on`:
-    /// for tests of what then becomes of the job.
+    /// Makes a step of a PE fail with regions of this number, until this is called again without `on`: for tests
+    /// of how the job ends then.
     pub fn refuse(&self, step: Step, pe: Pe, region: RegionId, on: bool) {
         let refusals = &mut lock(&self.table.board).refusals;
-        match on {
-            true => refusals.insert((step, pe, region)),
-            false => refusals.remove(&(step, pe, region)),
-        };
+        if on {
+            refusals.insert((step, pe, region));
+        } else {
+            refusals.remove(&(step, pe, region));
+        }
     }
 }
 
 // SAFETY: nothing here is mapped. A lane touches local memory only in `post` and in `progress`, for
 // operations it has queued: it counts one as completed after that, and drops the queue with the lane or
-// the PE. What it does later it has copied.
+// the PE. The data of delayed operations is copied.
 unsafe impl Transport for Tiny {
     fn name(&self) -> &'static str {
         NAME
@@ -160,7 +161,7 @@ unsafe impl Transport for Tiny {
     }
 }
 
-/// What a domain and its lanes share.
+/// The state that a domain and its lanes share.
 #[derive(Debug, Default)]
 struct Shared {
     closed: bool,
@@ -170,10 +171,10 @@ struct Shared {
 
 impl Shared {
     fn check_open(&self) -> Result<()> {
-        match self.closed {
-            true => Err(Error::Closed { transport: NAME }),
-            false => Ok(()),
+        if self.closed {
+            return Err(Error::Closed { transport: NAME });
         }
+        Ok(())
     }
 
     fn check(&self, job: &Job, pe: Pe) -> Result<()> {
@@ -186,29 +187,29 @@ impl Shared {
                 why,
             });
         }
-        match self.lost.contains(&pe) {
-            true => Err(Error::PeerLost {
+        if self.lost.contains(&pe) {
+            return Err(Error::PeerLost {
                 transport: NAME,
                 pe,
-            }),
-            false => Ok(()),
+            });
         }
+        Ok(())
     }
 }
 
-/// Whose message it is, and what takes the answer to it.
+/// The sender of a message, to which the reply goes.
 #[derive(Clone, Debug)]
 struct Sender {
     pe: Pe,
-    /// Of its domain.
+    /// The state of its domain.
     shared: Arc<Mutex<Shared>>,
     /// Whether its lane lives.
     open: Arc<Mutex<bool>>,
 }
 
 impl Sender {
-    /// Writes an answer, unless its lane is gone or has given the answering PE up.
-    fn takes_answers_of(&self, pe: Pe, write: impl FnOnce()) {
+    /// Writes a reply, unless its lane is dropped or the replying PE is lost to it.
+    fn take_reply_of(&self, pe: Pe, write: impl FnOnce()) {
         let open = lock(&self.open);
         let shared = lock(&self.shared);
         if *open && !shared.lost.contains(&pe) {
@@ -217,7 +218,7 @@ impl Sender {
     }
 }
 
-/// Bytes for a peer: a tag, then numbers.
+/// Packs a tag and numbers.
 fn packed(tag: &[u8; 4], numbers: &[u64]) -> Vec<u8> {
     tag.iter()
         .copied()
@@ -225,7 +226,7 @@ fn packed(tag: &[u8; 4], numbers: &[u64]) -> Vec<u8> {
         .collect()
 }
 
-/// What [`packed`] packed, and nothing else.
+/// Unpacks bytes that [`packed`] made; none for others.
 fn unpacked<const N: usize>(tag: &[u8; 4], bytes: &[u8]) -> Option<[u64; N]> {
     let (words, odd) = bytes.strip_prefix(tag)?.as_chunks();
     let numbers: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();

@@ -1,3 +1,5 @@
+//! Operations: their checks, and how they are performed.
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -8,15 +10,15 @@ use oxshmem_transport::{
 
 use crate::{NAME, Shared, lock};
 
-/// A checked far address, and the memory that keeps it.
+/// A checked remote address, with the memory that it is in.
 #[derive(Clone, Debug)]
-pub(crate) struct Far(Option<(Memory, usize)>);
+pub(crate) struct RemoteAddress(Option<(Memory, usize)>);
 
-impl Far {
-    /// Of what has no far address.
-    pub(crate) const NOWHERE: Far = Far(None);
+impl RemoteAddress {
+    /// For operations without a remote address.
+    pub(crate) const NOWHERE: RemoteAddress = RemoteAddress(None);
 
-    /// The address; dangling for what has none.
+    /// The address; dangling if there is none.
     pub(crate) fn ptr(&self) -> *mut u8 {
         match &self.0 {
             // SAFETY: `find` found the offset inside the memory, which its owner keeps.
@@ -26,14 +28,14 @@ impl Far {
     }
 }
 
-/// So many bytes at a place in a PE's imported memory, aligned so.
+/// The address in a PE's imported memory, whose offset is checked for a size and an alignment.
 pub(crate) fn find(
     shared: &Shared,
     pe: Pe,
     at: Remote,
     what: &'static str,
     size: (u64, u64),
-) -> Result<Far> {
+) -> Result<RemoteAddress> {
     let memory = shared.imported.get(&(pe, at.region));
     let memory = memory.ok_or(Error::UnknownRegion {
         transport: NAME,
@@ -41,16 +43,16 @@ pub(crate) fn find(
         pe,
     })?;
     at.check(NAME, what, size, memory.len() as u64)?;
-    Ok(Far(Some((memory.clone(), at.offset as usize))))
+    Ok(RemoteAddress(Some((memory.clone(), at.offset as usize))))
 }
 
-/// All that can be wrong with an operation. Gives its far address, and its signal's.
+/// Checks everything that can be wrong with an operation. Gives its remote address, and its signal's.
 pub(crate) fn checked(
     capabilities: &Capabilities,
     shared: &Shared,
     pe: Pe,
     op: &Op,
-) -> Result<(Far, Far)> {
+) -> Result<(RemoteAddress, RemoteAddress)> {
     let unsupported = |what: String| Error::Unsupported {
         transport: NAME,
         what,
@@ -62,18 +64,21 @@ pub(crate) fn checked(
         )),
         len => Ok(len),
     };
-    let far = |at: &Remote, what, size| find(shared, pe, *at, what, size);
+    let remote = |at: &Remote, what, size| find(shared, pe, *at, what, size);
     match op {
         Op::Put { from: local, to }
         | Op::Get {
             into: local,
             from: to,
-        } => Ok((far(to, "a transfer", (transfer(local)?, 1))?, Far::NOWHERE)),
+        } => Ok((
+            remote(to, "a transfer", (transfer(local)?, 1))?,
+            RemoteAddress::NOWHERE,
+        )),
         Op::PutSignal {
             from, to, signal, ..
         } if capabilities.put_signal != SignalSupport::None => Ok((
-            far(to, "a put", (transfer(from)?, 1))?,
-            far(signal, "a signal", (8, 8))?,
+            remote(to, "a put", (transfer(from)?, 1))?,
+            remote(signal, "a signal", (8, 8))?,
         )),
         Op::Atomic {
             op,
@@ -89,46 +94,49 @@ pub(crate) fn checked(
                 into.check_fetch(NAME, *width)?;
             }
             let bytes = width.bytes() as u64;
-            Ok((far(on, "an atomic", (bytes, bytes))?, Far::NOWHERE))
+            Ok((
+                remote(on, "an atomic", (bytes, bytes))?,
+                RemoteAddress::NOWHERE,
+            ))
         }
         Op::Message { from } if from.len <= capabilities.message as usize => {
-            Ok((Far::NOWHERE, Far::NOWHERE))
+            Ok((RemoteAddress::NOWHERE, RemoteAddress::NOWHERE))
         }
-        Op::Flush => Ok((Far::NOWHERE, Far::NOWHERE)),
+        Op::Flush => Ok((RemoteAddress::NOWHERE, RemoteAddress::NOWHERE)),
         other => Err(unsupported(format!("{other:?}"))),
     }
 }
 
-/// Who performs atomics.
+/// The performer of operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Performer<'a> {
     pub capabilities: &'a Capabilities,
-    /// What NICs' atomics exclude each other by.
+    /// The lock that makes NICs' atomics exclusive against each other.
     pub nic: &'a Mutex<()>,
 }
 
 impl Performer<'_> {
-    /// Performs what moves data or changes a word.
+    /// Performs an operation that moves data or changes a word.
     ///
     /// # Safety
     ///
-    /// The operation's near side is valid; `far` is what [`checked`] made of it.
-    pub(crate) unsafe fn perform(self, op: &Op, (far, signal): &(Far, Far)) {
+    /// The operation's local buffer is valid; `remote` is the result of [`checked`].
+    pub(crate) unsafe fn perform(self, op: &Op, (remote, signal): &(RemoteAddress, RemoteAddress)) {
         // Before and after: no operation of a lane is seen out of its turn.
         fence(Ordering::SeqCst);
         match *op {
             // SAFETY: both sides are valid for `len` bytes, by the caller's promise.
             Op::Put { from, .. } => unsafe {
-                oxshmem_heap::copy::copy(far.ptr(), from.addr, from.len);
+                oxshmem_heap::copy::copy(remote.ptr(), from.addr, from.len);
             },
             // SAFETY: as for put.
             Op::Get { into, .. } => unsafe {
-                oxshmem_heap::copy::copy(into.addr, far.ptr(), into.len);
+                oxshmem_heap::copy::copy(into.addr, remote.ptr(), into.len);
             },
             // One that is added to is performed as put and atomic.
             Op::PutSignal { from, value, .. } => {
                 // SAFETY: as for put.
-                unsafe { oxshmem_heap::copy::copy(far.ptr(), from.addr, from.len) };
+                unsafe { oxshmem_heap::copy::copy(remote.ptr(), from.addr, from.len) };
                 fence(Ordering::SeqCst);
                 self.update(signal, AtomicOp::Set, value, 0);
             }
@@ -139,11 +147,11 @@ impl Performer<'_> {
                 fetch,
                 ..
             } => {
-                let old = self.update(far, op, operand, compare);
+                let old = self.update(remote, op, operand, compare);
                 if let Some(into) = fetch {
                     // SAFETY: a valid word by the caller's promise, aligned as `checked` found.
-                    let near = unsafe { AtomicU64::from_ptr(into.addr.cast()) };
-                    near.store(old, Ordering::Relaxed);
+                    let local = unsafe { AtomicU64::from_ptr(into.addr.cast()) };
+                    local.store(old, Ordering::Relaxed);
                 }
             }
             _ => {}
@@ -152,9 +160,9 @@ impl Performer<'_> {
     }
 
     /// Updates a word of 64 bits at the level declared; gives the old value.
-    fn update(self, far: &Far, op: AtomicOp, operand: u64, compare: u64) -> u64 {
+    fn update(self, remote: &RemoteAddress, op: AtomicOp, operand: u64, compare: u64) -> u64 {
         // SAFETY: a checked, aligned word; all PEs access it atomically.
-        let word = unsafe { AtomicU64::from_ptr(far.ptr().cast()) };
+        let word = unsafe { AtomicU64::from_ptr(remote.ptr().cast()) };
         let order = Ordering::SeqCst;
         if self.capabilities.atomics.level(op, Width::W64) == AtomicLevel::Nic {
             let _turn = lock(self.nic);

@@ -1,4 +1,4 @@
-//! What a transport's own tests need at least.
+//! The least that a transport's own tests need.
 
 use oxshmem_example_tiny_transport::Tiny;
 use oxshmem_transport::{Memory, MemoryKind, Pe, Transport, conformance};
