@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use crossbeam::utils::CachePadded;
 use oxshmem_transport::{Counters, Error, Lane, Op, Pe, Posted, Result};
 
 use self::batch::{Batch, LONGEST, LocalBuffer, Operation, SendRequest};
@@ -93,7 +94,7 @@ pub(crate) struct VerbsLane {
     errors: VecDeque<Error>,
     generation: u64,
     closed: bool,
-    counts: Arc<Counts>,
+    counts: Arc<CachePadded<Counts>>,
     port_state: Arc<PortState>,
 }
 

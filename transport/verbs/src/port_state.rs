@@ -1,9 +1,10 @@
 //! One PE's opened port: its device objects, its settings, and the state that all parts of its domain share.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Job, Pe, Result};
 
 use crate::domain_state::PublishedState;
@@ -31,7 +32,7 @@ pub(crate) struct PortState {
     pub(crate) totals: Arc<Totals>,
     nonce: AtomicU64,
     /// Numbers of queue pairs whose failure the device has reported.
-    failed_pairs: Mutex<Vec<u32>>,
+    failed_pairs: SegQueue<u32>,
     is_down: AtomicBool,
     /// Whether there is an inbox. It waits for the device's events, too.
     pub(crate) inbox_taken: AtomicBool,
@@ -52,7 +53,7 @@ impl PortState {
             published: PublishedState::new(job),
             totals,
             nonce: AtomicU64::new(start),
-            failed_pairs: Mutex::default(),
+            failed_pairs: SegQueue::new(),
             is_down: AtomicBool::new(false),
             inbox_taken: AtomicBool::new(false),
         })
@@ -86,7 +87,7 @@ impl PortState {
             }
             Event::PairFailed(number, name) => {
                 tracing::warn!(%port, queue_pair = number, "a queue pair failed ({name})");
-                self.failed_pairs().push(number);
+                self.failed_pairs.push(number);
             }
             other => tracing::debug!(%port, ?other, "a device's event"),
         }
@@ -100,13 +101,7 @@ impl PortState {
 
     /// The queue pairs reported as failed since the last call.
     pub(crate) fn take_failed_pairs(&self) -> Vec<u32> {
-        std::mem::take(&mut *self.failed_pairs())
-    }
-
-    fn failed_pairs(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.failed_pairs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        std::iter::from_fn(|| self.failed_pairs.pop()).collect()
     }
 
     /// A number that no other endpoint has, with high probability not even another host's.

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crossbeam::queue::SegQueue;
 use oxshmem_transport::{Error, Pe, Result};
 
 pub(crate) use self::queue_pair::ResponderQueuePair;
@@ -48,7 +49,7 @@ pub(crate) struct Responder {
     /// Messages taken from the completion queue that no inbox has taken yet.
     received: Mutex<VecDeque<Message>>,
     /// Buffers that the device refused when they were posted.
-    refused: Mutex<Vec<u64>>,
+    refused: SegQueue<u64>,
     pub(crate) receive: Arc<CompletionQueue>,
     pub(crate) send: Arc<CompletionQueue>,
     pub(crate) channel: Arc<Channel>,
@@ -81,7 +82,7 @@ impl Responder {
             removals: AtomicU64::new(0),
             serials: AtomicU64::new(0),
             received: Mutex::default(),
-            refused: Mutex::default(),
+            refused: SegQueue::new(),
             receive: Arc::new(receive),
             send: Arc::new(send),
             channel,
@@ -242,14 +243,20 @@ impl Responder {
     pub(crate) fn post_buffer(&self, number: u64) {
         if let Err(error) = self.try_post_buffer(number) {
             tracing::warn!(%error, "a buffer for messages is offered again later");
-            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-            refused.push(number);
+            self.refused.push(number);
         }
     }
 
     fn repost_refused(&self) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.retain(|&number| self.try_post_buffer(number).is_err());
+        // Once each: one that is refused again goes to the end.
+        for _ in 0..self.refused.len() {
+            let Some(number) = self.refused.pop() else {
+                break;
+            };
+            if self.try_post_buffer(number).is_err() {
+                self.refused.push(number);
+            }
+        }
     }
 
     fn try_post_buffer(&self, number: u64) -> Result<()> {

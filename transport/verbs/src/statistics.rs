@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crossbeam::utils::CachePadded;
+
 /// The calls of lanes to their device, summed over all lanes, dropped ones included: for measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -50,13 +52,14 @@ impl Counts {
 /// The counts of all lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
-    lanes: Mutex<Vec<Arc<Counts>>>,
+    /// Padded, since each is written with every operation, by its lane's own thread.
+    lanes: Mutex<Vec<Arc<CachePadded<Counts>>>>,
 }
 
 impl Totals {
     /// The counts of a new lane.
-    pub(crate) fn enter(&self) -> Arc<Counts> {
-        let counts = Arc::new(Counts::default());
+    pub(crate) fn enter(&self) -> Arc<CachePadded<Counts>> {
+        let counts = Arc::<CachePadded<Counts>>::default();
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         lanes.push(Arc::clone(&counts));
         counts
