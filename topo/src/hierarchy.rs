@@ -139,9 +139,10 @@ impl Topology {
                 details
             }),
             Item::Node(at) => self.machine.numa_nodes.get(at).map(|node| {
-                let cpus = match node.cpus.is_empty() {
-                    true => "no CPU of its own".to_owned(),
-                    false => format!("CPUs {}", node.cpus),
+                let cpus = if node.cpus.is_empty() {
+                    "no CPU of its own".to_owned()
+                } else {
+                    format!("CPUs {}", node.cpus)
                 };
                 vec![crate::table::Bytes(node.memory).to_string(), cpus]
             }),

@@ -115,9 +115,10 @@ impl Inbox for TinyInbox {
         let mail = lock(&self.mailbox.mail);
         let slept = self.mailbox.arrived.wait_timeout_while(mail, timeout, idle);
         let (mail, _) = slept.unwrap_or_else(PoisonError::into_inner);
-        match mail.closed {
-            true => Err(Error::Closed { transport: NAME }),
-            false => Ok(()),
+        if mail.closed {
+            Err(Error::Closed { transport: NAME })
+        } else {
+            Ok(())
         }
     }
 }

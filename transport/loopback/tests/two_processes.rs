@@ -64,12 +64,11 @@ fn parent() -> Result {
     }
     let status = child.wait()?;
     ended?;
-    match status.success() {
-        true => {
-            println!("two processes reach each other by descriptor: ok");
-            Ok(())
-        }
-        false => Err(format!("the child ended with {status}").into()),
+    if status.success() {
+        println!("two processes reach each other by descriptor: ok");
+        Ok(())
+    } else {
+        Err(format!("the child ended with {status}").into())
     }
 }
 
@@ -298,9 +297,10 @@ fn send(socket: &UnixStream, bytes: &[u8], descriptor: BorrowedFd<'_>) -> Result
         &mut control,
         SendFlags::empty(),
     )?;
-    match sent == message.len() {
-        true => Ok(()),
-        false => Err("a short message was sent in pieces".into()),
+    if sent == message.len() {
+        Ok(())
+    } else {
+        Err("a short message was sent in pieces".into())
     }
 }
 

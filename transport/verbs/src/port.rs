@@ -259,12 +259,13 @@ fn candidates(port: &PortAttributes, forced: Option<u8>) -> Result<Vec<(u8, Gid)
     };
     if let Some(forced) = forced {
         let found: Vec<_> = table().filter(|(index, _)| *index == forced).collect();
-        return match found.is_empty() {
-            false => Ok(found),
-            true => Err(format!(
+        return if found.is_empty() {
+            Err(format!(
                 "OXSHMEM_VERBS_GID_INDEX={forced} is no usable entry of its GID table; usable: {}",
                 listed()
-            )),
+            ))
+        } else {
+            Ok(found)
         };
     }
     let mut found: Vec<_> = table().collect();

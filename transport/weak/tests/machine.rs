@@ -345,9 +345,10 @@ fn outside_of_runs_host_memory_is_its_bytes_and_a_run_works_on_a_copy() {
 /// Message passing between two free threads: whether a reader that saw the flag missed the data.
 fn missed(seed: u64, ordered: bool) -> bool {
     const ROUNDS: u64 = 300;
-    let (release, acquire) = match ordered {
-        true => (Ordering::Release, Ordering::Acquire),
-        false => (Ordering::Relaxed, Ordering::Relaxed),
+    let (release, acquire) = if ordered {
+        (Ordering::Release, Ordering::Acquire)
+    } else {
+        (Ordering::Relaxed, Ordering::Relaxed)
     };
     let machine = Machine::new(2, Arc::new(Seeded::new(seed)));
     let memory = machine.storage(OTHER, MemoryKind::Host, 64);

@@ -19,9 +19,10 @@ fn message_passing(plan: Plan, ordered: bool) -> (u64, Trace) {
     scheduler.attach(environment as Weak<dyn Environment>);
     let memory = machine.storage(Pe(1), MemoryKind::Host, 64);
     scheduler.plan(plan);
-    let (release, acquire) = match ordered {
-        true => (Ordering::Release, Ordering::Acquire),
-        false => (Ordering::Relaxed, Ordering::Relaxed),
+    let (release, acquire) = if ordered {
+        (Ordering::Release, Ordering::Acquire)
+    } else {
+        (Ordering::Relaxed, Ordering::Relaxed)
     };
     let point = |pe| {
         let schedule = scheduler.schedule(Pe(pe));

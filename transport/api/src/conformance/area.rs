@@ -228,9 +228,10 @@ impl Area {
 
     /// Stores `value` into every word of the first `len` bytes, a multiple of 8.
     pub(super) fn store_words(&self, len: u64, value: u64) {
-        match self.is_host() {
-            true => (0..len).step_by(8).for_each(|at| self.store(at, value)),
-            false => self.write(0, &value.to_ne_bytes().repeat(len as usize / 8)),
+        if self.is_host() {
+            (0..len).step_by(8).for_each(|at| self.store(at, value))
+        } else {
+            self.write(0, &value.to_ne_bytes().repeat(len as usize / 8))
         }
     }
 

@@ -125,9 +125,10 @@ fn gets_from_lost_peer_by(harness: &dyn Harness, posts: bool) -> Found<()> {
         ));
     }
     world.member(PE0).domain.peer_lost(PE1);
-    match posts {
-        true => expect_refusal(lanes.of(PE0), PE1, &[Op::Flush], true)?,
-        false => progress(lanes.of(PE0))?,
+    if posts {
+        expect_refusal(lanes.of(PE0), PE1, &[Op::Flush], true)?
+    } else {
+        progress(lanes.of(PE0))?
     }
     local.fill(0, 8 * count, 11);
     for _ in 0..100 {

@@ -210,9 +210,10 @@ fn mixed(
         }
         lanes.perform(PE0, PE1, &batch)?;
         for k in 0..PLACES {
-            let (old, new) = match put_first {
-                true => (k + 100, model(op, width, k + 100, 3, k + 100)),
-                false => (0, k + 100),
+            let (old, new) = if put_first {
+                (k + 100, model(op, width, k + 100, 3, k + 100))
+            } else {
+                (0, k + 100)
             };
             let (got_old, got_new) = (local.load(8 * (PLACES + k)), remote.load(8 * k));
             let old = if yields(op) { old } else { 0 };
@@ -317,16 +318,19 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
     // A long get between the two leaves the target time to change the words.
     let between = world.capabilities.get.max.min(16 << 10);
     let read = |lanes: &mut Lanes<'_>, fetched: bool| -> Found<()> {
-        let from = |into, at| match fetched {
-            true => atomic(
-                AtomicOp::Fetch,
-                Width::W64,
-                at,
-                0,
-                0,
-                Some(local.buffer(into, 8)),
-            ),
-            false => get(local.buffer(into, 8), to(at)),
+        let from = |into, at| {
+            if fetched {
+                atomic(
+                    AtomicOp::Fetch,
+                    Width::W64,
+                    at,
+                    0,
+                    0,
+                    Some(local.buffer(into, 8)),
+                )
+            } else {
+                get(local.buffer(into, 8), to(at))
+            }
         };
         // The target writes word 0, then word 64, always one more: read the other way round,
         // word 64 is never ahead.
@@ -334,11 +338,12 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
         lanes.post_all(PE0, PE1, &[from(64, 64), filler, from(0, 0)])?;
         lanes.complete(PE0, PE1)?;
         let (first, second) = (local.load(64), local.load(0));
-        match second >= first {
-            true => Ok(()),
-            false => Err(format!(
+        if second >= first {
+            Ok(())
+        } else {
+            Err(format!(
                 "read {first}, then {second}, which was written before it"
-            )),
+            ))
         }
     };
     let stop = AtomicBool::new(false);
@@ -361,9 +366,10 @@ pub(super) fn get_get(harness: &dyn Harness) -> Found {
                 let before = remote.load(64);
                 read(&mut lanes, fetches && changes % 2 == 1)?;
                 // Only reads during which the target changes the words can show a broken order.
-                match remote.load(64) != before {
-                    true => changes += 1,
-                    false => std::thread::yield_now(),
+                if remote.load(64) != before {
+                    changes += 1
+                } else {
+                    std::thread::yield_now()
                 }
                 if changes == 2 * ROUNDS {
                     break;
@@ -400,9 +406,12 @@ pub(super) fn across_lanes(harness: &dyn Harness) -> Found {
         local.store(0, 2 * round + 1);
         local.store(8, 2 * round + 2);
         let write = |at| put(local.buffer(at, 8), to(0));
-        let expect = |what: &str, got: u64, want: u64| match got == want {
-            true => Ok(()),
-            false => Err(format!("{what}: {got}, not {want}")),
+        let expect = |what: &str, got: u64, want: u64| {
+            if got == want {
+                Ok(())
+            } else {
+                Err(format!("{what}: {got}, not {want}"))
+            }
         };
         if promised.put_put {
             both(write(0), write(8))?;

@@ -205,9 +205,10 @@ fn what_is_put_and_got_between_gpu_and_host_memory_is_there_at_every_length() {
         "there is no order between a GPU's memory and the host's"
     );
     let by_itself = context.device().writes_ordering() == WritesOrdering::AllDevices;
-    let flush = match by_itself {
-        true => GpuFlush::None,
-        false => GpuFlush::Target,
+    let flush = if by_itself {
+        GpuFlush::None
+    } else {
+        GpuFlush::Target
     };
     assert_eq!(promised.gpu_flush, flush);
     let cards = Card::pair(&context, &sides);

@@ -59,11 +59,12 @@ impl SimulatedDomain {
     }
 
     fn open(&self) -> Result<()> {
-        match self.peers.lock().closed {
-            true => Err(Error::Closed {
+        if self.peers.lock().closed {
+            Err(Error::Closed {
                 transport: self.simulator.name,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

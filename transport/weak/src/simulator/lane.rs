@@ -75,9 +75,10 @@ impl SimulatedLane {
             let why = format!("the job has {} PEs", self.job.size);
             return Err(Error::Unreachable { transport, pe, why });
         }
-        match peers.lost.contains(&pe) {
-            true => Err(Error::PeerLost { transport, pe }),
-            false => Ok(()),
+        if peers.lost.contains(&pe) {
+            Err(Error::PeerLost { transport, pe })
+        } else {
+            Ok(())
         }
     }
 

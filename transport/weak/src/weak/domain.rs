@@ -205,11 +205,12 @@ impl Checks {
     }
 
     pub(super) fn open(&self) -> Result<()> {
-        match self.lock().closed {
-            true => Err(Error::Closed {
+        if self.lock().closed {
+            Err(Error::Closed {
                 transport: self.name,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 
