@@ -297,7 +297,7 @@ impl Context<'_> {
 impl Shared {
     pub(crate) fn point(&self) {
         if let Some(schedule) = &self.schedule {
-            schedule.point();
+            schedule.yield_point();
         }
     }
 

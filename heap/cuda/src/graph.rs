@@ -88,7 +88,7 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: it was made once and is destroyed once; a run under way goes on.
+        // SAFETY: it was made once and is destroyed once; a run in progress goes on.
         let answer = self.context.enter().and_then(|_current| unsafe {
             call_optional!(self.context, cuGraphExecDestroy(self.executable))
         });
@@ -98,7 +98,7 @@ impl Drop for Graph {
     }
 }
 
-/// A capture under way, ended also when recording fails or panics.
+/// A capture in progress, ended also when recording fails or panics.
 struct Recording<'a> {
     stream: &'a Stream,
     on: bool,

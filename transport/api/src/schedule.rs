@@ -12,7 +12,7 @@ use crate::op::{AtomicOp, Width};
 pub trait Schedule: Send + Sync + fmt::Debug {
     /// A yield point, before each call of the library and at each step of one: the thread may be held here
     /// while other PEs run or operations in flight proceed.
-    fn point(&self);
+    fn yield_point(&self);
 
     /// Called in a wait after an unsuccessful poll, instead of yielding or sleeping. `false` means that
     /// nothing can change any more: the wait cannot succeed.

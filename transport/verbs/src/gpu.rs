@@ -78,7 +78,7 @@ impl DomainGpu {
         }
     }
 
-    /// The support that peers are told of.
+    /// The support that the address announces to peers.
     pub(crate) fn support(&self) -> GpuSupport {
         match self {
             DomainGpu::None => GpuSupport::None,

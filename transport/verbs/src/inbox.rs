@@ -50,7 +50,7 @@ pub(crate) struct VerbsInbox {
     state: DomainState,
     generation: u64,
     removals: u64,
-    /// Whether it has given an error after which nobody drains on.
+    /// Whether it has given an error after which its owner drains no more.
     broken: bool,
     /// Messages taken from the responder, not served yet.
     received: VecDeque<Message>,
@@ -295,7 +295,7 @@ impl VerbsInbox {
         self.refresh()
     }
 
-    /// Remembers an error after which nobody drains on.
+    /// Remembers an error after which its owner drains no more.
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {
         self.broken |= !matches!(result, Ok(_) | Err(Error::Closed { .. }));
         result

@@ -146,7 +146,7 @@ impl Verbs {
 
 // SAFETY: nothing here is mapped. A lane's requests name local memory within the range given; a
 // request is counted as completed, and copied data as delivered, after its completion was taken, and
-// connections that are given up, like those of dropped lanes, have their queue pair destroyed first.
+// failed connections, like those of dropped lanes, have their queue pair destroyed first.
 unsafe impl Transport for Verbs {
     fn name(&self) -> &'static str {
         NAME

@@ -38,8 +38,8 @@ pub trait Environment: Send + Sync + fmt::Debug {
     /// Takes the step of this number, less than [`steps`](Self::steps), and says what it was.
     fn step(&self, number: usize) -> String;
 
-    /// A run has ended: everything that was under way is done, everybody sees the same.
-    fn settle(&self);
+    /// Called when a run has ended: completes all that is in flight, so that all PEs see the same.
+    fn quiesce(&self);
 }
 
 /// Choices by a seed, for PEs whose threads run freely.

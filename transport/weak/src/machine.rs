@@ -88,7 +88,7 @@ struct State {
     regions: BTreeMap<u64, Region>,
     next_region: u64,
     cpus: Vec<Cpu>,
-    /// A run is under way, or has left something under way.
+    /// Whether a run is in progress, or has left operations in flight.
     wild: bool,
     /// In [`Mode::Free`]: at each access a store drains with a chance of one in so many.
     laziness: usize,
@@ -127,9 +127,9 @@ impl Machine {
         self.pes
     }
 
-    /// Whatever is under way is done, and everybody sees the newest values.
-    pub fn settle(&self) {
-        self.lock().settle();
+    /// Completes all that is in flight, so that all PEs see the newest values.
+    pub fn quiesce(&self) {
+        self.lock().quiesce();
     }
 
     /// The stores that the NIC of `pe` must wait for if a doorbell rings now: its CPU's before the last
@@ -196,7 +196,7 @@ impl Machine {
                 let all = (0..self.pes).all(tame);
                 let mut state = self.lock();
                 if all && state.wild {
-                    state.settle();
+                    state.quiesce();
                 }
             }
             Mode::Directed => self.lock().wild = true,
@@ -227,8 +227,8 @@ impl Machine {
     }
 }
 
-/// Stores that drain; where none can, CPUs that come to see what they have seen an older value of, so
-/// that nobody waits for ever.
+/// Steps of the machine: a store drains; if none can, a CPU comes to see the newer value of a word, so that no PE
+/// waits for ever.
 impl Environment for Machine {
     fn steps(&self) -> usize {
         let mut state = self.lock();
@@ -252,14 +252,14 @@ impl Environment for Machine {
         }
     }
 
-    fn settle(&self) {
-        Machine::settle(self);
+    fn quiesce(&self) {
+        Machine::quiesce(self);
     }
 }
 
 impl Region {
     /// All agree on the newest values.
-    fn settle(&mut self) {
+    fn quiesce(&mut self) {
         for (word, cell) in self.cells.drain() {
             self.plain.update(word, |_| Some(cell.newest()));
         }
@@ -384,12 +384,12 @@ impl State {
         }
     }
 
-    fn settle(&mut self) {
+    fn quiesce(&mut self) {
         for pe in 0..self.cpus.len() as u32 {
             self.drain_all(Pe(pe));
         }
         for region in self.regions.values_mut() {
-            region.settle();
+            region.quiesce();
         }
         for cpu in &mut self.cpus {
             (cpu.floor, cpu.latest, cpu.nic_floor) = (self.now, self.now, self.now);

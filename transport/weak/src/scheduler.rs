@@ -1,22 +1,22 @@
 //! Runs PEs, which are threads of one process, one at a time, by decisions that can be repeated.
 //!
 //! A run begins when every PE has [entered](Scheduler::enter) and ends when all have left. In it one
-//! thread goes on at a time. At each [point](Schedule::point) the scheduler decides what happens next:
-//! the same PE goes on, another does, or something moves by itself (an [`Environment`]'s step: an
-//! operation is performed, a store drains). What else a simulated machine leaves open is decided in
+//! thread goes on at a time. At each [yield point](Schedule::yield_point) the scheduler decides the next event:
+//! the same PE goes on, another does, or an [`Environment`] takes a step (an operation is performed, a store
+//! drains). Other choices that a simulated machine leaves open are decided in
 //! the same sequence ([`Choices::choose`]). The decisions of a run, given to [`Plan::Replay`], make the
 //! same run again; decision 0 is always the tame one: go on, the first step, the newest value.
 //!
 //! Outside a run nothing is held and nothing is simulated.
 //!
 //! A PE in a run must not wait for another one in a way that the scheduler does not know. Should one
-//! do so, or not enter at all, the run is given up after a while ([`Trace::broken`]) and everybody runs
-//! freely. One may look again and again without waiting: nobody goes on alone for ever, and nothing
-//! that moves by itself stays for ever.
+//! do so, or not enter at all, the run is abandoned after a while ([`Trace::broken`]) and all PEs run
+//! freely. A PE may poll without waiting: no PE goes on alone for ever, and no possible step of an
+//! environment is put off for ever.
 //!
-//! A PE that has left runs freely while others go on: so it leaves alone what they work on, and drops
-//! no lane with something under way, until all have left. What it has left under way others' turns
-//! move; what is still under way when the last one leaves is done then.
+//! A PE that has left runs freely while others go on. So it does not access the data that they work on, and drops
+//! no lane with operations in flight, until all have left. Its operations in flight proceed in the turns of
+//! others; those that remain when the last PE leaves are completed then.
 
 mod plan;
 mod shrink;
@@ -35,14 +35,14 @@ use crate::choice::{Choices, Environment, Mode};
 /// How long the thread whose turn it is may do nothing that the scheduler sees, and how long those who
 /// have entered wait for one more to do so.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Looks in a row that found nothing, for each PE, until it is a deadlock: a PE may have done something
-/// in between that showed as no change.
+/// Unsuccessful polls in a row, of each PE, that make a deadlock: a PE may have done something in between that
+/// showed as no change.
 const VAIN: usize = 4;
-/// Points that a PE may make after it was woken before it counts as having done something: those of
-/// one look at what it waits for.
-const LOOKS: usize = 32;
-/// Decisions in a row that let one PE go on, while others or something else could: then it is their
-/// turn, so that a PE that looks again and again, and never waits, gets to see what it looks for.
+/// Yield points that a PE may make after it was woken before it counts as having done something: those of one
+/// poll of its condition.
+const POLLS: usize = 32;
+/// Decisions in a row that let one PE go on, while others or an environment could: then it is their turn, so that
+/// a PE that polls without ever waiting sees the change that it polls for.
 const ALONE: usize = 200;
 /// Decisions in a row by which nothing moved by itself, while something could: then it does.
 const STILL: usize = 1000;
@@ -66,9 +66,9 @@ pub struct Trace {
     pub decisions: Vec<(u32, u32)>,
     /// The steps, in words.
     pub steps: Vec<String>,
-    /// Everybody who was left waited for what nobody would bring.
+    /// Every PE that had not left waited for an event that could not happen.
     pub deadlock: bool,
-    /// Why the run was given up, if it was; then it cannot be made again.
+    /// The reason why the run was abandoned, if it was; then it cannot be repeated.
     pub broken: Option<String>,
 }
 
@@ -92,9 +92,9 @@ enum Phase {
     Gathering,
     /// One thread at a time.
     Running,
-    /// A run that was given up, until all have left.
+    /// A run that was abandoned, until all have left.
     Broken,
-    /// All have left; what is under way settles.
+    /// All have left; operations in flight complete.
     Over,
 }
 
@@ -114,10 +114,10 @@ struct State {
     planner: Planner,
     pes: Vec<Status>,
     turn: usize,
-    /// How often something has changed that a waiting PE might want to look at.
+    /// The number of changes that a waiting PE might poll for.
     changes: u64,
     /// For a PE that was idle: points it may still make without having changed anything.
-    looks: Vec<usize>,
+    polls: Vec<usize>,
     /// How often it was decided what happens next, also where there was one thing only.
     rounds: usize,
     /// Calls in a row that found nothing.
@@ -156,7 +156,7 @@ impl Scheduler {
                 pes: vec![Status::Out; pes],
                 turn: 0,
                 changes: 0,
-                looks: vec![0; pes],
+                polls: vec![0; pes],
                 rounds: 0,
                 vain: 0,
                 alone: 0,
@@ -205,7 +205,7 @@ impl Scheduler {
         if state.phase == Phase::Free {
             state.phase = Phase::Gathering;
             // Nothing of the run before makes a difference to this one.
-            state.looks.fill(0);
+            state.polls.fill(0);
             state.rounds = 0;
             state.trace = Trace::default();
             state.vain = 0;
@@ -384,14 +384,14 @@ impl Scheduler {
         }
     }
 
-    fn point(&self, pe: usize) {
+    fn yield_point(&self, pe: usize) {
         {
             let mut state = self.lock();
             if !state.has_turn(pe) {
                 return;
             }
-            match state.looks.get_mut(pe) {
-                Some(looks) if *looks > 0 => *looks -= 1,
+            match state.polls.get_mut(pe) {
+                Some(polls) if *polls > 0 => *polls -= 1,
                 _ => {
                     state.changes += 1;
                     state.vain = 0;
@@ -430,8 +430,8 @@ impl Scheduler {
         {
             *status = Status::Ready;
         }
-        if let Some(looks) = state.looks.get_mut(pe) {
-            *looks = LOOKS;
+        if let Some(polls) = state.polls.get_mut(pe) {
+            *polls = POLLS;
         }
         !state.trace.deadlock
     }
@@ -449,7 +449,7 @@ impl Scheduler {
             // Nobody enters again before all is settled.
             state.phase = Phase::Over;
             drop(state);
-            self.environments().iter().for_each(|e| e.settle());
+            self.environments().iter().for_each(|e| e.quiesce());
             self.lock().phase = Phase::Free;
             self.wake_all();
             return;
@@ -478,7 +478,7 @@ impl State {
             .filter(|&pe| self.pes.get(pe).is_some_and(can))
             .collect();
         if pes.is_empty() && steps == 0 {
-            // Perhaps one did something that showed as no change: everybody looks once more, in turn.
+            // Perhaps one did something that showed as no change: every PE polls once more, in turn.
             let count = self.pes.len();
             let inside = |pe: &usize| self.pes.get(*pe).is_some_and(|s| *s != Status::Out);
             if self.vain > VAIN * count {
@@ -545,9 +545,9 @@ struct PeSchedule {
 }
 
 impl Schedule for PeSchedule {
-    fn point(&self) {
+    fn yield_point(&self) {
         if let Some(scheduler) = self.scheduler.upgrade() {
-            scheduler.point(self.pe);
+            scheduler.yield_point(self.pe);
         }
     }
 

@@ -228,7 +228,7 @@ impl Environment for Shared {
         "nothing under way".into()
     }
 
-    fn settle(&self) {
+    fn quiesce(&self) {
         self.all().iter().for_each(|pool| pool.drain());
     }
 }

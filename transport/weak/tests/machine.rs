@@ -164,7 +164,7 @@ proptest! {
                 }
             }
         }
-        machine.settle();
+        machine.quiesce();
         prop_assert_eq!(machine.steps(), 0);
         let mut bytes = [0; 64];
         machine.nic_read(OTHER, &memory, 0, &mut bytes);
@@ -338,7 +338,7 @@ fn outside_of_runs_host_memory_is_its_bytes_and_a_run_works_on_a_copy() {
     machine.store_word(ME, &storage, 0, Width::W64, 9, Ordering::Relaxed);
     machine.fence(ME, Ordering::SeqCst);
     assert_eq!(real.load(Ordering::Relaxed), 0x203);
-    machine.settle();
+    machine.quiesce();
     assert_eq!(real.load(Ordering::Relaxed), 9);
 }
 
@@ -399,7 +399,7 @@ fn free_threads_updates_are_exclusive() {
             });
         }
     });
-    machine.settle();
+    machine.quiesce();
     assert_eq!(load(&machine, ME, &memory, Ordering::Relaxed), 2000);
 }
 

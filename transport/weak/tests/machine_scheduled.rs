@@ -26,7 +26,7 @@ fn message_passing(plan: Plan, ordered: bool) -> (u64, Trace) {
     };
     let point = |pe| {
         let schedule = scheduler.schedule(Pe(pe));
-        schedule.point();
+        schedule.yield_point();
         schedule
     };
     let seen = std::thread::scope(|scope| {

@@ -398,7 +398,7 @@ struct Counting {
 }
 
 impl Schedule for Counting {
-    fn point(&self) {
+    fn yield_point(&self) {
         self.points.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -119,12 +119,12 @@ fn is_broken(order: Order, two_lanes: bool, guarantees: Guarantees, seed: u64) -
         let mut broken = false;
         if order.reads() {
             for offset in [SECOND, FIRST] {
-                schedule.point();
+                schedule.yield_point();
                 pair.store(1, offset, 1);
             }
         }
         while !over.load(Ordering::Acquire) {
-            schedule.point();
+            schedule.yield_point();
             // Nobody else runs between these two.
             let seen = [FIRST, SECOND].map(|offset| pair.load(1, offset));
             broken |= !order.reads() && order != Order::PutGet && seen == [0, 1];
@@ -223,7 +223,7 @@ fn is_ever(
             let schedule = scheduler.schedule(PE1);
             let _turn = scheduler.enter(1);
             while !over.load(Ordering::Acquire) {
-                schedule.point();
+                schedule.yield_point();
                 seen.fetch_or(look(&pair, false), Ordering::Relaxed);
                 assert!(schedule.idle() || over.load(Ordering::Acquire));
             }

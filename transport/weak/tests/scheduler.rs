@@ -106,7 +106,7 @@ fn misses(plan: Plan) -> (bool, Trace) {
         let schedule = scheduler.schedule(Pe(1));
         let _turn = scheduler.enter(1);
         loop {
-            schedule.point();
+            schedule.yield_point();
             if pair.load(1, FLAG) == 1 {
                 return pair.load(1, DATA) == 0;
             }
@@ -128,10 +128,10 @@ fn loses(plan: Plan) -> (bool, Trace) {
                 let schedule = scheduler.schedule(Pe(pe));
                 let _turn = scheduler.enter(pe as usize);
                 for _ in 0..5 {
-                    schedule.point();
+                    schedule.yield_point();
                 }
                 let seen = count.load(Ordering::Relaxed);
-                schedule.point();
+                schedule.yield_point();
                 count.store(seen + 1, Ordering::Relaxed);
             });
         }
@@ -199,13 +199,13 @@ fn a_deadlock_is_told_to_everybody_and_in_the_trace() {
                 scope.spawn(move || {
                     let schedule = scheduler.schedule(Pe(pe));
                     let _turn = scheduler.enter(pe as usize);
-                    schedule.point();
+                    schedule.yield_point();
                     for _ in 0..10_000 {
                         if !schedule.idle() {
                             told.fetch_add(1, Ordering::Relaxed);
                             return;
                         }
-                        schedule.point();
+                        schedule.yield_point();
                     }
                 });
             }
@@ -226,7 +226,7 @@ fn waiting_for_a_pe_that_goes_on_is_no_deadlock() {
                 let schedule = scheduler.schedule(Pe(0));
                 let _turn = scheduler.enter(0);
                 for _ in 0..200 {
-                    schedule.point();
+                    schedule.yield_point();
                 }
                 ready.store(true, Ordering::Relaxed);
             });
@@ -251,13 +251,13 @@ fn one_that_goes_in_circles_for_ever_is_given_up() {
             let schedule = scheduler.schedule(Pe(0));
             let _turn = scheduler.enter(0);
             while !stop.load(Ordering::Relaxed) {
-                schedule.point();
+                schedule.yield_point();
             }
         });
         let schedule = scheduler.schedule(Pe(1));
         let _turn = scheduler.enter(1);
         while scheduler.trace().broken.is_none() {
-            schedule.point();
+            schedule.yield_point();
         }
         stop.store(true, Ordering::Relaxed);
     });
@@ -285,13 +285,13 @@ fn one_that_looks_without_waiting_sees_it_in_the_end_by_every_plan() {
                 };
                 post(&mut *lane, Pe(1), put, &*schedule);
                 while pair.load(1, FLAG) == 0 && scheduler.trace().broken.is_none() {
-                    schedule.point();
+                    schedule.yield_point();
                 }
             });
             let schedule = scheduler.schedule(Pe(1));
             let _turn = scheduler.enter(1);
             while pair.load(1, FLAG) == 0 && scheduler.trace().broken.is_none() {
-                schedule.point();
+                schedule.yield_point();
             }
         });
         let trace = scheduler.trace();
@@ -321,15 +321,15 @@ fn a_thread_that_blocks_outside_is_given_up_and_named() {
         scope.spawn(move || {
             let schedule = scheduler.schedule(Pe(0));
             let _turn = scheduler.enter(0);
-            schedule.point();
+            schedule.yield_point();
             // Nothing that the scheduler knows of; PE 1 sends, if it ever runs.
             assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(7));
-            schedule.point();
+            schedule.yield_point();
             assert!(schedule.idle(), "given up is not a deadlock");
         });
         let schedule = scheduler.schedule(Pe(1));
         let _turn = scheduler.enter(1);
-        schedule.point();
+        schedule.yield_point();
         sender.send(7).unwrap();
     });
     let why = scheduler.trace().broken.unwrap();
@@ -369,7 +369,7 @@ fn one_thread_runs_at_a_time_in_run_after_run() {
                     let turn = scheduler.enter(pe);
                     for _ in 0..10 {
                         alone();
-                        schedule.point();
+                        schedule.yield_point();
                     }
                     drop(turn);
                 }
@@ -388,7 +388,7 @@ fn outside_of_runs_nobody_is_held_and_everything_is_done_at_once() {
     let pair = Pair::scheduled(WORST, &scheduler);
     pair.store(0, ONE, 1);
     let schedule = scheduler.schedule(Pe(0));
-    schedule.point();
+    schedule.yield_point();
     assert!(schedule.idle());
     let mut lane = pair.domains[0].lane().unwrap();
     for offset in [DATA, FLAG] {
@@ -472,7 +472,7 @@ fn a_peer_is_lost_at_the_same_place_in_every_replay() {
             post(&mut *lane, Pe(1), add(DATA, 1, None), &*schedule);
         }
         for _ in 0..3 {
-            schedule.point();
+            schedule.yield_point();
         }
         let error = refused(&mut *lane, Pe(1), add(DATA, 1, None)).to_string();
         drop(turn);

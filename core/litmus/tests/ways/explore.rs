@@ -89,7 +89,7 @@ impl At<'_> {
 
     /// Others may have their turn.
     pub fn pause(&self) {
-        self.schedule.point();
+        self.schedule.yield_point();
     }
 
     /// This PE's words become 0.

@@ -7,7 +7,7 @@ use super::cell::{CellId, Mask, merged};
 /// More stores than that wait in no CPU; the oldest then drains.
 const CAPACITY: usize = 32;
 
-/// A store that its own CPU sees and nobody else.
+/// A store that only its own CPU sees.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Store {
     pub(super) cell: CellId,

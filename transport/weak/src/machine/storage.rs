@@ -63,7 +63,7 @@ impl Drop for Storage {
             // Dropped, with what owns its memory, after the lock.
             let region = machine.lock().regions.remove(&self.number);
             if let Some(mut region) = region {
-                region.settle();
+                region.quiesce();
             }
         }
     }

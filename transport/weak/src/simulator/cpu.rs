@@ -26,32 +26,32 @@ impl fmt::Debug for Cpu {
 }
 
 impl Cpu {
-    fn point(&self) {
+    fn yield_point(&self) {
         if let Some(schedule) = &self.schedule {
-            schedule.point();
+            schedule.yield_point();
         }
     }
 }
 
 impl Accessor for Cpu {
     fn load(&self, offset: u64, into: &mut [u8]) {
-        self.point();
+        self.yield_point();
         self.machine.load(self.me, &self.storage, offset, into);
     }
 
     fn store(&self, offset: u64, from: &[u8]) {
-        self.point();
+        self.yield_point();
         self.machine.store(self.me, &self.storage, offset, from);
     }
 
     fn load_word(&self, offset: u64, width: Width, order: Ordering) -> u64 {
-        self.point();
+        self.yield_point();
         let (me, storage) = (self.me, &self.storage);
         self.machine.load_word(me, storage, offset, width, order)
     }
 
     fn store_word(&self, offset: u64, width: Width, value: u64, order: Ordering) {
-        self.point();
+        self.yield_point();
         let (me, storage) = (self.me, &self.storage);
         self.machine
             .store_word(me, storage, offset, width, value, order);
@@ -65,14 +65,14 @@ impl Accessor for Cpu {
         operands: (u64, u64),
         order: Ordering,
     ) -> u64 {
-        self.point();
+        self.yield_point();
         let (me, storage) = (self.me, &self.storage);
         self.machine
             .update(me, storage, offset, (op, width), operands, order)
     }
 
     fn fence(&self, order: Ordering) {
-        self.point();
+        self.yield_point();
         self.machine.fence(self.me, order);
     }
 }

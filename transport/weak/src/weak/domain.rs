@@ -250,7 +250,7 @@ impl Checks {
     /// From now on a PE is lost.
     fn lose(&self, pe: Pe) {
         self.lock().lost.insert(pe);
-        // The wrapped domain first: what it gives up the pool may forget.
+        // The wrapped domain first: the pool may drop only operations that it has cancelled.
         self.inner.peer_lost(pe);
         self.pool.cancel(pe);
     }

@@ -184,7 +184,7 @@ fn run(script: &Arc<Script>, programs: &[&[Do]], registers: usize, observed: &[V
         world.told.is_empty(),
         "a NIC waits for stores that have all drained"
     );
-    world.machine.settle();
+    world.machine.quiesce();
     let memory = observed.iter().map(|&var| world.nic_read(Pe(0), var));
     let memory: Vec<u64> = memory.collect();
     world.registers.iter().copied().chain(memory).collect()

@@ -112,7 +112,7 @@ pub fn add(on: u64, operand: u64, fetch: Option<Local>) -> Op {
 /// Posts through Full; how often it was full.
 pub fn post(lane: &mut dyn Lane, to: Pe, op: Op, schedule: &dyn Schedule) -> usize {
     for full in 0..10_000 {
-        schedule.point();
+        schedule.yield_point();
         // SAFETY: what tests name is a `Pair`'s page, which outlives the lane.
         match unsafe { lane.post(to, &[op]) }.status {
             Status::All => return full,
@@ -142,7 +142,7 @@ pub fn complete(lanes: &mut [Box<dyn Lane>], to: Pe, schedule: &dyn Schedule) {
         counters.completed == counters.posted
     };
     for _ in 0..10_000 {
-        schedule.point();
+        schedule.yield_point();
         for lane in lanes.iter_mut() {
             lane.progress().unwrap();
         }
@@ -159,7 +159,7 @@ pub fn complete(lanes: &mut [Box<dyn Lane>], to: Pe, schedule: &dyn Schedule) {
 pub struct Unscheduled;
 
 impl Schedule for Unscheduled {
-    fn point(&self) {}
+    fn yield_point(&self) {}
 
     fn idle(&self) -> bool {
         std::thread::yield_now();
