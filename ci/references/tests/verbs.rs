@@ -91,7 +91,7 @@ fn structures_are_laid_out_as_in_rdma_mummy_sys() {
             qp_num, src_qp, wc_flags, pkey_index, slid, sl, dlid_path_bits,
         }
     }
-    // The far side of a request: write and read, atomic.
+    // The remote side of a request: write and read, atomic.
     type Plain = sys::ibv_send_wr__bindgen_ty_2__bindgen_ty_1;
     type Atomic = sys::ibv_send_wr__bindgen_ty_2__bindgen_ty_2;
     assert_eq!(offset_of!(Plain, rkey), offset_of!(theirs::rdma_t, rkey));

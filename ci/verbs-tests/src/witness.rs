@@ -1,4 +1,4 @@
-//! The near side of the witness: oxshmem's verbs transport as PE 0 of a job whose PE 1 is no oxshmem
+//! The local side of the witness: oxshmem's verbs transport as PE 0 of a job whose PE 1 is no oxshmem
 //! but `witness.c`, a plain verbs program. All that the two tell each other is what any verbs
 //! program needs: queue pair numbers, sequence numbers, GIDs, addresses and keys, in lines over TCP.
 //! What the transport packs into bytes for its peers is unpacked and packed here, in [`packed`].
@@ -261,7 +261,7 @@ impl Towards<'_> {
             })
         };
         loop {
-            // SAFETY: the near side outlives this call, which ends when the operation is complete, or
+            // SAFETY: the local buffer outlives this call, which ends when the operation is complete, or
             // by an error that ends this process.
             let posted = unsafe { self.lane.post(pe, &[op, Op::Flush]) };
             match posted.status {

@@ -206,7 +206,7 @@ fn near_sides_in_registered_memory_are_the_machines() {
     let pair = pair(&Simulator::new(machine.clone()));
     let own = pair.accessors[0].as_ref().unwrap();
     let other = pair.accessors[1].as_ref().unwrap();
-    let near = |offset: usize, key| Local {
+    let local = |offset: usize, key| Local {
         // SAFETY: inside the memory, of which nothing but the address is used.
         addr: unsafe { pair.memory[0].base().add(offset) }.as_ptr(),
         len: 8,
@@ -215,11 +215,11 @@ fn near_sides_in_registered_memory_are_the_machines() {
     let mut lane = pair.domains[0].lane().unwrap();
     own.store_word(8, Width::W64, 77, Ordering::Relaxed);
     own.fence(Ordering::SeqCst);
-    post(&mut *lane, Pe(1), put(near(8, Some(pair.keys[0])), 0));
+    post(&mut *lane, Pe(1), put(local(8, Some(pair.keys[0])), 0));
     let region = RegionId(0);
     let from = Remote { region, offset: 0 };
     // Without its key it is the same memory.
-    let into = near(16, None);
+    let into = local(16, None);
     post(&mut *lane, Pe(1), Op::Get { into, from });
     post(
         &mut *lane,
@@ -230,7 +230,7 @@ fn near_sides_in_registered_memory_are_the_machines() {
             on: from,
             operand: 1,
             compare: 0,
-            fetch: Some(near(24, Some(pair.keys[0]))),
+            fetch: Some(local(24, Some(pair.keys[0]))),
         },
     );
     while lane.counters(Pe(1)).completed < 3 {
@@ -247,14 +247,14 @@ fn a_store_before_a_put_from_the_same_memory_may_come_too_late() {
     let machine = machine(2, Mode::Directed);
     let pair = pair(&Simulator::new(machine));
     let own = pair.accessors[0].as_ref().unwrap();
-    let near = Local {
+    let local = Local {
         addr: pair.memory[0].base().as_ptr(),
         len: 8,
         key: Some(pair.keys[0]),
     };
     let mut lane = pair.domains[0].lane().unwrap();
     own.store_word(0, Width::W64, 5, Ordering::Relaxed);
-    post(&mut *lane, Pe(1), put(near, 0));
+    post(&mut *lane, Pe(1), put(local, 0));
     lane.progress().unwrap();
     assert_eq!(lane.counters(Pe(1)).completed, 1);
     let other = pair.accessors[1].as_ref().unwrap();

@@ -19,7 +19,7 @@ const SEEDS: u64 = 500;
 /// Where operations lie, in both pages: the first's word and the second's.
 const FIRST: u64 = 0;
 const SECOND: u64 = 8;
-/// Where the near sides lie in PE 0's page.
+/// Where the local buffers lie in PE 0's page.
 const ONE: u64 = 64;
 const GOT_FIRST: u64 = 72;
 const GOT_SECOND: u64 = 80;
@@ -62,14 +62,14 @@ impl Order {
 
     fn operations(self, pair: &Pair) -> [Op; 2] {
         let put = |offset| Op::Put {
-            from: pair.near(0, ONE, 8),
+            from: pair.local(0, ONE, 8),
             to: at(offset),
         };
         let get = |into, offset| Op::Get {
-            into: pair.near(0, into, 8),
+            into: pair.local(0, into, 8),
             from: at(offset),
         };
-        let fetch = |into, offset| add(offset, 0, Some(pair.near(0, into, 8)));
+        let fetch = |into, offset| add(offset, 0, Some(pair.local(0, into, 8)));
         match self {
             Order::PutPut => [put(FIRST), put(SECOND)],
             Order::PutAtomic => [put(FIRST), add(SECOND, 1, None)],
@@ -235,7 +235,7 @@ fn is_ever(
 #[test]
 fn a_completion_means_placement_exactly_where_that_is_declared() {
     let put = |pair: &Pair| {
-        let from = pair.near(0, ONE, 8);
+        let from = pair.local(0, ONE, 8);
         vec![Op::Put {
             from,
             to: at(FIRST),
@@ -270,7 +270,7 @@ fn m22_a_signal_is_never_seen_before_any_word_of_its_data() {
     let words = |pair: &Pair| [0, 1, 2, 3].map(|word| pair.load(1, 16 + 8 * word));
     let ops = |pair: &Pair| {
         vec![Op::PutSignal {
-            from: pair.near(0, ONE, 32),
+            from: pair.local(0, ONE, 32),
             to: at(16),
             signal: at(FIRST),
             op: SignalOp::Add,
@@ -287,7 +287,7 @@ fn m22_a_signal_is_never_seen_before_any_word_of_its_data() {
 #[test]
 fn a_put_beside_a_signal_may_come_after_it() {
     let ops = |pair: &Pair| {
-        let from = pair.near(0, ONE, 8);
+        let from = pair.local(0, ONE, 8);
         vec![
             Op::Put { from, to: at(16) },
             Op::PutSignal {
@@ -309,7 +309,7 @@ fn a_put_beside_a_signal_may_come_after_it() {
 #[test]
 fn a_source_beyond_the_inline_limit_is_read_when_the_put_is_performed() {
     let ops = |pair: &Pair| {
-        let from = pair.near(0, ONE, 8);
+        let from = pair.local(0, ONE, 8);
         vec![Op::Put {
             from,
             to: at(FIRST),
@@ -328,7 +328,7 @@ fn a_source_beyond_the_inline_limit_is_read_when_the_put_is_performed() {
 
 fn puts(pair: &Pair, count: u64) -> impl Iterator<Item = Op> {
     (0..count).map(|word| Op::Put {
-        from: pair.near(0, ONE, 8),
+        from: pair.local(0, ONE, 8),
         to: at(1024 + 8 * word),
     })
 }

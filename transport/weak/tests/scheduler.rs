@@ -35,10 +35,10 @@ fn traffic(plan: Plan) -> (Vec<u64>, Trace) {
         let _turn = scheduler.enter(own);
         for round in 0..3 {
             let put = Op::Put {
-                from: pair.near(own, ONE + 8 * round, 40),
+                from: pair.local(own, ONE + 8 * round, 40),
                 to: at(256 + 8 * round),
             };
-            let fetched = pair.near(own, 512 + 8 * round, 8);
+            let fetched = pair.local(own, 512 + 8 * round, 8);
             let ops = [
                 put,
                 add(DATA, round + 1, None),
@@ -93,7 +93,7 @@ fn misses(plan: Plan) -> (bool, Trace) {
             let schedule = scheduler.schedule(Pe(0));
             let _turn = scheduler.enter(0);
             for offset in [DATA, FLAG] {
-                let from = pair.near(0, ONE, 8);
+                let from = pair.local(0, ONE, 8);
                 let put = Op::Put {
                     from,
                     to: at(offset),
@@ -280,7 +280,7 @@ fn one_that_looks_without_waiting_sees_it_in_the_end_by_every_plan() {
                 let schedule = scheduler.schedule(Pe(0));
                 let _turn = scheduler.enter(0);
                 let put = Op::Put {
-                    from: pair.near(0, ONE, 8),
+                    from: pair.local(0, ONE, 8),
                     to: at(FLAG),
                 };
                 post(&mut *lane, Pe(1), put, &*schedule);
@@ -392,7 +392,7 @@ fn outside_of_runs_nobody_is_held_and_everything_is_done_at_once() {
     assert!(schedule.idle());
     let mut lane = pair.domains[0].lane().unwrap();
     for offset in [DATA, FLAG] {
-        let from = pair.near(0, ONE, 8);
+        let from = pair.local(0, ONE, 8);
         let put = Op::Put {
             from,
             to: at(offset),
@@ -414,7 +414,7 @@ fn what_is_under_way_when_a_run_ends_is_done_then() {
         let mut lane = pair.domains[0].lane().unwrap();
         let schedule = scheduler.schedule(Pe(0));
         let turn = scheduler.enter(0);
-        let from = pair.near(0, ONE, 8);
+        let from = pair.local(0, ONE, 8);
         let put = Op::Put { from, to: at(DATA) };
         post(&mut *lane, Pe(1), put, &*schedule);
         drop(turn);
@@ -437,7 +437,7 @@ fn what_a_pe_has_left_behind_moves_in_the_turns_of_others() {
                 let mut lane = pair.domains[0].lane().unwrap();
                 let schedule = scheduler.schedule(Pe(0));
                 let turn = scheduler.enter(0);
-                let from = pair.near(0, ONE, 8);
+                let from = pair.local(0, ONE, 8);
                 let put = Op::Put { from, to: at(DATA) };
                 post(&mut *lane, Pe(1), put, &*schedule);
                 drop(turn);

@@ -32,11 +32,11 @@ struct Queued {
     pe: Pe,
     doorbell: u64,
     op: Op,
-    far: Far,
+    remote: RemoteStorage,
 }
 
-/// The checked far side: none for a flush, which has none; the signal's too where there is one.
-struct Far(Option<Arc<Storage>>, Option<Arc<Storage>>);
+/// The checked remote address: none for a flush, which has none; the signal's too where there is one.
+struct RemoteStorage(Option<Arc<Storage>>, Option<Arc<Storage>>);
 
 // SAFETY: the raw pointers in the queue's `Op`s are the poster's, who promised their validity until
 // the lane is done with them, wherever the lane is moved to.
@@ -91,8 +91,8 @@ impl SimulatedLane {
         }
         let doorbell = self.simulator.machine.doorbell(self.job.me);
         for (accepted, op) in ops.iter().enumerate() {
-            let far = match self.checked(&peers, pe, op) {
-                Ok(far) => far,
+            let remote = match self.checked(&peers, pe, op) {
+                Ok(remote) => remote,
                 Err(error) => return Posted::refused(accepted, error),
             };
             let Some(counters) = self.counters.get_mut(pe.index()) else {
@@ -107,14 +107,14 @@ impl SimulatedLane {
                 pe,
                 doorbell,
                 op,
-                far,
+                remote,
             });
         }
         Posted::all(ops.len())
     }
 
     /// All that can be wrong with an operation.
-    fn checked(&self, peers: &PeersState, pe: Pe, op: &Op) -> Result<Far> {
+    fn checked(&self, peers: &PeersState, pe: Pe, op: &Op) -> Result<RemoteStorage> {
         let capabilities = &self.simulator.capabilities;
         let transfer = |what: &str, len: usize, max: u64| match len as u64 {
             len if len > max => Err(self.unsupported(format!("a {what} of {len} bytes"))),
@@ -124,11 +124,11 @@ impl SimulatedLane {
         match *op {
             Op::Put { from, to } => {
                 let len = transfer("put", from.len, capabilities.put.max)?;
-                Ok(Far(Some(find(to, "a put", (len, 1))?), None))
+                Ok(RemoteStorage(Some(find(to, "a put", (len, 1))?), None))
             }
             Op::Get { into, from } => {
                 let len = transfer("get", into.len, capabilities.get.max)?;
-                Ok(Far(Some(find(from, "a get", (len, 1))?), None))
+                Ok(RemoteStorage(Some(find(from, "a get", (len, 1))?), None))
             }
             Op::PutSignal {
                 from, to, signal, ..
@@ -138,7 +138,10 @@ impl SimulatedLane {
                 }
                 let len = transfer("put-with-signal", from.len, capabilities.put.max)?;
                 let data = find(to, "a put", (len, 1))?;
-                Ok(Far(Some(data), Some(find(signal, "a signal", (8, 8))?)))
+                Ok(RemoteStorage(
+                    Some(data),
+                    Some(find(signal, "a signal", (8, 8))?),
+                ))
             }
             Op::Atomic {
                 op,
@@ -154,9 +157,12 @@ impl SimulatedLane {
                     into.check_fetch(self.simulator.name, width)?;
                 }
                 let bytes = width.bytes() as u64;
-                Ok(Far(Some(find(on, "an atomic", (bytes, bytes))?), None))
+                Ok(RemoteStorage(
+                    Some(find(on, "an atomic", (bytes, bytes))?),
+                    None,
+                ))
             }
-            Op::Flush => Ok(Far(None, None)),
+            Op::Flush => Ok(RemoteStorage(None, None)),
             ref other => Err(self.unsupported(format!("{other:?}"))),
         }
     }
@@ -197,23 +203,23 @@ struct Nic<'m> {
 impl Nic<'_> {
     /// # Safety
     ///
-    /// The operation's near side is valid, and `far` is what `checked` made of it.
-    unsafe fn perform(&self, op: &Op, far: &Far) {
+    /// The operation's local buffer is valid, and `remote` is what `checked` made of it.
+    unsafe fn perform(&self, op: &Op, remote: &RemoteStorage) {
         let (machine, me) = (self.machine, self.me);
-        let Far(Some(storage), signal_storage) = far else {
+        let RemoteStorage(Some(storage), signal_storage) = remote else {
             return;
         };
         match *op {
             Op::Put { from, to } => {
                 // SAFETY: the caller's promise.
-                let bytes = unsafe { self.read_near(from) };
+                let bytes = unsafe { self.read_local(from) };
                 machine.nic_write(me, storage, to.offset, &bytes);
             }
             Op::Get { into, from } => {
                 let mut bytes = vec![0; into.len];
                 machine.nic_read(me, storage, from.offset, &mut bytes);
                 // SAFETY: the caller's promise.
-                unsafe { self.write_near(into, &bytes) };
+                unsafe { self.write_local(into, &bytes) };
             }
             Op::PutSignal {
                 from,
@@ -223,7 +229,7 @@ impl Nic<'_> {
                 value,
             } => {
                 // SAFETY: the caller's promise.
-                let bytes = unsafe { self.read_near(from) };
+                let bytes = unsafe { self.read_local(from) };
                 machine.nic_write(me, storage, to.offset, &bytes);
                 let op = match op {
                     SignalOp::Set => AtomicOp::Set,
@@ -246,7 +252,7 @@ impl Nic<'_> {
                     let bytes = old.to_le_bytes();
                     let (word, _) = bytes.split_at(width.bytes());
                     // SAFETY: the caller's promise.
-                    unsafe { self.write_near(into, word) };
+                    unsafe { self.write_local(into, word) };
                 }
             }
             _ => {}
@@ -255,16 +261,19 @@ impl Nic<'_> {
 
     /// # Safety
     ///
-    /// `near` is readable for its length.
-    unsafe fn read_near(&self, near: Local) -> Vec<u8> {
-        let mut bytes = vec![0; near.len];
-        let registered = self.machine.registered(self.me, near.addr.addr(), near.len);
+    /// `local` is readable for its length.
+    unsafe fn read_local(&self, local: Local) -> Vec<u8> {
+        let mut bytes = vec![0; local.len];
+        let registered = self
+            .machine
+            .registered(self.me, local.addr.addr(), local.len);
         match registered {
             Some((storage, at)) => self.machine.nic_read(self.me, &storage, at, &mut bytes),
             // SAFETY: readable by the caller's promise, and not these new bytes.
             None => unsafe {
-                near.addr
-                    .copy_to_nonoverlapping(bytes.as_mut_ptr(), near.len)
+                local
+                    .addr
+                    .copy_to_nonoverlapping(bytes.as_mut_ptr(), local.len)
             },
         }
         bytes
@@ -272,9 +281,9 @@ impl Nic<'_> {
 
     /// # Safety
     ///
-    /// `near` is writable for as many bytes.
-    unsafe fn write_near(&self, near: Local, bytes: &[u8]) {
-        let (addr, len) = (near.addr, bytes.len());
+    /// `local` is writable for as many bytes.
+    unsafe fn write_local(&self, local: Local, bytes: &[u8]) {
+        let (addr, len) = (local.addr, bytes.len());
         match self.machine.registered(self.me, addr.addr(), len) {
             Some((storage, at)) => self.machine.nic_write(self.me, &storage, at, bytes),
             // SAFETY: writable by the caller's promise, and not these bytes of ours.
@@ -315,9 +324,9 @@ impl Lane for SimulatedLane {
             let Some(queued) = self.queue.pop_front_if(ready) else {
                 break;
             };
-            // SAFETY: the poster promised the near side's validity until completion, which is not
-            // counted before the next line; `far` was checked when the operation was taken.
-            unsafe { nic.perform(&queued.op, &queued.far) };
+            // SAFETY: the poster promised the local buffer's validity until completion, which is not
+            // counted before the next line; `remote` was checked when the operation was taken.
+            unsafe { nic.perform(&queued.op, &queued.remote) };
             if let Some(counters) = self.counters.get_mut(queued.pe.index()) {
                 counters.completed += 1;
             }

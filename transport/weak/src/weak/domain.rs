@@ -261,9 +261,9 @@ impl Checks {
             transport: self.name,
             what,
         };
-        let transfer = |what: &str, near: &Local, limits: &Limits| match near.len as u64 {
+        let transfer = |what: &str, local: &Local, limits: &Limits| match local.len as u64 {
             len if len > limits.max => Err(unsupported(format!("a {what} of {len} bytes"))),
-            len if len > limits.unregistered && near.key.is_none() => {
+            len if len > limits.unregistered && local.key.is_none() => {
                 Err(unsupported(format!("a {what} of {len} unregistered bytes")))
             }
             _ => Ok(()),

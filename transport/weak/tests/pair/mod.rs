@@ -76,8 +76,8 @@ impl Pair {
         self.word(pe, offset).store(value, Ordering::Release);
     }
 
-    /// `len` bytes of a PE's page as the near side of its operations.
-    pub fn near(&self, pe: usize, offset: u64, len: usize) -> Local {
+    /// `len` bytes of a PE's page as the local buffer of its operations.
+    pub fn local(&self, pe: usize, offset: u64, len: usize) -> Local {
         assert!(offset as usize + len <= 4096);
         Local {
             addr: self.memory[pe]
