@@ -20,6 +20,7 @@ pub(crate) mod batch;
 mod bounce_pool;
 mod connection;
 mod disconnect;
+mod send_mode;
 mod send_queue;
 mod wqe_builder;
 

@@ -2,7 +2,7 @@
 
 use super::atomics::atomic;
 use super::harness::Harness;
-use super::lanes::{Patience, put};
+use super::lanes::{Lanes, Patience, put};
 use super::report::{Done, Found};
 use super::world::{PE0, PE1, TARGET, World, to};
 use crate::capabilities::AtomicLevel;
@@ -120,25 +120,7 @@ pub(super) fn full(harness: &dyn Harness) -> Found {
             "with PE 1's taken, PE 2's were answered {elsewhere:?}"
         ));
     }
-    let mut rest = &ops[posted.accepted..];
-    let mut patience = Patience::new(world.deadline());
-    loop {
-        let now = lanes.of(PE0).counters(PE1)?;
-        let outstanding = now.posted - now.completed;
-        if depth.is_some_and(|depth| outstanding > depth) {
-            return Err(format!("{outstanding} outstanding, depth {depth:?}"));
-        }
-        if rest.is_empty() {
-            break;
-        }
-        lanes.drive(PE0)?;
-        let posted = lanes.of(PE0).post(PE1, rest)?;
-        if let Status::Refused(error) = posted.status {
-            return Err(format!("refused after Full: {error}"));
-        }
-        rest = &rest[posted.accepted..];
-        patience.round(|| format!("Full, {} left: {now:?}", rest.len()))?;
-    }
+    post_through_full(&world, &mut lanes, &ops[posted.accepted..])?;
     lanes.place(PE0, PE1)?;
     for k in 0..count {
         if remote.load(8 * k) != k + 1 {
@@ -173,6 +155,30 @@ pub(super) fn full(harness: &dyn Harness) -> Found {
         }
     }
     Ok(Done::Tried)
+}
+
+/// Posts operations towards PE 1, through Full. Never more than the depth are outstanding.
+fn post_through_full(world: &World<'_>, lanes: &mut Lanes<'_>, ops: &[Op]) -> Found<()> {
+    let depth = world.capabilities.depth.map(u64::from);
+    let mut rest = ops;
+    let mut patience = Patience::new(world.deadline());
+    loop {
+        let now = lanes.of(PE0).counters(PE1)?;
+        let outstanding = now.posted - now.completed;
+        if depth.is_some_and(|depth| outstanding > depth) {
+            return Err(format!("{outstanding} outstanding, depth {depth:?}"));
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        lanes.drive(PE0)?;
+        let posted = lanes.of(PE0).post(PE1, rest)?;
+        if let Status::Refused(error) = posted.status {
+            return Err(format!("refused after Full: {error}"));
+        }
+        rest = &rest[posted.accepted..];
+        patience.round(|| format!("Full, {} left: {now:?}", rest.len()))?;
+    }
 }
 
 /// A flush completes, alone too; operations posted before it are placed then, whatever a completion means
