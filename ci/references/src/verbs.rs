@@ -1,3 +1,5 @@
+//! The bindings of libibverbs, made by bindgen.
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

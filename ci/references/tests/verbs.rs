@@ -1,4 +1,4 @@
-//! What `oxshmem-verbs` declares of libibverbs: as the headers have it, as rdma-mummy-sys has it, and in the library.
+//! The declarations of libibverbs in `oxshmem-verbs`, compared with the headers, with rdma-mummy-sys and with the library.
 
 use std::ffi::CString;
 use std::mem::offset_of;

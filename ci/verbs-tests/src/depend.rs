@@ -150,7 +150,7 @@ impl Pe<'_> {
         }
     }
 
-    /// What the call gives; none if there is no such call.
+    /// The result of the call; none if there is no such call.
     fn once(&self, call: &str, to: usize) -> Result<Option<Result<()>>> {
         let (world, x) = (self.world, self.words);
         let word = x.at(self.me)?;

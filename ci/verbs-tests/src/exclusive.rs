@@ -213,7 +213,7 @@ impl<T: Word> Run<'_, T> {
         self.end().map(drop)
     }
 
-    /// What all PEs give, on each; nothing but puts and barriers.
+    /// The contributions of all PEs, on each; by puts and barriers alone.
     fn gather(&self, mine: &[T]) -> Outcome<Vec<T>> {
         let (world, len) = (self.world, mine.len());
         let me = world.my_pe();

@@ -1,4 +1,4 @@
-//! What a PE of `ci/test-verbs` runs, by its first argument:
+//! The programs that a PE of `ci/test-verbs` runs, by its first argument:
 //!
 //! - `exclusive [ROUNDS]`: every PE hits one word at once, by every operation of both widths.
 //! - `depend CALL [broken]`: some PEs are lost, or what they made is broken, while the others are in a
@@ -16,7 +16,7 @@ mod witness;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What any of these programs may fail with.
+/// The result of any of these programs.
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// An error, unless it holds.

@@ -97,7 +97,7 @@ fn signals(world: &World, x: Sym<u64>, words: Sym<u64>, round: u64) -> Outcome {
     Ok(())
 }
 
-/// What all give in host memory is gathered on each one's GPU, and folded from there.
+/// The contributions of all in host memory are gathered on each PE's GPU, and folded from there.
 fn collectives(world: &World, x: Sym<u64>, host: Sym<u64>, round: u64) -> Outcome {
     let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
     for len in [7, PART] {

@@ -1,7 +1,7 @@
 //! The local side of the witness: oxshmem's verbs transport as PE 0 of a job whose PE 1 is no oxshmem
 //! but `witness.c`, a plain verbs program. All that the two tell each other is what any verbs
 //! program needs: queue pair numbers, sequence numbers, GIDs, addresses and keys, in lines over TCP.
-//! What the transport packs into bytes for its peers is unpacked and packed here, in [`packed`].
+//! The bytes that the transport exchanges with peers are unpacked and packed here, in [`packed`].
 //!
 //! Each side reads what the other wrote, by RDMA and in its own memory, and both add to one word.
 
@@ -287,7 +287,7 @@ impl Towards<'_> {
 
     fn put(&mut self, pe: Pe, from: &[u8], to: usize) -> Outcome {
         let (mut addr, mut left, mut to) = (from.as_ptr(), from.len(), to as u64);
-        // What is not registered goes in parts.
+        // Unregistered memory goes in parts.
         while left > 0 {
             let len = left.min(oxshmem_verbs::UNREGISTERED);
             let local = Local {

@@ -196,7 +196,7 @@ pub fn answer(bytes: &[u8]) -> Outcome<Answer> {
     }
 }
 
-/// What the witness would answer to a lane's endpoint, were it oxshmem.
+/// The reply of the witness to a lane's endpoint, as oxshmem would give it.
 pub fn answer_to(endpoint: &Endpoint, queue_pair: u32, sequence: u32, gid: Gid) -> Vec<u8> {
     Packer::new(b"OXvc")
         .with(&endpoint.nonce.to_le_bytes())
