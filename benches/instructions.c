@@ -1,4 +1,4 @@
-/* A loop of calls for words of 8 bytes, and nothing else, for benches/instructions to count the instructions of:
+/* A loop of calls for words of 8 bytes, and nothing else. benches/instructions counts its instructions:
    instructions p|g|putmem|fetch_add|quiet COUNT. */
 #include <shmem.h>
 #include <stdlib.h>

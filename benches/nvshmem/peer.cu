@@ -3,7 +3,7 @@
 //
 //   nvshmem-peer LARGEST_BYTES BATCH_MICROSECONDS GPUS
 //
-// Two PEs, this process and a fork of it, on one GPU (GPUS = 1) or on two. NVSHMEM without MPS lets
+// It runs two PEs, this process and a fork of it, on one GPU (GPUS = 1) or on two. NVSHMEM without MPS lets
 // two PEs of one GPU do one-sided operations and the barrier of all, and nothing else: so are the rows.
 // While PE 0 measures, PE 1 waits in read(), and has nothing on the GPU.
 #include <cuda_runtime.h>
@@ -70,7 +70,7 @@ static void hear(void* bytes, size_t count) {
     }
 }
 
-// Both PEs have come here.
+// Waits until both PEs have arrived here.
 static void meet() {
     char byte = 0;
     tell(&byte, 1);
@@ -122,7 +122,7 @@ static void report(const std::string& row, std::vector<double> ns) {
     fflush(stdout);
 }
 
-// PE 0 alone, after a warm-up that also finds how many make a batch.
+// Times on PE 0 alone, after a warm-up that also finds how many repetitions make a batch.
 static void alone(const std::string& row, void (*loop)(long)) {
     long n = 1;
     loop(n);
@@ -141,7 +141,7 @@ static void alone(const std::string& row, void (*loop)(long)) {
     report(row, ns);
 }
 
-// What the calls take of the host, few enough to fit into the stream's queue.
+// The host's time for the calls, few enough to fit into the stream's queue.
 template <class Call>
 static void calls(const std::string& row, Call call) {
     std::vector<double> ns;
@@ -154,7 +154,7 @@ static void calls(const std::string& row, Call call) {
     report(row, ns);
 }
 
-// Both PEs.
+// Times on both PEs.
 static void together(const std::string& row, void (*loop)(long)) {
     std::vector<double> ns;
     loop(2);
@@ -185,7 +185,7 @@ static void measure(size_t largest) {
     });
 }
 
-// PE 1: what was put is here, and as many signals as PE 0 says are not too many.
+// On PE 1: the data has arrived, and there are no more signals than PE 0 has sent.
 static void check(size_t largest) {
     std::vector<char> seen(largest);
     CUDA(cudaMemcpy(seen.data(), to, largest, cudaMemcpyDeviceToHost));
@@ -196,7 +196,7 @@ static void check(size_t largest) {
     if (signals == 0) fail("checking what was put", "no signal came");
 }
 
-// Where the user has set nothing else.
+// Sets a variable, unless the user has set it.
 static void setting(const char* name, const std::string& value) { setenv(name, value.c_str(), 0); }
 
 int main(int count, char** arguments) {
@@ -218,7 +218,7 @@ int main(int count, char** arguments) {
     setting("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");
     setting("NVSHMEM_SYMMETRIC_SIZE", std::to_string(2 * largest + (256ull << 20)));
 
-    // Before anything of CUDA: it does not survive a fork.
+    // Before any CUDA call: CUDA does not survive a fork.
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) fail("socketpair", strerror(errno));
     const pid_t child = fork();
@@ -269,7 +269,7 @@ int main(int count, char** arguments) {
     CUDA(cudaDeviceSynchronize());
     meet();
     if (me == 0) {
-        // The rows end with the largest size that is 8 times a power of 8; this is all of it.
+        // The rows end with the largest size that is 8 times a power of 8; this put covers all of it.
         size = largest;
         puts(1);
         measure(largest);

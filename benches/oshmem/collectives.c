@@ -1,11 +1,11 @@
-/* Collective calls of all PEs, at several sizes, each result checked. A size is that of one block: what
- * each PE has of an all-reduce or a broadcast, what each gives to an fcollect, and what each gives to each
+/* Collective calls of all PEs, at several sizes, each result checked. A size is that of one block: each
+ * PE's data of an all-reduce or a broadcast, its contribution to an fcollect, and its data for each PE
  * in an alltoall.
  *
- * OpenSHMEM 1.4 wants a pSync array that no PE still uses. Where a call ends only after all have begun
- * it, two arrays by turns are enough; a broadcast's root may run ahead, so those go round in RING arrays,
- * with a barrier each time round: so many that there is a barrier to a thousand calls. Of Open MPI's three
- * longs each they are 24 KiB. */
+ * OpenSHMEM 1.4 wants a pSync array that no PE still uses. If a call ends only after all have begun
+ * it, two alternating arrays are enough. A broadcast's root may run ahead, so broadcasts cycle through RING
+ * arrays, with a barrier in each cycle: one barrier for a thousand calls. With Open MPI's three longs
+ * each the arrays take 24 KiB. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +19,14 @@ enum { LARGEST_BLOCK = 4 << 20, RING = 1024 };
          MOST(SHMEM_COLLECT_SYNC_SIZE, SHMEM_ALLTOALL_SYNC_SIZE))
 
 static long *src, *dst;   /* symmetric: a block for each PE */
-static long *work[2];     /* symmetric: what a reduction of the largest block wants */
+static long *work[2];     /* symmetric: the work array of a reduction of the largest block */
 static long *sync[RING];  /* symmetric */
 static size_t count;      /* longs in a block */
 static unsigned long at;  /* calls so far, equal on all PEs */
 static int pes;
 
 /* The loops begin with a barrier, so that no PE works before PE 0, which may share its processor, has read the
- * clock, and end with one, so that the slowest PE's work counts. */
+ * clock. They end with one, so that the slowest PE's work counts. */
 static void allreduce(long n) {
     shmem_barrier_all();
     for (long i = 0; i < n; i++, at++)
@@ -54,7 +54,7 @@ static void alltoall(long n) {
     shmem_barrier_all();
 }
 
-/* What PE `pe` gives, at a place of its source. */
+/* The value that PE `pe` contributes at an index of its source. */
 static long given(int pe, size_t i) { return 1000 * pe + (long)i; }
 
 static int allreduced(void) {
@@ -62,7 +62,7 @@ static int allreduced(void) {
         if (dst[i] != pes * (long)i + 500L * pes * (pes - 1)) return 0;
     return 1;
 }
-/* The root's destination is not touched by OpenSHMEM 1.4. */
+/* OpenSHMEM 1.4 leaves the root's destination unchanged. */
 static int broadcasted(void) {
     for (size_t i = 0; i < count && shmem_my_pe() != 0; i++)
         if (dst[i] != given(0, i)) return 0;

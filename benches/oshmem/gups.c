@@ -6,7 +6,7 @@
 #include "timing.h"
 
 /* ../src/sizes.rs has the same: 64 MiB a PE, and updates of each PE in a pass. PASSES is odd, as the
- * check wants. */
+ * check requires. */
 enum { SHIFT = 23, LOOK_AHEAD = 1024, PASSES = 3 };
 #define UPDATES (1UL << 19)
 #define BEGIN 0x0123456789abcdefUL
@@ -14,7 +14,7 @@ enum { SHIFT = 23, LOOK_AHEAD = 1024, PASSES = 3 };
 typedef unsigned long u64;
 
 static u64 *table;      /* symmetric, 2^SHIFT words */
-static u64 *difference; /* symmetric, on PE 0: of all PEs */
+static u64 *difference; /* symmetric, on PE 0: the sum over all PEs */
 static u64 total;
 
 static u64 times_x(u64 number) { return (number << 1) ^ (-(number >> 63) & 7); }
@@ -70,7 +70,7 @@ static void update_by_get_and_put(void) {
     shmem_barrier_all();
 }
 
-/* Words that are not their number after an even number of passes, of all PEs, on PE 0. */
+/* The number of all PEs' words that differ from their index after an even number of passes, on PE 0. */
 static u64 words_wrong(void) {
     u64 first = (u64)shmem_my_pe() << SHIFT, mine = 0;
     for (u64 i = 0; i < 1UL << SHIFT; i++) mine += table[i] != first + i;

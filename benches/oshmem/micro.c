@@ -1,4 +1,4 @@
-/* Single operations between two PEs, and what a PE keeps resident. */
+/* Single operations between two PEs, and a PE's resident memory. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 
 enum { WINDOW = 64, LARGEST_LATENCY = 4 << 20 };
 
-/* What the loops work on. */
+/* The memory of the loops. */
 static long *words;        /* symmetric, WORDS longs */
 static char *block;        /* symmetric, LARGEST bytes */
 static char *local;        /* private, LARGEST bytes */
 static long *ping, *pong;  /* symmetric, a cache line each */
-static size_t size;        /* of the block loops */
+static size_t size;        /* bytes in the block loops */
 static volatile long sink;
 
 static void put8(long n) {
@@ -187,7 +187,7 @@ void micro(void) {
         shmem_long_p(done, 1, 1);
         shmem_quiet();
     } else {
-        while (!*(volatile long *)done) usleep(1000); /* stays off the caches */
+        while (!*(volatile long *)done) usleep(1000); /* keeps off the caches */
     }
     together("ping_pong", ping_pong, 2);
     for (size = 1024; size <= LARGEST_LATENCY; size *= 4) {

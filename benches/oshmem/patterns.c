@@ -1,5 +1,5 @@
-/* Calls as other benchmarks time them, which loops of one call do not show: windows of puts over memory that both PEs
- * have just written, and a broadcast timed alone after a barrier. */
+/* Calls as other benchmarks time them, with effects that loops of one call do not show: windows of puts over
+ * memory that both PEs have just written, and a broadcast timed alone after a barrier. */
 #include <shmem.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { WINDOW_PUTS = 50, LARGEST_WINDOW = 512 << 10, BROADCASTS = 2000, LARGEST_BROADCAST = 256 };
 
-/* Each put goes to the next place of a block, from the same place of the own one, as osu_oshm_put_mr does it. */
+/* Each put goes to the next place of a block, from the same place of the own one, as in osu_oshm_put_mr. */
 static void windows(void) {
     char *block = shmem_align(4096, (size_t)WINDOW_PUTS * LARGEST_WINDOW);
     int me = shmem_my_pe();

@@ -12,13 +12,13 @@ enum { KEY_BITS = 28, SORTS = 5, FEWEST_KEYS = 4096, MOST_BUCKETS = 512, BUFFER 
 enum { DIGIT_BITS = KEY_BITS / 2, DIGITS = 1 << DIGIT_BITS };
 
 static int me, pes;
-static int bits;        /* two to the power of this are the buckets of a PE: each */
+static int bits;        /* the number of a PE's buckets (each), as a power of two */
 static size_t each, all; /* buckets of a PE and of all */
 static uint32_t *inbox; /* symmetric */
 static uint64_t *told, *counts, *places; /* symmetric, a row for each PE */
 static unsigned long *sums; /* symmetric, on PE 0: misplaced; keys and checksum, before minus now */
 static long *sync[2];
-/* Keys on their way to one bucket. */
+/* Keys to be sent to one bucket. */
 static struct buffer {
     _Alignas(64) uint32_t keys[BUFFER];
 } *buffers;
@@ -37,7 +37,7 @@ static uint64_t random_at(uint64_t seed, uint64_t place) {
 static uint32_t bound(size_t bucket) { return (((uint64_t)bucket << KEY_BITS) + all - 1) / all; }
 static size_t bucket_of(uint32_t key) { return ((uint64_t)key * all) >> KEY_BITS; }
 
-/* For so many keys a PE. */
+/* The division for so many keys on each PE. */
 static void choose_buckets(size_t keys) {
     bits = 0;
     while (keys >> (bits + 1) >= FEWEST_KEYS && (size_t)pes << (bits + 1) <= MOST_BUCKETS) bits++;
@@ -56,8 +56,8 @@ static void *local(size_t bytes) {
     return memory;
 }
 
-/* From how many keys each PE has of each bucket: where this PE's keys of each go, and where this PE's
- * buckets end in its inbox. */
+/* Computes, from each PE's number of keys for each bucket, where this PE's keys of each bucket go, and where
+ * this PE's buckets end in its inbox. */
 static void agree(const uint64_t *mine, uint64_t *first, uint64_t *ends) {
     memcpy(told, mine, all * sizeof *told);
     shmem_alltoall64(counts, told, each, 0, 0, pes, sync[0]);
@@ -97,7 +97,7 @@ static void send_keys(const uint32_t *keys, size_t count, const uint64_t *first,
     }
 }
 
-/* Copies keys in the order of a digit; `counters` says how many have which. */
+/* Copies keys in the order of a digit; `counters` holds the number of keys for each digit. */
 static inline void scatter(const uint32_t *from, uint32_t *to, size_t count, uint32_t *counters, uint32_t start,
                            int shift, uint32_t mask) {
     uint32_t next = 0;
@@ -125,7 +125,7 @@ static void radix_sort(uint32_t *keys, size_t count, size_t bucket) {
     scatter(scratch, keys, count, uppers, start, width, mask);
 }
 
-/* Gives the nanoseconds that the exchange took. */
+/* Returns the nanoseconds of the exchange. */
 static double sort_once(const uint32_t *keys, size_t count) {
     uint64_t first[all], next[all], ends[each];
     shmem_barrier_all(); /* All begin together. */
@@ -166,7 +166,7 @@ static int right(const uint32_t *keys, size_t count) {
     return me != 0 || !(sums[0] | sums[1] | sums[2]);
 }
 
-/* Of 2^shift keys of all PEs. */
+/* Sorts 2^shift keys of all PEs. */
 static void sorts(int shift) {
     size_t count = ((size_t)1 << shift) / pes;
     choose_buckets(count);
@@ -180,7 +180,7 @@ static void sorts(int shift) {
     scratch = local(room * sizeof *scratch);
     sorted = local(room * sizeof *sorted);
     double whole[SORTS], exchange[SORTS];
-    /* The first is not counted: its memory is new. */
+    /* The first sort is not counted: its memory is new. */
     for (int round = -1; round < SORTS; round++) {
         for (size_t i = 0; i < count; i++)
             keys[i] = random_at(random_at(round + 1, me), i) >> (64 - KEY_BITS);
@@ -189,7 +189,7 @@ static void sorts(int shift) {
         double part = sort_once(keys, count);
         shmem_barrier_all();
         double took = now_ns() - begin;
-        shmem_barrier_all(); /* No PE checks before PE 0, which may share its processor, read the clock. */
+        shmem_barrier_all(); /* No PE checks before PE 0, which may share its processor, has read the clock. */
         if (round >= 0) {
             whole[round] = took / (count * pes);
             exchange[round] = part / (count * pes);

@@ -70,7 +70,7 @@ void alone(const char *row, void (*loop)(long), double each) {
 void together(const char *row, void (*loop)(long), double each) {
     int me = shmem_my_pe(), pes = shmem_n_pes();
     for (long n = 1; ; n *= 2) {
-        /* Of two, since the first may set something up. */
+        /* Of two runs, since the first may set something up. */
         double took = 0;
         for (int again = 0; again < 2; again++) {
             shmem_barrier_all();

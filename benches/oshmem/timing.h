@@ -1,5 +1,5 @@
-/* What the modes of peers-c share: the clock, how a row is timed, and what all PEs agree on. The numbers
- * are those of ../src/sizes.rs. */
+/* The functions that all modes of peers-c use: the clock, the timing of a row, and the agreement of all PEs. The
+ * numbers are those of ../src/sizes.rs. */
 #ifndef TIMING_H
 #define TIMING_H
 
@@ -9,23 +9,23 @@ enum { WORDS = 512, BATCHES = 15, FEWEST_BATCHES = 3, LARGEST = 16 << 20, FIRST_
 
 double now_ns(void);
 
-/* Keeps the compiler from moving or dropping what memory holds. */
+/* Keeps the compiler from moving or dropping accesses to memory. */
 #define BARRIER_FOR_COMPILER() __asm__ volatile("" ::: "memory")
 
-/* With a processor for each PE, each keeps to its own. */
+/* Binds each PE to a processor of its own, if there are enough. */
 void pin(void);
 
-/* Gets ready to time; every mode calls it, all PEs together. */
+/* Prepares the timing; every mode calls it, all PEs together. */
 void timing_init(void);
 
 /* Prints a row: the median of so many nanoseconds per operation. */
 void report(const char *row, double *ns_per_op, int batches);
 
-/* Of PE 0 alone, after a warm-up that also finds how many make a batch; one operation of the loop
- * counts as `each`. */
+/* Times on PE 0 alone, after a warm-up that also finds how many repetitions make a batch; one repetition of the
+ * loop counts as `each` operations. */
 void alone(const char *row, void (*loop)(long), double each);
 
-/* All PEs together; PE 0 decides the repetitions and reports. */
+/* Times on all PEs together; PE 0 decides the repetitions and reports. */
 void together(const char *row, void (*loop)(long), double each);
 
 /* Ends the job: a result was wrong. */

@@ -1,8 +1,8 @@
-//! Which processors the calling thread, and what it starts, may run on.
+//! The processors on which the calling thread, and its children, may run.
 
 use std::io;
 
-/// The processors allowed now.
+/// The processors that are allowed now.
 pub fn allowed() -> io::Result<Vec<usize>> {
     // SAFETY: all-zero bytes are an empty cpu_set_t.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -16,7 +16,7 @@ pub fn allowed() -> io::Result<Vec<usize>> {
     Ok((0..libc::CPU_SETSIZE as usize).filter(has).collect())
 }
 
-/// Allows only these.
+/// Allows only these processors.
 pub fn restrict(cpus: &[usize]) -> io::Result<()> {
     // SAFETY: all-zero bytes are an empty cpu_set_t.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };

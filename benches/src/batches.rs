@@ -1,12 +1,12 @@
-//! Times a loop in batches, as `oshmem/timing.c` does: repetitions doubled until a batch is long enough,
-//! then the median of a fixed number of batches.
+//! Timing of loops in batches, as in `oshmem/timing.c`: repetitions are doubled until a batch is
+//! long enough, then the median of a fixed number of batches is taken.
 
 use std::time::Instant;
 
 use crate::sizes::{BATCHES, MIN_BATCH_NS};
 use crate::statistics::Summary;
 
-/// A row: its name and the loop that does its operation so many times.
+/// A row: its name, and the loop that does its operation so many times.
 pub struct Row<'a, E> {
     name: String,
     /// Operations in one repetition.
@@ -22,7 +22,7 @@ impl<E> std::fmt::Debug for Row<'_, E> {
     }
 }
 
-/// Names a loop of single operations.
+/// A row whose loop does one operation in a repetition.
 pub fn row<'a, E>(
     name: impl Into<String>,
     run: impl FnMut(u64) -> Result<(), E> + 'a,
@@ -30,7 +30,7 @@ pub fn row<'a, E>(
     row_of(name, 1, run)
 }
 
-/// Names a loop that does `each` operations in one repetition.
+/// A row whose loop does `each` operations in a repetition.
 pub fn row_of<'a, E>(
     name: impl Into<String>,
     each: u64,
@@ -44,13 +44,13 @@ pub fn row_of<'a, E>(
 }
 
 impl<E> Row<'_, E> {
-    /// Its name.
+    /// The row's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Nanoseconds that `n` repetitions take.
+    /// Nanoseconds of `n` repetitions.
     pub fn time(&mut self, n: u64) -> Result<f64, E> {
         let start = Instant::now();
         (self.run)(n)?;
@@ -70,7 +70,7 @@ pub fn report(name: &str, batches: &[f64]) {
     }
 }
 
-/// Measures rows that are to be compared closely: their batches take turns.
+/// Measures rows that are compared closely: their batches alternate.
 pub fn measure<E>(mut rows: Vec<Row<'_, E>>) -> Result<(), E> {
     let mut repetitions = Vec::new();
     for row in &mut rows {

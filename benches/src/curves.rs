@@ -1,4 +1,4 @@
-//! Pictures of what was measured: times and bandwidths over sizes, each side's curve beside the limits.
+//! Pictures of the results: times and bandwidths over sizes, each side's curve beside the limits.
 
 use oxshmem_figures::units::{Bytes, PerSecond, Time};
 use oxshmem_figures::{Curve, Error, Panel, Values, Words, panels};
@@ -6,10 +6,10 @@ use oxshmem_figures::{Curve, Error, Panel, Values, Words, panels};
 use crate::samples::{Samples, Side};
 use crate::sizes::{BLOCKS, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective};
 
-/// The row of a size; none where there is none of that size.
+/// The row of a size; `None` if that size has none.
 type RowOf<'a> = &'a dyn Fn(usize) -> Option<String>;
 
-/// A picture's name and its SVG, of every picture that something was measured for; the names begin alike.
+/// The name and the SVG of every picture with results; the names have a common prefix.
 pub fn pictures(
     begin: &str,
     title: &str,
@@ -135,7 +135,7 @@ fn panel(
     }
 }
 
-/// The sides' curves, and the limits'. `value` makes one of a size and its median nanoseconds.
+/// The curves of the sides and of the limits. `value` takes a size and its median nanoseconds.
 fn curves(
     samples: &Samples,
     row: RowOf<'_>,

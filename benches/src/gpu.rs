@@ -1,4 +1,5 @@
-//! Operations on streams against NVSHMEM's: what both sides agree on, and the table made of it.
+//! Operations on streams, compared with NVSHMEM's: the numbers that both sides use, and the table
+//! of results.
 
 use serde::Serialize;
 
@@ -13,11 +14,12 @@ pub const BARRIERS: u64 = 20;
 pub const CALLS: u64 = 64;
 /// The exit status of a side that finds no GPU.
 pub const NO_GPU: u8 = 3;
-/// From how many bytes on a put is held against the copy's speed, and not against NVSHMEM's time.
+/// The number of bytes from which on a put is compared with the copy's speed, and not with
+/// NVSHMEM's time.
 pub const LARGE: usize = 1 << 20;
-/// The least part of the copy's speed at large sizes.
+/// The target at large sizes, as a part of the copy's speed.
 const OF_THE_COPY: f64 = 0.97;
-/// The most that a call takes beyond the driver's own, in nanoseconds.
+/// The target for a call's time beyond the driver's own, in nanoseconds.
 const BEYOND_THE_DRIVER: f64 = 2000.0;
 
 /// The sizes measured, in bytes: 8 times the powers of 8 up to a largest.
@@ -33,21 +35,21 @@ pub struct Line {
     pub row: String,
     /// Our time, in nanoseconds.
     pub ours: Option<Summary>,
-    /// NVSHMEM's.
+    /// NVSHMEM's time, in nanoseconds.
     pub theirs: Option<Summary>,
     /// Our time divided by theirs, within rounds.
     pub ratio: Option<Summary>,
-    /// The time of the driver's copy of as many bytes divided by ours: which part of its speed ours is.
+    /// The time of the driver's copy of as many bytes divided by ours: our part of its speed.
     pub of_copy: Option<Summary>,
-    /// Our time less that of the driver's own call, in nanoseconds, where the row is a call.
+    /// Our time less that of the driver's own call, in nanoseconds, for rows of calls.
     pub beyond: Option<Summary>,
-    /// What was to be reached; none where the line is only told.
+    /// The target; `None` if the line is only for information.
     pub target: Option<&'static str>,
-    /// Whether it was.
+    /// Whether the target was met.
     pub met: Option<bool>,
 }
 
-/// The lines, of the sizes up to a largest.
+/// The lines of the sizes up to a largest.
 #[must_use]
 pub fn table(samples: &Samples, largest: usize) -> Vec<Line> {
     let mut lines = Vec::new();
@@ -108,7 +110,7 @@ fn line(samples: &Samples, row: String) -> Line {
     }
 }
 
-/// Whether we take less time; unknown where NVSHMEM was not measured.
+/// Whether we take less time; `None` if NVSHMEM was not measured.
 fn ahead(line: &Line) -> Option<bool> {
     Some(line.ratio?.median < 1.0)
 }
@@ -143,7 +145,7 @@ impl Line {
         ]
     }
 
-    /// What the cells are.
+    /// The headings of the cells.
     pub const HEADINGS: [&'static str; 7] = [
         "row",
         "ours, us",

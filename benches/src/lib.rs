@@ -1,9 +1,9 @@
-//! Microbenchmarks of oxshmem and their peers' counterparts.
+//! Microbenchmarks of oxshmem, and the counterparts for other libraries.
 //!
-//! `peer` measures oxshmem and the machine's limits, `oshmem/` the same rows over OpenSHMEM, and
-//! `peers` runs them by turns, UCX's own benchmark among them, compares them and judges them by the
-//! targets. `gpu_peer`, `nvshmem/peer.cu` and `gpu_peers` are the same for operations on streams,
-//! against NVSHMEM.
+//! `peer` measures oxshmem and the machine's limits, and `oshmem/` the same rows over OpenSHMEM.
+//! `peers` runs both alternately, UCX's own benchmark among them, compares them, and judges them by
+//! the targets. `gpu_peer`, `nvshmem/peer.cu` and `gpu_peers` do the same for operations on
+//! streams, against NVSHMEM.
 
 pub mod affinity;
 pub mod batches;

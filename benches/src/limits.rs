@@ -1,5 +1,5 @@
-//! What the machine itself needs for the same work, with nothing of oxshmem in between. The loops
-//! have the shape of those that they are compared with.
+//! The machine's own time for the same work, with nothing of oxshmem in between. The loops have the
+//! same shape as those that they are compared with.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -8,7 +8,7 @@ use crate::sizes::WORDS;
 
 const MASK: usize = WORDS - 1;
 
-/// An index was outside of its slice. Does not happen; the loops check because programs do.
+/// An index outside of its slice. It never happens; the loops check because programs do.
 #[derive(Clone, Copy, Debug)]
 pub struct Outside;
 
@@ -82,9 +82,10 @@ pub fn store_locked(words: &[AtomicU64], n: u64) -> Result<(), Outside> {
     Ok(())
 }
 
-/// One half of a ping-pong between two cores: `first` begins. Each waits on `mine` for the other's
-/// store to it and stores to `theirs`, `n` times, with the values that follow `after`. `between` is
-/// done between two looks at `mine`: which is fastest differs, so that several are measured.
+/// One half of a ping-pong between two cores: `first` begins. Each side waits on `mine` for the
+/// other's store to it and stores to `theirs`, `n` times, with the values that follow `after`.
+/// `between` is done between two polls of `mine`: the fastest choice varies, so several are
+/// measured.
 #[inline(always)]
 pub fn ping_pong(
     first: bool,
@@ -107,11 +108,11 @@ pub fn ping_pong(
     }
 }
 
-/// Nothing between two looks.
+/// Nothing between two polls.
 #[inline(always)]
 pub fn at_once() {}
 
-/// A few cycles between two looks, less than the processor's pause takes.
+/// A few cycles between two polls, less than the processor's pause takes.
 #[inline(always)]
 pub fn few_steps() {
     for step in 0..4 {

@@ -1,4 +1,4 @@
-//! What one run of a side's program measures.
+//! The mode of one run of a side's program.
 
 use clap::ValueEnum;
 
@@ -19,16 +19,16 @@ pub enum Mode {
     Patterns,
     /// 2 PEs: message rates of two threads of PE 0; `peer` alone has it.
     Threads,
-    /// Each PE prints what it keeps resident with an unused heap, in KiB: PSS and RSS.
+    /// The resident memory of each PE with an unused heap, in KiB: PSS and RSS.
     Memory,
-    /// 2 PEs: a block is allocated, and PE 0 puts into all of it: memory that nothing has used.
+    /// 2 PEs: a block is allocated, and PE 0 puts into all of it: memory that has never been used.
     First,
     /// Joins and leaves.
     Empty,
 }
 
 impl Mode {
-    /// As it is written.
+    /// The mode as written on the command line.
     #[must_use]
     pub fn argument(self) -> String {
         let value = self.to_possible_value();

@@ -1,4 +1,4 @@
-//! What was measured: for each side and row, a figure of each round.
+//! The samples: for each side and row, a figure of each round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::Summary;
 
-/// Whose figure it is.
+/// The side that a figure belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -21,7 +21,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// As people write it.
+    /// The name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Side {
     }
 }
 
-/// All figures, a failed round's missing.
+/// All figures; those of failed rounds are missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Samples(BTreeMap<Side, BTreeMap<String, BTreeMap<usize, f64>>>);
@@ -45,7 +45,7 @@ impl Samples {
         rows.entry(row.into()).or_default().insert(round, value);
     }
 
-    /// Whether there is none.
+    /// Whether there is no figure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -73,14 +73,14 @@ impl Samples {
         self.of(side, row)?.get(&round).copied()
     }
 
-    /// Of all rounds.
+    /// The summary over all rounds.
     #[must_use]
     pub fn summary(&self, side: Side, row: &str) -> Option<Summary> {
         let values: Vec<f64> = self.of(side, row)?.values().copied().collect();
         Summary::of(&values)
     }
 
-    /// What comes of two figures of each round that has both.
+    /// The summary of a function of two figures, over all rounds that have both.
     #[must_use]
     pub fn within_rounds(
         &self,

@@ -1,36 +1,36 @@
-//! Medians of samples, and how far they could be off.
+//! Medians of samples, with their confidence intervals.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// A median and where it could as well lie.
+/// A median and its spread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// The median of the rounds.
     pub median: f64,
-    /// What lies around it.
+    /// The range around it.
     pub spread: Spread,
 }
 
-/// What is known of where a median lies.
+/// The range in which a median lies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
     /// Between these two with about 95 % confidence.
     Interval(f64, f64),
-    /// The least and the most of fewer than six rounds, between which it lies with less confidence
-    /// than that: with 50 % of two.
+    /// The least and the greatest of fewer than six rounds. The median lies between them with less
+    /// confidence: with 50 % for two rounds.
     Rounds(f64, f64),
 }
 
-/// Fewer rounds have no interval of 95 % confidence: all of them lie on one side of the median in one of 2^(n - 1)
-/// cases.
+/// The rounds that an interval of 95 % confidence needs: all rounds lie on one side of the median
+/// in one of 2^(n - 1) cases.
 const FEWEST: usize = 6;
 
 impl Summary {
-    /// Of samples in any order; none of none. The spread is between two of the samples, by rank: it assumes no
-    /// distribution.
+    /// The summary of samples in any order; `None` for none. The spread is between two of the
+    /// samples, by rank: it assumes no distribution.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
@@ -48,7 +48,7 @@ impl Summary {
     }
 }
 
-/// With as many digits as are asked for.
+/// Prints with the requested number of digits.
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3);
@@ -100,7 +100,7 @@ mod tests {
         for count in 1..12 {
             let samples: Vec<f64> = (0..count).map(f64::from).collect();
             let spread = Summary::of(&samples).unwrap().spread;
-            // That all lie on one side of the median.
+            // The probability that all lie on one side of the median.
             let misses = 2.0 / f64::from(1 << count);
             let all = Spread::Interval(0.0, f64::from(count - 1));
             match spread {

@@ -1,4 +1,4 @@
-//! Tables that Markdown and people read.
+//! Tables in Markdown that are readable as text, too.
 
 /// A table in Markdown, its columns aligned.
 #[must_use]

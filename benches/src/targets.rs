@@ -1,4 +1,4 @@
-//! The speed targets: what is compared with what, and how it must come out.
+//! The speed targets: the compared figures, and the bounds that they must meet.
 
 mod rows;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::samples::{Samples, Side};
 use crate::statistics::{Spread, Summary};
 
-/// What is measured in one go, and may be chosen.
+/// A group of rows that is measured together, and can be selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
@@ -27,11 +27,11 @@ pub enum Group {
     Patterns,
     /// Message rates of two threads.
     Threads,
-    /// How long an empty program takes, and the first use of memory; what a PE keeps resident.
+    /// The duration of an empty program, the first use of memory, and a PE's resident memory.
     Start,
 }
 
-/// What both sides' programs are written in.
+/// The language of both sides' programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -43,15 +43,15 @@ pub enum Source {
 }
 
 impl Source {
-    /// Whether our program has such rows.
+    /// Whether our program has rows of this group.
     #[must_use]
     pub fn has(self, group: Group) -> bool {
         self == Source::Rust || group != Group::Threads
     }
 }
 
-/// One figure out of [`Samples`]: the least of some rows of one side (several where the limit is
-/// the best of several ways).
+/// One figure out of [`Samples`]: the least of some rows of one side (several if the limit is the
+/// best of several methods).
 #[derive(Clone, Debug)]
 struct Figure {
     side: Side,
@@ -73,7 +73,7 @@ struct Target {
     name: String,
     unit: &'static str,
     value: Figure,
-    /// The value is divided by this figure of the same round; none for a plain value.
+    /// The figure of the same round that the value is divided by; `None` for a plain value.
     by: Option<Figure>,
     bound: Option<Bound>,
 }
@@ -81,22 +81,22 @@ struct Target {
 /// The outcome of one line.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// What was measured.
+    /// The measured quantity.
     pub name: String,
     /// Its unit: `ratio`, `ns`, `s` or `MiB`.
     pub unit: &'static str,
-    /// What came out; none if no round gave it.
+    /// The measured value; `None` if no round gave it.
     pub measured: Option<Summary>,
-    /// What was to be reached; none for a figure that is only told.
+    /// The target; `None` if the figure is only for information.
     pub target: Option<Bound>,
-    /// Whether it was.
+    /// Whether the target was met.
     pub met: Option<bool>,
-    /// By how much it was missed, in percent of the target.
+    /// The distance to a missed target, in percent of the target.
     pub missed_by_percent: Option<f64>,
 }
 
 impl Verdict {
-    /// The heads of [`cells`](Self::cells).
+    /// The headings of [`cells`](Self::cells).
     pub const HEADINGS: [&'static str; 6] = [
         "comparison",
         "median",
@@ -106,7 +106,7 @@ impl Verdict {
         "verdict",
     ];
 
-    /// As a line of a table.
+    /// The cells of a table's line.
     #[must_use]
     pub fn cells(&self) -> [String; 6] {
         let (median, interval) = self.measured.map_or_else(Default::default, |measured| {
@@ -127,7 +127,7 @@ impl Verdict {
         ]
     }
 
-    /// The last column.
+    /// The text of the last column.
     #[must_use]
     pub fn words(&self) -> String {
         match (self.met, self.missed_by_percent) {
@@ -150,7 +150,7 @@ impl Verdict {
     }
 }
 
-/// Judges what was measured of these groups.
+/// Judges the samples of these groups.
 #[must_use]
 pub fn judge(samples: &Samples, source: Source, groups: &[Group]) -> Vec<Verdict> {
     let chosen = rows::all(source).filter(|target| groups.contains(&target.group));

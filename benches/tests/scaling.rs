@@ -1,4 +1,4 @@
-//! `scaling` measures, and models, whatever the numbers are.
+//! `scaling` measures and models; the tests do not depend on the figures.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,7 +36,7 @@ fn scaling_measures_each_kind_of_job_and_models_a_larger_one() {
     for name in ["connect_s", "barrier_s", "gather_s", "question_s"] {
         positive(&results["meetings"][0][name]);
     }
-    // A table for each peer is what the many have more than the few.
+    // The large job has a table for each peer more than the small one.
     let model = &results["model"];
     assert_eq!((&model["pes"], &model["hosts"]), (&64.into(), &8.into()));
     let each = model["memory"]["each"].as_f64().unwrap();

@@ -1,4 +1,4 @@
-//! Takes README's first program out of it, as a reader would.
+//! Copies the first program out of README, as a reader would.
 
 use std::{env, fs, path::Path};
 

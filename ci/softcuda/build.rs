@@ -1,4 +1,4 @@
-//! Gives the library the driver's name inside, and keeps it loaded once it is.
+//! The library's settings: the driver's name inside it, and no unloading.
 
 fn main() {
     // Programs that ask the loader for libcuda.so.1 after this library is loaded get this one.

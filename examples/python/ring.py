@@ -19,7 +19,7 @@ def ring(me, n):
         left = (me + n - 1) % n
         assert np.array_equal(row, np.arange(1000) + 1000 * left + turn)
         shmem.barrier_all()
-    # Element by element, from afar.
+    # Element by element, from a remote PE.
     assert np.array_equal(shmem.get(row[10:20], (me + 1) % n), np.arange(10, 20) + 1000 * me + 3)
     shmem.barrier_all()
     shmem.free(flag)

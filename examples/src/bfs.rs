@@ -1,30 +1,31 @@
 //! Breadth-first search of a graph whose vertices are spread over all PEs, level by level.
 //!
-//! Vertex `v` is PE `v % n`'s, which keeps its edges and its parent in private memory. In each level a PE
-//! follows the edges of its vertices of the last one; those that lead to another PE's vertex go there
-//! through an [`Exchange`], a batch at a time. That PE takes what came after a barrier.
+//! Vertex `v` belongs to PE `v % n`, which keeps its edges and its parent in private memory. In
+//! each level a PE follows the edges of the vertices that it found in the last one. An edge to
+//! another PE's vertex is sent there through an [`Exchange`], a batch at a time. That PE reads what
+//! it was sent after a barrier.
 
 use oxshmem::{Result, Sym, World};
 
 use crate::exchange::Exchange;
 use crate::tree::NONE;
 
-/// Pairs of a vertex and its parent that go to a PE at a time.
+/// Pairs of a vertex and its parent that are sent to a PE at a time.
 const BATCH: usize = 512;
 
-/// A PE's vertices with their edges, and all that a search needs.
+/// A PE's vertices with their edges, and the state of a search.
 #[derive(Debug)]
 pub struct Search<'w> {
     world: &'w World,
     owners: Owners,
-    /// Each vertex's neighbours that are this PE's, by their places.
+    /// Each vertex's neighbours on this PE, by their local indices.
     inside: Neighbours,
-    /// Its neighbours that are other PEs'.
+    /// Each vertex's neighbours on other PEs.
     outside: Neighbours,
     parents: Vec<u32>,
-    /// The vertices of other PEs that those know of already from this one.
+    /// The remote vertices that this PE has already reported to their owners.
     told: Vec<bool>,
-    /// A vertex and its parent, for each PE.
+    /// Pairs of a vertex and its parent, for each PE.
     batches: Vec<Vec<[u32; 2]>>,
     came: Vec<[u32; 2]>,
     exchange: Exchange<'w, [u32; 2]>,
@@ -34,13 +35,13 @@ pub struct Search<'w> {
 /// Neighbours of a PE's vertices.
 #[derive(Debug)]
 struct Neighbours {
-    /// For each place, where its neighbours begin in `all`; one more for the end.
+    /// For each local index, where its neighbours begin in `all`; one more for the end.
     starts: Vec<usize>,
     all: Vec<u32>,
 }
 
 impl Neighbours {
-    /// Of so many places, from pairs of a place and a neighbour in any order.
+    /// For so many vertices, from pairs of a local index and a neighbour in any order.
     fn new(places: usize, pairs: impl Iterator<Item = (usize, u32)> + Clone) -> Self {
         let mut starts = vec![0; places + 1];
         for (place, _) in pairs.clone() {
@@ -53,7 +54,7 @@ impl Neighbours {
         }
         let mut all = vec![0; next];
         for (place, neighbour) in pairs {
-            // Filled from the end of each stretch, which leaves `starts` at the beginnings.
+            // Filled from the end of each range, which leaves `starts` at the beginnings.
             starts[place] -= 1;
             all[starts[place]] = neighbour;
         }
@@ -65,7 +66,7 @@ impl Neighbours {
     }
 }
 
-/// Whose each vertex is.
+/// The owner of each vertex.
 #[derive(Clone, Copy, Debug)]
 struct Owners {
     pes: u32,
@@ -77,7 +78,7 @@ impl Owners {
         (vertex % self.pes) as usize
     }
 
-    /// Its place among its owner's vertices.
+    /// Its index among its owner's vertices.
     fn place(self, vertex: u32) -> usize {
         (vertex / self.pes) as usize
     }
@@ -88,7 +89,7 @@ impl Owners {
 }
 
 impl<'w> Search<'w> {
-    /// Brings each edge to its ends' owners; `edges` are this PE's share, which follow no rule.
+    /// Sends each edge to the owners of its ends. `edges` is this PE's share, in any distribution.
     /// Collective.
     ///
     /// Each end of an edge is below `vertices`. Loops are left out.
@@ -138,7 +139,7 @@ impl<'w> Search<'w> {
         })
     }
 
-    /// How many edges a vertex has, loops not counted. Collective.
+    /// The number of a vertex's edges, without loops. Collective.
     pub fn degree(&self, vertex: u32) -> Result<u64> {
         let owner = self.owners.of(vertex);
         let degree = self.reached.range(..1)?;
@@ -169,14 +170,14 @@ impl<'w> Search<'w> {
                 self.exchange.send(batch, pe)?;
                 batch.clear();
             }
-            self.world.barrier_all()?; // All that was put has come.
+            self.world.barrier_all()?; // All puts have arrived.
             self.exchange.receive(&mut self.came)?;
             for [vertex, parent] in &self.came {
                 let place = self.owners.place(*vertex);
                 visit(&mut self.parents, place, *parent, &mut next);
             }
-            // A PE that has the sum knows, too, that all inboxes are empty: each was read before its
-            // PE's part of the sum was given (M16).
+            // A PE that has the sum knows, too, that all inboxes are empty: each was read before
+            // its PE contributed to the sum (M16).
             if self.sum(next.len() as u64)? == 0 {
                 return Ok(());
             }
@@ -184,7 +185,7 @@ impl<'w> Search<'w> {
         }
     }
 
-    /// Visits the neighbours of the vertex at a place, or has their owners do so.
+    /// Visits the local neighbours of a vertex, and reports the others to their owners.
     fn follow(&mut self, place: usize, next: &mut Vec<usize>) -> Result<()> {
         let vertex = place as u32 * self.owners.pes + self.world.my_pe() as u32;
         for neighbour in self.inside.of(place) {
@@ -212,8 +213,8 @@ impl<'w> Search<'w> {
         self.world.g(to, self.world.my_pe())
     }
 
-    /// Every vertex's parent in the last search on PE 0: its own for the root, [`NONE`] if it was not
-    /// reached. Collective.
+    /// Every vertex's parent in the last search, on PE 0: itself for the root, [`NONE`] if it was
+    /// not reached. Collective.
     pub fn gather(&self) -> Result<Option<Vec<u32>>> {
         let (world, owners) = (self.world, self.owners);
         let shared = world.alloc::<u32>(owners.count(0))?;
@@ -237,14 +238,14 @@ impl<'w> Search<'w> {
         Ok(parents)
     }
 
-    /// Gives the memory back. Collective.
+    /// Frees the memory. Collective.
     pub fn free(self) -> Result<()> {
         self.world.free(self.reached)?;
         self.exchange.free()
     }
 }
 
-/// Gives the vertex at a place its parent, if it has none yet.
+/// Sets the parent of a vertex, if it has none yet.
 fn visit(parents: &mut [u32], place: usize, parent: u32, next: &mut Vec<usize>) {
     if parents[place] == NONE {
         parents[place] = parent;
@@ -252,10 +253,10 @@ fn visit(parents: &mut [u32], place: usize, parent: u32, next: &mut Vec<usize>) 
     }
 }
 
-/// The most that a PE is sent if every PE sends these. Collective.
+/// The largest number of pairs that any PE is sent, if every PE sends these. Collective.
 fn most_received(world: &World, batches: &[Vec<[u32; 2]>]) -> Result<usize> {
     let (me, pes) = (world.my_pe(), world.n_pes());
-    // How much each PE is sent: first by each PE to itself, then by the sum over all.
+    // The number of pairs for each PE: first each PE's own count, then the sum over all.
     let counts = world.alloc::<u64>(pes)?;
     let mine: Vec<u64> = batches.iter().map(|batch| batch.len() as u64).collect();
     world.write(counts, &mine)?;

@@ -1,7 +1,7 @@
-//! What PEs send each other in amounts that only the sender knows: a search's next vertices.
+//! An exchange of messages whose amounts only the senders know, such as a search's next vertices.
 //!
-//! Each PE has an inbox with a cursor. A sender moves the cursor by an atomic fetch-and-add, which
-//! gives it a stretch of the inbox that is nobody else's (M28), and puts there. The owner reads after a
+//! Each PE has an inbox with a cursor. A sender advances the cursor by an atomic fetch-and-add,
+//! which reserves it a range of the inbox (M28), and puts its items there. The owner reads after a
 //! barrier, which completes the puts of all.
 
 use oxshmem::{Pod, Result, Sym, World};
@@ -24,8 +24,8 @@ impl<'w, T: Pod> Exchange<'w, T> {
         })
     }
 
-    /// Puts items into a PE's inbox, behind what others have sent. They are there after the next
-    /// barrier; `items` may be reused at once (M15).
+    /// Puts items into a PE's inbox, behind those that others have sent. They are there after the
+    /// next barrier; `items` may be reused at once (M15).
     ///
     /// `Error::OutOfRange` if they do not fit.
     pub fn send(&self, items: &[T], pe: usize) -> Result<()> {
@@ -37,15 +37,16 @@ impl<'w, T: Pod> Exchange<'w, T> {
         self.world.put(place, items, pe)
     }
 
-    /// Reads what this PE was sent before the last barrier, in any order, into `items`, and empties
-    /// the inbox. Others may send again when they know that: after the next barrier, for example.
+    /// Reads the items that this PE was sent before the last barrier, in any order, into `items`,
+    /// and empties the inbox. Others may send again when they know that it is empty: after the next
+    /// barrier, for example.
     pub fn receive(&self, items: &mut Vec<T>) -> Result<()> {
         let sent = self.world.swap(self.cursor, 0, self.world.my_pe())? as usize;
         items.resize(sent, T::zeroed());
         self.world.read(items, self.inbox.range(..sent)?)
     }
 
-    /// Gives the memory back. Collective.
+    /// Frees the memory. Collective.
     pub fn free(self) -> Result<()> {
         self.world.free(self.cursor)?;
         self.world.free(self.inbox)

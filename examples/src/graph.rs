@@ -1,4 +1,4 @@
-//! A directed graph, kept by target: for each vertex, who points to it.
+//! A directed graph, stored by target: for each vertex, the sources of its incoming edges.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -32,7 +32,7 @@ impl Part {
         self.sources.len()
     }
 
-    /// For each vertex of the range in turn, who points to it.
+    /// For each vertex of the range in turn, the sources of its incoming edges.
     pub fn sources(&self) -> impl Iterator<Item = &[u32]> {
         self.starts.windows(2).map(|at| &self.sources[at[0]..at[1]])
     }
@@ -57,7 +57,7 @@ impl Graph {
         &self.names
     }
 
-    /// How many edges leave each vertex.
+    /// The number of outgoing edges of each vertex.
     #[must_use]
     pub fn out_degree(&self) -> &[u32] {
         &self.out_degree
@@ -200,7 +200,7 @@ mod tests {
             let pieces: Vec<Part> = ranges.into_iter().map(|range| graph.part(range)).collect();
             let together: Vec<&[u32]> = pieces.iter().flat_map(Part::sources).collect();
             prop_assert_eq!(together, graph.whole().sources().collect::<Vec<_>>());
-            // No part has more than its share and the one vertex that overruns it.
+            // No part has more than its share and the one vertex that exceeds it.
             let heaviest = graph.whole().sources().map(<[u32]>::len).max().unwrap() + 1;
             let share = (graph.vertices() + graph.edges()).div_ceil(parts);
             for piece in &pieces {

@@ -5,19 +5,19 @@
 
 use oxshmem::{Result, Sym, World};
 
-/// How many updates of its own a PE may know of and not have done, by HPC Challenge's rules.
+/// Updates that a PE may hold back at most, by HPC Challenge's rules.
 const LOOK_AHEAD: usize = 1024;
 
-/// Where in the stream the first PE begins. For thousands of elements after the one at 0, which is 1, most
-/// bits are zeros, and many updates would be of one word.
+/// The position in the stream where the first PE begins. In thousands of elements after position 0,
+/// which is 1, most bits are zeros, and many updates would hit one word.
 const BEGIN: u64 = 0x0123_4567_89ab_cdef;
 
-/// How a word is updated.
+/// The method to update a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// By an atomic exclusive-or: none is lost (M28).
     Atomic,
-    /// By a get and a put, both nonblocking: updates of one word at one time are lost.
+    /// By a get and a put, both nonblocking: concurrent updates of one word are lost.
     GetPut,
 }
 
@@ -29,7 +29,7 @@ pub struct Stream(u64);
 const REDUCED: u64 = 0b111;
 
 impl Stream {
-    /// The stream from its element number `place` on; the one at 0 is 1.
+    /// The stream from the element at `place` on; the one at 0 is 1.
     #[must_use]
     pub fn from(place: u64) -> Self {
         let (mut power, mut square) = (1, 2);
@@ -76,23 +76,24 @@ pub struct Table<'w> {
     total: u64,
     /// The words of one PE are 2 to the power of this.
     shift: u32,
-    /// Of each PE in a run.
+    /// Updates of each PE in a run.
     updates: u64,
 }
 
-/// What is wrong with a table.
+/// The result of checking a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Whether the exclusive-or of all words was what the updates made it.
+    /// Whether the exclusive-or of all words matches the updates.
     pub sum_holds: bool,
-    /// Words that were not as in the beginning when all updates had been made a second time.
+    /// Words that differ from their initial value after all updates were made a second time.
     pub wrong: u64,
     /// Words in all.
     pub words: u64,
 }
 
 impl Check {
-    /// Whether what is wrong is allowed: nothing, and without atomics one word in a hundred. If not, why.
+    /// Accepts the errors that are allowed: none, and without atomics one word in a hundred.
+    /// Otherwise says what is wrong.
     pub fn verdict(&self, update: Update) -> std::result::Result<(), String> {
         let Check {
             sum_holds,
@@ -115,8 +116,8 @@ impl Check {
 }
 
 impl<'w> Table<'w> {
-    /// A table of 2 to the power of `shift` of the words each PE has in `memory`; each word holds its
-    /// number.
+    /// A table of 2 to the power of `shift` of the words that each PE has in `memory`; each word
+    /// holds its number.
     pub fn new(world: &'w World, memory: Sym<u64>, shift: u32) -> Result<Self> {
         let words = memory.range(..1_usize << shift)?;
         let table = Table {
@@ -133,14 +134,14 @@ impl<'w> Table<'w> {
         Ok(table)
     }
 
-    /// Makes so many updates of each PE a run.
+    /// Sets the number of updates of each PE in a run.
     #[must_use]
     pub fn with_updates(mut self, each: u64) -> Self {
         self.updates = each;
         self
     }
 
-    /// Updates of all PEs in a run: four for each word, where nothing else was said.
+    /// Updates of all PEs in a run: four for each word, unless set otherwise.
     #[must_use]
     pub fn updates(&self) -> u64 {
         self.updates * self.world.n_pes() as u64
@@ -152,14 +153,14 @@ impl<'w> Table<'w> {
         Stream::from(BEGIN + before).take(self.updates as usize)
     }
 
-    /// What this PE's words held in the beginning.
+    /// The initial values of this PE's words.
     fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
         let first = (self.world.my_pe() as u64) << self.shift;
         first..first + (1 << self.shift)
     }
 
-    /// The word that a number updates: by its highest bits, so that it is spread evenly too where the
-    /// PEs are no power of two.
+    /// The word that a number updates: by its highest bits, so that updates are spread evenly also
+    /// if the number of PEs is no power of two.
     #[inline]
     fn place(&self, number: u64) -> (usize, usize) {
         let word = ((u128::from(number) * u128::from(self.total)) >> u64::BITS) as u64;
@@ -176,7 +177,7 @@ impl<'w> Table<'w> {
         self.world.barrier_all()
     }
 
-    /// Waits for no single update: they give nothing back.
+    /// Waits for no single update: they return nothing.
     fn xor(&self) -> Result<()> {
         for (done, number) in (1..).zip(self.mine()) {
             let (pe, index) = self.place(number);
@@ -230,8 +231,8 @@ impl<'w> Table<'w> {
         Ok(held.into_iter().fold(0, |sum, word| sum ^ word))
     }
 
-    /// Checks a table whose updates were made once, or any odd number of times, by atomic updates once
-    /// more, after which each word is its number again. Collective; PE 0 has the result.
+    /// Checks a table whose updates were made once, or any odd number of times. Makes them once
+    /// more by atomics, after which each word is its number again. Collective; PE 0 has the result.
     pub fn check(&self) -> Result<Option<Check>> {
         let expected = self.numbers().chain(self.mine());
         let difference = expected.fold(self.sum()?, |sum, number| sum ^ number);
@@ -265,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_stream_is_hpc_challenges_from_any_place() {
-        // As its rules define it: shifted, and 7 added where a one fell out.
+        // By its definition: shifted, and 7 added where a one fell out.
         let mut number = 1_u64;
         for place in 0..1000 {
             assert_eq!(Stream::from(place).next(), Some(number));

@@ -1,6 +1,6 @@
-//! Heat that spreads over a plate: how its rows are shared out, how it begins, one step on the CPU,
-//! and a picture of it. The steps of many PEs are in [`heat2d`](crate::heat2d), those on GPUs in the
-//! program `gpu_heat`.
+//! Heat that spreads over a plate: the division of its rows, its initial state, one step on the
+//! CPU, and a picture of it. The steps of many PEs are in [`heat2d`](crate::heat2d), those on GPUs
+//! in the program `gpu_heat`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -31,14 +31,14 @@ impl Plate {
         Ok(Plate { width, height })
     }
 
-    /// The rows, edges left out, that a PE computes: equally many for each, but for one.
+    /// The rows, without edges, that a PE computes. Shares differ by one row at most.
     #[must_use]
     pub fn rows_of(&self, pe: usize, pes: usize) -> Range<usize> {
         let inner = self.height - 2;
         1 + inner * pe / pes..1 + inner * (pe + 1) / pes
     }
 
-    /// The heat at the beginning: a hot ring and a hot stretch of the upper edge on a cold plate.
+    /// The initial heat: a hot ring and a hot part of the upper edge on a cold plate.
     #[must_use]
     pub fn start(&self, x: usize, y: usize) -> f32 {
         let (dx, dy) = (
@@ -52,15 +52,16 @@ impl Plate {
         if ring || stretch { 1.0 } else { 0.0 }
     }
 
-    /// The beginning of some rows.
+    /// The initial heat of some rows.
     #[must_use]
     pub fn start_of(&self, rows: Range<usize>) -> Vec<f32> {
         let points = rows.flat_map(|y| (0..self.width).map(move |x| (x, y)));
         points.map(|(x, y)| self.start(x, y)).collect()
     }
 
-    /// One step of some rows, edges left out, in the order of additions that the kernel `heat_step` has.
-    /// Both grids are of these rows' plate, or of a part of it that has the rows beside these too.
+    /// Computes one step of some rows, without edges, with additions in the order of the kernel
+    /// `heat_step`. Both grids are of these rows' plate, or of a part of it that contains the
+    /// neighbouring rows too.
     pub fn step(&self, rows: Range<usize>, next: &mut [f32], now: &[f32]) {
         let width = self.width;
         for y in rows {
@@ -86,7 +87,7 @@ impl Plate {
         now
     }
 
-    /// Writes heat as a PNG picture, a point for each number.
+    /// Writes heat as a PNG picture, a pixel for each number.
     pub fn picture(&self, heat: &[f32], to: impl Write) -> Result<(), png::EncodingError> {
         let side = |points: usize| {
             u32::try_from(points).map_err(|error| std::io::Error::other(error.to_string()))
@@ -127,9 +128,9 @@ impl Plate {
     }
 }
 
-/// Black by red and yellow to white.
+/// The colour from black by red and yellow to white.
 fn colour(heat: f32) -> [u8; 3] {
-    // A root shows little heat too.
+    // The square root makes little heat visible, too.
     let level = 3.0 * heat.clamp(0.0, 1.0).sqrt();
     [level, level - 1.0, level - 2.0].map(|part| (part.clamp(0.0, 1.0) * 255.0) as u8)
 }

@@ -1,19 +1,20 @@
-//! Heat on a plate whose rows are shared out over PEs, in host memory.
+//! Heat on a plate whose rows are divided among PEs, in host memory.
 //!
-//! Each PE has its rows and the two beside them in private memory. A step computes its first and last
-//! row, puts each into the inbox of the neighbour that has it beside its own, with a signal, computes
-//! the rows between while those travel, and takes what the neighbours have put.
+//! Each PE has its rows and the two beside them in private memory. A step computes its first and
+//! last row, and puts each into the inbox of the neighbour next to it, with a signal. It computes
+//! the rows between while those travel, and then reads the rows that the neighbours have put.
 //!
-//! An inbox has two rows from each side, which take turns, with a signal each. A PE puts the row of step
-//! `s` where that of `s - 2` lies only when it has the neighbour's of `s - 1`, which the neighbour sent after
-//! it had read that of `s - 2`. With one signal for both rows, those of two steps would be under way at
-//! once, in any order (M17); of one row they never are.
+//! An inbox has two alternating rows for each side, with a signal each. A PE puts the row of step
+//! `s` where that of `s - 2` lies only when it has the neighbour's row of `s - 1`, which the
+//! neighbour sent after it had read that of `s - 2`. With one signal for both rows, the signals of
+//! two steps would be in flight at once, in any order (M17); with one signal for each row they
+//! never are.
 
 use oxshmem::{Cmp, Result, SignalOp, Sym, World};
 
 use crate::heat::Plate;
 
-/// From which neighbour a row comes, and its place in the inbox.
+/// The neighbour that a row comes from, and the row's place in the inbox.
 #[derive(Clone, Copy)]
 enum From {
     Above = 0,
@@ -25,20 +26,20 @@ enum From {
 pub struct Part<'w> {
     world: &'w World,
     plate: Plate,
-    /// How many rows are this PE's.
+    /// The number of this PE's rows.
     rows: usize,
-    /// The rows beside them, which are row 0 and row `rows + 1` here, and these.
+    /// The present heat of these rows, with the rows beside them as row 0 and row `rows + 1`.
     now: Vec<f32>,
     next: Vec<f32>,
     /// Rows of two steps from above, then of two from below.
     inbox: Sym<f32>,
-    /// For each row of the inbox, of which step it is.
+    /// For each row of the inbox, the step that it belongs to.
     came: Sym<u64>,
     steps: u64,
 }
 
 impl<'w> Part<'w> {
-    /// This PE's part of a plate in the beginning. Collective.
+    /// This PE's part of a plate, in its initial state. Collective.
     ///
     /// The plate has at least one row for each PE besides its edges.
     pub fn new(world: &'w World, plate: Plate) -> Result<Self> {
@@ -56,7 +57,7 @@ impl<'w> Part<'w> {
         })
     }
 
-    /// So many steps. Collective.
+    /// Does so many steps. Collective.
     pub fn run(&mut self, steps: usize) -> Result<()> {
         for _ in 0..steps {
             self.step()?;
@@ -87,7 +88,7 @@ impl<'w> Part<'w> {
         Ok(())
     }
 
-    /// Where this step's row from that neighbour lies, and its signal.
+    /// The place of this step's row from that neighbour, and its signal.
     fn place(&self, from: From) -> Result<(Sym<f32>, Sym<u64>)> {
         let row = 2 * from as usize + (self.steps % 2) as usize;
         let width = self.plate.width;
@@ -132,7 +133,7 @@ impl<'w> Part<'w> {
         Ok(whole)
     }
 
-    /// Gives the memory back. Collective.
+    /// Frees the memory. Collective.
     pub fn free(self) -> Result<()> {
         self.world.free(self.came)?;
         self.world.free(self.inbox)

@@ -1,11 +1,12 @@
-//! A sort of integers that are spread over all PEs, by an exchange of buckets as in the benchmarks NAS IS
-//! and ISx.
+//! A sort of integers that are spread over all PEs, by an exchange of buckets as in the benchmarks
+//! NAS IS and ISx.
 //!
-//! Keys are ISx's, uniform below [`KEYS_BELOW`], equally many per PE. Their range is cut into buckets, a number of
-//! adjacent ones for each PE, so many that a bucket's keys fit a near cache: the exchange is the sort's first
-//! pass. All PEs tell each other how many keys they have of each bucket, so each key has its place in the inbox of
-//! its PE, and goes there with its neighbours as soon as a small buffer of them is full. Each PE then sorts its
-//! buckets one by one: PE 0 has the smallest keys in order, PE 1 the next, and so on.
+//! Keys are those of ISx: uniform below [`KEYS_BELOW`], equally many on each PE. Their range is cut
+//! into buckets, a number of adjacent ones for each PE. A bucket's keys fit into a small cache, and
+//! so the exchange is the sort's first pass. All PEs tell each other how many keys they have for
+//! each bucket, so each key has its place in the inbox of its PE. It is sent there together with
+//! its neighbours as soon as a small buffer is full. Each PE then sorts its buckets one by one: PE
+//! 0 has the smallest keys in order, PE 1 the next, and so on.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -19,20 +20,20 @@ const KEY_BITS: u32 = 28;
 /// Keys are smaller than this.
 pub const KEYS_BELOW: u32 = 1 << KEY_BITS;
 
-/// A bucket has at least so many keys on average: they and as much scratch memory fit a near cache, and are far
-/// more than the counters of a pass.
+/// Keys of a bucket on average, at least: they and as much scratch memory fit a near cache, and
+/// they are far more than the counters of a pass.
 const FEWEST_KEYS: usize = 4096;
-/// Buckets of all PEs, unless there are more PEs: their buffers fit the second cache.
+/// Buckets of all PEs, unless there are more PEs: their buffers fit the second-level cache.
 const MOST_BUCKETS: usize = 512;
-/// Keys of a buffer, half a kibibyte: a put of as much is worth its call.
+/// Keys of a buffer, half a kibibyte: a put of this size is worth its call.
 const BUFFER: usize = 128;
 
-/// Most bits that a pass over a bucket orders by: there are two.
+/// Bits that one of the two passes over a bucket orders by, at most.
 const DIGIT_BITS: u32 = KEY_BITS / 2;
-/// As many values has a digit at most.
+/// The number of a digit's values.
 const DIGITS: usize = 1 << DIGIT_BITS;
 
-/// Writes the unsorted keys of a PE; `round` makes others.
+/// Writes the unsorted keys of a PE; another `round` gives other keys.
 pub fn draw(keys: &mut [u32], pe: usize, round: u64) {
     let seed = splitmix::at(round, pe as u64);
     for (place, key) in keys.iter_mut().enumerate() {
@@ -47,7 +48,7 @@ pub struct Phases {
     pub count: f64,
     /// Agreeing on places, sending the keys there, and waiting for the others'.
     pub exchange: f64,
-    /// Sorting what came.
+    /// Sorting the received keys.
     pub sort: f64,
 }
 
@@ -59,12 +60,12 @@ impl Phases {
     }
 }
 
-/// What a check of all PEs' keys found; equal on every PE.
+/// The result of checking all PEs' keys; equal on every PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     /// Keys that are on the wrong PE or smaller than the one before.
     pub misplaced: u64,
-    /// How many keys there were before and are now.
+    /// The number of keys before and now.
     pub counts: [u64; 2],
     /// A sum over a scrambled form of each key, before and now.
     pub checksums: [u64; 2],
@@ -90,28 +91,28 @@ impl Check {
     }
 }
 
-/// How the range of keys is cut into buckets of equal width.
+/// The division of the range of keys into buckets of equal width.
 #[derive(Clone, Copy, Debug)]
 struct Buckets {
     pes: usize,
-    /// Two to the power of this are the buckets of a PE.
+    /// The number of a PE's buckets, as a power of two.
     bits: u32,
 }
 
 impl Buckets {
-    /// For so many keys a PE.
+    /// The division for so many keys on each PE.
     fn new(pes: usize, keys: usize) -> Self {
         let few = |bits: &u32| keys >> bits >= FEWEST_KEYS && pes << bits <= MOST_BUCKETS;
         let bits = (1..KEY_BITS).take_while(few).last().unwrap_or(0);
         Buckets { pes, bits }
     }
 
-    /// Of one PE.
+    /// Buckets of one PE.
     fn each(self) -> usize {
         1 << self.bits
     }
 
-    /// Of all PEs.
+    /// Buckets of all PEs.
     fn all(self) -> usize {
         self.pes << self.bits
     }
@@ -124,19 +125,19 @@ impl Buckets {
         bucket >> self.bits
     }
 
-    /// The buckets that a PE ends up with.
+    /// The buckets that a PE receives.
     fn of_pe(self, pe: usize) -> Range<usize> {
         pe << self.bits..(pe + 1) << self.bits
     }
 
-    /// The keys of some adjacent buckets.
+    /// The range of keys of some adjacent buckets.
     fn keys(self, buckets: Range<usize>) -> Range<u32> {
         let bound =
             |bucket: usize| ((bucket as u64) << KEY_BITS).div_ceil(self.all() as u64) as u32;
         bound(buckets.start)..bound(buckets.end)
     }
 
-    /// How many of the keys each bucket has.
+    /// The number of the keys in each bucket.
     fn count(self, keys: &[u32]) -> Vec<u64> {
         let mut counts = vec![0; self.all()];
         for key in keys {
@@ -146,36 +147,36 @@ impl Buckets {
     }
 }
 
-/// Keys on their way to one bucket; the n-th is for a place of the inbox that is n more than a multiple of
-/// [`BUFFER`], so that a put writes whole cache lines.
+/// Keys to be sent to one bucket. The n-th is for a place in the inbox that is n more than a
+/// multiple of [`BUFFER`], so that a put writes whole cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Buffer([u32; BUFFER]);
 
-/// Sorts keys of all PEs, any number of times.
+/// A sorter of keys of all PEs, usable any number of times.
 #[derive(Debug)]
 pub struct Sorter<'w> {
     world: &'w World,
     buckets: Buckets,
     inbox: Sym<u32>,
-    /// What all PEs tell each other in an all-to-all, a row for each: what this PE tells,
+    /// The source of an all-to-all, a row for each PE.
     told: Sym<u64>,
-    /// how many keys it is sent for each of its buckets,
+    /// The number of keys that this PE receives for each of its buckets.
     counts: Sym<u64>,
-    /// and where the keys go that it sends: their first place for each of the other's buckets, and how many keys the
-    /// other is sent in all.
+    /// The destination of the keys that this PE sends: their first place for each of the other's
+    /// buckets, and the number of keys that the other receives in all.
     places: Sym<u64>,
-    /// One for each bucket.
+    /// A buffer for each bucket.
     buffers: Vec<Buffer>,
     radix: Radix,
     sorted: Vec<u32>,
 }
 
 impl<'w> Sorter<'w> {
-    /// For up to `keys` keys a PE. Collective.
+    /// For up to `keys` keys on each PE. Collective.
     ///
-    /// A PE is sent `keys` on average, with a deviation below the root of that; there is room for eight
-    /// of them.
+    /// A PE receives `keys` on average, with a standard deviation below its square root; there is
+    /// space for eight of these.
     pub fn new(world: &'w World, keys: usize) -> Result<Self> {
         let room = keys + 8 * (keys as f64).sqrt() as usize + 64;
         let buckets = Buckets::new(world.n_pes(), keys);
@@ -217,8 +218,9 @@ impl<'w> Sorter<'w> {
         })
     }
 
-    /// Tells each PE how many keys it will be sent for each of its buckets. Gives each of this PE's a stretch of the
-    /// inbox, in it each sender one, and notes these in `told`. Returns where the buckets end.
+    /// Tells each PE how many keys it will receive for each of its buckets. Reserves a range of the
+    /// inbox for each of this PE's buckets, and in it one for each sender, and notes these in
+    /// `told`. Returns the ends of the buckets.
     fn tell_counts(&self, counts: &[u64]) -> Result<Vec<u64>> {
         let told = self.told.range(..counts.len())?;
         self.world.write(told, counts)?;
@@ -244,8 +246,8 @@ impl<'w> Sorter<'w> {
         Ok(ends)
     }
 
-    /// Tells each PE what `told` says. Returns where this PE's keys of each bucket go, in the inbox of that
-    /// bucket's PE.
+    /// Sends each PE its row of `told`. Returns where this PE's keys of each bucket go, in the
+    /// inbox of that bucket's PE.
     fn learn_places(&self) -> Result<Vec<usize>> {
         self.world.team().alltoall(self.places, self.told)?;
         let mut rows = vec![0; self.places.len()];
@@ -253,14 +255,14 @@ impl<'w> Sorter<'w> {
         let mut places = Vec::with_capacity(self.buckets.all());
         for row in rows.chunks_exact(self.buckets.each() + 1) {
             let (of_buckets, sent) = row.split_at(self.buckets.each());
-            // Every PE reads of every inbox that is too small, so all fail or none.
+            // Every PE learns of every inbox that is too small, so all fail or none.
             self.inbox.range(..sent[0] as usize)?;
             places.extend(of_buckets.iter().map(|place| *place as usize));
         }
         Ok(places)
     }
 
-    /// Sends each key to its bucket. Puts may be on their way until the next barrier.
+    /// Sends each key to its bucket. Puts may be in flight until the next barrier.
     fn send(&mut self, keys: &[u32], places: &[usize]) -> Result<()> {
         let buckets = self.buckets;
         let mut next = places.to_vec();
@@ -287,7 +289,8 @@ impl<'w> Sorter<'w> {
         self.world.put(self.inbox.range(places)?, keys, pe)
     }
 
-    /// Sorts each of this PE's buckets, which lie in the inbox one behind the other and end at `ends`.
+    /// Sorts each of this PE's buckets, which lie in the inbox one after the other and end at
+    /// `ends`.
     fn sort_what_came(&mut self, ends: &[u64]) -> Result<()> {
         let all = ends.last().map_or(0, |end| *end as usize);
         self.sorted.resize(all, 0);
@@ -314,7 +317,7 @@ impl<'w> Sorter<'w> {
         check(self.world, keys, &self.sorted)
     }
 
-    /// Gives the memory back. Collective.
+    /// Frees the memory. Collective.
     pub fn free(self) -> Result<()> {
         self.world.free(self.places)?;
         self.world.free(self.counts)?;
@@ -323,7 +326,7 @@ impl<'w> Sorter<'w> {
     }
 }
 
-/// Compares the sorted keys of all PEs with what they were before. Collective.
+/// Compares the sorted keys of all PEs with those before the sort. Collective.
 pub fn check(world: &World, before: &[u32], sorted: &[u32]) -> Result<Check> {
     let me = world.my_pe();
     let range = Buckets::new(world.n_pes(), 0).keys(me..me + 1);
@@ -357,7 +360,7 @@ pub fn check(world: &World, before: &[u32], sorted: &[u32]) -> Result<Check> {
 /// Sorts keys of a narrow range by two digits, the lower one first.
 #[derive(Debug)]
 struct Radix {
-    /// How many keys have each lower and each upper digit; then, where the next one goes.
+    /// The number of keys with each lower and each upper digit; then, the place of the next one.
     counters: Box<[[u32; DIGITS]; 2]>,
     scratch: Vec<u32>,
 }
@@ -375,7 +378,7 @@ impl Radix {
     fn sort(&mut self, keys: &mut [u32], range: Range<u32>) {
         let bits = u32::BITS - (range.end - range.start).saturating_sub(1).leading_zeros();
         let width = bits.div_ceil(2);
-        // A mask within `DIGITS` by sight, so that no place is looked up with a check.
+        // The mask is visibly within `DIGITS`, so that the compiler drops the bounds checks.
         let mask = ((1 << width) - 1) & (DIGITS - 1);
         let lower = |key: u32| (key - range.start) as usize & mask;
         let upper = |key: u32| ((key - range.start) >> width) as usize & mask;
@@ -396,7 +399,8 @@ impl Radix {
     }
 }
 
-/// Copies keys in the order of a digit, which is `last` at most; `counters` says how many have which.
+/// Copies keys in the order of a digit, which is `last` at most; `counters` holds the number of
+/// keys for each digit.
 #[inline(always)]
 fn scatter(
     from: &[u32],

@@ -1,13 +1,14 @@
-//! Random graphs with few vertices of many edges and many of few: Kronecker graphs, as Graph500 has
-//! them. An edge is found by its number alone, so PEs make their parts of one graph by themselves.
+//! Random graphs in which few vertices have many edges and many have few: Kronecker graphs, as in
+//! Graph500. An edge depends on its number alone, so PEs make their parts of one graph
+//! independently.
 
 use crate::splitmix;
 
 /// Edges per vertex.
 const EDGE_FACTOR: u64 = 16;
-/// Of 100 edges, how many lie among the first half of the vertices, lead from the first half to the
-/// second, and from the second to the first; likewise within each half of each half. The rest lie among
-/// the second half.
+/// Of 100 edges, the number within the first half of the vertices, from the first half to the
+/// second, and from the second to the first; likewise within each half of each half. The rest lie
+/// within the second half.
 const SHARES: [u64; 3] = [57, 19, 19];
 
 /// A graph of 2 to the power of `scale` vertices.
@@ -15,7 +16,7 @@ const SHARES: [u64; 3] = [57, 19, 19];
 pub struct Kronecker {
     /// 31 at most.
     pub scale: u32,
-    /// Another seed, another graph.
+    /// The seed; another seed gives another graph.
     pub seed: u64,
 }
 
@@ -57,7 +58,7 @@ impl Kronecker {
         ends
     }
 
-    /// Another number for each number below `2^scale`: each step can be undone.
+    /// A permutation of the numbers below `2^scale`: each step can be undone.
     fn renumber(&self, vertex: u32) -> u32 {
         let mask = self.vertices() - 1;
         let mut number = u64::from(vertex);

@@ -1,5 +1,5 @@
-//! What the example programs are made of: each one's algorithm, apart from its command line, with
-//! what checks its result and the serial program to compare it with where there is one.
+//! The algorithms of the example programs, apart from their command lines: with the checks of their
+//! results, and a serial version for comparison where there is one.
 
 pub mod bfs;
 pub mod exchange;

@@ -1,12 +1,12 @@
-//! PageRank: how important a vertex is by how important those are that point to it.
+//! PageRank: the importance of a vertex by the importance of those that point to it.
 //!
-//! The rank of a vertex is the chance to find a walker there who, at each step, follows a random
-//! edge with probability `damping` and else jumps to a random vertex; from a vertex without edges
-//! (a *dangling* one) the walker always jumps. Ranks sum to 1.
+//! The rank of a vertex is the probability to find a walker there. At each step it follows a random
+//! edge with probability `damping`, and else jumps to a random vertex; from a vertex without edges
+//! (a *dangling* one) it always jumps. Ranks sum to 1.
 
 use crate::graph::{Graph, Part};
 
-/// What governs a run.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
     /// Probability to follow an edge, 0 to 1.
@@ -17,8 +17,8 @@ pub struct Params {
     pub max_iterations: u32,
 }
 
-/// One PE's share of a step: from what every vertex passes along each of its edges, and the ranks
-/// of all dangling vertices together, the new ranks of the part's vertices.
+/// Computes one PE's share of a step: the new ranks of the part's vertices, from the values that
+/// every vertex passes along each of its edges, and from the sum of all dangling vertices' ranks.
 pub fn step(part: &Part, along: &[f64], dangling: f64, damping: f64, ranks: &mut [f64]) -> f64 {
     let vertices = along.len() as f64;
     let base = (1.0 - damping + damping * dangling) / vertices;
@@ -32,8 +32,8 @@ pub fn step(part: &Part, along: &[f64], dangling: f64, damping: f64, ranks: &mut
     change
 }
 
-/// What vertices with these ranks and out-degrees pass along each of their edges; the result is the
-/// dangling ones' ranks together.
+/// Computes the values that vertices with these ranks and out-degrees pass along each of their
+/// edges. Returns the sum of the dangling vertices' ranks.
 pub fn share(ranks: &[f64], out_degree: &[u32], along: &mut [f64]) -> f64 {
     let mut dangling = 0.0;
     for ((along, rank), degree) in along.iter_mut().zip(ranks).zip(out_degree) {
@@ -47,10 +47,10 @@ pub fn share(ranks: &[f64], out_degree: &[u32], along: &mut [f64]) -> f64 {
     dangling
 }
 
-/// A run's result.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The ranks, by vertex.
+    /// The rank of each vertex.
     pub ranks: Vec<f64>,
     /// Steps taken.
     pub iterations: u32,
@@ -58,7 +58,7 @@ pub struct Outcome {
     pub change: f64,
 }
 
-/// PageRank with no help, to compare with.
+/// PageRank in one thread, for comparison.
 #[must_use]
 pub fn serial(graph: &Graph, params: &Params) -> Outcome {
     let vertices = graph.vertices();

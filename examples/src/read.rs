@@ -22,7 +22,7 @@ use crate::graph::{Builder, Graph};
 /// The longest line taken, in bytes.
 const LONGEST_LINE: u64 = 64 * 1024;
 
-/// Why a file is not a graph.
+/// The reason why a file is not a graph.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -33,7 +33,7 @@ pub enum ReadError {
         file: String,
         /// "after line N: ", or nothing.
         after: String,
-        /// What the system (or the decompressor) said.
+        /// The error of the system or of the decompressor.
         error: io::Error,
     },
     /// A line cannot be understood.
@@ -41,19 +41,19 @@ pub enum ReadError {
     Malformed {
         /// The file.
         file: String,
-        /// The line, counted from 1.
+        /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
-        /// What would be right.
+        /// The remedy.
         mend: &'static str,
     },
-    /// Nothing wrong, but no edge either.
+    /// The text is valid, but has no edge.
     #[error("{file}: no edge in {lines} lines; expected an edge list or a Matrix Market file")]
     Empty {
         /// The file.
         file: String,
-        /// How many lines were read.
+        /// The number of lines read.
         lines: u64,
     },
 }
@@ -74,7 +74,7 @@ pub fn graph(path: &Path) -> Result<Graph, ReadError> {
     }
 }
 
-/// Reads a graph from uncompressed text; `file` is what errors call it.
+/// Reads a graph from uncompressed text; errors call it `file`.
 pub fn parse(file: &str, input: impl BufRead) -> Result<Graph, ReadError> {
     let mut lines = Lines {
         file,
@@ -148,7 +148,7 @@ fn edge(line: &str) -> Result<(&str, &str), String> {
     }
 }
 
-/// What a Matrix Market banner declares.
+/// The declarations of a Matrix Market banner.
 #[derive(Clone, Copy)]
 struct Header {
     values: bool,
@@ -178,7 +178,7 @@ fn banner(line: &str) -> Result<Header, (String, &'static str)> {
     Ok(Header { values, symmetric })
 }
 
-/// Reads the sizes and the entries after the banner. Gives the number of entries.
+/// Reads the sizes and the entries after the banner. Returns the number of entries.
 fn matrix(
     lines: &mut Lines<'_, impl BufRead>,
     builder: &mut Builder,

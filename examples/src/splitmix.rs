@@ -1,16 +1,16 @@
-//! Random numbers that are found by their place alone (Steele's SplitMix64), so that PEs make their
-//! parts of one sequence without asking each other.
+//! Random numbers that depend only on their place in the sequence (Steele's SplitMix64), so that
+//! PEs make their parts of one sequence without communication.
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Number `place` of the sequence that `seed` names.
+/// The number at `place` of the sequence of `seed`.
 #[inline]
 #[must_use]
 pub fn at(seed: u64, place: u64) -> u64 {
     mix(seed.wrapping_add(place.wrapping_add(1).wrapping_mul(STEP)))
 }
 
-/// A number for each number, no two the same, with no likeness between neighbours.
+/// A permutation of the 64-bit numbers, in which neighbours have no similarity.
 #[inline]
 #[must_use]
 pub fn mix(number: u64) -> u64 {

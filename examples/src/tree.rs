@@ -1,12 +1,13 @@
-//! What a breadth-first search found, checked by Graph500's five rules, with nothing of the search's own.
+//! The check of a breadth-first search by Graph500's five rules, independent of the search's own
+//! code.
 
 /// The parent of a vertex that was not reached.
 pub const NONE: u32 = u32::MAX;
 
-/// A right search.
+/// The statistics of a correct search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// How many vertices are so many edges away from the root, from 0 on.
+    /// The number of vertices at each distance from the root, from 0 on.
     pub levels: Vec<u64>,
     /// Edges among the vertices reached, repeated ones and loops counted as often as they occur.
     pub edges: u64,
@@ -21,7 +22,7 @@ pub fn check(root: u32, parents: &[u32], edges: &[[u32; 2]]) -> Result<Tree, Str
     let mut inside = 0;
     for &[a, b] in edges {
         let (Some(of_a), Some(of_b)) = (level(a), level(b)) else {
-            // Rule 4: the tree has all that the root is connected with.
+            // Rule 4: the tree contains all vertices connected with the root.
             if level(a) != level(b) {
                 return Err(format!(
                     "of edge {a} to {b} one end was reached and one not"
@@ -57,8 +58,8 @@ pub fn check(root: u32, parents: &[u32], edges: &[[u32; 2]]) -> Result<Tree, Str
     })
 }
 
-/// How far each vertex is from the root by its parents. Rules 1 and 2: there is no cycle, and a vertex
-/// is one level further than its parent.
+/// The distance of each vertex from the root by its parents. Rules 1 and 2: there is no cycle, and
+/// a vertex is one level further than its parent.
 fn levels(root: u32, parents: &[u32]) -> Result<Vec<Option<usize>>, String> {
     let mut levels = vec![None; parents.len()];
     match parents.get(root as usize) {

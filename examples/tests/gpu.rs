@@ -1,5 +1,5 @@
-//! The programs that use GPUs: on the software driver that `ci/test-gpu` gives, or on a GPU. Without either
-//! nothing is run; with `OXSHMEM_TEST_CUDA=1` that is a failure.
+//! The programs that use GPUs: on the software driver that `ci/test-gpu` provides, or on a GPU.
+//! Without either nothing is run; with `OXSHMEM_TEST_CUDA=1` that is a failure.
 #![cfg(feature = "cuda")]
 #![allow(
     clippy::expect_used,
@@ -52,7 +52,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// What a program printed that must have succeeded.
+/// The stdout of a program that must succeed.
 fn stdout(program: &str, arguments: &[&str]) -> String {
     let output = run(program, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -69,7 +69,7 @@ fn blocks_go_round_a_ring_of_gpus_and_come_whole() {
     if !has_gpu() {
         return;
     }
-    // Where a put and its signal are one kernel, and where they are not; rounds that end on either block.
+    // Sizes with put and signal in one kernel, and without; rounds that end on either block.
     for (pes, bytes, rounds) in [("1", "800", "3"), ("2", "264", "8"), ("3", "100000", "21")] {
         let said = stdout(RING, &["--pes", pes, "--bytes", bytes, "--rounds", rounds]);
         let wanted =

@@ -1,4 +1,4 @@
-//! A missing fence is seen on a laptop: the handover example over weak, and without it.
+//! The handover example: over weak a missing fence shows on any machine, without weak it does not.
 #![expect(clippy::unwrap_used, reason = "a test's helpers may panic as tests do")]
 
 use std::process::{Command, Output};
@@ -55,7 +55,7 @@ fn with_the_fence_it_works_over_weak_around_weak_and_over_plain_loopback() {
     }
 }
 
-/// Why the mistake stays unseen without weak: x86 keeps stores in order.
+/// The mistake stays unseen without weak because x86 keeps stores in order.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn over_plain_loopback_nobody_notices_that_the_fence_is_missing() {

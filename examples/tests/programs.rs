@@ -1,4 +1,4 @@
-//! The example programs, as a user starts them: right results, and refusals that tell.
+//! The example programs, as a user starts them: correct results, and refusals with a reason.
 #![expect(clippy::unwrap_used, reason = "a test's helpers may panic as tests do")]
 
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     command(program, arguments).output().unwrap()
 }
 
-/// What a program printed that must have succeeded.
+/// The stdout of a program that must succeed.
 fn stdout(program: &str, arguments: &[&str]) -> String {
     let output = run(program, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -37,14 +37,14 @@ fn stdout(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a program said that must have failed.
+/// The stderr of a program that must fail.
 fn refusal(program: &str, arguments: &[&str]) -> String {
     let output = run(program, arguments);
     assert!(!output.status.success(), "{arguments:?} succeeded");
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// A file of the test's own, gone with this value.
+/// A file of one test, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -162,7 +162,7 @@ fn m28_gups_loses_no_atomic_update() {
     }
 }
 
-/// A table so small that updates meet: the check that must not let that pass does not.
+/// A table so small that updates collide: the check must notice.
 #[test]
 fn gups_that_loses_updates_fails_the_run() {
     let said = refusal(GUPS, &["--pes", "1", "--size", "8", "--update", "get-put"]);
@@ -262,7 +262,7 @@ const SMALL: [(&str, &[&str]); 4] = [
     (BFS, &["--scale", "6", "--roots", "4"]),
 ];
 
-/// Runs the programs small, which check themselves, with these variables.
+/// Runs the programs, which check themselves, on small inputs with these variables.
 fn all_are_right(pes: &str, environment: &[(&str, &str)]) {
     let picture = Scratch::new(&format!("small-{environment:?}.png").replace('/', "-"), "");
     for (program, arguments) in SMALL {

@@ -1,4 +1,4 @@
-//! The graph reader: what it takes, and what it says to the rest.
+//! The graph reader: accepted files, and the errors of all others.
 #![expect(clippy::unwrap_used, reason = "a test's helpers may panic as tests do")]
 
 use std::collections::BTreeSet;
@@ -184,7 +184,7 @@ fn a_missing_file_is_named() {
     let error = graph("/nonexistent/graph".as_ref()).unwrap_err();
     let message = error.to_string();
     assert!(message.starts_with("/nonexistent/graph: "), "{message}");
-    // Programs tell an error with its causes: this one has said why.
+    // Programs print an error with its causes; this error already contains its cause.
     assert!(error.source().is_none(), "{message}");
 }
 

@@ -1,5 +1,5 @@
-//! The examples' algorithms by PEs that are threads, against serial ones; and that what checks their
-//! results finds faults.
+//! The examples' algorithms with PEs as threads, compared with serial versions. The checks of
+//! results must find faults.
 #![expect(clippy::unwrap_used, reason = "a test's helpers may panic as tests do")]
 
 use std::collections::VecDeque;
@@ -62,7 +62,7 @@ fn m35_a_full_inbox_refuses_more() {
     .unwrap();
 }
 
-/// Of each PE: so many that it has more than one bucket.
+/// Keys of each PE, enough for more than one bucket.
 const KEYS: usize = 9000;
 
 /// Sorts, spoils this PE's result, and checks.
@@ -95,7 +95,7 @@ fn keys_are_sorted_over_all_pes() {
     }
 }
 
-/// All keys are for PE 0, whose inbox has room for not much more than a third of them.
+/// All keys are for PE 0, whose inbox has space for little more than a third of them.
 #[test]
 fn m35_keys_without_room_are_refused_on_all_pes() {
     spmd(3, |world| {
@@ -148,7 +148,7 @@ fn a_wrong_sort_is_found_out() {
     }
 }
 
-/// The verdict after `meddle` was let at the table between the updates and their check.
+/// The verdict if `meddle` changes the table between the updates and their check.
 fn verdict_of_updates(
     pes: usize,
     meddle: impl Fn(&World, oxshmem::Sym<u64>) -> oxshmem::Result<()> + Sync,
@@ -184,7 +184,7 @@ fn a_wrong_table_is_found_out() {
             _ => Ok(()),
         });
         assert!(once_more.unwrap_err().contains("lost or made twice"));
-        // Two words that changed places: their sum is the same.
+        // Two exchanged words: their sum is the same.
         let swapped = verdict_of_updates(pes, |world, memory| {
             let mut words = [0; 2];
             world.read(&mut words, memory)?;
@@ -218,7 +218,7 @@ fn m22_heat_is_that_of_a_serial_run_to_the_bit() {
     }
 }
 
-/// The parents of each search, as PE 0 has them.
+/// The parents of each search, on PE 0.
 fn search(pes: usize, vertices: u32, edges: &[[u32; 2]], roots: &[u32]) -> Vec<Vec<u32>> {
     let found = spmd(pes, |world| {
         let share = edges.iter().copied().skip(world.my_pe()).step_by(pes);
@@ -234,7 +234,7 @@ fn search(pes: usize, vertices: u32, edges: &[[u32; 2]], roots: &[u32]) -> Vec<V
     found.unwrap().swap_remove(0)
 }
 
-/// How many vertices are how far away, by a search of one PE's.
+/// The number of vertices at each distance, by a search of one PE.
 fn serial(vertices: u32, edges: &[[u32; 2]], root: u32) -> Vec<u64> {
     let mut neighbours = vec![Vec::new(); vertices as usize];
     for &[a, b] in edges {
@@ -266,7 +266,7 @@ fn a_kronecker_graph_is_searched_by_graph500s_rules() {
         for (root, parents) in roots.into_iter().zip(found) {
             let tree = tree::check(root, &parents, &edges).unwrap();
             assert_eq!(tree.levels, serial(512, &edges, root), "{pes} PEs");
-            // A parent that is no neighbour, and a vertex forgotten.
+            // A parent that is no neighbour, and a vertex left out.
             let reached = |v: &usize| parents[*v] != NONE && *v != root as usize;
             if let Some(vertex) = (0..512).rev().find(reached) {
                 let mut wrong = parents.clone();

@@ -1,9 +1,7 @@
-//! A two-sided baseline: SEND and RECV there and back by the `ibverbs` crate, of which oxshmem uses
-//! nothing.
+//! A two-sided baseline: round trips of SEND and RECV by the `ibverbs` crate, which oxshmem does not use.
 //!
-//! It is a package of its own, and none of oxshmem's is among its dependencies: what oxshmem calls
-//! verbs by is a static library of the same name and symbols as libibverbs, and would silently take
-//! its place.
+//! It is a package of its own without any of oxshmem's packages: oxshmem's interface to verbs is a
+//! static library with the same name and symbols as libibverbs, and would silently replace it.
 //!
 //!     ibverbs-baseline                      waits for a client, and serves it
 //!     ibverbs-baseline HOST [--bytes N]     measures half of a round trip
@@ -36,7 +34,7 @@ struct Args {
     gid_index: Option<u32>,
 }
 
-/// What both sides must know.
+/// The connection data that each side needs of the other.
 #[derive(Serialize, Deserialize)]
 struct Hello {
     endpoint: QueuePairEndpoint,
@@ -44,9 +42,9 @@ struct Hello {
     count: usize,
 }
 
-/// Round trips before the first one that is measured.
+/// Round trips before the first measured one.
 const WARM: usize = 100;
-/// No message takes nearly this long.
+/// The deadline of a message, far longer than any takes.
 const DEADLINE: Duration = Duration::from_secs(30);
 const SENT: u64 = 1;
 const RECEIVED: u64 = 2;
@@ -83,7 +81,7 @@ fn main() -> Result<()> {
             .map_err(anyhow::Error::from)
     };
     let theirs: Hello = serde_json::from_str(&hear()?)?;
-    // The client decides.
+    // The client's settings apply.
     let of = if args.host.is_some() { &mine } else { &theirs };
     let (bytes, count) = (of.bytes, of.count);
     ensure!(
@@ -123,7 +121,7 @@ fn main() -> Result<()> {
     {
         println!("send and receive of {bytes} B: {median:.2} µs, half of a round trip");
     }
-    // The receive that was posted last has the other side's queue pair no more.
+    // The receive that was posted last has no partner: the other side's queue pair is gone.
     writeln!(peer, "done")?;
     hear().map(drop)
 }
@@ -131,17 +129,17 @@ fn main() -> Result<()> {
 /// One side of the connection.
 struct End<'a> {
     pair: QueuePair<'a>,
-    /// What is received, then what is sent.
+    /// The received message, then the one to send.
     memory: MemoryRegion<u8>,
     queue: &'a CompletionQueue<'a>,
     bytes: usize,
-    /// Completions taken and not waited for yet, of `SENT` and `RECEIVED`.
+    /// Completions of `SENT` and `RECEIVED` that were polled before they were waited for.
     outstanding: [bool; 2],
 }
 
 impl End<'_> {
     fn receive(&mut self) -> Result<()> {
-        // SAFETY: the memory lives as long as the queue pair, and is not looked at meanwhile.
+        // SAFETY: the memory lives as long as the queue pair, and is not accessed meanwhile.
         unsafe {
             self.pair
                 .post_receive(&mut self.memory, ..self.bytes, RECEIVED)?
@@ -155,7 +153,7 @@ impl End<'_> {
         Ok(())
     }
 
-    /// Waits for a completion, by looking all the time, as perftest does.
+    /// Waits for a completion by continuous polling, as perftest does.
     fn wait(&mut self, wanted: u64) -> Result<()> {
         let since = Instant::now();
         let mut taken = [ibv_wc::default(); 4];

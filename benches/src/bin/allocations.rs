@@ -1,9 +1,9 @@
-//! Counts the heap allocations of operations between two PEs, and fails if one allocates.
+//! A count of the heap allocations of operations between two PEs; it fails if one allocates.
 //!
 //!     oxshmem run --hosts a:1,b:1 allocations          over verbs
 //!     oxshmem run -n 2 allocations                     over loopback
 //!
-//! Counted are those of the thread that calls, after some operations that may set up what stays.
+//! It counts those of the calling thread, after some operations that may allocate lasting objects.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use std::cell::Cell;
 use anyhow::{Result, ensure};
 use oxshmem::{Hints, SignalOp, World};
 
-/// The system's allocator, counting.
+/// The system's allocator, with a counter.
 struct Counting;
 
 thread_local! {
@@ -19,7 +19,7 @@ thread_local! {
 }
 
 fn note() {
-    // Not there any more while the thread ends.
+    // The counter is gone while the thread ends.
     let _ = MADE.try_with(|made| made.set(made.get() + 1));
 }
 
@@ -53,7 +53,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Operations that may set up what stays, and those that are counted.
+/// Operations before the count, which may allocate memory that stays, and operations within it.
 const WARM: u64 = 300;
 const COUNTED: u64 = 1000;
 

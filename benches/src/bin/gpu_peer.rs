@@ -1,8 +1,9 @@
-//! The oxshmem side of the comparison with NVSHMEM: operations on a stream, timed by PE 0 of two. Prints
-//! one line "ROW NANOSECONDS" for each row; `nvshmem/peer.cu` has the same rows and loops. The driver's
-//! own copies are measured by turns with ours, in the same process, on the same stream.
+//! The oxshmem side of the comparison with NVSHMEM: operations on a stream, timed by PE 0 of two.
+//! Prints one line "ROW NANOSECONDS" for each row; `nvshmem/peer.cu` has the same rows and loops.
+//! The driver's own copies and ours are measured alternately, in the same process, on the same
+//! stream.
 //!
-//! While PE 0 measures, PE 1 waits on the host, and has nothing on the GPU.
+//! While PE 0 measures, PE 1 waits on the host, and has no work on the GPU.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -72,9 +73,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
     };
     if me == 0 {
         println!("# oxshmem on {}", gpu.device().name());
-        // The sizes may end before the largest; this is all of it.
+        // The sizes may end before the largest; this put covers all of it.
         side.puts(args.largest, 1)?;
-        // For the driver's own calls, of which nothing else is timed.
+        // The current context, for the driver's own calls.
         let _current = gpu.enter()?;
         side.measure(args.largest)?;
     }
@@ -98,9 +99,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the loops work with.
+/// The objects of the loops.
 struct Side<'a> {
-    /// The least nanoseconds of a batch.
+    /// The least duration of a batch in nanoseconds.
     batch: f64,
     world: &'a World,
     stream: &'a Stream,
@@ -109,7 +110,7 @@ struct Side<'a> {
     signal: Sym<u64>,
 }
 
-/// A row, measured beside others.
+/// A row that is measured beside others.
 struct Row<'r> {
     name: String,
     /// Does so many operations, and waits until they are done.
@@ -148,7 +149,8 @@ impl Side<'_> {
         self.calls()
     }
 
-    /// Measures rows, their batches by turns, after warm-ups that also find how many make a batch.
+    /// Measures rows, their batches alternately, after warm-ups that also find how many repetitions
+    /// make a batch.
     fn by_turns(&self, rows: Vec<Row<'_>>) -> anyhow::Result<()> {
         let time = |row: &Row<'_>, n: u64| -> anyhow::Result<f64> {
             let start = Instant::now();
@@ -182,7 +184,7 @@ impl Side<'_> {
             self.world.put_on_stream(to, from, 1, self.stream)?;
         }
         self.world.quiet_on_stream(self.stream)?;
-        // No work here waits for a peer.
+        // No queued work waits for a peer.
         Ok(self.stream.synchronize()?)
     }
 
@@ -206,7 +208,7 @@ impl Side<'_> {
         Ok(self.stream.synchronize()?)
     }
 
-    /// What the calls take of the host, those of ours and the driver's by turns.
+    /// The host's time for our calls and for the driver's, alternately.
     fn calls(&self) -> anyhow::Result<()> {
         let (from, to) = (self.from.range(..8)?, self.to.range(..8)?);
         let copy = self.driver_copy(8)?;
@@ -234,7 +236,7 @@ impl Side<'_> {
         Ok(took)
     }
 
-    /// Both PEs.
+    /// Barriers, on both PEs.
     fn barriers(&self) -> anyhow::Result<()> {
         let barriers = |n| -> anyhow::Result<()> {
             for _ in 0..n {

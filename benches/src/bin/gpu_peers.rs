@@ -1,5 +1,5 @@
-//! Runs oxshmem and NVSHMEM by turns with two PEs on one GPU (or two), and compares their operations on
-//! streams. Of the programs it runs, `gpu_peer` lies beside it.
+//! The comparison of oxshmem with NVSHMEM: runs both alternately with two PEs on one GPU (or two),
+//! and compares their operations on streams. Its program `gpu_peer` lies beside it.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ struct Args {
     commit: String,
 }
 
-/// No run takes longer, in seconds.
+/// The longest run, in seconds.
 const DEADLINE: &str = "240";
 
 fn main() -> ExitCode {
@@ -88,7 +88,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 Err(error) => failures.push(format!("round {}: {error:#}", round + 1)),
             }
         }
-        // What fails in the first round will fail in all. (Not so oxshmem without NVSHMEM.)
+        // A failure in the first round will repeat in all. (Not for oxshmem without NVSHMEM.)
         if round == 0 && samples.is_empty() {
             bail!("{}", failures.join("\n"));
         }
@@ -134,11 +134,11 @@ struct Report<'a> {
     failures: &'a [String],
 }
 
-/// What a side printed.
+/// The output of one side.
 enum Measured {
     Rows {
         rows: Vec<(String, f64)>,
-        /// Whose library on which GPU.
+        /// The library's version, and the GPU.
         note: String,
     },
     NoGpu(String),

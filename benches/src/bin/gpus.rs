@@ -1,5 +1,5 @@
-//! Lists the GPUs that a comparison would run on, with what of them matters to oxshmem. Exits with 3 where
-//! there is none.
+//! A list of the GPUs that a comparison would run on, with the properties that matter to oxshmem.
+//! Exits with 3 if there is none.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! `puts N`: N puts of 8 bytes to mapped memory, and nothing else, for `benches/instructions` to
-//! count the instructions of.
+//! `puts N`: N puts of 8 bytes to mapped memory, and nothing else. `benches/instructions` counts
+//! its instructions.
 
 use anyhow::{Context, Result};
 use oxshmem::{Sym, World};
@@ -17,7 +17,7 @@ fn main() -> Result<()> {
     Ok(world.finalize()?)
 }
 
-/// As a program's loop has them: another word each time, and a check of each call.
+/// Puts as in a program's loop: another word each time, and a check of each call.
 #[inline(never)]
 fn puts(world: &World, words: Sym<u64>, count: u64) -> oxshmem::Result<()> {
     for i in 0..count {

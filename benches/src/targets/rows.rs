@@ -55,7 +55,7 @@ fn ucx(row: impl Into<String>) -> Figure {
     of(Side::Ucx, row)
 }
 
-/// The best of several ways that the machine has.
+/// The best of several methods that the machine has.
 fn best(rows: &[&str]) -> Figure {
     Figure {
         side: Side::Oxshmem,
@@ -105,7 +105,7 @@ fn times_oshmem(group: Group, name: &str, row: &str, bound: Option<Bound>) -> Ta
     ratio(group, name, oshmem(row), ours(row), bound)
 }
 
-/// UCX's time divided by ours, of the same row; only told.
+/// UCX's time divided by ours, of the same row; only for information.
 fn times_ucx(name: &str, row: &str) -> Target {
     let name = format!("{name}: times UCX's speed");
     ratio(Group::Micro, name, ucx(row), ours(row), None)

@@ -1,5 +1,5 @@
-//! Fuzzing of all that reads bytes from outside. `OXSHMEM_FUZZ` names the target; libFuzzer's options
-//! follow. `ci/fuzz/run` runs all of them.
+//! Fuzzing of every parser of bytes from outside. `OXSHMEM_FUZZ` names the target; libFuzzer's
+//! options follow. `ci/fuzz/run` runs all of them.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 type Target = fn(&[u8]);
 
-/// By the names that their folders in `corpus` have.
+/// All targets, by the names of their folders in `corpus`.
 const TARGETS: &[(&str, Target)] = &[
     ("active-message", oxshmem::fuzzing::active_message),
     ("agent", oxshmem_bootstrap::fuzzing::agent),
@@ -29,7 +29,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("verbs-wire", oxshmem_verbs::fuzzing::wire),
 ];
 
-/// A graph's edges, of which the examples' memory depends on how many there are.
+/// A graph's edges. The examples' memory depends on their number.
 fn edges(bytes: &[u8]) {
     let _ = oxshmem_examples::read::parse("input", bytes);
 }
@@ -41,7 +41,7 @@ fn hosts(bytes: &[u8]) {
     let _ = oxshmem_bootstrap::Hosts::parse_file(&text);
 }
 
-/// A litmus program: one that is understood is the same after it was printed.
+/// A litmus program. If the parser accepts it, its printed text gives the same program.
 fn litmus(bytes: &[u8]) {
     if let Ok(program) = oxshmem_litmus::Program::parse(&String::from_utf8_lossy(bytes)) {
         let again = oxshmem_litmus::Program::parse(&program.to_string());
@@ -49,12 +49,12 @@ fn litmus(bytes: &[u8]) {
     }
 }
 
-/// A heap's size, of a machine with 3 GiB.
+/// A heap's size, on a machine with 3 GiB.
 fn size(bytes: &[u8]) {
     let _ = oxshmem_heap::limit::parse(&String::from_utf8_lossy(bytes), 3 << 30);
 }
 
-/// hwloc's XML: a machine that is understood can be printed, drawn and measured.
+/// hwloc's XML. A machine that the parser accepts can be printed, drawn and measured.
 fn topology(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let Ok(topology) = oxshmem_topo::Topology::from_xml(&text) else {

@@ -1,20 +1,20 @@
-//! How a driver call is written: its arguments, its answer, and what holds at the border to C.
+//! The form of a driver call: its arguments, its results, and the rules at the border to C.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::code::Code;
 
-/// What a call's body gives: the value, or the code that the caller gets.
+/// The result of a call's body: the value, or the code that the caller gets.
 pub(crate) type Outcome<T = ()> = Result<T, Code>;
 
-/// A pointer through which a call answers.
+/// A pointer through which a call returns a value.
 ///
-/// One comes only as an argument of an exported function, whose caller vouches that it is null or
-/// good for one `T`.
+/// It comes only as an argument of an exported function. The function's caller guarantees that it
+/// is null or valid for one `T`.
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);
 
-// By hand, since a derive would ask for the same of T.
+// By hand, since a derive would require the same of `T`.
 impl<T> Clone for Out<T> {
     fn clone(&self) -> Self {
         *self
@@ -23,7 +23,7 @@ impl<T> Clone for Out<T> {
 impl<T> Copy for Out<T> {}
 
 impl<T> Out<T> {
-    /// Refuses null, for calls that must not act before they know where to answer.
+    /// Refuses null, for calls that must not act before they have a place for the result.
     pub(crate) fn check(self) -> Outcome {
         if self.0.is_null() {
             Err(Code::INVALID_VALUE)
@@ -32,7 +32,7 @@ impl<T> Out<T> {
         }
     }
 
-    /// Answers; null is refused.
+    /// Stores the result; null is refused.
     pub(crate) fn set(self, value: T) -> Outcome {
         self.check()?;
         // SAFETY: not null, so the caller of the driver vouches for it (see the type).
@@ -40,17 +40,17 @@ impl<T> Out<T> {
         Ok(())
     }
 
-    /// Answers where the caller asked.
+    /// Stores the result, unless the pointer is null.
     pub(crate) fn set_if_wanted(self, value: T) {
         let _ = self.set(value);
     }
 
-    /// Nowhere to answer.
+    /// A null pointer: the result is not wanted.
     pub(crate) fn none() -> Out<T> {
         Out(std::ptr::null_mut())
     }
 
-    /// What the caller left there, for calls that exchange.
+    /// Reads the caller's value, for calls that exchange one.
     pub(crate) fn get(self) -> Outcome<T>
     where
         T: Copy,
@@ -58,7 +58,7 @@ impl<T> Out<T> {
         In(self.0.cast_const()).get()
     }
 
-    /// Answers as another type, for calls whose answer's type is said by an argument.
+    /// The pointer with another type, for calls in which an argument selects the result's type.
     pub(crate) fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())
     }
@@ -69,7 +69,7 @@ impl<T> Out<T> {
     }
 }
 
-/// A pointer through which a call reads. See [`Out`] for who vouches.
+/// A pointer through which a call reads. As for [`Out`], the caller guarantees its validity.
 #[repr(transparent)]
 pub(crate) struct In<T>(*const T);
 
@@ -101,7 +101,7 @@ impl<T: Copy> In<T> {
         (0..count).map(|index| self.at(index)).collect()
     }
 
-    /// Nothing to read.
+    /// A null pointer.
     pub(crate) fn none() -> In<T> {
         In(std::ptr::null())
     }
@@ -112,7 +112,7 @@ impl<T: Copy> In<T> {
 }
 
 impl In<u8> {
-    /// A C string, or refused.
+    /// A C string; null or invalid text is refused.
     pub(crate) fn text(self) -> Outcome<String> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
@@ -125,7 +125,7 @@ impl In<u8> {
     }
 }
 
-/// Runs a call's body: no panic leaves it, and refusals are told of where `SOFTCUDA_TRACE` is set.
+/// Runs a call's body. No panic leaves it. Refusals are printed if `SOFTCUDA_TRACE` is set.
 pub(crate) fn guarded(name: &str, body: impl FnOnce() -> Outcome) -> Code {
     let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Code::SUCCESS,
@@ -133,14 +133,14 @@ pub(crate) fn guarded(name: &str, body: impl FnOnce() -> Outcome) -> Code {
         Err(_) => Code::UNKNOWN,
     };
     if code != Code::SUCCESS && code != Code::NOT_READY && crate::config::traced() {
-        // One piece, so that lines of several threads and processes stay whole.
+        // Written in one piece, so that lines of several threads and processes stay whole.
         let line = format!("softcuda: {name} answers {} ({})\n", code.0, code.name());
         let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
     }
     code
 }
 
-/// Declares exported functions whose bodies give an [`Outcome`].
+/// Declares exported functions whose bodies return an [`Outcome`].
 macro_rules! driver_calls {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
         $(#[$meta])*

@@ -1,4 +1,4 @@
-//! Result codes of the driver's calls, with their names and words.
+//! Result codes of the driver's calls, with their names and descriptions.
 
 use std::ffi::{CStr, c_char};
 
@@ -15,7 +15,7 @@ macro_rules! codes {
             $(#[doc = $words] pub(crate) const $name: Code = Code($value);)*
         }
 
-        /// The driver's name of a code without its prefix, and its words.
+        /// The driver's name of a code without its prefix, and its description.
         fn describe(code: Code) -> Option<(&'static str, &'static str)> {
             match code {
                 $(Code::$name => Some((
@@ -80,7 +80,7 @@ impl Code {
     }
 }
 
-/// Full names are made once, and live as long as the process, as the driver's do.
+/// The full name. It is allocated once and lives as long as the process, as the driver's names do.
 fn full_name(code: Code) -> Option<&'static CStr> {
     use std::collections::HashMap;
     use std::ffi::CString;
@@ -118,7 +118,7 @@ driver_calls! {
         answer(out, full_name(code))
     }
 
-    /// What a result code says.
+    /// The description of a result code.
     fn cuGetErrorString(code: Code, out: Out<*const c_char>) {
         answer(
             out,

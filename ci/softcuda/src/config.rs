@@ -1,13 +1,13 @@
-//! What the environment says, read once.
+//! The settings from the environment, which is read once.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Memory of a device where `SOFTCUDA_MEMORY` is not set.
+/// Memory of a device if `SOFTCUDA_MEMORY` is not set.
 const DEFAULT_MEMORY: u64 = 1 << 30;
-/// The driver version told where `SOFTCUDA_DRIVER_VERSION` is not set: 12.8.
+/// The driver version if `SOFTCUDA_DRIVER_VERSION` is not set: 12.8.
 const DEFAULT_VERSION: i32 = 12080;
-/// No more devices than this: a typing error should not make a million.
+/// Devices at most: a typing error should not create a million.
 const MOST_DEVICES: usize = 64;
 
 /// Features that can be switched off.
@@ -43,9 +43,9 @@ pub(crate) struct Config {
     pub(crate) kernels: Option<PathBuf>,
     /// Bytes of each device.
     pub(crate) memory: u64,
-    /// What `cuDriverGetVersion` says.
+    /// The version that `cuDriverGetVersion` returns.
     pub(crate) version: i32,
-    /// Seed of the random delays, if there are to be any.
+    /// Seed of the random delays; `None` for no delays.
     pub(crate) jitter: Option<u64>,
     /// `CUDA_VISIBLE_DEVICES` as given.
     pub(crate) visible: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Whether a feature is left on.
+    /// Whether a feature is enabled.
     pub(crate) fn has(&self, feature: Feature) -> bool {
         !self.without.contains(&feature)
     }
@@ -111,7 +111,7 @@ impl Config {
     }
 }
 
-/// The settings, or what is wrong with them.
+/// The settings, or the error in them.
 pub(crate) fn config() -> Result<&'static Config, &'static str> {
     static CONFIG: OnceLock<Result<Config, String>> = OnceLock::new();
     CONFIG
@@ -120,7 +120,7 @@ pub(crate) fn config() -> Result<&'static Config, &'static str> {
         .map_err(String::as_str)
 }
 
-/// Whether refused calls are told of on standard error.
+/// Whether refused calls are printed on standard error.
 pub(crate) fn traced() -> bool {
     static TRACED: OnceLock<bool> = OnceLock::new();
     *TRACED.get_or_init(|| std::env::var_os("SOFTCUDA_TRACE").is_some_and(|value| value == "1"))

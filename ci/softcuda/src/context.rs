@@ -1,4 +1,4 @@
-//! Contexts: the primary one of each device, others, and which one is current on a thread.
+//! Contexts: the primary one of each device, others, and each thread's current one.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -17,11 +17,12 @@ pub(crate) struct Context {
     pub(crate) ordinal: usize,
     flags: u32,
     alive: AtomicBool,
-    /// The first error of work that ran: from then on every call answers it.
+    /// The first error of executed work: every later call returns it.
     sticky: AtomicU32,
     /// Contexts whose memory this one's kernels and memory operations may use.
     peers: Mutex<HashSet<u64>>,
-    /// All streams; held while work is given to one, so that the default stream's order is whole.
+    /// All streams. Locked while work is given to one, so that the default stream's order has no
+    /// gaps.
     pub(crate) streams: Mutex<Vec<Arc<Stream>>>,
     legacy: OnceLock<Arc<Stream>>,
 }
@@ -40,19 +41,19 @@ impl Context {
         })
     }
 
-    /// False once the context is destroyed: whoever waits for its work gives up.
+    /// False once the context is destroyed: waits for its work then end.
     pub(crate) fn alive(&self) -> bool {
         self.alive.load(Ordering::Acquire)
     }
 
-    /// Keeps the first error of work that ran.
+    /// Keeps the first error of executed work.
     pub(crate) fn fail(&self, code: Code) {
         let _ = self
             .sticky
             .compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Refuses where the context is gone, or where work has failed in it.
+    /// Refuses if the context is destroyed, or if work has failed in it.
     pub(crate) fn check(&self) -> Outcome {
         if !self.alive() {
             return Err(Code::CONTEXT_IS_DESTROYED);
@@ -137,12 +138,12 @@ thread_local! {
     static STACK: RefCell<Vec<Arc<Context>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The calling thread's context, if it has one, whatever became of it.
+/// The calling thread's context, if it has one, even if it is destroyed.
 fn top() -> Option<Arc<Context>> {
     STACK.with_borrow(|stack| stack.last().cloned())
 }
 
-/// The calling thread's context, good for work.
+/// The calling thread's context, if it can do work.
 pub(crate) fn current() -> Outcome<Arc<Context>> {
     driver()?;
     let context = top().ok_or(Code::INVALID_CONTEXT)?;
@@ -155,7 +156,7 @@ pub(crate) fn by_handle(handle: u64) -> Outcome<Arc<Context>> {
     lock(&driver()?.contexts).get(handle)
 }
 
-/// By its handle, or the current one where that is null.
+/// The context with this handle, or the current one for null.
 fn by_handle_or_current(handle: u64) -> Outcome<Arc<Context>> {
     if handle == 0 {
         current()
@@ -178,7 +179,7 @@ fn create(out: Out<u64>, flags: u32, device: i32) -> Outcome {
 }
 
 driver_calls! {
-    /// Takes the device's primary context, and makes it where it is not there.
+    /// Retains the device's primary context, and creates it if needed.
     fn cuDevicePrimaryCtxRetain(out: Out<u64>, device: i32) {
         let driver = driver()?;
         driver.device(device)?;
@@ -194,7 +195,7 @@ driver_calls! {
         out.set(context.handle)
     }
 
-    /// Gives the primary context back; the last one to do so destroys it.
+    /// Releases the primary context; the last release destroys it.
     fn cuDevicePrimaryCtxRelease_v2(device: i32) {
         let driver = driver()?;
         driver.device(device)?;
@@ -214,7 +215,7 @@ driver_calls! {
         last.destroy()
     }
 
-    /// Flags for the primary context, before it is made.
+    /// Sets the flags of the primary context, before it is created.
     fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32) {
         let driver = driver()?;
         driver.device(device)?;
@@ -222,7 +223,7 @@ driver_calls! {
         Ok(())
     }
 
-    /// The primary context's flags, and whether it is there.
+    /// The primary context's flags, and whether it exists.
     fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) {
         let driver = driver()?;
         driver.device(device)?;
@@ -264,7 +265,7 @@ driver_calls! {
         context.destroy()
     }
 
-    /// Makes a context the calling thread's; null makes it have none.
+    /// Makes a context the calling thread's current one; null leaves it without one.
     fn cuCtxSetCurrent(handle: u64) {
         driver()?;
         let context = if handle == 0 { None } else { Some(by_handle(handle)?) };
@@ -281,7 +282,7 @@ driver_calls! {
         out.set(top().map_or(0, |context| context.handle))
     }
 
-    /// Puts a context on the calling thread's stack.
+    /// Pushes a context onto the calling thread's stack.
     fn cuCtxPushCurrent_v2(handle: u64) {
         driver()?;
         let context = by_handle(handle)?;
@@ -289,7 +290,7 @@ driver_calls! {
         Ok(())
     }
 
-    /// Takes the current context from the calling thread's stack.
+    /// Pops the current context from the calling thread's stack.
     fn cuCtxPopCurrent_v2(out: Out<u64>) {
         driver()?;
         let context = STACK.with_borrow_mut(Vec::pop).ok_or(Code::INVALID_CONTEXT)?;
@@ -318,7 +319,7 @@ driver_calls! {
         out.set(by_handle_or_current(handle)?.handle)
     }
 
-    /// The API version that the context was made for.
+    /// The API version that the context was created for.
     fn cuCtxGetApiVersion(handle: u64, out: Out<u32>) {
         by_handle_or_current(handle)?;
         out.set(3020)
@@ -356,7 +357,7 @@ driver_calls! {
         }
     }
 
-    /// Takes that back.
+    /// Revokes that.
     fn cuCtxDisablePeerAccess(peer: u64) {
         let context = current()?;
         let peer = by_handle(peer)?;

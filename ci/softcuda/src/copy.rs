@@ -1,6 +1,6 @@
-//! Copies: between any two addresses, of bytes or of rows.
+//! Copies between any two addresses, of bytes or of rows.
 //!
-//! What is synchronous is what the driver's documentation says is: see [`give`].
+//! A copy is synchronous if the driver's documentation says so: see [`give`].
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl Rows {
     }
 }
 
-/// What a call says about one end of a copy.
+/// The kind of memory that a call names for one end of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Host,
@@ -92,11 +92,11 @@ fn find_both(copy: &Copy, context: &Context, running_now: bool) -> Outcome<(Foun
 /// Copies one row. Words that fit a register are moved whole, as a copy engine does.
 ///
 /// # Safety
-/// Both ends are good for `length` bytes. Others may use them at the same time, as on a device.
+/// Both ends are valid for `length` bytes. Others may use them at the same time, as on a device.
 unsafe fn move_row(to: *mut u8, from: *const u8, length: usize) {
     let aligned =
         |size: usize| length == size && (to as usize | from as usize).is_multiple_of(size);
-    // SAFETY: the caller's promise; aligned as just looked at.
+    // SAFETY: the caller's promise; aligned as checked just now.
     unsafe {
         if aligned(8) {
             to.cast::<u64>()
@@ -110,7 +110,7 @@ unsafe fn move_row(to: *mut u8, from: *const u8, length: usize) {
     }
 }
 
-/// Does a copy, with whatever is at its addresses now.
+/// Copies the bytes that are at its addresses now.
 fn run(copy: &Copy, context: &Context) -> Outcome {
     let memory = read(&running()?.memory);
     let want = |write| Want {
@@ -140,7 +140,7 @@ fn run(copy: &Copy, context: &Context) -> Outcome {
     Ok(())
 }
 
-/// Reads pageable rows together.
+/// Reads pageable rows into one buffer.
 fn snapshot(copy: &Copy) -> Arc<Vec<u8>> {
     let rows = copy.rows;
     let mut bytes = vec![0u8; (rows.width * rows.height) as usize];
@@ -156,9 +156,9 @@ fn snapshot(copy: &Copy) -> Arc<Vec<u8>> {
 ///
 /// * From pageable memory to a device: the source is read before the call returns; the bytes
 ///   arrive later, also where the call is a synchronous one.
-/// * To pageable memory: the call returns when all is there.
-/// * Else an asynchronous call returns at once, and a synchronous one when all is there, except
-///   from device to device, which is asynchronous always (unless `SYNC_MEMOPS` is set).
+/// * To pageable memory: the call returns when all bytes have arrived.
+/// * Else an asynchronous call returns at once, and a synchronous one when all bytes have arrived.
+///   From device to device a copy is always asynchronous (unless `SYNC_MEMOPS` is set).
 fn give(stream: &Arc<Stream>, copy: Copy, ends: (End, End), synchronous: bool) -> Outcome {
     if copy.rows.is_empty() {
         return Ok(());
@@ -178,7 +178,7 @@ fn give(stream: &Arc<Stream>, copy: Copy, ends: (End, End), synchronous: bool) -
     }
     if from.place == Place::Pageable && to.place == Place::Device && !capturing {
         if synchronous {
-            // What came before may be about to write the source.
+            // Earlier work may be about to write the source.
             stream.finish(stream.give(Arc::new(|_| Ok(())))?)?;
         }
         let bytes = snapshot(&copy);
@@ -261,7 +261,7 @@ impl End2d {
         let (base, end) = match self.kind {
             1 => (self.host, End::Host),
             2 => (self.device, End::Device),
-            // Arrays are not there.
+            // Arrays are not supported.
             3 => return Err(Code::NOT_SUPPORTED),
             4 => (self.device, End::Either),
             _ => return Err(Code::INVALID_VALUE),

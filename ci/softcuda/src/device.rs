@@ -1,4 +1,4 @@
-//! Devices: how many, what they are called, and what they say they can do.
+//! Devices: their number, names and attributes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,9 +7,9 @@ use crate::code::Code;
 use crate::config::{Config, Feature};
 use crate::driver::{Driver, driver};
 
-/// PCI domain of the software devices: no machine's own.
+/// PCI domain of the software devices: no real machine has it.
 const PCI_DOMAIN: i32 = 0x5c5c;
-/// Streaming multiprocessors of a device: what an H100 has.
+/// Streaming multiprocessors of a device: the number of an H100.
 pub(crate) const MULTIPROCESSORS: i32 = 132;
 /// Threads of a block, at most.
 pub(crate) const MOST_THREADS: u32 = 1024;
@@ -19,7 +19,7 @@ pub(crate) const MOST_THREADS: u32 = 1024;
 pub(crate) struct Device {
     /// Its number on the machine.
     pub(crate) physical: usize,
-    /// The same in every process of this machine until it is started again.
+    /// The same in every process of this machine until its next boot.
     pub(crate) uuid: [u8; 16],
     memory: u64,
     used: AtomicU64,
@@ -77,7 +77,7 @@ impl Device {
         self.uuid.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Takes memory, or says that there is none. Counted per process: see the README.
+    /// Allocates memory, or fails if there is not enough. Counted per process: see the README.
     pub(crate) fn charge(&self, bytes: u64) -> Outcome {
         // Relaxed: a count that guards nothing else.
         self.used
@@ -88,7 +88,7 @@ impl Device {
             .map_err(|_| Code::OUT_OF_MEMORY)
     }
 
-    /// Gives memory back.
+    /// Frees memory.
     pub(crate) fn discharge(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -107,7 +107,8 @@ impl Device {
     }
 }
 
-/// From the machine's boot id and the device's number: equal in all processes, unequal elsewhere.
+/// The UUID, from the machine's boot id and the device's number: equal in all processes, different
+/// on other machines.
 fn uuid(physical: usize) -> [u8; 16] {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let text = format!("softcuda {} {physical}", boot.trim());
@@ -208,14 +209,14 @@ fn attribute(driver: &Driver, device: &Device, number: i32) -> Option<i32> {
         // A memory file is no dma-buf: never offered, whatever SOFTCUDA_WITHOUT says.
         124 => 0,
         126 => 4,
-        // Textures, surfaces, managed memory, fabrics, multicast and the rest: not there.
+        // Textures, surfaces, managed memory, fabrics, multicast and the rest: not supported.
         _ if (1..=147).contains(&number) => 0,
         _ => return None,
     })
 }
 
 driver_calls! {
-    /// How many devices this process may use.
+    /// The number of devices that this process may use.
     fn cuDeviceGetCount(count: Out<i32>) {
         count.set(driver()?.devices.len() as i32)
     }
@@ -226,7 +227,7 @@ driver_calls! {
         device.set(ordinal)
     }
 
-    /// The device's name, cut to the room there is.
+    /// The device's name, cut to the size of the buffer.
     fn cuDeviceGetName(name: Out<u8>, room: i32, device: i32) {
         let device = driver()?.device(device)?;
         write_text(name, room, &format!("Software CUDA device {}", device.physical), true)
@@ -287,7 +288,7 @@ driver_calls! {
         can.set(i32::from(driver.peers(device as usize, peer as usize)))
     }
 
-    /// What two devices can do with each other's memory.
+    /// The access that two devices have to each other's memory.
     fn cuDeviceGetP2PAttribute(value: Out<i32>, number: i32, one: i32, other: i32) {
         let driver = driver()?;
         driver.device(one)?;

@@ -17,12 +17,12 @@ use crate::kernel::module::Modules;
 use crate::memory::Memory;
 use crate::stream::Stream;
 
-/// Everything that `cuInit` makes.
+/// Everything that `cuInit` creates.
 pub(crate) struct Driver {
     pub(crate) config: &'static Config,
     pub(crate) devices: Vec<Device>,
     pub(crate) contexts: Mutex<Contexts>,
-    /// Taken for reading by whatever touches bytes, for writing by whatever changes mappings: so
+    /// Locked for reading by code that accesses bytes, for writing by code that changes mappings:
     /// nothing is unmapped under a running copy.
     pub(crate) memory: RwLock<Memory>,
     pub(crate) streams: Mutex<HashMap<u64, Arc<Stream>>>,
@@ -42,7 +42,7 @@ thread_local! {
     pub(crate) static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The initialised driver, or why a call may not go on.
+/// The initialised driver, or the reason why a call must fail.
 pub(crate) fn driver() -> Outcome<&'static Driver> {
     if FORKED.load(Ordering::Relaxed) {
         return Err(Code::NOT_INITIALIZED);
@@ -58,11 +58,11 @@ pub(crate) fn running() -> Outcome<&'static Driver> {
     DRIVER.get().ok_or(Code::NOT_INITIALIZED)
 }
 
-/// A number that no other object of this process has: used as handle. Never one of the three
+/// A number that no other object of this process has, for use as a handle. Never one of the three
 /// values that name default streams.
 pub(crate) fn fresh() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0x5C00_0000);
-    // Relaxed: only the number's being unique matters.
+    // Relaxed: only the number's uniqueness matters.
     NEXT.fetch_add(0x10, Ordering::Relaxed)
 }
 

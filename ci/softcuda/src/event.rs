@@ -18,7 +18,7 @@ const INTERPROCESS: u32 = 4;
 /// `CU_EVENT_RECORD_EXTERNAL` and `CU_EVENT_WAIT_EXTERNAL`.
 const EXTERNAL: u32 = 1;
 
-/// One recording: when a stream got there.
+/// One recording, reached when a stream gets there.
 #[derive(Default)]
 pub(crate) struct Mark {
     reached: Mutex<Option<Instant>>,
@@ -35,7 +35,7 @@ impl Mark {
         *lock(&self.reached)
     }
 
-    /// Waits until a stream gets there, or until it never will.
+    /// Waits until a stream reaches the mark, or never will.
     fn wait(&self, recorded_in: &Context, waiting_in: &Context) {
         let mut reached = lock(&self.reached);
         while reached.is_none() && recorded_in.alive() && waiting_in.alive() {
@@ -69,9 +69,9 @@ fn event(handle: u64) -> Outcome<Arc<Event>> {
 }
 
 impl Event {
-    /// The mark to ask or to wait for; none where the event was never recorded. Of an event that a
-    /// capture took there is none to ask; of others a thread may not ask, by its mode, while there is a
-    /// capture.
+    /// The mark to query or to wait for; `None` if the event was never recorded. An event in a
+    /// capture has no mark to query. A thread whose mode forbids it may not query other events
+    /// during a capture.
     fn mark(&self) -> Outcome<Option<Arc<Mark>>> {
         let last = lock(&self.last).clone();
         if let Last::Captured(forked) = last {
@@ -158,17 +158,17 @@ driver_calls! {
         out.set(handle)
     }
 
-    /// Gives an event back; who waits for it goes on waiting for its mark.
+    /// Destroys an event; waits for its mark go on.
     fn cuEventDestroy_v2(handle: u64) {
         lock(&driver()?.events).remove(&handle).map(|_| ()).ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Marks where the stream is now.
+    /// Marks the stream's present position.
     fn cuEventRecord(handle: u64, stream: u64) {
         record(handle, stream, 0)
     }
 
-    /// Marks where the stream is now.
+    /// Marks the stream's present position.
     fn cuEventRecordWithFlags(handle: u64, stream: u64, flags: u32) {
         record(handle, stream, flags)
     }

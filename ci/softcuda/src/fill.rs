@@ -11,7 +11,7 @@ use crate::memory::{Found, Memory, Place, Want};
 use crate::stream::stream;
 use crate::sync::read;
 
-/// A value repeated.
+/// A repeated value.
 #[derive(Clone, Copy, Debug)]
 struct Fill {
     at: u64,
@@ -66,7 +66,7 @@ impl Fill {
             .map_err(|_| Code::ILLEGAL_ADDRESS)?;
         for row in 0..self.rows.height {
             // SAFETY: the memory is held for reading, so the range, found just now, stays mapped;
-            // the address is aligned to the value, as was looked at when the call was made.
+            // the address is aligned to the value, as checked when the call was made.
             unsafe {
                 let start = found.bytes.add((row * self.rows.to_pitch) as usize);
                 let count = (self.rows.width / self.size) as usize;

@@ -1,8 +1,7 @@
-//! Stream capture, and the graphs that it makes.
+//! Stream capture, and the graphs that it creates.
 //!
-//! A graph is the list of what was given to the captured streams, in the order of the calls. That
-//! order keeps every dependency, so a launch does the list one after the other; only what could
-//! have run at once does not.
+//! A graph is the list of the work given to the captured streams, in the order of the calls. That
+//! order keeps every dependency, so a launch executes the list in order; it only loses concurrency.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -17,7 +16,7 @@ use crate::driver::{driver, fresh};
 use crate::stream::{Stream, Work, stream};
 use crate::sync::lock;
 
-/// How far a stream knows each stream's captured work.
+/// For each stream, the part of its captured work that a stream depends on.
 type Clock = HashMap<u64, usize>;
 
 /// `CUstreamCaptureMode`.
@@ -34,12 +33,12 @@ const INVALIDATED: u32 = 2;
 struct Recording {
     work: Vec<Work>,
     invalid: bool,
-    /// What each stream knows, itself included.
+    /// Each stream's clock, its own work included.
     clocks: HashMap<u64, Clock>,
     streams: Vec<Arc<Stream>>,
 }
 
-/// A capture under way.
+/// A capture in progress.
 pub(crate) struct Capture {
     id: u64,
     mode: u32,
@@ -61,17 +60,17 @@ pub(crate) struct Forked {
     clock: Clock,
 }
 
-/// Captures under way; the count is looked at first, since there is seldom one.
+/// Captures in progress. The count is read first, since there is rarely one.
 static CAPTURES: Mutex<Vec<Arc<Capture>>> = Mutex::new(Vec::new());
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// How this thread's calls meet captures: `cuThreadExchangeStreamCaptureMode`.
+    /// The effect of captures on this thread's calls: `cuThreadExchangeStreamCaptureMode`.
     static MODE: Cell<u32> = const { Cell::new(GLOBAL) };
 }
 
 impl Capture {
-    /// Spoils the capture: nothing but its end is possible then.
+    /// Invalidates the capture: after that it can only be ended.
     pub(crate) fn invalidate(&self) {
         lock(&self.recording).invalid = true;
     }
@@ -98,7 +97,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Where the stream is now.
+    /// The stream's present position.
     pub(crate) fn mark(&self) -> Outcome<Forked> {
         let recording = lock(&self.capture.recording);
         if recording.invalid {
@@ -121,7 +120,7 @@ impl Membership {
 }
 
 impl Forked {
-    /// Makes a stream go on from here: it becomes part of the capture where it is not.
+    /// Makes a stream depend on this mark. The stream joins the capture if it is not in it.
     pub(crate) fn join(&self, stream: &Arc<Stream>) -> Outcome {
         let mut membership = lock(&stream.capture);
         match membership.as_ref() {
@@ -162,10 +161,10 @@ impl Forked {
     }
 }
 
-/// Refuses a call that must not be made while work is captured, by the thread's mode, and spoils
-/// the captures that it meets.
+/// Refuses a call that must not be made during a capture, by the thread's mode, and invalidates the
+/// captures that it meets.
 pub(crate) fn refuse_unsafe() -> Outcome {
-    // Acquire: pairs with the count's going up when a capture begins.
+    // Acquire: pairs with the increment at the start of a capture.
     if UNDER_WAY.load(Ordering::Acquire) == 0 || MODE.get() == RELAXED {
         return Ok(());
     }
@@ -189,7 +188,7 @@ pub(crate) fn refuse_unsafe() -> Outcome {
     }
 }
 
-/// Refuses what waits for all of a context while one of its streams is captured.
+/// Refuses waits for all of a context while one of its streams is captured.
 pub(crate) fn refuse_while_capturing(context: &Context) -> Outcome {
     if UNDER_WAY.load(Ordering::Acquire) == 0 {
         return Ok(());
@@ -208,15 +207,15 @@ pub(crate) fn refuse_while_capturing(context: &Context) -> Outcome {
     }
 }
 
-/// What a capture recorded.
+/// The work that a capture recorded.
 pub(crate) struct Graph {
     work: Vec<Work>,
 }
 
-/// A graph made ready to launch.
+/// A graph that is ready to launch.
 pub(crate) struct Executable {
     work: Vec<Work>,
-    /// One launch after the other, on whatever streams.
+    /// Serialises launches, on whatever streams.
     running: Mutex<()>,
 }
 
@@ -225,7 +224,7 @@ fn begin(handle: u64, mode: u32) -> Outcome {
     if mode > RELAXED {
         return Err(Code::INVALID_VALUE);
     }
-    // The default stream can not be captured; nor can one that is.
+    // The default stream cannot be captured, nor can a stream that is being captured.
     if stream.is_legacy() {
         return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
     }
@@ -245,7 +244,7 @@ fn begin(handle: u64, mode: u32) -> Outcome {
         recording: Mutex::new(recording),
     });
     lock(&CAPTURES).push(capture.clone());
-    // Release: whoever sees the count sees the capture.
+    // Release: a thread that sees the count sees the capture.
     UNDER_WAY.fetch_add(1, Ordering::Release);
     *membership = Some(Membership {
         capture,
@@ -315,19 +314,19 @@ fn capture_info(handle: u64, status: Out<u32>, id: Out<u64>, graph: Out<u64>) ->
     status.set(capture.as_ref().map_or(NONE, |capture| capture.status()))?;
     if let Some(capture) = capture {
         id.set_if_wanted(capture.id);
-        // The graph being made can not be changed by hand.
+        // The graph under construction cannot be changed by hand.
         graph.set_if_wanted(0);
     }
     Ok(())
 }
 
 driver_calls! {
-    /// Records what a stream is given, instead of doing it.
+    /// Starts to record a stream's work instead of executing it.
     fn cuStreamBeginCapture_v2(handle: u64, mode: u32) {
         begin(handle, mode)
     }
 
-    /// Ends that, and gives what was recorded.
+    /// Ends the recording, and returns the graph.
     fn cuStreamEndCapture(handle: u64, out: Out<u64>) {
         let driver = driver()?;
         out.check()?;
@@ -358,7 +357,7 @@ driver_calls! {
         Ok(())
     }
 
-    /// Says how this thread's calls meet captures, and what was said before.
+    /// Sets the effect of captures on this thread's calls, and returns the former setting.
     fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) {
         driver()?;
         let wanted = mode.get()?;
@@ -368,7 +367,7 @@ driver_calls! {
         mode.set(MODE.replace(wanted))
     }
 
-    /// How many pieces of work a graph has; the pieces themselves are not shown.
+    /// The number of a graph's nodes; the nodes themselves are not shown.
     fn cuGraphGetNodes(graph: u64, nodes: Out<u64>, count: Out<usize>) {
         if !nodes.raw().is_null() {
             return Err(Code::NOT_SUPPORTED);
@@ -377,23 +376,24 @@ driver_calls! {
         count.set(graph.work.len())
     }
 
-    /// Makes a graph ready to launch.
+    /// Instantiates a graph.
     fn cuGraphInstantiateWithFlags(out: Out<u64>, graph: u64, flags: u64) {
-        // Automatic freeing and node priorities mean nothing here; device launch is not there.
+        // Automatic freeing and node priorities have no meaning here; device launch is not
+        // supported.
         if flags & !0b1011 != 0 {
             return Err(Code::NOT_SUPPORTED);
         }
         instantiate(out, graph)
     }
 
-    /// Sends a graph ahead of its launch: nothing to do.
+    /// Prepares a graph's launch: nothing to do.
     fn cuGraphUpload(executable: u64, handle: u64) {
         stream(handle)?;
         let known = lock(&driver()?.executables).contains_key(&executable);
         if known { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
-    /// Gives all of a graph to a stream.
+    /// Gives all of a graph's work to a stream.
     fn cuGraphLaunch(executable: u64, handle: u64) {
         let stream = stream(handle)?;
         let executable =
@@ -409,12 +409,12 @@ driver_calls! {
         Ok(())
     }
 
-    /// Gives back a graph made ready; launches under way are not touched.
+    /// Destroys an instantiated graph; launches in progress are not affected.
     fn cuGraphExecDestroy(executable: u64) {
         lock(&driver()?.executables).remove(&executable).map(|_| ()).ok_or(Code::INVALID_VALUE)
     }
 
-    /// Gives back a graph.
+    /// Destroys a graph.
     fn cuGraphDestroy(graph: u64) {
         lock(&driver()?.graphs).remove(&graph).map(|_| ()).ok_or(Code::INVALID_VALUE)
     }

@@ -12,8 +12,8 @@ use crate::stream::stream;
 #[derive(Clone, Copy)]
 struct Parcel(*mut c_void);
 
-// SAFETY: never looked into here; the caller of the driver vouches that its function may get it on
-// another thread.
+// SAFETY: never dereferenced here; the caller of the driver guarantees that its function may get it
+// on another thread.
 unsafe impl Send for Parcel {}
 // SAFETY: as above.
 unsafe impl Sync for Parcel {}
@@ -48,7 +48,7 @@ driver_calls! {
         Ok(())
     }
 
-    /// The older form, which also tells the function how the stream does.
+    /// The older form, which also passes the stream's status to the function.
     fn cuStreamAddCallback(
         handle: u64,
         function: Option<unsafe extern "C" fn(u64, Code, *mut c_void)>,
@@ -62,7 +62,7 @@ driver_calls! {
         }
         let data = Parcel(data);
         let stream = stream(handle)?;
-        // The older form can not be captured.
+        // The older form cannot be captured.
         stream.refuse_while_capturing()?;
         stream.give(Arc::new(move |_| {
             // SAFETY: as in `cuLaunchHostFunc`.

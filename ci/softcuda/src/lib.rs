@@ -1,14 +1,14 @@
 //! A software CUDA driver: the driver calls that oxshmem makes, over shared host memory.
 //!
 //! Built as a shared library whose name inside is `libcuda.so.1`. Device memory is memory files
-//! mapped twice: once where the program sees its device addresses, unreadable to the host, and
-//! once where copies find the bytes. Streams are threads. Kernels run as host code, built from the
-//! same source (`SOFTCUDA_KERNELS`). README.md says what is emulated, what is not, and how to use
-//! it.
+//! mapped twice: once at the device addresses that the program sees, unreadable to the host, and
+//! once for the copies of the driver itself. Streams are threads. Kernels run as host code, built from the
+//! same source (`SOFTCUDA_KERNELS`). README.md lists what is emulated and what is not, and
+//! shows its use.
 //!
 //! # Threads and failure
 //!
-//! Every exported function may be called from any thread, and answers with a result code; none
+//! Every exported function may be called from any thread, and returns a result code; none
 //! panics towards its caller. A process that ends leaves nothing behind: memory is in unnamed
 //! files, passed as descriptors.
 //!

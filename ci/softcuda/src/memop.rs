@@ -24,11 +24,11 @@ const FLUSH_REMOTE_WRITES: u32 = 3;
 const WAIT_64: u32 = 4;
 const WRITE_64: u32 = 5;
 const BARRIER: u32 = 6;
-/// As many as the real driver takes in one batch.
+/// The real driver's limit for one batch.
 const MOST: u32 = 256;
 
-/// A waiting stream looks this often at once, then sleeps between looks: the machine may have
-/// fewer processors than streams that wait.
+/// Polls of a waiting stream before it sleeps between polls: the machine may have fewer processors
+/// than waiting streams.
 const EAGER_LOOKS: u32 = 64;
 const NAP: Duration = Duration::from_micros(30);
 
@@ -94,8 +94,8 @@ impl Word {
             .find(&memory, context, false)
             .map_err(|_| Code::ILLEGAL_ADDRESS)?;
         // SAFETY: found and aligned just now, and the memory is held; other processes and threads
-        // use it at the same time, by atomics or as a device would. Acquire: what was written
-        // before the word is seen after the wait.
+        // use it at the same time, by atomics or as a device would. Acquire: writes before the word
+        // are visible after the wait.
         Ok(unsafe {
             if self.wide {
                 AtomicU64::from_ptr(at.cast()).load(Ordering::Acquire)
@@ -112,7 +112,7 @@ impl Word {
         let at = self
             .find(&memory, context, true)
             .map_err(|_| Code::ILLEGAL_ADDRESS)?;
-        // SAFETY: as in `load`. Release: whoever sees the word sees what was written before.
+        // SAFETY: as in `load`. Release: a reader that sees the word sees the earlier writes.
         unsafe {
             if self.wide {
                 AtomicU64::from_ptr(at.cast()).store(value, Ordering::Release);
@@ -128,7 +128,7 @@ impl Word {
 enum Operation {
     Write(Word, u64),
     Wait(Word, u64, Compare),
-    /// A fence: nothing here is ever cached elsewhere.
+    /// A fence without effect: nothing here is ever cached elsewhere.
     Fence,
 }
 
@@ -196,7 +196,7 @@ fn give(handle: u64, operations: Vec<Operation>) -> Outcome {
     Ok(())
 }
 
-/// `CUstreamBatchMemOpParams`: a union whose members begin alike.
+/// `CUstreamBatchMemOpParams`: a union whose members have a common start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BatchEntry {
@@ -256,7 +256,7 @@ driver_calls! {
         give(handle, vec![Operation::wait(Word { at, wide: true }, value, flags)?])
     }
 
-    /// Several of these, one after the other.
+    /// Several of these operations, in order.
     fn cuStreamBatchMemOp_v2(handle: u64, count: u32, entries: In<BatchEntry>, flags: u32) {
         if count > MOST || flags != 0 {
             return Err(Code::INVALID_VALUE);
@@ -266,7 +266,7 @@ driver_calls! {
         give(handle, operations)
     }
 
-    /// Makes what NICs wrote visible: nothing is ever on its way here.
+    /// Makes NICs' writes visible: here they always are.
     fn cuFlushGPUDirectRDMAWrites(target: u32, scope: u32) {
         current()?;
         if target != 0 || ![100, 200].contains(&scope) {

@@ -9,7 +9,7 @@ use crate::driver::cuInit;
 
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`: such variants are not there.
 const PER_THREAD: u64 = 2;
-/// What the status says: found, or no such symbol.
+/// Values of the status: found, or no such symbol.
 const FOUND: u32 = 0;
 const NO_SYMBOL: u32 = 1;
 

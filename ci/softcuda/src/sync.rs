@@ -1,11 +1,11 @@
-//! Locks that outlive a panic: a call that panicked answers 999, and the next ones go on.
+//! Locks that outlive a panic: a call that panicked returns 999, and later calls go on.
 
 use std::sync::{
     Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 use std::time::Duration;
 
-/// Sleepers look again this often whether what they wait for can still happen.
+/// The interval at which sleepers check whether their condition can still come true.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -20,7 +20,7 @@ pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sleeps until told, or for a short while.
+/// Sleeps until notified, or for a short while.
 pub(crate) fn doze<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condvar
         .wait_timeout(guard, LOOK_AGAIN)

@@ -1,6 +1,7 @@
-//! Virtual memory management: what fits is taken, and what the real driver refuses is refused.
+//! Virtual memory management: valid calls are accepted, and calls that the real driver refuses are
+//! refused.
 
-// A test gives pointers to its variables and ends on whatever goes wrong.
+// Tests pass pointers to their variables, and fail on any error.
 #![allow(clippy::borrow_as_ptr, clippy::expect_used)]
 
 mod driver;
@@ -197,7 +198,7 @@ fn a_released_handle_lives_as_long_as_its_mapping() {
     ));
     assert_eq!(again, handle);
     ok!(cuMemUnmap(address, UNIT));
-    // The same memory elsewhere still holds what was written.
+    // The same memory at another address still holds the written data.
     let mut other = 0;
     ok!(cuMemAddressReserve(&mut other, UNIT, 0, 0, 0));
     ok!(cuMemMap(other, UNIT, 0, again, 0));
@@ -278,7 +279,7 @@ fn memory_beyond_the_devices_is_refused_and_comes_back_when_freed() {
         CUDA_ERROR_OUT_OF_MEMORY,
         cuMemAlloc_v2(&mut plain, UNIT + 1)
     );
-    // Another device has its own.
+    // Another device has its own memory.
     ok!(cuMemCreate(&mut other, 4 * UNIT, &properties(1), 0));
     ok!(cuMemRelease(other));
     ok!(cuMemRelease(handle));
@@ -294,7 +295,7 @@ fn the_host_can_not_touch_device_memory() {
     let mut plain = 0;
     ok!(cuMemAlloc_v2(&mut plain, 100));
     for at in [address, plain] {
-        // SAFETY: the child only reads one byte and leaves; it takes no lock and runs no handler.
+        // SAFETY: the child only reads one byte and exits; it takes no lock and runs no handler.
         let status = unsafe {
             match libc::fork() {
                 0 => {

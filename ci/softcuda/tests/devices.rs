@@ -1,6 +1,6 @@
-//! Start, devices, contexts, page-locked memory, and what the driver says about addresses.
+//! Start, devices, contexts, page-locked memory, and the attributes of addresses.
 
-// A test gives pointers to its variables and ends on whatever goes wrong.
+// Tests pass pointers to their variables, and fail on any error.
 #![allow(clippy::borrow_as_ptr, clippy::expect_used)]
 
 mod driver;
@@ -169,7 +169,7 @@ fn a_device_says_what_it_is() {
         CUDA_ERROR_INVALID_VALUE,
         cuDeviceGetPCIBusId(text.as_mut_ptr(), 5, 2)
     );
-    // A name is cut to its room.
+    // A name is cut to the size of the buffer.
     ok!(cuDeviceGetName(text.as_mut_ptr(), 9, 0));
     // SAFETY: the driver ends the name.
     assert_eq!(unsafe { CStr::from_ptr(text.as_ptr()) }, c"Software");
@@ -262,7 +262,7 @@ fn contexts_are_stacked_and_gone_when_released() {
     refused!(CUDA_ERROR_INVALID_CONTEXT, cuCtxSetCurrent(two));
     ok!(cuCtxDestroy_v2(one));
 
-    // The last release of a primary context destroys it, where it is current too.
+    // The last release of a primary context destroys it, even where it is current.
     let mut primary = null_mut();
     ok!(cuDevicePrimaryCtxRetain(&mut primary, 2));
     ok!(cuDevicePrimaryCtxRetain(&mut primary, 2));
@@ -280,7 +280,7 @@ fn contexts_are_stacked_and_gone_when_released() {
 #[test]
 fn nothing_works_in_a_forked_child() {
     start();
-    // SAFETY: the child makes one call and leaves.
+    // SAFETY: the child makes one call and exits.
     let status = unsafe {
         match libc::fork() {
             0 => {
@@ -331,14 +331,14 @@ fn page_locked_memory_is_known_by_its_address() {
     );
     ok!(cuMemHostGetDevicePointer_v2(&mut seen, own_at, 0));
     refused!(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(own_at));
-    // A copy must not leave what is registered.
+    // A copy must not leave the registered range.
     refused!(
         CUDA_ERROR_INVALID_VALUE,
         cuMemsetD8_v2(own_at as u64, 1, 8001)
     );
     ok!(cuMemsetD8_v2(own_at as u64, 1, 8000));
     ok!(cuMemHostUnregister(own_at));
-    // Memory that is not mapped, and that of a device, is none of the host's.
+    // Memory that is not mapped, and memory of a device, is not host memory.
     refused!(
         CUDA_ERROR_INVALID_VALUE,
         cuMemHostRegister_v2(4096 as *mut c_void, 4096, 0)
@@ -393,7 +393,7 @@ fn addresses_have_attributes() {
     );
     let (on_one, _) = mapped(1, UNIT);
     assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, on_one), Ok(1));
-    // The current context's kernels do not reach that.
+    // The current context's kernels cannot reach that.
     assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER, on_one), invalid);
     assert_eq!(
         ask(A::CU_POINTER_ATTRIBUTE_DEVICE_POINTER, plain),
@@ -402,7 +402,7 @@ fn addresses_have_attributes() {
     let local = 0u64;
     let pageable = &raw const local as u64;
     assert_eq!(ask(A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pageable), invalid);
-    // The form for several attributes answers zero where the driver knows nothing.
+    // The form for several attributes returns zero where the driver knows nothing.
     let mut kind = 9u32;
     let mut outs = [(&raw mut kind).cast::<c_void>()];
     let mut which = [A::CU_POINTER_ATTRIBUTE_MEMORY_TYPE];
@@ -503,7 +503,7 @@ fn what_is_given_back_leaves_no_descriptor_mapping_or_thread() {
     }
     assert_eq!(files(), before);
     assert_eq!(before.1, 0);
-    // A stream's thread ends soon after the stream is given back.
+    // A stream's thread ends soon after the stream is destroyed.
     let patience = std::time::Instant::now();
     while entries("/proc/self/task") > threads {
         assert!(patience.elapsed().as_secs() < 60, "threads stay");

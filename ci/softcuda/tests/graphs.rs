@@ -1,6 +1,6 @@
 //! Stream capture and graphs.
 
-// A test gives pointers to its variables and ends on whatever goes wrong.
+// Tests pass pointers to their variables, and fail on any error.
 #![allow(clippy::borrow_as_ptr, clippy::expect_used)]
 
 mod driver;
@@ -12,7 +12,7 @@ use CUstreamCaptureMode_enum as Mode;
 use CUstreamCaptureStatus_enum as Status;
 use driver::*;
 
-/// A capture in global mode meets calls of all threads, so one test at a time.
+/// A capture in global mode affects calls of all threads, so only one test runs at a time.
 fn start() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ fn a_graph_does_what_was_captured_each_time_it_is_launched() {
     ok!(cuGraphInstantiateWithFlags(&mut executable, graph, 0));
     ok!(cuGraphDestroy(graph));
     for value in [5, 6] {
-        // SAFETY: page-locked memory of this test, no work under way.
+        // SAFETY: page-locked memory of this test, no work in progress.
         unsafe { pinned.write(value) };
         ok!(cuGraphLaunch(executable, one));
         ok!(cuStreamSynchronize(one));
@@ -214,7 +214,7 @@ fn captured_events_and_foreign_ones_are_refused() {
     end_invalid(one);
 }
 
-/// What a thread that watches events must guard against, on the real driver too.
+/// A rule for threads that query events, also on the real driver.
 #[test]
 fn events_beside_a_capture_are_asked_by_relaxed_threads_only() {
     let _alone = start();
@@ -240,7 +240,7 @@ fn events_beside_a_capture_are_asked_by_relaxed_threads_only() {
     ok!(cuStreamEndCapture(one, &mut graph));
     ok!(cuGraphDestroy(graph));
 
-    // Relaxed or not: an event that is in the capture has no answer, then or later.
+    // In any mode: an event that is in the capture has no answer, then or later.
     ok!(cuThreadExchangeStreamCaptureMode(&mut mode));
     begin(one);
     ok!(cuEventRecord(event, one));

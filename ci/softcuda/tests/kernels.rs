@@ -3,7 +3,7 @@
 //! ci/softcuda-kernels makes that build, of oxshmem's kernels and tests/kernels/user.cu. Without a
 //! C++ compiler these tests say so and pass.
 
-// A test gives pointers to its variables and ends on whatever goes wrong.
+// Tests pass pointers to their variables, and fail on any error.
 #![allow(clippy::borrow_as_ptr, clippy::expect_used)]
 
 mod driver;
@@ -43,7 +43,7 @@ fn host_build() -> Option<&'static Path> {
     built.as_deref()
 }
 
-/// False where there is no compiler.
+/// Returns false if there is no compiler.
 fn start() -> bool {
     let Some(kernels) = host_build() else {
         return false;
@@ -76,7 +76,7 @@ fn launch(
     on: CUstream,
     with: &mut [*mut c_void],
 ) -> CUresult {
-    // SAFETY: each test gives what its kernel takes.
+    // SAFETY: each test passes the arguments of its kernel.
     unsafe {
         cuLaunchKernel(
             f,
@@ -227,7 +227,7 @@ fn a_kernel_that_waits_leaves_other_streams_free() {
     let f = function(module(&text), c"oxshmem_wait_64");
     let (waiting, other) = (stream(), stream());
     let mut at = device_words(&[0]);
-    // compare 3 is "at least"; unsigned, no word that ends the wait.
+    // Comparison 3 is "at least"; unsigned, no word that ends the wait.
     let (mut compare, mut value, mut signed) = (3u32, 7u64, 0u32);
     let (mut stop, mut status) = (0u64, 0u64);
     let mut with = [

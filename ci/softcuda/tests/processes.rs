@@ -1,6 +1,6 @@
 //! Memory shared between processes: by descriptor, and by legacy IPC.
 
-// A test gives pointers to its variables and ends on whatever goes wrong.
+// Tests pass pointers to their variables, and fail on any error.
 #![allow(clippy::borrow_as_ptr, clippy::expect_used)]
 
 mod driver;
@@ -45,7 +45,7 @@ fn export(handle: CUmemGenericAllocationHandle) -> OwnedFd {
 
 fn import(descriptor: i32) -> Result<CUmemGenericAllocationHandle, CUresult> {
     let mut handle = 0;
-    // SAFETY: a place for the answer; the number is only looked at.
+    // SAFETY: a place for the answer; the driver only reads the number.
     let code = unsafe {
         cuMemImportFromShareableHandle(
             &mut handle,
@@ -183,7 +183,7 @@ fn plain_allocations_are_shared_by_legacy_ipc() {
     ok!(cuCtxSynchronize());
     // SAFETY: plain bytes.
     let mut handle: CUipcMemHandle = unsafe { std::mem::zeroed() };
-    // An address within gives the whole allocation.
+    // An address inside an allocation gives the whole allocation.
     ok!(cuIpcGetMemHandle(&mut handle, at + 8));
     let mut here = 0;
     refused!(

@@ -1,6 +1,7 @@
-//! Streams, events, memory operations and copies: what is asynchronous is, and what waits waits.
+//! Streams, events, memory operations and copies: asynchronous calls return at once, and waits
+//! wait.
 
-// A test gives pointers to its variables and ends on whatever goes wrong.
+// Tests pass pointers to their variables, and fail on any error.
 #![allow(clippy::borrow_as_ptr, clippy::expect_used)]
 
 mod driver;
@@ -86,7 +87,7 @@ fn the_default_stream_waits_for_blocking_streams_and_they_for_it() {
     let at = device_words(3);
     let gate = Gate::close(one);
     ok!(cuStreamWriteValue64_v2(one, at, 1, 0));
-    // Copies what the blocking stream writes before, though that has not yet happened.
+    // Copies the data of the blocking stream's earlier write, which has not happened yet.
     ok!(cuMemcpyDtoDAsync_v2(at + 8, at, 8, null_mut()));
     ok!(cuMemcpyDtoDAsync_v2(at + 16, at + 8, 8, two));
     refused!(CUDA_ERROR_NOT_READY, cuStreamQuery(null_mut()));
@@ -114,7 +115,7 @@ fn the_default_stream_does_not_wait_for_other_streams() {
 #[test]
 fn the_context_waits_for_all_streams() {
     start();
-    // In a context of its own, so that other tests' streams have no part in it.
+    // In a context of its own, so that other tests' streams have no effect.
     let context = own_context();
     let held = stream();
     let at = device_words(1);
@@ -376,8 +377,8 @@ fn rows_are_copied_and_set_with_their_pitches() {
 #[test]
 fn each_thread_has_a_default_stream_of_its_own() {
     start();
-    // In a context of its own: these streams and the legacy one wait for each other, so that what
-    // another test gives the legacy stream would stand between the two below.
+    // In a context of its own: these streams and the legacy one wait for each other, so that
+    // another test's work in the legacy stream would come between the two below.
     let context = own_context();
     let own = 2 as CUstream;
     let at = device_words(1);

@@ -1,4 +1,4 @@
-//! `oxshmem completions`.
+//! `oxshmem completions`: shell completion scripts.
 
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
-//! Bringing every PE's text to PE 0, over the symmetric heap.
+//! A gather of every PE's text at PE 0, over the symmetric heap.
 
 use oxshmem::{Result, World};
 
-/// Every PE's `mine`, in order, on PE 0; nothing elsewhere. Collective.
+/// Returns every PE's `mine` in order on PE 0, and nothing elsewhere. Collective.
 pub fn gather(world: &World, mine: &str) -> Result<Vec<String>> {
     let (me, pes) = (world.my_pe(), world.n_pes());
-    // Each PE tells its length in its own place; the sum is the table of them all.
+    // Each PE sets its own entry to its length; the sum is the table of all lengths.
     let lengths = world.alloc_zeroed::<u64>(pes)?;
     world.write(lengths.at(me)?, &[mine.len() as u64])?;
     world.sum_reduce(lengths, lengths)?;

@@ -1,4 +1,4 @@
-//! `oxshmem info`.
+//! `oxshmem info`: the machine, the transports, the routes and the variables.
 
 mod explain;
 mod machine;
@@ -65,7 +65,7 @@ Examples:
   OXSHMEM_TOPOLOGY=other.xml oxshmem run -n 8 oxshmem info --svg other.svg
   oxshmem info --json | jq .world.by_pe";
 
-/// All there is to tell.
+/// The whole report.
 #[derive(Serialize)]
 struct Info {
     version: &'static str,
@@ -75,7 +75,7 @@ struct Info {
     variables: Vec<variables::Variable>,
 }
 
-/// Something, or why it is not known.
+/// A value, or the reason why it is not known.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Known<T> {
@@ -101,7 +101,7 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     if args.topology || args.svg.is_some() {
         return topology::main(args.topology, args.svg.as_deref());
     }
-    // What needs no world.
+    // These parts need no world.
     if args.has_parts() && !args.collectives {
         return match shown_by_another() {
             true => Ok(ExitCode::SUCCESS),
@@ -112,7 +112,7 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Ok(Some(seen)) => Known::Yes(seen),
         Err(error) if shown_by_another() => {
-            // The job fails by PE 0, which shows the rest.
+            // The job fails through PE 0, which shows the rest.
             output::complain("info", &format!("there is no world: {error}"));
             return Ok(ExitCode::SUCCESS);
         }
@@ -138,7 +138,7 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(status_of(&info.world))
 }
 
-/// Whether there is a world; says why there is none.
+/// The exit status: failure, with the reason on stderr, if there is no world.
 fn status_of(world: &Known<world::Seen>) -> ExitCode {
     match world {
         Known::Yes(_) => ExitCode::SUCCESS,
@@ -150,12 +150,12 @@ fn status_of(world: &Known<world::Seen>) -> ExitCode {
 }
 
 impl Args {
-    /// Whether parts are asked for.
+    /// Whether single parts are asked for.
     fn has_parts(&self) -> bool {
         self.variables || self.transports || self.collectives
     }
 
-    /// Prints those, and nothing else.
+    /// Prints the parts that are asked for, and nothing else.
     fn show_parts(&self, world: Option<&Known<world::Seen>>) -> anyhow::Result<ExitCode> {
         let mut parts: Vec<String> = Vec::new();
         if self.transports {
@@ -177,7 +177,7 @@ impl Args {
     }
 }
 
-/// How collective calls go, as text.
+/// How collective calls move data, as text.
 struct Collectives<'a>(&'a world::Seen);
 
 impl std::fmt::Display for Collectives<'_> {
@@ -186,7 +186,7 @@ impl std::fmt::Display for Collectives<'_> {
     }
 }
 
-/// What PE 0 sees; none on the others, which leave it the showing.
+/// The job as PE 0 sees it; `None` on the other PEs, since PE 0 prints.
 fn join() -> oxshmem::Result<Option<world::Seen>> {
     let world = World::init()?;
     let seen = world::see(&world)?;
@@ -194,7 +194,7 @@ fn join() -> oxshmem::Result<Option<world::Seen>> {
     Ok(seen)
 }
 
-/// Whether this process is to be a PE of a job, and not the one that shows.
+/// Whether this process is a PE of a job, but not the one that prints.
 pub fn shown_by_another() -> bool {
     let lookup = |name: &str| std::env::var(name).ok();
     let rank = lookup("OXSHMEM_RANK").or_else(|| lookup("RANK"));

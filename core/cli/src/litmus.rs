@@ -1,4 +1,4 @@
-//! `oxshmem litmus`.
+//! `oxshmem litmus`: runs litmus programs and checks their outcomes.
 
 pub mod memory;
 mod over;
@@ -23,12 +23,12 @@ use table::Table;
 
 /// Run small programs that show what the memory model allows, and check that nothing else happens.
 ///
-/// What a program may end with is computed from the rules of the memory model, by going through
-/// everything that they leave open. Then it is run many times, and each end is compared.
+/// The outcomes that a program may have are computed from the rules of the memory model, by going
+/// through everything that they leave open. Then it is run many times, and each outcome is compared.
 ///
 /// Over weak, the PEs are threads that run one at a time, on simulated machines that do the worst
-/// that is permitted: each allowed outcome has to be seen too. What happens is decided by a seed, so
-/// a forbidden outcome comes with the shortest schedule that shows it, to be run again. In a job the
+/// that is permitted: each allowed outcome has to be seen too. A seed decides the schedule, so a
+/// forbidden outcome comes with the shortest schedule that shows it, to be run again. In a job the
 /// PEs are its processes, and its transports are used as they are.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -36,7 +36,7 @@ pub struct Args {
     /// Over what to run. [default: weak; in a job, what the job's PEs reach each other by]
     #[arg(long, value_name = "T")]
     transport: Option<Over>,
-    /// Where the programs' words lie. In GPU memory the PEs wait for them by fetching. Without a job
+    /// The memory of the programs' words. In GPU memory the PEs wait for them by fetching. Without a job
     /// threads share the GPUs there are; a job's PEs have GPU heaps by OXSHMEM_CUDA_SYMMETRIC_SIZE.
     #[arg(long, value_name = "KIND", default_value = "host")]
     memory: Memory,
@@ -67,7 +67,7 @@ pub struct Args {
     programs: Vec<String>,
 }
 
-/// Leaves room for as many runs as anybody can wait for.
+/// Keeps the seeds of all later runs below `u64::MAX`.
 const MOST_SEED: u64 = i64::MAX as u64;
 
 const EXAMPLES: &str = "\
@@ -91,9 +91,9 @@ docs/memory-model.md explains the rules, with these programs as figures.";
 /// A memory model, as an argument.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Model {
-    /// OpenSHMEM's: blocking reads in the order performed.
+    /// OpenSHMEM's model: blocking reads happen in program order.
     Ordered,
-    /// NVSHMEM's: they need a fence for it.
+    /// NVSHMEM's model: blocking reads need a fence for that.
     Relaxed,
 }
 
@@ -106,7 +106,7 @@ impl From<Model> for MemoryModel {
     }
 }
 
-/// Input that is of no use: what, where, and what would be right.
+/// Unusable input. The text says what it is, where it is, and what would be right.
 #[derive(Debug)]
 pub struct Refused(String);
 
@@ -159,7 +159,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What the contract allows a program to end with.
+/// The outcomes that the contract allows for a program.
 fn outcomes(
     program: &Program,
     model: MemoryModel,
@@ -183,7 +183,7 @@ fn list(programs: &[Program]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An inserted order by its name, as the documentation has it.
+/// The fence site with this name, as the documentation spells it.
 fn inserted(name: &str) -> Result<FenceSite, String> {
     let named = |one: &&FenceSite| format!("{one:?}").eq_ignore_ascii_case(name);
     FenceSite::ALL.iter().find(named).copied().ok_or_else(|| {

@@ -53,7 +53,7 @@ enum Command {
     Manual(manual::Args),
 }
 
-/// The log that `RUST_LOG` asks for, on standard error.
+/// Starts the log that `RUST_LOG` asks for, on standard error.
 fn begin_log() {
     let levels = std::env::var_os("RUST_LOG").unwrap_or_default();
     let levels = levels.to_string_lossy();
@@ -67,10 +67,10 @@ fn begin_log() {
                 .log_internal_errors(false)
                 .with_writer(std::io::stderr);
             let log = tracing_subscriber::registry().with(levels).with(lines);
-            // Nothing of this process has set another.
+            // This process has set no other subscriber.
             let _ = tracing::subscriber::set_global_default(log);
         }
-        // It may be meant for the program that is started.
+        // The argument may be meant for the program that is started.
         Err(error) => {
             let why = "give levels, for all or by target, such as info,oxshmem_bootstrap=debug";
             output::complain("log", &format!("RUST_LOG={levels}: {error}; {why}"));
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(status) => status,
-        // Whoever read the output has seen enough of it.
+        // The reader closed the output because it has seen enough.
         Err(error) if error.is::<output::Closed>() => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(name, &output::told(&error));

@@ -1,4 +1,5 @@
-//! `oxshmem manual`: the manual pages that are made of the command's own definition, and of the table of variables.
+//! `oxshmem manual`: manual pages, made from the command's own definition and the table of
+//! variables.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -47,7 +48,7 @@ fn environment() -> String {
     for variable in oxshmem::variables() {
         let (name, default) = (escaped(variable.name), escaped(variable.default));
         let meaning = escaped(variable.meaning);
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = write!(page, ".TP\n.BR \"{name}\" \" [{default}]\"\n{meaning}\n");
     }
     page.push_str(
@@ -57,7 +58,7 @@ fn environment() -> String {
     page
 }
 
-/// Names characters beyond ASCII by number, which every formatter reads, whatever the locale is.
+/// Writes characters beyond ASCII as code points, which every formatter reads in any locale.
 fn in_ascii(text: &str) -> String {
     let named = |letter: char| match letter.is_ascii() {
         true => letter.to_string(),
@@ -66,8 +67,8 @@ fn in_ascii(text: &str) -> String {
     text.chars().map(named).collect()
 }
 
-/// A line of text: a backslash begins what is special, a dash is no hyphen, a quote ends an argument, and what begins with a dot
-/// or an apostrophe is a request.
+/// Escapes a line of text: backslashes, dashes (else hyphens), quotes (else the end of an
+/// argument), and a dot or an apostrophe at the start (else a request).
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let text = text.replace('"', "\\(dq").replace('\n', " ");

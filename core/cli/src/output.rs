@@ -1,9 +1,9 @@
-//! Writing to stdout and stderr: an output that nobody reads any more is no failure.
+//! Output to stdout and stderr. A reader that has gone away is not a failure.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Nobody reads the output any more, as with `| head`.
+/// The error of an output that nobody reads any more, as with `| head`.
 #[derive(Debug)]
 pub struct Closed;
 
@@ -25,12 +25,12 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Says on stderr what a command has to complain of; where it cannot be written nobody wants to know.
+/// Writes a command's complaint to stderr. A failure to write it is ignored.
 pub fn complain(command: &str, what: &str) {
     let _ = io::stderr().write_all(format!("oxshmem {command}: {what}\n").as_bytes());
 }
 
-/// An error with its causes, but for those that it tells itself.
+/// An error with its causes, without those that its own text already names.
 pub fn told(error: &anyhow::Error) -> String {
     let mut told = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -41,7 +41,7 @@ pub fn told(error: &anyhow::Error) -> String {
     told
 }
 
-/// The result of writing, where a broken pipe is [`Closed`].
+/// The result of writing; a broken pipe becomes [`Closed`].
 pub fn closed(written: io::Result<()>) -> anyhow::Result<()> {
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Closed.into(),

@@ -1,4 +1,4 @@
-//! `oxshmem perf`.
+//! `oxshmem perf`: measurements of operations between PEs.
 
 mod args;
 mod batches;
@@ -53,7 +53,7 @@ use unable::Unable;
 pub use args::Args;
 pub use parameters::allowed_cpus;
 
-/// Of what cannot be done, as diff(1) has it, and of what is not understood.
+/// The exit status, as of diff(1), if arguments are not understood or cannot be satisfied.
 const UNABLE: u8 = 2;
 
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
@@ -70,7 +70,7 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
     args.check().map_err(Unable)?;
     let transports = transport::Given::named(args.transport.as_deref()).map_err(Unable)?;
     if !oxshmem_bootstrap::describes_job(&|name| std::env::var(name).ok()) {
-        // What cannot be measured or written is better refused once, here.
+        // Impossible measurements and unwritable files are better refused once, here.
         let plan = check(args, args.pes as usize)?;
         Runs::read(args, &plan)?;
         leader::check_writable(args)?;
@@ -84,7 +84,7 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) if error.is::<output::Closed>() => Err(error),
         Err(error) => {
-            // Said before the others lose this PE and the job ends.
+            // Printed before the others lose this PE and the job ends.
             let told = output::told(&error);
             output::complain("perf", &format!("PE {}: {told}", world.my_pe()));
             match error.is::<Unable>() {
@@ -95,7 +95,7 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The rows, if they make sense.
+/// The planned rows, or why the options make no sense.
 fn check(args: &Args, pes: usize) -> Result<Vec<Task>, Unable> {
     args.pair.check(pes).map_err(Unable)?;
     let plan = plan::plan(args, pes).map_err(Unable)?;
@@ -105,7 +105,7 @@ fn check(args: &Args, pes: usize) -> Result<Vec<Task>, Unable> {
     Ok(plan)
 }
 
-/// Whether this job can do what is asked for. On the PE that measures.
+/// Checks that this job can do what is asked for. Called on the measuring PE.
 fn check_job(args: &Args, world: &World, team: Option<&Team<'_>>) -> anyhow::Result<()> {
     args.team.check(world, team)?;
     ensure!(
@@ -115,7 +115,7 @@ fn check_job(args: &Args, world: &World, team: Option<&Team<'_>>) -> anyhow::Res
     Ok(())
 }
 
-/// What is left for PE 0 to do when the job has ended well.
+/// PE 0's work after the job has ended well.
 type Finish = Box<dyn FnOnce(&Args) -> anyhow::Result<ExitCode>>;
 
 fn as_pe(args: &Args, world: &World, given: &transport::Given) -> anyhow::Result<Option<Finish>> {
@@ -186,7 +186,7 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
         Leader::new(args, parameters, &plan)
     });
     let leader = match begun {
-        // Files are PE 0's: the others may be on other hosts.
+        // Only PE 0 has the files: the others may be on other hosts.
         Some(Err(refused)) => {
             agree(world, false)?;
             args.team.end(team)?;
@@ -221,7 +221,7 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     Ok(leader.map(|leader| Box::new(|args: &Args| leader.finish(args)) as Finish))
 }
 
-/// What every PE tells of itself, on PE 0. Collective.
+/// Each PE's report of itself, at PE 0. Collective.
 fn tell(
     world: &World,
     args: &Args,
@@ -234,7 +234,7 @@ fn tell(
     told.iter().map(read).collect()
 }
 
-/// Brings the figures of the PE that measures to PE 0, which shows them. Collective.
+/// Sends the figures from the measuring PE to PE 0, which shows them. Collective.
 fn bring(ground: &Ground<'_>, figures: Option<Figures>) -> anyhow::Result<Option<Figures>> {
     if ground.pair.from == 0 {
         return Ok(figures);
@@ -245,7 +245,7 @@ fn bring(ground: &Ground<'_>, figures: Option<Figures>) -> anyhow::Result<Option
     (ground.world.my_pe() == 0).then(read).transpose()
 }
 
-/// Whether all go on, as PE 0 says. Collective.
+/// Whether all PEs go on; PE 0 decides. Collective.
 fn agree(world: &World, goes_on: bool) -> oxshmem::Result<bool> {
     let word = world.alloc_zeroed::<u64>(1)?;
     world.write(word, &[u64::from(goes_on)])?;
@@ -263,7 +263,7 @@ fn measure_all(
 ) -> anyhow::Result<Option<Leader>> {
     let clock = measure::clock();
     for (done, task) in plan.iter().enumerate() {
-        // Unless it is asked for, a limit that this job does not have is left out.
+        // Unless it is asked for, a limit that this job cannot measure is left out.
         let asked = args.ops.iter().any(|op| op.name == task.op.name);
         if task.op.name == limit::BARE_PING_PONG && !asked && !limit::is_mapped(ground)? {
             continue;

@@ -1,4 +1,4 @@
-//! `oxshmem run`.
+//! `oxshmem run`: starts a job.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ pub use familiar::options;
 /// even if PE 0 reads none of it. Output comes by whole lines. Signals such as an interrupt go to
 /// all PEs. Nothing of a job stays behind, however it ends.
 ///
-/// Where a job seems to hang, send this command SIGUSR1: it shows for each PE whom it waits for, in
+/// If a job seems to hang, send this command SIGUSR1: it shows for each PE whom it waits for, in
 /// which call and for how long, and a deadlock by name; the job goes on. PEs get that signal only if
 /// they have a handler for it. The first interrupt shows the same, then goes to all PEs.
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub struct Args {
     pes: Option<u32>,
     #[command(flatten)]
     hosts: hosts::Args,
-    /// What each PE is bound to: none, core (a core of its own while there are enough), numa (the
+    /// The binding of each PE: none, core (a core of its own while there are enough), numa (the
     /// CPUs of one NUMA node), or gpu or nic (those of the NUMA node nearest to its device, where
     /// PEs have in turn the devices of the machine, or of the one that OXSHMEM_TOPOLOGY describes,
     /// without NICs that are down or that OXSHMEM_NIC rules out; OXSHMEM_NIC_MAP does not count).
@@ -79,7 +79,7 @@ Examples:
 
 Settings are environment variables; `oxshmem info` lists them.";
 
-/// `left_out` is what else was given, of options that others have.
+/// Starts the job. `left_out` names options of other launchers that have no meaning here.
 pub fn main(args: Args, left_out: &[String]) -> anyhow::Result<ExitCode> {
     if args.hosts.agent {
         return Ok(exit_code(hosts::serve()));
@@ -91,7 +91,7 @@ pub fn main(args: Args, left_out: &[String]) -> anyhow::Result<ExitCode> {
     let hosts = args.hosts.read(args.pes, args.bind)?;
     let mut command = args.command.into_iter();
     let program = command.next().unwrap_or_default();
-    // Other hosts look for themselves.
+    // Other hosts check for themselves.
     if hosts.is_none()
         && let Err(refusal) = program::check(&program)
     {
@@ -114,7 +114,7 @@ pub fn main(args: Args, left_out: &[String]) -> anyhow::Result<ExitCode> {
     }
     launch.hosts = hosts;
     match launch.run() {
-        // What only the kernel can tell, such as a script whose interpreter is missing.
+        // An error that only the kernel can detect, such as a script whose interpreter is missing.
         Err(error) if refused(&error) => {
             output::complain("run", &error.to_string());
             Ok(program::NOT_EXECUTABLE.into())
@@ -123,14 +123,15 @@ pub fn main(args: Args, left_out: &[String]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// How many PEs the environment asks for on this host: the tasks that Slurm has given room for (by salloc, sbatch).
+/// The number of PEs that the environment asks for on this host: the tasks of a Slurm allocation
+/// (by salloc, sbatch).
 fn allocated(lookup: &dyn Fn(&str) -> Option<String>) -> u32 {
     let number = |name| lookup(name)?.trim().parse::<u32>().ok();
     let (Some(tasks @ 2..), Some(nodes)) = (number("SLURM_NTASKS"), number("SLURM_JOB_NUM_NODES"))
     else {
         return 1;
     };
-    // One of several tasks is no place for all.
+    // A process of a step with several tasks must not start them all.
     if number("SLURM_STEP_NUM_TASKS").is_some_and(|step| step > 1) {
         return 1;
     }
@@ -147,7 +148,7 @@ fn allocated(lookup: &dyn Fn(&str) -> Option<String>) -> u32 {
     1
 }
 
-/// Whether the kernel would not execute the program, which is there.
+/// Whether the kernel refused to execute the program although it exists.
 fn refused(error: &Error) -> bool {
     use rustix::io::Errno;
     let Error::Program { source, .. } = error else {
@@ -158,13 +159,13 @@ fn refused(error: &Error) -> bool {
     errno.is_some_and(|errno| refusals.contains(&errno))
 }
 
-/// A status as a process can have it.
+/// A status as an exit code.
 pub fn exit_code(status: i32) -> ExitCode {
-    // As exit(2) has it: the low byte.
+    // The low byte, as exit(2) takes it.
     ExitCode::from(status.to_le_bytes()[0])
 }
 
-/// More PEs than this on one host are a slip of the finger.
+/// PEs on one host at most: a larger number is a typing error.
 const MOST_PES: u32 = 4096;
 
 /// Reads a number of PEs.
@@ -212,7 +213,7 @@ mod tests {
         let on = |nodes| [("SLURM_NTASKS", "3"), ("SLURM_JOB_NUM_NODES", nodes)];
         assert_eq!(of(&[]), 1);
         assert_eq!(of(&on("1")), 3);
-        // It says what to do.
+        // The error says how to mend it.
         assert_eq!(of(&on("2")), 1);
         assert_eq!(
             of(&[&on("1")[..], &[("SLURM_STEP_NUM_TASKS", "3")]].concat()),

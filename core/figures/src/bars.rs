@@ -1,4 +1,4 @@
-//! Bars of parts on top of each other.
+//! Stacked bars.
 
 use plotters::prelude::*;
 
@@ -6,8 +6,8 @@ use crate::{Drawn, Error, FONT, Words, colour, not_drawn};
 
 const SIZE: (u32, u32) = (720, 400);
 
-/// The picture of a bar for each label, of parts on top of each other: `parts` are names and the height of
-/// that part in each bar.
+/// The picture of stacked bars, one for each label. `parts` are names, each with the heights of its
+/// part in every bar.
 pub fn bars(
     words: Words<'_>,
     labels: &[String],
@@ -32,9 +32,9 @@ fn draw(
             .sum()
     };
     let top = match (0..count).map(height).fold(0.0, f64::max) {
-        // Not empty where all is zero.
+        // An axis needs a height even if all values are zero.
         0.0 => 1.0,
-        // The names of several parts stand above the bars.
+        // Space above the bars for the names of several parts.
         top if parts.len() > 1 => 1.05 * 1.3 * top,
         top => 1.05 * top,
     };
@@ -110,7 +110,7 @@ mod tests {
             }
             for RGBColor(r, g, b) in [0, 1].map(colour) {
                 let colour = format!("#{r:02X}{g:02X}{b:02X}");
-                // Each bar's, and the legend's.
+                // Once in each bar, and once in the legend.
                 assert_eq!(text.matches(&colour).count(), count + 1, "{text}");
             }
         }

@@ -1,8 +1,10 @@
+//! Bounds of figures, with a test whether one is met.
+
 use std::fmt;
 
 use serde::Serialize;
 
-/// How a figure must come out.
+/// The bound that a figure must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -22,7 +24,7 @@ impl Bound {
         }
     }
 
-    /// The last figure that is.
+    /// The limit itself, which still meets the bound.
     #[must_use]
     pub fn limit(self) -> f64 {
         match self {
@@ -31,7 +33,7 @@ impl Bound {
     }
 }
 
-/// With as many digits as are asked for.
+/// Prints with the requested number of digits.
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self {

@@ -1,5 +1,5 @@
-//! Curves over sizes: a panel for each kind of value, the sizes on a logarithmic axis. What the machine
-//! itself can do is dashed, each limit in a pattern of its own.
+//! Curves over sizes: a panel for each kind of value, the sizes on a logarithmic axis. Limits of
+//! the machine itself are dashed, each in a pattern of its own.
 
 use std::ops::Range;
 
@@ -9,59 +9,59 @@ use plotters::prelude::*;
 use crate::{COLOURS, Drawn, Error, FONT, Words, colour, not_drawn};
 
 const WIDTH: u32 = 900;
-/// At least; more if there are many names.
+/// The least height of a panel; many names need more.
 const PANEL: u32 = 460;
 const TITLE: u32 = 30;
-/// For the names, at the right.
+/// The width of the list of names, at the right.
 const NAMES: u32 = 150;
 const NAME_HEIGHT: u32 = 17;
 /// The patterns of limits: lengths of a dash and of the gap behind it.
 const DASHES: [(u32, u32); 3] = [(7, 4), (2, 3), (14, 5)];
-/// Above them.
+/// The space above the list of names.
 const NAMES_TOP: u32 = 50;
 
-/// One thing's values.
+/// The values of one operation or limit.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What it is, for the list of names; empty where the title says it.
+    /// Its entry in the list of names; empty if the title says it.
     pub name: String,
-    /// Its number among all of the picture, which its colour goes by; those beyond the colours have hollow
-    /// points. A limit's pattern goes by it.
+    /// Its number among all curves of the picture. It decides the colour, or a limit's pattern.
+    /// Points are hollow once the colours are used up.
     pub at: usize,
-    /// By size.
+    /// Pairs of size and value.
     pub points: Vec<(f64, f64)>,
-    /// Whether it is what the machine itself can do; a limit of one size holds at all.
+    /// Whether it is a limit of the machine. A limit with a single size counts for all sizes.
     pub limit: bool,
 }
 
 /// The axis of the values.
 #[derive(Clone, Debug)]
 pub enum Values {
-    /// From the least to the greatest; all are above zero.
+    /// From the least value to the greatest; all are above zero.
     Logarithmic,
-    /// From zero to the greatest.
+    /// From zero to the greatest value.
     FromZero,
     /// This range.
     Linear(Range<f64>),
 }
 
-/// Curves that have their axes in common.
+/// Curves with common axes.
 #[derive(Debug)]
 pub struct Panel<'a> {
     /// Its title and axes.
     pub words: Words<'a>,
-    /// How a size is written.
+    /// The format of a size.
     pub size: fn(f64) -> String,
-    /// How a value is written.
+    /// The format of a value.
     pub value: fn(f64) -> String,
     /// The axis of the values.
     pub values: Values,
-    /// With one point each at least. The list of names has their order; there is none where no curve has a
-    /// name.
+    /// The curves, each with at least one point, in the order of the list of names. There is no
+    /// list if no curve has a name.
     pub curves: Vec<Curve>,
 }
 
-/// The picture of panels, one below the other; over them a line of text, unless it is empty.
+/// The picture of panels, one below the other. A title stands above them, unless it is empty.
 pub fn panels(title: &str, panels: &[Panel<'_>]) -> Result<String, Error> {
     let mut text = String::new();
     {
@@ -89,7 +89,7 @@ fn draw(root: &Area<'_>, title: &str, head: u32, panels: &[Panel<'_>]) -> Drawn 
     root.present()
 }
 
-/// Of a panel, with room for all names.
+/// The height of a panel, with space for all names.
 fn height(panel: &Panel<'_>) -> u32 {
     PANEL.max(NAMES_TOP + (panel.curves.len() as u32 + 1) * NAME_HEIGHT)
 }
@@ -106,7 +106,7 @@ fn draw_panel(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         .margin(10)
         .x_label_area_size(36)
         .y_label_area_size(76);
-    // The same twice, since the two kinds of axes are different types.
+    // A macro, since the two kinds of axes are different types.
     macro_rules! chart {
         ($values:expr) => {{
             let mut chart =
@@ -168,12 +168,12 @@ fn draw_names(area: &Area<'_>, curves: &[Curve]) -> Drawn {
     Ok(())
 }
 
-/// Of a limit.
+/// The dash pattern of a limit.
 fn dashes(at: usize) -> (u32, u32) {
     DASHES.get(at % DASHES.len()).copied().unwrap_or((1, 1))
 }
 
-/// The points of a curve; of a limit of one size, that value at all sizes.
+/// The points of a curve; for a limit with a single size, its value at all sizes.
 fn line(curve: &Curve, sizes: &Range<f64>) -> Vec<(f64, f64)> {
     match curve.points[..] {
         [(_, value)] if curve.limit => vec![(sizes.start, value), (sizes.end, value)],
@@ -181,7 +181,7 @@ fn line(curve: &Curve, sizes: &Range<f64>) -> Vec<(f64, f64)> {
     }
 }
 
-/// Of a curve's points: hollow once the colours are used up.
+/// The style of a curve's points: hollow once the colours are used up.
 fn point_style(at: usize) -> ShapeStyle {
     match at < COLOURS.len() {
         true => colour(at).filled(),
@@ -189,7 +189,7 @@ fn point_style(at: usize) -> ShapeStyle {
     }
 }
 
-/// From the least to the greatest, and a little more.
+/// The range from the least value to the greatest, and a little more.
 fn bounds(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     let least = values.clone().fold(f64::INFINITY, f64::min);
     let greatest = values.fold(0.0, f64::max);
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// The elements of that name, and all text.
+    /// The number of elements with this name, and all text.
     fn parts(svg: &str, element: &str) -> (usize, Vec<String>) {
         let picture = roxmltree::Document::parse(svg).unwrap();
         let all = |name| {

@@ -1,5 +1,5 @@
-//! Results as people read them: numbers with their units and bounds, and pictures as SVG. For the command, the
-//! examples and the benchmarks.
+//! Results for people: numbers with their units and bounds, and pictures as SVG. The command, the
+//! examples and the benchmarks use it.
 
 mod bars;
 mod bound;
@@ -16,29 +16,29 @@ pub use self::bars::bars;
 pub use self::bound::Bound;
 pub use self::curves::{Curve, Panel, Values, panels};
 
-/// What a picture says besides its numbers.
+/// The title and the names of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a> {
-    /// Over the picture.
+    /// The title above the picture.
     pub title: &'a str,
-    /// What lies along the horizontal axis.
+    /// The name of the horizontal axis.
     pub across: &'a str,
-    /// What lies along the vertical axis, with its unit.
+    /// The name of the vertical axis, with its unit.
     pub up: &'a str,
 }
 
-/// Why a file of results could not be made.
+/// The error of a file of results.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It could not be drawn.
+    /// The picture could not be drawn.
     #[error("cannot draw a picture: {0}")]
     Drawing(String),
-    /// It could not be written.
+    /// The file could not be written.
     #[error("cannot write {}: {error}{}", path.display(), advice(error))]
     Writing {
-        /// Where to.
+        /// The file's path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         error: std::io::Error,
     },
 }
@@ -62,19 +62,19 @@ pub fn write(path: &Path, svg: &str) -> Result<(), Error> {
     std::fs::write(path, svg).map_err(|error| Error::writing(path, error))
 }
 
-/// Whether a file can be written is better known before the work. Leaves it as it is.
+/// Checks before the work that a file can be written. Leaves it as it is.
 pub fn check_writable(path: &Path) -> Result<(), Error> {
     let is_new = !path.exists();
     let opened = File::options().create(true).append(true).open(path);
     opened.map_err(|error| Error::writing(path, error))?;
-    // An empty file would be taken for a result. Where the path is a link, that stays.
+    // An empty file would look like a result. If the path is a link, the link stays.
     if is_new && let Ok(made) = path.canonicalize() {
         let _ = std::fs::remove_file(made);
     }
     Ok(())
 }
 
-/// What drawing gives, before it is known what failed.
+/// The result of drawing, before the error is converted.
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 fn not_drawn(error: DrawingAreaErrorKind<std::io::Error>) -> Error {
@@ -95,7 +95,7 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(90, 90, 90),
 ];
 
-/// The colour of the so-manieth thing; what is beyond the last has them again.
+/// The colour with this number; numbers beyond the last colour start again.
 fn colour(at: usize) -> RGBColor {
     COLOURS.get(at % COLOURS.len()).copied().unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Numbers as people read them.
+//! Numbers in a readable form.
 
 use std::fmt;
 
-/// Nanoseconds, to three digits in the unit that fits.
+/// Nanoseconds with three digits, in the unit that fits.
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub f64);
 
@@ -33,7 +33,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Bytes, in the unit that fits.
+/// Bytes, rounded in the unit that fits.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounded(pub usize);
 
@@ -47,7 +47,7 @@ impl fmt::Display for Rounded {
     }
 }
 
-/// An amount per second, to three digits in the unit of 1000 that fits.
+/// An amount per second with three digits, in the unit of 1000 that fits.
 #[derive(Clone, Copy, Debug)]
 pub struct PerSecond(pub f64, pub &'static str);
 
@@ -61,7 +61,7 @@ impl fmt::Display for PerSecond {
     }
 }
 
-/// Digits after the point of three in all.
+/// Digits after the point, of three in all.
 fn digits(value: f64) -> usize {
     match value {
         v if v < 9.995 => 2,

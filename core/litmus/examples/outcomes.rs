@@ -1,4 +1,5 @@
-//! Prints what the model allows for a litmus file: every outcome, and how it comes about.
+//! Prints the outcomes that the model allows for a litmus file, and an execution that leads to
+//! each.
 
 use std::error::Error;
 

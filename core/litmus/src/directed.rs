@@ -1,4 +1,4 @@
-//! Programs run on simulated machines, one PE at a time, by decisions that replay and shrink.
+//! Runs on simulated machines: one PE at a time, by decisions that can be replayed and shrunk.
 
 use std::fmt;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ use crate::program::Program;
 use crate::report::{Report, Schedule};
 use crate::run::{Prepared, order};
 
-/// A simulated machine, and who decides what happens on it.
+/// A simulated machine and its scheduler.
 #[derive(Clone)]
 pub struct Machine {
-    /// What it is, for a reader.
+    /// The name, for a reader.
     pub name: &'static str,
-    /// Decides.
+    /// Chooses which PE runs next, and records the choices for replay.
     pub scheduler: Arc<Scheduler>,
-    /// Makes the worlds of its PEs.
+    /// Builds the worlds of its PEs.
     pub builder: Builder,
 }
 
@@ -32,27 +32,28 @@ impl fmt::Debug for Machine {
     }
 }
 
-/// How long to look for outcomes.
+/// The effort of a search for outcomes.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// The first run's seed; each has the next.
+    /// The first run's seed; each later run has the next number.
     pub seed: u64,
-    /// At least so many runs on each machine.
+    /// Runs on each machine at least.
     pub least: u64,
-    /// At most so many on each, while an allowed outcome was not seen.
+    /// Runs on each machine at most, while some allowed outcome has not been seen.
     pub most: u64,
 }
 
 /// Runs a program on each of some machines, one after the other: at least as often as `search` says
-/// on each, and longer while an allowed outcome was not seen. A forbidden outcome ends it, and the
-/// report says by what shortest schedule it comes about.
+/// on each, and longer while an allowed outcome has not been seen. A forbidden outcome ends the
+/// search; the report has the shortest schedule that leads to it.
 ///
-/// Machines differ in what they promise, and so in what they can show: where a lane keeps no order a
-/// fence has to complete what it orders, where it keeps all a fence costs nothing.
+/// Machines differ in their guarantees, and so in the outcomes that they can show: where a lane
+/// keeps no order a fence has to complete the operations that it orders, where it keeps all a fence
+/// costs nothing.
 ///
 /// # Errors
 ///
-/// Whatever a call of the program fails with, but for a deadlock, which is an outcome.
+/// Any error of the program's calls, except a deadlock, which is an outcome.
 pub fn search(
     machines: &[Machine],
     program: &Program,
@@ -107,7 +108,7 @@ pub fn once(
     ended.ok_or_else(|| failed("the run did not begin"))
 }
 
-/// The shortest schedule like this one that ends in something forbidden, and its steps.
+/// The shortest schedule like this one with a forbidden outcome, and its steps.
 fn explain(
     machine: &Machine,
     program: &Program,
@@ -117,11 +118,11 @@ fn explain(
 ) -> (Schedule, Vec<String>) {
     let forbidden = |decisions: &[u32]| {
         let run = once(machine, program, outcomes, Plan::Replay(decisions.to_vec()));
-        // One that fails otherwise explains nothing.
+        // A schedule that ends in another error explains nothing.
         run.ok().filter(|(outcome, _)| !outcomes.allows(outcome))
     };
     let shortest = shrink(trace.replay(), |decisions| forbidden(decisions).is_some());
-    // What was found stays found, should it not come about again.
+    // Falls back to the original schedule if the shortest one does not repeat the outcome.
     let (decisions, steps) = match forbidden(&shortest) {
         Some((_, shorter)) => (shortest, shorter.steps),
         None => (trace.replay(), trace.steps),
@@ -145,21 +146,21 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the PEs of one run share.
+/// The state that the PEs of one run share.
 #[derive(Default)]
 struct Run {
-    /// Whether there is one.
+    /// Whether there is a run.
     going: bool,
     registers: Vec<(usize, u64)>,
     memory: Vec<(usize, u64)>,
-    /// The first PE's that ended badly.
+    /// The error of the first PE that failed.
     error: Option<Error>,
-    /// What the last run ended with.
+    /// The outcome of the last run.
     ended: Option<(Outcome, Trace)>,
 }
 
 impl Run {
-    /// Puts the PEs' values together.
+    /// Joins the PEs' values to an outcome.
     fn outcome(&mut self, program: &Program) -> Outcome {
         let row = |values: &mut Vec<(usize, u64)>| {
             values.sort_unstable();
@@ -169,8 +170,8 @@ impl Run {
     }
 }
 
-/// Runs a program by plans, one after the other, until `next` has no more. `next` is given what the
-/// run before ended with.
+/// Runs a program by plans, one after the other, until `next` has no more. `next` is given the
+/// outcome of the run before.
 fn runs(
     machine: &Machine,
     program: &Program,
@@ -210,7 +211,7 @@ fn runs(
                     held(&run).error.get_or_insert(error);
                 }
             }
-            // All have left: what they issued is complete, and everybody sees the same.
+            // All PEs have finished: their operations are complete, and all see the same memory.
             together.wait();
             if held(&run).error.is_some() {
                 return Err(failed("this run ended badly"));
@@ -231,7 +232,7 @@ fn runs(
         match (result, run.error.take()) {
             (Ok(_), _) => return Ok(()),
             (Err(_), Some(Error::Deadlock { .. })) => {
-                // A world whose calls were given up is not used again.
+                // A world with cancelled calls is not used again.
                 run.registers.clear();
                 run.memory.clear();
                 run.ended = Some((Outcome::Deadlock, scheduler.trace()));

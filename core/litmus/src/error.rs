@@ -1,19 +1,19 @@
-//! What can be wrong with a litmus program.
+//! The errors of litmus programs.
 
-/// Why a program was refused, where, and what would be right.
+/// The reason why a program was refused, its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is no litmus program.
     #[error("line {line}, column {column}: {problem}; {remedy}")]
     Syntax {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// Counted from 1, in characters.
+        /// Column in characters, from 1.
         column: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
-        /// What would be right.
+        /// The remedy.
         remedy: String,
     },
     /// The model has more states than it may keep.
@@ -24,7 +24,7 @@ pub enum Error {
     TooManyStates {
         /// The program.
         name: String,
-        /// How many were allowed.
+        /// The allowed number of states.
         states: usize,
     },
 }

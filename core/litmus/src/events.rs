@@ -1,6 +1,6 @@
-//! A program as events, and which of them come before which: a program has no branches, so each
-//! word that it reads or writes is one event, and what the contract orders within a PE is a fixed
-//! partial order.
+//! A program as a set of events and their partial order. A program has no branches, so each word
+//! that it reads or writes is one event, and the order that the contract gives within a PE is
+//! fixed.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) const fn only(event: usize) -> Set {
     1 << event
 }
 
-/// What an event does. Cells and registers are indices into [`Events::cells`] and
+/// The action of an event. Cells and registers are indices into [`Events::cells`] and
 /// [`Events::registers`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
@@ -26,11 +26,11 @@ pub(crate) enum Action {
     Exchange(usize, Fetching, usize),
     Test(usize, Cmp, u64, usize),
     Wait(usize, Cmp, u64, Option<usize>),
-    /// Takes a lock that is free.
+    /// Acquires a lock that is free.
     Lock(usize),
-    /// A broadcast's word: from, to. One of the two is nobody's.
+    /// Copies a broadcast's word: from, to. No program variable is on one of the two sides.
     Copy(usize, usize),
-    /// All PEs are in a call in which they meet; in a scan those up to this one.
+    /// All PEs have entered a collective call; for a scan, those up to this PE.
     Meet,
 }
 
@@ -59,7 +59,7 @@ impl Action {
         }
     }
 
-    /// What it writes, where that is known before it is performed.
+    /// The value that it writes, if it is known before the event is performed.
     fn known_value(self) -> Option<u64> {
         match self {
             Action::Write(_, value) | Action::Update(_, Update::Set, value) => Some(value),
@@ -77,18 +77,19 @@ impl Action {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// Whose; none for a meeting of all.
+    /// The PE of the event; `None` for a meeting of all.
     pub pe: Option<usize>,
-    /// Which of its statements.
+    /// The index of the PE's statement.
     pub statement: usize,
     pub action: Action,
-    /// What is performed before this can be.
+    /// The events that are performed before it.
     pub after: Set,
-    /// A read: this PE's own earlier puts to the word, which reading memory waits for.
+    /// For a read: this PE's own earlier puts to the word, which a read from memory waits for.
     pub flush: Set,
-    /// A read: this PE's last write to the word, whose value may be taken while it is under way.
+    /// For a read: this PE's last write to the word, whose value may be forwarded while it is in
+    /// flight.
     pub forward: Option<Own>,
-    /// Events on the same word, one of the two writing, that may come before or after.
+    /// Events on the same word that may come before or after this one, where one of the two writes.
     pub conflicts: Set,
 }
 
@@ -103,14 +104,14 @@ pub(crate) struct Own {
 #[derive(Debug)]
 pub(crate) struct Events {
     pub all: Vec<Event>,
-    /// The observed words first.
+    /// The cells' words; the observed words come first.
     pub cells: Vec<Place>,
-    /// By cell, the events that read it.
+    /// For each cell, the events that read it.
     pub readers: Vec<Set>,
     pub registers: Vec<Register>,
 }
 
-/// What fence and quiet need to know of an operation that its PE did not wait for.
+/// An issued operation that its PE did not wait for, as fence and quiet need it.
 #[derive(Clone, Copy)]
 struct Issued {
     event: usize,
@@ -121,36 +122,36 @@ struct Issued {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A store of the PE to its own memory, of no context.
+    /// A store of the PE to its own memory, which belongs to no context.
     Store,
     /// A put, put-with-signal or atomic.
     Update,
-    /// A nonblocking one of these.
+    /// A nonblocking put, put-with-signal or atomic.
     NbiUpdate,
-    /// A nonblocking one that only reads: no fence orders it.
+    /// A nonblocking operation that only reads: no fence orders it.
     NbiRead,
 }
 
-/// One PE's part, statement by statement.
+/// The state of one PE's translation, statement by statement.
 struct Thread {
     pe: usize,
-    /// What everything that follows comes after.
+    /// The events that precede all later ones.
     before: Set,
-    /// The relaxed model's run of blocking reads, unordered among themselves.
+    /// The relaxed model's current run of blocking reads, which are unordered among themselves.
     run: Set,
     issued: Vec<Issued>,
-    /// What a fence put before later operations, by context and target.
+    /// The events that a fence ordered before later operations, by context and target.
     fenced: [[Set; limits::PES]; limits::CONTEXTS],
-    /// Likewise before later stores of its own.
+    /// The events that a fence ordered before later stores of this PE.
     fenced_stores: Set,
-    /// Its last write to each cell.
+    /// The PE's last write to each cell.
     last: BTreeMap<usize, usize>,
-    /// Its blocking puts to each cell.
+    /// The PE's blocking puts to each cell.
     puts: BTreeMap<usize, Vec<Issued>>,
 }
 
 impl Thread {
-    /// What a later operation comes after.
+    /// The events that precede a later operation of this kind.
     fn order(&self, kind: Kind, context: Context, target: usize, model: MemoryModel) -> Set {
         let fenced = match kind {
             Kind::Store => self.fenced_stores,
@@ -164,7 +165,7 @@ impl Thread {
         for issued in &self.issued {
             let event = only(issued.event);
             match issued.kind {
-                // Towards all: the store is this PE's, whoever is told of it.
+                // Events towards all PEs: any of them may learn of this PE's store.
                 Kind::Store => {
                     self.fenced[context.0].iter_mut().for_each(|t| *t |= event);
                     self.fenced_stores |= event;
@@ -180,7 +181,7 @@ impl Thread {
         }
     }
 
-    /// Waits for what was issued: on a context (or stores only), towards some PEs (or all).
+    /// Waits for issued operations: on a context (or only stores), towards some PEs (or all).
     fn quiet(&mut self, context: Option<Context>, pes: Option<&[usize]>) {
         for issued in &self.issued {
             let ours = issued.kind == Kind::Store || Some(issued.context) == context;
@@ -203,14 +204,14 @@ fn is_fenced(kind: Kind, model: MemoryModel) -> bool {
 /// The events of the collectives, which belong to several PEs.
 enum Collective {
     Meets(usize),
-    /// A scan: by PE, its meeting with those before it.
+    /// A scan: for each PE, its meeting with those before it.
     Scans(Vec<usize>),
     /// A broadcast.
     Gives {
         root: usize,
-        /// By word, the root's copy to where nobody else writes.
+        /// For each word, the root's copy to a cell that only this event writes.
         given: Vec<usize>,
-        /// By PE and word, the copy from there.
+        /// For each PE and word, the copy from that cell.
         taken: Vec<Vec<usize>>,
     },
 }
@@ -246,7 +247,7 @@ impl Events {
         builder.events
     }
 
-    /// Makes `after` transitive, finds the conflicts and each cell's readers.
+    /// Makes `after` transitive, and finds the conflicts and each cell's readers.
     fn close(&mut self) {
         self.readers = vec![0; self.cells.len()];
         for (index, event) in self.all.iter().enumerate() {
@@ -312,8 +313,8 @@ impl Builder<'_> {
         self.events.all.len() - 1
     }
 
-    /// The meetings and copies, before the PEs' own events: each PE refers to them. The PEs call
-    /// the same collectives, so PE 0's stand for all.
+    /// Creates the meetings and copies before the PEs' own events, since each PE refers to them.
+    /// The PEs call the same collectives, so PE 0's stand for all.
     fn collectives(&mut self) {
         for (statement, called) in self.program.statements(0).iter().enumerate() {
             let collective = match *called {
@@ -332,7 +333,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A broadcast's copies. Their statements' numbers are set by their PEs.
+    /// A broadcast's copies. Their PEs set the statements' indices.
     fn broadcast(&mut self, (to, from): (Words, Words), root: usize) -> Collective {
         let pes = self.program.pes();
         let hidden: Vec<usize> = (0..from.count).map(|_| self.hidden(root)).collect();
@@ -356,7 +357,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The program's lock: 1 while a PE has it.
+    /// The cell of the program's lock: 1 while a PE holds it.
     fn lock(&mut self) -> usize {
         let words = Words {
             variable: usize::MAX,
@@ -366,7 +367,7 @@ impl Builder<'_> {
         self.own(words, 0)
     }
 
-    /// A word that no statement names.
+    /// A cell that no statement names.
     fn hidden(&mut self, pe: usize) -> usize {
         let words = Words {
             variable: usize::MAX,
@@ -409,7 +410,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A collective's part of one PE.
+    /// Adds one PE's part of a collective.
     fn meet(&mut self, thread: &mut Thread, at: usize, which: usize) {
         let (events, pe) = (&mut self.events.all, thread.pe);
         match &self.collectives[which] {
@@ -426,13 +427,13 @@ impl Builder<'_> {
             }
             Collective::Gives { root, given, taken } => {
                 if *root == pe {
-                    // It reads its own stores.
+                    // A PE reads its own stores.
                     thread.quiet(None, None);
                 }
                 let before = thread.before;
                 let given = given.iter().filter(|_| *root == pe);
                 for &copy in given.chain(&taken[pe]) {
-                    // A PE's own earlier stores do not undo what it gets.
+                    // A PE's own earlier stores do not overwrite the received word.
                     let cell = events[copy].action.writes();
                     let stores = thread.issued.iter().filter(|i| i.kind == Kind::Store);
                     let undone = stores.filter(|i| events[i.event].action.writes() == cell);
@@ -573,12 +574,12 @@ impl Builder<'_> {
             Statement::Fence { context } => thread.fence(context, self.model),
             Statement::Quiet { context } => thread.quiet(Some(context), None),
             Statement::PeQuiet { ref pes, context } => thread.quiet(Some(context), Some(pes)),
-            // `thread` has done these.
+            // `thread` has handled these.
             Statement::Meet(_) | Statement::Broadcast { .. } => {}
         }
     }
 
-    /// An operation that its PE does not wait for.
+    /// Issues an operation that its PE does not wait for.
     fn issue(
         &mut self,
         thread: &mut Thread,
@@ -606,7 +607,7 @@ impl Builder<'_> {
         event
     }
 
-    /// A put's words, and then its signal: the word, its update and the operand.
+    /// Adds a put's words, and then its signal: the word, its update and the operand.
     fn puts_signal(
         &mut self,
         thread: &mut Thread,
@@ -621,7 +622,7 @@ impl Builder<'_> {
         self.events.all[event].after |= data;
     }
 
-    /// A put's words, in any order.
+    /// Adds a put's words, in any order.
     fn writes(
         &mut self,
         thread: &mut Thread,
@@ -639,7 +640,7 @@ impl Builder<'_> {
         events
     }
 
-    /// A get's words, in any order.
+    /// Adds a get's words, in any order.
     fn reads(
         &mut self,
         thread: &mut Thread,
@@ -661,14 +662,14 @@ impl Builder<'_> {
         }
     }
 
-    /// A wait or test, or another look of this PE at its own memory that orders what follows.
+    /// Adds a wait or test, or another ordered read of the PE's own memory.
     fn look(&mut self, thread: &mut Thread, at: usize, action: Action) {
         let event = self.event(Some(thread.pe), at, action, thread.before);
         self.sees_own(thread, event, Context::default(), true);
         thread.before |= only(event);
     }
 
-    /// What a read of a word may or has to see of this PE's own writes to it.
+    /// Notes which of this PE's own writes a read of the same word may or must see.
     fn sees_own(&mut self, thread: &Thread, event: usize, context: Context, blocking: bool) {
         let Some(cell) = self.events.all[event].action.reads() else {
             return;
@@ -690,8 +691,8 @@ impl Builder<'_> {
         self.waits_for_all(thread, only(event));
     }
 
-    /// The PE goes on when these are performed; but the relaxed model's reads do not wait for each
-    /// other.
+    /// Lets the PE go on when these are performed; but the relaxed model's reads do not wait for
+    /// each other.
     fn waits_for_all(&self, thread: &mut Thread, events: Set) {
         match self.model {
             MemoryModel::Ordered => thread.before |= events,

@@ -1,4 +1,4 @@
-//! Programs run over and over as they come, on PEs that run freely.
+//! Repeated runs of programs on PEs whose threads or processes run freely.
 
 use std::hint::spin_loop;
 
@@ -9,23 +9,23 @@ use crate::program::Program;
 use crate::report::Report;
 use crate::run::{Prepared, order};
 
-/// How to run a program.
+/// The number and the conditions of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs {
-    /// How often.
+    /// The number of runs.
     pub count: u64,
-    /// Varies by how much the PEs start apart.
+    /// The seed of the delays between the PEs' starts.
     pub seed: u64,
-    /// Where the program's words lie.
+    /// The memory of the program's words.
     pub memory: MemoryKind,
 }
 
-/// Runs a program again and again on the PEs of a job, threads or processes; collective. PE 0 gets the
-/// report.
+/// Runs a program again and again on the PEs of a job, threads or processes; collective. PE 0 gets
+/// the report.
 ///
 /// # Errors
 ///
-/// As [`Prepared::new`], and whatever a call of the program fails with.
+/// Those of [`Prepared::new`], and any error of the program's calls.
 pub fn run(
     world: &World,
     program: &Program,
@@ -54,7 +54,7 @@ pub fn run(
     Ok((world.my_pe() == 0).then_some(report))
 }
 
-/// The error of a program that has an outcome in which PEs wait for ever: it cannot run freely.
+/// The error of a program with an outcome in which PEs wait for ever: it cannot run freely.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub fn check(program: &Program, outcomes: &Outcomes) -> Result<()> {
     Ok(())
 }
 
-/// xorshift.
+/// A xorshift generator.
 struct Random(u64);
 
 impl Random {
@@ -87,7 +87,8 @@ impl Random {
         (self.next() >> 33) as usize % n.max(1)
     }
 
-    /// None, a little, or as long as a cache line takes between cores: PEs that start together meet.
+    /// No delay, a little, or as long as a cache line takes between cores: PEs that start together
+    /// meet.
     fn delay(&mut self) -> usize {
         let most = [1, 8, 64, 256][self.below(4)];
         self.below(most)

@@ -1,12 +1,12 @@
 //! Litmus programs for oxshmem's memory model: a text format, and an executable model that computes
-//! which outcomes the contract (`docs/memory-model.md`) allows.
+//! the outcomes that the contract (`docs/memory-model.md`) allows.
 //!
 //! ```
 //! use oxshmem_litmus::{MemoryModel, Program, model};
 //!
 //! let program = Program::parse(
 //!     "name mp+fence
-//!      about Who sees the flag sees the data.
+//!      about A PE that sees the flag sees the data.
 //!      rules M17 M23
 //!      vars x y                     # 64-bit words, 0 on every PE
 //!      expect forbidden r0=0
@@ -31,15 +31,15 @@
 //! | line | says |
 //! |---|---|
 //! | `name mp+fence` | the program's name (needed) |
-//! | `about …` | what it shows; may be repeated |
-//! | `rules M17 M23` | which rules it exercises |
-//! | `models ordered` | for which memory models it is meant (default: `ordered relaxed`) |
+//! | `about …` | its purpose; may be repeated |
+//! | `rules M17 M23` | the rules that it exercises |
+//! | `models ordered` | the memory models that it is meant for (default: `ordered relaxed`) |
 //! | `vars x d[2]` | symmetric variables, 64-bit words or arrays of them, 0 on every PE (needed before use) |
-//! | `observe x@1` | adds what `x` on PE 1 holds at the end to the outcome |
+//! | `observe x@1` | adds the last value of `x` on PE 1 to the outcome |
 //! | `expect [ordered\|relaxed] allowed\|forbidden r0=1 [x@1]=2` | some outcome, or no outcome, has all these values |
-//! | `expect … deadlock` | likewise, for a program in which all PEs that are left wait for ever |
+//! | `expect … deadlock` | the same for the outcome in which all PEs that are left wait for ever |
 //!
-//! then `PE n:` and this PE's statements, one a line, named as the library's calls. A register is
+//! Then come `PE n:` and this PE's statements, one a line, named as the library's calls. A register is
 //! written once. `x@1` is `x` on PE 1; `d` is all words of `d`, `d[1]` one of them.
 //!
 //! | statement | also |
@@ -65,10 +65,10 @@
 //! Puts, gets, atomics, put-with-signal, counted puts, fence, quiet and pe_quiet may say `ctx1`, `ctx2` or `ctx3`
 //! first; else they use the default context.
 //!
-//! Nonblocking reads fill their registers by the next quiet. When all statements are done, all that
-//! was issued is completed; then the observed words are read.
+//! Nonblocking reads fill their registers by the next quiet. When all statements are done, all
+//! operations are completed; then the observed words are read.
 //!
-//! [`model`] says what the abstract machine does.
+//! [`model`] defines the abstract machine.
 
 pub mod directed;
 mod error;

@@ -1,4 +1,4 @@
-//! The programs of `core/oxshmem/litmus`.
+//! The built-in programs, from `core/oxshmem/litmus`.
 
 macro_rules! programs {
     ($($name:literal,)*) => {
@@ -6,7 +6,7 @@ macro_rules! programs {
     };
 }
 
-/// Every program, by name: its name and its text.
+/// Every program: its name and its text, sorted by name.
 #[must_use]
 pub fn library() -> &'static [(&'static str, &'static str)] {
     LIBRARY

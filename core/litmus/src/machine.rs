@@ -1,10 +1,12 @@
-//! The abstract machine: what it can do in a state, and what state that gives.
+//! The abstract machine: the events that it can perform in a state, and the states that they lead
+//! to.
 
 use crate::events::{Action, Event, Events, Set, only};
 use crate::outcome::{Outcome, Step};
 use crate::program::{MemoryModel, Program};
 
-/// The machine between two events: what was performed, then the cells' and registers' values.
+/// A state of the machine between two events: the performed events, then the cells' and registers'
+/// values.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     done: Set,
@@ -15,7 +17,7 @@ pub(crate) struct State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
     event: u8,
-    /// A read takes the value of this PE's own write that is under way.
+    /// A read takes the value of this PE's own write that is in flight.
     forwarded: bool,
 }
 
@@ -64,15 +66,14 @@ impl Machine<'_> {
         own.map(|own| own.value)
     }
 
-    /// Whether nobody will look at a cell any more: what it holds makes no difference.
+    /// Whether no later event reads a cell, so that its value makes no difference.
     fn is_dead(&self, cell: usize, done: Set) -> bool {
         let observed = self.program.observed().len();
         cell >= observed && self.events.readers[cell] & !done == 0
     }
 
-    /// What can be performed. Where one of these conflicts with nothing that is still to come, it
-    /// is the only choice: whatever else is performed before it leaves it as it is, and the other
-    /// way round.
+    /// The events that can be performed. If one of them conflicts with no event to come, it is the
+    /// only choice: it does not affect the events performed before it, nor they it.
     pub fn choices(&self, state: &State) -> Vec<Choice> {
         let mut choices = Vec::new();
         for (number, event) in (0..).zip(&self.events.all) {
@@ -204,7 +205,7 @@ impl Machine<'_> {
     }
 }
 
-/// Whether a wait goes on, and a lock is free; any other event does.
+/// Whether the event's condition holds: of a wait, or that a lock is free. Other events have none.
 fn holds(event: &Event, values: &[u64], forwarded: Option<u64>) -> bool {
     match event.action {
         Action::Wait(cell, cmp, value, _) => cmp.holds(forwarded.unwrap_or(values[cell]), value),

@@ -12,7 +12,7 @@ use crate::program::MemoryModel;
 /// Bytes of each PE's heap: the library's own words, and a program's few.
 const HEAP: usize = 1 << 20;
 
-/// What one reliable connection to each PE promises, as InfiniBand's and RoCE's do.
+/// The guarantees of one reliable connection to each PE, as InfiniBand's and RoCE's are.
 pub const IN_ORDER: Guarantees = Guarantees {
     put_put: true,
     put_atomic: true,
@@ -44,7 +44,7 @@ fn builder(model: MemoryModel) -> Builder {
     World::builder().model(model.into()).heap_limit(HEAP)
 }
 
-/// Loopback's memory reached by weak lanes that promise this.
+/// Loopback's memory, reached by weak lanes with these settings.
 #[must_use]
 pub fn lanes(name: &'static str, pes: usize, model: MemoryModel, settings: Settings) -> Machine {
     let scheduler = Scheduler::new(pes);
@@ -65,8 +65,8 @@ pub fn mapped(pes: usize, model: MemoryModel) -> Machine {
     machine("simulator", scheduler, model, simulator)
 }
 
-/// All that weak loopback may be: lanes that keep no order, lanes that keep all, and mapped memory on
-/// weak CPUs. Between them they show every outcome that the model allows.
+/// All variants of weak loopback: lanes that keep no order, lanes that keep all, and mapped memory
+/// on weak CPUs. Together they show every outcome that the model allows.
 #[must_use]
 pub fn weak(pes: usize, model: MemoryModel) -> Vec<Machine> {
     let in_order = Settings {

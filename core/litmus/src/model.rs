@@ -1,9 +1,9 @@
-//! The executable model: which outcomes the contract allows.
+//! The executable model: the outcomes that the contract allows.
 //!
 //! An abstract machine has one memory of 64-bit words. Every word that a call reads or writes is
 //! read or written at one moment, at which it is *performed*: visible to every PE (M24). All
-//! executions of the machine are explored, so what is not found is forbidden. A PE makes its calls in
-//! program order, and:
+//! executions of the machine are explored, so an outcome that is not found is forbidden. A PE makes its
+//! calls in program order, and:
 //!
 //! - Puts, puts-with-signal, atomics that fetch nothing, stores to its own memory (`write`) and
 //!   nonblocking operations are performed at any time after the call (M15), in any order, each word
@@ -14,23 +14,23 @@
 //!   its context to *any* PE, and before later stores (M17). Nonblocking updates count in the ordered
 //!   model only (M18). Reads (get, `fetch`) are never ordered with writes by it.
 //! - `quiet` returns when all operations of its context and all stores are performed (M19);
-//!   `pe_quiet` looks at those towards the PEs named; `barrier_all` is a quiet of the default context
+//!   `pe_quiet` waits for those towards the PEs named; `barrier_all` is a quiet of the default context
 //!   and a meeting; `sync_all` waits for stores and meets, and so do `team_sync`, `reduce`, `reduce_scatter`,
-//!   `fcollect`, `collect`, `alltoall` and `alltoalls`, of which each PE needs something of every other. In `inscan`
-//!   and `exscan` a PE meets those before it alone.
-//! - `put_counted` is a put-with-signal that adds 1, `wait_counted` a wait for so many, which it takes off again.
-//!   `set_lock` is performed when no PE has the lock; `clear_lock` is a quiet of the default context, and then lets
-//!   it go.
-//! - `broadcast` copies word by word what the root has when it calls it; each PE returns when its copy is
-//!   done, the root whoever has come. No PE writes those of the root's words meanwhile.
+//!   `fcollect`, `collect`, `alltoall` and `alltoalls`, in which each PE needs data of every other. In `inscan`
+//!   and `exscan` a PE meets only those before it.
+//! - `put_counted` is a put-with-signal that adds 1, `wait_counted` a wait for so many, which it subtracts again.
+//!   `set_lock` is performed when no PE has the lock; `clear_lock` is a quiet of the default context, and then
+//!   releases it.
+//! - `broadcast` copies, word by word, the root's words at the time of its call. Each PE returns when its
+//!   copy is done; the root waits for no PE. No PE writes those of the root's words meanwhile.
 //! - In the ordered model reads that block are performed in program order (M20). In the relaxed model
 //!   those of a run of them ([`Program::read_runs`]) are performed in any order, of one word too (M21).
 //!   `fence` and every other call end a run. `wait_until`, `signal_wait_until`, `signal_fetch` and
 //!   `test` are never part of one (M23).
 //!
-//! Visibility is global (M24): what M25 leaves open in the relaxed model where a route crosses a
-//! network is not in the sets. A program that no rule but M16 keeps from an outcome (`lb`) is kept from
-//! it in both models: a read has returned before the next call is made.
+//! Visibility is global (M24): the outcomes that M25 permits in the relaxed model where a route crosses
+//! a network are not in the sets. An outcome that only M16 forbids (as of `lb`) is forbidden in both
+//! models: a read has returned before the next call is made.
 //!
 //! # A PE and its own writes
 //!
@@ -47,13 +47,13 @@ use crate::machine::{Choice, Machine, State};
 use crate::outcome::Outcomes;
 use crate::program::{MemoryModel, Program};
 
-/// How many states [`outcomes`] looks at before it gives up.
+/// States that [`outcomes`] visits at most.
 pub const STATES: usize = 500_000;
 
-/// Bytes that the states may take in all.
+/// Bytes of all states at most.
 const BYTES: usize = 512 * 1024 * 1024;
 
-/// Everything that the contract allows a program to end with in this model.
+/// All outcomes that the contract allows for a program in this model.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn outcomes(program: &Program, model: MemoryModel) -> Result<Outcomes<'_>, E
     outcomes_within(program, model, STATES)
 }
 
-/// Likewise, looking at no more than so many states.
+/// The same with a limit on the number of states.
 ///
 /// # Errors
 ///
@@ -81,13 +81,13 @@ struct Visit {
     choices: std::vec::IntoIter<Choice>,
 }
 
-/// Depth first over all states.
+/// Explores all states, depth first.
 fn explore(machine: Machine<'_>, model: MemoryModel, states: usize) -> Result<Outcomes<'_>, Error> {
     let start = machine.start();
     let limit = states.min(BYTES / (2 * size_of_val(&*start.values) + 128));
     let mut allowed = BTreeMap::new();
     let mut path: Vec<Choice> = Vec::new();
-    // Begins with a state, which the path led to; if it is an end, notes its outcome.
+    // Visits the state that a path leads to. If it is final, records its outcome.
     let mut visit = |state: State, path: &[Choice]| {
         let choices = machine.choices(&state);
         if choices.is_empty() {

@@ -1,4 +1,4 @@
-//! What a program can end with.
+//! The outcomes of a program.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,18 +6,18 @@ use std::fmt;
 use crate::machine::{Choice, Machine};
 use crate::program::{Expectation, MemoryModel, Pattern, Program, Verdict};
 
-/// What one run of a program ended with. Prints as `r0=1 r1=0 [x@1]=2`.
+/// The outcome of one run. Prints as `r0=1 r1=0 [x@1]=2`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// Every statement was done. The registers' values and then those of the observed words, each
-    /// with its label (`r0`, `[x@1]`). Made by [`Program::outcome`].
+    /// Every statement was done. First the registers' values, then those of the observed words,
+    /// each with its label (`r0`, `[x@1]`). Made by [`Program::outcome`].
     Ended(Vec<(String, u64)>),
-    /// All PEs that were left waited for what nobody would bring.
+    /// All PEs that were left waited for an event that none of them would cause.
     Deadlock,
 }
 
 impl Outcome {
-    /// Whether this is one of those that a pattern is about.
+    /// Whether the pattern describes this outcome.
     #[must_use]
     pub fn matches(&self, pattern: &Pattern) -> bool {
         match (self, pattern) {
@@ -43,8 +43,8 @@ impl fmt::Display for Outcome {
 }
 
 impl Program {
-    /// The outcome that these values are: `registers` in the order of
-    /// [`registers`](Self::registers), `memory` in that of [`observed`](Self::observed).
+    /// The outcome with these values: `registers` in the order of [`registers`](Self::registers),
+    /// `memory` in that of [`observed`](Self::observed).
     #[must_use]
     pub fn outcome(&self, registers: &[u64], memory: &[u64]) -> Outcome {
         let labels = self.registers().into_iter().map(|r| r.to_string());
@@ -58,11 +58,11 @@ impl Program {
 /// One step of the abstract machine: one word read or written, or a collective's meeting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Whose; none for a meeting of all.
+    /// The PE of the step; `None` for a meeting of all.
     pub pe: Option<usize>,
-    /// Which statement of this PE (of PE 0, for a meeting), counted from 0.
+    /// The index of this PE's statement (of PE 0's, for a meeting).
     pub statement: usize,
-    /// What happened, in words.
+    /// The step in words.
     pub words: String,
 }
 
@@ -91,31 +91,31 @@ impl Outcomes<'_> {
         self.model
     }
 
-    /// How many states of the machine were looked at.
+    /// The number of states of the machine that were visited.
     #[must_use]
     pub fn states(&self) -> usize {
         self.states
     }
 
-    /// How many there are.
+    /// The number of outcomes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.allowed.len()
     }
 
-    /// Never: a program ends with something.
+    /// Always false: a program has at least one outcome.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.allowed.is_empty()
     }
 
-    /// Whether this may happen.
+    /// Whether this outcome is allowed.
     #[must_use]
     pub fn allows(&self, outcome: &Outcome) -> bool {
         self.allowed.contains_key(outcome)
     }
 
-    /// How this can come about: the steps of one execution that ends so. None if it cannot.
+    /// The steps of one execution with this outcome. `None` if there is none.
     #[must_use]
     pub fn witness(&self, outcome: &Outcome) -> Option<Vec<Step>> {
         let path = self.allowed.get(outcome)?;
@@ -127,13 +127,13 @@ impl Outcomes<'_> {
         self.allowed.keys()
     }
 
-    /// The first outcome that a pattern is about, if there is one.
+    /// The first outcome that a pattern describes, if there is one.
     #[must_use]
     pub fn find(&self, pattern: &Pattern) -> Option<&Outcome> {
         self.iter().find(|outcome| outcome.matches(pattern))
     }
 
-    /// Those of the program's expectations about this model that do not hold.
+    /// The program's expectations about this model that do not hold.
     #[must_use]
     pub fn unmet(&self) -> Vec<&Expectation> {
         let all = self.machine.program.expectations().iter();

@@ -1,4 +1,4 @@
-//! Text to program. Every refusal names the line, the column and what would be right.
+//! The parser of programs. Every refusal names the line, the column and the remedy.
 
 mod line;
 mod statement;
@@ -11,16 +11,16 @@ use crate::program::{
 };
 use line::{Line, Token, quote};
 
-/// What has been read so far.
+/// The state of the parser.
 struct Parser {
     program: Program,
-    /// Which PE the statements are of, once there was a `PE n:`.
+    /// The PE of the current section; `None` before the first `PE n:`.
     pe: Option<usize>,
-    /// The PEs that had theirs.
+    /// The PEs whose section has been read.
     sections: Vec<usize>,
     /// The highest PE named, with or without statements.
     pes: usize,
-    /// Where each statement of each PE stands: line number.
+    /// The line number of each statement of each PE.
     lines: Vec<Vec<usize>>,
     /// The conditions of expectations, resolved when all registers are known.
     conditions: Vec<Condition>,
@@ -38,11 +38,11 @@ struct Condition {
 }
 
 impl Program {
-    /// Reads a program from its text; the crate's documentation tells the format.
+    /// Reads a program from its text; the crate's documentation describes the format.
     ///
     /// # Errors
     ///
-    /// [`Error::Syntax`] where it is malformed, beyond [`limits`], or its PEs call different
+    /// [`Error::Syntax`] if it is malformed, beyond [`limits`], or its PEs call different
     /// collectives (M36).
     pub fn parse(text: &str) -> Result<Program, Error> {
         if text.len() > limits::TEXT {
@@ -440,7 +440,7 @@ impl Parser {
     }
 }
 
-/// What a header line begins with.
+/// The first words of header lines.
 const HEADER: [&str; 7] = [
     "name", "about", "rules", "models", "vars", "observe", "expect",
 ];
@@ -454,7 +454,7 @@ fn index_of(text: &str) -> Option<(&str, &str)> {
     text.strip_suffix(']')?.split_once('[')
 }
 
-/// `r0` to the last.
+/// `r0`, up to the highest register.
 fn register_of(text: &str) -> Option<Register> {
     let number = text.strip_prefix('r')?;
     let digits = number.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Programs as text, which parses back to the same program.
+//! The text of programs, which parses back to the same program.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -91,7 +91,7 @@ impl Display for Expectation {
     }
 }
 
-/// The words of a fetching atomic's name.
+/// The name of a fetching atomic.
 pub(crate) fn fetching_name(fetching: Fetching) -> &'static str {
     match fetching {
         Fetching::Fetch => "fetch",
@@ -122,7 +122,7 @@ fn suffix(nbi: bool) -> &'static str {
 }
 
 impl Program {
-    /// One statement of this program as its text says it.
+    /// The text of one statement of this program.
     #[must_use]
     pub fn statement_text(&self, statement: &Statement) -> String {
         let place = |at| self.place_name(at);

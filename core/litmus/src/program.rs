@@ -1,4 +1,4 @@
-//! A litmus program: what it declares, its statements, and what is expected of it.
+//! A litmus program: its declarations, its statements, and the expectations about its outcomes.
 
 use std::fmt;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub mod limits {
     pub const STEPS: usize = 128;
 }
 
-/// Which published memory model's order a world keeps (M20, M21).
+/// The published memory model whose order a world keeps (M20, M21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryModel {
     /// OpenSHMEM's: blocking reads return values in the order in which they were performed (M20).
@@ -38,7 +38,7 @@ pub enum MemoryModel {
 }
 
 impl MemoryModel {
-    /// Both.
+    /// Both models.
     pub const ALL: [MemoryModel; 2] = [MemoryModel::Ordered, MemoryModel::Relaxed];
 }
 
@@ -54,20 +54,20 @@ impl fmt::Display for MemoryModel {
 /// A declared symmetric object of 64-bit words, 0 on every PE at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// The variable's name.
     pub name: String,
-    /// Its number of words; 1 for a plain one.
+    /// The number of words; 1 for a plain variable.
     pub words: usize,
 }
 
 /// Words of one variable, one after the other, on no PE in particular.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Words {
-    /// Which of [`Program::variables`].
+    /// The index in [`Program::variables`].
     pub variable: usize,
     /// The first word.
     pub first: usize,
-    /// How many.
+    /// The number of words.
     pub count: usize,
 }
 
@@ -91,9 +91,9 @@ impl Words {
 /// Words on one PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Which words.
+    /// The words.
     pub words: Words,
-    /// Whose.
+    /// Their PE.
     pub pe: usize,
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for Register {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Context(pub usize);
 
-/// How a word is compared with a value: `word CMP value`.
+/// A comparison of a word with a value: `word CMP value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cmp {
     /// Equal.
@@ -146,7 +146,7 @@ impl Cmp {
     }
 }
 
-/// An atomic that gives nothing back.
+/// An atomic without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Update {
     /// Store the value.
@@ -171,7 +171,7 @@ impl Update {
         Update::Xor,
     ];
 
-    /// What the word is afterwards.
+    /// The word's new value.
     #[must_use]
     pub fn apply(self, old: u64, value: u64) -> u64 {
         match self {
@@ -184,7 +184,7 @@ impl Update {
     }
 }
 
-/// An atomic that gives back the word's old value.
+/// An atomic that returns the word's old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fetching {
     /// Only reads.
@@ -193,15 +193,15 @@ pub enum Fetching {
     Update(Update, u64),
     /// Stores the value if the word is `expected`.
     CompareSwap {
-        /// What the word has to be.
+        /// The value to compare with.
         expected: u64,
-        /// What it is then.
+        /// The new value.
         value: u64,
     },
 }
 
 impl Fetching {
-    /// What the word is afterwards.
+    /// The word's new value.
     #[must_use]
     pub fn apply(self, old: u64) -> u64 {
         match self {
@@ -212,7 +212,7 @@ impl Fetching {
     }
 }
 
-/// How a put-with-signal updates its signal.
+/// The update of a signal by a put-with-signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SignalOp {
     /// Stores the value.
@@ -232,7 +232,7 @@ impl SignalOp {
     }
 }
 
-/// How all PEs meet.
+/// A collective call in which all PEs meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Meeting {
     /// `barrier_all`, which completes what was issued on the default context.
@@ -241,7 +241,7 @@ pub enum Meeting {
     SyncAll,
     /// `team_sync`: the sync of the team of all PEs.
     TeamSync,
-    /// `reduce`, of words that the program does not name; so are these of the others.
+    /// `reduce`, of words that the program does not name; as in the calls below.
     Reduce,
     /// `fcollect`.
     Fcollect,
@@ -260,7 +260,7 @@ pub enum Meeting {
 }
 
 impl Meeting {
-    /// Every one.
+    /// Every call.
     pub const ALL: [Meeting; 11] = [
         Meeting::BarrierAll,
         Meeting::SyncAll,
@@ -287,165 +287,165 @@ impl Meeting {
 pub enum Statement {
     /// `put`, `put_nbi`.
     Put {
-        /// Where to.
+        /// The target.
         to: Place,
-        /// What.
+        /// The data.
         values: Vec<u64>,
-        /// Nonblocking.
+        /// Whether it is nonblocking.
         nbi: bool,
-        /// On which context.
+        /// The context.
         context: Context,
     },
     /// `get`, `get_nbi`.
     Get {
-        /// The registers that get the words.
+        /// The registers that receive the words.
         into: Vec<Register>,
-        /// Where from.
+        /// The source.
         from: Place,
-        /// Nonblocking.
+        /// Whether it is nonblocking.
         nbi: bool,
-        /// On which context.
+        /// The context.
         context: Context,
     },
     /// `set`, `add`, `and`, `or`, `xor`.
     Update {
-        /// Which.
+        /// The operation.
         update: Update,
-        /// One word.
+        /// The target: one word.
         at: Place,
         /// The operand.
         value: u64,
-        /// On which context.
+        /// The context.
         context: Context,
     },
     /// `fetch`, `swap`, `compare_swap`, `fetch_add`, …, and these with `_nbi`.
     Fetch {
-        /// Gets the old value.
+        /// The register that receives the old value.
         into: Register,
-        /// Which, with its operands.
+        /// The operation, with its operands.
         fetching: Fetching,
-        /// One word.
+        /// The target: one word.
         at: Place,
-        /// Nonblocking.
+        /// Whether it is nonblocking.
         nbi: bool,
-        /// On which context.
+        /// The context.
         context: Context,
     },
     /// `put_signal`, `put_signal_nbi`.
     PutSignal {
-        /// Where to.
+        /// The target.
         to: Place,
-        /// What.
+        /// The data.
         values: Vec<u64>,
         /// The signal: one word, on the same PE.
         signal: Words,
-        /// How it is updated.
+        /// The update of the signal.
         op: SignalOp,
-        /// With which operand.
+        /// The operand of the update.
         value: u64,
-        /// Nonblocking.
+        /// Whether it is nonblocking.
         nbi: bool,
-        /// On which context.
+        /// The context.
         context: Context,
     },
     /// `write`: a put to this PE itself.
     Write {
-        /// Where to.
+        /// The target.
         to: Words,
-        /// What.
+        /// The data.
         values: Vec<u64>,
     },
     /// `read`: a get from this PE itself.
     Read {
-        /// The registers that get the words.
+        /// The registers that receive the words.
         into: Vec<Register>,
-        /// Where from.
+        /// The source.
         from: Words,
     },
     /// `wait_until`.
     WaitUntil {
         /// One word of this PE.
         word: Words,
-        /// How it has to compare.
+        /// The comparison.
         cmp: Cmp,
-        /// With what.
+        /// The value to compare with.
         value: u64,
     },
     /// `signal_wait_until`.
     SignalWaitUntil {
-        /// Gets the value that compared, if it is asked for.
+        /// The register, if any, that receives the value with which the wait ended.
         into: Option<Register>,
         /// One word of this PE.
         word: Words,
-        /// How it has to compare.
+        /// The comparison.
         cmp: Cmp,
-        /// With what.
+        /// The value to compare with.
         value: u64,
     },
     /// `test`.
     Test {
-        /// Gets 1 if it compares, else 0.
+        /// The register that receives 1 if the comparison holds, else 0.
         into: Register,
         /// One word of this PE.
         word: Words,
-        /// How it is compared.
+        /// The comparison.
         cmp: Cmp,
-        /// With what.
+        /// The value to compare with.
         value: u64,
     },
     /// `signal_fetch`.
     SignalFetch {
-        /// Gets the value.
+        /// The register that receives the value.
         into: Register,
         /// One word of this PE.
         word: Words,
     },
     /// `fence`.
     Fence {
-        /// Of which context.
+        /// The context.
         context: Context,
     },
     /// `quiet`.
     Quiet {
-        /// Of which context.
+        /// The context.
         context: Context,
     },
     /// `pe_quiet`.
     PeQuiet {
-        /// Towards which PEs.
+        /// The target PEs.
         pes: Vec<usize>,
-        /// Of which context.
+        /// The context.
         context: Context,
     },
     /// `put_counted`.
     PutCounted {
-        /// Where to.
+        /// The target.
         to: Place,
-        /// What.
+        /// The data.
         values: Vec<u64>,
         /// The counter: one word, on the same PE.
         counter: Words,
-        /// On which context.
+        /// The context.
         context: Context,
     },
     /// `wait_counted`.
     WaitCounted {
         /// One word of this PE.
         counter: Words,
-        /// For so many puts, which it takes off the count.
+        /// The number of puts to wait for, which is subtracted from the counter.
         n: u64,
     },
     /// `set_lock`, of the one lock that a program has.
     SetLock,
     /// `clear_lock`.
     ClearLock,
-    /// A call of all PEs in which each needs something of others, who have come when it returns.
+    /// A collective call that returns when all PEs that this one depends on have entered it.
     Meet(Meeting),
     /// `broadcast`.
     Broadcast {
-        /// Written on every PE, the root included.
+        /// The destination on every PE, the root included.
         to: Words,
-        /// Read on the root. As many words as `to`.
+        /// The source on the root. As many words as `to`.
         from: Words,
         /// The root.
         root: usize,
@@ -486,7 +486,7 @@ impl Statement {
     }
 }
 
-/// Whether an expectation is about what may happen, or about what may not.
+/// The claim of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Some outcome matches.
@@ -495,28 +495,28 @@ pub enum Verdict {
     Forbidden,
 }
 
-/// Which outcomes an expectation is about.
+/// The outcomes that an expectation describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Those that have all these values, by label as [`Outcome`](crate::Outcome) prints them.
+    /// Those with all these values, by label as [`Outcome`](crate::Outcome) prints them.
     Values(Vec<(String, u64)>),
-    /// The one in which all PEs that are left wait for ever.
+    /// The deadlock: all PEs that are left wait for ever.
     Deadlock,
 }
 
-/// What the program's text says about its outcomes: for its reader, and to check the model.
+/// A claim of the program's text about its outcomes: for its reader, and to check the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// In this model only.
+    /// The only model that it is about; `None` for both.
     pub model: Option<MemoryModel>,
-    /// Whether there is such an outcome.
+    /// Whether such an outcome is allowed.
     pub verdict: Verdict,
-    /// What such an outcome is.
+    /// The outcomes in question.
     pub pattern: Pattern,
 }
 
-/// A litmus program. Made by [`Program::parse`] alone, which keeps it within [`limits`], its places
-/// within their variables, and its collectives the same on all PEs.
+/// A litmus program. Only [`Program::parse`] makes one: it is within [`limits`], its places are
+/// within their variables, and its collectives are the same on all PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     pub(crate) name: String,
@@ -530,13 +530,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// Its name.
+    /// The program's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it shows: lines of text.
+    /// Lines of text about its purpose.
     #[must_use]
     pub fn about(&self) -> &[String] {
         &self.about
@@ -566,19 +566,19 @@ impl Program {
         &self.observed
     }
 
-    /// What its text says about its outcomes.
+    /// The text's claims about its outcomes.
     #[must_use]
     pub fn expectations(&self) -> &[Expectation] {
         &self.expectations
     }
 
-    /// How many PEs it has: those with statements, and those they name.
+    /// The number of PEs: those with statements, and those that statements name.
     #[must_use]
     pub fn pes(&self) -> usize {
         self.statements.len()
     }
 
-    /// What one PE does; nothing, where there is no such PE.
+    /// The statements of one PE; empty for a PE that does not exist.
     #[must_use]
     pub fn statements(&self, pe: usize) -> &[Statement] {
         self.statements.get(pe).map_or(&[], Vec::as_slice)
@@ -593,7 +593,7 @@ impl Program {
         registers
     }
 
-    /// How many contexts it uses: 1 more than the highest named.
+    /// The number of contexts: 1 more than the highest named.
     #[must_use]
     pub fn contexts(&self) -> usize {
         let used = self.statements.iter().flatten().map(|s| match s {
@@ -630,7 +630,7 @@ impl Program {
         runs
     }
 
-    /// A word as the text names it: `x`, `d[1]`; several as their variable: `d`.
+    /// A word as the text names it: `x`, `d[1]`; several words as their variable: `d`.
     #[must_use]
     pub fn words_name(&self, words: Words) -> String {
         match self.variables.get(words.variable) {
@@ -640,7 +640,7 @@ impl Program {
         }
     }
 
-    /// Likewise on a PE: `x@1`.
+    /// The same on a PE: `x@1`.
     #[must_use]
     pub fn place_name(&self, place: Place) -> String {
         format!("{}@{}", self.words_name(place.words), place.pe)

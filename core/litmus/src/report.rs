@@ -1,4 +1,4 @@
-//! What runs of a program ended with, beside what the model allows.
+//! The outcomes of a program's runs, with the model's verdict.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,35 +11,36 @@ use crate::program::{MemoryModel, Program};
 pub struct Report {
     /// The program's name.
     pub program: String,
-    /// The model it ran under.
+    /// The memory model of the runs.
     pub model: MemoryModel,
-    /// How often each allowed outcome was seen; 0 for one that was not.
+    /// The number of runs with each allowed outcome, 0 included.
     pub allowed: BTreeMap<Outcome, u64>,
-    /// Outcomes that the model does not allow, how often each, and how the first came about.
+    /// The outcomes that the model forbids: how often each was seen, and an explanation of the
+    /// first.
     pub forbidden: BTreeMap<Outcome, Found>,
-    /// How many runs.
+    /// The number of runs.
     pub runs: u64,
 }
 
 /// A forbidden outcome.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// How often.
+    /// The number of runs with it.
     pub times: u64,
-    /// What to run again for one of them; none where nothing recorded it.
+    /// A schedule that repeats it; `None` on platforms that record none.
     pub schedule: Option<Schedule>,
-    /// What happens in it.
+    /// The steps of that run.
     pub steps: Vec<String>,
 }
 
-/// How a simulated machine's run was decided.
+/// The decisions of a run on a simulated machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// Which machine.
+    /// The machine's name.
     pub machine: &'static str,
-    /// The seed of the run that it was found by.
+    /// The seed of the run that found it.
     pub seed: u64,
-    /// The decisions, shortened as far as they go.
+    /// The decisions, shortened as far as possible.
     pub decisions: Vec<u32>,
 }
 
@@ -59,7 +60,7 @@ impl fmt::Display for Schedule {
 }
 
 impl Report {
-    /// Before the first run.
+    /// An empty report.
     #[must_use]
     pub fn new(program: &Program, outcomes: &Outcomes) -> Self {
         Report {
@@ -71,8 +72,8 @@ impl Report {
         }
     }
 
-    /// Counts a run. True if it is the first with an outcome that is not allowed: the caller then
-    /// says [how](Self::explain).
+    /// Counts a run. Returns true for the first run with a forbidden outcome: the caller then
+    /// [explains](Self::explain) it.
     pub fn count(&mut self, outcome: &Outcome) -> bool {
         self.runs += 1;
         if let Some(times) = self.allowed.get_mut(outcome) {
@@ -84,7 +85,7 @@ impl Report {
         found.times == 1
     }
 
-    /// Says how a forbidden outcome came about.
+    /// Adds an explanation of a forbidden outcome.
     pub fn explain(&mut self, outcome: &Outcome, schedule: Schedule, steps: Vec<String>) {
         if let Some(found) = self.forbidden.get_mut(outcome) {
             found.schedule = Some(schedule);
@@ -92,13 +93,13 @@ impl Report {
         }
     }
 
-    /// Whether no run was forbidden.
+    /// Whether no run had a forbidden outcome.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.forbidden.is_empty()
     }
 
-    /// How many allowed outcomes were seen.
+    /// The number of allowed outcomes that were seen.
     #[must_use]
     pub fn seen(&self) -> usize {
         self.allowed.values().filter(|times| **times > 0).count()
@@ -112,7 +113,7 @@ impl Report {
 }
 
 impl fmt::Display for Report {
-    /// A line of verdict, then one for each outcome.
+    /// A line with the verdict, then one for each outcome.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.is_clean() { "ok" } else { "FORBIDDEN" };
         writeln!(

@@ -1,4 +1,4 @@
-//! Programs run on real worlds: the same calls that a user's program makes.
+//! Programs on real worlds: the same calls that a user's program makes.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ impl From<MemoryModel> for Model {
     }
 }
 
-/// Why a program cannot run with its variables in memory of this kind, if it cannot: collectives without
-/// a stream are the CPUs', which do not load GPU memory.
+/// The reason why a program cannot run with its variables in memory of this kind, if there is one:
+/// collectives without a stream are done by CPUs, which do not load GPU memory.
 #[must_use]
 pub fn unfit(program: &Program, memory: MemoryKind) -> Option<String> {
     let mut all = (0..program.pes()).flat_map(|pe| program.statements(pe));
@@ -33,29 +33,29 @@ pub fn unfit(program: &Program, memory: MemoryKind) -> Option<String> {
     })
 }
 
-/// A program's variables in one world, ready to be run again and again. Every call is collective
-/// over the world's PEs, of which there are at least as many as the program's.
+/// A program's variables in one world, prepared for repeated runs. Every call is collective over
+/// the world's PEs, of which there are at least as many as the program's.
 #[derive(Debug)]
 pub struct Prepared<'w, 'p> {
     world: &'w World,
     program: &'p Program,
     variables: Vec<Sym<u64>>,
-    /// Where they lie.
+    /// The memory of the variables.
     memory: MemoryKind,
-    /// Of the calls that say nothing of their words: the lock, and what collectives give and get.
+    /// The words of calls that name none: the lock, and the data of collectives.
     lock: Sym<u64>,
     exchanged: [Sym<u64>; 2],
-    /// On PE 0, each run's registers and observed words.
+    /// Each run's registers and observed words, on PE 0.
     results: Sym<u64>,
     contexts: Vec<Context<'w>>,
 }
 
-/// The order of one PE's statements: as written, but that blocking reads of a run may change places
-/// in the relaxed model, as a GPU's loads may (M21). A PE that the program does not have takes part in
-/// its collectives, which are those of PE 0.
+/// The order of one PE's statements: as written, except that blocking reads of a run may be
+/// exchanged in the relaxed model, as a GPU's loads may (M21). A PE beyond the program's takes part
+/// in the collectives of PE 0.
 pub type Order = Vec<usize>;
 
-/// In what order to issue a PE's statements: `choose(n)` decides between n at each place.
+/// Chooses an order for a PE's statements: `choose(n)` picks one of n at each place.
 pub fn order(
     program: &Program,
     model: MemoryModel,
@@ -80,15 +80,15 @@ pub fn order(
 }
 
 impl<'w, 'p> Prepared<'w, 'p> {
-    /// Allocates the program's variables, in memory of a kind.
+    /// Allocates the program's variables, in memory of this kind.
     ///
-    /// A PE waits for words in GPU memory, and tests them, by fetching them, for its CPU cannot load
-    /// them (M4); a fence after a wait makes it acquire in the relaxed model, too (M21, M23).
+    /// A PE waits for words in GPU memory and tests them by fetches, since its CPU cannot load them
+    /// (M4). In the relaxed model, too, a fence after such a wait makes it acquire (M21, M23).
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] if the world has too few PEs for the program, or what it calls does not go
-    /// with that memory.
+    /// [`Error::Argument`] if the world has too few PEs for the program, or its calls do not
+    /// support that memory.
     pub fn new(world: &'w World, program: &'p Program, memory: MemoryKind) -> Result<Self> {
         if world.n_pes() < program.pes() {
             return Err(Error::Argument {
@@ -130,7 +130,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
         })
     }
 
-    /// Sets this PE's variables to 0. Not collective: between it and the next run is a barrier.
+    /// Sets this PE's variables to 0. Not collective: a barrier comes between it and the next run.
     pub fn clear(&self) -> Result<()> {
         for variable in &self.variables {
             self.world.write(*variable, &vec![0; variable.len()])?;
@@ -138,8 +138,8 @@ impl<'w, 'p> Prepared<'w, 'p> {
         self.world.quiet()
     }
 
-    /// Does this PE's statements, then completes all that they issued. Gives the registers that they
-    /// set: (place in the outcome, value). `note` hears of each statement that is done.
+    /// Does this PE's statements, then completes all operations. Returns the registers that they
+    /// set: (index in the outcome, value). `note` is called after each statement.
     pub fn run(&self, order: &[usize], mut note: impl FnMut(String)) -> Result<Vec<(usize, u64)>> {
         let me = self.world.my_pe();
         let within = me < self.program.pes();
@@ -171,8 +171,8 @@ impl<'w, 'p> Prepared<'w, 'p> {
             .collect())
     }
 
-    /// Brings this run's registers and observed words together on PE 0, which gets them: registers,
-    /// then memory, as [`Program::outcome`] takes them.
+    /// Collects this run's registers and observed words at PE 0, as [`Program::outcome`] takes
+    /// them: registers, then memory.
     pub fn gather(&self, registers: &[(usize, u64)]) -> Result<Option<(Vec<u64>, Vec<u64>)>> {
         let world = self.world;
         world.barrier_all()?;
@@ -193,7 +193,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
         Ok(Some((all, memory)))
     }
 
-    /// What this PE's observed words hold: (place among the observed, value).
+    /// The values of this PE's observed words: (index among the observed, value).
     pub fn observed(&self) -> Result<Vec<(usize, u64)>> {
         let me = self.world.my_pe();
         let places = self.program.observed().iter().enumerate();
@@ -405,7 +405,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
                     Meeting::Reduce => world.sum_reduce(gotten, given),
                     Meeting::Fcollect => team.fcollect(gotten.range(..pes)?, one),
                     Meeting::Alltoall => team.alltoall(gotten, given),
-                    // Lengths differ: PE 0 tells the others that it gives nothing.
+                    // Lengths differ: PE 0 contributes nothing.
                     Meeting::Collect => {
                         let given = one.range(..world.my_pe().min(1))?;
                         team.collect(gotten, given).map(drop)
@@ -422,7 +422,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
         }
     }
 
-    /// Waits for an own word that the CPU cannot load, and acquires what it announces.
+    /// Waits for an own word that the CPU cannot load, then acquires.
     fn fetch_until(&self, word: Sym<u64>, cmp: oxshmem::Cmp, value: u64) -> Result<u64> {
         let world = self.world;
         let since = Instant::now();
@@ -449,7 +449,7 @@ impl<'w, 'p> Prepared<'w, 'p> {
     }
 }
 
-/// How long a wait that polls may take: a program ends, or its PEs are lost.
+/// The longest polling wait: a program ends sooner, unless PEs have failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn set(into: &mut [u64], value: u64) {
@@ -481,7 +481,7 @@ fn fetch(world: &Context<'_>, fetching: Fetching, at: Sym<u64>, pe: usize) -> Re
     }
 }
 
-/// Issues nonblocking operations on one context, until its scope ends.
+/// The nonblocking operations on one context, within a scope.
 trait Issue<'e> {
     fn put_nbi(&self, to: Sym<u64>, values: &'e [u64], pe: usize) -> Result<()>;
     fn get_nbi(&self, into: &'e mut [u64], from: Sym<u64>, pe: usize) -> Result<()>;
@@ -544,7 +544,7 @@ impl<'s, 'e> Issue<'e> for &'s Scope<'s, 'e> {
     }
 }
 
-/// Runs `f` with a scope of each context, in their order, behind those that are open.
+/// Runs `f` with a scope of each context, in their order, after those already open.
 fn in_scopes<'e>(
     contexts: &[&Context<'_>],
     open: &[&dyn Issue<'e>],

@@ -1,4 +1,4 @@
-//! Outcome sets known by hand, by rule: what the model gives for them is checked word for word.
+//! Outcome sets known by hand, for each rule: the model must give exactly these.
 
 use oxshmem_litmus::{Error, MemoryModel, Program, model};
 
@@ -99,7 +99,7 @@ fn m17_a_fence_orders_own_stores_towards_all_pes() -> Test {
     in_both(&with(""), &["0", "1"])?;
     in_both(&with("fence"), &["1"])?;
     in_both(&with("quiet"), &["1"])?;
-    // The fence of a context orders what that context does later, and no other.
+    // A context's fence orders later operations of that context, and of no other.
     in_both(&with("ctx1 fence"), &["0", "1"])?;
     // Stores belong to no context, so any quiet waits for them.
     in_both(&with("ctx1 quiet"), &["1"])
@@ -282,7 +282,7 @@ fn collectives() -> Test {
     )
 }
 
-/// PE 1 of three sees what PE 0 stored, and may or may not see what PE 2 did.
+/// PE 1 of three sees the store of PE 0, and may or may not see that of PE 2.
 #[test]
 fn m24_in_a_scan_a_pe_meets_those_before_it_alone() -> Test {
     for call in ["inscan", "exscan"] {

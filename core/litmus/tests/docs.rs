@@ -1,5 +1,5 @@
-//! `docs/memory-model.md`: its figures are programs of the library, its outcomes those of the
-//! model, its table of inserted orders that of the code.
+//! The page `docs/memory-model.md`: its figures are programs of the library, its outcomes those of
+//! the model, its table of inserted orders that of the code.
 
 #![expect(
     clippy::panic,
@@ -20,7 +20,7 @@ struct Figure {
     name: String,
     /// By column: a PE's number and its statements.
     columns: Vec<(usize, Vec<String>)>,
-    /// Sets said to be complete, for these models.
+    /// Sets that the page calls complete, for these models.
     complete: Vec<(Vec<MemoryModel>, BTreeSet<String>)>,
     /// Lines of the litmus format.
     expectations: Vec<String>,

@@ -1,4 +1,4 @@
-//! What the engine must keep that no litmus program says.
+//! Guarantees of the engine that no litmus program can state.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use oxshmem_bootstrap::{Bootstrap, InProcess};
 use oxshmem_loopback::Loopback;
 use oxshmem_weak::{Settings, Weak};
 
-/// PEs over weak lanes, threads that run freely.
+/// PEs over weak lanes, as threads that run freely.
 fn weak(seed: u64) -> Builder {
     let weak = Weak::over(Arc::new(Loopback::new()), Settings::worst(seed));
     World::builder()
@@ -56,8 +56,8 @@ fn contexts_are_made_and_dropped_without_end() {
     .unwrap();
 }
 
-/// Six gets are under way when their PE gives up (as it tells by the bootstrap): the scope fails, and
-/// from then on nobody touches its buffers.
+/// Six gets are in flight when their PE is told by the bootstrap that it gives up: the scope fails,
+/// and from then on the buffers are not touched.
 #[test]
 fn m37_a_scope_that_lost_its_peer_leaves_the_buffers_alone() {
     const GAVE_UP: [u8; 9] = [0; 9];
@@ -74,7 +74,7 @@ fn m37_a_scope_that_lost_its_peer_leaves_the_buffers_alone() {
                     let x = world.alloc_zeroed::<u64>(1).unwrap();
                     world.write(x, &[7]).unwrap();
                     world.barrier_all().unwrap();
-                    // Else what the lost one is told in the barrier would be given up, too.
+                    // Otherwise the abort would also cancel the failed PE's barrier.
                     done.wait();
                     let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                         if world.my_pe() == 0 {
@@ -108,7 +108,7 @@ fn scope_that_fails(world: &World, x: oxshmem::Sym<u64>, give_up: impl FnOnce())
     for _ in 0..1000 {
         let _ = world.test(x, Cmp::Eq, 99);
     }
-    // Read as another thread might have left it.
+    // Read as if another thread had written it.
     let later = std::hint::black_box(&buffers);
     assert_eq!(*later, at_its_end);
 }
@@ -127,7 +127,7 @@ fn the_any_family_picks_the_same_words_in_each_run() {
     assert_eq!(run(), run());
 }
 
-/// A transport loses a PE that lives: neither waits for the other for ever.
+/// A transport loses a PE that is alive: neither waits for the other for ever.
 #[test]
 fn a_way_that_is_cut_towards_a_living_pe_ends_the_job_for_both() {
     let settings = Settings {

@@ -1,4 +1,5 @@
-//! The programs of `core/oxshmem/litmus`: whole, printable, live, and as their texts expect.
+//! The programs of `core/oxshmem/litmus`: complete, printable, free of deadlocks, and as their
+//! texts expect.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Every program of the library over real loopback, PEs as threads: nothing that the model forbids.
+//! Every program of the library over real loopback, PEs as threads: no outcome that the model
+//! forbids.
 
 use oxshmem::testing::spmd_with;
 use oxshmem::{MemoryKind, World};

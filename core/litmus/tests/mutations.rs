@@ -1,5 +1,5 @@
 //! The mutation check: each order that the library inserts is left out in turn, and some program
-//! notices. Those that need several ways to one PE are left out in `ways`.
+//! notices. Those that need several paths to one PE are left out in `paths`.
 
 mod two_at_once;
 
@@ -10,7 +10,7 @@ use oxshmem_transport::SignalSupport;
 use oxshmem_weak::Settings;
 use two_at_once::two_at_once;
 
-/// Which machine's programs notice that an order is missing; none if `ways` shows it.
+/// The machine whose programs notice that an order is missing; `None` if `paths` shows it.
 fn where_noticed(inserted: FenceSite) -> Option<fn(usize, MemoryModel) -> Machine> {
     let worst: fn(usize, MemoryModel) -> Machine =
         |pes, model| machines::lanes("weak(loopback)", pes, model, Settings::worst(0));
@@ -48,7 +48,7 @@ fn where_noticed(inserted: FenceSite) -> Option<fn(usize, MemoryModel) -> Machin
     })
 }
 
-/// The first of these programs that ends in something forbidden on such machines, and in what.
+/// The first of these programs with a forbidden outcome on such machines, and the outcome.
 #[expect(clippy::expect_used, reason = "a test's own helper")]
 fn notices(
     inserted: Option<FenceSite>,
@@ -95,7 +95,7 @@ fn each_order_that_is_left_out_is_noticed() {
     });
 }
 
-/// Each by itself, whatever other programs notice.
+/// Each call by itself, whatever other programs notice.
 #[test]
 fn calls_that_synchronise_notice_that_their_own_order_is_missing() {
     for (name, inserted) in [

@@ -1,15 +1,15 @@
-//! The text format: what is refused, where and with which remedy; and nothing, however broken, but
-//! an error.
+//! The text format: refusals with their places and remedies. Any broken text gives an error, never
+//! a panic.
 
 use oxshmem_litmus::{Error, MemoryModel, Program, library::library, model};
 use proptest::prelude::*;
 
-/// Parses a text with a usual header, of 2 lines.
+/// Parses a text after a usual header of 2 lines.
 fn parse(rest: &str) -> Result<Program, Error> {
     Program::parse(&format!("name test\nvars x y d[2]\n{rest}"))
 }
 
-/// A text, the line and column that are wrong (lines after the header count from 1), and words of the
+/// A text, the line and column of the error (lines after the header count from 1), and words of the
 /// message.
 const REFUSED: &[(&str, usize, usize, &str)] = &[
     ("put x@1 1", 1, 1, "`put` is no header line"),
@@ -280,14 +280,14 @@ fn read_runs_end_at_every_other_statement() {
     assert_eq!(program.unwrap().read_runs(0), [0..2, 5..8]);
 }
 
-/// A change of a text: which line or word, and what to do with it.
+/// A change of a text: a line or word, and an edit of it.
 type Change = (usize, usize, u8);
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {
     proptest::collection::vec((any::<usize>(), any::<usize>(), any::<u8>()), 1..6)
 }
 
-/// Texts like those of the library, but wrong here and there.
+/// Texts like those of the library, with errors here and there.
 fn changed(text: &str, changes: &[Change]) -> String {
     let mut lines: Vec<Vec<String>> = text
         .lines()

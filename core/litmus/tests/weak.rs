@@ -1,4 +1,4 @@
-//! Every program over weak: nothing that the model forbids, and everything that it allows.
+//! Every program over weak: no forbidden outcome, and every allowed one.
 
 mod two_at_once;
 

@@ -1,4 +1,5 @@
-//! Nothing of its own: `tests/hostile` calls every public function of oxshmem as a program would that wants to corrupt
-//! memory and may not write `unsafe`. `docs/soundness.md` says why it cannot.
+//! An empty library. Its tests, `tests/hostile`, call every public function of oxshmem like a
+//! program that wants to corrupt memory but has no `unsafe`. `docs/soundness.md` says why such a
+//! program cannot.
 
 #![forbid(unsafe_code)]

@@ -20,7 +20,7 @@ __all__ = [
     "free", "put", "get", "atomic_add", "atomic_fetch_add", "wait_until", "reduce", "broadcast", "fcollect",
 ]
 
-# How a word is compared with a value: SHMEM_CMP_EQ and so on.
+# Comparisons of a word with a value: SHMEM_CMP_EQ and so on.
 EQ, NE, GT, GE, LT, LE = range(1, 7)
 
 _WORLD = c_void_p(1)
@@ -46,17 +46,17 @@ def _function(name, returns, *arguments):
     return function
 
 
-# The functions' names of numpy's types.
+# The library's type names for numpy's types.
 _NAMES = {
     "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "u1": "uint8", "u2": "uint16", "u4": "uint32",
     "u8": "uint64", "f4": "float", "f8": "double", "c8": "complexf", "c16": "complexd",
 }  # fmt: skip
-# Those that atomics and waits take.
+# The types of atomics and waits.
 _WORDS = {"i4": ctypes.c_int32, "i8": ctypes.c_int64, "u4": ctypes.c_uint32, "u8": ctypes.c_uint64}
 
 
 def _code(array):
-    # The library's are the processor's own.
+    # The library uses the processor's byte order.
     if not array.dtype.isnative:
         raise TypeError(f"{array.dtype} is in another byte order: give array.astype(array.dtype.newbyteorder('='))")
     return array.dtype.str[1:]

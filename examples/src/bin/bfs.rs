@@ -31,7 +31,7 @@ struct Args {
     #[arg(long, value_name = "EXPONENT", conflicts_with = "file",
           value_parser = clap::value_parser!(u32).range(1..=27))]
     scale: Option<u32>,
-    /// Which Kronecker graph, and which roots.
+    /// The seed of the Kronecker graph, and of the roots.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many roots to search from, each with an edge to another vertex (fewer, if there are fewer).
@@ -55,13 +55,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// A graph to search.
+/// The graph to search.
 struct Input {
     name: String,
     vertices: u32,
-    /// This PE's share of the edges, PE 0's all.
+    /// This PE's share of the edges; on PE 0 all of them.
     edges: Vec<[u32; 2]>,
-    /// The vertex that was named to begin with.
+    /// The root that the user named.
     root: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     output::check(&world, args.picture.as_deref())?;
     let input = read_or_make(args, &world)?;
     let share = input.edges.iter().copied();
-    // PE 0 has all edges, to check by; its share begins with the first of them.
+    // PE 0 has all edges, for the check; its share begins with the first of them.
     let step = if world.my_pe() == 0 { world.n_pes() } else { 1 };
     let mut search = Search::new(&world, input.vertices, share.step_by(step))?;
     let roots = match input.root {
@@ -116,7 +116,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
 
 fn read_or_make(args: &Args, world: &World) -> anyhow::Result<Input> {
     let (me, pes) = (world.my_pe(), world.n_pes());
-    // PE 0 has all.
+    // PE 0 has all edges.
     let (first, step) = if me == 0 { (0, 1) } else { (me, pes) };
     if let Some(scale) = args.scale {
         let graph = Kronecker {
@@ -156,10 +156,10 @@ fn read_or_make(args: &Args, world: &World) -> anyhow::Result<Input> {
     })
 }
 
-/// Different vertices at random that have an edge to another one.
+/// Different random vertices, each with an edge to another vertex.
 fn choose_roots(search: &Search<'_>, input: &Input, args: &Args) -> anyhow::Result<Vec<u32>> {
     let mut roots = Vec::new();
-    // As many attempts as would find nearly every vertex.
+    // Enough attempts to find nearly every vertex.
     for place in 0..16 * u64::from(input.vertices) {
         let number = splitmix::at(args.seed.wrapping_add(1), place);
         let vertex = ((u128::from(number) * u128::from(input.vertices)) >> u64::BITS) as u32;

@@ -1,9 +1,9 @@
-//! Heat on a plate whose rows are shared out over GPUs, with a kernel of the program's own.
+//! Heat on a plate whose rows are divided among GPUs, with a kernel of the program's own.
 //!
-//! A step computes a PE's rows from those of the step before, then puts the first and the last of them
-//! into the neighbours' copies, each with a signal, and waits for the neighbours'. All of that is queued on
-//! a stream. Two steps, there and back between two grids, are recorded as a CUDA graph, which is then
-//! launched again and again: the host has one call for two steps of any number of operations.
+//! A step computes a PE's rows from those of the step before. It puts the first and the last row
+//! into the neighbours' copies, each with a signal, and waits for the neighbours' rows. All of this
+//! is queued on a stream. Two steps, to the second grid and back, are recorded as a CUDA graph,
+//! which is launched again and again: two steps of any number of operations cost the host one call.
 
 use std::ffi::CStr;
 use std::path::PathBuf;
@@ -37,13 +37,13 @@ struct Args {
     /// Steps at the most, rounded up to an even number.
     #[arg(long, default_value_t = 2000)]
     steps: usize,
-    /// After how many steps to look how much a step still changes, rounded up to an even number.
+    /// Steps after which to check how much a step still changes, rounded up to an even number.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
     /// End when no point changes by more in a step.
     #[arg(long, default_value_t = 1e-6)]
     tolerance: f32,
-    /// Where to write the picture.
+    /// The file for the picture.
     #[arg(long, value_name = "FILE", default_value = "heat.png")]
     picture: PathBuf,
     /// Compute the same on the CPU of PE 0, and fail unless every number is the same.
@@ -51,7 +51,7 @@ struct Args {
     check: bool,
 }
 
-/// Made of heat.cu by ci/ptx.
+/// Compiled from heat.cu by ci/ptx.
 const KERNELS: &str = include_str!("../../gpu_heat/heat.ptx");
 const STEP: &CStr = c"heat_step";
 const CHANGE: &CStr = c"heat_change";
@@ -96,7 +96,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
             println!("gpu_heat: checked: every number is the CPU's");
         }
     }
-    // Nobody takes its rows away before PE 0 has them.
+    // A PE frees its rows only after PE 0 has read them.
     world.barrier_all()?;
     heat.free()?;
     world.finalize()?;
@@ -110,12 +110,12 @@ struct Heat<'a> {
     stream: Stream,
     step: Function,
     change: Function,
-    /// How many rows are this PE's.
+    /// The number of this PE's rows.
     rows: usize,
-    /// Two grids. A step reads one and writes the other; their row 0 and their row `rows + 1` are the
-    /// neighbours', or the edge.
+    /// Two grids. A step reads one and writes the other. Their row 0 and row `rows + 1` hold the
+    /// neighbours' rows, or the edge.
     grids: [Sym<f32>; 2],
-    /// For each grid, that its row from above has come, and that the one from below has.
+    /// For each grid, the signal of the row from above, and that of the row from below.
     came: [[Sym<u64>; 2]; 2],
     signals: Sym<u64>,
     /// Each column's change: this PE's, and the largest of all PEs.
@@ -127,7 +127,7 @@ impl<'a> Heat<'a> {
         let gpu = world.gpu_context().context(
             "there is no GPU heap: set OXSHMEM_CUDA_SYMMETRIC_SIZE to the bytes of each PE, 64M for example",
         )?;
-        // Loaded before any kernel runs: loading may wait for all of them.
+        // Loaded before any kernel runs: loading may wait for all running kernels.
         let module = Module::from_ptx(gpu, KERNELS)?;
         let (me, pes) = (world.my_pe(), world.n_pes());
         let mine = plate.rows_of(me, pes);
@@ -161,7 +161,7 @@ impl<'a> Heat<'a> {
         })
     }
 
-    /// Steps until the end; how many, and how much the last one changed.
+    /// Steps until the end. Returns the number of steps, and the change of the last one.
     fn run(&self, args: &Args) -> anyhow::Result<(usize, f32)> {
         let mut two_steps = self.record()?;
         let pairs = args.steps.div_ceil(2);
@@ -169,8 +169,8 @@ impl<'a> Heat<'a> {
         let (mut done, mut change) = (0, f32::INFINITY);
         while done < pairs && change > args.tolerance {
             for _ in 0..every.min(pairs - done) {
-                // SAFETY: the grids live until `free`, which comes after the stream's work; what the
-                // graph has was recorded by the calls below, which keep to their rules each time.
+                // SAFETY: the grids live until `free`, which comes after the stream's work. The
+                // calls below recorded the graph, and their rules hold at each launch.
                 unsafe { two_steps.launch(&self.stream) }?;
                 done += 1;
             }
@@ -180,7 +180,7 @@ impl<'a> Heat<'a> {
         Ok((2 * done, change))
     }
 
-    /// Two steps, from the first grid to the second and back.
+    /// Records two steps, from the first grid to the second and back.
     fn record(&self) -> anyhow::Result<Graph> {
         Graph::capture(&self.stream, |_| {
             self.queue_step(0)?;
@@ -201,13 +201,14 @@ impl<'a> Heat<'a> {
             .with(self.at(self.grids[from])?)
             .with(width as u32)
             .with(self.rows as u32);
-        // SAFETY: these are the kernel's parameters, both grids have `rows + 2` rows. The neighbours
-        // write to row 0 and `rows + 1` of `next` alone, which the kernel leaves, and have written to
-        // those of the other grid: the waits of the step before saw to that.
+        // SAFETY: these are the kernel's parameters, and both grids have `rows + 2` rows. The
+        // neighbours write only rows 0 and `rows + 1` of `next`, which the kernel does not touch.
+        // They have already written those of the other grid: the waits of the step before ensure
+        // that.
         unsafe { self.launch(&self.step, [32, 8, 1], grid, &arguments) }?;
 
-        // A neighbour that waits for this row has no use any more for the one before it in the same
-        // grid, which it has read in the step between, nor for the signal, which it has taken back.
+        // A neighbour that waits for this row no longer needs the former row in the same place: it
+        // read that one in the step between, and has reset the signal.
         let [from_above, from_below] = self.came[to];
         let set = SignalOp::Set;
         if me > 0 {
@@ -230,7 +231,7 @@ impl<'a> Heat<'a> {
         Ok(())
     }
 
-    /// The most that a point changed in the last step, on any PE.
+    /// The largest change of a point in the last step, on any PE.
     fn changed(&self) -> anyhow::Result<f32> {
         let width = self.plate.width;
         let [mine, of_all] = self.changes;
@@ -241,7 +242,8 @@ impl<'a> Heat<'a> {
             .with(self.at(self.grids[1])?)
             .with(width as u32)
             .with(self.rows as u32);
-        // SAFETY: these are the kernel's parameters; nobody writes to either grid's own rows.
+        // SAFETY: these are the kernel's parameters; no other work writes to either grid's own
+        // rows.
         unsafe { self.launch(&self.change, [128, 1, 1], grid, &arguments) }?;
         self.world
             .reduce_on_stream(of_all, mine, Fold::Max, &self.stream)?;
@@ -264,7 +266,7 @@ impl<'a> Heat<'a> {
         Ok(all)
     }
 
-    /// Where an object of this PE is, for its kernels.
+    /// The address of an object of this PE, for its kernels.
     fn at<T: oxshmem::Pod>(&self, object: Sym<T>) -> anyhow::Result<DevicePtr> {
         let address = self.world.gpu_ptr(object, self.world.my_pe());
         address.context("this PE's own memory has no address on its GPU")

@@ -1,8 +1,8 @@
-//! A ring of GPUs: blocks of GPU memory go round all PEs, each hop ordered by streams alone.
+//! A ring of GPUs: blocks of GPU memory go round all PEs, and streams alone order each hop.
 //!
-//! A hop is three calls that only queue work: put the block with a signal to the right neighbour (M22:
-//! who sees the signal sees the block), tell the left one that its next block has room here, wait
-//! for the left one's block. The host waits once, at the end.
+//! A hop is three calls that only queue work: put the block with a signal to the right neighbour
+//! (M22: a PE that sees the signal sees the block), notify the left neighbour that its next block
+//! has space here, and wait for the left neighbour's block. The host waits once, at the end.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let stream = Stream::new(gpu, &StreamOptions::default())?;
     let (me, pes) = (world.my_pe(), world.n_pes());
 
-    // One block comes while the other leaves.
+    // One block arrives while the other leaves.
     let words = args.bytes / 8;
     let blocks = world.alloc_on::<u64>(MemoryKind::Cuda, 2 * words)?;
     let signals = world.alloc_on::<u64>(MemoryKind::Cuda, 2)?;
@@ -69,7 +69,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     world.synchronize(&stream)?;
     let took = start.elapsed();
 
-    // What is here now began its way as many PEs to the left as it made hops.
+    // The block that is here now started as many PEs to the left as it made hops.
     let made_here = (me as i128 - i128::from(args.rounds)).rem_euclid(pes as i128) as usize;
     let mut seen = vec![0; words];
     let last = args.rounds as usize % 2 * words;
@@ -107,7 +107,7 @@ fn pass_on(
         blocks.range(first..first + half)
     };
     for round in 0..args.rounds {
-        // The right neighbour has sent on what this round's block is to replace.
+        // The right neighbour has sent on the block that this round's block replaces.
         world.wait_until_on_stream(has_room, Cmp::Ge, round, stream)?;
         let (to, from) = (block(round + 1)?, block(round)?);
         world.put_signal_on_stream(to, from, arrived, 1, SignalOp::Add, right, stream)?;

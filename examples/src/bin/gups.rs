@@ -79,7 +79,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let mut points = Vec::new();
     for size in first..=args.size {
         let table = Table::new(&world, memory, size)?;
-        // As many updates for each size, about; an odd number of times, as its check wants.
+        // About the same number of updates for each size; an odd number of rounds, as the check
+        // requires.
         let rounds = match args.size - size {
             0 => 1,
             halved => (1_u64 << halved) + 1,

@@ -1,9 +1,9 @@
 //! The most common mistake of one-sided programs, to try out: a flag without a fence before it.
 //!
-//! A producer puts a page of data to its consumer, then a flag. Nothing makes the two arrive in that
-//! order but a fence between them (M17). Between processes of one x86 host they come in order all the
-//! same, so the mistake stays unseen until the program runs on another machine, or over weak:
-//! `OXSHMEM_TRANSPORT='weak(loopback)' OXSHMEM_SEED=1 handover --pes 2`.
+//! A producer puts a page of data to its consumer, then a flag. Only a fence between them makes
+//! them arrive in that order (M17). Between processes of one x86 host they happen to arrive in
+//! order anyway. So the mistake stays unseen until the program runs on another machine, or over
+//! weak: `OXSHMEM_TRANSPORT='weak(loopback)' OXSHMEM_SEED=1 handover --pes 2`.
 
 use std::process::ExitCode;
 
@@ -80,7 +80,7 @@ fn produce(args: &Args, world: &World, page: Words, flag: Words) -> anyhow::Resu
             world.fence()?;
         }
         world.p(flag, number, to)?;
-        // The consumer says here that it is ready for the next one.
+        // The consumer signals here that it is ready for the next page.
         world.wait_until(flag, Cmp::Ge, number)?;
     }
     Ok(())

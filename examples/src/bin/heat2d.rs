@@ -1,4 +1,5 @@
-//! Heat on a plate whose rows are shared out over PEs, in host memory; `gpu_heat` is the same on GPUs.
+//! Heat on a plate whose rows are divided among PEs, in host memory; `gpu_heat` is the same on
+//! GPUs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ struct Args {
     /// Steps.
     #[arg(long, default_value_t = 2000)]
     steps: usize,
-    /// Where to write the picture.
+    /// The file for the picture.
     #[arg(long, value_name = "FILE", default_value = "heat.png")]
     picture: PathBuf,
     /// Do not compute the same in PE 0 alone to compare every number.

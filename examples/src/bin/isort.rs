@@ -1,4 +1,4 @@
-//! Sorts integers that are spread over all PEs, as the benchmarks NAS IS and ISx do.
+//! A sort of integers that are spread over all PEs, as in the benchmarks NAS IS and ISx.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -81,7 +81,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The time of the PE that took longest.
+/// The time of the slowest PE.
 fn slowest(world: &World, mine: Phases) -> oxshmem::Result<f64> {
     let all = gather(world, mine)?;
     Ok(all.iter().map(Phases::total).fold(0.0, f64::max))

@@ -1,10 +1,10 @@
 //! PageRank of a graph file, its vertices spread over all PEs.
 //!
 //! Each PE owns a range of vertices, with the edges that point to them in private memory. In each
-//! step every PE needs what all vertices pass along their edges; that vector travels through the
-//! symmetric heap, put by its owners or got by its readers. Two copies of it take turns, so that
-//! one barrier a step is enough: a copy is written again only after a barrier that every PE enters
-//! when it has read it.
+//! step every PE needs the values that all vertices pass along their edges. That vector travels
+//! through the symmetric heap: its owners put it, or its readers get it. Two copies of it
+//! alternate, so that one barrier a step is enough: a copy is written again only after a barrier
+//! that every PE enters when it has read it.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -47,7 +47,7 @@ struct Args {
     /// How many vertices to print.
     #[arg(long, default_value_t = 10)]
     top: usize,
-    /// Who moves the vector that all PEs need.
+    /// The method to move the vector that all PEs need.
     #[arg(long, value_enum, default_value_t = Exchange::Put)]
     exchange: Exchange,
     /// Compare the ranks with those of a serial run in PE 0.
@@ -103,10 +103,10 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let mine = ranges[world.my_pe()].clone();
     let part = graph.part(mine.clone());
     let out_degree = graph.out_degree()[mine].to_vec();
-    // PE 0 alone still needs the names; the others keep their part only.
+    // Only PE 0 still needs the names; the others keep only their part.
     let graph = (world.my_pe() == 0).then_some(graph);
 
-    // Two copies of what each vertex passes along each of its edges, by turns.
+    // Two alternating copies of the value that each vertex passes along each of its edges.
     let along = world.alloc::<f64>(2 * vertices)?;
     let sums = world.alloc::<f64>(4)?;
     let mut run = Run {
@@ -159,7 +159,8 @@ impl Run<'_> {
         self.ranges[self.world.my_pe()].clone()
     }
 
-    /// The ranks of this PE's vertices, the steps taken, the last step's change and the time.
+    /// Returns the ranks of this PE's vertices, the number of steps, the last step's change and the
+    /// time.
     fn iterate(&mut self, vertices: usize) -> anyhow::Result<(Vec<f64>, u32, f64, Duration)> {
         let mut ranks = vec![1.0 / vertices as f64; self.part.vertices()];
         let mut mine = vec![0.0; self.part.vertices()];
@@ -186,10 +187,10 @@ impl Run<'_> {
         }
     }
 
-    /// Brings every PE's share together in `all` on each PE, by way of `shared`.
+    /// Collects every PE's share in `all` on each PE, by way of `shared`.
     fn exchange(&self, shared: Sym<f64>, mine: &[f64], all: &mut [f64]) -> anyhow::Result<()> {
         let (world, me) = (self.world, self.world.my_pe());
-        // Begins with the next PE, so that not all talk to the same one at a time.
+        // Starts with the next PE, so that not all PEs access the same one at a time.
         let others = (1..world.n_pes()).map(|ahead| (me + ahead) % world.n_pes());
         match self.exchange {
             Exchange::Put => {
@@ -224,7 +225,7 @@ impl Run<'_> {
         Ok(sums)
     }
 
-    /// Leaves this PE's ranks where PE 0 can get them.
+    /// Writes this PE's ranks to where PE 0 can get them.
     fn publish(&self, ranks: &[f64]) -> anyhow::Result<()> {
         self.world.barrier_all()?; // The last exchange may still be read.
         self.world.write(self.along.range(self.mine())?, ranks)?;
@@ -259,8 +260,8 @@ fn print_top(graph: &Graph, ranks: &[f64], top: usize) {
     }
 }
 
-/// Runs of different sizes add in different order: ranks may differ by a rounding, and where that
-/// moves the end by a step, by the tolerance.
+/// Runs of different sizes add in different orders. Ranks may differ by a rounding error, or by the
+/// tolerance if that changes the last step.
 fn close_enough(difference: f64, params: &Params) -> bool {
     difference <= params.tolerance.max(1e-12)
 }

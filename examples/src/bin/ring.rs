@@ -1,7 +1,8 @@
 //! The hello-world of one-sided programs: a token goes round all PEs.
 //!
-//! Each PE waits for its signal, reads the token that came with it, checks it, adds itself and puts
-//! token and signal together to the next PE (M22: who sees the signal sees the token).
+//! Each PE waits for its signal, reads the token that came with it, checks it, adds its own number,
+//! and puts token and signal together to the next PE (M22: a PE that sees the signal sees the
+//! token).
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -42,14 +43,14 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let (me, pes) = (world.my_pe() as u64, world.n_pes() as u64);
     let next = (world.my_pe() + 1) % world.n_pes();
 
-    // The token: how many PEs have had it, and the sum of their numbers.
+    // The token: the number of PEs that have had it, and the sum of their numbers.
     let token = world.alloc_zeroed::<u64>(2)?;
     let signal = world.alloc_zeroed::<u64>(1)?;
     let round = pes * (pes - 1) / 2;
 
     let start = Instant::now();
     for lap in 0..args.laps {
-        // PE 0 makes the token; after that it arrives there once a lap, as everywhere.
+        // PE 0 makes the token; after that it arrives there once a lap, as at every PE.
         let arrivals = if me == 0 { lap } else { lap + 1 };
         world.signal_wait_until(signal, Cmp::Ge, arrivals)?;
         let mut had = [0, 0];

@@ -7,7 +7,7 @@ use oxshmem_benches::sizes::{COLLECTIVE_BLOCKS, Collective, LARGEST_COLLECTIVE_B
 
 use crate::together::Together;
 
-/// What PE `pe` gives, at a place of its source.
+/// The word that PE `pe` contributes at an index of its source.
 fn given(pe: usize, at: usize) -> i64 {
     1000 * pe as i64 + at as i64
 }
@@ -24,8 +24,9 @@ pub fn run(world: &World) -> anyhow::Result<()> {
     for size in COLLECTIVE_BLOCKS {
         for call in Collective::ALL {
             let (dst, src) = objects(call, dst, src, size / size_of::<i64>(), world.n_pes())?;
-            // The loops begin with a barrier, so that no PE works before PE 0, which may share its processor, has
-            // read the clock, and end with one, so that the slowest PE's work counts.
+            // The loops begin with a barrier, so that no PE works before PE 0, which may share its
+            // processor, has read the clock. They end with one, so that the slowest PE's work
+            // counts.
             let repeated = |n| {
                 world.barrier_all()?;
                 for _ in 0..n {
@@ -45,7 +46,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a call of blocks of `count` words uses.
+/// The objects of a call with blocks of `count` words.
 fn objects(
     call: Collective,
     dst: Sym<i64>,
@@ -74,7 +75,7 @@ fn once(world: &World, call: Collective, dst: Sym<i64>, src: Sym<i64>) -> oxshme
 fn is_right(world: &World, call: Collective, dst: Sym<i64>) -> oxshmem::Result<bool> {
     let (me, pes) = (world.my_pe(), world.n_pes());
     if matches!(call, Collective::Broadcast) && me == 0 {
-        // OpenSHMEM 1.4's leaves the root's own as it is.
+        // OpenSHMEM 1.4 leaves the root's own destination unchanged.
         return Ok(true);
     }
     let mut held = vec![0; dst.len()];

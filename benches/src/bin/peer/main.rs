@@ -1,5 +1,5 @@
-//! One side of the comparison: oxshmem, and the machine's limits in the same run. The other side,
-//! `benches/oshmem`, has the same rows and the same loops. `peers` starts both, by turns.
+//! One side of the comparison: oxshmem, with the machine's limits in the same run. The other side,
+//! `benches/oshmem`, has the same rows and the same loops. `peers` starts both alternately.
 
 mod collectives;
 mod first;
@@ -52,7 +52,7 @@ fn run(mode: Mode) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// With a processor for each PE, each keeps to its own.
+/// Binds each PE to a processor of its own, if there are enough.
 fn pinned(world: &World) -> anyhow::Result<&World> {
     let allowed = affinity::allowed()?;
     if world.n_pes() <= allowed.len() {

@@ -1,4 +1,4 @@
-//! What a PE keeps resident.
+//! The resident memory of a PE.
 
 use anyhow::Context;
 use oxshmem::World;

@@ -1,4 +1,4 @@
-//! Single operations between two PEs, and what the machine itself needs for the same.
+//! Single operations between two PEs, and the machine's own limits for the same work.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use oxshmem_benches::sizes::{BLOCKS, LARGEST, SMALL_BLOCKS, WINDOW, WORDS, laten
 
 use crate::together::Together;
 
-/// A page, and what both sides align their buffers to.
+/// A page; both sides align their buffers to it.
 const PAGE: usize = 4096;
 
 pub fn run(world: &World) -> anyhow::Result<()> {
@@ -33,7 +33,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
     world.write(lines, &[0; PAGE / 8])?;
     world.barrier_all()?;
     if world.my_pe() == 0 {
-        // First, because a pointer handed out makes every later quiet a full fence.
+        // First, since every quiet is a full fence once a pointer has been handed out.
         measure(vec![row("quiet_clean", |n| {
             (0..n).try_for_each(|_| black_box(world).quiet())
         })])?;
@@ -50,7 +50,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
         world.p(done, 1, 1)?;
         world.quiet()?;
     } else {
-        // Stays off the caches, and off any wait that would drive progress.
+        // Keeps off the caches, and off any wait that would make progress.
         while world.g(done, 1)? == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -90,7 +90,7 @@ impl Buffer {
     }
 }
 
-/// PE 1's memory as PE 0 sees it, for the limits.
+/// PE 1's memory as PE 0 maps it, for the limits.
 #[derive(Clone, Copy)]
 struct Mapped<'w> {
     words: &'w [AtomicU64],
@@ -101,14 +101,14 @@ impl<'w> Mapped<'w> {
     fn of(world: &'w World, words: Sym<u64>, block: Sym<u8>) -> anyhow::Result<Self> {
         let block = address(world, block, 1)?;
         let first: NonNull<AtomicU64> = address(world, words, 1)?.cast();
-        // SAFETY: `WORDS` aligned words, mapped while the world lives, and none of the programs
-        // here has a plain reference to them.
+        // SAFETY: `WORDS` aligned words, mapped while the world lives, and no code here has a plain
+        // reference to them.
         let words = unsafe { std::slice::from_raw_parts(first.as_ptr(), words.len()) };
         Ok(Mapped { words, block })
     }
 }
 
-/// Where an object of a PE is mapped.
+/// The address at which an object of a PE is mapped.
 fn address<T: bytemuck::Pod>(
     world: &World,
     object: Sym<T>,
@@ -163,9 +163,9 @@ fn small(world: &World, words: Sym<u64>, peer: Mapped<'_>) -> oxshmem::Result<()
     ])
 }
 
-// The measured loops are functions of a world and an object, as a program's are, and as those of
-// `limits` are functions of a slice. Not inlined, so nothing is known of the object; `black_box` would
-// put it into memory that each put might change.
+// The measured loops are functions of a world and an object, as in a program, just as those of
+// `limits` are functions of a slice. They are not inlined, so that the compiler knows nothing of
+// the object; `black_box` would put it into memory that each put might change.
 
 #[inline(never)]
 fn put8(world: &World, words: Sym<u64>, n: u64) -> oxshmem::Result<()> {
@@ -287,7 +287,7 @@ fn blocks(
         row(format!("memcpy_put_{size}"), |n| {
             for _ in 0..n {
                 // SAFETY: `size` bytes are mapped there and lie in `local`, which nothing else uses
-                // meanwhile; the peer does not look at its block.
+                // meanwhile; the peer does not access its block.
                 unsafe { libc::memcpy(black_box(far), black_box(near), black_box(size)) };
             }
             Ok(())
@@ -296,7 +296,8 @@ fn blocks(
     let near = local.as_mut_ptr().cast::<libc::c_void>();
     let copy = |n| {
         for _ in 0..n {
-            // SAFETY: as above, the other way round; `near` is the only way to `local` in use.
+            // SAFETY: as above, in the other direction; `near` is the only pointer to `local` in
+            // use.
             unsafe { libc::memcpy(black_box(near), black_box(far), black_box(size)) };
         }
         Ok(())
@@ -328,7 +329,7 @@ fn barrier(world: &World, together: &Together<'_>) -> oxshmem::Result<()> {
     together.measure(vec![row(name, barriers)])
 }
 
-/// A put to the other's block with a flag, and the same back, once it has come.
+/// A put to the other's block with a flag, and the same back after it has arrived.
 fn put_ping_pong<'a>(
     world: &'a World,
     [ping, pong]: [Sym<u64>; 2],
@@ -372,7 +373,7 @@ fn ping_pong(
         trips.set(trips.get() + n);
         Ok(())
     };
-    // The same two lines, with nothing in between.
+    // The same two cache lines, with no library in between.
     let (to, from) = if first { (ping, pong) } else { (pong, ping) };
     let theirs: NonNull<AtomicU64> = address(world, to, 1 - world.my_pe())?.cast();
     let mine: NonNull<AtomicU64> = address(world, from, world.my_pe())?.cast();
@@ -410,7 +411,7 @@ fn ping_pong(
     Ok(())
 }
 
-/// A bare ping-pong, inlined for each way to wait.
+/// A bare ping-pong, inlined for each method of waiting.
 fn bare<'a>(
     name: &str,
     first: bool,

@@ -1,5 +1,5 @@
-//! Calls as other benchmarks time them, which loops of one call do not show: windows of puts over memory that both PEs
-//! have just written, and a broadcast timed alone after a barrier.
+//! Calls as other benchmarks time them, with effects that loops of one call do not show: windows of
+//! puts over memory that both PEs have just written, and a broadcast timed alone after a barrier.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
     broadcasts(world)
 }
 
-/// Each put goes to the next place of a block, from the same place of the own one.
+/// Windows of puts, each from and to the next place of a block.
 fn windows(world: &World) -> anyhow::Result<()> {
     let me = world.my_pe();
     let block = world.alloc_aligned::<u8>(WINDOW_PUTS * LARGEST_WINDOW, 4096)?;
@@ -36,7 +36,8 @@ fn windows(world: &World) -> anyhow::Result<()> {
                 let start = Instant::now();
                 for i in 0..WINDOW_PUTS {
                     let place = i * size;
-                    // SAFETY: the block is mapped here, and `place + size` lies within it; nobody writes PE 0's.
+                    // SAFETY: the block is mapped here, and `place + size` lies within it; no PE
+                    // writes PE 0's block.
                     unsafe {
                         let source = own.add(place);
                         world.put_raw(block.range(place..place + size)?, source, 1)?;
@@ -58,7 +59,7 @@ fn windows(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The mean over the PEs of the time within the call.
+/// Broadcasts; the row is the mean over the PEs of the time within the call.
 fn broadcasts(world: &World) -> anyhow::Result<()> {
     let (me, pes) = (world.my_pe(), world.n_pes());
     let src = world.alloc_aligned::<u8>(LARGEST_BROADCAST, 4096)?;

@@ -14,14 +14,14 @@ pub fn run(world: &World) -> anyhow::Result<()> {
         .try_for_each(|shift| sorts(world, *shift))
 }
 
-/// Of 2^shift keys of all PEs.
+/// Sorts 2^shift keys of all PEs.
 fn sorts(world: &World, shift: u32) -> anyhow::Result<()> {
     let count = (1 << shift) / world.n_pes();
     let all = (count * world.n_pes()) as f64;
     let mut sorter = Sorter::new(world, count)?;
     let mut keys = vec![0; count];
     let (mut whole, mut exchange) = (Vec::new(), Vec::new());
-    // The first is not counted: its memory is new.
+    // The first sort is not counted: its memory is new.
     for round in 0..=SORTS {
         draw(&mut keys, world.my_pe(), round);
         world.barrier_all()?;
@@ -29,7 +29,7 @@ fn sorts(world: &World, shift: u32) -> anyhow::Result<()> {
         let phases = sorter.sort(&keys)?;
         world.barrier_all()?;
         let took = start.elapsed().as_nanos() as f64;
-        world.barrier_all()?; // No PE checks before PE 0, which may share its processor, read the clock.
+        world.barrier_all()?; // No PE checks before PE 0, which may share its processor, has read the clock.
         if round > 0 {
             whole.push(took / all);
             exchange.push(1e9 * phases.exchange / all);

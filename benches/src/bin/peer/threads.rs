@@ -1,6 +1,6 @@
-//! How many puts of 8 bytes to mapped memory a second thread adds: each on a context of its own, and both
-//! on one that they share, beside one thread alone. Whoever shares takes the lock for a window of puts and its quiet,
-//! as a program would that cares for speed.
+//! The gain of a second thread for puts of 8 bytes to mapped memory: each thread with its own
+//! context, and both with a shared one, beside one thread alone. With a shared context a thread
+//! takes the lock for a window of puts and its quiet, as a fast program would.
 
 use std::ops::Deref;
 use std::sync::{PoisonError, RwLock};
@@ -21,7 +21,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
         world.n_pes(),
         cpus.len()
     );
-    // A page for each, so that threads share no cache line.
+    // A page for each thread, so that threads share no cache line.
     let words = world.alloc_aligned::<u64>(WORDS * THREADS, 4096)?;
     let done = world.alloc_zeroed::<u64>(1)?;
     if world.my_pe() == 0 {
@@ -29,7 +29,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
         world.p(done, 1, 1)?;
         world.quiet()?;
     } else {
-        // Leaves its processor to the threads.
+        // Leaves the processor to the threads.
         while world.g(done, 1)? == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -40,7 +40,7 @@ pub fn run(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The rows' batches take turns.
+/// Measures the rows, their batches alternately.
 fn measure(world: &World, words: Sym<u64>, cpus: &[usize]) -> anyhow::Result<()> {
     let (mut alone, mut own, mut shared) = (Vec::new(), Vec::new(), Vec::new());
     let per_put = |took: Duration, threads: usize| {
@@ -57,7 +57,7 @@ fn measure(world: &World, words: Sym<u64>, cpus: &[usize]) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Each thread on a context of its own.
+/// Each thread with a context of its own.
 fn on_own(
     world: &World,
     words: Sym<u64>,
@@ -71,7 +71,7 @@ fn on_own(
     })
 }
 
-/// All threads on one.
+/// All threads with one context.
 fn on_one(world: &World, words: Sym<u64>, cpus: &[usize]) -> anyhow::Result<Duration> {
     let context = world.create_context(ContextOptions::NONE)?.share();
     let each = vec![&context; THREADS];
@@ -84,8 +84,8 @@ fn part(words: Sym<u64>, thread: usize) -> oxshmem::Result<Sym<u64>> {
     words.range(thread * WORDS..(thread + 1) * WORDS)
 }
 
-/// As a program's loop has them: another word each time, a check of each call, and a quiet after each window, for which
-/// `take` gives the context.
+/// Puts as in a program's loop: another word each time, a check of each call, and a quiet after
+/// each window, for which `take` gives the context.
 #[inline(never)]
 fn puts<'w, C>(words: Sym<u64>, take: impl Fn() -> C) -> oxshmem::Result<()>
 where
@@ -101,14 +101,14 @@ where
     Ok(())
 }
 
-/// Runs `f` on a processor for each of these, all at once; gives the time from the first one's beginning to the last
-/// one's end.
+/// Runs `f` on a processor for each of these, all at once. Returns the time from the first one's
+/// start to the last one's end.
 fn on_threads<T: Send>(
     each: Vec<T>,
     cpus: &[usize],
     f: impl Fn(usize, T) -> oxshmem::Result<()> + Sync,
 ) -> anyhow::Result<Duration> {
-    // Held until all have been started, or one cannot be.
+    // Locked until all threads have been started, or one start has failed.
     let shut = RwLock::new(false);
     std::thread::scope(|threads| {
         let mut start = shut.write().unwrap_or_else(PoisonError::into_inner);
@@ -137,7 +137,7 @@ fn on_threads<T: Send>(
     })
 }
 
-/// Of the threads' beginnings and ends.
+/// The time from the first start to the last end.
 fn from_first_to_last(spans: &[(Instant, Instant)]) -> Duration {
     let first = spans.iter().map(|(since, _)| *since).min();
     let last = spans.iter().map(|(_, end)| *end).max();

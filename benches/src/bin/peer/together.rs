@@ -1,13 +1,13 @@
-//! Times what all PEs do together.
+//! The timing of operations of all PEs together.
 
 use oxshmem::{Sym, World};
 use oxshmem_benches::batches::{Row, report};
 use oxshmem_benches::sizes::{BATCHES, FEWEST_BATCHES, MIN_BATCH_NS, ROW_NS};
 
-/// What the PEs agree by.
+/// The memory by which the PEs agree.
 pub struct Together<'w> {
     world: &'w World,
-    /// Repetitions and batches, as PE 0 decided.
+    /// Repetitions and batches, decided by PE 0.
     agreed: Sym<u64>,
 }
 
@@ -18,7 +18,7 @@ impl<'w> Together<'w> {
         Ok(Together { world, agreed })
     }
 
-    /// PE 0 decides the repetitions and reports. The rows' batches take turns. Collective.
+    /// PE 0 decides the repetitions and reports. The rows' batches alternate. Collective.
     pub fn measure(&self, mut rows: Vec<Row<'_, oxshmem::Error>>) -> oxshmem::Result<()> {
         let mut plans = Vec::new();
         for row in &mut rows {
@@ -46,7 +46,7 @@ impl<'w> Together<'w> {
         let (world, pes) = (self.world, self.world.n_pes());
         let mut repetitions = 1;
         loop {
-            // Of two, since the first may set something up.
+            // Of two runs, since the first may set something up.
             let mut took = f64::INFINITY;
             for _ in 0..2 {
                 world.barrier_all()?;
@@ -73,15 +73,15 @@ impl<'w> Together<'w> {
         }
     }
 
-    /// Gives the memory back. Collective.
+    /// Frees the memory. Collective.
     pub fn free(self) -> oxshmem::Result<()> {
         self.world.free(self.agreed)
     }
 }
 
-/// How often a row is timed.
+/// The number of timed calls of a row.
 struct Plan {
-    /// In a batch.
+    /// Repetitions in a batch.
     repetitions: u64,
     batches: usize,
 }

@@ -1,4 +1,5 @@
-//! Runs oxshmem, Open MPI's OpenSHMEM and UCX by turns on the same two processors, and compares them.
+//! The comparison of oxshmem, Open MPI's OpenSHMEM and UCX: runs them alternately on the same two
+//! processors.
 
 mod programs;
 mod results;
@@ -29,7 +30,7 @@ struct Args {
     /// How often each side is measured; 64-PE starts and memory a third as often.
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// What oxshmem's program is: the one in Rust, or the same C source as OSHMEM's, which has no threads.
+    /// oxshmem's program: the one in Rust, or the same C source as OSHMEM's, which has no threads.
     #[arg(long, value_enum, default_value_t)]
     source: Source,
     /// Measure these only, separated by commas.
@@ -111,7 +112,7 @@ fn measured(args: &Args) -> anyhow::Result<Results> {
                     Err(error) => failures.push(format!("round {}: {error:#}", round + 1)),
                 }
             }
-            // What fails in the first round will fail in all.
+            // A failure in the first round will repeat in all.
             if let Some(failure) = failures.first().filter(|_| round == 0) {
                 bail!("{failure}");
             }
@@ -131,7 +132,7 @@ fn measured(args: &Args) -> anyhow::Result<Results> {
     })
 }
 
-/// What is run in a round, and with how many PEs.
+/// The modes that are run in a round, and their numbers of PEs.
 fn runs(groups: &[Group], round: usize) -> Vec<(Mode, usize)> {
     let with = |mode, pes: &[usize]| pes.iter().map(|pes| (mode, *pes)).collect::<Vec<_>>();
     let of = |group: &Group| match group {

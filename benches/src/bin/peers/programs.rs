@@ -1,4 +1,4 @@
-//! Runs one side's program once.
+//! One run of one side's program.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use oxshmem_benches::targets::Source;
 
 use crate::ucx;
 
-/// No run takes longer, in seconds.
+/// The longest run, in seconds.
 pub const DEADLINE: &str = "300";
 
-/// Where the programs are.
+/// The paths of the programs.
 #[derive(Args)]
 pub struct Programs {
     /// The OpenSHMEM counterpart, built from benches/oshmem by Open MPI's oshcc.
@@ -26,7 +26,8 @@ pub struct Programs {
     /// Open MPI's launcher; oxshmem's has the same name.
     #[arg(long, value_name = "PROGRAM", default_value = "/usr/bin/oshrun")]
     pub oshrun: PathBuf,
-    /// Where oxshmem's C API is installed; its `bin` has the same `peers-c`, built by its own oshcc.
+    /// The prefix of oxshmem's installed C API. Its `bin` has the same `peers-c`, built by its own
+    /// oshcc.
     #[arg(long, value_name = "FOLDER", default_value = "target/release/capi")]
     capi: PathBuf,
     /// The folder that holds the built `oxshmem` and `peer`.
@@ -34,7 +35,7 @@ pub struct Programs {
     bin: PathBuf,
 }
 
-/// Who is measured.
+/// The sides that are measured.
 pub fn sides(source: Source, mode: Mode) -> &'static [Side] {
     match mode {
         Mode::Micro if source == Source::Rust => &[Side::Oshmem, Side::Oxshmem, Side::Ucx],
@@ -44,7 +45,7 @@ pub fn sides(source: Source, mode: Mode) -> &'static [Side] {
 }
 
 impl Programs {
-    /// Gives a side's rows.
+    /// Runs a side, and returns its rows.
     pub fn run(
         &self,
         source: Source,
@@ -99,7 +100,7 @@ impl Programs {
                 false => "none",
             });
         if pes > cpus {
-            // Whoever waits gives its processor to those that it waits for.
+            // A waiting PE yields its processor to the PEs that it waits for.
             command.args(["--mca", "mpi_yield_when_idle", "1"]);
         }
         command
@@ -131,9 +132,9 @@ impl Programs {
     }
 }
 
-/// Whether each PE is bound to a processor, one after the other and round again: where the kernel places more PEs than
-/// processors, it leaves three on one of two for seconds, and what is measured is that. A PE that has
-/// threads is not, nor is a start.
+/// Whether PEs are bound to processors, one after the other and round again. Where PEs outnumber
+/// processors, the kernel leaves three of them on one of two for seconds, and the measurement would
+/// be of that. PEs with threads are not bound, nor are starts.
 fn is_bound(mode: Mode) -> bool {
     !matches!(mode, Mode::Threads | Mode::Empty | Mode::Memory)
 }
@@ -145,26 +146,27 @@ fn timed() -> Command {
     command
 }
 
-/// What is run of a side, and on OSHMEM's with which options of its launcher. Of rows that several have, the best
-/// counts, on both sides: for seconds at a time a host may have put two processors of a virtual machine far from each
-/// other, and each side is as likely to meet them close.
+/// The runs of a side, and for OSHMEM the options of its launcher. If several runs have the same
+/// row, the best one counts, on both sides: for seconds at a time a host may place two processors
+/// of a virtual machine far from each other, and each side is as likely to meet them close.
 fn runs(mode: Mode) -> Vec<(Mode, &'static [&'static str])> {
-    // Enough for all but the start and its memory, which have the default.
+    // Enough for all modes but the start and its memory, which have the default.
     const HEAP: [&str; 2] = ["-x", "SHMEM_SYMMETRIC_SIZE=512M"];
     const BASIC: [&str; 5] = [HEAP[0], HEAP[1], "--mca", "scoll", "basic"];
     match mode {
         Mode::Empty | Mode::Memory => vec![(mode, &[])],
-        // By MPI's collective calls, which is the default, and by OSHMEM's own: neither is always ahead.
+        // By MPI's collective calls, which is the default, and by OSHMEM's own: neither is always
+        // faster.
         Mode::Collectives | Mode::Barrier | Mode::Patterns => vec![(mode, &HEAP), (mode, &BASIC)],
-        // The barrier of 2 PEs, which is among these, likewise.
+        // The barrier of 2 PEs belongs to this mode, and is measured both ways, too.
         Mode::Micro => vec![(mode, &HEAP), (mode, &HEAP), (Mode::Barrier, &BASIC)],
-        // Two of one side's own rows are compared.
+        // Two rows of the same side are compared.
         Mode::Threads => vec![(mode, &HEAP)],
         Mode::Gups | Mode::Sort | Mode::First => vec![(mode, &HEAP), (mode, &HEAP)],
     }
 }
 
-/// The rows of several runs, of each the best.
+/// The rows of several runs, each the best of its kind.
 fn best(
     runs: impl Iterator<Item = anyhow::Result<Vec<(String, f64)>>>,
 ) -> anyhow::Result<Vec<(String, f64)>> {
@@ -178,7 +180,7 @@ fn best(
     Ok(best.into_iter().collect())
 }
 
-/// Runs a command to its end; gives its output and how many seconds it took.
+/// Runs a command to its end; returns its output and the seconds that it took.
 pub fn output(command: &mut Command) -> anyhow::Result<(String, f64)> {
     let start = Instant::now();
     let output = command
@@ -195,7 +197,7 @@ pub fn output(command: &mut Command) -> anyhow::Result<(String, f64)> {
     Ok((text, took))
 }
 
-/// Lines of a row and a number.
+/// Parses lines of a row and a number.
 fn figures(lines: &[Vec<&str>]) -> anyhow::Result<Vec<(String, f64)>> {
     let mut rows = Vec::new();
     for line in lines {
@@ -206,7 +208,7 @@ fn figures(lines: &[Vec<&str>]) -> anyhow::Result<Vec<(String, f64)>> {
     Ok(rows)
 }
 
-/// The mean of what the PEs told, a line each, in KiB; in MiB.
+/// The mean of the PEs' lines, from KiB to MiB.
 fn memory(lines: &[Vec<&str>], pes: usize) -> anyhow::Result<Vec<(String, f64)>> {
     let mut totals = [0.0; 2];
     let mut seen = 0;

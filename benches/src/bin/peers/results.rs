@@ -1,4 +1,4 @@
-//! What was measured, where and when: as text and as a file.
+//! The results, with place and time: as text and as a file.
 
 use std::fmt;
 use std::path::Path;
@@ -11,7 +11,7 @@ use oxshmem_benches::targets::{Group, Source, Verdict, judge};
 use oxshmem_figures::units::Time;
 use serde::{Deserialize, Serialize};
 
-/// All of one comparison.
+/// The results of one comparison.
 #[derive(Serialize, Deserialize)]
 pub struct Results {
     pub commit: String,
@@ -31,7 +31,7 @@ pub struct Machine {
     processor: String,
     processors: usize,
     kernel: String,
-    /// The load of the last minute, before anything of ours ran.
+    /// The load of the last minute, before any program of ours ran.
     load: Option<f64>,
     oshmem: String,
     ucx: String,
@@ -72,7 +72,7 @@ fn first_line(program: &Path, arguments: &[&str]) -> String {
     .unwrap_or_default()
 }
 
-/// What the file has besides.
+/// The verdicts, which the file contains as well.
 #[derive(Serialize)]
 struct Judged<'a> {
     #[serde(flatten)]
@@ -81,7 +81,7 @@ struct Judged<'a> {
 }
 
 impl Results {
-    /// As [`write`](Self::write) wrote them.
+    /// Reads the results that [`write`](Self::write) wrote.
     pub fn read(file: &Path) -> anyhow::Result<Self> {
         let text =
             std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
@@ -89,7 +89,7 @@ impl Results {
             .with_context(|| format!("{} is no file of `peers --json`", file.display()))
     }
 
-    /// Every sample, and the verdicts.
+    /// Writes every sample, and the verdicts.
     pub fn write(&self, file: &Path) -> anyhow::Result<()> {
         let judged = Judged {
             results: self,
@@ -99,7 +99,7 @@ impl Results {
         std::fs::write(file, text + "\n").with_context(|| format!("writing {}", file.display()))
     }
 
-    /// What the names of pictures begin with, and what is over them.
+    /// The prefix of the pictures' names, and their title.
     pub fn title(&self) -> (&'static str, String) {
         let Machine {
             processor, date, ..
@@ -115,7 +115,7 @@ impl Results {
     }
 }
 
-/// Tables in Markdown.
+/// Prints tables in Markdown.
 impl fmt::Display for Results {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Machine {
@@ -156,7 +156,7 @@ impl fmt::Display for Results {
     }
 }
 
-/// A figure with its unit, which the row tells.
+/// A figure with its unit, which depends on the row.
 fn shown(row: &str, value: f64) -> String {
     match row.split('_').next() {
         Some("empty") => Time(1e9 * value).to_string(),

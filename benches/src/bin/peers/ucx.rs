@@ -1,4 +1,4 @@
-//! UCX's side: its own `ucx_perftest` over shared memory, a process that serves and one that measures.
+//! UCX's side: its own `ucx_perftest` over shared memory, as a serving process and a measuring one.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -12,17 +12,17 @@ use oxshmem_benches::sizes::{BLOCKS, latency_blocks};
 
 use crate::programs::{DEADLINE, number};
 
-/// How long the server may take to listen.
+/// The deadline for the server to listen.
 const START: Duration = Duration::from_secs(20);
-/// About how long a row is measured, in nanoseconds.
+/// The duration of a row, about, in nanoseconds.
 const ROW_NS: usize = 40_000_000;
 
-/// One of its tests: a row, in a line of its batch file.
+/// One of its tests: a row, and a line of its batch file.
 struct Test {
     row: String,
     test: &'static str,
     size: usize,
-    /// About what an operation takes, in nanoseconds.
+    /// The duration of an operation, about, in nanoseconds.
     takes: usize,
 }
 
@@ -54,7 +54,7 @@ fn tests() -> Vec<Test> {
 pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
     let tests = tests();
     let batch = Batch::of(&tests)?;
-    // No longer in use: the server takes it next.
+    // The listener is closed at once: the server takes the port next.
     let port = TcpListener::bind("127.0.0.1:0")
         .and_then(|socket| socket.local_addr())
         .context("no free port for ucx_perftest")?
@@ -63,7 +63,7 @@ pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
     let [serving, measuring] = cpus[..] else {
         bail!("ucx_perftest needs two processors, and not {}", cpus.len());
     };
-    // Ends with this program, whatever ends that.
+    // The server ends with this program, however that ends.
     let mut serve = perftest("setpriv", &["--pdeathsig", "KILL"], &batch, port, serving);
     let mut server = Server(
         serve
@@ -77,7 +77,7 @@ pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
     let since = Instant::now();
     let text = loop {
         let output = measure.output().context("starting ucx_perftest")?;
-        // It tells its errors there, too.
+        // It prints its errors there, too.
         let told = String::from_utf8_lossy(&output.stdout);
         if output.status.success() {
             break told.into_owned();
@@ -97,7 +97,7 @@ pub fn rows() -> anyhow::Result<Vec<(String, f64)>> {
         .collect()
 }
 
-/// The nanoseconds of an operation, by the messages a second that the last column tells.
+/// The nanoseconds of an operation, from the messages per second in the last column.
 fn figure(text: &str, row: &str) -> anyhow::Result<f64> {
     let line = text
         .lines()
@@ -122,7 +122,7 @@ fn perftest(by: &str, options: &[&str], batch: &Batch, port: u16, cpu: usize) ->
     command
 }
 
-/// A file of tests, while it is wanted.
+/// A file of tests, removed when dropped.
 struct Batch(PathBuf);
 
 impl Batch {
@@ -151,7 +151,7 @@ impl Drop for Batch {
     }
 }
 
-/// Its figures are in when this goes.
+/// The server; its figures are complete when this is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -167,7 +167,7 @@ impl Drop for Server {
 mod tests {
     use super::*;
 
-    /// As `ucx_perftest -b FILE -v -f` of UCX 1.13 prints.
+    /// The output of `ucx_perftest -b FILE -v -f` of UCX 1.13.
     const PRINTED: &str = "\
 peers-ucx,iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr
 put_16384,1000,0.600,0.602,0.602,25955.18,25955.18,1661131,1661131

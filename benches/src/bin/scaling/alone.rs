@@ -1,4 +1,5 @@
-//! One PE of a job of thousands: what joining costs it, and holds, whatever the others do.
+//! One PE of a job of thousands: the cost of joining and the memory that it holds, independent of
+//! the others.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +22,7 @@ const HOST: &str = concat!(
     "/../topo/fixtures/eight-gpus-eight-nics.xml"
 );
 
-/// Joined among so many. To be called while there is one thread.
+/// Joins a job of so many PEs. Must be called while there is only one thread.
 pub fn measure(pes: usize) -> anyhow::Result<Alone> {
     let size = u32::try_from(pes)?;
     let text = std::fs::read_to_string(HOST).with_context(|| format!("cannot read {HOST}"))?;

@@ -1,33 +1,33 @@
-//! What a collective call costs: time, and how often the PEs' threads gave a CPU up.
+//! The cost of a collective call: time, and context switches of the PEs' threads.
 
 use std::time::{Duration, Instant};
 
 use oxshmem::{Result, Sym, World};
 use serde::{Deserialize, Serialize};
 
-/// Of one call.
+/// The cost of one call.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Cost {
     /// The median of batches, in seconds.
     pub seconds: f64,
-    /// The best batch: what disturbs the machine counts least there.
+    /// The best batch, which is the least disturbed.
     pub best: f64,
     /// Switches of a PE's thread away from its CPU.
     pub switches: f64,
 }
 
-/// A batch takes at least this.
+/// The least duration of a batch.
 const BATCH: Duration = Duration::from_millis(3);
 const BATCHES: usize = 21;
-/// Batches of a length that must all take so long: one alone may have been disturbed.
+/// Batches of a length that must all be long enough: a single one may have been disturbed.
 const TRIALS: usize = 3;
 
-/// Finds how many calls a batch has, and keeps the batches' times.
+/// The search for the number of calls in a batch, and the batches' times.
 struct Batches {
     calls: u64,
-    /// Batches in a row of so many calls that took long enough; then the length is kept.
+    /// Batches of the present length in a row that took long enough; then the length is kept.
     long_enough: usize,
-    /// Seconds of a call.
+    /// Seconds of a call, for each batch.
     times: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ impl Batches {
     }
 }
 
-/// PE 0 tells the others how many calls a batch has.
+/// A timer with which PE 0 announces the number of calls in a batch.
 pub struct Timer<'w> {
     world: &'w World,
     order: Sym<u64>,
@@ -77,13 +77,14 @@ impl<'w> Timer<'w> {
         })
     }
 
-    /// Gives the memory back. Collective.
+    /// Frees the memory. Collective.
     pub fn free(self) -> Result<()> {
         self.world.free(self.switches)?;
         self.world.free(self.order)
     }
 
-    /// Collective; the cost is the same on every PE but for its own clock: PE 0's counts.
+    /// Measures a call. Collective; the cost is the same on every PE except for its own clock: PE
+    /// 0's counts.
     pub fn measure(&self, call: &dyn Fn() -> Result<()>) -> Result<Cost> {
         let world = self.world;
         let leads = world.my_pe() == 0;
@@ -119,9 +120,9 @@ impl<'w> Timer<'w> {
     }
 }
 
-/// How often this thread has given its CPU up, or lost it.
+/// The number of times that this thread has yielded its CPU, or lost it.
 fn switches() -> u64 {
-    // SAFETY: all bytes zero are such a struct, and the call writes nothing else.
+    // SAFETY: all-zero bytes are a valid struct, and the call writes nothing else.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);

@@ -1,4 +1,4 @@
-//! A bootstrap that goes by another one and notes what is exchanged.
+//! A bootstrap around another one that records the exchanged data.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oxshmem_bootstrap::{Bootstrap, ExitHandler, MessageHandler, Result};
 
-/// Notes what this PE gives in every allgather.
+/// Records this PE's part of every allgather.
 #[derive(Debug)]
 pub struct Counted {
     by: Arc<dyn Bootstrap>,
@@ -19,7 +19,7 @@ impl Counted {
         Arc::new(Counted { by, gathered })
     }
 
-    /// What this PE gave, exchange by exchange.
+    /// This PE's parts, exchange by exchange.
     pub fn gathered(&self) -> Vec<Vec<u8>> {
         let gathered = self.gathered.lock();
         gathered.unwrap_or_else(PoisonError::into_inner).clone()

@@ -17,12 +17,12 @@ const HEAP: usize = 64 << 20;
 /// Runs of an empty program.
 const RUNS: usize = 5;
 
-/// PEs that are threads of this process.
+/// A job of PEs that are threads of this process.
 pub fn threads(pes: usize) -> anyhow::Result<Job> {
     let count = u32::try_from(pes)?;
     let (before, start) = (Footprint::now()?, Instant::now());
     let group = InProcess::group(count);
-    // By one and the same, threads have each other's heaps as they are.
+    // Threads that share one transport map each other's heaps directly.
     let transports = registry::built_in();
     let rows = std::thread::scope(|scope| {
         let spawned: Vec<_> = group
@@ -48,7 +48,7 @@ pub fn threads(pes: usize) -> anyhow::Result<Job> {
     rows.into_iter().flatten().next().context("no PE 0")
 }
 
-/// PEs that are processes, of which this is to be one. PE 0 has the row.
+/// Joins a job of processes as one of its PEs. PE 0 has the row.
 pub fn process(pes: usize) -> anyhow::Result<Option<Job>> {
     oxshmem::launch::self_with(pes)?;
     let (before, start) = (Footprint::now()?, Instant::now());
@@ -63,7 +63,7 @@ pub fn empty(pes: usize) -> anyhow::Result<()> {
     Ok(World::init()?.finalize()?)
 }
 
-/// How long such a program takes, in seconds.
+/// The duration of such a program, in seconds.
 pub fn time_empty(run: impl Fn() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let mut times = Vec::new();
     for _ in 0..RUNS {
@@ -75,7 +75,7 @@ pub fn time_empty(run: impl Fn() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     times.get(RUNS / 2).copied().context("no runs")
 }
 
-/// `own` is this PE's part of the footprint of one PE.
+/// Measures on one PE. `own` is this PE's share of the process's footprint.
 fn as_pe(
     builder: Builder,
     bootstrap: Arc<dyn Bootstrap>,
@@ -93,7 +93,7 @@ fn as_pe(
     let first = world.alloc_zeroed::<u64>(1)?;
     let internals = first.offset();
     let own = own(Footprint::now()?).to_array();
-    // Nobody goes on before all have looked.
+    // No PE goes on before all have measured.
     world.barrier_all()?;
     let all = world.alloc::<f64>(own.len())?;
     world.write(all, &own)?;

@@ -1,4 +1,4 @@
-//! `scaling`: what starting, memory, barriers and all-reduces cost as the PEs become more, and what that makes
+//! `scaling`: the cost of start, memory, barriers and all-reduces for growing numbers of PEs, and a model
 //! of a job of 10,000.
 //!
 //!     scaling                               all of it: half a minute
@@ -6,8 +6,8 @@
 //!     scaling --json FILE --markdown FILE   the same for programs, and for docs/scaling.md
 //!
 //! Every row is measured by a process of its own, so that none finds the memory of another. PEs that are
-//! threads are measured up to hundreds; they take turns on the CPUs, and what that costs is counted: a
-//! row tells the switches beside the times.
+//! threads are measured up to hundreds. They share the CPUs, and the cost of that is counted: a row has
+//! the context switches beside the times.
 
 mod alone;
 mod collective;
@@ -61,14 +61,14 @@ struct Args {
     /// Write the tables of docs/scaling.md.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// What a process that this program starts measures, and with how many PEs.
+    /// The measurement of a process that this program starts, and its number of PEs.
     #[arg(long, hide = true, requires = "pes")]
     part: Option<Part>,
     #[arg(long, hide = true)]
     pes: Option<usize>,
 }
 
-/// What one process measures.
+/// The measurement of one process.
 #[derive(Clone, Copy, ValueEnum)]
 enum Part {
     Threads,
@@ -86,7 +86,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// One row, as JSON on stdout.
+/// Measures one row, and prints it as JSON.
 fn measure(part: Part, pes: usize) -> anyhow::Result<()> {
     match part {
         Part::Threads => print(&job::threads(pes)?),
@@ -142,7 +142,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What this program prints as that part.
+/// Runs this program for a part, and returns its output.
 fn run(part: Part, pes: usize) -> anyhow::Result<String> {
     let name = part
         .to_possible_value()

@@ -1,4 +1,4 @@
-//! The rendezvous alone: connections, exchanges, and messages that it passes on, all over this host's TCP.
+//! The rendezvous alone: connections, exchanges, and forwarded messages, all over this host's TCP.
 
 use std::net::TcpListener;
 use std::sync::mpsc::{Sender, channel};
@@ -11,20 +11,20 @@ use oxshmem_examples::splitmix;
 
 use crate::rows::Meeting;
 
-/// Bytes that each gives.
+/// Bytes of each rank's contribution.
 const BYTES: usize = 1024;
 const ROUNDS: usize = 5;
-/// Questions of each, one after the other.
+/// Questions of each rank, one after the other.
 const QUESTIONS: usize = 20;
-/// About what a queue pair's endpoint takes.
+/// The size of a queue pair's endpoint, about.
 const QUESTION_BYTES: usize = 128;
-/// A question's first byte, and an answer's.
+/// The first byte of a question.
 const ASKED: u8 = 0;
 const ANSWERED: u8 = 1;
 
 pub fn measure(pes: usize) -> anyhow::Result<Meeting> {
     raise_descriptor_limit();
-    // The port is free again, and nobody else is likely to take it.
+    // The port is free again, and no other program is likely to take it.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let start = Instant::now();
     let rows = std::thread::scope(|scope| {
@@ -82,8 +82,8 @@ fn meet(rank: usize, pes: usize, port: u16, start: Instant) -> anyhow::Result<Me
     })
 }
 
-/// What a rank gives: no part is like another, so that packing (which the rendezvous does to what is long) makes
-/// none of it shorter.
+/// A rank's contribution: no part repeats, so that packing (which the rendezvous does to long
+/// results) does not shorten it.
 fn unlike(rank: usize) -> Vec<u8> {
     let words = (BYTES / size_of::<u64>()) as u64;
     let word = |place| splitmix::at(rank as u64, place);
@@ -91,7 +91,7 @@ fn unlike(rank: usize) -> Vec<u8> {
 }
 
 fn answering(by: Weak<dyn Bootstrap>, told: Sender<()>) -> MessageHandler {
-    // A handler is shared between threads, which a sender is not.
+    // Threads share a handler, but cannot share a sender.
     let told = std::sync::Mutex::new(told);
     Box::new(move |from, bytes| match (bytes.first(), by.upgrade()) {
         (Some(&ASKED), Some(by)) => {
@@ -106,7 +106,7 @@ fn answering(by: Weak<dyn Bootstrap>, told: Sender<()>) -> MessageHandler {
     })
 }
 
-/// Of some rounds, in seconds.
+/// The median of some rounds, in seconds.
 fn median(mut call: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
@@ -118,9 +118,9 @@ fn median(mut call: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     Ok(times.get(ROUNDS / 2).map_or(0.0, Duration::as_secs_f64))
 }
 
-/// Both ends of all connections are in this process.
+/// Both ends of all connections are in this process, so it needs many descriptors.
 fn raise_descriptor_limit() {
-    // SAFETY: both calls are given a whole struct, of which all bytes zero are a value.
+    // SAFETY: both calls get a whole struct, for which all-zero bytes are valid.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Of more ranks than have a result that is sent as it is.
+    /// More ranks than those whose result is sent unpacked.
     #[test]
     fn what_ranks_give_is_as_long_when_it_is_packed() {
         let all: Vec<u8> = (0..2000).flat_map(unlike).collect();

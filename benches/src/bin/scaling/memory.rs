@@ -1,4 +1,4 @@
-//! What memory a process has.
+//! The memory of a process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-/// The system's allocator, counting the bytes that are allocated now.
+/// The system's allocator, with a counter of allocated bytes.
 #[derive(Debug)]
 pub struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator as it came; counting neither allocates nor unwinds.
+// SAFETY: every call is passed on to the system's allocator unchanged; counting neither allocates
+// nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
@@ -40,21 +41,21 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What a process has, in bytes, and its descriptors and threads.
+/// A process's memory in bytes, and its descriptors and threads.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Footprint {
-    /// Allocated by the program and the library.
+    /// Bytes allocated by the program and the library.
     pub allocated: f64,
-    /// Resident.
+    /// Resident bytes.
     pub rss: f64,
-    /// Resident, what it shares counted in parts.
+    /// Resident bytes, with shared pages counted in parts.
     pub pss: f64,
     pub descriptors: f64,
     pub threads: f64,
 }
 
 impl Footprint {
-    /// This process's.
+    /// The footprint of this process.
     pub fn now() -> anyhow::Result<Self> {
         let allocated = LIVE.load(Ordering::Relaxed) as f64;
         let rollup = std::fs::read_to_string("/proc/self/smaps_rollup")?;
@@ -68,13 +69,13 @@ impl Footprint {
             allocated,
             rss: of("Rss:")?,
             pss: of("Pss:")?,
-            // But the one that is open for counting.
+            // Without the descriptor that is open for counting.
             descriptors: entries("/proc/self/fd")? - 1.0,
             threads: entries("/proc/self/task")?,
         })
     }
 
-    /// What has come since `before`, of one PE of so many.
+    /// The growth since `before`, for one PE of so many.
     pub fn since(self, before: Footprint, pes: usize) -> Footprint {
         let before = before.to_array();
         let mut since = self.to_array();
@@ -84,7 +85,7 @@ impl Footprint {
         Footprint::from_array(since).share(pes)
     }
 
-    /// One part of so many.
+    /// One of so many equal parts.
     pub fn share(self, parts: usize) -> Footprint {
         Footprint::from_array(self.to_array().map(|all| all / parts as f64))
     }

@@ -1,56 +1,59 @@
-//! A job of thousands, from what was measured here and a few figures of networks that are assumed.
+//! A model of a job of thousands, from measurements on this machine and a few assumed figures of
+//! networks.
 
 use serde::Serialize;
 
 use crate::alone::WIDTH;
 use crate::rows::{Alone, Meeting, Processes};
 
-/// Assumed: a word from one host to another, posted, carried through three switches and noticed, in
-/// seconds.
+/// Assumed: the time of a word from one host to another, from its post through three switches until
+/// it is noticed, in seconds.
 pub const LATENCY: f64 = 2e-6;
-/// Assumed: one more message of a NIC that is busy with others, in seconds.
+/// Assumed: the time of one more message of a NIC that is busy with others, in seconds.
 pub const GAP: f64 = 0.2e-6;
-/// Assumed: what the rendezvous' host sends by TCP, in bytes per second (10 Gbit/s).
+/// Assumed: the bandwidth of the rendezvous' host by TCP, in bytes per second (10 Gbit/s).
 pub const TCP: f64 = 1.25e9;
-/// Bytes of other PEs' values that are under way together (`core/oxshmem/src/collectives/moves.rs`). A word
-/// goes by scratch memory, however many the PEs (`most` in `choose.rs` beside it).
+/// Bytes of other PEs' values that are in flight together
+/// (`core/oxshmem/src/collectives/moves.rs`). A single word goes through scratch memory, whatever
+/// the number of PEs (`most` in `choose.rs` beside it).
 const UNDER_WAY: usize = 1 << 20;
-/// From so many hosts on they are read in rows and columns (`core/oxshmem/src/team/hosts.rs`).
+/// The number of hosts from which on they are read in rows and columns
+/// (`core/oxshmem/src/team/hosts.rs`).
 const IN_ROWS: usize = 32;
 
-/// What it comes to.
+/// The results of the model.
 #[derive(Debug, Serialize)]
 pub struct Model {
     pub pes: usize,
     pub hosts: usize,
     pub start: Start,
     pub memory: Memory,
-    /// Where each PE maps all of its host, and where it does not.
+    /// Two cases: each PE maps all of its host, and it does not.
     pub barriers: [Arrival; 2],
-    /// Of one word, likewise.
+    /// All-reduces of one word, in the same two cases.
     pub reduces: [Reduce; 2],
 }
 
-/// Measured constants, and what they come to.
+/// Measured constants, and their results for the start of a job.
 #[derive(Debug, Serialize)]
 pub struct Start {
-    /// Bytes that a PE gives, of all exchanges.
+    /// Bytes of a PE's contributions to all exchanges.
     pub given: usize,
-    /// Bytes that it is told of all, which are packed, at most.
+    /// Bytes that a PE receives of all contributions, which are packed, at most.
     pub told: usize,
-    /// Bytes that the rendezvous sends: that to all.
+    /// Bytes that the rendezvous sends to all PEs.
     pub sent: f64,
-    /// That, by the network.
+    /// Seconds to send them over the network.
     pub sending_s: f64,
-    /// What passing one byte on takes here, both ends on the same CPUs.
+    /// Seconds to forward one byte here, with both ends on the same CPUs.
     pub byte_s: f64,
-    /// That, for all bytes: the rendezvous' CPU does at most so much.
+    /// Seconds to forward all bytes: an upper bound for the rendezvous' CPU.
     pub passing_s: f64,
-    /// A PE's own part.
+    /// Seconds of a PE's own part.
     pub join_s: f64,
-    /// What the rendezvous takes for a question and its answer.
+    /// Seconds of the rendezvous for a question and its answer.
     pub question_s: f64,
-    /// Questions of all PEs for queue pairs, until the first barrier is passed.
+    /// Questions of all PEs for queue pairs, until the first barrier has completed.
     pub questions: f64,
     pub connecting_s: f64,
 }
@@ -58,20 +61,20 @@ pub struct Start {
 /// Bytes of a PE.
 #[derive(Debug, Serialize)]
 pub struct Memory {
-    /// A process with the library, among few.
+    /// A process with the library, in a small job.
     pub base: f64,
-    /// For each peer, of the library's tables.
+    /// Bytes of the library's tables for each peer.
     pub each: f64,
     pub tables: f64,
-    /// Queue pairs that barriers make, on each PE.
+    /// Queue pairs on each PE that barriers make.
     pub pairs: usize,
 }
 
-/// An all-reduce, as `core/oxshmem/src/collectives/{reduce,by_host}.rs` have it.
+/// An all-reduce, as in `core/oxshmem/src/collectives/{reduce,by_host}.rs`.
 #[derive(Debug, Serialize)]
 pub struct Reduce {
     pub way: &'static str,
-    /// After each arrival: PEs that a PE reads by the network, and that read it.
+    /// After each arrival: the number of PEs that a PE reads over the network, and that read it.
     pub reads: Vec<usize>,
     pub seconds: f64,
     /// Questions of all PEs for queue pairs in the first one, at most: barriers have made some.
@@ -80,7 +83,7 @@ pub struct Reduce {
 }
 
 impl Model {
-    /// None where there is too little to go by.
+    /// The model; `None` without enough measurements.
     pub fn of(
         processes: &[Processes],
         meetings: &[Meeting],
@@ -121,9 +124,9 @@ impl Model {
             tables: each * all,
             pairs: barrier.told,
         };
-        // Within the arrival a host's PEs fold what they gave, and then each reads of each other host what it
-        // came to, or of a row of them and, after one more, of each other row; where they do not map their hosts each
-        // reads every other PE.
+        // Within the arrival a host's PEs fold their contributions. Then each PE reads the result
+        // of each other host, or of a row of hosts and, after one more arrival, of each other row.
+        // If PEs do not map their hosts, each reads every other PE.
         let [by_host, flat] = &barriers;
         let reduces = [
             Reduce::after(by_host, across(hosts), all, meeting.question_s),
@@ -141,11 +144,12 @@ impl Model {
 }
 
 impl Reduce {
-    /// Of a word that each of `all` PEs reads of so many others after such an arrival, and perhaps others after another.
+    /// The cost for a word that each of `all` PEs reads from so many others after such an arrival,
+    /// and perhaps from others after another.
     fn after(arrival: &Arrival, reads: Vec<usize>, all: f64, question_s: f64) -> Self {
         let step = |reads: &usize| {
             let waits = (reads * size_of::<u64>()).div_ceil(UNDER_WAY);
-            // A NIC sends the requests of its PE's reads and its answers to the others'.
+            // A NIC sends the requests of its PE's reads and its replies to the others'.
             let messages = (2 * reads).saturating_sub(1);
             arrival.seconds + waits as f64 * 2.0 * LATENCY + messages as f64 * GAP
         };
@@ -160,7 +164,7 @@ impl Reduce {
     }
 }
 
-/// Hosts that a PE reads after each arrival.
+/// The number of hosts that a PE reads after each arrival.
 fn across(hosts: usize) -> Vec<usize> {
     if hosts < IN_ROWS {
         return vec![hosts - 1];
@@ -169,26 +173,26 @@ fn across(hosts: usize) -> Vec<usize> {
     vec![hosts.div_ceil(rows) - 1, rows - 1]
 }
 
-/// How all PEs arrive, as `core/oxshmem/src/team/core.rs` lays it out.
+/// The arrival of all PEs, as `core/oxshmem/src/team/core.rs` lays it out.
 #[derive(Debug, Serialize)]
 pub struct Arrival {
     pub way: &'static str,
-    /// Rounds between hosts, and those within them alone.
+    /// Rounds between hosts, and rounds within hosts alone.
     pub far_rounds: usize,
     pub near_rounds: usize,
-    /// PEs of other hosts that a PE tells.
+    /// PEs of other hosts that a PE signals.
     pub told: usize,
     pub seconds: f64,
 }
 
-/// Every PE tells every other, by whatever way there is between them.
+/// Every PE signals every other, whatever route there is between them.
 fn flat(pes: usize, hosts: usize, near_s: f64) -> Arrival {
     let (radix, width) = (radix(pes, WIDTH), pes.div_ceil(hosts));
     let (mut distance, mut far_rounds, mut near_rounds, mut told) = (1, 0, 0, 0);
     let mut seconds = 0.0;
     while distance < pes {
         let digits = (1..radix).take_while(|digit| digit * distance < pes);
-        // About half of those are near that lie less than a host's width away.
+        // About half of those less than a host's width away are on the same host.
         let far = digits.filter(|digit| hosts > 1 && 2 * digit * distance > width);
         let far = far.count();
         match far {
@@ -213,8 +217,8 @@ fn flat(pes: usize, hosts: usize, near_s: f64) -> Arrival {
     }
 }
 
-/// The PEs of a host by each other; the hosts by each other, of whose words each PE has its share; and the
-/// PEs of a host again, after each of those rounds.
+/// The PEs of a host among themselves; then the hosts among themselves, with each PE taking its
+/// share of the words; and the PEs of a host again, after each of those rounds.
 fn by_host(pes: usize, hosts: usize, near_s: f64) -> Arrival {
     let width = pes.div_ceil(hosts);
     let radix = radix(hosts, WIDTH * width);
@@ -236,7 +240,7 @@ fn by_host(pes: usize, hosts: usize, near_s: f64) -> Arrival {
     }
 }
 
-/// One round for so many at most, else two.
+/// The radix: one round for so many at most, else two.
 fn radix(count: usize, one_round: usize) -> usize {
     match count <= one_round {
         true => count.max(2),
@@ -251,9 +255,9 @@ mod tests {
     #[test]
     fn arrivals_have_the_rounds_and_words_of_their_layout() {
         let told = |arrival: Arrival| (arrival.near_rounds, arrival.far_rounds, arrival.told);
-        // 100 digits in a round, of which 4 are at home; 99 in the other.
+        // 100 digits in a round, of which 4 are on the own host; 99 in the other.
         assert_eq!(told(flat(10_000, 1_250, 0.0)), (0, 2, 96 + 99));
-        // 35 and 34 words, shared by 8.
+        // 35 and 34 words, shared by 8 PEs.
         assert_eq!(told(by_host(10_000, 1_250, 0.0)), (3, 2, 5 + 5));
         assert_eq!(told(by_host(16, 2, 0.0)), (2, 1, 1));
         assert_eq!(told(flat(8, 1, 0.0)), (1, 0, 0));
@@ -273,7 +277,7 @@ mod tests {
         assert!((twice.seconds - once(35) - once(34)).abs() < 1e-12);
         assert_eq!(twice.questions, 69.0);
         let reduce = Reduce::after(&arrival, vec![1_249], 10_000.0, 1e-4);
-        // There and back, and as many messages of a NIC as it asks and answers.
+        // One round trip, and as many messages of a NIC as it has requests and replies.
         let reading = reduce.seconds - arrival.seconds;
         assert!(
             (reading - 2.0 * LATENCY - 2_497.0 * GAP).abs() < 1e-12,
@@ -281,7 +285,7 @@ mod tests {
         );
         assert_eq!(reduce.questions, 12_490_000.0);
         assert!((reduce.connecting_s - 1_249.0).abs() < 1e-6);
-        // More than may be under way together wait twice.
+        // More words than may be in flight together need two latencies.
         let most = UNDER_WAY / size_of::<u64>();
         let waits = |reads| {
             let reduce = Reduce::after(&arrival, vec![reads], 1.0, 0.0);

@@ -1,4 +1,4 @@
-//! How short what all PEs tell becomes, which the rendezvous packs
+//! The packed length of all PEs' contributions, as the rendezvous packs them
 //! (`core/bootstrap/src/protocol/packed.rs`).
 
 use std::io::Write as _;
@@ -6,13 +6,13 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-/// Hexadecimal digits in a row that are some PE's own: addresses, keys, names of hosts.
+/// Hexadecimal digits in a row that are particular to a PE: addresses, keys, names of hosts.
 const OWN: usize = 12;
 /// A result of fewer bytes is not packed.
 const LEAST: usize = 1 << 20;
 
-/// Bytes of what so many tell that tell the like of `part`, with every digit of their own by chance: the
-/// true ones, of neighbours on one network, are more alike.
+/// The packed bytes of so many contributions like `part`, in which every digit of their own is
+/// random. Real ones, of neighbours on one network, are more alike.
 pub fn bytes(part: &[u8], pes: usize) -> usize {
     if part.len() * pes < LEAST {
         return part.len() * pes;
@@ -35,7 +35,7 @@ pub fn bytes(part: &[u8], pes: usize) -> usize {
                 run.fill_with(&mut digit);
             }
         }
-        // A Vec takes all that is written.
+        // A `Vec` accepts all data that is written.
         let _ = packer.write_all(&own);
     }
     packer.finish().map_or(0, |packed| packed.len())

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The rows of the measurement.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,68 +10,68 @@ use crate::model::Model;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
     pub pes: usize,
-    /// From the first PE's beginning until all have passed a barrier, in seconds.
+    /// Seconds from the first PE's start until all have passed a barrier.
     pub start_s: f64,
-    /// What a PE has then, over what its process had before.
+    /// A PE's footprint at that time, without that of its process before.
     pub each: Footprint,
     /// The library's own part of a PE's symmetric heap, in bytes.
     pub internals: u64,
     pub barrier: Cost,
-    /// Of one word.
+    /// An all-reduce of one word.
     pub reduce: Cost,
-    /// Bytes that a PE gives in each exchange of its start.
+    /// Bytes of a PE's contribution to each exchange of its start.
     pub exchanges: Vec<usize>,
 }
 
-/// The same of processes.
+/// The same for processes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Processes {
     #[serde(flatten)]
     pub row: Job,
-    /// A program that joins and ends, from start to end, in seconds.
+    /// Seconds of a program that joins and ends, from start to end.
     pub empty_s: f64,
 }
 
-/// Connections to a rendezvous, and nothing else.
+/// Connections to a rendezvous alone.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Meeting {
     pub pes: usize,
-    /// Until all are connected, in seconds.
+    /// Seconds until all are connected.
     pub connect_s: f64,
-    /// An exchange of nothing.
+    /// Seconds of an exchange without data.
     pub barrier_s: f64,
-    /// An exchange of so many bytes of each.
+    /// Seconds of an exchange with so many bytes of each.
     pub gather_s: f64,
     pub gather_bytes: usize,
-    /// A message from one to another and its answer, all of them at once.
+    /// Seconds of a message from one rank to another and its reply, all ranks at once.
     pub question_s: f64,
 }
 
-/// One PE among others that are stand-ins.
+/// One PE among stand-ins for all others.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Alone {
     pub pes: usize,
     pub hosts: usize,
-    /// Its own part of joining, in seconds.
+    /// Seconds of its own part of joining.
     pub join_s: f64,
-    /// What it has allocated then, in bytes.
+    /// Bytes that it has allocated then.
     pub allocated: f64,
-    /// Bytes that it gives in each exchange.
+    /// Bytes of its contribution to each exchange.
     pub exchanges: Vec<usize>,
-    /// Bytes that it is then told of all, at most.
+    /// Bytes that it then receives of all contributions, at most.
     pub packed: usize,
 }
 
-/// All of it.
+/// All results.
 #[derive(Debug, Serialize)]
 pub struct Results {
     pub cpus: usize,
     pub threads: Vec<Job>,
     pub processes: Vec<Processes>,
     pub meetings: Vec<Meeting>,
-    /// Among few, and among many.
+    /// In a small job, and in a large one.
     pub alone: (Alone, Alone),
-    /// None where too few rows were measured for it.
+    /// `None` if too few rows were measured for it.
     pub model: Option<Model>,
 }
 

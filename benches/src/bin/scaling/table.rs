@@ -8,7 +8,7 @@ use crate::rows::{Job, Results};
 
 pub fn markdown(results: &Results) -> String {
     let mut text = String::new();
-    // A String takes all that is written.
+    // A `String` accepts all text that is written.
     let _ = write_all(&mut text, results);
     text
 }
@@ -33,7 +33,7 @@ fn write_all(text: &mut String, results: &Results) -> std::fmt::Result {
     for Both(row, empty_s) in results.processes.iter().map(|p| Both(&p.row, p.empty_s)) {
         let start = format!("{}; {}", time(row.start_s), time(empty_s));
         line(text, row, &start, &bytes(row.each.pss))?;
-        // Behind what both have.
+        // Directly after the cells that both have.
         text.truncate(text.trim_end().len());
         writeln!(text, " {:.0} |", row.each.descriptors)?;
     }
@@ -178,7 +178,7 @@ fn modelled(text: &mut String, model: &Model) -> std::fmt::Result {
     Ok(())
 }
 
-/// What a PE does in an all-reduce.
+/// A PE's part of an all-reduce.
 fn by_reads(reads: &[usize]) -> String {
     let step =
         |reads: &usize| format!("a barrier, and {reads} reads by each PE, in flight together");
@@ -201,7 +201,7 @@ fn bytes(bytes: f64) -> String {
     )
 }
 
-/// In the greatest unit that it reaches, to three digits.
+/// The value in the greatest unit that it reaches, with three digits.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let reached = units.iter().find(|(unit, _)| value.abs() >= *unit);
     let Some((unit, name)) = reached.or(units.last()) else {

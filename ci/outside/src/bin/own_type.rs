@@ -1,4 +1,5 @@
-//! A structure of the program's own in symmetric memory, with nothing but oxshmem to derive what it needs.
+//! A structure of the program's own in symmetric memory; oxshmem's own derive macros suffice for
+//! it.
 #![forbid(unsafe_code)]
 
 use oxshmem::{Pod, Result, World, Zeroable};

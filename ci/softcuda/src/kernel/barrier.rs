@@ -65,12 +65,12 @@ thread_local! {
     static OF_THIS_THREAD: RefCell<Option<Arc<BlockBarrier>>> = const { RefCell::new(None) };
 }
 
-/// Says which block the calling thread belongs to.
+/// Sets the block that the calling thread belongs to.
 pub(crate) fn enter(barrier: Option<Arc<BlockBarrier>>) {
     OF_THIS_THREAD.set(barrier);
 }
 
-/// What the kernels' `__syncthreads` calls. Without a block there is nobody to wait for.
+/// The kernels' `__syncthreads`. Without a block it returns at once.
 pub(crate) extern "C" fn syncthreads() {
     let barrier = OF_THIS_THREAD.with_borrow(Clone::clone);
     if let Some(barrier) = barrier {

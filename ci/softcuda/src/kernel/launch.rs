@@ -1,4 +1,4 @@
-//! Launches: a grid of threads, run by the stream.
+//! Launches: grids of threads, run by the stream.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const BUFFER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
 const COOPERATIVE: u32 = 2;
-/// A real thread's stack: kernels are small.
+/// The stack of a real thread: kernels are small.
 const STACK: usize = 256 << 10;
 /// Real threads of one launch, at most: those of the largest block.
 const MOST_REAL_THREADS: u64 = 1024;
@@ -45,7 +45,7 @@ impl Shape {
         if !grid || !block {
             return Err(Code::INVALID_VALUE);
         }
-        // The host build has nowhere to put it.
+        // The host build has no dynamic shared memory.
         if shared > 0 {
             Err(Code::NOT_SUPPORTED)
         } else {
@@ -192,7 +192,7 @@ impl Launch {
         Ok(())
     }
 
-    /// Runs blocks at once, each of their threads a real one.
+    /// Runs blocks concurrently, with a real thread for each of their threads.
     fn run_threads(&self, library: &HostLibrary, blocks: std::ops::Range<u64>) -> Outcome {
         let threads = self.shape.block_threads();
         std::thread::scope(|scope| {
@@ -210,7 +210,7 @@ impl Launch {
                         },
                     );
                     if spawned.is_err() {
-                        // Those that run must not wait for the ones that never will.
+                        // The threads that run must not wait for those that never will.
                         (thread..threads).for_each(|_| barrier.leave());
                         return Err(Code::LAUNCH_OUT_OF_RESOURCES);
                     }
@@ -243,7 +243,7 @@ fn launch(
     }
     if cooperative {
         let threads = shape.blocks().saturating_mul(shape.block_threads().into());
-        // What the device could not hold at once, and what this machine should not try to.
+        // More than the device could hold at once, or than this machine should try.
         if shape.blocks() > resident_blocks(shape.block_threads()) || threads > MOST_REAL_THREADS {
             return Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE);
         }
@@ -307,7 +307,7 @@ driver_calls! {
         launch(function, shape, shared, stream, Arrays { pointers, extra }, false)
     }
 
-    /// Launches a kernel all of whose blocks are there at once.
+    /// Launches a kernel with all blocks resident at once.
     fn cuLaunchCooperativeKernel(
         function: u64,
         grid_x: u32,
@@ -326,7 +326,7 @@ driver_calls! {
         launch(function, shape, shared, stream, Arrays { pointers, extra }, true)
     }
 
-    /// Launches a kernel with attributes, of which the cooperative one is heeded.
+    /// Launches a kernel with attributes; only the cooperative one has an effect.
     fn cuLaunchKernelEx(
         config: In<LaunchConfig>,
         function: u64,
@@ -338,7 +338,7 @@ driver_calls! {
         for index in 0..config.count as usize {
             let attribute = config.attributes.at(index)?;
             match attribute.id {
-                // Ignored, access window, priority, memory domains: wishes without effect.
+                // Ignored, access window, priority, memory domains: hints without effect.
                 0 | 1 | 8 | 9 | 10 => {}
                 COOPERATIVE => cooperative = attribute.value[0] != 0,
                 _ => return Err(Code::NOT_SUPPORTED),

@@ -1,14 +1,14 @@
 //! The host build of the kernels: a shared library made from the same source.
 //!
-//! What it exports:
+//! Its exports:
 //!
 //! * for each kernel `NAME`, `void NAME__packed(void **arguments)`, which is one thread's run. It
 //!   reads the arguments through the pointers, and writes none;
 //! * `void softcuda_thread(bx, by, bz, tx, ty, tz, gx, gy, gz, dx, dy, dz)`, twelve `unsigned`,
-//!   which says where the calling thread is in the grid;
+//!   which sets the calling thread's position in the grid;
 //! * optional: `void (*softcuda_syncthreads)(void)`, which the driver fills in, and
 //!   `char softcuda_uses_barriers[]`, names that end with `'\0'` and an empty one at the end: the
-//!   kernels whose threads wait for each other and so must be threads indeed;
+//!   kernels whose threads wait for each other and so must be real threads;
 //! * the modules' variables under their own names.
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ use super::barrier::syncthreads;
 pub(crate) type Packed = unsafe extern "C" fn(*mut *mut c_void);
 type Place = unsafe extern "C" fn(u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32);
 
-/// Where a thread is: its block and itself, the grid's extent and the block's.
+/// A thread's position: its block and its index in it, and the extents of the grid and the block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     pub(crate) block: [u32; 3],
@@ -104,7 +104,7 @@ impl HostLibrary {
         self.with_barriers.contains(name)
     }
 
-    /// Says to the library where the calling thread is.
+    /// Tells the library the calling thread's position.
     pub(crate) fn place(&self, at: Position) {
         let [b, t, g, d] = [at.block, at.thread, at.grid, at.threads];
         // SAFETY: by the agreement above, stores twelve numbers in thread-local variables.

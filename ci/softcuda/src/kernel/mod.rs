@@ -1,4 +1,4 @@
-//! Kernels: PTX says what there is, the host build of the same source does it.
+//! Kernels: PTX declares them, the host build of the same source executes them.
 
 mod barrier;
 mod launch;

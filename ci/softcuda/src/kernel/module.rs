@@ -1,4 +1,4 @@
-//! Modules: what was loaded, its functions and its variables.
+//! Modules: loaded PTX, its functions and its variables.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::device::MOST_THREADS;
 use crate::driver::{Driver, driver, fresh};
 use crate::sync::{lock, write};
 
-/// Dynamic shared memory of a block: without asking, and at most.
+/// Dynamic shared memory of a block: by default, and at most.
 const SHARED: i32 = 48 << 10;
 const MOST_SHARED: i32 = 227 << 10;
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, `..._PREFERRED_SHARED_MEMORY_CARVEOUT`.
@@ -32,7 +32,7 @@ pub(crate) struct Function {
 struct Module {
     context: u64,
     declarations: Declarations,
-    /// Address and size of each variable that was asked for or made.
+    /// Address and size of each variable that was looked up or created.
     variables: HashMap<String, (u64, usize)>,
     functions: HashMap<String, u64>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Modules {
 }
 
 impl Modules {
-    /// Forgets what belongs to a context that is destroyed.
+    /// Drops the entries of a context that is destroyed.
     pub(crate) fn forget(&mut self, context: u64) {
         self.modules.retain(|_, module| module.context != context);
         self.functions
@@ -66,7 +66,7 @@ pub(crate) fn function(handle: u64) -> Outcome<Arc<Function>> {
         .ok_or(Code::INVALID_HANDLE)
 }
 
-/// Where the JIT writes what it has to say: `CU_JIT_ERROR_LOG_BUFFER` and its size.
+/// The JIT's log: `CU_JIT_ERROR_LOG_BUFFER` and its size.
 #[derive(Clone, Copy, Default)]
 struct Log {
     buffer: usize,
@@ -165,7 +165,7 @@ fn find_function(driver: &Driver, module_handle: u64, name: &str) -> Outcome<u64
     Ok(handle)
 }
 
-/// A variable's address: in the host build where there is one, else memory of its own.
+/// A variable's address: in the host build if it has one, else in memory of its own.
 fn find_variable(
     driver: &Driver,
     context: &Context,
@@ -219,7 +219,7 @@ driver_calls! {
         load(out, image, Log::default())
     }
 
-    /// Loads PTX, with options for the JIT, of which the logs are heeded.
+    /// Loads PTX, with options for the JIT; only those for logs have an effect.
     fn cuModuleLoadDataEx(
         out: Out<u64>,
         image: In<u8>,
@@ -275,7 +275,7 @@ driver_calls! {
         Ok(())
     }
 
-    /// Loads a kernel's code: it is there.
+    /// Loads a kernel's code, which is always loaded.
     fn cuFuncLoad(handle: u64) {
         function(handle).map(|_| ())
     }
@@ -285,7 +285,7 @@ driver_calls! {
         out.set(function(handle)?.module)
     }
 
-    /// What a kernel needs.
+    /// An attribute of a kernel.
     fn cuFuncGetAttribute(out: Out<i32>, number: u32, handle: u64) {
         current()?;
         out.check()?;
@@ -306,7 +306,7 @@ driver_calls! {
         }
     }
 
-    /// A wish about caches, which means nothing here.
+    /// A hint about caches, which has no effect here.
     fn cuFuncSetCacheConfig(handle: u64, config: u32) {
         function(handle)?;
         if config > 3 { Err(Code::INVALID_VALUE) } else { Ok(()) }

@@ -1,11 +1,11 @@
-//! What PTX text declares: entries with the sizes of their parameters, and variables.
+//! The declarations in PTX text: entries with the sizes of their parameters, and variables.
 
 use crate::call::Outcome;
 use crate::code::Code;
 
-/// The newest PTX that a driver of CUDA 12.8 takes.
+/// The newest PTX version that a driver of CUDA 12.8 accepts.
 const NEWEST: (u32, u32) = (8, 7);
-/// The devices' compute capability, as PTX targets say it.
+/// The devices' compute capability, in the form of PTX targets.
 const TARGET: u32 = 90;
 
 /// A kernel as PTX declares it.
@@ -30,7 +30,7 @@ pub(crate) struct Declarations {
     pub(crate) variables: Vec<Variable>,
 }
 
-/// Why text is not taken, with words for the JIT's log.
+/// The reason why text is refused, with words for the JIT's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) code: Code,
@@ -77,7 +77,7 @@ fn size_of_type(word: &str) -> Option<usize> {
 
 /// Name and bytes of a declaration such as `.param .align 8 .b8 name[48]`.
 fn sized(declaration: &str) -> Option<(String, usize)> {
-    // A value given to the variable is not looked at.
+    // A variable's initial value is ignored.
     let declared = declaration.split('=').next().unwrap_or_default();
     let mut element = None;
     let mut name = None;
@@ -190,7 +190,7 @@ pub(crate) fn parse(text: &str) -> Result<Declarations, Refused> {
     Ok(declarations)
 }
 
-/// The text of a module image, which must be PTX: binaries for a GPU are of no use here.
+/// The text of a module image, which must be PTX: GPU binaries cannot be executed here.
 pub(crate) fn text(image: crate::call::In<u8>) -> Outcome<String> {
     if image.is_null() {
         return Err(Code::INVALID_VALUE);

@@ -10,9 +10,9 @@ use crate::driver::{driver, running};
 use crate::stream::stream;
 use crate::sync::{read, write};
 
-/// Plain allocations are made of whole pages.
+/// The unit of plain allocations.
 const PAGE: u64 = 4096;
-/// What rows of `cuMemAllocPitch` are aligned to.
+/// The alignment of `cuMemAllocPitch`'s rows.
 const PITCH: usize = 512;
 
 /// Makes an allocation of exactly so many usable bytes.
@@ -78,7 +78,7 @@ driver_calls! {
         pitch.set(row)
     }
 
-    /// Managed memory: there is none.
+    /// Managed memory, which is not supported.
     fn cuMemAllocManaged(out: Out<u64>, bytes: usize, flags: u32) {
         current()?;
         out.check()?;
@@ -109,7 +109,7 @@ driver_calls! {
         out.set(allocate(&stream.context, bytes as u64, true)?)
     }
 
-    /// Frees an allocation when the stream gets there.
+    /// Frees an allocation in stream order.
     fn cuMemFreeAsync(address: u64, handle: u64) {
         let stream = stream(handle)?;
         stream.refuse_while_capturing()?;

@@ -1,9 +1,8 @@
-//! Where device addresses come from, and where their bytes can be touched.
+//! The address space of device memory.
 //!
-//! Two stretches of address space of the same length: *addresses*, which the program sees and
-//! which the host may not touch, and *bytes*, a mirror of it at a fixed distance that the driver
-//! itself reads and writes. An address that was given back is not given out again soon, so that
-//! the use of a dead one is noticed.
+//! It has two ranges of the same length: *addresses*, which the program sees and which the host may
+//! not touch, and *bytes*, a mirror of it at a fixed distance that the driver itself reads and
+//! writes. A freed address is not reused soon, so that the use of a dead one is noticed.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -13,16 +12,16 @@ use crate::code::Code;
 
 /// The unit of device memory: of sizes, addresses and mappings.
 pub(crate) const GRANULARITY: u64 = 2 << 20;
-/// Address space asked for at first; less is taken where there is not so much.
+/// Address space that is requested at first; less is taken if that fails.
 const MOST: u64 = 4 << 40;
 const LEAST: u64 = 16 << 30;
 
-/// What the host may do at a device address.
+/// The host's access to a device address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostAccess {
-    /// Nothing: a dereference faults.
+    /// No access: a dereference faults.
     None,
-    /// Kernels run as host code, and need the bytes at the address itself.
+    /// Access for kernels, which run as host code and need the bytes at the address itself.
     Kernels,
 }
 
@@ -33,7 +32,7 @@ pub(crate) struct Arena {
     length: u64,
     bytes: u64,
     next: u64,
-    /// What kernels are allowed, if there are host kernels.
+    /// The access of kernels, if there are host kernels.
     kernels: bool,
 }
 
@@ -56,7 +55,7 @@ impl Arena {
     pub(crate) fn new(kernels: bool) -> Outcome<Arena> {
         let mut length = MOST;
         while length >= LEAST {
-            // One mapping for both, so that either both are there or none.
+            // One mapping for both ranges, so that both exist or neither.
             if let Some(at) = reserve(2 * length + GRANULARITY) {
                 let base = at.next_multiple_of(GRANULARITY);
                 return Ok(Arena {
@@ -72,13 +71,13 @@ impl Arena {
         Err(Code::OUT_OF_MEMORY)
     }
 
-    /// Whether a number is a device address, be it in use or not.
+    /// Whether a number is a device address, in use or not.
     pub(crate) fn contains(&self, address: u64) -> bool {
         (self.base..self.base + self.length).contains(&address)
     }
 
-    /// A place for `length` bytes that meets no entry of `taken` (address to length), with a gap
-    /// behind it.
+    /// A free range of `length` bytes, apart from all entries of `taken` (address to length), with
+    /// a gap behind it.
     pub(crate) fn place(
         &mut self,
         length: u64,
@@ -110,12 +109,12 @@ impl Arena {
         }
     }
 
-    /// Where the bytes of a device address are.
+    /// The driver's pointer to the bytes of a device address.
     pub(crate) fn bytes_of(&self, address: u64) -> *mut u8 {
         (address - self.base + self.bytes) as *mut u8
     }
 
-    /// Shows a file's bytes to the driver at an address.
+    /// Maps a file's bytes for the driver at an address.
     pub(crate) fn show(&self, address: u64, length: u64, file: BorrowedFd<'_>) -> Outcome {
         self.map(
             self.bytes_of(address) as u64,
@@ -125,7 +124,7 @@ impl Arena {
         )
     }
 
-    /// Says what the host may do at the address itself.
+    /// Sets the host's access at the address itself.
     pub(crate) fn allow(
         &self,
         address: u64,
@@ -145,7 +144,7 @@ impl Arena {
         }
     }
 
-    /// Takes the bytes away, from the driver and from kernels.
+    /// Unmaps the bytes, for the driver and for kernels.
     pub(crate) fn hide(&self, address: u64, length: u64) -> Outcome {
         self.map(self.bytes_of(address) as u64, length, libc::PROT_NONE, None)?;
         if self.kernels {
@@ -160,8 +159,8 @@ impl Arena {
             Some(_) => libc::MAP_SHARED | libc::MAP_FIXED,
             None => libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED,
         };
-        // SAFETY: `at` lies in one of the two stretches, which are the arena's own, and the caller
-        // holds the memory for writing, so no copy is under way there.
+        // SAFETY: `at` lies in one of the two ranges, which are the arena's own, and the caller
+        // holds the memory for writing, so no copy is in progress there.
         let mapped = unsafe {
             libc::mmap(
                 at as *mut libc::c_void,

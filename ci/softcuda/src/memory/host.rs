@@ -1,6 +1,6 @@
-//! Page-locked host memory: made by the driver, or the user's own, registered.
+//! Page-locked host memory: allocated by the driver, or the user's own, registered.
 //!
-//! Devices see it at its host address, as the real driver's unified addressing has it.
+//! Devices see it at its host address, as with the real driver's unified addressing.
 
 use super::{HostRange, Memory, below};
 use crate::call::{Out, Outcome};
@@ -36,8 +36,8 @@ fn allocate(context: &Context, bytes: u64, flags: u32) -> Outcome<u64> {
     let length = bytes
         .checked_next_multiple_of(PAGE)
         .ok_or(Code::OUT_OF_MEMORY)?;
-    // SAFETY: a new mapping at a place of the kernel's choice. Shared, so that a fork changes
-    // nothing about where writes go.
+    // SAFETY: a new mapping at an address chosen by the kernel. Shared, so that a fork does not
+    // redirect writes.
     let at = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -68,7 +68,7 @@ fn mapped(address: u64, bytes: u64) -> bool {
     };
     let pages = ((end - start) / PAGE) as usize;
     let mut resident = vec![0u8; pages];
-    // SAFETY: mincore only looks; it fails where a page is not mapped.
+    // SAFETY: mincore only reads the page tables; it fails if a page is not mapped.
     unsafe {
         libc::mincore(
             start as *mut libc::c_void,
@@ -79,7 +79,7 @@ fn mapped(address: u64, bytes: u64) -> bool {
 }
 
 impl Memory {
-    /// Forgets locked memory, and unmaps it where the driver made it.
+    /// Unlocks memory, and unmaps it if the driver allocated it.
     pub(super) fn unlock_host(&mut self, address: u64) -> Outcome {
         let range = self.host.remove(&address).ok_or(Code::INVALID_VALUE)?;
         if range.allocated {
@@ -131,7 +131,7 @@ driver_calls! {
         write(&driver.memory).unlock_host(address)
     }
 
-    /// Makes the user's memory page-locked, and known to the devices.
+    /// Page-locks the user's memory, and makes it known to the devices.
     fn cuMemHostRegister_v2(address: u64, bytes: usize, flags: u32) {
         let context = current()?;
         let driver = driver()?;
@@ -149,7 +149,7 @@ driver_calls! {
         memory.register(address, range(&context, bytes as u64, flags, false))
     }
 
-    /// Takes that back; waits for all work of the context first.
+    /// Unlocks it; waits for all work of the context first.
     fn cuMemHostUnregister(address: u64) {
         let context = current()?;
         let driver = driver()?;
@@ -163,7 +163,7 @@ driver_calls! {
         write(&driver.memory).unlock_host(address)
     }
 
-    /// Where devices see page-locked memory.
+    /// The address at which devices see page-locked memory.
     fn cuMemHostGetDevicePointer_v2(out: Out<u64>, address: u64, flags: u32) {
         current()?;
         let driver = driver()?;
@@ -175,7 +175,7 @@ driver_calls! {
         out.set(address)
     }
 
-    /// The flags that page-locked memory was made with.
+    /// The flags that page-locked memory was created with.
     fn cuMemHostGetFlags(out: Out<u32>, address: u64) {
         current()?;
         let driver = driver()?;

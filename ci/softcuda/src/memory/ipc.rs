@@ -1,8 +1,8 @@
 //! Legacy IPC: plain allocations shared by 64 opaque bytes.
 //!
-//! The bytes say which process has the memory file open, and as which descriptor; the other side
-//! opens it through `/proc`, which the kernel allows between processes of one user that see each
-//! other, and then makes sure that it is the very file.
+//! The bytes name the process that has the memory file open, and its descriptor. The other side
+//! opens the file through `/proc`, which the kernel allows between processes of one user that see
+//! each other, and then checks that it is the same file.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ driver_calls! {
         })
     }
 
-    /// Opens another process's allocation; opened again, it is at the same address.
+    /// Opens another process's allocation; a second time it has the same address.
     fn cuIpcOpenMemHandle_v2(out: Out<u64>, handle: IpcHandle, flags: u32) {
         let context = current()?;
         let driver = ipc()?;
@@ -108,7 +108,7 @@ driver_calls! {
         out.set(memory.map_anywhere(Arc::new(physical), handle.usable, origin)?)
     }
 
-    /// Closes it; the last one to do so unmaps it.
+    /// Closes it; the last close unmaps it.
     fn cuIpcCloseMemHandle(address: u64) {
         let context = current()?;
         let driver = ipc()?;

@@ -1,4 +1,4 @@
-//! Which addresses mean what: device memory, page-locked host memory, or neither.
+//! The meaning of addresses: device memory, page-locked host memory, or neither.
 
 mod allocation;
 mod arena;
@@ -26,7 +26,7 @@ use arena::GRANULARITY;
 const READ: u8 = 1;
 const READ_WRITE: u8 = 3;
 
-/// How a mapping came to be, which says who may take it away.
+/// The call that created a mapping; it decides which call may remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// `cuMemMap`.
@@ -40,12 +40,12 @@ enum Origin {
 /// Device memory at an address.
 #[derive(Debug)]
 struct Mapping {
-    /// Bytes mapped, and bytes of them that may be used.
+    /// Mapped bytes, and usable bytes of them.
     length: u64,
     usable: u64,
     physical: Arc<Physical>,
     origin: Origin,
-    /// What each device may do.
+    /// The access of each device.
     access: Vec<u8>,
     id: u64,
     sync_memops: bool,
@@ -56,7 +56,7 @@ struct Mapping {
 struct HostRange {
     length: u64,
     flags: u32,
-    /// Made by the driver, which unmaps it; else the user's own, registered.
+    /// Whether the driver allocated it, and so unmaps it; else the user registered it.
     allocated: bool,
     context: u64,
     ordinal: usize,
@@ -83,7 +83,7 @@ struct Handle {
 #[derive(Debug)]
 pub(crate) struct Memory {
     arena: Arena,
-    /// Address ranges given out, by address.
+    /// Reserved ranges, by address.
     reservations: BTreeMap<u64, u64>,
     mappings: BTreeMap<u64, Mapping>,
     host: BTreeMap<u64, HostRange>,
@@ -91,7 +91,7 @@ pub(crate) struct Memory {
     handles: HashMap<u64, Handle>,
 }
 
-/// What an address is.
+/// The kind of memory at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Memory of a device.
@@ -102,22 +102,23 @@ pub(crate) enum Place {
     Pageable,
 }
 
-/// What is wanted of a range.
+/// The requirements on a range.
 #[derive(Clone, Copy)]
 pub(crate) struct Want<'a> {
     pub(crate) context: &'a Context,
     pub(crate) write: bool,
-    /// Loads and stores by the device itself, for which plain allocations of another device need
-    /// peer access; copies do without.
+    /// Whether the device itself loads and stores. Plain allocations of another device then need
+    /// peer access; copies do not.
     pub(crate) direct: bool,
 }
 
-/// A range found: where its bytes are as long as the memory is held, and what it is.
+/// A range of memory: the driver's pointer to its bytes, valid while the memory is held, and its
+/// kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found {
     pub(crate) bytes: *mut u8,
     pub(crate) place: Place,
-    /// The user asked that synchronous calls on it be synchronous always.
+    /// Whether the user asked that synchronous calls on it are always synchronous.
     pub(crate) sync_memops: bool,
 }
 
@@ -177,8 +178,8 @@ impl Memory {
         }
     }
 
-    /// Whether device memory covers a range without a gap: neighbouring mappings may do so
-    /// together, plain allocations only each for itself.
+    /// Whether device memory covers a range without a gap. Several adjacent mappings may do so
+    /// together, but not several plain allocations.
     fn covered(&self, address: u64, end: u64, want: Want<'_>) -> Outcome<bool> {
         let mut at = address;
         let mut sync_memops = false;
@@ -209,7 +210,7 @@ impl Memory {
         Ok(sync_memops)
     }
 
-    /// Maps memory at a new address of its own, usable by `usable` bytes.
+    /// Maps memory at a new address, with `usable` usable bytes.
     fn map_anywhere(
         &mut self,
         physical: Arc<Physical>,
@@ -238,14 +239,14 @@ impl Memory {
         Ok(address)
     }
 
-    /// Takes such a mapping and its address away.
+    /// Removes such a mapping and its address.
     fn unmap_whole(&mut self, address: u64) -> Outcome {
         let mapping = self.mappings.remove(&address).ok_or(Code::INVALID_VALUE)?;
         self.reservations.remove(&address);
         self.arena.hide(address, mapping.length)
     }
 
-    /// Takes away what a context allocated, when it is destroyed.
+    /// Frees a context's allocations when it is destroyed.
     pub(crate) fn forget(&mut self, context: u64) {
         let owned = |mapping: &Mapping| match mapping.origin {
             Origin::Allocated { context: owner, .. } | Origin::Opened { context: owner, .. } => {
@@ -274,7 +275,7 @@ impl Memory {
         self.globals.retain(|_, global| global.context != context);
     }
 
-    /// Forgets a module's variable, and frees it where it had memory of its own.
+    /// Removes a module's variable, and frees it if it had memory of its own.
     pub(crate) fn remove_variable(&mut self, address: u64) {
         if self.globals.remove(&address).is_none() {
             let _ = self.free(address);

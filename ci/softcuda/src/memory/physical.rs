@@ -6,10 +6,10 @@ use crate::call::Outcome;
 use crate::code::Code;
 use crate::driver::{driver, fresh, running};
 
-/// What the names of the files begin with; the device's UUID follows.
+/// The prefix of the files' names; the device's UUID follows.
 const PREFIX: &str = "softcuda-";
 
-/// Memory of a device, gone when the last handle and mapping are.
+/// Memory of a device, freed with the last handle and mapping.
 #[derive(Debug)]
 pub(crate) struct Physical {
     /// Its handle's number.
@@ -18,7 +18,7 @@ pub(crate) struct Physical {
     pub(crate) size: u64,
     /// Handle types that it may be exported as.
     pub(crate) handle_types: u32,
-    /// Bytes it holds of the device's memory: none where another process made it.
+    /// Bytes that it occupies of the device's memory: 0 if another process created it.
     charged: u64,
     file: OwnedFd,
 }
@@ -46,7 +46,7 @@ impl Physical {
         })
     }
 
-    /// Another process's memory (or this one's), by a descriptor that is only looked at.
+    /// Another process's memory (or this one's), by a descriptor that stays the caller's.
     pub(crate) fn import(descriptor: RawFd) -> Outcome<Physical> {
         let driver = driver()?;
         let file = duplicate(descriptor).ok_or(Code::INVALID_VALUE)?;
@@ -92,7 +92,7 @@ impl Physical {
         self.file.as_raw_fd() as u64
     }
 
-    /// What tells the file from all others of the machine: device and inode number.
+    /// The file's identity on this machine: device and inode number.
     pub(crate) fn identity(&self) -> Outcome<(u64, u64)> {
         identity(self.file.as_fd())
     }
@@ -117,7 +117,7 @@ impl Drop for Physical {
     }
 }
 
-/// A file whose size nobody can change, so that no mapping of it ever faults.
+/// A file of fixed size, so that no mapping of it ever faults.
 fn memory_file(uuid: &str, size: u64) -> Outcome<OwnedFd> {
     let name = std::ffi::CString::new(format!("{PREFIX}{uuid}")).map_err(|_| Code::UNKNOWN)?;
     // SAFETY: a name that ends, and known flags.

@@ -1,4 +1,4 @@
-//! What the driver says about an address.
+//! The driver's attributes of addresses.
 
 use super::{GRANULARITY, Memory, Origin, Want, below};
 use crate::call::{In, Out, Outcome};
@@ -134,7 +134,7 @@ fn answer(out: Out<u8>, attribute: u32, address: u64, facts: Facts) -> Outcome {
     }
 }
 
-/// What `cuPointerGetAttributes` answers for addresses that the driver does not know.
+/// The answers of `cuPointerGetAttributes` for unknown addresses.
 fn answer_unknown(out: Out<u8>, attribute: u32) -> Outcome {
     match attribute {
         1 | DEVICE_POINTER | 4 | 7 | 11 | 14 | 17 | 19 => out.cast::<u64>().set(0),
@@ -197,7 +197,8 @@ driver_calls! {
         Ok(())
     }
 
-    /// A descriptor of a range for other devices: a memory file is none that a NIC could use.
+    /// A descriptor of a range for other devices: always refused, since no NIC could use a memory
+    /// file.
     fn cuMemGetHandleForAddressRange(out: Out<u8>, address: u64, size: usize, kind: u32, flags: u64) {
         driver()?;
         out.check()?;

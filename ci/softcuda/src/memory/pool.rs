@@ -1,4 +1,4 @@
-//! Memory pools: each device has its default one, which keeps nothing back.
+//! Memory pools: each device has only its default pool, which holds no freed memory.
 
 use super::allocation::allocate;
 use crate::call::{In, Out, Outcome};
@@ -35,7 +35,7 @@ driver_calls! {
         out.set(pool_of(device)?)
     }
 
-    /// Sets an attribute of a pool. None has an effect, since the pool keeps nothing.
+    /// Sets an attribute of a pool. It has no effect, since the pool holds nothing.
     fn cuMemPoolSetAttribute(pool: u64, attribute: u32, value: In<u64>) {
         check(pool)?;
         if !(1..=4).contains(&attribute) || value.is_null() {
@@ -54,7 +54,7 @@ driver_calls! {
         }
     }
 
-    /// Gives back what the pool holds: nothing.
+    /// Frees the memory that the pool holds: none.
     fn cuMemPoolTrimTo(pool: u64, keep: usize) {
         check(pool)?;
         let _ = keep;

@@ -1,4 +1,4 @@
-//! Virtual memory management: addresses and memory apart, and memory shared by descriptor.
+//! Virtual memory management: addresses separate from memory, and memory shared by descriptor.
 
 use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn whole(number: u64) -> Outcome {
     Ok(())
 }
 
-/// The device that properties name, where they ask for nothing that is not there.
+/// The device that properties name. Refuses properties that are not supported.
 fn check_properties(driver: &Driver, properties: &Properties) -> Outcome<usize> {
     if properties.kind != PINNED || properties.location.kind != DEVICE {
         return Err(Code::INVALID_VALUE);
@@ -96,7 +96,7 @@ impl Memory {
             return Err(Code::INVALID_VALUE);
         }
         let alignment = alignment.max(GRANULARITY);
-        // A hint is a hint: addresses come from the arena.
+        // The hint is ignored: addresses come from the arena.
         let _ = hint;
         let address = self.arena.place(size, alignment, &self.reservations)?;
         self.reservations.insert(address, size);
@@ -104,7 +104,7 @@ impl Memory {
     }
 
     fn unreserve(&mut self, address: u64, size: u64) -> Outcome {
-        // Only what cuMemAddressReserve gave, whole, and with nothing mapped in it.
+        // Only a range of cuMemAddressReserve, whole, and with nothing mapped in it.
         if self.reservations.get(&address) != Some(&size)
             || self
                 .mappings
@@ -173,7 +173,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The mappings that make up a range exactly, or refused.
+    /// The mappings that make up a range exactly; else refused.
     fn exactly(&self, address: u64, size: u64) -> Outcome<Vec<u64>> {
         whole(size)?;
         let end = address.checked_add(size).ok_or(Code::INVALID_VALUE)?;
@@ -254,7 +254,7 @@ driver_calls! {
         out.set(GRANULARITY as usize)
     }
 
-    /// Makes memory, mapped nowhere yet.
+    /// Allocates memory, mapped nowhere yet.
     fn cuMemCreate(out: Out<u64>, size: usize, properties: In<Properties>, flags: u64) {
         let driver = vmm()?;
         out.check()?;
@@ -270,12 +270,12 @@ driver_calls! {
         out.set(handle)
     }
 
-    /// Gives a handle back; the memory lives on while it is mapped.
+    /// Releases a handle; the memory lives on while it is mapped.
     fn cuMemRelease(handle: u64) {
         write(&vmm()?.memory).release(handle)
     }
 
-    /// Sets addresses aside.
+    /// Reserves addresses.
     fn cuMemAddressReserve(out: Out<u64>, size: usize, alignment: usize, hint: u64, flags: u64) {
         let driver = vmm()?;
         out.check()?;
@@ -286,12 +286,12 @@ driver_calls! {
         out.set(address)
     }
 
-    /// Gives addresses back, as they were reserved.
+    /// Frees addresses, as they were reserved.
     fn cuMemAddressFree(address: u64, size: usize) {
         write(&vmm()?.memory).unreserve(address, size as u64)
     }
 
-    /// Maps memory at reserved addresses; nobody may use it before `cuMemSetAccess`.
+    /// Maps memory at reserved addresses; it is not accessible before `cuMemSetAccess`.
     fn cuMemMap(address: u64, size: usize, offset: usize, handle: u64, flags: u64) {
         let driver = vmm()?;
         if offset != 0 || flags != 0 {
@@ -300,14 +300,14 @@ driver_calls! {
         write(&driver.memory).map(address, size as u64, handle, driver.devices.len())
     }
 
-    /// Takes whole mappings away. Work under way that uses them fails from then on.
+    /// Removes whole mappings. Work in progress that uses them fails from then on.
     fn cuMemUnmap(address: u64, size: usize) {
         let driver = vmm()?;
         crate::graph::refuse_unsafe()?;
         write(&driver.memory).unmap(address, size as u64)
     }
 
-    /// Says which devices may use whole mappings.
+    /// Sets the devices that may use whole mappings.
     fn cuMemSetAccess(address: u64, size: usize, of: In<AccessOf>, count: usize) {
         let driver = vmm()?;
         if count == 0 || of.is_null() {
@@ -317,7 +317,7 @@ driver_calls! {
         write(&driver.memory).set_access(driver, address, size as u64, &of)
     }
 
-    /// What a device may do at an address.
+    /// A device's access at an address.
     fn cuMemGetAccess(flags: Out<u64>, location: In<Location>, address: u64) {
         let driver = vmm()?;
         let location = location.get()?;
@@ -344,7 +344,7 @@ driver_calls! {
         if kind != POSIX_FD || !driver.config.has(Feature::PosixFd) {
             return Err(Code::NOT_SUPPORTED);
         }
-        // Memory that was not made for it can not be exported.
+        // Memory that was not created for it cannot be exported.
         if physical.handle_types & POSIX_FD == 0 {
             return Err(Code::INVALID_VALUE);
         }
@@ -365,7 +365,7 @@ driver_calls! {
         out.set(handle)
     }
 
-    /// The handle of the memory mapped at an address, held once more.
+    /// The handle of the memory mapped at an address, with one more reference.
     fn cuMemRetainAllocationHandle(out: Out<u64>, address: u64) {
         let driver = vmm()?;
         out.check()?;
@@ -379,7 +379,7 @@ driver_calls! {
         out.set(id)
     }
 
-    /// What memory was made with.
+    /// The properties that memory was created with.
     fn cuMemGetAllocationPropertiesFromHandle(out: Out<Properties>, handle: u64) {
         let driver = vmm()?;
         let memory = read(&driver.memory);

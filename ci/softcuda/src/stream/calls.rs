@@ -39,7 +39,7 @@ driver_calls! {
         create(out, flags, priority)
     }
 
-    /// Gives a stream back; what it was given is still done.
+    /// Destroys a stream; its queued work is still done.
     fn cuStreamDestroy_v2(handle: u64) {
         let stream = lock(&driver()?.streams).remove(&handle).ok_or(Code::INVALID_HANDLE)?;
         if let Some(membership) = lock(&stream.capture).take() {
@@ -50,7 +50,7 @@ driver_calls! {
         Ok(())
     }
 
-    /// Waits for all that the stream was given.
+    /// Waits for all work of the stream.
     fn cuStreamSynchronize(handle: u64) {
         let stream = stream(handle)?;
         stream.refuse_while_capturing()?;
@@ -61,7 +61,7 @@ driver_calls! {
         stream.finish(stream.given())
     }
 
-    /// Whether the stream has done all that it was given.
+    /// Whether the stream has done all its work.
     fn cuStreamQuery(handle: u64) {
         let stream = stream(handle)?;
         stream.refuse_while_capturing()?;
@@ -73,7 +73,7 @@ driver_calls! {
         out.set(stream(handle)?.priority)
     }
 
-    /// The flags that the stream was made with.
+    /// The flags that the stream was created with.
     fn cuStreamGetFlags(handle: u64, out: Out<u32>) {
         out.set(u32::from(stream(handle)?.kind == Kind::NonBlocking))
     }

@@ -1,4 +1,4 @@
-//! Streams: each is a thread that does what it is given, one after the other.
+//! Streams: each is a thread that does its work in order.
 
 mod calls;
 mod worker;
@@ -14,16 +14,16 @@ use crate::driver::{driver, fresh};
 use crate::graph::{Capture, Membership};
 use crate::sync::{doze, lock};
 
-/// Work: done in the order of its stream, as often as a graph is launched.
+/// A piece of work, done in the order of its stream; a graph may launch it several times.
 pub(crate) type Work = Arc<dyn Fn(&Context) -> Outcome + Send + Sync>;
 
-/// How a stream stands to its context's default stream.
+/// A stream's relation to its context's default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It is the default stream: it waits for all blocking streams, and they for it.
     Legacy,
     Blocking,
-    /// It has nothing to do with the default stream.
+    /// It is independent of the default stream.
     NonBlocking,
 }
 
@@ -39,7 +39,7 @@ struct Queue {
     /// Tasks ever given, and tasks ever done.
     given: u64,
     done: u64,
-    /// No more will come.
+    /// Whether no more tasks will be given.
     closed: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Stream {
     priority: i32,
     queue: Mutex<Queue>,
     changed: Condvar,
-    /// The capture that records this stream's work, where there is one.
+    /// The capture that records this stream's work, if there is one.
     pub(crate) capture: Mutex<Option<Membership>>,
 }
 
@@ -75,15 +75,15 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Gives work to the stream, or to the capture that records it. The answer says how far
-    /// [`Stream::finish`] has to wait.
+    /// Gives work to the stream, or to the capture that records it. Returns the ticket that
+    /// [`Stream::finish`] waits for.
     pub(crate) fn give(self: &Arc<Self>, work: Work) -> Outcome<u64> {
         self.context.check()?;
         if let Some(membership) = lock(&self.capture).as_ref() {
             membership.record(work)?;
             return Ok(0);
         }
-        // Held over both looks and the giving, so that the default stream's order has no gap.
+        // Locked over both checks and the giving, so that the default stream's order has no gap.
         let streams = lock(&self.context.streams);
         let blocking = |stream: &&Arc<Stream>| stream.kind == Kind::Blocking;
         let legacy = |stream: &&Arc<Stream>| stream.kind == Kind::Legacy;
@@ -117,7 +117,7 @@ impl Stream {
         self.finish(ticket)
     }
 
-    /// Waits for work, and answers what has gone wrong in the context.
+    /// Waits for work, and returns the context's error, if any.
     pub(crate) fn finish(&self, ticket: u64) -> Outcome {
         self.wait_done(ticket);
         self.context.check()
@@ -128,7 +128,7 @@ impl Stream {
         lock(&self.queue).given
     }
 
-    /// Waits for work, or until the context is no more.
+    /// Waits for work, or until the context is destroyed.
     pub(crate) fn wait_done(&self, ticket: u64) {
         let mut queue = lock(&self.queue);
         while queue.done < ticket && self.context.alive() {
@@ -141,19 +141,19 @@ impl Stream {
         queue.done == queue.given
     }
 
-    /// Whether it was given back and has done all that it had.
+    /// Whether it is destroyed and has done all its work.
     fn is_spent(&self) -> bool {
         let queue = lock(&self.queue);
         queue.closed && queue.done == queue.given
     }
 
-    /// Nothing more comes: the thread ends when it has done what it has.
+    /// Accepts no more work: the thread ends when it has done its tasks.
     pub(crate) fn close(&self) {
         lock(&self.queue).closed = true;
         self.changed.notify_all();
     }
 
-    /// Refuses what must not be done to a capturing stream, and spoils the capture.
+    /// Refuses an operation that a capturing stream does not allow, and invalidates the capture.
     pub(crate) fn refuse_while_capturing(&self) -> Outcome {
         match lock(&self.capture).as_ref() {
             None => Ok(()),
@@ -164,7 +164,7 @@ impl Stream {
         }
     }
 
-    /// The capture under way.
+    /// The capture in progress.
     pub(crate) fn capturing(&self) -> Option<Arc<Capture>> {
         lock(&self.capture)
             .as_ref()
@@ -176,7 +176,8 @@ impl Stream {
     }
 }
 
-/// A thread's own default streams, one for each context that it asked for one. They end with it.
+/// A thread's own default streams, one for each context in which it asked for one. They end with
+/// the thread.
 #[derive(Default)]
 struct OwnStreams(Vec<Arc<Stream>>);
 

@@ -1,4 +1,4 @@
-//! What a stream's thread does.
+//! The thread of a stream.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ impl Jitter {
         Jitter(seed.map(|seed| (seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1))
     }
 
-    /// Half of the time nothing, else up to a quarter of a millisecond.
+    /// Half of the time no delay, else up to a quarter of a millisecond.
     fn delay(&mut self) {
         let Some(state) = &mut self.0 else { return };
         *state ^= *state << 13;
@@ -37,13 +37,13 @@ impl Stream {
                 stream.wait_done(*ticket);
             }
             jitter.delay();
-            // After an error nothing more is done in the context, but everything ends.
+            // After an error no more work is done in the context, but all tasks complete.
             if self.context.check().is_ok()
                 && let Err(code) = (task.work)(&self.context)
             {
                 self.context.fail(code);
             }
-            // What the work held is let go before anybody hears that it is done.
+            // The task's objects are dropped before its completion is announced.
             drop(task);
             lock(&self.queue).done += 1;
             self.changed.notify_all();

@@ -8,7 +8,7 @@ pub use cudarc::driver::sys::*;
 
 pub type Code = CUresult;
 
-/// As long as a test program may take: a call that hangs must not hang the tests.
+/// The deadline of a test program: a call that hangs must not hang the tests.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// Panics unless a call succeeded.
@@ -89,8 +89,8 @@ pub fn enter(ordinal: i32) -> CUcontext {
     context
 }
 
-/// Runs one test of this program again, in a process of its own with other settings. The answer
-/// is its exit status; `None` where a signal ended it.
+/// Runs one test of this program again, in a process of its own with other settings. Returns its
+/// exit status; `None` if a signal ended it.
 #[allow(dead_code)] // not every test program does
 pub fn again(test: &str, settings: &[(&str, &str)]) -> Option<i32> {
     let status = Command::new(std::env::current_exe().expect("a test knows its own path"))
@@ -147,7 +147,7 @@ pub fn mapped(ordinal: i32, size: usize) -> (CUdeviceptr, CUmemGenericAllocation
     (address, handle)
 }
 
-/// A stream that has nothing to do with the default one.
+/// A stream that is independent of the default one.
 #[allow(dead_code)]
 pub fn stream() -> CUstream {
     let mut stream = std::ptr::null_mut();

@@ -3,7 +3,7 @@ extern "C" {
 __device__ unsigned long long user_total;
 }
 
-// Each thread says where it is.
+// Each thread stores its position.
 extern "C" __global__ void user_where(unsigned long long* out) {
     unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -26,7 +26,8 @@ extern "C" __global__ void user_add(double one, float two, unsigned char three, 
     atomicAdd(&user_total, (unsigned long long)(one + two) + three + four);
 }
 
-// Each thread waits until all of the grid have come: possible only where all are there at once.
+// Each thread waits until the whole grid has arrived: possible only if all threads are resident at
+// once.
 extern "C" __global__ void user_meet(unsigned long long* came) {
     atomicAdd(came, 1ull);
     while (atomicAdd(came, 0ull) < (unsigned long long)gridDim.x * blockDim.x) __nanosleep(100);

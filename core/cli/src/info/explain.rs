@@ -1,4 +1,4 @@
-//! `oxshmem info --explain`: what was chosen for a pair of PEs, and why each better one was refused.
+//! `oxshmem info --explain`: the choice for a pair of PEs, and why each better one was refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::world::ranges;
 use crate::gather::gather;
 use crate::output;
 
-/// How some PEs reach some others, all alike.
+/// Origin and target PEs whose routes are all alike.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Group {
     from: Vec<usize>,
@@ -20,7 +20,7 @@ struct Group {
     ways: Vec<Way>,
 }
 
-/// One kind of operation on one kind of memory.
+/// The route of one kind of operation on one kind of memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Way {
     memory: String,
@@ -28,7 +28,7 @@ struct Way {
     transport: Option<String>,
     device: Option<String>,
     device_choice: Option<String>,
-    /// Its port, address and MTU, as the PE that opened it sees them.
+    /// The device's port, address and MTU, as the PE that opened it sees them.
     device_description: Option<String>,
     mapped: bool,
     messages: bool,
@@ -45,7 +45,7 @@ pub fn main(pair: &[usize], json: bool) -> anyhow::Result<ExitCode> {
     };
     let (me, pes) = (world.my_pe(), world.n_pes());
     world.finalize()?;
-    // The same on every PE; one says it.
+    // The same on every PE, so one PE says it.
     if let (Some(pe), 0) = (unknown, me) {
         let last = pes - 1;
         output::complain(
@@ -66,7 +66,7 @@ pub fn main(pair: &[usize], json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All groups on PE 0; none on the others. Collective.
+/// All groups on PE 0; `None` on the others. Collective.
 fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
     let me = world.my_pe();
     let devices = transports::descriptions();
@@ -85,7 +85,7 @@ fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
             );
         }
     }
-    // Strings, numbers and lists: there is nothing in it that JSON cannot say.
+    // Strings, numbers and lists only: JSON can represent all of it.
     let told = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
     if me != 0 {
         return Ok(None);
@@ -100,7 +100,7 @@ fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
     Ok(Some(all))
 }
 
-/// Joins what is alike: the same targets from another PE, or other targets from the same.
+/// Joins equal entries: the same targets from another PE, or other targets from the same PE.
 fn add(groups: &mut Vec<Group>, from: Vec<usize>, to: Vec<usize>, ways: Vec<Way>) {
     let alike = groups.iter_mut().filter(|group| group.ways == ways);
     for group in alike {
@@ -145,7 +145,7 @@ fn ways(explanation: &RouteExplanation, devices: &BTreeMap<String, String>) -> V
 }
 
 impl Group {
-    /// Each way once, with the operations on one kind of memory that go it.
+    /// Each route once, with the operations on one kind of memory that use it.
     fn merged(&self) -> Vec<(&Way, Vec<&str>)> {
         let mut merged: Vec<(&Way, Vec<&str>)> = Vec::new();
         for way in &self.ways {

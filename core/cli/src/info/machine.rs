@@ -1,4 +1,4 @@
-//! The host, and what of it this process may use.
+//! The host, and the part of it that this process may use.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Machine {
     hostname: String,
     boot_id: Option<String>,
-    /// Where the description comes from.
+    /// The source of the description.
     source: String,
     packages: usize,
     /// The CPUs of each core.
@@ -53,9 +53,9 @@ struct HugePages {
 #[derive(Serialize)]
 struct Usable {
     cpus: String,
-    /// CPU time per time, where a control group limits it.
+    /// CPU time per elapsed time, where a control group limits it.
     quota: Option<f64>,
-    /// How many PEs can be busy at once.
+    /// The number of PEs that can be busy at once.
     count: usize,
 }
 

@@ -1,4 +1,4 @@
-//! `oxshmem info --topology` and `--svg`: the machine and its devices, and which of them PEs chose.
+//! `oxshmem info --topology` and `--svg`: the machine, its devices, and which of them PEs chose.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::gather::gather;
 use crate::output;
 use crate::perf::allowed_cpus;
 
-/// What one PE tells: by what it chose devices, and which it chose.
+/// One PE's report: the devices that it chose, and the place it chose them from.
 #[derive(Debug, Serialize, Deserialize)]
 struct Told {
     host: String,
@@ -59,7 +59,7 @@ pub fn main(tree: bool, drawing: Option<&Path>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// On PE 0, what each PE tells; none on the others.
+/// Each PE's report on PE 0; `None` on the others.
 fn join() -> Result<Option<Vec<Told>>> {
     let world = World::init()?;
     let me = world.my_pe();
@@ -68,14 +68,14 @@ fn join() -> Result<Option<Vec<Told>>> {
         cpus: allowed_cpus(),
         devices: world.devices().into_iter().map(|d| d.device).collect(),
     };
-    // Strings and lists: there is nothing in it that JSON cannot say.
+    // Strings and lists only: JSON can represent all of it.
     let told = gather(&world, &serde_json::to_string(&mine).unwrap_or_default())?;
     world.finalize()?;
     let read = |told: &String| serde_json::from_str(told).ok();
     Ok((me == 0).then(|| told.iter().filter_map(read).collect()))
 }
 
-/// What the PEs of PE 0's host would tell on a machine that is described: each bound to a core.
+/// The reports that PEs of PE 0's host would give on a described machine, each bound to a core.
 fn planned(topology: &Topology, told: &[Told]) -> Result<Vec<Told>> {
     let host = told.first().map(|first| &first.host);
     let pes = told.iter().filter(|told| Some(&told.host) == host).count();
@@ -91,8 +91,9 @@ fn planned(topology: &Topology, told: &[Told]) -> Result<Vec<Told>> {
     Ok(sets.iter().zip(devices).map(would_tell).collect())
 }
 
-/// Lines from each PE on PE 0's host, which is the one drawn, to the NICs that it chose: from its
-/// GPU, where it has one, else from its CPUs. PEs with the same ends share a line.
+/// Draws a line from each PE on PE 0's host, which is the one drawn, to the NICs that it chose. A
+/// line starts at the PE's GPU if it has one, else at its CPUs. PEs with the same ends share a
+/// line.
 fn draw(topology: &Topology, told: &[Told]) -> String {
     let host = told.first().map(|first| &first.host);
     let sets: Vec<CpuSet> = told

@@ -1,4 +1,4 @@
-//! What each built-in transport offers here, and what it promises.
+//! Each built-in transport: its devices here, their capabilities and their guarantees.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,11 +28,11 @@ struct Offer {
 #[derive(Serialize)]
 struct Promises {
     capabilities: Table<String>,
-    /// For each kind of memory that it reaches.
+    /// A table for each kind of memory that the device reaches.
     guarantees: Table<Table<String>>,
 }
 
-/// Names and values, in the order in which they are shown; a map in JSON.
+/// Names and values in the order in which they are shown. JSON has them as a map.
 struct Table<T>(Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Table<T> {
@@ -49,7 +49,7 @@ pub fn see() -> Vec<Transport> {
             devices: transport
                 .probe()
                 .map_err(|error| match error {
-                    // The rest of its words is said already.
+                    // The rest of the error's text is already said.
                     Error::Unavailable { why, .. } => why,
                     other => other.to_string(),
                 })
@@ -65,7 +65,7 @@ pub fn see() -> Vec<Transport> {
 }
 
 fn offer(transport: &dyn oxshmem_transport::Transport, device: &Device) -> Offer {
-    // What a domain can do does not depend on the job, so a job of one will do.
+    // A domain's capabilities do not depend on the job, so a job of one will do.
     let host = HostId(oxshmem_topo::boot_id().unwrap_or_default());
     let job = Job {
         me: Pe(0),
@@ -90,7 +90,7 @@ fn offer(transport: &dyn oxshmem_transport::Transport, device: &Device) -> Offer
 }
 
 fn capabilities(promised: &Capabilities) -> Table<String> {
-    // Taken apart without `..`, so that a new field is shown or refused by the compiler.
+    // Taken apart without `..`, so that the compiler rejects a new field that is not shown.
     let Capabilities {
         put,
         get,
@@ -189,7 +189,7 @@ fn limits(limits: &Limits) -> String {
 }
 
 fn size(bytes: u64) -> String {
-    // What no memory reaches is no limit.
+    // A limit larger than any memory is no limit.
     if bytes >= 1 << 62 {
         "any size".into()
     } else {
@@ -247,11 +247,11 @@ fn yes(it_is: bool) -> String {
     if it_is { "yes" } else { "no" }.to_owned()
 }
 
-/// The name of a transport in a list.
+/// The width of a transport's name in a list.
 const NAME: usize = 10;
 
 impl Transport {
-    /// A line for each device, without what it promises.
+    /// Writes a line for each device, without its guarantees.
     pub fn list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name;
         let devices = match &self.devices {
@@ -270,7 +270,7 @@ impl Transport {
     }
 }
 
-/// What each device is, by its name.
+/// Each device's description, by the device's name.
 pub fn descriptions() -> BTreeMap<String, String> {
     let transports = oxshmem::registry::built_in();
     let devices = transports.iter().filter_map(|t| t.probe().ok()).flatten();

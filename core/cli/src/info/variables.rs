@@ -7,13 +7,13 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub struct Variable {
     name: &'static str,
-    /// None where it is not set.
+    /// `None` if it is not set.
     value: Option<String>,
     default: &'static str,
     meaning: &'static str,
 }
 
-/// Whose value is not for showing.
+/// The variable whose value is never shown.
 const SECRET: &str = "OXSHMEM_JOB_KEY";
 
 pub fn see() -> Vec<Variable> {
@@ -32,12 +32,12 @@ pub fn see() -> Vec<Variable> {
 }
 
 impl Variable {
-    /// Whether a user has set it; launchers set some by themselves.
+    /// Whether a user has set it. Launchers set some variables themselves.
     pub fn is_set(&self) -> bool {
         self.value.is_some() && !self.default.starts_with("set by ")
     }
 
-    /// Its name and value.
+    /// Writes its name and value.
     pub fn line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<28}", self.name)?;
         match &self.value {

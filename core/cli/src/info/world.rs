@@ -1,4 +1,4 @@
-//! The job: how many PEs, what they agreed on, and how each reaches each.
+//! The job: its PEs, the settings that they agreed on, and the route of each pair.
 
 use std::fmt;
 
@@ -13,37 +13,38 @@ use crate::perf::allowed_cpus;
 pub struct Seen {
     pes: usize,
     bootstrap: String,
-    /// Of each PE, in bytes.
+    /// Bytes of each PE's heap.
     heap_limit: usize,
     memory_model: String,
     visibility: String,
     /// How collective calls of all PEs move their data.
     collectives: Vec<Collective>,
-    /// What each PE tells.
+    /// Each PE's report.
     by_pe: Vec<Told>,
 }
 
 #[derive(Serialize)]
 struct Collective {
     call: &'static str,
-    /// Up to so many bytes from each PE in one arrival, by scratch memory; beyond, directly.
+    /// The largest contribution of a PE, in bytes, that uses scratch memory in one synchronisation;
+    /// larger ones go directly.
     scratch: usize,
-    /// Whether OXSHMEM_COLLECTIVES says so.
+    /// Whether OXSHMEM_COLLECTIVES sets it.
     set: bool,
-    /// Whether the PEs of each host have a part of it among themselves.
+    /// Whether the PEs of each host do a part of it among themselves.
     by_host: bool,
 }
 
-/// What one PE tells of itself.
+/// One PE's report of itself.
 #[derive(Serialize, Deserialize)]
 struct Told {
-    /// By which PEs know who shares memory.
+    /// The host identifier by which PEs know whether they share memory.
     host: String,
     hostname: String,
     pid: u32,
     /// The CPUs that it may use.
     cpus: String,
-    /// How it reaches each PE.
+    /// The route to each PE.
     routes: Vec<Way>,
 }
 
@@ -52,11 +53,11 @@ struct Way {
     transport: Option<String>,
     device: Option<String>,
     mapped: bool,
-    /// Best first.
+    /// Ordered from best to worst.
     considered: Vec<Answer>,
 }
 
-/// What a transport said.
+/// A transport's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Answer {
     transport: String,
@@ -98,7 +99,7 @@ impl Way {
     }
 }
 
-/// What PE 0 knows from all PEs; none on the others. Collective.
+/// Collects the reports of all PEs at PE 0; `None` on the others. Collective.
 pub fn see(world: &World) -> Result<Option<Seen>> {
     let me = world.my_pe();
     let mine = Told {
@@ -108,7 +109,7 @@ pub fn see(world: &World) -> Result<Option<Seen>> {
         cpus: allowed_cpus(),
         routes: world.routes().iter().map(Way::of).collect(),
     };
-    // Strings, numbers and lists: there is nothing in it that JSON cannot say.
+    // Strings, numbers and lists only: JSON can represent all of it.
     let told = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
     if me != 0 {
         return Ok(None);
@@ -151,7 +152,7 @@ impl fmt::Display for Seen {
 }
 
 impl Seen {
-    /// Where the PEs are: those of a host with the same CPUs in one line.
+    /// Writes where the PEs run. PEs of a host with the same CPUs share a line.
     fn places(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut places: Vec<(&Told, Vec<usize>)> = Vec::new();
         for (pe, told) in self.by_pe.iter().enumerate() {
@@ -172,7 +173,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Each way once, with the pairs that go it.
+    /// Writes each route once, with the pairs that use it.
     fn routes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups: Vec<(String, Vec<Pairs>)> = Vec::new();
         for (from, told) in self.by_pe.iter().enumerate() {
@@ -198,7 +199,7 @@ impl Seen {
         Ok(())
     }
 
-    /// How collective calls go.
+    /// Writes how collective calls move data.
     pub fn collectives(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -235,7 +236,7 @@ impl Seen {
 }
 
 impl Told {
-    /// Each way that this PE goes, and to which PEs.
+    /// The distinct routes from this PE, each with its target PEs.
     fn ways(&self) -> Vec<(String, Vec<usize>)> {
         let mut ways: Vec<(String, Vec<usize>)> = Vec::new();
         for (to, way) in self.routes.iter().map(Way::short).enumerate() {
@@ -248,14 +249,14 @@ impl Told {
     }
 }
 
-/// From each of some PEs to each of others.
+/// All pairs from some PEs to others.
 struct Pairs {
     from: Vec<usize>,
     to: Vec<usize>,
 }
 
 impl Pairs {
-    /// Origins with the same targets share an entry.
+    /// Adds pairs; origins with the same targets share an entry.
     fn add(all: &mut Vec<Pairs>, from: usize, to: Vec<usize>) {
         match all.iter_mut().find(|pairs| pairs.to == to) {
             Some(pairs) => pairs.from.push(from),
@@ -267,7 +268,7 @@ impl Pairs {
     }
 }
 
-/// Ascending numbers as `0-3,5`.
+/// Formats ascending numbers as `0-3,5`.
 pub fn ranges(numbers: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for &number in numbers {
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Text as shown, of the collectives where that is asked for.
+    /// The shown text; the flag adds that of the collectives.
     struct Shown<'a>(&'a Seen, bool);
 
     impl fmt::Display for Shown<'_> {

@@ -1,4 +1,4 @@
-//! Where programs' words lie, and the blocks that `oxshmem perf` moves.
+//! The memory of litmus programs' words, and of the blocks that `oxshmem perf` moves.
 
 use clap::ValueEnum;
 use oxshmem::{Builder, MemoryKind};
@@ -8,14 +8,14 @@ use super::Refused;
 /// A kind of memory, as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Memory {
-    /// The hosts'.
+    /// Host memory.
     Host,
-    /// GPUs', by CUDA.
+    /// GPU memory, by CUDA.
     Cuda,
 }
 
 impl Memory {
-    /// As users write it.
+    /// The name as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Memory::Host => "host",
@@ -47,22 +47,22 @@ pub fn with_gpu(builder: Builder) -> Result<Builder, Refused> {
     Ok(builder.gpu(context, HEAP))
 }
 
-/// That a job has no GPU memory.
+/// The refusal if a job has no GPU memory.
 #[cfg(feature = "cuda")]
 pub const NONE: &str = "--memory cuda: this job's PEs have no GPU memory; set OXSHMEM_CUDA_SYMMETRIC_SIZE=2M, \
     and have a GPU";
-/// That this build has none.
+/// The refusal if this build has no CUDA.
 #[cfg(not(feature = "cuda"))]
 pub const NONE: &str =
     "--memory cuda: this build is without GPU memory; build it with the feature cuda";
 
-/// Refuses: this build has no GPU memory.
+/// Always refuses: this build has no GPU memory.
 #[cfg(not(feature = "cuda"))]
 pub fn with_gpu(_: Builder) -> Result<Builder, Refused> {
     Err(none())
 }
 
-/// That there is no GPU memory.
+/// The refusal where there is no GPU memory.
 pub fn none() -> Refused {
     Refused(NONE.into())
 }

@@ -1,4 +1,4 @@
-//! Running programs over simulated machines, threads, or the processes of a job.
+//! Runs of programs on simulated machines, on threads, or on the processes of a job.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,41 +14,41 @@ use oxshmem_litmus::{MemoryModel, Outcome, Outcomes, Program, Report, machines, 
 use super::memory::{self, Memory};
 use super::{Args, Refused, outcomes};
 
-/// What programs run over.
+/// A platform for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Over {
-    /// Simulated lanes and memory that do the worst that is permitted.
+    /// Simulated lanes and memory that are as weak as is permitted.
     #[value(alias = "weak(loopback)")]
     Weak,
-    /// Simulated memory on weak CPUs alone.
+    /// Simulated memory alone, with weak CPUs.
     Simulator,
     /// Real memory: threads of this process, or the processes of a job.
     Loopback,
-    /// What the PEs of this job reach each other by.
+    /// The transports of this job's PEs.
     #[value(skip)]
     Job,
 }
 
-/// What became of a program.
+/// The result for one program.
 pub enum Ran {
     /// It ran.
     Yes(Report),
-    /// It cannot run here: why.
+    /// It cannot run here, for this reason.
     No(String),
 }
 
-/// Each thread's heap: the library's own words, and a program's few.
+/// Bytes of each thread's heap: the library's own words, and a program's few.
 const HEAP: usize = 1 << 20;
 
-/// Runs on each simulated machine, unless `--runs` says otherwise.
+/// Runs on each simulated machine, unless `--runs` gives a number.
 const MOST_SEARCHED: u64 = 3000;
-/// Runs elsewhere.
+/// Runs on other platforms.
 const MOST_FREE: u64 = 1000;
 
-/// Why a program does not run where nobody sees that all PEs wait.
+/// The refusal of a program that may wait for ever, where no deadlock is detected.
 const ENDLESS: &str = "it may wait for ever; run it over weak or simulator";
 
-/// What to run over, here and as asked.
+/// Chooses the platform from the arguments and the environment.
 pub fn choose(args: &Args) -> Result<Over, Refused> {
     let job = in_job();
     let over = match (args.transport, job) {
@@ -79,12 +79,12 @@ pub fn choose(args: &Args) -> Result<Over, Refused> {
 }
 
 impl Over {
-    /// Whether runs are decided, and so can be repeated.
+    /// Whether the scheduler decides the runs, so that they can be repeated.
     pub fn is_simulated(self) -> bool {
         matches!(self, Over::Weak | Over::Simulator)
     }
 
-    /// The machines that a program runs on, one after the other; none where they are not simulated.
+    /// The simulated machines that a program runs on, in order; none on real memory.
     pub fn machines(self, pes: usize, model: MemoryModel, omit: Option<FenceSite>) -> Vec<Machine> {
         let mut all = match self {
             Over::Weak => machines::weak(pes, model),
@@ -100,8 +100,8 @@ impl Over {
     }
 }
 
-/// Runs programs, and says of each in turn what became of it. False if another PE of this job says
-/// it.
+/// Runs programs and reports each one's result in turn. Returns false if another PE of this job
+/// reports.
 pub fn run(
     args: &Args,
     over: Over,
@@ -119,10 +119,10 @@ fn in_job() -> bool {
     oxshmem_bootstrap::describes_job(&|name| std::env::var(name).ok())
 }
 
-/// A search that has ended, and the place of its program.
+/// A finished search, with the index of its program.
 type Searched<'p> = (usize, anyhow::Result<(Outcomes<'p>, Report)>);
 
-/// On simulated machines only one thread runs at a time, so several programs are run at once.
+/// On a simulated machine only one thread runs at a time, so several programs run at once.
 fn simulated<'p>(
     args: &Args,
     over: Over,
@@ -164,7 +164,7 @@ fn simulated<'p>(
                     .remove()
                     .and_then(|(outcomes, report)| tell(&outcomes, program, Ran::Yes(report)));
                 if done.is_err() {
-                    // Nobody begins another.
+                    // Keeps the other threads from starting another program.
                     next.fetch_add(wanted.len(), Ordering::Relaxed);
                     return done;
                 }
@@ -218,7 +218,7 @@ fn threads(
     Ok(())
 }
 
-/// Collective over the job's PEs, whose arguments are the same.
+/// Collective over the job's PEs, which have the same arguments.
 fn processes(
     args: &Args,
     over: Over,
@@ -238,7 +238,7 @@ fn processes(
         return Err(memory::none().into());
     }
     let shows = world.my_pe() == 0;
-    // A process joins its job once, and so by one model.
+    // A process joins its job once, and so with one memory model.
     for &(program, model) in wanted.iter().filter(|(_, m)| world.model() == (*m).into()) {
         let outcomes = outcomes(program, model)?;
         let (needs, has) = (program.pes(), world.n_pes());
@@ -264,7 +264,7 @@ fn runs(args: &Args) -> Runs {
     }
 }
 
-/// Why a program cannot run freely, with its words in this memory.
+/// The reason why a program cannot run freely with its words in this memory.
 fn cannot_run(args: &Args, program: &Program, outcomes: &Outcomes<'_>) -> Option<String> {
     if outcomes.allows(&Outcome::Deadlock) {
         return Some(ENDLESS.into());

@@ -1,4 +1,4 @@
-//! Which programs to run: built-in ones by name, others from files.
+//! The programs to run: built-in ones by name, others from files.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,7 +8,7 @@ use oxshmem_litmus::{Program, limits};
 
 use super::Refused;
 
-/// Those that are asked for, or all.
+/// The programs that are asked for, or all.
 pub fn chosen(asked: &[String]) -> Result<Vec<Program>, Refused> {
     if asked.is_empty() {
         let all = library().iter();
@@ -41,7 +41,7 @@ fn parse(name: &str, text: &str) -> Result<Program, Refused> {
 fn text(path: &str) -> Result<String, Refused> {
     let refuse = |why: String| Refused(format!("cannot read {path}: {why}"));
     let mut text = String::new();
-    // One byte more than there may be, for the parser to say so.
+    // Reads one byte beyond the limit, so that the parser sees that the file is too long.
     let read = File::open(path)
         .and_then(|file| file.take(limits::TEXT as u64 + 1).read_to_string(&mut text));
     match read {

@@ -1,4 +1,4 @@
-//! Running one program once, by given decisions.
+//! One run of one program, with given decisions.
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -12,16 +12,16 @@ use super::over::Over;
 use super::{Refused, outcomes};
 use crate::output;
 
-/// Decisions, and which machine they are for.
+/// Decisions, and the machine that they are for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// Its place among those that the transport has.
+    /// The machine's index among those of the transport.
     machine: usize,
     decisions: Vec<u32>,
 }
 
 impl Replay {
-    /// What `--replay` is to be given for a schedule on the machine at this place.
+    /// The argument of `--replay` for a schedule on the machine with this index.
     pub fn text(machine: usize, schedule: &Schedule) -> String {
         let decisions: Vec<String> = schedule.decisions.iter().map(u32::to_string).collect();
         format!("{machine}:{}", decisions.join(","))

@@ -1,4 +1,4 @@
-//! What is printed of each program, and in the end.
+//! The printed table: a line for each program, and a sum.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,22 +14,22 @@ use crate::output;
 
 const INCOMPLETE: u8 = 3;
 
-/// Lines as programs come, and their sum.
+/// The lines printed so far, and their totals.
 pub struct Table<'a> {
     args: &'a Args,
     over: Over,
     programs: &'a [Program],
-    /// Of the names' column.
+    /// Width of the column of names.
     width: usize,
-    /// Programs that ran.
+    /// Names of the programs that ran.
     names: BTreeSet<String>,
-    /// The same, each as often as in models.
+    /// Runs of programs; one that ran in two models counts twice.
     ran: usize,
     skipped: usize,
     runs: u64,
     allowed: usize,
     seen: usize,
-    /// Programs with such an end.
+    /// Programs with a forbidden outcome.
     forbidden: usize,
     incomplete: usize,
     unmet: usize,
@@ -57,7 +57,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Prints one program's part.
+    /// Prints one program's lines.
     pub fn add(
         &mut self,
         outcomes: &Outcomes<'_>,
@@ -65,7 +65,7 @@ impl<'a> Table<'a> {
         ran: Ran,
     ) -> anyhow::Result<()> {
         let mut text = String::new();
-        // Writing to a String cannot fail; its results say nothing.
+        // Writing to a `String` cannot fail, so its result is ignored.
         let line = |text: &mut String, verdict: &str, rest: String| {
             let (name, model, width) = (program.name(), outcomes.model(), self.width);
             let _ = writeln!(text, "{verdict:<10}  {name:width$}  {model}  {rest}");
@@ -105,7 +105,7 @@ impl<'a> Table<'a> {
         output::print(&text)
     }
 
-    /// Each allowed outcome, or only those that should have been seen.
+    /// Lists every allowed outcome, or only those that were expected but not seen.
     fn outcomes(
         &self,
         text: &mut String,
@@ -150,7 +150,7 @@ impl<'a> Table<'a> {
             Over::Simulator => "simulator",
             _ => "weak",
         };
-        // What was given, which may be a file.
+        // The argument as the user gave it, which may be a file.
         let at = self.programs.iter().position(|one| one == program);
         let given = at.and_then(|at| self.args.programs.get(at));
         let _ = writeln!(
@@ -162,7 +162,7 @@ impl<'a> Table<'a> {
         );
     }
 
-    /// Prints the sum, and gives the command's status.
+    /// Prints the totals and returns the command's status.
     pub fn end(self, time: Duration) -> anyhow::Result<ExitCode> {
         let mut text = String::new();
         let _ = write!(
@@ -207,7 +207,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What the program's text expects of the model and does not hold.
+/// The expectations in the program's text that the model does not meet.
 fn unmet(outcomes: &Outcomes<'_>) -> String {
     let mut text = String::new();
     for expectation in outcomes.unmet() {
@@ -225,7 +225,7 @@ fn unmet(outcomes: &Outcomes<'_>) -> String {
     text
 }
 
-/// The steps of the model that end so.
+/// Prints the model's steps that lead to this outcome.
 fn witness(text: &mut String, how: &str, outcomes: &Outcomes<'_>, outcome: &Outcome) {
     let _ = writeln!(text, "{:22}  {how}:", "");
     for step in outcomes.witness(outcome).unwrap_or_default() {

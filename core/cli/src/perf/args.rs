@@ -1,4 +1,4 @@
-//! The options, and what of them makes no sense.
+//! The options of `oxshmem perf`, and the checks for contradictions among them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,14 +33,14 @@ pub struct Args {
     pub pes: u32,
     #[command(flatten)]
     pub pair: Asked,
-    /// What each PE that it starts is bound to: none, core or numa. [default: core, or none with
+    /// The binding of each PE that it starts: none, core or numa. [default: core, or none with
     /// several --threads]
     #[arg(long, value_name = "POLICY", value_parser = run::policy)]
     pub bind: Option<Policy>,
     /// Fewer sizes, and less time for each row.
     #[arg(long)]
     pub quick: bool,
-    /// What to ask about each operation; several are separated by commas. [default: bandwidth of
+    /// The metric of each operation; several are separated by commas. [default: bandwidth of
     /// put-nbi, get-nbi and memcpy, latency of the others]
     #[arg(
         long = "metric",
@@ -65,13 +65,13 @@ pub struct Args {
     /// The team whose collectives are measured.
     #[arg(long, value_enum, value_name = "TEAM", default_value = "world")]
     pub team: Which,
-    /// Where the blocks lie that operations move, but for private ones: in the hosts' memory or in GPUs'.
+    /// The memory of the blocks that operations move, but for private ones: the hosts' or the GPUs'.
     #[arg(long, value_enum, value_name = "KIND", default_value = "host")]
     pub memory: Memory,
     /// Issue one-sided operations in a session that says that many follow each other.
     #[arg(long)]
     pub session: bool,
-    /// What reductions and scans do: sum, prod, min, max, and, or, xor.
+    /// The fold of reductions and scans: sum, prod, min, max, and, or, xor.
     #[arg(long, value_name = "FOLD", default_value = "sum", value_parser = number::fold)]
     pub fold: Fold,
     /// The type of their elements.
@@ -115,7 +115,7 @@ pub struct Args {
     /// Rounds of a comparison with perftest: `--transport verbs` without OPS and --metric.
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: u16,
-    /// What to measure. [default: all; with --transport verbs what perftest measures, too, beside it]
+    /// The operations to measure. [default: all; with --transport verbs those of perftest, beside it]
     #[arg(value_parser = op::parser(), value_name = "OPS")]
     pub ops: Vec<&'static Op>,
     /// The process that started the PEs for this, on whose terminal the progress bar is drawn.
@@ -166,7 +166,7 @@ impl Args {
         Effort::new(Duration::from_micros(batch), row, self.validate)
     }
 
-    /// What PEs that it starts are bound to.
+    /// The binding of PEs that this command starts.
     pub fn bind(&self) -> Policy {
         self.bind.unwrap_or(match self.threads {
             1 => Policy::Core,
@@ -174,7 +174,7 @@ impl Args {
         })
     }
 
-    /// Whether oxshmem is measured beside perftest, if over verbs.
+    /// Whether oxshmem is measured beside perftest, over verbs.
     pub fn beside_perftest(&self) -> bool {
         self.ops.is_empty() && self.metrics.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How long the batches of a row are, and how many it has.
+//! The length and the number of a row's batches.
 
 use std::time::{Duration, Instant};
 
@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use super::measure::Found;
 
-/// How much a row gets.
+/// The time or the number of operations that a row gets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effort {
-    /// A batch takes at least this, if there are operations enough.
+    /// The least duration of a batch, if there are operations enough.
     pub batch: Duration,
     pub row: Until,
-    /// Whether each batch's data is cleared before it and checked after it, not just a row's.
+    /// Whether data is cleared before each batch and checked after it, not only once a row.
     pub validate: bool,
 }
 
-/// When a row has enough batches.
+/// The condition that ends a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
@@ -24,17 +24,17 @@ pub enum Until {
     Operations(u64),
 }
 
-/// Batches that a row has at least, however long they take.
+/// Batches of a row at least, however long they take.
 const FEWEST: usize = 7;
-/// Batches that a longer row is divided into, about: each is longer then.
+/// Batches of a longer row at most, about: each batch is longer then.
 const MOST: u32 = 10_000;
-/// Repetitions of no batch exceed this, however fast they are.
+/// Repetitions of a batch at most, however fast they are.
 const MOST_REPETITIONS: u64 = 1 << 40;
-/// Batches of a length that must all be long enough: one alone may have been disturbed.
+/// Trial batches that must all be long enough: a single one may have been disturbed.
 const TRIALS: usize = 3;
 
 impl Effort {
-    /// With batches of `batch` at least.
+    /// An effort with batches of at least `batch`.
     pub fn new(batch: Duration, row: Until, validate: bool) -> Self {
         let batch = match row {
             Until::Time(row) => batch.max(row / MOST),
@@ -48,13 +48,13 @@ impl Effort {
     }
 }
 
-/// Finds how many repetitions make a batch, which warms up too, and measures batches.
+/// Finds how many repetitions make a batch, which also warms up, and measures the batches.
 pub fn time<E>(
     batch: &mut dyn FnMut(u64) -> Result<Duration, E>,
     effort: Effort,
     per_repetition: u64,
 ) -> Result<Found, E> {
-    // Of few operations, too, there are several batches.
+    // A small number of operations is also divided into several batches.
     let wanted = match effort.row {
         Until::Time(_) => u64::MAX,
         Until::Operations(operations) => operations.div_ceil(per_repetition),
@@ -81,7 +81,7 @@ pub fn time<E>(
     })
 }
 
-/// Whether so many repetitions take so long, each time.
+/// Whether so many repetitions take at least this long, each time.
 fn takes<E>(
     batch: &mut dyn FnMut(u64) -> Result<Duration, E>,
     repetitions: u64,
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_was_disturbed_does_not_make_the_others_short() {
-        // Now and then one takes a thousand times as long, and never two in a row.
+        // Now and then one repetition takes a thousand times as long, but never two in a row.
         for disturbed in 0..8 {
             let mut done = 0;
             let mut batch = |repetitions| {

@@ -1,4 +1,4 @@
-//! Comparison with earlier runs, row by row.
+//! A comparison with earlier runs, row by row.
 
 mod missing;
 mod runs;
@@ -18,10 +18,11 @@ use missing::{Lack, Missing};
 use runs::Key;
 pub use runs::Runs;
 
-/// Smaller changes are not called significant: where a build's code happens to lie does as much.
+/// The smallest change called significant. The position of a build's code alone can cause smaller
+/// ones.
 const NOTEWORTHY: f64 = 0.02;
 
-/// How a row came out.
+/// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -33,39 +34,40 @@ pub enum Verdict {
     Unknown,
 }
 
-/// A row of both sides.
+/// A row that both sides have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     metric: Metric,
     op: String,
     bytes: usize,
-    /// Runs of either side that have it.
+    /// Runs of each side that have the row.
     old_runs: usize,
     new_runs: usize,
-    /// The medians of their medians: nanoseconds of one operation, or percent of overlap.
+    /// The median over each side's medians: nanoseconds of one operation, or percent of overlap.
     old: f64,
     new: f64,
-    /// New time divided by old; of overlap, percent that came to it.
+    /// New time divided by old time; for overlap, the difference in percentage points.
     change: f64,
-    /// Where it lies with 95 % confidence, if there are runs enough to tell.
+    /// The interval of the change with 95 % confidence, if there are enough runs.
     interval: Option<(f64, f64)>,
-    /// That the two sides would differ so much by chance.
+    /// The probability that the two sides differ so much by chance.
     probability: f64,
     verdict: Verdict,
 }
 
-/// All rows, and what may explain how they came out.
+/// All rows, and the circumstances that may explain the changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     changes: Vec<Change>,
     /// Parameters that differ between runs, in words.
     different: Vec<String>,
-    /// Rows that some run lacks; those of one side only are not compared.
+    /// Rows that some run lacks. Rows of one side only are not compared.
     missing: Vec<Missing>,
 }
 
 impl Comparison {
-    /// Of what was measured now, and the new runs that count with it, with the earlier ones.
+    /// Compares the rows just measured, and the new runs that count with them, with the earlier
+    /// runs.
     pub fn of(runs: &Runs, parameters: &Value, rows: &[Row]) -> Self {
         let (mut both, mut missing) = (Vec::new(), Vec::new());
         for (key, now) in all_rows(runs, rows) {
@@ -106,19 +108,19 @@ impl Comparison {
         }
     }
 
-    /// How many rows are missing so.
+    /// Number of missing rows of this kind.
     fn lacking(&self, lack: Lack) -> usize {
         let is_so = |row: &&Missing| row.lack() == lack;
         self.missing.iter().filter(is_so).count()
     }
 
-    /// Whether some row has become worse by more than so many percent.
+    /// Whether some row has become worse by more than this many percent.
     pub fn is_slower(&self, percent: f64) -> bool {
         let slower = |change: &&Change| change.verdict == Verdict::Worse && change.loss() > percent;
         self.changes.iter().any(|change| slower(&change))
     }
 
-    /// What so few runs cannot tell, if there is something.
+    /// A warning if there are too few runs to tell a change.
     fn too_few(&self) -> Option<String> {
         let rows = self.changes.len();
         let told = |change: &Change| {
@@ -176,7 +178,7 @@ impl Change {
         }
     }
 
-    /// How much longer it takes, or how much overlap is lost, in percent; negative if it is better.
+    /// The loss in percent: longer time, or less overlap; negative if it is better.
     fn loss(&self) -> f64 {
         100.0 * worse(self.metric, self.change)
     }
@@ -186,7 +188,7 @@ impl Change {
     }
 }
 
-/// The rows of all runs, each once; first those that have just been measured.
+/// The rows of all runs, each once. Those just measured come first.
 fn all_rows<'a>(runs: &'a Runs, rows: &'a [Row]) -> Vec<(Key<'a>, Option<&'a Row>)> {
     let now = rows.iter().map(|row| (runs::key(row), Some(row)));
     let mut all: Vec<_> = now.collect();
@@ -204,7 +206,7 @@ fn all_rows<'a>(runs: &'a Runs, rows: &'a [Row]) -> Vec<(Key<'a>, Option<&'a Row
     all
 }
 
-/// How much longer it takes, or how much overlap is lost, as a share; negative if it is better.
+/// The loss as a share: longer time, or less overlap; negative if it is better.
 fn worse(metric: Metric, change: f64) -> f64 {
     match metric {
         Metric::Overlap => -change / 100.0,
@@ -212,8 +214,8 @@ fn worse(metric: Metric, change: f64) -> f64 {
     }
 }
 
-/// Parameters that have another value than they have now, in words. Of the effort only what each batch's data
-/// goes through matters, not how long was measured.
+/// Notes in words the parameters whose value differs from the present one. Of the effort, only the
+/// handling of each batch's data counts, not the duration.
 fn note_differences(within: &str, old: &Value, new: &Value, noted: &mut Vec<String>) {
     let none = Map::new();
     let [old, new] = [old, new].map(|value| value.as_object().unwrap_or(&none));
@@ -308,7 +310,7 @@ mod tests {
         row
     }
 
-    /// As many runs, none like another.
+    /// Copies of the rows as so many runs, no two with the same figures.
     fn runs(rows: &[Row], count: usize) -> Vec<Run> {
         let run = |i| {
             let rows: Vec<Row> = rows
@@ -357,7 +359,7 @@ mod tests {
 
     #[test]
     fn what_changed_is_told_from_what_did_not() {
-        // Of g more is certain, but too little.
+        // The change of g is certain, but too small.
         let (old, new) = (
             latencies([1000.0, 1000.0, 1000.0, 1000.0]),
             latencies([1500.0, 500.0, 1000.0, 1010.0]),
@@ -377,7 +379,7 @@ mod tests {
             text.contains("faster   0.500 of the time (0.500 to 0.500)"),
             "{text}"
         );
-        // Each once, and not what may differ from run to run.
+        // Each difference once, without those that may vary from run to run.
         let differences = [
             "pes 2, was 4",
             "validate false, was true",
@@ -401,7 +403,7 @@ mod tests {
         assert!(text.contains("unclear  3.000 of the time\n"), "{text}");
         assert!(text.contains("0 of 4 rows changed significantly"), "{text}");
         assert!(text.contains("1 earlier and 1 new. 5 of each"), "{text}");
-        // Enough for all of them, but not for one.
+        // Enough runs for all rows together, but not for a single one.
         assert_eq!(verdicts(&compared(&old, &new, 5)), [Verdict::Worse; 4]);
         let one = compared(&old, &latencies([3000.0, 1000.0, 1000.0, 1000.0]), 5);
         assert_eq!(verdicts(&one), [Verdict::Same; 4]);

@@ -1,4 +1,4 @@
-//! Rows as comma-separated values, for spreadsheets. Names have neither commas nor quotes.
+//! Rows as comma-separated values, for spreadsheets. Names contain neither commas nor quotes.
 
 use super::row::Row;
 use super::statistics::Tail;
@@ -23,7 +23,7 @@ const COLUMNS: [&str; 17] = [
     "checks",
 ];
 
-/// A line for the columns' names and one for each row. What a row does not have is empty.
+/// A line of column names, then one line for each row. A value that a row lacks is empty.
 pub fn text(rows: &[Row]) -> String {
     let mut text = COLUMNS.join(",");
     text.push('\n');

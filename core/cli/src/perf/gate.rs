@@ -6,14 +6,15 @@ const SHUT: u8 = 0;
 const OPEN: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// What threads wait at.
+/// The gate that threads wait at.
 #[derive(Debug, Default)]
 pub struct Gate {
     waiting: AtomicUsize,
     state: AtomicU8,
 }
 
-/// What opens it. Dropped without that, those who wait are sent home, and all who come later.
+/// The right to open the gate. If it is dropped unused, all waiting and later threads are turned
+/// away.
 #[derive(Debug)]
 pub struct Opening<'g>(&'g Gate);
 
@@ -22,11 +23,11 @@ impl Gate {
         Opening(self)
     }
 
-    /// Waits, on its processor unless another wants that; whether it was opened.
+    /// Waits, and yields the processor to others. Returns whether the gate was opened.
     pub fn pass(&self) -> bool {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         loop {
-            // Acquire: what came before the opening has happened.
+            // Acquire: pairs with the Release in `open`; everything before the opening is visible.
             match self.state.load(Ordering::Acquire) {
                 SHUT => std::thread::yield_now(),
                 state => return state == OPEN,
@@ -36,7 +37,7 @@ impl Gate {
 }
 
 impl Opening<'_> {
-    /// Waits until so many threads are there. They must have been started.
+    /// Waits until so many threads are at the gate. They must have been started.
     pub fn expect(&self, threads: usize) {
         while self.0.waiting.load(Ordering::Relaxed) < threads {
             std::thread::yield_now();
@@ -44,14 +45,14 @@ impl Opening<'_> {
     }
 
     pub fn open(self) {
-        // Release: see `pass`.
+        // Release: pairs with the Acquire in `pass`.
         self.0.state.store(OPEN, Ordering::Release);
     }
 }
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
-        // Unless it is open.
+        // No effect if it is already open.
         let shut = self.0.state.load(Ordering::Relaxed) == SHUT;
         if shut {
             self.0.state.store(GIVEN_UP, Ordering::Relaxed);

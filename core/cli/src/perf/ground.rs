@@ -1,4 +1,4 @@
-//! Where all rows are measured, and who does what.
+//! The fixture of all rows: symmetric memory, the pair of PEs, and each PE's role.
 
 use anyhow::{Context, ensure};
 use oxshmem::{Context as Stream, Fold, MemoryKind, Pod, Result, Sym, Team, World};
@@ -6,7 +6,7 @@ use oxshmem::{Context as Stream, Fold, MemoryKind, Pod, Result, Sym, Team, World
 use super::number::Number;
 use super::pair::Pair;
 
-/// Symmetric memory for all rows.
+/// Symmetric memory and settings that all rows share.
 #[derive(Clone, Copy)]
 pub struct Ground<'w> {
     pub world: &'w World,
@@ -14,42 +14,42 @@ pub struct Ground<'w> {
     pub team: Option<&'w Team<'w>>,
     /// The PE that measures, and its partner.
     pub pair: Pair,
-    /// What reductions and scans do, and of which elements.
+    /// The fold of reductions and scans, and the type of its elements.
     pub folds: (Fold, Number),
-    /// Whether one-sided operations come in a session.
+    /// Whether one-sided operations are issued within a session.
     pub session: bool,
-    /// What every thread has a word of, and a block.
+    /// A word and a block for every thread.
     words: Sym<u64>,
     blocks: Sym<u8>,
     /// Repetitions of the next batch; 0 ends the row.
     order: Sym<u64>,
-    /// What operations on one value work on.
+    /// The word that operations on one value use.
     pub word: Sym<u64>,
     pub signal: Sym<u64>,
-    /// What waits for several words look at: in host memory, wherever the blocks lie.
+    /// The words that waits for several words poll: in host memory, wherever the blocks lie.
     pub several: Sym<u64>,
-    /// What operations on blocks work on.
+    /// The block that operations on blocks use.
     pub block: Sym<u8>,
-    /// The source of collectives; this PE's side of copies between symmetric objects.
+    /// The source of collectives, and this PE's side of copies between symmetric objects.
     pub source: Sym<u8>,
 }
 
-/// Where one-sided operations go, of one thread by its context.
+/// The target of one thread's one-sided operations, and its context.
 pub struct Target<'t, 'c> {
     pub context: &'t Stream<'c>,
     pub word: Sym<u64>,
     pub block: Sym<u8>,
-    /// This PE's own, which its threads share.
+    /// This PE's own source, which its threads share.
     pub source: Sym<u8>,
     pub pe: usize,
 }
 
-/// Words of a wait for several.
+/// The number of words in a wait for several.
 pub const SEVERAL: usize = 64;
-/// From one thread's word or block to the next is a multiple of so many bytes: two cache lines.
+/// The alignment, in bytes, of each thread's word and block: two cache lines.
 const APART: usize = 128;
 
-/// Bytes that an operation needs of the ground's two blocks.
+/// Bytes that an operation needs of the fixture's two blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     pub block: usize,
@@ -71,7 +71,7 @@ impl Room {
 }
 
 impl<'w> Ground<'w> {
-    /// For so many threads, in host memory, from PE 0 to PE 1. Collective.
+    /// Allocates for `threads` threads, in host memory, from PE 0 to PE 1. Collective.
     #[cfg(test)]
     pub fn new(
         world: &'w World,
@@ -86,7 +86,7 @@ impl<'w> Ground<'w> {
         Self::on(MemoryKind::Host, world, team, pair, room, threads)
     }
 
-    /// For so many threads, with the blocks in memory of this kind. Collective.
+    /// Allocates for `threads` threads, with the blocks in memory of this kind. Collective.
     pub fn on(
         kind: MemoryKind,
         world: &'w World,
@@ -115,7 +115,7 @@ impl<'w> Ground<'w> {
         })
     }
 
-    /// With the word and the block of a thread, from 0.
+    /// The fixture with the word and the block of one thread, counted from 0.
     pub fn of_thread(&self, thread: usize) -> Result<Self> {
         let share = self.block.len();
         Ok(Ground {
@@ -125,7 +125,7 @@ impl<'w> Ground<'w> {
         })
     }
 
-    /// Of this PE's operations, by a context.
+    /// The target of this PE's operations, by a context.
     pub fn target<'t, 'c>(&self, context: &'t Stream<'c>) -> Target<'t, 'c> {
         Target {
             context,
@@ -136,7 +136,7 @@ impl<'w> Ground<'w> {
         }
     }
 
-    /// Gives the memory back. Collective.
+    /// Frees the memory. Collective.
     pub fn free(self) -> Result<()> {
         self.world.free(self.source)?;
         self.world.free(self.several)?;
@@ -151,7 +151,8 @@ impl<'w> Ground<'w> {
         self.world.my_pe() == self.pair.from
     }
 
-    /// Tells all PEs the next batch. Collective, with [`hear`](Self::hear) on the others.
+    /// Announces the next batch to all PEs. Collective, with [`next_batch`](Self::next_batch) on the
+    /// others.
     pub fn tell(&self, repetitions: u64) -> Result<()> {
         self.world.write(self.order, &[repetitions])?;
         self.world.broadcast(self.order, self.order, self.pair.from)
@@ -163,7 +164,7 @@ impl<'w> Ground<'w> {
         self.world.g(self.order, self.world.my_pe())
     }
 
-    /// Whether this PE's memory begins with these.
+    /// Checks that this PE's memory begins with these elements.
     pub fn holds<T: Pod>(&self, memory: Sym<T>, expected: &[T]) -> anyhow::Result<()> {
         let mut found = vec![T::zeroed(); expected.len()];
         self.world.read(&mut found, memory)?;
@@ -184,27 +185,27 @@ impl<'w> Ground<'w> {
     }
 }
 
-/// This PE's place in a row.
+/// This PE's role in a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Seat {
-    /// Whether it does the operation.
+    /// Whether it issues the operation.
     pub acts: bool,
-    /// Whether the operation's target is here.
+    /// Whether it is the operation's target.
     pub receives: bool,
 }
 
 impl Seat {
-    /// It does the operation, and is its target.
+    /// It issues the operation and is its target.
     pub const BOTH: Seat = Seat {
         acts: true,
         receives: true,
     };
 }
 
-/// What operations write, in as many bytes as they have.
+/// The value that operations write, in as many bytes as they have.
 pub const VALUE: u64 = 0xf00d_cafe_5eed_a5a5;
 
-/// So many bytes, as elements, that no other row, nor a shifted copy, would leave.
+/// Elements of `bytes` bytes in all that no other row, nor a shifted copy, would leave.
 pub fn pattern<T: Pod>(op: &str, bytes: usize) -> Vec<T> {
     let name = op.bytes().fold(0_usize, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(byte.into())
@@ -217,11 +218,12 @@ pub fn pattern<T: Pod>(op: &str, bytes: usize) -> Vec<T> {
     elements.map(bytemuck::pod_read_unaligned).collect()
 }
 
-/// The bytes of a word that a smaller type at its start has, the rest zero.
+/// The word whose first `bytes` bytes in memory are those of a smaller type with this value; the
+/// rest is zero.
 pub fn low(value: u64, bytes: usize) -> u64 {
     let mut kept = [0; 8];
     let keep = bytes.min(kept.len());
-    // PEs have one byte order: a job is of one architecture.
+    // All PEs have one byte order: a job is of one architecture.
     let all = if cfg!(target_endian = "little") {
         value
     } else {

@@ -1,4 +1,4 @@
-//! Starting the PEs of a measurement.
+//! The start of a measurement's PEs.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use oxshmem_topo::Policy;
 
 use crate::run::exit_code;
 
-/// Runs this very command as a job.
+/// Runs this same command as a job.
 pub fn launch(pes: u32, bind: Policy) -> anyhow::Result<ExitCode> {
     let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    // After `perf` itself: what follows may end in operands.
+    // Directly after `perf`: later arguments may be operands.
     args.insert(
         args.len().min(1),
         format!("--launcher={}", std::process::id()).into(),

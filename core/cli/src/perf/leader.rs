@@ -1,4 +1,4 @@
-//! What PE 0 has in hand: the results, and where they go.
+//! PE 0's part: it keeps the results and writes them.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,7 +17,7 @@ use super::report::Report;
 use super::row::{Figures, Row};
 use super::{csv, plot, table};
 
-/// What was measured, under what circumstances.
+/// The figures, and the circumstances under which they were measured.
 #[derive(Serialize)]
 struct Results {
     parameters: Parameters,
@@ -26,15 +26,15 @@ struct Results {
     comparison: Option<Comparison>,
 }
 
-/// Where results go.
+/// The destinations of results.
 pub struct Out {
     report: Report,
-    /// Whether tables go out.
+    /// Whether tables are printed.
     table: bool,
 }
 
 impl Out {
-    /// For a measurement of so many `steps`. On PEs other than 0 nothing is shown.
+    /// An output for a measurement of so many `steps`. PEs other than 0 show nothing.
     pub fn new(args: &Args, steps: usize) -> anyhow::Result<Self> {
         check_writable(args)?;
         let to_stdout = |path: &Path| path.as_os_str() == "-";
@@ -45,7 +45,7 @@ impl Out {
         })
     }
 
-    /// A line of a table, if tables go out.
+    /// Prints a line of a table, if tables are printed.
     pub fn line(&mut self, text: &str) -> anyhow::Result<()> {
         if self.table {
             self.report.line(text)?;
@@ -53,12 +53,12 @@ impl Out {
         Ok(())
     }
 
-    /// Which step is being measured, after how many.
+    /// Shows the step that is being measured, after `done` others.
     pub fn progress(&self, done: usize, label: String) {
         self.report.progress(done, label);
     }
 
-    /// All steps are done.
+    /// Ends the progress display.
     pub fn done(&self) {
         self.report.done();
     }
@@ -87,7 +87,7 @@ pub struct Leader {
     out: Out,
     runs: Option<Runs>,
     results: Results,
-    /// Of the section of the table that is being shown.
+    /// The metric of the table's section that is being shown.
     metric: Option<Metric>,
 }
 
@@ -109,7 +109,7 @@ impl Leader {
         })
     }
 
-    /// Shows which row is being measured, after how many.
+    /// Shows the row that is being measured, after `done` others.
     pub fn begin(&self, done: usize, label: String) {
         self.out.progress(done, label);
     }
@@ -133,7 +133,7 @@ impl Leader {
         Ok(())
     }
 
-    /// The bandwidth of memcpy at a size, if that was measured.
+    /// The bandwidth of memcpy at a size, if it was measured.
     fn memcpy(&self, bytes: usize) -> Option<f64> {
         let is_it = |row: &&Row| {
             (row.metric, row.op, row.bytes) == (Metric::Bandwidth, super::ops::limit::MEMCPY, bytes)
@@ -141,7 +141,7 @@ impl Leader {
         self.results.rows.iter().find(is_it)?.bandwidth
     }
 
-    /// Writes and draws what is asked for, and compares.
+    /// Writes, draws and compares as asked for.
     pub fn finish(mut self, args: &Args) -> anyhow::Result<ExitCode> {
         self.out.done();
         let rows = &self.results.rows;
@@ -175,7 +175,7 @@ impl Leader {
     }
 }
 
-/// Whether the files can be written is better known before measuring. Leaves them as they are.
+/// Checks before measuring that the files can be written. Leaves them as they are.
 pub fn check_writable(args: &Args) -> anyhow::Result<()> {
     let paths = [&args.json, &args.csv, &args.plot].into_iter().flatten();
     let mut files = paths.filter(|path| path.as_os_str() != "-");

@@ -1,4 +1,5 @@
-//! Timing one row. PE 0 times; before each batch it tells all PEs how long the batch is.
+//! The timing of one row. The measuring PE times; before each batch it announces the batch's length
+//! to all PEs.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,41 +13,41 @@ use super::op::{Op, Who, Work};
 use super::overlap::{self, Round};
 use super::threads::Threads;
 
-/// What one row measures.
+/// The subject of one row.
 #[derive(Clone, Copy)]
 pub struct Task {
     pub op: &'static Op,
     pub metric: Metric,
-    /// Bytes of one operation; 0 where it moves none.
+    /// Bytes of one operation; 0 if it moves none.
     pub bytes: usize,
-    /// Operations that are under way at once, where that is measured; else 1.
+    /// Operations in flight at once, where the metric has a window; else 1.
     pub window: u64,
-    /// Threads of each PE that acts, each with a window and a context of its own.
+    /// Threads of each acting PE, each with a window and a context of its own.
     pub threads: u32,
 }
 
-/// Operations that are timed one by one take so many times as long as reading the clock.
+/// The least duration of an operation that is timed by itself, in clock readings.
 const CLOCKS: f64 = 10.0;
-/// So many of them, at most.
+/// Such operations at most.
 const MOST_SINGLES: usize = 100_000;
 
-/// What PE 0 found.
+/// The measurements of the measuring PE.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Nanoseconds of one operation, of each batch.
+    /// Nanoseconds of one operation, for each batch.
     pub batches: Vec<f64>,
     /// Nanoseconds of operations that were timed one by one.
     pub singles: Vec<f64>,
-    /// How much of a transfer's time was left, in percent, of each batch.
+    /// The share of a transfer's time that was left, in percent, for each batch.
     pub overlaps: Vec<f64>,
     /// Repetitions in a batch.
     pub repetitions: u64,
-    /// How often the data was checked.
+    /// The number of checks of the data.
     pub checks: u64,
 }
 
 impl Task {
-    /// Operations in one repetition: there and back is two.
+    /// Operations in one repetition: a round trip is two.
     fn per_repetition(&self) -> u64 {
         match (self.op.who, self.metric) {
             (Who::Pair, _) => 2,
@@ -77,16 +78,16 @@ impl Task {
     }
 }
 
-/// One PE in a row.
+/// One PE's part in a row.
 struct Player<'g, 'w> {
     ground: &'g Ground<'w>,
     task: Task,
     seat: Seat,
     validate: bool,
     work: Box<dyn Work>,
-    /// Where there are several. They have all the work.
+    /// The threads, if there are several. They issue all operations.
     threads: Option<Threads<'w>>,
-    /// How often the operation has been done since it was made ready.
+    /// Operations since the last preparation.
     total: u64,
     checks: u64,
 }
@@ -115,14 +116,14 @@ impl<'g, 'w> Player<'g, 'w> {
         })
     }
 
-    /// This PE's part of a batch, and how long it took.
+    /// Does this PE's part of a batch, and returns how long it took.
     fn run(&mut self, repetitions: u64) -> anyhow::Result<Duration> {
         let world = self.ground.world;
         if let Some(threads) = self.threads.as_mut().filter(|_| self.seat.acts) {
             self.total += repetitions * self.task.window;
             return threads.run(repetitions, self.task.window, || world.sync_all());
         }
-        // Nobody still sleeps, or wakes up, when it begins.
+        // No PE still sleeps or is waking up when the batch begins.
         world.sync_all()?;
         let start = Instant::now();
         self.run_alone(repetitions)?;
@@ -162,7 +163,7 @@ impl<'g, 'w> Player<'g, 'w> {
         }
     }
 
-    /// This PE's part of a batch whose operations are timed one by one, where it acts.
+    /// Does this PE's part of a batch whose operations are timed one by one, if it acts.
     fn run_timed(&mut self, repetitions: u64, times: &mut Vec<f64>) -> Result<()> {
         self.ground.world.sync_all()?;
         let mut last = Instant::now();
@@ -179,7 +180,7 @@ impl<'g, 'w> Player<'g, 'w> {
         }
     }
 
-    /// After a batch. Collective.
+    /// Completes a batch. Collective.
     fn batch_done(&mut self) -> anyhow::Result<()> {
         if self.validate {
             self.check()?;
@@ -198,7 +199,7 @@ impl<'g, 'w> Player<'g, 'w> {
         Ok(())
     }
 
-    /// No PE goes on before all have checked. Collective.
+    /// Checks the data; no PE goes on before all have checked. Collective.
     fn check(&mut self) -> anyhow::Result<()> {
         self.ground.world.barrier_all()?;
         match &self.threads {
@@ -209,7 +210,7 @@ impl<'g, 'w> Player<'g, 'w> {
         Ok(self.ground.world.barrier_all()?)
     }
 
-    /// All batches, as PE 0 tells them.
+    /// Takes part in all batches that the measuring PE announces.
     fn follow(&mut self) -> anyhow::Result<()> {
         loop {
             match self.ground.hear()? {
@@ -220,7 +221,7 @@ impl<'g, 'w> Player<'g, 'w> {
         }
     }
 
-    /// A batch that PE 0 tells; how long it took.
+    /// Announces and does a batch; returns how long it took.
     fn timed(&mut self, repetitions: u64) -> anyhow::Result<Duration> {
         self.ground.tell(repetitions)?;
         let took = self.run(repetitions)?;
@@ -228,7 +229,7 @@ impl<'g, 'w> Player<'g, 'w> {
         Ok(took)
     }
 
-    /// A batch of what overlaps, likewise.
+    /// Announces and does a batch of overlapping transfers.
     fn overlapped(&mut self, repetitions: u64) -> anyhow::Result<Round> {
         let transfers = overlap::transfers(repetitions);
         self.ground.tell(transfers)?;
@@ -249,7 +250,7 @@ impl<'g, 'w> Player<'g, 'w> {
                 anyhow::Ok(round.transfer)
             };
             let found = time(&mut batch, effort, per_repetition)?;
-            // Of the batches as long as they should be.
+            // Only of the batches of full length.
             let overlaps = overlaps.split_off(overlaps.len() - found.batches.len());
             return Ok(Found { overlaps, ..found });
         }
@@ -261,7 +262,7 @@ impl<'g, 'w> Player<'g, 'w> {
         Ok(found)
     }
 
-    /// Operations timed one by one: half as many, or for half as long, as those in batches.
+    /// Times operations one by one: half as many, or for half as long, as those in batches.
     fn singles(&mut self, effort: Effort, repetitions: u64) -> anyhow::Result<Vec<f64>> {
         let mut singles = Vec::new();
         let start = Instant::now();
@@ -281,7 +282,7 @@ impl<'g, 'w> Player<'g, 'w> {
     }
 }
 
-/// Measures one row and checks its data. Collective; PE 0 gets the result.
+/// Measures one row and checks its data. Collective; the measuring PE gets the result.
 pub fn measure(
     ground: &Ground<'_>,
     task: Task,
@@ -308,7 +309,7 @@ pub fn measure(
     }))
 }
 
-/// Nanoseconds that reading the clock takes.
+/// Nanoseconds that one clock reading takes.
 pub fn clock() -> f64 {
     const READS: u32 = 1000;
     let start = Instant::now();
@@ -335,7 +336,7 @@ mod tests {
         }
     }
 
-    /// What is measured where there is no GPU.
+    /// The operations that can be measured without a GPU.
     fn on_hosts() -> impl Iterator<Item = &'static Op> {
         Op::all().filter(|op| !op.needs_gpu())
     }
@@ -366,7 +367,7 @@ mod tests {
             let room = if validate { room.of_slots() } else { room };
             let ground = Ground::new(world, Some(&team), room, 1)?;
             for task in tasks {
-                // Not timed one by one, and timed so.
+                // Without timing one by one, and with it.
                 for clock in [f64::INFINITY, 0.0] {
                     let found = measure(&ground, task, brief(validate), clock).unwrap();
                     assert_eq!(found.is_some(), world.my_pe() == 0);
@@ -476,7 +477,7 @@ mod tests {
                 let checked = player.work.check(&ground, player.seat, 5);
                 world.write(wrong, &[u64::from(checked.is_err())])?;
                 world.sum_reduce(wrong, wrong)?;
-                // What leaves nothing behind is done by its check.
+                // Operations that leave no data are done by their check itself.
                 let right = [
                     "barrier",
                     "sync",

@@ -1,8 +1,8 @@
-//! What can be asked about an operation.
+//! The metrics of an operation.
 
 use serde::{Deserialize, Serialize};
 
-/// What a row tells.
+/// The metric of a row.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, Serialize, Deserialize,
 )]
@@ -21,7 +21,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// As users write it.
+    /// The name as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Latency => "latency",
@@ -32,7 +32,7 @@ impl Metric {
         }
     }
 
-    /// Whether a window of operations is under way at once.
+    /// Whether a window of operations is in flight at once.
     pub fn has_window(self) -> bool {
         matches!(
             self,

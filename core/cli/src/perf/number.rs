@@ -1,4 +1,5 @@
-//! The fold and the type of reductions and scans, and what should come of them, by a serial fold of 64-bit words.
+//! The fold and the element type of reductions and scans, and the expected results, by a serial
+//! fold of 64-bit words.
 
 use oxshmem::{Complex, Fold, Reducible, bf16, f16};
 
@@ -19,7 +20,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// As users write it.
+    /// The name as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Number::I32 => "i32",
@@ -51,12 +52,13 @@ pub fn fold(text: &str) -> Result<Fold, String> {
     found.ok_or_else(|| format!("choose one of {}", Fold::ALL.map(Fold::name).join(", ")))
 }
 
-/// An element that is made of a word: of an integer its low bits, else the number, if that is a small one.
+/// An element made from a word: an integer takes its low bits, another type its value, if that is
+/// small.
 pub trait Value: Reducible {
-    /// Whether it wraps, so that the word may be any.
+    /// Whether arithmetic wraps, so that any word will do.
     const WRAPS: bool;
     fn of(word: u64) -> Self;
-    /// What comes of no elements.
+    /// The fold's result over no elements.
     fn of_none(fold: Fold) -> Self;
 }
 
@@ -83,7 +85,7 @@ macro_rules! integers {
 }
 integers!(i32 i64 u8 u64);
 
-/// What comes of no elements, of a type with infinities, in one that has them all.
+/// The fold's result over no elements, for a floating-point type with infinities.
 fn float_of_none(fold: Fold) -> f32 {
     match fold {
         Fold::Prod => 1.0,
@@ -116,7 +118,7 @@ floats! {
     Complex<f32>, |x| Complex::new(x, 0.0);
 }
 
-/// What members give to a fold. Another seed makes other words.
+/// The members' inputs of a fold. Another seed gives other words.
 #[derive(Clone, Copy)]
 pub struct Words {
     pub fold: Fold,
@@ -125,12 +127,12 @@ pub struct Words {
 }
 
 impl Words {
-    /// What a member gives as element `i`.
+    /// A member's input element `i`.
     pub fn given<T: Value>(self, member: usize, i: usize) -> T {
         T::of(self.word::<T>(member, i))
     }
 
-    /// What should come of these members' elements `i`.
+    /// The expected result over these members' elements `i`.
     pub fn expected<T: Value>(self, mut members: impl Iterator<Item = usize>, i: usize) -> T {
         let Some(first) = members.next() else {
             return T::of_none(self.fold);
@@ -150,12 +152,12 @@ impl Words {
         }))
     }
 
-    /// Where not every word will do, one of which each type has what comes of all exactly: 127 and a factor of
-    /// 64 are the most.
+    /// Element `i` as a word. A type that does not wrap gets only words whose folds it represents
+    /// exactly: results stay within 127 and a factor of 64.
     fn word<T: Value>(self, member: usize, i: usize) -> u64 {
         let of_all = mixed(self.seed ^ i as u64);
         let own = mixed(of_all ^ (member as u64) << 48);
-        // Of many members only so many add something.
+        // Only `most` of many members add something.
         let among = |most: usize| {
             let each = self.members.div_ceil(most).max(1) as u64;
             (of_all % each + member as u64).is_multiple_of(each)
@@ -170,7 +172,7 @@ impl Words {
     }
 }
 
-/// A number that tells little of this one.
+/// A number that shows little of this one: a hash.
 fn mixed(number: u64) -> u64 {
     let x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -194,7 +196,7 @@ mod tests {
         assert!(fold("mean").unwrap_err().contains("sum, prod"));
     }
 
-    /// As f16 and bf16 have whole numbers up to 256 exactly.
+    /// f16 and bf16 represent whole numbers up to 256 exactly.
     #[test]
     fn small_words_have_small_folds_however_many_members_there_are() {
         for members in [1, 2, 7, 33, 512] {

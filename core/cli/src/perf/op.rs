@@ -10,23 +10,23 @@ use super::sizes::Sizes;
 
 /// An operation.
 pub struct Op {
-    /// As users write it.
+    /// The name as users write it.
     pub name: &'static str,
-    /// What is measured, for the help.
+    /// The description in the help.
     pub about: &'static str,
     pub span: Span,
-    /// What can be asked about it; the first, if nothing is asked.
+    /// The metrics it has; the first is the default.
     pub metrics: &'static [Metric],
     pub who: Who,
-    /// Makes ready: clears this PE's memory, and fills what will be read. Collective, and a barrier
+    /// Prepares a row: clears this PE's memory and fills the data to be read. Collective; a barrier
     /// follows.
     pub prepare: fn(&Ground<'_>, usize) -> Result<Box<dyn Work>>,
 }
 
-/// How much one operation moves.
+/// The amount that one operation moves.
 #[derive(Clone, Copy, Debug)]
 pub enum Span {
-    /// Nothing.
+    /// No data.
     Nothing,
     /// These sizes, in bytes: of a value's types, or of a few words.
     Values(&'static [usize]),
@@ -34,82 +34,84 @@ pub enum Span {
     Blocks {
         /// Bytes of an element.
         element: usize,
-        /// What a size takes of the ground, among so many PEs.
+        /// The fixture's memory that a size needs, among so many PEs.
         room: fn(usize, usize) -> Room,
     },
 }
 
 impl Span {
-    /// Blocks of so much room, in whole bytes.
+    /// Blocks with this footprint, in whole bytes.
     pub const fn bytes(room: fn(usize, usize) -> Room) -> Self {
         Span::Blocks { element: 1, room }
     }
 
-    /// The same, in whole words.
+    /// Blocks with this footprint, in whole words.
     pub const fn words(room: fn(usize, usize) -> Room) -> Self {
         let element = size_of::<u64>();
         Span::Blocks { element, room }
     }
 }
 
-/// Which PEs do it.
+/// The PEs that act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// PE 0, to its partner; a quiet completes it.
+    /// PE 0 acts on its partner; a quiet completes the operations.
     One,
-    /// PE 0, to its partner; each run completes what it began.
+    /// PE 0 acts on its partner; each run completes its operations.
     OneCompleting,
-    /// PE 0 and its partner by turns: there and back is two operations.
+    /// PE 0 and its partner by turns: a round trip is two operations.
     Pair,
     /// All PEs.
     All,
-    /// The members of the team that is asked for, or of several that share the PEs out.
+    /// The members of the team that is asked for, or of several teams that together contain all
+    /// PEs.
     Team,
-    /// PE 0 by itself: what the machine can do.
+    /// PE 0 alone: a limit of the machine.
     Alone,
 }
 
-/// An operation made ready on one PE.
+/// An operation prepared on one PE.
 pub trait Work {
-    /// Does it so many times, as the PE's seat demands.
+    /// Does it `count` times, in the PE's role.
     fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()>;
 
-    /// Does it once, and something else between its beginning and its completion.
+    /// Does it once, with `meanwhile` between its start and its completion.
     fn run_beside(&mut self, ground: &Ground<'_>, meanwhile: &mut dyn FnMut()) -> Result<()> {
         self.run(ground, 1)?;
         meanwhile();
         Ok(())
     }
 
-    /// What a thread can have.
+    /// The one-sided part, which several threads can do.
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         None
     }
 
-    /// Does a few more that are not timed, each with data and a place of its own, or looks at each one's effect
-    /// by itself. Collective; before and after it all PEs meet, and then it is made ready anew. Where each
-    /// operation counts, the check says as much.
+    /// Does a few more operations that are not timed. Each has its own data and its own place, or
+    /// its effect is checked by itself. Collective; all PEs meet before and after it, and then the
+    /// operation is prepared anew. The default does nothing: where every operation counts, `check`
+    /// proves as much.
     fn prove(&mut self, _: &Ground<'_>, _: Seat) -> anyhow::Result<()> {
         Ok(())
     }
 
-    /// Checks what this PE got, after it was done `total` times and completed. Collective.
+    /// Checks this PE's result after `total` completed operations. Collective.
     fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()>;
 }
 
-/// What any thread can do, by a context of its own.
+/// An operation that any thread can do, by a context of its own.
 pub trait OneSided: Send {
-    /// Does it so many times.
+    /// Issues it `count` times.
     fn post(&mut self, target: &Target<'_, '_>, count: u64) -> Result<()>;
 }
 
 impl Op {
-    /// All of them, in the order of the table.
+    /// All operations, in the order of the table.
     pub fn all() -> impl Iterator<Item = &'static Op> {
         ops::FAMILIES.iter().flat_map(|family| family.ops)
     }
 
-    /// The sizes it is measured at, in bytes, given those asked for.
+    /// The sizes in bytes that it is measured at, given those asked for.
     pub fn sizes(&self, asked: Sizes) -> Vec<usize> {
         match self.span {
             Span::Nothing => vec![0],
@@ -123,7 +125,7 @@ impl Op {
         }
     }
 
-    /// Whether bytes per second say something.
+    /// Whether bytes per second are meaningful.
     pub fn moves_blocks(&self) -> bool {
         matches!(self.span, Span::Blocks { .. })
     }
@@ -139,17 +141,17 @@ impl Op {
         }
     }
 
-    /// Whether it takes another PE.
+    /// Whether it needs another PE.
     pub fn needs_two(&self) -> bool {
         matches!(self.who, Who::Pair | Who::All | Who::Team)
     }
 
-    /// Whether it is no operation of oxshmem's, but what the machine itself can do.
+    /// Whether it is a limit of the machine itself, not an operation of oxshmem.
     pub fn is_limit(&self) -> bool {
         ops::limit::OPS.iter().any(|limit| limit.name == self.name)
     }
 
-    /// Whether it does what `--fold` says.
+    /// Whether it uses the fold of `--fold`.
     pub fn folds(&self) -> bool {
         ops::fold::OPS.iter().any(|fold| fold.name == self.name)
     }
@@ -162,7 +164,7 @@ impl Op {
         false
     }
 
-    /// Whether several threads can do it at once: what is one-sided, and the limit beside it.
+    /// Whether several threads can do it at once: one-sided operations, and the limit beside them.
     pub fn has_threads(&self) -> bool {
         matches!(self.who, Who::One | Who::OneCompleting | Who::Alone)
     }
@@ -171,7 +173,7 @@ impl Op {
         self.metrics.contains(&metric)
     }
 
-    /// What is asked if nothing is.
+    /// The metric measured by default.
     pub fn default_metric(&self) -> Metric {
         self.metrics.first().copied().unwrap_or(Metric::Latency)
     }

@@ -27,7 +27,7 @@ const fn family(name: &'static str, ops: &'static [Op]) -> Family {
     Family { name, ops }
 }
 
-/// In the order of the table.
+/// All families, in the order of the table.
 pub const FAMILIES: &[Family] = &[
     family("single values", word::OPS),
     family("atomics", atomic::OPS),

@@ -1,6 +1,6 @@
-//! How much computing fits under a transfer: the transfer alone takes so long; begun, left alone
-//! while PE 0 computes for as long, then completed, it takes longer than the computing does by what
-//! did not fit.
+//! The overlap of a transfer with computing. First a transfer alone is timed. Then PE 0 starts one,
+//! computes for as long, and completes it; the time beyond the computing is the part that did not
+//! overlap.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use oxshmem::Result;
 use super::ground::Ground;
 use super::op::Work;
 
-/// Times of one batch: a transfer alone, computing alone and both, so that what disturbs the machine meets
-/// all three.
+/// Times of one batch: a transfer alone, computing alone, and both. A disturbance of the machine
+/// affects all three.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     pub transfer: Duration,
@@ -20,7 +20,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// The share of the transfer's time that computing had, in percent.
+    /// The share of the transfer's time that was left for computing, in percent.
     pub fn overlap(self) -> f64 {
         let [transfer, computing, both] =
             [self.transfer, self.computing, self.both].map(|time| time.as_secs_f64());
@@ -33,9 +33,9 @@ pub fn transfers(repetitions: u64) -> u64 {
     2 * repetitions
 }
 
-/// PE 0's part of a batch.
+/// Does PE 0's part of a batch.
 pub fn round(work: &mut dyn Work, ground: &Ground<'_>, repetitions: u64) -> Result<Round> {
-    // One after the other, with something beside each.
+    // Transfers one after the other, each with other work beside it.
     let mut transfer = |meanwhile: &mut dyn FnMut()| -> Result<Duration> {
         let start = Instant::now();
         for _ in 0..repetitions {
@@ -56,7 +56,7 @@ pub fn round(work: &mut dyn Work, ground: &Ground<'_>, repetitions: u64) -> Resu
     })
 }
 
-/// Arithmetic that takes time in proportion to its steps, and touches none of the transfer's memory.
+/// Computes for a time proportional to `steps`, and touches none of the transfer's memory.
 fn compute(steps: u64) {
     let mut x = 1_u64;
     for _ in 0..steps {
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(overlap(100, 100, 100), 100.0);
         assert_eq!(overlap(100, 100, 200), 0.0);
         assert!((overlap(100, 100, 150) - 50.0).abs() < 1e-9);
-        // Disturbed ones stay within bounds.
+        // Disturbed figures stay within bounds.
         assert_eq!(overlap(100, 100, 500), 0.0);
         assert_eq!(overlap(100, 100, 90), 100.0);
     }

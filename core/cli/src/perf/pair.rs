@@ -1,15 +1,15 @@
-//! The two PEs that one-sided operations are measured between.
+//! The two PEs between which one-sided operations are measured.
 
 use anyhow::ensure;
 
-/// One PE measures, towards another; a PE that is alone, towards itself.
+/// The PE that measures, and its partner. A PE that is alone is its own partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
     pub from: usize,
     pub to: usize,
 }
 
-/// What `--from` and `--to` say.
+/// The options `--from` and `--to`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Asked {
     /// The PE that measures. [default: 0, or one on another host than --to's]
@@ -21,7 +21,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Refuses PEs that a job of so many does not have, and a PE towards itself.
+    /// Refuses PEs that a job of `pes` does not have, and a PE towards itself.
     pub fn check(self, pes: usize) -> anyhow::Result<()> {
         for (name, pe) in [("--from", self.from), ("--to", self.to)] {
             ensure!(

@@ -1,4 +1,4 @@
-//! The circumstances of a measurement, which are told before its results.
+//! The circumstances of a measurement, which are shown before its results.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct Parameters {
     hostname: String,
     cpu_model: String,
     pes: usize,
-    /// None in a job that something else started.
+    /// `None` in a job that something else started.
     bind: Option<&'static str>,
     /// The CPUs that each PE may use.
     cpus: Vec<String>,
@@ -31,32 +31,32 @@ pub struct Parameters {
     to: usize,
     from_host: String,
     to_host: String,
-    /// The way between the two.
+    /// The transport between the two PEs.
     transport: Option<String>,
     device: Option<String>,
     mapped: bool,
-    /// Of each PE, in bytes.
+    /// Bytes of each PE's heap.
     heap_limit: usize,
     memory_model: String,
     visibility: String,
-    /// The environment variables that are set on PE 0, but for those of [`JOB`].
+    /// The environment variables that are set on PE 0, without those of [`JOB`].
     settings: BTreeMap<&'static str, String>,
-    /// None where operations are counted and not timed in batches.
+    /// `None` where operations are counted and not timed in batches.
     effort: Option<Effort>,
-    /// Operations under way at once, of each thread, and threads of a PE; likewise.
+    /// Operations in flight at once for each thread, and threads of a PE; `None` likewise.
     window: Option<u32>,
     threads: Option<u32>,
-    /// The team whose collectives are measured, and how many PEs that of the PE that measures has.
+    /// The team whose collectives are measured, and the size of the measuring PE's team.
     team: Option<&'static str>,
     team_pes: Option<usize>,
-    /// What reductions and scans do, and the type of their elements.
+    /// The fold of reductions and scans, and the type of its elements.
     fold: Option<&'static str>,
     #[serde(rename = "type")]
     number: Option<&'static str>,
-    /// Where the blocks lie; whether one-sided operations come in a session.
+    /// The memory of the blocks; whether one-sided operations are issued within a session.
     memory: Option<&'static str>,
     session: Option<bool>,
-    /// The build's: without optimisation the numbers mean little.
+    /// Whether the build is optimised: without that the numbers mean little.
     optimised: bool,
 }
 
@@ -65,16 +65,16 @@ pub struct Parameters {
 pub struct Told {
     hostname: String,
     cpus: String,
-    /// Its way to the PE that is measured against.
+    /// Its transport to the PE that is measured against.
     transport: Option<String>,
     device: Option<String>,
     mapped: bool,
-    /// How many PEs its team has.
+    /// The size of its team.
     team_pes: Option<usize>,
 }
 
 impl Told {
-    /// Of this PE.
+    /// This PE's circumstances.
     pub fn of(
         world: &World,
         memory: Memory,
@@ -98,7 +98,7 @@ impl Told {
 }
 
 impl Parameters {
-    /// From what each PE tells.
+    /// The circumstances of the job, from each PE's.
     pub fn of(
         world: &World,
         bind: Option<Policy>,
@@ -141,7 +141,7 @@ impl Parameters {
 }
 
 impl Parameters {
-    /// In a line.
+    /// The circumstances in one line.
     pub fn title(&self) -> String {
         format!(
             "oxshmem perf {}: {} PEs, {} by {}, {}",
@@ -153,7 +153,7 @@ impl Parameters {
         )
     }
 
-    /// The two PEs and where they are.
+    /// The two PEs and their hosts.
     fn ends(&self) -> String {
         let Parameters { from, to, .. } = self;
         match self.from_host == self.to_host {
@@ -181,8 +181,8 @@ pub fn allowed_cpus() -> String {
     oxshmem_topo::usable_cpus().map_or("not known".into(), |usable| usable.allowed.to_string())
 }
 
-/// Variables that say which job this is, how its PEs find each other and how long they may take: no row
-/// depends on them.
+/// Variables that identify the job, and say how its PEs find each other and how long they may take:
+/// no row depends on them.
 const JOB: [&str; 16] = [
     "OXSHMEM_BOOTSTRAP",
     "OXSHMEM_BOOTSTRAP_TIMEOUT",
@@ -202,7 +202,7 @@ const JOB: [&str; 16] = [
     "MASTER_PORT",
 ];
 
-/// What is set of the variables that a row may depend on.
+/// The variables that are set and that a row may depend on.
 fn settings() -> BTreeMap<&'static str, String> {
     let set = |name: &'static str| {
         let value = std::env::var_os(name)?;
@@ -217,7 +217,7 @@ fn settings() -> BTreeMap<&'static str, String> {
         .collect()
 }
 
-/// What the kernel calls the CPU.
+/// The kernel's name for the CPU.
 fn cpu_model() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = |line: &str| {

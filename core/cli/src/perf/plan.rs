@@ -1,4 +1,4 @@
-//! What is measured, in order.
+//! The rows to measure, in order.
 
 use anyhow::ensure;
 use oxshmem::Fold;
@@ -13,12 +13,12 @@ use super::sizes::Sizes;
 use super::team::Which;
 use crate::litmus::memory::Memory;
 
-/// A window's operations move no more than this together, in bytes: there are fewer of large ones.
+/// Bytes that a window's operations move together, at most: a window has fewer large ones.
 const WINDOW_BYTES: usize = 64 << 20;
-/// What the sizes of an operation may need of a PE's heap, in bytes, that nobody has asked for.
+/// Bytes of a PE's heap that an operation's default sizes may need.
 const ROOM: usize = 64 << 20;
 
-/// All rows, grouped by metric. The limits that the asked-for are compared with come along.
+/// All rows, grouped by metric, with the limits that the asked-for rows are compared with.
 pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
     let mut tasks = Vec::new();
     let windows = args.metrics.iter().any(|metric| metric.has_window());
@@ -52,17 +52,17 @@ pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
         !folds || tasks.iter().any(|task| task.op.folds()),
         "none of these operations folds anything; leave --fold and --type out, or name reduce"
     );
-    // Stable: otherwise in the order of the table.
+    // The sort is stable: otherwise in the order of the table.
     tasks.sort_by_key(|task| {
         let name = task.op.name;
-        // After a direct access every quiet is a full fence, so that comes last of all.
+        // After a direct access every quiet is a full fence, so this row comes last of all.
         let direct = name == limit::BARE_PING_PONG;
         (direct, task.metric, name != limit::MEMCPY)
     });
     Ok(tasks)
 }
 
-/// Operations and what is asked about each.
+/// Operations, and the metrics asked for each.
 fn asked(args: &Args, pes: usize) -> anyhow::Result<Vec<(&'static Op, Metric)>> {
     let possible =
         |op: &Op, metric: Metric| pes > 1 || !(op.needs_two() || metric == Metric::Bidirectional);
@@ -113,7 +113,7 @@ fn asked(args: &Args, pes: usize) -> anyhow::Result<Vec<(&'static Op, Metric)>> 
         }
     }
     for op in limit::OPS {
-        // A bandwidth is shown beside memcpy's, a plot beside both.
+        // A bandwidth is shown beside memcpy's; a plot shows both limits.
         let beside = |metric: &Metric| match metric {
             Metric::Bandwidth => true,
             Metric::Latency | Metric::Rate => args.plot.is_some(),
@@ -178,7 +178,7 @@ mod tests {
             plot,
             [latency("memcpy"), latency("put"), latency("bare-ping-pong")]
         );
-        // Once, though it is asked for too.
+        // Only once, though it is also asked for.
         assert_eq!(rows(&["memcpy", "--sizes", "8"], 2).len(), 1);
     }
 

@@ -1,5 +1,5 @@
-//! Curves over the sizes, as SVG: a panel for each metric and family, one curve for each operation on blocks.
-//! The limits of the machine are dashed, in every panel of their metric.
+//! Curves over the sizes, as SVG: a panel for each metric and family, a curve for each operation on
+//! blocks. The limits of the machine are dashed, in every panel of their metric.
 
 use anyhow::ensure;
 use oxshmem_figures::units::{Bytes, PerSecond, Time};
@@ -10,7 +10,7 @@ use super::metric::Metric;
 use super::ops::{FAMILIES, Family, limit};
 use super::row::Row;
 
-/// Whether there will be a curve: an operation on blocks of several sizes.
+/// Checks that there will be a curve: an operation on blocks of several sizes.
 pub fn check(plan: &[Task]) -> anyhow::Result<()> {
     let has_curve = |task: &Task| {
         let same = |other: &&Task| (other.op.name, other.metric) == (task.op.name, task.metric);
@@ -64,8 +64,8 @@ fn panel(title: &str, metric: Metric, curves: Vec<Curve>) -> Panel<'_> {
     }
 }
 
-/// A family's curves and the limits, the highest at its largest size first. An operation has one colour in all
-/// panels, a limit one pattern.
+/// The curves of a family and the limits. The highest at its largest size comes first. An operation
+/// has one colour in all panels, a limit one pattern.
 fn curves(rows: &[Row], metric: Metric, family: &Family) -> Vec<Curve> {
     let mut curves = Vec::new();
     let blocks = family
@@ -79,7 +79,7 @@ fn curves(rows: &[Row], metric: Metric, family: &Family) -> Vec<Curve> {
             .filter_map(|row| Some((row.bytes as f64, row.value()?)))
             .filter(|(_, value)| value.is_finite() && (*value > 0.0 || metric == Metric::Overlap))
             .collect();
-        // A limit of one size holds at all.
+        // A limit with a single size counts for all sizes.
         if points.len() > 1 || (op.is_limit() && !points.is_empty()) {
             curves.push(Curve {
                 name: op.name.into(),
@@ -108,7 +108,7 @@ fn caption(metric: Metric) -> &'static str {
     }
 }
 
-/// How its values are written.
+/// The format of its values.
 fn shown(metric: Metric) -> fn(f64) -> String {
     match metric {
         Metric::Latency => |ns| Time(ns).to_string(),
@@ -137,7 +137,7 @@ mod tests {
             rows.push(example(Metric::Overlap, "put-nbi", bytes, time));
         }
         rows.push(example(Metric::Latency, "bare-ping-pong", 8, 100.0));
-        // Neither is one of blocks.
+        // Neither operation moves blocks.
         rows.push(example(Metric::Latency, "barrier", 0, 100.0));
         rows.push(example(Metric::Rate, "add", 8, 100.0));
         let svg = svg("2 PEs of one & the same <host>", &rows).unwrap();

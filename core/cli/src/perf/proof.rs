@@ -1,20 +1,20 @@
-//! What `--validate` does beside timing: a few operations, each with data and a place of its own, so that none
-//! can stand in for another.
+//! The extra validation of `--validate`: a few operations beside the timed ones. Each has its own
+//! data and its own place, so that none can stand in for another.
 
 use anyhow::Context;
 use oxshmem::{Pod, Result, Sym};
 
 use super::ground::{Ground, Room, Seat, pattern, same};
 
-/// Operations, one right after the other.
+/// Operations that are issued one right after the other.
 pub const SLOTS: usize = 4;
-/// Bytes behind each one's, at least, that must stay zero.
+/// Bytes of guard behind each operation's data, at least. They must stay zero.
 const GUARD: usize = 64;
-/// From one place to the next is a multiple of so many bytes: two cache lines.
+/// The alignment of places in bytes: two cache lines.
 const APART: usize = 128;
 
 impl Room {
-    /// For all places, each with its guard.
+    /// The footprint of all slots, each with its guard.
     pub fn of_slots(self) -> Room {
         let all = |bytes: usize| match bytes {
             0 => 0,
@@ -27,7 +27,7 @@ impl Room {
     }
 }
 
-/// From one place of so many bytes to the next.
+/// The distance in bytes from one slot to the next.
 fn pitch(bytes: usize) -> usize {
     let guarded = bytes.saturating_add(GUARD);
     guarded
@@ -35,7 +35,7 @@ fn pitch(bytes: usize) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// A place in symmetric memory, with its guard.
+/// A block of symmetric memory, with its guard.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub data: Sym<u8>,
@@ -43,7 +43,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of one of the operations, of so many bytes.
+    /// The block of one operation, by its slot.
     pub fn of(memory: Sym<u8>, bytes: usize, slot: usize) -> Result<Self> {
         let begin = slot * pitch(bytes);
         let all = memory.range(begin..begin + pitch(bytes))?;
@@ -51,14 +51,14 @@ impl Place {
         Ok(Place { data, all })
     }
 
-    /// Gives this PE's the data, and what is behind it zeros.
+    /// Fills this PE's copy with the data, and the guard with zeros.
     pub fn fill<T: Pod>(&self, ground: &Ground<'_>, data: &[T]) -> Result<()> {
         let mut image = bytemuck::cast_slice::<T, u8>(data).to_vec();
         image.resize(self.all.len(), 0);
         ground.world.write(self.all, &image)
     }
 
-    /// Whether this PE's holds the data, and zeros behind it.
+    /// Checks that this PE's copy holds the data, and zeros behind it.
     pub fn holds<T: Pod>(&self, ground: &Ground<'_>, data: &[T]) -> anyhow::Result<()> {
         let mut found = vec![0; self.all.len()];
         ground.world.read(&mut found, self.all)?;
@@ -66,36 +66,36 @@ impl Place {
     }
 }
 
-/// Whether these bytes are the data and zeros.
+/// Checks that these bytes are the data, then zeros.
 fn guarded<T: Pod>(found: &[u8], data: &[T]) -> anyhow::Result<()> {
     let mut expected = bytemuck::cast_slice::<T, u8>(data).to_vec();
     expected.resize(found.len(), 0);
     same(found, &expected)
 }
 
-/// Where data arrives.
+/// The memory where data arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// In private memory.
+    /// This PE's private memory.
     Near,
-    /// In this PE's symmetric source.
+    /// This PE's symmetric source.
     Source,
-    /// In the peer's block.
+    /// The peer's block.
     Far,
 }
 
-/// What a transfer moves.
+/// The layout of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub op: &'static str,
     /// Bytes.
     pub bytes: usize,
     pub arrives: Side,
-    /// Elements that are together in the peer's block, and from their first to the next one's.
+    /// Elements of a contiguous run in the peer's block, and the stride from one run to the next.
     pub block: (usize, usize),
     /// Whether this PE's side is symmetric memory.
     pub symmetric: bool,
-    /// Whether each is counted in the peer's word.
+    /// Whether each transfer increments the peer's word.
     pub counted: bool,
 }
 
@@ -111,31 +111,31 @@ impl Shape {
         }
     }
 
-    /// Where the peer's elements lie in blocks, so many times as far apart as they are long.
+    /// Spreads the peer's elements: runs of `block`, `times` their length apart.
     pub fn apart(self, block: usize, times: usize) -> Self {
         let block = (block, block * times);
         Shape { block, ..self }
     }
 
-    /// Where this PE's side is symmetric memory.
+    /// Puts this PE's side into symmetric memory.
     pub fn symmetric(self) -> Self {
         let symmetric = true;
         Shape { symmetric, ..self }
     }
 
-    /// Where each transfer is counted in the peer's word.
+    /// Counts each transfer in the peer's word.
     pub fn counted(self) -> Self {
         let counted = true;
         Shape { counted, ..self }
     }
 
-    /// Bytes of the peer's block.
+    /// Bytes of the peer's block that the transfer spans.
     pub fn spread(&self) -> usize {
         let (block, stride) = self.block;
         self.bytes / block * stride
     }
 
-    /// Of elements as they lie in the peer's block, those that are moved.
+    /// The elements that are moved, out of those of the peer's block.
     pub fn gathered<T: Copy>(&self, elements: &[T]) -> Vec<T> {
         let (block, stride) = self.block;
         let blocks = elements.chunks(stride);
@@ -145,7 +145,7 @@ impl Shape {
             .collect()
     }
 
-    /// Elements as they lie in the peer's block, zeros between.
+    /// The content of the peer's block: the moved elements in their places, zeros between.
     fn scattered<T: Pod>(&self, elements: &[T]) -> Vec<T> {
         let (block, stride) = self.block;
         let mut spread = Vec::with_capacity(self.spread() / size_of::<T>());
@@ -157,14 +157,14 @@ impl Shape {
     }
 }
 
-/// One of the transfers.
+/// The memory of one of the transfers.
 pub struct Slot<T> {
     /// Private memory, with a guard behind it.
     near: Vec<T>,
     len: usize,
-    /// The peer's.
+    /// The peer's block.
     pub block: Sym<u8>,
-    /// This PE's.
+    /// This PE's source.
     pub source: Sym<u8>,
 }
 
@@ -174,7 +174,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// Has `go` begin them all, and looks at what each has brought. Collective.
+/// Lets `go` issue all transfers, and checks the data that each has moved. Collective.
 pub fn transfers<T: Pod>(
     ground: &Ground<'_>,
     seat: Seat,
@@ -185,7 +185,7 @@ pub fn transfers<T: Pod>(
     let puts = shape.arrives == Side::Far;
     let guard = GUARD / size_of::<T>();
     let mut slots = Vec::with_capacity(SLOTS);
-    // Of each, what is moved, how the peer's block then looks, and the places.
+    // For each slot: the moved elements, the peer's block with them, and the two blocks.
     let mut expected = Vec::with_capacity(SLOTS);
     for number in 0..SLOTS {
         let name = format!("{} {number}", shape.op);
@@ -231,7 +231,7 @@ pub fn transfers<T: Pod>(
     Ok(())
 }
 
-/// Which one it was.
+/// The name of an operation in an error.
 pub fn of(number: usize) -> String {
     format!(
         "operation {} of {SLOTS} that were validated beside",
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use oxshmem::testing::spmd;
 
-    /// Whether it is found right what `go` does, of one PE towards itself.
+    /// Whether validation accepts the effect of `go`, from one PE to itself.
     fn found_right(
         shape: Shape,
         go: impl Fn(&Ground<'_>, &mut [Slot<u64>]) -> Result<()> + Sync,

@@ -1,8 +1,8 @@
-//! Where PE 0 sends the table and its progress.
+//! The destinations of PE 0's table and its progress.
 //!
-//! A PE's own stdout and stderr are pipes to its launcher, which passes whole lines on. The bar is
-//! drawn on the launcher's terminal, which PE 0 opens for that; rows go there too, in step with
-//! the bar, if the launcher's stdout is that terminal.
+//! A PE's own stdout and stderr are pipes to its launcher, which passes whole lines on. The
+//! progress bar is drawn on the launcher's terminal, which PE 0 opens for that. Rows go there too,
+//! in step with the bar, if the launcher's stdout is that terminal.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -13,19 +13,19 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use crate::output;
 
-/// Draws seldom: measuring matters more.
+/// Redraws of the bar: few, since measuring matters more.
 const REDRAWS_PER_SECOND: u8 = 10;
 
 #[derive(Debug)]
 pub struct Report {
     bar: ProgressBar,
-    /// The launcher's stdout, where that is a terminal that the bar is drawn on.
+    /// The launcher's stdout, if it is the terminal with the bar.
     rows: Option<File>,
 }
 
 impl Report {
-    /// A report of `rows` rows. There is a progress bar if there is a launcher, by its process
-    /// number, and its stderr is a terminal.
+    /// A report of `rows` rows. There is a progress bar if there is a launcher, given by its
+    /// process number, and its stderr is a terminal.
     pub fn new(launcher: Option<u32>, rows: usize) -> Self {
         let drawing = launcher.and_then(|pid| {
             write_from_background();
@@ -57,26 +57,27 @@ impl Report {
         }
     }
 
-    /// Which row is being measured, after how many.
+    /// Shows the row that is being measured, after `done` others.
     pub fn progress(&self, done: usize, label: String) {
         self.bar.set_message(label);
         self.bar.set_position(done as u64);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn done(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Lets this process write to the launcher's terminal, whose foreground group is not its own, also
-/// under `stty tostop`, which would stop it.
+/// Lets this process write to the launcher's terminal. Its process group is not the foreground one
+/// there, and under `stty tostop` a write would stop it.
 fn write_from_background() {
     // SAFETY: ignoring a signal runs no handler, and this signal means nothing to this command.
     unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
 }
 
-/// What another process of this user has open as a descriptor, if that is a terminal.
+/// Another process's descriptor, opened again, if it is a terminal. The process is of the same
+/// user.
 fn terminal(pid: u32, descriptor: u32) -> Option<File> {
     let path = format!("/proc/{pid}/fd/{descriptor}");
     // Opening a pipe could block, or keep its reader from seeing its end.

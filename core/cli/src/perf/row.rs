@@ -11,33 +11,33 @@ use super::statistics::{Times, median};
 pub struct Row {
     pub metric: Metric,
     pub op: &'static str,
-    /// Bytes of one operation; 0 where it moves none.
+    /// Bytes of one operation; 0 if it moves none.
     pub bytes: usize,
-    /// Operations under way at once.
+    /// Operations in flight at once.
     pub window: u64,
-    /// Threads that have one each.
+    /// Threads, each with a window of its own.
     pub threads: u32,
     pub time_ns: Times,
-    /// Bytes per second at the median; none where that means nothing.
+    /// Bytes per second at the median; `None` if that means nothing.
     pub bandwidth: Option<f64>,
-    /// The bandwidth as a share of memcpy's of the same size.
+    /// The bandwidth as a share of memcpy's at the same size.
     pub of_memcpy: Option<f64>,
     /// Operations per second at the median.
     pub rate: f64,
-    /// The median, in percent.
+    /// The median overlap in percent.
     pub overlap: Option<f64>,
     pub batches: usize,
-    /// Repetitions in a batch: of windows, where there are.
+    /// Repetitions in a batch; where there is a window, each is one window.
     pub repetitions: u64,
-    /// How often its data was checked, and right.
+    /// The number of checks of its data, all of them passed.
     pub checks: u64,
 }
 
-/// The figures of one row, as the PE that measures tells them.
+/// The figures of one row, as the measuring PE sends them.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Figures {
     time_ns: Times,
-    /// The median, in percent.
+    /// The median overlap in percent.
     overlap: Option<f64>,
     batches: usize,
     repetitions: u64,
@@ -79,7 +79,7 @@ impl Row {
         }
     }
 
-    /// What its curve shows: nanoseconds, bytes or operations per second, or percent.
+    /// The value of its curve: nanoseconds, bytes or operations per second, or percent.
     pub fn value(&self) -> Option<f64> {
         match self.metric {
             Metric::Latency => Some(self.time_ns.median),
@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-/// Of an amount in nanoseconds.
+/// The rate per second of an amount in so many nanoseconds.
 pub fn per_second(amount: f64, nanoseconds: f64) -> f64 {
     amount / nanoseconds * 1e9
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// From the least to the greatest number of bytes, each so many times the one before.
+/// Sizes from the least to the greatest number of bytes, each `factor` times the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     least: usize,
@@ -10,10 +10,10 @@ pub struct Sizes {
     factor: usize,
 }
 
-/// Of ranges that are asked for.
+/// The factor of ranges that are asked for.
 const FACTOR: usize = 4;
 
-/// A single operation moves no more than this.
+/// The largest size of a single operation.
 const MOST: usize = 1 << 40;
 
 impl Sizes {
@@ -33,7 +33,7 @@ impl Sizes {
         factor: FACTOR,
     };
 
-    /// All of them; both ends are among them.
+    /// All sizes; both ends are among them.
     pub fn all(self) -> Vec<usize> {
         let below = |size: &usize| *size < self.greatest;
         std::iter::successors(Some(self.least), |size| size.checked_mul(self.factor))

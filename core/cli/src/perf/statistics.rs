@@ -1,4 +1,4 @@
-//! Of many times, the few that are told.
+//! Summary statistics of many times.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,24 +9,26 @@ pub struct Times {
     pub median: f64,
     pub p99: f64,
     pub p99_9: f64,
-    /// What p99 and p99.9 are of.
+    /// The samples that p99 and p99.9 are taken of.
     pub tail: Tail,
 }
 
-/// What a quantile is of.
+/// The samples of a quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tail {
     /// Single operations, each timed by itself.
     Operations,
-    /// Means of batches: operations are too short to time each, or their tail lies below the batches' median.
+    /// Means of batches: operations are too short to time each, or their tail lies below the
+    /// batches' median.
     Batches,
 }
 
 impl Times {
-    /// Of batches, and of single operations if any were timed. A batch's figure is a mean, and rare long
-    /// operations count in it: it may lie above the p99 of single operations, and these were timed at another
-    /// moment, too. Both tails are of batches then, so that no quantile lies below a lower one.
+    /// The summary of batches, and of single operations if any were timed. A batch's figure is a
+    /// mean, which includes rare long operations. It may lie above the p99 of single operations,
+    /// which were also timed at another moment. Both tails are then taken of batches, so that no
+    /// quantile lies below a lower one.
     pub fn of(batches: &[f64], singles: &[f64]) -> Self {
         let (batches, singles) = (Sorted::of(batches), Sorted::of(singles));
         let median = batches.at(0.5);
@@ -54,7 +56,7 @@ impl Sorted {
         Sorted(samples)
     }
 
-    /// The sample that this share of all does not exceed; not a number if there are none.
+    /// The least sample that at least this share of all does not exceed; NaN if there are none.
     pub fn at(&self, share: f64) -> f64 {
         let rank = (share * self.0.len() as f64).ceil() as usize;
         let sample = self.0.get(rank.saturating_sub(1));
@@ -62,7 +64,7 @@ impl Sorted {
     }
 }
 
-/// The middle one; of an even number, the mean of two.
+/// The middle sample; for an even number, the mean of two.
 pub fn median(samples: &[f64]) -> f64 {
     let Sorted(sorted) = Sorted::of(samples);
     let middle = sorted.len() / 2;
@@ -97,7 +99,7 @@ mod tests {
             Times::of(&batches, &[7.0, 2001.0]),
             times(2001.0, 2001.0, Tail::Operations)
         );
-        // Its operations were timed while the machine was idle.
+        // Its single operations were timed while the machine was idle.
         assert_eq!(
             Times::of(&batches, &[7.0]),
             times(1980.0, 1998.0, Tail::Batches)

@@ -9,10 +9,10 @@ use super::statistics::Tail;
 
 /// Width of each column after the operation and the size.
 const WIDTH: usize = 12;
-/// Of the operation's.
+/// Width of the operation's column.
 const NAME: usize = 22;
 
-/// What the columns of a section are called.
+/// The names of a section's columns.
 fn columns(metric: Metric) -> &'static [&'static str] {
     match metric {
         Metric::Latency => &["min", "median", "p99", "p99.9", "bandwidth"],
@@ -89,7 +89,7 @@ fn line(name: &str, size: &str, cells: &[String]) -> String {
     format!("{name:<NAME$}{size:>9}{cells}")
 }
 
-/// A row's name.
+/// A row's label.
 pub fn label(task: &Task) -> String {
     name(task.metric, task.op.name, task.bytes)
 }

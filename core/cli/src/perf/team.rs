@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use oxshmem::{Result, Team, World};
 
-/// Which PEs make the collective calls.
+/// The PEs that make the collective calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Which {
     /// All PEs
@@ -18,7 +18,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// As users write it.
+    /// The name as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Which::World => "world",
@@ -28,7 +28,7 @@ impl Which {
         }
     }
 
-    /// The team that this PE is in, if any. Collective.
+    /// Creates the team that this PE is in, if any. Collective.
     pub fn form(self, world: &World) -> Result<Option<Team<'_>>> {
         let pes = world.n_pes();
         match self {
@@ -43,7 +43,7 @@ impl Which {
         }
     }
 
-    /// That the PE that measures has others with it. There.
+    /// Checks on the measuring PE that its team has other members.
     pub fn check(self, world: &World, team: Option<&Team<'_>>) -> anyhow::Result<()> {
         let members = team.map_or(0, Team::n_pes);
         ensure!(
@@ -59,7 +59,7 @@ impl Which {
         Ok(())
     }
 
-    /// Ends it. Collective.
+    /// Destroys the team. Collective.
     pub fn end(self, team: Option<Team<'_>>) -> Result<()> {
         match (self, team) {
             (Which::Half | Which::Rows, Some(team)) => team.destroy(),
@@ -68,7 +68,7 @@ impl Which {
     }
 }
 
-/// Of the least square that has room for so many.
+/// The width of the least square that has room for so many.
 fn width(pes: usize) -> usize {
     let root = pes.isqrt();
     root + usize::from(root * root < pes)

@@ -16,11 +16,11 @@ use super::op::{Who, Work};
 /// A PE's threads in a row. They live for a batch, their contexts and data for the row.
 pub struct Threads<'w> {
     threads: Vec<Thread<'w>>,
-    /// Whether a quiet completes what one has posted.
+    /// Whether a quiet completes the posted operations.
     quiets: bool,
-    /// Whether a batch ends when the partner's has, too.
+    /// Whether a batch ends only when the partner's has ended, too.
     meets: bool,
-    /// So far.
+    /// Batches so far.
     batches: u64,
 }
 
@@ -56,7 +56,7 @@ impl<'w> Threads<'w> {
         })
     }
 
-    /// Makes all ready again. Collective.
+    /// Prepares all threads' operations again. Collective.
     pub fn prepare(&mut self, task: &Task) -> Result<()> {
         for thread in &mut self.threads {
             thread.work = (task.op.prepare)(&thread.ground, task.bytes)?;
@@ -64,8 +64,8 @@ impl<'w> Threads<'w> {
         Ok(())
     }
 
-    /// So many windows by each, which begin when all are there and `begin` has returned; the time from the
-    /// first one's beginning to the last one's end.
+    /// Runs `repetitions` windows on each thread. The threads begin when all are there and `begin`
+    /// has returned. Returns the time from the first one's start to the last one's end.
     pub fn run(
         &mut self,
         repetitions: u64,
@@ -108,7 +108,7 @@ impl<'w> Threads<'w> {
                             target.context.quiet()?;
                         }
                     }
-                    // The last of each PE.
+                    // The last thread of each PE.
                     if meets && posting.fetch_sub(1, Ordering::Relaxed) == 1 {
                         target.context.signal_set(signal, batch, pe)?;
                         target.context.signal_wait_until(signal, Cmp::Ge, batch)?;
@@ -137,13 +137,13 @@ impl<'w> Threads<'w> {
             .map_or(Duration::ZERO, |(first, last)| last - first))
     }
 
-    /// Proves each one's operations, one thread's after the other's. Collective.
+    /// Validates each thread's operations, one thread after the other. Collective.
     pub fn prove(&mut self, seat: Seat) -> anyhow::Result<()> {
         let mut threads = self.threads.iter_mut();
         threads.try_for_each(|thread| thread.work.prove(&thread.ground, seat))
     }
 
-    /// Checks each one's data, of which `total` operations were done each. Collective.
+    /// Checks each thread's data, after `total` operations of each. Collective.
     pub fn check(&self, seat: Seat, total: u64) -> anyhow::Result<()> {
         let check = |thread: &Thread<'_>| thread.work.check(&thread.ground, seat, total);
         self.threads.iter().try_for_each(check)

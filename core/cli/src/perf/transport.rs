@@ -7,17 +7,17 @@ use oxshmem_transport::Transport;
 #[cfg(feature = "verbs")]
 use oxshmem_verbs::Verbs;
 
-/// What `--transport` names.
+/// The transport that `--transport` names.
 #[derive(Debug, Default)]
 pub struct Given {
-    /// All of them, if none.
+    /// All transports, if `None`.
     transport: Option<Arc<dyn Transport>>,
     #[cfg(feature = "verbs")]
     verbs: Option<Arc<Verbs>>,
 }
 
 impl Given {
-    /// Finds it among those of this build.
+    /// Finds it among the transports of this build.
     pub fn named(name: Option<&str>) -> anyhow::Result<Given> {
         let Some(name) = name else {
             return Ok(Given::default());
@@ -46,7 +46,7 @@ impl Given {
         })
     }
 
-    /// Joins the job with it alone.
+    /// Joins the job with this transport alone.
     pub fn join(&self) -> oxshmem::Result<World> {
         match &self.transport {
             Some(transport) => World::builder()

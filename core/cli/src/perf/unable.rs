@@ -1,10 +1,10 @@
-//! What was asked for and cannot be done, as opposed to what went wrong.
+//! The error for requests that cannot be satisfied, as opposed to failures of a run.
 
 use std::fmt;
 
 use crate::output;
 
-/// Options that make no sense, or results that cannot be compared with; the exit status is 2.
+/// Options that make no sense, or results that cannot be compared with. The exit status is 2.
 #[derive(Debug)]
 pub struct Unable(pub anyhow::Error);
 

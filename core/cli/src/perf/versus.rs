@@ -1,8 +1,8 @@
-//! Verbs against perftest: both sides measured by the same two PEs, by turns.
+//! The comparison of verbs with perftest: the same two PEs measure both sides, by turns.
 //!
 //! PE 0 is the client and PE 1 the server. While perftest runs, as their children, both PEs sleep.
-//! Each round measures every row of both sides; a ratio is of figures of one round, so that noise
-//! which both meet does not count.
+//! Each round measures every row of both sides. A ratio compares figures of one round, so that
+//! noise which affects both does not count.
 
 mod count;
 mod ours;
@@ -26,18 +26,18 @@ use table::{Compared, Cost};
 
 /// Operations of a round: a multiple of the length of a list.
 const LIST: u64 = 16;
-/// Each row's operations of a round take about this long.
+/// The duration of each row's operations in a round, about.
 const ROW_NS: f64 = 100e6;
 const COUNTS: std::ops::RangeInclusive<u64> = 2 * LIST..=10_000;
-/// How often perftest may find no figure.
+/// Attempts at a figure of perftest.
 const TRIES: usize = 3;
 /// Operations whose system calls are counted.
 const TRACED: u64 = 10 * LIST;
-/// perftest's servers listen here and on the ports that follow.
+/// The first TCP port of perftest's servers; later ones use the ports that follow.
 const TCP: u16 = 18515;
 const TCP_PORTS: u16 = 64;
 
-/// Everything, for people who keep it.
+/// The complete results, as written to files.
 #[derive(Serialize)]
 pub struct Results {
     parameters: Parameters,
@@ -47,25 +47,25 @@ pub struct Results {
     rows: Vec<Compared>,
 }
 
-/// What both PEs know.
+/// The setup that both PEs know.
 struct Setup {
     meeting: Meeting,
     /// The name of PE 1's host.
     server: String,
-    /// Whether the device is made of software.
+    /// Whether the device is emulated by software.
     software: bool,
-    /// Whether strace is there.
+    /// Whether strace is installed.
     strace: bool,
 }
 
-/// What is shown meanwhile, on PE 0.
+/// The events shown on PE 0 during the measurement.
 pub enum Told<'a> {
     Line(&'a str),
     /// So many rounds are done.
     Round(usize),
 }
 
-/// Compares, and gives what goes out on PE 0. Collective over two PEs.
+/// Compares, and returns the results on PE 0. Collective over two PEs.
 pub fn compare(
     world: &World,
     verbs: &Arc<Verbs>,
@@ -222,7 +222,7 @@ fn share(world: &World, mine: &str) -> anyhow::Result<Vec<String>> {
     Ok(all.split('\0').map(str::to_owned).collect())
 }
 
-/// Whether a device is no hardware: its parent is no bus's device.
+/// Whether a device is emulated by software: its parent is no device of a bus.
 fn is_software(device: &str) -> bool {
     !std::path::Path::new("/sys/class/infiniband")
         .join(device)
@@ -230,7 +230,7 @@ fn is_software(device: &str) -> bool {
         .exists()
 }
 
-/// What perftest calls its version.
+/// perftest's version, as it prints it.
 fn version() -> String {
     let told = std::process::Command::new(ROWS[0].program)
         .arg("--version")
@@ -243,7 +243,7 @@ fn version() -> String {
         .into()
 }
 
-/// How many operations of a row make a round; the same on both PEs. Warms up, too.
+/// The number of operations of a row in a round; the same on both PEs. Also warms up.
 fn calibrate(ground: &mut Ground<'_>, row: &Row) -> anyhow::Result<u64> {
     let start = std::time::Instant::now();
     ground.measure(row, *COUNTS.start()).context(row.name)?;
@@ -252,7 +252,7 @@ fn calibrate(ground: &mut Ground<'_>, row: &Row) -> anyhow::Result<u64> {
     ground.agree(count.next_multiple_of(LIST))
 }
 
-/// What oxshmem's operations cost PE 0. Collective.
+/// The cost of oxshmem's operations on PE 0. Collective.
 fn cost(
     ground: &mut Ground<'_>,
     verbs: &Arc<Verbs>,
@@ -264,7 +264,7 @@ fn cost(
         let before = verbs.statistics();
         ground.measure(row, count).context(row.name)?;
         let after = verbs.statistics();
-        // Statistics of others' business, such as what tells PE 1 to go on, stay out.
+        // Other statistics, such as of the message that lets PE 1 go on, are left out.
         ground.agree(0)?;
         let more = |field: fn(&Statistics) -> u64| field(&after).saturating_sub(field(&before));
         Ok([
@@ -295,22 +295,22 @@ fn cost(
     })
 }
 
-/// Of what was counted with `TRACED` operations and with three times as many: what is not the
-/// operations' falls out.
+/// The cost per operation, from counts with `TRACED` operations and with three times as many:
+/// constant costs cancel out.
 fn per_operation(few: u64, many: u64) -> f64 {
     (many as f64 - few as f64) / (2 * TRACED) as f64
 }
 
-/// perftest's turns.
+/// perftest's side of the rounds.
 struct Turns<'w> {
     world: &'w World,
     setup: Setup,
-    /// Of the ports.
+    /// The next TCP port.
     next: u16,
 }
 
 impl Turns<'_> {
-    /// One run; its figure on PE 0. Collective.
+    /// Does one run; returns its figure on PE 0. Collective.
     fn perftest(&mut self, ground: &Ground<'_>, row: &Row, count: u64) -> anyhow::Result<f64> {
         for _ in 0..TRIES {
             let figure = self.run(row, count, |at, server| {
@@ -323,7 +323,7 @@ impl Turns<'_> {
         bail!("perftest found no figure for {} in {TRIES} runs", row.name)
     }
 
-    /// How many system calls an operation takes, if they can be counted. Collective.
+    /// The system calls of one operation, if they can be counted. Collective.
     fn perftest_calls(&mut self, row: &Row) -> anyhow::Result<Option<f64>> {
         if !self.setup.strace {
             return Ok(None);
@@ -340,7 +340,7 @@ impl Turns<'_> {
         Ok(Some(per_operation(few, many)))
     }
 
-    /// A server at PE 1, then `client` at PE 0, whose result it gives there.
+    /// Runs a server at PE 1, then `client` at PE 0, and returns its result there.
     fn run<T>(
         &mut self,
         row: &Row,

@@ -1,4 +1,4 @@
-//! What each PE of a job is bound to.
+//! The binding of a job's PEs to CPUs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use oxshmem_topo::{CpuSet, End, ParsePolicyError, Policy, Topology, usable_cpus}
 /// A `--bind` policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bind {
-    /// Cores and NUMA nodes in turn.
+    /// Cores or NUMA nodes in turn.
     Even(Policy),
     /// The NUMA node nearest to the PE's GPU.
     Gpu,
@@ -41,7 +41,7 @@ impl fmt::Display for Bind {
     }
 }
 
-/// The CPUs of each of `pes` PEs, by local rank; none where they are free.
+/// The CPUs of each of `pes` PEs, by local rank; empty if they are not bound.
 pub fn cpu_sets(pes: usize, bind: Bind) -> anyhow::Result<Vec<Vec<usize>>> {
     match bind {
         Bind::Even(policy) => Ok(oxshmem_topo::binding(pes, policy)?),
@@ -56,7 +56,7 @@ pub fn cpu_sets(pes: usize, bind: Bind) -> anyhow::Result<Vec<Vec<usize>>> {
     }
 }
 
-/// What PEs take in turn.
+/// The devices that PEs take in turn.
 fn devices(topology: &Topology, bind: Bind) -> oxshmem::Result<Vec<End<'_>>> {
     Ok(match bind {
         Bind::Gpu => topology.gpus.iter().map(End::from).collect(),
@@ -67,7 +67,7 @@ fn devices(topology: &Topology, bind: Bind) -> oxshmem::Result<Vec<End<'_>>> {
     })
 }
 
-/// PEs take the devices in turn, and the CPUs, of those allowed, of the NUMA node nearest to theirs.
+/// Gives PEs the devices in turn, and the allowed CPUs of the NUMA node nearest to each device.
 fn near(
     topology: &Topology,
     bind: Bind,
@@ -85,7 +85,7 @@ fn near(
         let usable = nodes.filter(|node| !node.cpus.intersection(allowed).is_empty());
         let nearest = usable.min_by_key(|node| topology.distance(device, *node));
         let cpus = nearest.map(|node| node.cpus.intersection(allowed));
-        // With no node known a device is as near to all CPUs.
+        // Without a known node a device is equally near to all CPUs.
         cpus.unwrap_or_else(|| allowed.clone()).to_vec()
     });
     let sets: Vec<_> = sets.collect();

@@ -1,25 +1,25 @@
-//! Options that users of other launchers are used to.
+//! Options of other launchers, translated for `oxshmem run`.
 
 use std::ffi::OsString;
 
 use clap::Command;
 
-/// What an option of others is here.
+/// The equivalent of another launcher's option.
 #[derive(Clone, Copy)]
 enum Here {
-    /// That option.
+    /// This option of `oxshmem run`.
     Named(&'static str),
-    /// `--bind`, whose value may have another name, too.
+    /// `--bind`; the value may need another name, too.
     Bind,
-    /// Where PEs are placed, as its value says.
+    /// A placement of PEs; the value decides.
     Places,
-    /// What happens anyway.
+    /// The default behaviour: the option is dropped.
     Anyway,
-    /// Nothing, with so many words that follow it.
+    /// No equivalent; the option and so many following words are left out and reported.
     Nothing(usize),
 }
 
-/// Their names, less the dashes: of several letters they may have one or two.
+/// The names without their dashes. A name of several letters may have one or two.
 const OPTIONS: [(&str, Here); 21] = [
     ("np", Here::Named("--np")),
     ("c", Here::Named("--np")),
@@ -44,15 +44,15 @@ const OPTIONS: [(&str, Here); 21] = [
     ("display-allocation", Here::Nothing(0)),
 ];
 
-/// The words of a command line as the parser of options knows them.
+/// A command line in the form that the parser of options knows.
 pub struct Words {
     pub taken: Vec<OsString>,
-    /// What has no meaning here.
+    /// The options without an equivalent.
     pub left_out: Vec<String>,
 }
 
-/// Makes options of `oxshmem run` that others have, wherever they stand before the program, what the parser of options
-/// knows: to it, one dash begins options of one letter.
+/// Translates options of other launchers, wherever they stand before the program. The parser itself
+/// takes one dash only for options of one letter.
 pub fn options(all: Vec<OsString>, command: &Command) -> Words {
     let mut words = Words {
         taken: Vec::new(),
@@ -81,7 +81,7 @@ pub fn options(all: Vec<OsString>, command: &Command) -> Words {
 }
 
 impl Words {
-    /// Takes an option, and what of `rest` is its value.
+    /// Translates one option, and takes its value from `rest`.
     fn option(
         &mut self,
         word: OsString,
@@ -105,9 +105,9 @@ impl Words {
             Some(Here::Places) => {
                 let value = rest.next();
                 match value.as_ref().and_then(|value| value.to_str()).map(kind) {
-                    // In this order they are dealt out to the hosts.
+                    // The default order of PEs over the hosts.
                     Some("slot") => {}
-                    // Which is about their number, too.
+                    // This value also sets the number of PEs, so the parser refuses it.
                     None | Some("ppr") => {
                         self.taken.push(word);
                         self.taken.extend(value);
@@ -136,7 +136,7 @@ impl Words {
     }
 }
 
-/// What an option of others is here, if it is one.
+/// The equivalent of an option, if another launcher has it.
 fn elsewhere(option: &str) -> Option<Here> {
     let long = option.strip_prefix("--").filter(|name| name.len() > 1);
     let name = long.or_else(|| option.strip_prefix('-'))?;
@@ -144,12 +144,12 @@ fn elsewhere(option: &str) -> Option<Here> {
     found.map(|(_, here)| *here)
 }
 
-/// A value less what is said of it, as `core` of `core:overload-allowed`.
+/// A value without its modifiers, as `core` of `core:overload-allowed`.
 fn kind(value: &str) -> &str {
     value.split_once(':').map_or(value, |(kind, _)| kind)
 }
 
-/// The policy that comes nearest.
+/// The nearest policy.
 fn policy(value: OsString) -> OsString {
     match value.to_str().map(kind) {
         Some("hwthread") => "core".into(),

@@ -9,10 +9,10 @@ use oxshmem_bootstrap::{HUB_ADDRESS, Hosts, RSH, serve_agent};
 
 use super::bind::{self, Bind};
 
-/// How long PEs, and so hosts, may take to find each other.
+/// The variable that limits how long PEs, and so hosts, may take to find each other.
 const TIMEOUT: &str = "OXSHMEM_BOOTSTRAP_TIMEOUT";
 
-/// Where a job runs, if not only here.
+/// The hosts of a job that does not run only here.
 #[derive(clap::Args)]
 #[group(skip)]
 pub struct Args {
@@ -43,7 +43,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The hosts, if any are given, with `pes` PEs or as many as they have places.
+    /// Reads the hosts, if any are given, with `pes` PEs or as many as they have slots.
     pub fn read(&self, pes: Option<u32>, bind: Bind) -> anyhow::Result<Option<Hosts>> {
         let list = match (&self.hosts, &self.hostfile) {
             (Some(list), _) => Hosts::parse_list(list)?,
@@ -103,10 +103,10 @@ impl Args {
     }
 }
 
-/// The longest host file, bytes: 65,536 hosts with long names.
+/// Bytes of the longest host file: 65,536 hosts with long names.
 const LONGEST_FILE: u64 = 16 << 20;
 
-/// A file's text. A pipe (as of `<(…)`) is read as a file is.
+/// A file's text. A pipe (as of `<(…)`) is read like a file.
 fn read_file(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
@@ -119,7 +119,7 @@ fn read_file(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Is this host's agent; gives the status to exit with.
+/// Runs as this host's agent; returns the exit status.
 pub fn serve() -> i32 {
     serve_agent(&|policy, pes| {
         let policy = policy.parse()?;

@@ -1,23 +1,23 @@
-//! Whether a program can be executed, asked before any PE is started.
+//! The check that a program can be executed, before any PE is started.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// The status where a program cannot be executed, as shells have it.
+/// The status if a program cannot be executed, as in shells.
 pub const NOT_EXECUTABLE: u8 = 126;
 
-/// Why a program cannot be started.
+/// The reason why a program cannot be started.
 #[derive(Debug)]
 pub struct Refusal {
-    /// As shells have it: 126 where it cannot be executed, 127 where it is not found.
+    /// The status, as in shells: 126 if it cannot be executed, 127 if it is not found.
     pub status: u8,
     /// The reason, and how to mend it.
     pub why: String,
 }
 
-/// Refuses what the kernel would not find or execute.
+/// Refuses a program that the kernel would not find or execute.
 pub fn check(program: &OsStr) -> Result<(), Refusal> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();

@@ -1,4 +1,4 @@
-//! `oxshmem info`, and what is left of it where there is no world.
+//! `oxshmem info`, and the parts of it that work without a world.
 
 use std::process::Command;
 
@@ -22,7 +22,7 @@ fn info_shows_machine_transports_world_and_what_is_set_on_one_screen() {
     ] {
         assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
     }
-    // Of the job's own variables nothing, and no line twice.
+    // None of the job's own variables, and no line twice.
     assert!(!text.contains("OXSHMEM_RANK"), "{text}");
     let mut lines: Vec<&str> = text.lines().filter(|line| line.contains(' ')).collect();
     assert!(lines.len() < 36, "{text}");
@@ -46,7 +46,7 @@ fn info_shows_every_variable_where_that_is_asked() {
         );
     }
     assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
-    // Once for a job, which need not be joined for it.
+    // Once for a job, which is not joined for this.
     let text = stdout_of(&["run", "-n", "3", BINARY, "info", "--variables"]);
     assert_eq!(text.matches("OXSHMEM_SPIN ").count(), 1, "{text}");
 }
@@ -183,7 +183,7 @@ fn a_wrapped_transport_is_named_with_what_it_goes_around() {
         text.contains("PE 0 to PE 1\n") && text.contains("weak(loopback): chosen: lane"),
         "{text}"
     );
-    // To its own memory a PE takes no lane.
+    // A PE uses no lane to its own memory.
     assert!(
         text.contains("PE 0 to PE 0\n") && text.contains("self: chosen: own memory"),
         "{text}"
@@ -266,7 +266,7 @@ fn info_draws_the_machine_to_a_file_or_stdout() {
     let drawing = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert!(text.contains("gpu3") && drawing.contains("gpu3"), "{text}");
-    // What the two would choose there.
+    // The devices that the two PEs would choose there.
     assert!(drawing.starts_with("<svg"), "{drawing}");
     for pe in ["PE 0", "PE 1"] {
         assert_eq!(drawing.matches(&format!(">{pe}<")).count(), 1, "{drawing}");

@@ -1,4 +1,4 @@
-//! `oxshmem litmus`.
+//! `oxshmem litmus`: its verdicts, seeds, replays and refusals.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::{BINARY, command, outcome, run, stdout_of};
 
-/// A file with a litmus program's text, for as long as it lives.
+/// A file with a litmus program's text, removed when dropped.
 struct File(PathBuf);
 
 impl File {
@@ -27,7 +27,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // Best effort: a left-over file in the temporary place harms nobody.
+        // Best effort: a leftover temporary file does no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -60,10 +60,10 @@ fn litmus_over_weak_shows_every_allowed_outcome_and_no_other() {
             .find(|line| line.starts_with("ok ") && line.contains(words));
         line.unwrap_or_else(|| panic!("{words}: {text}"))
     };
-    // Without a fence what was put first may be missing.
+    // Without a fence the first put may be missing.
     assert!(line(" mp         ordered").contains("2 of 2 outcomes"));
     assert!(line(" mp+fence   relaxed").contains("1 of 1 outcomes"));
-    // The models differ.
+    // The models differ here.
     assert!(line(" nbi+fence  ordered").contains("1 of 1 outcomes"));
     assert!(line(" nbi+fence  relaxed").contains("2 of 2 outcomes"));
     let last = text.lines().last().unwrap();
@@ -113,7 +113,7 @@ fn an_allowed_outcome_that_was_not_seen_over_weak_is_told() {
         "{text}"
     );
     assert!(text.contains("                   0  r0="), "{text}");
-    // Elsewhere nobody promises it.
+    // Other platforms promise nothing of the kind.
     let (status, text, stderr) = run(&[&args[..], &["--transport", "simulator"]].concat());
     assert_eq!(status, Some(0), "{text}{stderr}");
 }
@@ -278,7 +278,7 @@ fn litmus_refuses_bad_input_with_a_remedy() {
 fn an_interrupt_ends_litmus() {
     for transport in ["weak", "loopback"] {
         let mut litmus = command(&["litmus", "--transport", transport]);
-        // Begun with, and far from its end.
+        // The search has started, and is far from its end.
         let mut litmus = litmus.stdout(Stdio::piped()).spawn().unwrap();
         let mut first = String::new();
         let mut stdout = BufReader::new(litmus.stdout.take().unwrap());

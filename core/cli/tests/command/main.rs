@@ -5,7 +5,7 @@
     reason = "a test's way to fail, in its helpers too"
 )]
 
-// Both need a transport, if only towards the PE itself.
+// Both need a transport, if only to the PE itself.
 mod info;
 mod litmus;
 mod perf;
@@ -23,7 +23,7 @@ fn help_teaches_by_example() {
         let help = stdout_of(&[command, "--help"]);
         assert!(help.contains("Examples:"), "{help}");
         assert!(help.contains(&format!("oxshmem {command} ")), "{help}");
-        // Above is for people, this for the process that starts PEs.
+        // The line above is for users, this one for the process that starts PEs.
         assert!(
             !help.contains("--launcher") && !help.contains("--omit"),
             "{help}"

@@ -1,10 +1,11 @@
-//! `oxshmem perf`: what it measures, between whom, and what it refuses.
+//! `oxshmem perf`: its rows, the PEs that it measures between, and its refusals.
 
 use serde_json::Value;
 
 use crate::process::{BINARY, command, json_of, outcome, program, run, stdout_of};
 
-/// All rows of a JSON result have sensible numbers; gives metric, operation and bytes of each.
+/// Checks that all rows of a JSON result have sensible numbers; returns metric, operation and bytes
+/// of each.
 pub fn checked_rows(results: &Value) -> Vec<(String, String, u64)> {
     let rows = results["rows"].as_array().unwrap();
     for row in rows {
@@ -35,7 +36,7 @@ pub fn checked_rows(results: &Value) -> Vec<(String, String, u64)> {
     rows.iter().map(named).collect()
 }
 
-/// Those of one metric, without it.
+/// The rows of one metric, without its name.
 fn of_metric(rows: &[(String, String, u64)], metric: &str) -> Vec<(String, u64)> {
     let of = rows.iter().filter(|row| row.0 == metric);
     of.map(|(_, op, bytes)| (op.clone(), *bytes)).collect()
@@ -67,7 +68,7 @@ fn perf_measures_between_the_pes_that_are_asked_for() {
     let measure = ["perf", "--pes", "4", "--iterations", "5", "--sizes", "8"];
     let pair = ["--from", "3", "--to", "1"];
     let results = json_of(&[&measure[..], &pair, &["--json", "-"]].concat());
-    // All of them: each looks at the right PE's memory.
+    // All operations: each checks the right PE's memory.
     assert!(checked_rows(&results).len() > 80);
     let parameters = &results["parameters"];
     assert_eq!(
@@ -172,7 +173,7 @@ fn perf_measures_every_operation_between_two_pes() {
         each(&plain, &[0]),
         each(&words, &[8]),
         each(&several, &[512]),
-        // Of whole blocks.
+        // Only whole blocks.
         each(&["ibput", "ibget"], &[64, 128, 256]),
         each(
             &[
@@ -267,7 +268,7 @@ fn perf_answers_each_metric_for_the_operations_that_have_it() {
         let overlap = row["overlap"].as_f64();
         let sensible = overlap.is_some_and(|percent| (0.0..=100.0).contains(&percent));
         assert_eq!(sensible, is("overlap"), "{row}");
-        // Fewer of large ones.
+        // A window has fewer large operations.
         let window = match row["bytes"].as_u64().unwrap() {
             _ if is("overlap") => 1,
             0x0010_0000 => 64,
@@ -423,7 +424,7 @@ fn perf_measures_several_threads_at_once() {
     );
     assert_eq!(checked_rows(&results).len(), 5);
     for row in results["rows"].as_array().unwrap() {
-        // The limit's, too.
+        // The limit also runs on two threads.
         assert_eq!(row["threads"], 2, "{row}");
     }
 }
@@ -502,7 +503,7 @@ fn perf_measures_by_lanes_where_no_pe_is_mapped() {
     let results: Value = serde_json::from_str(&stdout).unwrap();
     let rows = of_metric(&checked_rows(&results), "latency");
     assert!(rows.contains(&("put".into(), 64)), "{rows:?}");
-    // A limit that there is not.
+    // The limit does not exist here.
     assert!(
         !rows.iter().any(|row| row.0 == "bare-ping-pong"),
         "{rows:?}"

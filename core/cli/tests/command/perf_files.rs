@@ -1,4 +1,4 @@
-//! What `oxshmem perf` writes, and compares with.
+//! The files that `oxshmem perf` writes and compares with.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::perf::checked_rows;
 use crate::process::{run, stdout_of};
 
-/// A folder of one test's own, which goes with it.
+/// A folder of one test, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -100,7 +100,7 @@ fn perf_writes_csv_to_stdout_in_place_of_the_table() {
     assert!(lines[1].starts_with("latency,quiet,0,1,"), "{text}");
 }
 
-/// A run's medians, each times a factor by its operation.
+/// A run's medians, each times a factor that depends on its operation.
 fn times(results: &Value, factor: impl Fn(&str) -> f64) -> Value {
     let mut results = results.clone();
     for row in results["rows"].as_array_mut().unwrap() {
@@ -127,7 +127,7 @@ fn perf_says_what_changed_since_earlier_runs() {
     let (run_file, json) = (folder.file("run.json"), folder.file("new.json"));
     stdout_of(&[&measure[..], &["--json", &run_file]].concat());
     let run_now = folder.json("run.json");
-    // As if the machine had been a thousand times faster at put then, and as much slower at get.
+    // As if the earlier machine had been a thousand times faster at put, and as much slower at get.
     let write = |name: String, results: &Value| {
         std::fs::write(folder.file(&name), results.to_string()).unwrap();
         folder.file(&name)
@@ -178,7 +178,7 @@ fn perf_says_what_changed_since_earlier_runs() {
         ("worse".into(), "better".into())
     );
 
-    // Only with a bound does that count.
+    // Only a given bound makes this count.
     let (status, stdout, _) = run(&[&compare[..], &["--fail-if-slower", "50"]].concat());
     assert_eq!(status, Some(1), "{stdout}");
     let fewer = ["perf", "--iterations", "100", "--sizes", "64", "get"];
@@ -200,7 +200,7 @@ fn perf_says_what_changed_since_earlier_runs() {
         let line = format!("measured only then: {row}\n");
         assert!(stdout.contains(&line), "{stdout}");
     }
-    // One run proves nothing, whatever it says.
+    // One run proves nothing, whatever its figures.
     let one = ["--compare", earlier.split(',').next().unwrap()];
     let text = stdout_of(&[&fewer[..], &one].concat());
     assert!(
@@ -215,7 +215,7 @@ fn perf_reads_what_it_compares_with_on_pe_0_alone() {
     let measure = ["perf", "--iterations", "10", "quiet"];
     stdout_of(&[&measure[..], &["--json", &folder.file("old.json")]].concat());
     for (file, status, said) in [("old.json", 0, "Too few runs"), ("new.json", 2, "new.json")] {
-        // As on another host, PE 1 does not find the file.
+        // PE 1 does not find the file, as if it ran on another host.
         let script = format!(
             "[ $OXSHMEM_RANK = 0 ] && cd {} || cd /; exec {} perf --iterations 10 quiet --compare {file}",
             folder.file(""),

@@ -1,4 +1,4 @@
-//! Running the command, with a deadline.
+//! Runs of the command, with a deadline.
 
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 /// The command itself, as the program of a job.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_oxshmem");
 
-/// No command of these tests takes nearly this long.
+/// The deadline, far longer than any command of these tests takes.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 pub fn command(args: &[&str]) -> Command {
     program(BINARY, args)
 }
 
-/// Any program, which may start this one.
+/// A command for any program, which may start this one.
 pub fn program(name: &str, args: &[&str]) -> Command {
     let mut command = Command::new(name);
-    // Settings of whoever runs the tests are none of theirs.
+    // The tests must not depend on the settings of the user who runs them.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         if name.contains("SHMEM_") || name.starts_with("SMA_") {
@@ -31,7 +31,7 @@ pub fn program(name: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Runs to the end, which comes before the deadline.
+/// Runs a command to its end; it must come before the deadline.
 pub fn finish(command: &mut Command) -> Output {
     let mut child = command
         .stdout(Stdio::piped())
@@ -61,7 +61,7 @@ pub fn finish(command: &mut Command) -> Output {
             let [out, err] = [out, err].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             panic!("{command:?} runs for more than {DEADLINE:?}\nstdout: {out}\nstderr: {err}");
         }
-        // Polling; nothing depends on for how long.
+        // Polling; nothing depends on the interval.
         std::thread::sleep(Duration::from_millis(5));
     };
     Output {
@@ -86,7 +86,7 @@ pub fn outcome(command: &mut Command) -> (Option<i32>, String, String) {
     )
 }
 
-/// What a command that succeeds prints.
+/// The stdout of a command that must succeed.
 pub fn stdout_of(args: &[&str]) -> String {
     let (status, stdout, stderr) = run(args);
     assert_eq!(status, Some(0), "{args:?}: {stdout}{stderr}");

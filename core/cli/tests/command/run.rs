@@ -1,4 +1,4 @@
-//! `oxshmem run`.
+//! `oxshmem run`: jobs, their output, their status and their options.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -90,7 +90,7 @@ fn run_refuses_what_is_no_program_as_shells_do() {
     assert_eq!(status, Some(126), "{stderr}");
     assert!(stderr.contains("chmod"), "{stderr}");
 
-    // It is there and may be executed, but what it needs is not there.
+    // The file exists and may be executed, but its interpreter is missing.
     let name = format!("oxshmem-no-interpreter-{}", std::process::id());
     let file = std::env::temp_dir().join(name);
     std::fs::write(&file, "#!/no/such/interpreter\n").unwrap();
@@ -174,7 +174,7 @@ fn run_binds_each_pe_to_a_core() {
     let usable = usable_cpus().unwrap().allowed;
     for line in stdout.lines() {
         let cpus: CpuSet = line.split_whitespace().last().unwrap().parse().unwrap();
-        // All that this process may use of one core.
+        // All CPUs of one core that this process may use.
         let cores = Machine::discover().unwrap().cores;
         let exactly = cores
             .iter()

@@ -1,4 +1,4 @@
-//! The model against other ways to compute the same, on random programs.
+//! The model against other computations of the same outcomes, on random programs.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::events::Set;
 use crate::outcome::Outcome;
 use crate::program::Statement;
 
-/// Random statements of one PE, by templates: `%` is a fresh register, `#` a fresh value.
+/// Random statements of one PE, from templates: `%` is a fresh register, `#` a fresh value.
 fn statements(templates: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
     proptest::collection::vec(proptest::sample::select(templates), 0..5)
 }
@@ -88,7 +88,7 @@ fn allowed(text: &str, model: MemoryModel) -> Option<BTreeSet<Outcome>> {
     all(Machine::of(&Program::parse(text).ok()?, model), model)
 }
 
-/// Every interleaving of the PEs' statements, each done at once.
+/// The outcomes of every interleaving of the PEs' statements, each performed at once.
 fn interleavings(program: &Program) -> BTreeSet<Outcome> {
     let registers = program.registers();
     let mut ends = BTreeSet::new();

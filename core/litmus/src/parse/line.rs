@@ -6,16 +6,16 @@ use crate::Error;
 #[derive(Clone, Copy)]
 pub(super) struct Token<'t> {
     pub text: &'t str,
-    /// Counted from 1, in characters.
+    /// Column in characters, from 1.
     pub column: usize,
 }
 
-/// The tokens of a line, and which comes next.
+/// The tokens of a line, and the index of the next.
 pub(super) struct Line<'t> {
     pub number: usize,
     tokens: Vec<Token<'t>>,
     next: usize,
-    /// Just after the last token.
+    /// The column just after the last token.
     end: usize,
 }
 
@@ -57,14 +57,14 @@ impl<'t> Line<'t> {
         self.tokens.get(self.next).copied()
     }
 
-    /// The next token, if the line goes on.
+    /// The next token, if there is one.
     pub fn optional(&mut self) -> Option<Token<'t>> {
         let token = self.peek()?;
         self.next += 1;
         Some(token)
     }
 
-    /// The next token, which has to be there.
+    /// The next token, which must exist.
     pub fn next(&mut self, what: &str) -> Result<Token<'t>, Error> {
         match self.optional() {
             Some(token) => Ok(token),
@@ -72,7 +72,7 @@ impl<'t> Line<'t> {
         }
     }
 
-    /// The next token, which has to be this word.
+    /// The next token, which must be this word.
     pub fn word(&mut self, word: &str) -> Result<(), Error> {
         let token = self.next(&format!("`{word}`"))?;
         if token.text == word {
@@ -82,7 +82,7 @@ impl<'t> Line<'t> {
         Err(self.at(token, problem, format!("here belongs `{word}`")))
     }
 
-    /// The tokens that are left are none.
+    /// Refuses further tokens.
     pub fn end(&self) -> Result<(), Error> {
         match self.peek() {
             None => Ok(()),
@@ -93,7 +93,7 @@ impl<'t> Line<'t> {
         }
     }
 
-    /// A number that is (part of) a token.
+    /// A number that is a token, or a part of one.
     pub fn number(&self, token: Token<'_>, text: &str, what: &str) -> Result<u64, Error> {
         let digits = text.bytes().all(|b| b.is_ascii_digit());
         match text.parse() {
@@ -120,7 +120,7 @@ impl<'t> Line<'t> {
         }
     }
 
-    /// Likewise, at the next token or the line's end.
+    /// An error at the next token, or at the line's end.
     pub fn here(&self, problem: impl Into<String>, remedy: impl Into<String>) -> Error {
         let column = self.peek().map_or(self.end, |token| token.column);
         let token = Token { text: "", column };
@@ -128,7 +128,7 @@ impl<'t> Line<'t> {
     }
 }
 
-/// A piece of the text as a message shows it, however long and strange it is.
+/// A piece of the text for a message: shortened, and with control characters escaped.
 pub(super) fn quote(text: &str) -> String {
     const SHOWN: usize = 40;
     let mut shown: String = text

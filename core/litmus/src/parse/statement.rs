@@ -1,4 +1,4 @@
-//! The statements.
+//! The parser of statements.
 
 use super::{Line, Parser, Token, quote, register_of};
 use crate::Error;
@@ -94,7 +94,7 @@ impl Parser {
             Some(name) => (name, true),
             None => (call.text, false),
         };
-        // What a missing register is replaced by; `statement` counts them afterwards.
+        // Stands in for a missing register; `statement` checks the number of registers afterwards.
         let one = into.first().copied().unwrap_or(Register(0));
         if let Some(statement) = self.fetching(line, name, one, nbi, context)? {
             return Ok(statement);
@@ -122,7 +122,7 @@ impl Parser {
             "put_signal" => return self.put_signal(line, nbi, context),
             _ => {}
         }
-        // Of these there is no nonblocking form.
+        // These calls have no nonblocking form.
         let update = Update::ALL.into_iter().find(|u| u.to_string() == call.text);
         if let Some(update) = update {
             return Ok(Statement::Update {
@@ -192,7 +192,7 @@ impl Parser {
         })
     }
 
-    /// Fetching atomics; none if the name is no such.
+    /// The fetching atomic of this name; `None` for another name.
     fn fetching(
         &mut self,
         line: &mut Line<'_>,
@@ -273,7 +273,7 @@ impl Parser {
         })
     }
 
-    /// A word beside the data of a put.
+    /// A second word of a put, on the same PE.
     fn beside(
         &mut self,
         line: &mut Line<'_>,
@@ -405,7 +405,7 @@ fn takes_context(statement: &Statement) -> bool {
     )
 }
 
-/// How many registers it fills.
+/// The number of registers that it fills.
 fn gives(statement: &Statement) -> usize {
     match statement {
         Statement::Get { from, .. } => from.words.count,
@@ -418,7 +418,8 @@ fn gives(statement: &Statement) -> usize {
     }
 }
 
-/// How many steps of the model it is at most: a meeting, and what a root gives, count once per PE here.
+/// An upper bound of its steps in the model: a meeting, and a root's copies, count once per PE
+/// here.
 fn steps(statement: &Statement) -> usize {
     match statement {
         Statement::Put { to, .. } => to.words.count,

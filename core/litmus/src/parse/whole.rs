@@ -1,4 +1,4 @@
-//! What can be checked only when the whole text has been read.
+//! The checks that need the whole text.
 
 use super::Parser;
 use crate::Error;
@@ -30,7 +30,7 @@ impl Parser {
         Ok(self.program)
     }
 
-    /// What expectations name is part of the outcome, and of the program's models.
+    /// Checks that expectations name parts of the outcome, and models of the program.
     fn check_expectations(&self) -> Result<(), Error> {
         let models = &self.program.models;
         let stray = self.named_models.iter().find(|m| !models.contains(&m.2));
@@ -57,7 +57,7 @@ impl Parser {
         }
     }
 
-    /// All PEs call the same collectives in the same order (M36).
+    /// Checks that all PEs call the same collectives in the same order (M36).
     fn check_collectives(&self) -> Result<(), Error> {
         let of = |pe: usize| {
             let lines = self.lines.get(pe).into_iter().flatten();

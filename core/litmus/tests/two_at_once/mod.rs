@@ -1,4 +1,4 @@
-//! Searches two at once, since of a machine's threads one runs at a time.
+//! Two searches at once, since only one thread of a machine runs at a time.
 
 use std::sync::Mutex;
 use std::thread;

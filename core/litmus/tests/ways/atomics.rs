@@ -1,4 +1,4 @@
-//! M28 and M29: one word's atomics, by CPUs and by lanes.
+//! M28 and M29: atomics on one word, by CPUs and by lanes.
 
 use oxshmem::{Error, MemoryKind, World};
 use oxshmem_transport::{AtomicLevel, AtomicOp, AtomicTable, Width};
@@ -6,7 +6,7 @@ use oxshmem_transport::{AtomicLevel, AtomicOp, AtomicTable, Width};
 use crate::explore::{Seen, explore};
 use crate::way::{CPU, Class, NO_ATOMICS, Setup, Slot, Way};
 
-/// PE 0 adds by its CPU to PE 1's word, PE 1 to its own, PE 2 from another host by messages.
+/// PE 0 adds to PE 1's word by its CPU, PE 1 adds to its own, PE 2 from another host by messages.
 fn adders(message_atomics: AtomicTable) {
     let mut setup = Setup::new(3, &[Way::Store, Way::Message]);
     setup.hosts = vec![0, 0, 1];
@@ -71,7 +71,7 @@ fn m29_atomics_that_only_a_nic_keeps_exclusive_are_refused_and_told_why() {
                     .to_string()
                     .contains("atomics on its host memory as a CPU does")
         };
-        // Puts still go.
+        // Puts still work.
         at.world.p(x, 1, other)?;
         Ok(Seen::held(refused.iter().all(clear)))
     });

@@ -1,4 +1,4 @@
-//! M19: quiet towards one PE before anything towards another, for each pair of ways.
+//! M19: quiet towards one PE before an operation towards another, for each pair of paths.
 
 use oxshmem::{Cmp, FenceSite, MemoryKind, Result, World};
 
@@ -8,8 +8,8 @@ use crate::way::{ALL, NICS, Setup, Way};
 
 type Completes = fn(&World) -> Result<()>;
 
-/// PE 0 does one thing to PE 1, completes it, and tells PE 2 of it by another way. PE 2 tells PE 1,
-/// which looks.
+/// PE 0 issues one operation to PE 1, completes it, and notifies PE 2 by another path. PE 2
+/// notifies PE 1, which then reads.
 fn told_by_a_third(setup: &Setup, [first, second]: [Way; 2], done: Completes, runs: u64) -> Found {
     let (first, second) = (setup.slot(first), setup.slot(second));
     explore(
@@ -52,7 +52,7 @@ fn each_pair(mut with: impl FnMut([Way; 2], Setup)) {
     for first in ALL {
         for second in ALL {
             let mut setup = Setup::new(3, &[first, second]);
-            // Where a lane keeps an order, quiet has to know that it is one PE's only.
+            // If a lane keeps an order, quiet has to know that the order is towards one PE only.
             setup.nic = NICS[1].1;
             with([first, second], setup);
         }
@@ -74,8 +74,8 @@ fn m19_what_quiet_completed_at_one_pe_is_there_when_another_is_told() {
     });
 }
 
-/// What a store is followed by on a lane waits for the store, by the doorbell. Nothing else is in order
-/// by itself: no lane promises one between two PEs.
+/// A lane's operation after a store waits for the store, by the doorbell. No other pair is in order
+/// by itself: no lane promises an order between two PEs.
 #[test]
 fn m19_without_quiet_another_pe_may_be_told_too_early() {
     each_pair(|[first, second], setup| {
@@ -87,7 +87,7 @@ fn m19_without_quiet_another_pe_may_be_told_too_early() {
     });
 }
 
-/// Not of the GPU copy lane: its completions mean placement, and for those quiet waits even when its
+/// Not the GPU copy lane: its completions mean placement, and quiet waits for those even if its
 /// flush is left out, so that no borrowed buffer is touched afterwards.
 #[test]
 fn m19_each_order_that_quiet_inserts_is_needed_by_some_pair() {

@@ -1,4 +1,4 @@
-//! Counted puts: what was counted is there, whatever the ways of the data and of the count.
+//! Counted puts: counted data has arrived, whatever the paths of the data and of the count.
 
 use oxshmem::{FenceSite, MemoryKind, Result};
 

@@ -1,4 +1,4 @@
-//! Runs of a few operations by many schedules.
+//! Runs of a few operations under many schedules.
 
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 
@@ -9,14 +9,14 @@ use oxshmem_weak::{Machine, Plan};
 
 use crate::way::Setup;
 
-/// What a PE found in a run.
+/// A PE's observation in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing that says anything.
+    /// No information about the order.
     Nothing,
-    /// What was asked about, in the right order.
+    /// The two effects in the right order.
     Held,
-    /// What was asked about, in the wrong order.
+    /// The two effects in the wrong order.
     Broken,
 }
 
@@ -26,12 +26,12 @@ impl Seen {
     }
 }
 
-/// What many runs gave.
+/// The observations of many runs.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Runs in which some PE saw it hold.
+    /// Runs in which some PE saw the right order.
     pub held: u64,
-    /// The first run in which it did not, in words.
+    /// The first run with a wrong order, in words.
     pub broken: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl At<'_> {
         }
     }
 
-    /// This PE's GPU looks at a word of its memory.
+    /// A load of a word of its memory by this PE's GPU.
     pub fn gpu_looks(&self, word: Sym<u64>) -> u64 {
         let (me, addr) = (Pe(self.me as u32), self.gpu_base + word.offset() as usize);
         let (storage, at) = self.machine.registered(me, addr, 8).unwrap();
@@ -77,7 +77,7 @@ impl At<'_> {
         u64::from_le_bytes(bytes)
     }
 
-    /// Looks a few times, until it holds.
+    /// Polls a few times, until the condition holds.
     pub fn in_a_few_looks(&self, look: impl Fn() -> Result<bool>) -> Result<bool> {
         for _ in 0..4 {
             if look()? {
@@ -87,12 +87,12 @@ impl At<'_> {
         Ok(false)
     }
 
-    /// Others may have their turn.
+    /// Lets other PEs run.
     pub fn pause(&self) {
         self.schedule.yield_point();
     }
 
-    /// This PE's words become 0.
+    /// Sets this PE's words to 0.
     fn clear(&self) -> Result<()> {
         self.world.write(self.host, &[0; WORDS])?;
         if let Some(gpu) = self.gpu {
@@ -106,8 +106,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `body` on every PE by up to `runs` schedules, until one breaks what it asks about. `confirm`
-/// looks at each PE's world before.
+/// Runs `body` on every PE under up to `runs` schedules, until one shows a wrong order. `confirm`
+/// checks each PE's world before.
 pub fn explore(
     setup: &Setup,
     runs: u64,
@@ -167,7 +167,7 @@ pub fn explore(
     let ended = spmd_with(built.builder.clone(), setup.pes, one_pe);
     let (mut found, error) = shared.into_inner().unwrap();
     if let Some(error) = error.or(ended.err()) {
-        // A library without an order that it needs may notice by itself.
+        // The library may itself notice that a needed order is missing.
         assert!(setup.omit.is_some(), "{setup:?}: {error}");
         found.broken.get_or_insert(error.to_string());
     }

@@ -1,4 +1,4 @@
-//! M27: when a GPU sees what NICs have placed in its memory.
+//! M27: the moment at which a GPU sees data that NICs have placed in its memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use oxshmem::{Cmp, FenceSite, MemoryKind, MemoryModel, Result, World};
 use crate::explore::{At, Found, Seen, explore};
 use crate::way::{Setup, Way};
 
-/// How PE 1 comes to know of the flag; false if it does not.
+/// The call by which PE 1 learns of the flag; false if it does not.
 type Learns = fn(&At<'_>) -> Result<bool>;
 
 fn flag(at: &At<'_>) -> Result<oxshmem::Sym<u64>> {
@@ -37,8 +37,8 @@ const LEARNS: [(&str, Learns); 5] = [
     }),
 ];
 
-/// PE 0 copies to PE 1's GPU, then sets a flag in PE 1's host memory. PE 1 learns of the flag, and its
-/// GPU looks.
+/// PE 0 copies to PE 1's GPU, then sets a flag in PE 1's host memory. PE 1 learns of the flag, and
+/// its GPU reads the data.
 fn flagged(setup: &Setup, way: Way, learns: Learns, runs: u64) -> Found {
     let (copy, flagging) = (setup.slot(Way::Copy), setup.slot(way));
     explore(
@@ -114,12 +114,13 @@ fn m27_after_a_barrier_the_targets_gpu_sees_the_data() {
         let found = across_a_barrier(model, None, 100);
         assert!(found.broken.is_none() && found.held == 100, "{found:?}");
     }
-    // In the ordered model the barrier's quiet has asked for the flush.
+    // In the ordered model the barrier's quiet has already requested the flush.
     let found = across_a_barrier(MemoryModel::Relaxed, Some(FenceSite::WaitGpu), 3000);
     assert!(found.broken.is_some(), "{found:?}");
 }
 
-/// PE 0 copies to PE 1's GPU and completes that. PE 1 makes no call; its GPU looks when PE 0 is done.
+/// PE 0 copies to PE 1's GPU and completes the copy. PE 1 makes no call; its GPU reads when PE 0 is
+/// done.
 fn completed(setup: &Setup, done: fn(&World) -> Result<()>, runs: u64) -> Found {
     let copy = setup.slot(Way::Copy);
     let completed_in = AtomicU64::new(0);
@@ -132,7 +133,7 @@ fn completed(setup: &Setup, done: fn(&World) -> Result<()>, runs: u64) -> Found 
             if at.me == 0 {
                 copy.issue(at.world, x, 1)?;
                 done(at.world)?;
-                // Between the PEs' threads, outside of what is simulated.
+                // Between the PEs' threads, outside the simulated memory.
                 completed_in.store(at.run, Ordering::SeqCst);
                 return Ok(Seen::Nothing);
             }
@@ -155,7 +156,7 @@ fn m27_in_the_ordered_model_quiet_alone_makes_the_targets_gpu_see_the_data() {
         setup.omit = Some(FenceSite::QuietGpu);
         let found = completed(&setup, done, 3000);
         assert!(found.broken.is_some(), "{found:?}");
-        // The relaxed model leaves it to the target.
+        // The relaxed model leaves this to the target.
         setup.omit = None;
         setup.model = MemoryModel::Relaxed;
         let found = completed(&setup, done, 3000);

@@ -1,5 +1,5 @@
-//! Locks: what a holder did is there for the next, whatever the ways of the data and of the lock's own
-//! words.
+//! Locks: a holder's updates are visible to the next one, whatever the paths of the data and of the
+//! lock's own words.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,8 +11,8 @@ use crate::way::{Class, NICS, Setup, Slot, Way};
 const DATA: [Way; 3] = [Way::Store, Way::Put, Way::Copy];
 const WORDS: [Way; 3] = [Way::Store, Way::Atomic, Way::Message];
 
-/// Every PE counts PE 1's word up under a lock, by a get and a put. `word` is the lock's place, which
-/// says who has the end of its queue.
+/// Every PE increments PE 1's word under a lock, by a get and a put. The index `word` of the lock
+/// decides which PE has the tail of its queue.
 fn count_up(setup: &Setup, [data, by]: [Way; 2], word: usize, runs: u64) -> Found {
     let data = setup.slot(data);
     let by = Slot {
@@ -20,7 +20,7 @@ fn count_up(setup: &Setup, [data, by]: [Way; 2], word: usize, runs: u64) -> Foun
         kind: MemoryKind::Host,
         class: Class::Atomic,
     };
-    // How many have held the lock in each run: of the test alone, no memory of the machine's.
+    // The number of holders in each run: known to the test only, outside the simulated memory.
     let turns: Vec<AtomicU64> = (0..=runs).map(|_| AtomicU64::new(0)).collect();
     explore(
         setup,

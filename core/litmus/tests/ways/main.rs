@@ -1,6 +1,6 @@
-//! Order and visibility where several ways lead to one PE: for each pair of ways, over simulated
-//! machines that do the worst that is permitted, by many schedules; each shown to fail where what
-//! orders it is taken away.
+//! Order and visibility where several paths lead to one PE: for each pair of paths, over simulated
+//! machines that are as weak as is permitted, under many schedules. Each test also fails when the
+//! order that it needs is left out.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

@@ -1,18 +1,18 @@
-//! A simulated mapping and nothing else: what it does not map, it does not reach.
+//! A simulated mapping without lanes: it reaches only the memory that it maps.
 
 use std::sync::Arc;
 
 use oxshmem_transport::{Device, Domain, Job, MemoryKind, Peer, Reach, Result, Transport, forward};
 use oxshmem_weak::Simulator;
 
-/// A simulator whose lanes nobody takes.
+/// A simulator whose lanes are never used.
 #[derive(Clone, Debug)]
 pub struct Mapping(pub Simulator);
 
 #[derive(Debug)]
 struct Mapped(Arc<dyn Domain>);
 
-// SAFETY: all objects but the domain are the simulator's own, which promises this.
+// SAFETY: all objects but the domain are the simulator's own, which keeps this contract.
 unsafe impl Transport for Mapping {
     fn name(&self) -> &'static str {
         self.0.name()

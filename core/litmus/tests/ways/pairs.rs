@@ -1,12 +1,12 @@
-//! M17 for each ordered pair of ways to one PE.
+//! M17 for each ordered pair of paths to one PE.
 
 use oxshmem::{Cmp, FenceSite, MemoryKind, MemoryModel, Result};
 
 use crate::explore::{At, Found, Seen, explore};
 use crate::way::{ALL, NICS, Setup, Slot, Way};
 
-/// Whether this PE has come to see a word become 1: surely, if it is in host memory. GPU memory cannot
-/// be waited for.
+/// Whether this PE has seen a word become 1: always, if it is in host memory. A PE cannot wait for
+/// GPU memory.
 pub fn comes(at: &At<'_>, kind: MemoryKind, index: usize) -> Result<bool> {
     let word = at.word(kind, index)?;
     if kind == MemoryKind::Host {
@@ -21,7 +21,7 @@ pub fn comes(at: &At<'_>, kind: MemoryKind, index: usize) -> Result<bool> {
     Ok(came)
 }
 
-/// PE 0 does one thing, orders it before another (or not), does that; PE 1 looks the other way round.
+/// PE 0 issues one operation, a fence (or none), then another; PE 1 reads in the opposite order.
 fn pair(setup: &Setup, [first, second]: [Slot; 2], fence: bool, runs: u64) -> Found {
     explore(
         setup,
@@ -48,11 +48,11 @@ fn pair(setup: &Setup, [first, second]: [Slot; 2], fence: bool, runs: u64) -> Fo
     )
 }
 
-/// Why a pair is in order even without a fence, if it is:
+/// The reason why a pair is in order even without a fence, if it is:
 ///
 /// | first | then | why |
 /// |---|---|---|
-/// | store | anything by a lane | the doorbell: no NIC is told anything before this PE's stores |
+/// | store | anything by a lane | the doorbell: no NIC gets a request before this PE's stores |
 /// | put, atomic | put, atomic, by the same NIC in order | the lane's guarantees |
 /// | message | message | the lane keeps atomics in order |
 ///
@@ -119,14 +119,14 @@ fn m17_without_a_fence_the_ways_are_unordered_where_nothing_else_orders_them() {
 fn m17_each_order_that_a_fence_inserts_is_needed_by_some_pair() {
     let needed = [
         (FenceSite::FenceStores, Way::Store, Way::Store, 0),
-        // Not kept by the lane itself.
+        // The lane itself does not keep this order.
         (FenceSite::FenceLane, Way::Put, Way::Put, 0),
         (FenceSite::FenceLane, Way::Atomic, Way::Put, 0),
         (FenceSite::FenceLane, Way::Copy, Way::Store, 0),
         (FenceSite::FenceLane, Way::Message, Way::Copy, 0),
-        // Kept by the lane, overtaken by the CPU.
+        // The lane keeps the order, but the CPU overtakes it.
         (FenceSite::FenceOtherWay, Way::Put, Way::Store, 1),
-        // Kept by the lane, overtaken by another.
+        // The lane keeps the order, but another lane overtakes it.
         (FenceSite::FenceOtherWay, Way::Put, Way::Message, 1),
         (FenceSite::FenceOtherWay, Way::Put, Way::Copy, 1),
     ];
@@ -141,8 +141,8 @@ fn m17_each_order_that_a_fence_inserts_is_needed_by_some_pair() {
     }
 }
 
-/// Puts by one lane, atomics by another, copies to the GPU by a third, nothing mapped: a fence marks
-/// what the first has, and whatever is posted to another lane next has it flushed.
+/// Puts by one lane, atomics by another, copies to the GPU by a third, nothing mapped: a fence
+/// marks the operations of the first, and the next post to another lane flushes them.
 fn three_lanes(omit: Option<FenceSite>, runs: u64) -> Found {
     let mut setup = Setup::new(2, &[Way::Put, Way::Message, Way::Copy]);
     setup.nic = NICS[1].1;

@@ -1,11 +1,11 @@
-//! M20 and M21: the order of blocking reads that take different ways.
+//! M20 and M21: the order of blocking reads by different paths.
 
 use oxshmem::{FenceSite, MemoryKind, MemoryModel, Result, Sym, World};
 
 use crate::explore::{Found, Seen, explore};
 use crate::way::{Setup, Way};
 
-/// By which operation a PE reads, and so by which way.
+/// The operation, and so the path, of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Read {
     Get,
@@ -21,7 +21,7 @@ impl Read {
     }
 }
 
-/// Gets from mapped memory, fetches by the NIC; and the other way round.
+/// Gets from mapped memory, fetches by the NIC; and the reverse.
 const WAYS: [([Way; 2], Read); 2] = [
     ([Way::Store, Way::Atomic], Read::Get),
     ([Way::Put, Way::Store], Read::Fetch),
@@ -88,8 +88,8 @@ fn m21_a_fence_between_puts_them_in_order_in_the_relaxed_model() {
     }
 }
 
-/// Two loads of mapped memory change places. A NIC's answer is waited for, and what it read is the
-/// newest: neither loads before nor loads after it get round that.
+/// Two loads of mapped memory may be reordered. A NIC's answer is waited for, and is of the newest
+/// value: loads before or after it cannot be reordered with it.
 #[test]
 fn m21_without_one_two_mapped_reads_may_change_places() {
     for (ways, mapped) in WAYS {
@@ -124,7 +124,7 @@ fn m20_m21_each_order_of_mapped_reads_is_needed() {
     }
 }
 
-/// PE 0 puts to PE 1 and gets it back.
+/// PE 0 puts to PE 1 and gets the word back.
 fn own_put(omit: Option<FenceSite>, runs: u64) -> Found {
     let setup = setup([Way::Put, Way::Message], MemoryModel::Ordered, omit);
     let put = setup.slot(Way::Put);

@@ -1,4 +1,4 @@
-//! M22: data by one way, its signal by another; and what NICs read of this PE's own memory.
+//! M22: data by one path, its signal by another; and NICs' reads of this PE's own memory.
 
 use oxshmem::{Cmp, FenceSite, MemoryKind, SignalOp};
 use oxshmem_transport::SignalSupport;
@@ -9,7 +9,7 @@ use crate::way::{Class, NICS, Setup, Slot, Way};
 const DATA: [Way; 3] = [Way::Store, Way::Put, Way::Copy];
 const SIGNALS: [Way; 3] = [Way::Store, Way::Atomic, Way::Message];
 
-/// The slots of data and of the word that tells of it.
+/// The slots of the data and of the signal.
 pub fn slots(setup: &Setup, [data, word]: [Way; 2]) -> [Slot; 2] {
     let word = Slot {
         way: word,
@@ -19,8 +19,8 @@ pub fn slots(setup: &Setup, [data, word]: [Way; 2]) -> [Slot; 2] {
     [setup.slot(data), word]
 }
 
-/// Every pair of ways of data and of the word that tells of it, with every NIC, with and without its own
-/// puts with signal.
+/// Every pair of paths of the data and of the signal, with every NIC, with and without its own puts
+/// with signal.
 pub fn every_setup(pes: usize, mut look: impl FnMut(&Setup, [Way; 2], String)) {
     for data in DATA {
         for word in SIGNALS {
@@ -39,7 +39,8 @@ pub fn every_setup(pes: usize, mut look: impl FnMut(&Setup, [Way; 2], String)) {
     }
 }
 
-/// That what is looked for breaks without an order, where NICs have no puts with signal of their own.
+/// Checks that the order breaks if the library leaves it out, where NICs have no puts with signal
+/// of their own.
 pub fn breaks_without(
     pes: usize,
     (inserted, data, word): (FenceSite, Way, Way),
@@ -105,10 +106,10 @@ fn m22_each_order_that_a_signal_needs_is_needed() {
     }
 }
 
-/// PE 0 stores to its own memory, and has the NIC put that.
+/// PE 0 stores to its own memory, and puts those words by the NIC.
 fn put_of_own_words(omit: Option<FenceSite>, runs: u64) -> Found {
     let mut setup = Setup::new(2, &[Way::Put, Way::Put]);
-    // The NIC reads the source when it comes to it.
+    // The NIC reads the source only when it executes the request.
     setup.inline = 0;
     setup.omit = omit;
     let put = setup.slot(Way::Put);

@@ -1,11 +1,11 @@
-//! Teams: what a sync and a barrier of some of the PEs show their members.
+//! Teams: the updates that a sync and a barrier of some of the PEs make visible to their members.
 
 use oxshmem::{FenceSite, MemoryKind, MemoryModel, Result, Team};
 
 use crate::explore::{At, Found, Seen, explore};
 use crate::way::{NICS, Setup, Way};
 
-/// What the members do between the one's update and the other's look.
+/// The members' call between the update of one and the read of the other.
 type Meets = fn(&At<'_>, &Team<'_>) -> Result<()>;
 
 const SYNC: Meets = |_, team| team.sync();
@@ -15,8 +15,8 @@ const QUIET_AND_SYNC: Meets = |at, team| {
 };
 const BARRIER: Meets = |_, team| team.barrier();
 
-/// The team of PEs 1 and 0, in a world of three: PE 0 updates PE 1's word by a way, they meet, and PE 1
-/// looks.
+/// The team of PEs 1 and 0, in a world of three: PE 0 updates PE 1's word by a path, they meet, and
+/// PE 1 reads.
 fn meet(setup: &Setup, way: Way, meets: Meets, runs: u64) -> Found {
     let by = setup.slot(way);
     explore(
@@ -85,12 +85,12 @@ fn m19_m24_each_order_that_a_team_needs_is_needed() {
             "{way:?} without {inserted:?}: {found:?}"
         );
     }
-    // A sync completes nothing that goes by a lane.
+    // A sync completes no operation of a lane.
     let found = meet(&Setup::new(3, &[Way::Put]), Way::Put, SYNC, 3000);
     assert!(found.broken.is_some(), "{found:?}");
 }
 
-/// Two teams that have a PE in common: what one is told of, the other learns.
+/// Two teams with a PE in common: a member of the second sees the updates of the first.
 #[test]
 fn m24_what_one_team_saw_is_seen_by_the_next() {
     let setup = Setup::new(3, &[Way::Store]);

@@ -1,4 +1,4 @@
-//! M24 to M26: how far an update is visible, over mapped routes and over mixed ones.
+//! M24 to M26: the PEs to which an update is visible, over mapped routes and over mixed ones.
 
 use oxshmem::{Cmp, MemoryKind, MemoryModel, Result, Visibility, World};
 
@@ -16,7 +16,7 @@ fn two_hosts(nic: usize, model: MemoryModel) -> Setup {
     setup
 }
 
-/// That PEs of one host map each other, and the others go by the NIC.
+/// Confirms that PEs of one host map each other, and others use the NIC.
 fn confirm_hosts(world: &World) {
     for (pe, route) in world.routes().into_iter().enumerate() {
         let near = (pe == 2) == (world.my_pe() == 2);
@@ -36,13 +36,13 @@ fn m26_visibility_is_global_exactly_where_every_route_is_mapped() {
         (with_gpus, Visibility::Local),
         (by_nic, Visibility::Local),
     ] {
-        // On every PE, also on those that map all that they reach themselves.
+        // The same on every PE, also on those that map all PEs they reach.
         let confirm = |world: &World| assert_eq!(world.visibility(), expected);
         explore(&setup, 0, confirm, |_| Ok(Seen::Nothing));
     }
 }
 
-/// PE 0 puts to PE 1, completes it, and tells PE 2, which looks at PE 1's memory.
+/// PE 0 puts to PE 1, completes it, and notifies PE 2, which reads PE 1's memory.
 fn seen_by_a_third(setup: &Setup, complete: bool, runs: u64) -> Found {
     let confirm = |world: &World| {
         assert_eq!(world.visibility(), Visibility::Global);
@@ -87,8 +87,8 @@ fn flag(at: &At<'_>) -> Result<oxshmem::Sym<u64>> {
     at.word(MemoryKind::Host, 1)
 }
 
-/// A PE puts to PE 1, orders that, and sets a flag there by another way or the same. PE 1 learns of it
-/// and looks at its own memory.
+/// A PE puts to PE 1, orders that, and sets a flag there by another path or the same. PE 1 learns
+/// of the flag and reads its own memory.
 fn seen_by_its_owner(
     setup: &Setup,
     writer: usize,
@@ -145,7 +145,7 @@ fn m25_over_mixed_routes_a_pe_sees_what_was_ordered_before_its_flag() {
                             assert!(found.held > 2, "{what}: {found:?}");
                         }
                     }
-                    // Of the other host, the NIC in order keeps it; on this one, the doorbell.
+                    // From the other host, the ordered NIC keeps it; on this one, the doorbell.
                     let anyway = (writer == 2 && nic == 1) || (writer == 0 && by_atomic);
                     let runs = if anyway { 40 } else { 3000 };
                     let found = try_it(|_| Ok(()), LEARNS[0].1, runs);

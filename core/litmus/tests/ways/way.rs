@@ -1,4 +1,4 @@
-//! The ways to a PE, and worlds whose routes give exactly these.
+//! The paths to a PE, and worlds whose routes have exactly these paths.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use oxshmem_weak::{Machine, Scheduler, Settings, Simulator, Weak, simulated_gpu_
 
 use crate::mapping::Mapping;
 
-/// How an operation gets to a PE.
+/// The path of an operation to a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// A store by this PE's CPU.
@@ -20,7 +20,7 @@ pub enum Way {
     Put,
     /// An atomic by the NIC.
     Atomic,
-    /// An atomic by a message to the target, on a lane of its own that promises puts nothing.
+    /// An atomic by a message to the target, on a lane of its own that has no order with puts.
     Message,
     /// A copy to GPU memory, on a lane without order whose completions mean placement.
     Copy,
@@ -34,7 +34,7 @@ pub enum Class {
     Atomic,
 }
 
-/// What an operation is in terms of the library, so that it takes its way.
+/// The library's name for an operation, so that it takes its path.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     pub way: Way,
@@ -51,14 +51,14 @@ impl Slot {
         }
     }
 
-    /// For the world's own PE 0: that its route to PE 1 is the way that is meant.
+    /// For the world's own PE 0: checks that its route to PE 1 has the path.
     pub fn confirm_0_to_1(self, world: &World) {
         if world.my_pe() == 0 {
             self.confirm(world, 1);
         }
     }
 
-    /// That this PE's route is the way that is meant.
+    /// Checks that this PE's route has the path.
     pub fn confirm(self, world: &World, pe: usize) {
         let told = world.explain(pe).unwrap();
         let route = match (self.kind, self.class) {
@@ -84,21 +84,21 @@ impl Slot {
     }
 }
 
-/// A world to be made.
+/// The settings of a world.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub pes: usize,
     pub model: MemoryModel,
-    /// The ways that there are.
+    /// The paths that exist.
     pub ways: Vec<Way>,
-    /// By PE a simulated host: those of one load and store each other's memory.
+    /// The simulated host of each PE: PEs of one host load and store each other's memory.
     pub hosts: Vec<u32>,
-    /// What the NIC promises.
+    /// The NIC's guarantees.
     pub nic: Guarantees,
-    /// Up to how many bytes the lanes take a source at once.
+    /// The largest source, in bytes, that the lanes copy at once.
     pub inline: u64,
     pub put_signal: SignalSupport,
-    /// The NIC's atomics, where some go by it, and those by messages.
+    /// The atomics of the NIC, if some use it, and those by messages.
     pub nic_atomics: AtomicTable,
     pub message_atomics: AtomicTable,
     /// Whether CPUs do atomics on memory that they map.
@@ -126,7 +126,7 @@ const GPU_HEAP: usize = 4096;
 impl Setup {
     pub fn new(pes: usize, ways: &[Way]) -> Setup {
         let lanes = [Way::Put, Way::Atomic, Way::Message];
-        // Where nothing else carries host memory it is mapped.
+        // Host memory that no lane carries is mapped.
         let mapped = ways.contains(&Way::Store) || !lanes.iter().any(|w| ways.contains(w));
         let host = |pe| if mapped { 0 } else { pe };
         Setup {
@@ -152,7 +152,8 @@ impl Setup {
         self.ways.contains(&way)
     }
 
-    /// Two lanes' atomics on one kind of memory there are not: the messages' are on GPU memory then.
+    /// Two lanes cannot both have atomics on one kind of memory; those by messages are then on GPU
+    /// memory.
     fn messages_to_gpus(&self) -> bool {
         self.has(Way::Atomic) && self.has(Way::Message)
     }
@@ -161,11 +162,11 @@ impl Setup {
         self.has(Way::Copy) || self.messages_to_gpus()
     }
 
-    /// How to make an operation take a way.
+    /// The settings that make an operation take a path.
     pub fn slot(&self, way: Way) -> Slot {
         use MemoryKind::{Cuda, Host};
         let (kind, class) = match way {
-            // Where puts go by the NIC, the CPU's stores are those of atomics.
+            // If puts use the NIC, the CPU's stores are those of atomics.
             Way::Store if self.has(Way::Put) => (Host, Class::Atomic),
             Way::Store | Way::Put => (Host, Class::Put),
             Way::Message if self.messages_to_gpus() => (Cuda, Class::Atomic),
@@ -175,7 +176,7 @@ impl Setup {
         Slot { way, kind, class }
     }
 
-    /// A machine, who schedules it, and what makes the worlds of its PEs.
+    /// A machine, its scheduler, and the builder of its PEs' worlds.
     pub fn build(&self) -> Built {
         let scheduler = Scheduler::new(self.pes);
         let machine = Machine::new(self.pes as u32, Arc::clone(&scheduler) as _);
@@ -236,12 +237,12 @@ impl Setup {
     }
 }
 
-/// What a world is made of.
+/// The parts of a world.
 #[derive(Debug)]
 pub struct Built {
     pub scheduler: Arc<Scheduler>,
     pub machine: Arc<Machine>,
     pub builder: Builder,
-    /// Where each PE's GPU heap begins.
+    /// The address of each PE's GPU heap.
     pub gpu_base: usize,
 }

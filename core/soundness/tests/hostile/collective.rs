@@ -1,4 +1,5 @@
-//! Collective calls: allocation, teams, and what teams do. All PEs make them in one order, most often with the same arguments.
+//! Collective calls: allocation, teams, and the teams' calls. All PEs make them in one order, most
+//! often with the same arguments.
 
 use oxshmem::{
     ContextOptions, Fold, Hints, MemoryKind, Pod, Reducible, Sym, Team, TeamConfig, World,
@@ -39,10 +40,10 @@ pub fn calls(player: &mut Player<'_>) {
     of_type(r, team, objects.endless, objects.endless);
     of_type(r, team, objects.long, objects.long);
     of_type(r, team, objects.more, player.foreign.words);
-    // Only the first may refuse; the others hear of it.
+    // Only the first PE may refuse; the others hear of it.
     let mine = [player.foreign.words, objects.words][usize::from(world.my_pe() > 0)];
     call!(Team::fcollect, all.fcollect(objects.more, mine));
-    // Not two PEs have the same length.
+    // No two PEs have the same length.
     let some = objects.words.range(..world.my_pe()).unwrap();
     call!(
         Team::alltoall,
@@ -71,9 +72,9 @@ fn heap(player: &mut Player<'_>) {
     ));
     call!(World::alloc_on, world.alloc_on::<u64>(MemoryKind::Cuda, x));
     call!(World::alloc, world.alloc::<crate::Long>(x));
-    // Lengths that differ.
+    // Different lengths.
     call!(World::alloc, world.alloc::<u8>(100 + world.my_pe()));
-    // Blocks that were freed, parts of blocks, and what is nobody's.
+    // Freed blocks, parts of blocks, and handles of no block.
     for _ in 0..stale.len().min(4) {
         let block = r.one_of(stale);
         call!(World::free, world.free(block));
@@ -92,7 +93,7 @@ fn heap(player: &mut Player<'_>) {
     }
 }
 
-/// An object of `r`'s choice: a part of `whole`.
+/// A random part of `whole`.
 fn part<T: Pod>(r: &mut Random, whole: Sym<T>, most: usize) -> Sym<T> {
     whole.range(..r.below(whole.len().min(most) + 1)).unwrap()
 }
@@ -122,7 +123,7 @@ fn of_type<T: Pod>(r: &mut Random, team: &Team<'_>, dst: Sym<T>, src: Sym<T>) {
     }
 }
 
-/// The same of the team of all PEs, by the world's own calls.
+/// The same calls for the team of all PEs, as methods of `World`.
 fn of_world(r: &mut Random, world: &World, dst: Sym<u64>, src: Sym<u64>) {
     let (root, fold) = (r.pe(world.n_pes()), r.one_of(&FOLDS));
     let (x, y, z) = (r.odd(500), r.odd(500), r.odd(500));

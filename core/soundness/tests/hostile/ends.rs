@@ -1,4 +1,4 @@
-//! How worlds begin and end.
+//! The start and the end of worlds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ fn builders_take_the_worst_settings_or_say_why_not() {
             call!(World::finalize, world.finalize());
         }
     }
-    // GPU memory that no transport carries, and none at all.
+    // GPU memory that no transport carries, and no GPU memory.
     if let Some(memory) = simulated_gpu_memory(1 << 20) {
         let builder = small().transports(vec![loopback()]);
         alone(value!(Builder::gpu_heap, builder.gpu_heap(memory.clone())));
@@ -67,7 +67,7 @@ fn builders_take_the_worst_settings_or_say_why_not() {
         alone(value!(Builder::gpu_memory, builder.gpu_memory(make)));
     }
     alone(small().gpu_memory(|pe| Err(format!("PE {pe} has none"))));
-    // This process is no PE of a job, and so the only one of one.
+    // This process is in no job, and so becomes the only PE of one.
     if let Some(world) = call!(World::init, World::init()) {
         call!(World::finalize, world.finalize());
     }
@@ -106,7 +106,7 @@ fn machines_are_looked_at_whatever_cpus_pes_have() {
     }
 }
 
-/// What is left of a world that has said that it ends.
+/// The calls of a world after its end.
 fn after_the_end(world: &World) -> Result<()> {
     let (me, n) = (world.my_pe(), world.n_pes());
     let x = world.alloc::<u64>(8);
@@ -147,7 +147,7 @@ fn end(builder: Builder, way: usize) {
     let team = world.team().split_strided(0, 1, world.n_pes()).unwrap();
     let context = world.create_context(oxshmem::ContextOptions::NONE).unwrap();
     call!(World::rest, world.rest());
-    // Of a block and a team that ended.
+    // Handles of a freed block and a destroyed team.
     let _ = context.put(x, &[1; 8], 0);
     call!(World::resume, world.resume());
     assert!(call!(World::free, world.free(x)).is_none());
@@ -180,7 +180,7 @@ fn calls_after_a_global_exit_are_errors() {
             let mut into = [0; 8];
             let _ = world.scope(|scope| scope.get_nbi(&mut into, x, 1));
             after_the_end(world)?;
-            // Nobody ends this wait but the exit, of which a PE may not have heard yet.
+            // Only the peer's exit ends this wait, and this PE may not have heard of it yet.
             let never = world.alloc_zeroed::<u64>(1)?;
             world.wait_until(never, Cmp::Ne, 0)
         },

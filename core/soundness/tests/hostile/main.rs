@@ -1,8 +1,9 @@
-//! Every public function of oxshmem, called by safe code with the worst arguments that there are: extreme indices, strides
-//! and lengths, elements without bytes and over-aligned ones, handles that were freed and of other worlds, calls out of
-//! callbacks, callbacks that panic, PEs that do not exist. No call may crash, panic or hang.
+//! Every public function of oxshmem, called by safe code with the worst possible arguments: extreme
+//! indices, strides and lengths, elements without bytes and over-aligned ones, freed handles and
+//! those of other worlds, calls out of callbacks, callbacks that panic, PEs that do not exist. No
+//! call may crash, panic or hang.
 //!
-//! `HOSTILE_SEEDS` is how many seeds a setting tries, from `HOSTILE_SEED` on.
+//! `HOSTILE_SEEDS` is the number of seeds of each setting, from `HOSTILE_SEED` on.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -29,19 +30,19 @@ use oxshmem_weak::{Settings, Weak};
 
 use crate::random::Random;
 
-/// No wait of a test is longer.
+/// The longest wait of a test.
 const LIMIT: Duration = Duration::from_secs(300);
-/// How often each call is made in a world.
+/// The number of times that each call is made in a world.
 const ROUNDS: usize = 2;
 
-/// A public function is called, and may refuse.
+/// Calls a public function, which may refuse.
 macro_rules! call {
     ($type:ident::$name:ident, $result:expr) => {
         $crate::heed(concat!(stringify!($type), "::", stringify!($name)), $result)
     };
 }
 
-/// A public function is called that gives no [`Result`].
+/// Calls a public function that returns no [`Result`].
 macro_rules! value {
     ($type:ident::$name:ident, $value:expr) => {
         $value
@@ -50,7 +51,8 @@ macro_rules! value {
 
 use {call, value};
 
-/// What a call gave. It may refuse its arguments, and may neither wait in vain nor end anything for others.
+/// Checks a call's result. It may refuse its arguments, but neither wait in vain nor end anything
+/// for other PEs.
 fn heed<T>(name: &str, result: Result<T>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -62,33 +64,33 @@ fn heed<T>(name: &str, result: Result<T>) -> Option<T> {
             | Error::LaneFailed { .. }),
         ) => panic!("{name}: {error}"),
         Err(error) => {
-            // What it says can be said.
+            // The error can be displayed.
             assert!(!error.to_string().is_empty(), "{name}");
             None
         }
     }
 }
 
-/// A PE, and what it tries its calls on.
+/// A PE, and the handles that it calls functions with.
 struct Player<'w> {
     world: &'w World,
-    /// The same numbers on every PE.
+    /// Random numbers that are the same on every PE.
     common: Random,
-    /// This PE's own.
+    /// Random numbers of this PE alone.
     own: Random,
     objects: Objects,
-    /// Handles of blocks, of which some were freed.
+    /// Handles of blocks, some of them freed.
     stale: Vec<Sym<u64>>,
     /// Handles of a world that has ended.
     foreign: Foreign,
 }
 
-/// Longer than a page, and aligned to as much.
+/// An element longer than a page, and aligned to as much.
 #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C, align(16384))]
 struct Long([u8; 16384]);
 
-/// What lives as long as the world.
+/// Objects that live as long as the world.
 #[derive(Clone, Copy)]
 struct Objects {
     bytes: Sym<u8>,
@@ -96,7 +98,7 @@ struct Objects {
     more: Sym<u64>,
     triples: Sym<[u8; 3]>,
     long: Sym<Long>,
-    /// Elements without bytes, some and as many as there can be.
+    /// Elements without bytes: some, and as many as possible.
     nothing: Sym<()>,
     endless: Sym<()>,
     lock: Sym<u64>,
@@ -143,7 +145,7 @@ impl<'w> Player<'w> {
         })
     }
 
-    /// A handle of words: a good one, a part, one that was freed, or another world's.
+    /// A handle of words: a valid one, a part, a freed one, or one of another world.
     fn some_words(&mut self) -> Sym<u64> {
         let of = [self.objects.words, self.objects.more, self.foreign.words];
         let whole = match self.own.below(4) {
@@ -159,7 +161,7 @@ impl<'w> Player<'w> {
     }
 }
 
-/// Tells where a panic came from.
+/// Reports the origin of a panic.
 struct Told<'a>(&'a str, usize, u64);
 
 impl Drop for Told<'_> {
@@ -176,7 +178,7 @@ fn number(variable: &str, default: u64) -> u64 {
     set.map_or(default, |set| set.parse().expect("a number"))
 }
 
-/// Plays every seed with 1 to 3 PEs.
+/// Runs every seed with 1 to 3 PEs.
 fn play(setting: &str, builder: impl Fn(u64) -> Builder) {
     let first = number("HOSTILE_SEED", 1);
     let foreign = Foreign::new();
@@ -191,7 +193,7 @@ fn play(setting: &str, builder: impl Fn(u64) -> Builder) {
                 let mut player = Player::new(world, seed, foreign)?;
                 for _ in 0..ROUNDS {
                     player.calls();
-                    // What a PE has written, others do not disturb in what follows.
+                    // Other PEs do not change the data that a PE has written.
                     world.barrier_all()?;
                     collective::calls(&mut player);
                 }
@@ -229,7 +231,7 @@ fn in_checked_mode() {
     });
 }
 
-/// Over lanes that do the worst that they may.
+/// Lanes that are as weak as is permitted.
 fn weak(seed: u64) -> Builder {
     let weak = Weak::over(loopback(), Settings::worst(seed));
     World::builder().transports(vec![Arc::new(weak)])

@@ -1,4 +1,4 @@
-//! Safe programs that corrupted memory once.
+//! Safe programs that once corrupted memory.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use oxshmem::{Context, Result, Sym, World};
 
 use crate::{LIMIT, Long, call, value, weak};
 
-/// The last pages of a heap whose length is no multiple of the word's.
+/// The last pages of a heap whose length is not a multiple of the word size.
 #[test]
 fn m5_no_object_that_an_address_names_leaves_the_heap() {
     let heap = World::builder().heap_limit(1 << 20);
@@ -32,7 +32,7 @@ fn m5_no_object_that_an_address_names_leaves_the_heap() {
         }
         Ok(())
     });
-    // Its own words were in the way.
+    // The library's own words occupied the memory.
     drop(done);
 }
 
@@ -47,7 +47,7 @@ fn m16_blocks_of_elements_without_bytes_are_done_at_once() {
         world.iget(&mut into, x, 1, 1, all, 0)?;
         world.ibput(x, &nothing, 2, 2, 2, all / 2, 0)?;
         world.ibget(&mut into, x, 2, 2, 2, all / 2, 0)?;
-        // These reach beyond any object.
+        // These strides reach beyond any object.
         for (far, near) in [(3, 1), (1, 3), (all, all)] {
             let put = world.iput(x, &nothing, far, near, all, 0);
             let got = world.iget(&mut into, x, near, far, all, 0);
@@ -61,11 +61,11 @@ fn m16_blocks_of_elements_without_bytes_are_done_at_once() {
 }
 
 thread_local! {
-    /// What this thread's next wait drives panics.
+    /// Whether the hook in this thread's next wait panics.
     static ARMED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Several seeds of lanes that keep operations to themselves; nothing is looked for before it is driven.
+/// Several seeds of lanes that delay operations: no completion comes before progress is made.
 fn out_of_a_wait(get: fn(&World, Sym<u64>, usize, &mut [u64]) -> Result<()>) {
     let panicked = AtomicU32::new(0);
     for seed in 1..=5 {
@@ -87,12 +87,12 @@ fn out_of_a_wait(get: fn(&World, Sym<u64>, usize, &mut [u64]) -> Result<()>) {
                     let mut buffer = vec![0; 512];
                     get(world, x, 1, &mut buffer)
                 }));
-                // The memory of the buffer is another one's now.
+                // The buffer's memory now belongs to another allocation.
                 let others: Vec<Vec<u64>> = (0..8).map(|_| vec![0; 512]).collect();
                 let _ = world.quiet();
                 let is_whole = |other: &Vec<u64>| other.iter().all(|word| *word == 0);
                 assert!(others.iter().all(is_whole), "seed {seed}: overwritten");
-                // Where a wait was needed, the error says what happened.
+                // If a wait was needed, the error names the panic.
                 let told = ended.expect("an error, no panic");
                 if !ARMED.take() {
                     let told = told.unwrap_err().to_string();
@@ -102,7 +102,7 @@ fn out_of_a_wait(get: fn(&World, Sym<u64>, usize, &mut [u64]) -> Result<()>) {
             }
             Ok(())
         });
-        // Not all came to the end together.
+        // Not all PEs reached the end together.
         drop(done);
     }
     assert!(panicked.into_inner() > 0, "no seed needed a wait");

@@ -1,4 +1,4 @@
-//! That every public function is called.
+//! The check that every public function is called.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::public;
 
-/// Functions that are not called here, and why.
+/// Functions that are not called here, with the reason.
 const APART: [(&str, &str); 6] = [
     ("Static::new", "symmetric! calls it"),
     ("Template::new", "symmetric! calls it"),
@@ -28,7 +28,7 @@ fn called() -> BTreeSet<String> {
     let files = fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().path());
-    // This one has names only to try how they are found.
+    // This file contains names only as test data.
     let files = files.filter(|file| !file.ends_with("names.rs") && !file.ends_with("main.rs"));
     let texts = files.map(|file| fs::read_to_string(file).unwrap());
     texts.flat_map(|text| names(&text)).collect()
@@ -42,7 +42,7 @@ fn names(text: &str) -> Vec<String> {
         .filter_map(|rest| rest.split_once(','))
         .map(|(name, _)| name.trim());
     let names = names.flat_map(|name| match name.strip_prefix("$type") {
-        // Of everyone who waits.
+        // A call of both kinds of contexts.
         Some(name) => vec![format!("Context{name}"), format!("SharedContext{name}")],
         None => vec![name.to_owned()],
     });

@@ -1,4 +1,4 @@
-//! Puts, gets, atomics and what completes them.
+//! Puts, gets, atomics, and the calls that complete them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,7 +23,7 @@ pub fn calls(player: &mut Player<'_>) {
     let [Some(mut context), Some(mut other)] = made else {
         return;
     };
-    // Which is which is nobody's promise.
+    // The types promise nothing about which value is which.
     std::mem::swap(&mut context, &mut other);
     let session = Session::default();
     let session = value!(Session::batch, session.batch());
@@ -31,7 +31,7 @@ pub fn calls(player: &mut Player<'_>) {
     value!(Context::session_start, context.session_start(session));
     on_handles(player, &context);
     value!(Context::session_stop, context.session_stop());
-    // One that is neither completed nor dropped.
+    // A scope that is neither completed nor dropped.
     if player.own.below(4) == 0 {
         let forgotten = world.create_context(options).unwrap();
         let words = player.some_words();
@@ -109,7 +109,7 @@ fn of_type<T: Pod>(r: &mut Random, context: &Context<'_>, whole: Sym<T>, fill: T
 }
 
 fn strided<T: Pod>(r: &mut Random, context: &Context<'_>, sym: Sym<T>, near: &mut [T], pe: usize) {
-    // Elements without bytes may be as many as there are numbers.
+    // There may be as many elements without bytes as an index can count.
     let mut odd = || r.odd(sym.len().min(1 << 20));
     let (far, mine, block, count) = (odd(), odd(), odd(), odd());
     call!(Context::iput, context.iput(sym, near, far, mine, count, pe));
@@ -148,12 +148,12 @@ fn nonblocking<T: Pod>(
             call!(Scope::get_nbi, scope.get_nbi(buffer, sym, pe));
             call!(Scope::put_from_nbi, scope.put_from_nbi(sym, whole, pe));
             call!(Scope::get_into_nbi, scope.get_into_nbi(sym, whole, pe));
-            // Within it, all that is safe outside.
+            // Inside a scope, every call that is safe outside.
             context.scope(|inner| inner.put_nbi(sym, &source, pe)).ok();
             context.fence()
         })
     );
-    // Out of one that panics, buffers come back.
+    // A scope that panics returns its buffers.
     let into = vec![T::zeroed(); buffer.len()];
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut into = into;

@@ -1,4 +1,5 @@
-//! That `docs/soundness.md` speaks of every function that has to do with memory, tables or addresses.
+//! The check that `docs/soundness.md` names every function that deals with memory, tables or
+//! addresses.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use crate::public;
 
 const PAGE: &str = include_str!("../../../../docs/soundness.md");
 
-/// What a declaration has that hands out or takes such things.
+/// Text in the declaration of a function that returns or takes such things.
 const MARKS: [&str; 11] = [
     "*const",
     "*mut",

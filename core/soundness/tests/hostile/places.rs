@@ -70,7 +70,7 @@ pub fn calls(player: &mut Player<'_>) {
     told(player);
 }
 
-/// Objects that an address names lie in the heap; all of them is read.
+/// Checks that an object found by its address lies in the heap, and reads all of it.
 fn at<T: Pod>(r: &mut Random, world: &oxshmem::World, addresses: &Addresses, place: *const T) {
     let limit = addresses.heap().1.max(world.heap_limit() * 2) as u64;
     for len in [0, 1, 2, r.odd(500), r.odd(1 << 16)] {
@@ -102,7 +102,7 @@ fn read<T: Pod>(context: &Context<'_>, object: Sym<T>) {
             call!(Context::g, context.g(one, me));
         }
     }
-    // The first and the last element, as they are named.
+    // The first and the last element.
     if let (false, Ok(last)) = (object.is_empty(), object.at(object.len().wrapping_sub(1))) {
         call!(Context::g, context.g(object, me));
         call!(Context::g, context.g(last, me));

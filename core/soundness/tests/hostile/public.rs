@@ -1,15 +1,15 @@
-//! The public functions of oxshmem, as its sources have them.
+//! The public functions of oxshmem, found in its sources.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One of them: `Type::name`, or `module::name`, and how it is declared.
+/// A function: `Type::name` or `module::name`, and its declaration.
 #[derive(Debug)]
 pub struct Function {
     pub name: String,
     pub declared: String,
-    /// It takes or gives what only a machine with a GPU has.
+    /// Whether it takes or returns a type that only a machine with a GPU has.
     pub needs_gpu: bool,
 }
 
@@ -23,7 +23,7 @@ pub fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../oxshmem/src")
 }
 
-/// All of them, in the order of the sources.
+/// All functions, in the order of the sources.
 pub fn functions() -> Vec<Function> {
     let mut files = Vec::new();
     find(&sources(), &mut files);
@@ -43,18 +43,19 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Macros that define functions, whose names stand behind them, by the types that they are for.
+/// Macros that define functions, with the types that they are for. The functions' names follow the
+/// macro's.
 const MACROS: [(&str, &[&str]); 3] = [
     ("atomics.rs", &["Context"]),
     ("wait_until.rs", &["Context", "SharedContext"]),
     ("nbi.rs", &["Scope"]),
 ];
-/// So many such definitions there are.
+/// The number of such definitions.
 const DEFINITIONS: usize = 7;
 
 fn of_file(file: &Path) -> Vec<Function> {
     let text = fs::read_to_string(file).unwrap();
-    // Its tests are no part of it.
+    // Unit tests are not part of the public interface.
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let module = file.file_stem().unwrap().to_str().unwrap();
     let needs_gpu = ["/stream", "/register/gpu"]
@@ -80,7 +81,7 @@ fn of_file(file: &Path) -> Vec<Function> {
             found.extend(of_macro(module, text, &name));
             continue;
         }
-        // Of a macro for several types.
+        // A macro that is called for several types.
         for owner in owners(module, &owner, line) {
             found.push(Function {
                 name: format!("{owner}::{name}"),
@@ -92,7 +93,7 @@ fn of_file(file: &Path) -> Vec<Function> {
     found
 }
 
-/// The type that an `impl` line is for; none where it implements a trait.
+/// The type of an `impl` line; `None` if it implements a trait.
 fn implemented(line: &str) -> Option<&str> {
     if line.contains(" for ") {
         return None;
@@ -105,7 +106,7 @@ fn implemented(line: &str) -> Option<&str> {
     of.split(|c: char| !c.is_alphanumeric()).next()
 }
 
-/// What a line defines for all, if it does.
+/// The name of a public function that a line defines, if it does.
 fn defined(line: &str) -> Option<&str> {
     let mut rest = line.strip_prefix("pub ")?;
     for word in ["const ", "unsafe "] {
@@ -116,7 +117,8 @@ fn defined(line: &str) -> Option<&str> {
         .next()
 }
 
-/// Indented more than a method, it stands in a macro for the types that call it.
+/// The owners of a function. A line indented more than a method stands in a macro, whose callers
+/// are the owners.
 fn owners<'a>(module: &'a str, owner: &'a str, line: &str) -> Vec<&'a str> {
     match line.starts_with("        ") {
         true if matches!(module, "wait_until" | "raw") => vec!["Context", "SharedContext"],
@@ -124,7 +126,7 @@ fn owners<'a>(module: &'a str, owner: &'a str, line: &str) -> Vec<&'a str> {
     }
 }
 
-/// The functions that a macro defines by this variable: their names stand where it is called.
+/// The functions that a macro defines by this variable. Their names stand at the macro's calls.
 fn of_macro(module: &str, text: &str, variable: &str) -> Vec<Function> {
     let names: Vec<String> = match module {
         // `"alias" name, "alias" name_nbi: …`, or `"alias" name: …`.
@@ -170,7 +172,7 @@ fn of_macro(module: &str, text: &str, variable: &str) -> Vec<Function> {
     .collect()
 }
 
-/// The names of all, each once.
+/// All names, each once.
 pub fn names() -> BTreeSet<String> {
     functions()
         .into_iter()

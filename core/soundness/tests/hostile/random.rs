@@ -1,4 +1,4 @@
-//! Arguments by chance.
+//! Random arguments.
 
 /// A sequence of numbers (xorshift), the same for the same seed.
 pub struct Random(u64);
@@ -27,7 +27,8 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// An index, a length or a stride beside an object of `len` elements: what is right, next to that, or far from it.
+    /// An index, a length or a stride for an object of `len` elements: valid, almost valid, or far
+    /// out of range.
     pub fn odd(&mut self, len: usize) -> usize {
         let near = [
             0,
@@ -56,7 +57,7 @@ impl Random {
         }
     }
 
-    /// The number of a PE, most often of one that there is.
+    /// The number of a PE, most often of one that exists.
     pub fn pe(&mut self, n: usize) -> usize {
         match self.below(6) {
             0 => self.odd(n),

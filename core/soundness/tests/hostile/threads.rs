@@ -1,4 +1,4 @@
-//! One context for many threads, and teams for them.
+//! Contexts that many threads share, and teams for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -42,7 +42,7 @@ pub fn calls(player: &mut Player<'_>) {
     ) {
         call!(Context::put, more.put(words, &[1], 0));
     }
-    // The lock is held by a guard that nobody drops.
+    // A guard that is never dropped holds the lock.
     match player.own.below(4) {
         0 => std::mem::forget(shared),
         _ => {
@@ -75,7 +75,7 @@ fn detached(player: &mut Player<'_>) {
     }
     let made = team.create_context(world, ContextOptions::NONE);
     if let Some(context) = call!(DetachedTeam::create_context, made) {
-        // It has a team's numbers; that of a team cannot be attached there.
+        // A context with a team's numbers; the team's own cannot be attached there.
         call!(DetachedTeam::attach, team.attach(&context));
     }
     call!(DetachedTeam::into_team, team.into_team(world));

@@ -1,4 +1,4 @@
-//! Waits, tests and locks. What they wait for has come already, or never will be asked for.
+//! Waits, tests and locks. Their condition already holds, or they are never asked to wait.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,14 +6,14 @@ use oxshmem::{Cmp, Context, Sym};
 
 use crate::{Player, call, value};
 
-/// The calls of everyone who waits, of this type.
+/// The calls of every type that waits, for words of this type.
 macro_rules! all_waits {
     ($type:ident, $of:expr, $player:expr, $words:expr) => {{
         let (of, words): (_, Sym<u64>) = ($of, $words);
         let skip = vec![true; $player.own.odd(words.len()).min(2 * words.len() + 1)];
         let values = vec![0; words.len()];
         for skip in [None, Some(&skip[..])] {
-            // Every word is 0 at least, so that none is waited for.
+            // Every word is at least 0, so no call has to wait.
             let (ge, value) = (Cmp::Ge, 0);
             call!(
                 $type::wait_until_all,
@@ -127,7 +127,7 @@ fn locks(player: &mut Player<'_>) {
         call!(Context::test_lock, world.test_lock(wrong));
         call!(Context::clear_lock, world.clear_lock(wrong));
     }
-    // Whose it is not.
+    // A lock that this context does not hold.
     call!(
         Context::clear_lock,
         world.clear_lock(player.objects.counter)

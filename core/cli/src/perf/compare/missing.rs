@@ -17,24 +17,24 @@ pub struct Missing {
     window: u64,
     threads: u32,
     lack: Lack,
-    /// Runs of either side that have it.
+    /// Runs of each side that have the row.
     old_runs: usize,
     new_runs: usize,
 }
 
-/// Which runs lack a row.
+/// The runs that lack a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lack {
-    /// The one that has just been measured.
+    /// The run just measured.
     Now,
-    /// All earlier ones.
+    /// All earlier runs.
     Then,
-    /// Some of those that are compared with it.
+    /// Some of the runs that are compared.
     Some,
 }
 
-/// The sizes of operations that are missing at the same ones.
+/// Operations that are missing at the same sizes.
 struct Line<'a> {
     first: &'a Missing,
     ops: Vec<&'a str>,
@@ -60,7 +60,7 @@ impl Missing {
         self.lack
     }
 
-    /// Whether a line can tell both, but for their operations and sizes.
+    /// Whether one line can show both rows: they differ only in operation and size.
     fn is_alike(&self, other: &Missing) -> bool {
         let told = |row: &Missing| {
             let runs = (row.lack == Lack::Some).then_some((row.old_runs, row.new_runs));
@@ -70,7 +70,7 @@ impl Missing {
     }
 }
 
-/// Those of one kind; operations that are missing at the same sizes share a line.
+/// Shows the missing rows of one kind. Operations that are missing at the same sizes share a line.
 pub fn show(rows: &[Missing], lack: Lack, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut lines: Vec<Line<'_>> = Vec::new();
     for row in rows.iter().filter(|row| row.lack == lack) {

@@ -1,4 +1,4 @@
-//! Runs to compare with, each from a file of `--json`.
+//! Earlier runs, each from a file of `--json`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use crate::perf::row::Row;
 use crate::perf::table;
 use crate::perf::unable::Unable;
 
-/// Of a side at most: more would prove no more.
+/// Runs of a side at most: more would prove no more.
 const MOST: usize = 32;
 
-/// The runs of both sides, but for the one that is being measured.
+/// The runs of both sides, without the one being measured.
 pub struct Runs {
     pub earlier: Vec<Run>,
-    /// Those that count with what is being measured.
+    /// Runs that count with the one being measured.
     pub new: Vec<Run>,
 }
 
@@ -48,11 +48,12 @@ struct Median {
     median: f64,
 }
 
-/// What makes two rows the same row.
+/// The identity of a row.
 pub type Key<'a> = (Metric, &'a str, usize, (u64, u32));
 
 impl Runs {
-    /// Reads those that are asked for, if any are. Each has one of the rows of `plan` at least.
+    /// Reads the files that are asked for, if any. Each must have at least one of the rows of
+    /// `plan`.
     pub fn read(args: &Args, plan: &[Task]) -> Result<Option<Self>, Unable> {
         if args.compare.is_empty() {
             return Ok(None);
@@ -75,7 +76,7 @@ impl Runs {
             );
             let mut named = BTreeSet::new();
             for path in args.compare.iter().chain(&args.with) {
-                // What cannot be found is told when it is read.
+                // A file that cannot be found is reported when it is read.
                 let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
                 ensure!(
                     named.insert(file),
@@ -134,7 +135,7 @@ impl Run {
         self.row(key).and_then(RunRow::median)
     }
 
-    /// Every row once.
+    /// Checks that no row appears twice.
     fn check_rows(&self) -> anyhow::Result<()> {
         let mut known = BTreeSet::new();
         for row in &self.rows {
@@ -166,12 +167,12 @@ impl RunRow {
     }
 }
 
-/// The same of a row that has just been measured.
+/// The key of a row just measured.
 pub fn key(row: &Row) -> Key<'_> {
     (row.metric, row.op, row.bytes, (row.window, row.threads))
 }
 
-/// The same of a row that has just been measured.
+/// The median of a row just measured.
 pub fn median(row: &Row) -> Option<f64> {
     match row.metric {
         Metric::Overlap => row.overlap,
@@ -216,7 +217,7 @@ mod tests {
         let many = vec!["x.json"; MOST + 1].join(",");
         let text = refused("{", &["--compare", &many]);
         assert!(text.contains("32 of a side"), "{text}");
-        // The file itself, by another name, is among these.
+        // The list names the same file twice, by different paths.
         let same = format!("x.json,{}/./old.json", folder.display());
         for twice in [
             ["--compare", &same],
@@ -237,7 +238,8 @@ mod tests {
          "time_ns": {"median": 2e3}, "overlap": 30.0}]}"#;
 
     proptest! {
-        /// Bytes of a file of results that were changed, put in or taken out are refused, or compared.
+        /// Bytes of a results file that were changed, removed or inserted: the file is refused, or
+        /// compared.
         #[test]
         fn damaged_results_are_refused_or_compared(
             changes in vec((any::<Index>(), 0..3, any::<u8>()), 0..4),

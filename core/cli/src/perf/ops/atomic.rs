@@ -1,4 +1,4 @@
-//! Atomics of PE 0 on a word of its partner's.
+//! Blocking atomics of PE 0 on a word of its partner.
 
 use std::hint::black_box;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use crate::perf::proof;
 pub(super) trait Value: AtomicBits + Send {
     const ONE: Self;
 
-    /// The low bits.
+    /// The value of the low bits.
     fn of(value: u64) -> Self;
 
     fn wide(self) -> u64;
@@ -47,13 +47,13 @@ impl Value for u64 {
 
 /// An atomic operation.
 pub(super) trait Call<T>: Send {
-    /// Whether it gives what the word held.
+    /// Whether it returns the word's former value.
     const FETCHES: bool;
 
-    /// What the word holds after so many; at first, after none.
+    /// The word's value after `count` operations; the initial one after none.
     fn after(count: u64) -> u64;
 
-    /// Does it, `done` times having been done.
+    /// Does the operation, after `done` others.
     fn call(context: &Context<'_>, word: Sym<T>, done: T, pe: usize) -> Result<T>;
 }
 
@@ -90,12 +90,12 @@ macro_rules! calls {
     };
 }
 
-/// What an operation without a result gives.
+/// The result of an operation without one: zero.
 fn nothing<T: Value>(done: Result<()>) -> Result<T> {
     done.map(|()| T::of(0))
 }
 
-/// What a value is before and after the first time.
+/// A value that is `before` at first, and `after` from the first operation on.
 pub(super) fn once(count: u64, before: u64, after: u64) -> u64 {
     if count == 0 { before } else { after }
 }
@@ -140,7 +140,7 @@ calls! {
         |count| count;
 }
 
-/// Gives this PE's word a value of this type.
+/// Sets this PE's word to a value of this type.
 pub(super) fn fill<T: Value>(ground: &Ground<'_>, value: u64) -> Result<()> {
     ground.world.write(ground.word, &[0])?;
     ground
@@ -148,8 +148,8 @@ pub(super) fn fill<T: Value>(ground: &Ground<'_>, value: u64) -> Result<()> {
         .write(ground.word.cast::<T>()?, &[T::of(value)])
 }
 
-/// Does a few on PE 0, one by one, the word being what it is at first before each, and looks at what each leaves
-/// and gives.
+/// Does a few operations on PE 0, one by one. Resets the word before each, and checks the word and
+/// the result after it.
 pub(super) fn prove<T: Value>(
     ground: &Ground<'_>,
     seat: Seat,
@@ -176,11 +176,11 @@ pub(super) fn prove<T: Value>(
     Ok(())
 }
 
-/// An operation made ready.
+/// An atomic operation prepared on this PE.
 struct Atomic<T, C> {
-    /// How often it was done.
+    /// Operations done so far.
     done: u64,
-    /// What the last gave.
+    /// The last result.
     last: T,
     call: PhantomData<C>,
 }

@@ -1,4 +1,4 @@
-//! Nonblocking atomics of PE 0 on a word of its partner's: a window of them is completed together.
+//! Nonblocking atomics of PE 0 on a word of its partner. A window of them completes together.
 
 use std::marker::PhantomData;
 
@@ -10,9 +10,9 @@ use crate::perf::ground::{Ground, Seat, Target, VALUE, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
-/// The nonblocking form of an atomic that fetches.
+/// The nonblocking form of a fetching atomic.
 trait Start<T>: Send {
-    /// What the word holds after so many; at first, after none.
+    /// The word's value after `count` operations; the initial one after none.
     fn after(count: u64) -> u64;
 
     fn start<'s, 'e>(
@@ -56,10 +56,10 @@ macro_rules! starts {
     };
 }
 
-/// Of which the first swaps: none waits for the one before.
+/// A compare-and-swap; only the first one of a window swaps, since none waits for the one before.
 struct CompareSwap;
 
-/// What a word holds by the atomic whose results are waited for.
+/// The word's value after the blocking form of the same atomic.
 fn as_blocking<C: Call<u64>>(count: u64) -> u64 {
     C::after(count)
 }
@@ -93,9 +93,9 @@ starts! {
         |count| once(count, 0, VALUE);
 }
 
-/// An operation made ready.
+/// An atomic operation prepared on this PE.
 struct Atomics<T, C> {
-    /// Of the last window.
+    /// The results of the last window.
     results: Vec<T>,
     call: PhantomData<C>,
 }
@@ -146,7 +146,8 @@ impl<T: Value, C: Start<T>> Work for Atomics<T, C> {
             same_word(found.wide(), after(total))?;
         }
         if seat.acts && total > 0 {
-            // They were under way together: each found what one of them left, in any order.
+            // They were in flight together: each found the value that one of them left, in any
+            // order.
             let mut found: Vec<u64> = self.results.iter().map(|result| result.wide()).collect();
             let first = total.saturating_sub(found.len() as u64);
             let mut expected: Vec<u64> = (first..total).map(after).collect();

@@ -1,4 +1,4 @@
-//! What the members of a team do together, but for [folds](super::fold).
+//! Collective operations of a team, without [folds](super::fold).
 
 use anyhow::Context;
 use oxshmem::{Result, Sym, Team, World};
@@ -10,11 +10,12 @@ use crate::perf::proof::{self, Place};
 
 pub(super) const METRICS: &[Metric] = &[Metric::Latency];
 
-/// Elements of a strided exchange lie so many of them apart.
+/// The stride between elements of a strided exchange.
 const STRIDE: usize = 2;
 
-/// A collective that moves words. `$mine` tells what a member, by its number and that of all, gives, and
-/// `$gets` what it should get: words of a pattern, so many times, block after block.
+/// Defines a collective that moves words. From a member's rank and the number of members, `$mine`
+/// gives the words that it sends and `$gets` those that it should receive: words of a pattern, so
+/// many times, block after block.
 macro_rules! exchange {
     ($name:literal, $about:literal, $room:expr, $call:expr,
         |$me:ident, $members:ident| $mine:expr, $gets:expr) => {
@@ -112,7 +113,7 @@ pub(super) fn both(bytes: usize, _pes: usize) -> Room {
     }
 }
 
-/// Everyone gets what all give.
+/// The footprint if every member receives the data of all.
 pub(super) fn gathered(bytes: usize, pes: usize) -> Room {
     Room {
         block: bytes.saturating_mul(pes),
@@ -120,12 +121,12 @@ pub(super) fn gathered(bytes: usize, pes: usize) -> Room {
     }
 }
 
-/// Everyone gives to all, and gets from all.
+/// The footprint if every member sends to all and receives from all.
 pub(super) fn exchanged(bytes: usize, pes: usize) -> Room {
     both(bytes.saturating_mul(pes), pes)
 }
 
-/// Everyone gives to all.
+/// The footprint if every member sends to all.
 pub(super) fn scattered(bytes: usize, pes: usize) -> Room {
     Room {
         block: bytes,
@@ -133,7 +134,7 @@ pub(super) fn scattered(bytes: usize, pes: usize) -> Room {
     }
 }
 
-/// For each of the factors the words times that, so far apart.
+/// The words times each of the factors, so far apart.
 pub(super) fn times(
     words: &[u64],
     factors: impl IntoIterator<Item = u64>,
@@ -149,7 +150,7 @@ pub(super) fn times(
     made
 }
 
-/// What a PE does that is not in the team.
+/// The part of a PE that is not in the team.
 pub(super) struct Absent;
 
 impl Work for Absent {
@@ -162,7 +163,7 @@ impl Work for Absent {
     }
 }
 
-/// A call that moves nothing.
+/// A call that moves no data.
 struct Meeting {
     of_all: fn(&World) -> Result<()>,
     of_team: fn(&Team<'_>) -> Result<()>,
@@ -194,7 +195,7 @@ impl Work for Meeting {
         let (world, Some(team)) = (ground.world, ground.team) else {
             return Ok(());
         };
-        // Whatever comes before it at one PE has happened after it at the others.
+        // Events before the call at one PE happen before those after it at the others.
         let (me, members) = (team.my_pe(), team.n_pes());
         let (next, before) = ((me + 1) % members, (me + members - 1) % members);
         let to = team.translate(next, &world.team()).unwrap_or(usize::MAX);
@@ -210,11 +211,11 @@ impl Work for Meeting {
 
 type Call = fn(&Team<'_>, Sym<u64>, Sym<u64>) -> Result<()>;
 
-/// A call that brings every member something, from all members' sources to their blocks.
+/// A call that moves data from all members' sources to every member's block.
 struct Exchange {
     source: Sym<u64>,
     block: Sym<u64>,
-    /// What the block should hold afterwards.
+    /// The expected content of the block.
     expected: Vec<u64>,
     call: Call,
 }
@@ -254,7 +255,7 @@ impl Work for Exchange {
         };
         let mut mine = vec![0; self.source.len()];
         ground.world.read(&mut mine, self.source)?;
-        // All of them move words: of three times the words comes three times as much.
+        // All of them move words: three times the words give three times the result.
         let mut calls = Vec::with_capacity(proof::SLOTS);
         for number in 0..proof::SLOTS {
             let [source, block] = [

@@ -1,4 +1,4 @@
-//! Reductions and scans, of the fold and the type that are asked for.
+//! Reductions and scans, with the fold and the type that are asked for.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::perf::number::{Number, Value, Words};
 use crate::perf::op::{Op, Span, Who, Work};
 use crate::perf::proof::{self, Place};
 
-/// Which of the calls.
+/// The kind of call.
 #[derive(Clone, Copy, PartialEq)]
 enum Call {
     Reduce,
@@ -78,7 +78,7 @@ fn prepare(ground: &Ground<'_>, call: Call, bytes: usize) -> Result<Box<dyn Work
     }
 }
 
-/// A call whose members give words of a seed.
+/// A call in which members contribute words of a seed.
 struct Folding<T> {
     call: Call,
     words: Words,
@@ -204,7 +204,7 @@ mod tests {
                     let mut work = (op.prepare)(&ground, BYTES)?;
                     world.barrier_all()?;
                     let what = format!("{} of {fold:?}, {number:?}", op.name);
-                    // What comes of nothing may be 0.
+                    // An empty fold may leave 0.
                     let nothing = op.name == "exscan" && world.my_pe() == 0;
                     assert!(
                         nothing || work.check(&ground, Seat::BOTH, 0).is_err(),

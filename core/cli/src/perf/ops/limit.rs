@@ -1,4 +1,4 @@
-//! What the machine itself can do, with nothing of oxshmem in between.
+//! Limits of the machine itself, with nothing of oxshmem in between.
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
-/// Looks at a word before they become oxshmem's waits, which yield, and notice a PE that is lost.
+/// Polls of a word before oxshmem's wait takes over, which yields and notices a failed PE.
 const LOOKS: u32 = 100_000;
 
 pub const OPS: &[Op] = &[

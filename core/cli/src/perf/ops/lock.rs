@@ -1,4 +1,4 @@
-//! Locks.
+//! Locks: acquired and released, with and without contention.
 
 use anyhow::ensure;
 use oxshmem::{Result, Sym, World};
@@ -9,7 +9,7 @@ use crate::perf::op::{Op, Span, Who, Work};
 
 const METRICS: &[Metric] = &[Metric::Latency];
 
-/// Turns of a PE whose exclusion is looked at.
+/// Turns of each PE in the check of mutual exclusion.
 const TURNS: u64 = 32;
 
 pub const OPS: &[Op] = &[
@@ -43,7 +43,7 @@ pub const OPS: &[Op] = &[
     },
 ];
 
-/// A lock that so many PEs take.
+/// A lock and the number of PEs that acquire it.
 struct Lock {
     word: Sym<u64>,
     wanted_by: usize,
@@ -75,7 +75,8 @@ impl Work for Lock {
         Ok(())
     }
 
-    /// Counts PE 0's word up, not at once: where two have the lock, counts are lost.
+    /// Increments PE 0's word by a separate load and store: two holders at once would lose
+    /// increments.
     fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
         let (world, turns) = (ground.world, ground.signal);
         world.write(turns, &[0])?;
@@ -117,8 +118,8 @@ mod tests {
     use crate::perf::ground::Room;
     use oxshmem::testing::spmd;
 
-    /// Whether PE 0 finds nothing wrong in so many proofs, where a PE takes the lock of the number that it is given
-    /// by its own.
+    /// Whether PE 0 finds no error in so many validations, where `number` maps a PE to the lock
+    /// that it acquires.
     fn proofs(number: fn(usize) -> usize, count: usize) -> bool {
         let found = spmd(3, move |world| {
             let ground = Ground::new(world, None, Room::default(), 1)?;
@@ -130,7 +131,7 @@ mod tests {
             };
             let mut right = true;
             for _ in 0..count {
-                // The others find nothing.
+                // The others find no error.
                 right &= lock.prove(&ground, Seat::BOTH).is_ok();
                 world.barrier_all()?;
             }

@@ -1,4 +1,4 @@
-//! What a program makes and ends again: symmetric objects, contexts, teams.
+//! Creation and destruction of symmetric objects, contexts and teams.
 
 use anyhow::ensure;
 use oxshmem::{ContextOptions, Result, Team};
@@ -63,7 +63,7 @@ impl Work for OwnContext {
 
 struct OwnTeam;
 
-/// All PEs, the last one first.
+/// A team of all PEs in reverse order.
 fn reversed<'w>(ground: &Ground<'w>) -> Result<Option<Team<'w>>> {
     let pes = ground.world.n_pes();
     ground.world.team().split_strided(pes - 1, -1, pes)

@@ -75,7 +75,7 @@ fn pe_quiet(ground: &Ground<'_>) -> Result<()> {
     ground.world.pe_quiet(&[ground.peer()])
 }
 
-/// Without operations between, and how often it was called.
+/// A call with no operations before it, and the number of calls.
 struct Idle<F> {
     call: F,
     called: u64,
@@ -85,7 +85,7 @@ impl<F: Fn(&Ground<'_>) -> Result<()> + 'static> Idle<F> {
     fn boxed(ground: &Ground<'_>, call: F) -> Result<Box<dyn Work>> {
         ground.world.write(ground.word, &[0])?;
         ground.world.barrier_all()?;
-        // From the first operation on there is something to look after, also where all has completed.
+        // After the first operation the context is no longer clean, even if all has completed.
         if ground.leads() {
             ground.world.p(ground.word, VALUE, ground.peer())?;
             ground.world.quiet()?;
@@ -111,7 +111,7 @@ impl<F: Fn(&Ground<'_>) -> Result<()>> Work for Idle<F> {
     }
 }
 
-/// After a p each.
+/// A call after one `p` each.
 struct AfterP<F>(F);
 
 impl<F: Fn(&Ground<'_>) -> Result<()>> Work for AfterP<F> {

@@ -1,4 +1,4 @@
-//! There and back: PE 0 and its partner by turns, each waiting for the other. Signals, too.
+//! Round trips: PE 0 and its partner by turns, each waiting for the other. Signals, too.
 
 use anyhow::Context;
 use oxshmem::{Cmp, Result, SignalOp};
@@ -98,15 +98,15 @@ fn await_signal(ground: &Ground<'_>, value: u64) -> Result<()> {
     held.map(drop)
 }
 
-/// One end.
+/// One end of the round trips.
 pub struct Turns<S, A> {
-    /// How often it went there and back.
+    /// Round trips so far.
     trips: u64,
     /// Private memory, sent each time.
     near: Vec<u8>,
     send: S,
     await_it: A,
-    /// Whether a wait takes what it waited for away.
+    /// Whether a wait consumes the signal.
     takes: bool,
 }
 
@@ -125,7 +125,7 @@ where
         Ok(Box::new(Turns::new(ground, near, send, await_it)?))
     }
 
-    /// `send` counts at the peer, and `await_it` takes one off the count.
+    /// `send` increments a counter at the peer, and `await_it` waits for one count and consumes it.
     fn taking(ground: &Ground<'_>, near: Vec<u8>, send: S, await_it: A) -> Result<Box<dyn Work>> {
         let turns = Turns::new(ground, near, send, await_it)?;
         let takes = true;
@@ -176,7 +176,7 @@ where
                 (self.send)(ground, &self.near, self.trips)?;
             }
             (self.await_it)(ground, self.trips)?;
-            // By now all of it is there, and nothing follows before this PE has answered.
+            // By now all the data has arrived, and nothing follows before this PE has answered.
             ground
                 .holds(ground.block, &self.near)
                 .with_context(|| proof::of(number))?;
@@ -192,7 +192,7 @@ where
             return Ok(());
         }
         let (world, me) = (ground.world, ground.world.my_pe());
-        // Each kind counts in one of the two, and leaves the other alone.
+        // Each kind counts in one of the two words, and leaves the other unchanged.
         same_word(
             world.g(ground.word, me)? + world.signal_fetch(ground.signal)?,
             if self.takes { 0 } else { total },
@@ -213,7 +213,7 @@ mod tests {
             block: 64,
             source: 0,
         };
-        // To itself: the first trip's data each time, or each trip's own.
+        // To itself: each trip sends the first trip's data, or its own.
         for (stale, right) in [(true, false), (false, true)] {
             spmd(1, |world| {
                 let ground = Ground::new(world, None, room, 1)?;

@@ -1,4 +1,4 @@
-//! What GPUs do in a stream's order, between objects in their memory.
+//! Operations that GPUs do in stream order, between objects in their memory.
 
 mod word;
 
@@ -18,8 +18,8 @@ const WORDS: Span = Span::words(both);
 const WAITS: &[Metric] = &[Metric::Latency, Metric::Rate];
 const ONE_WORD: Span = Span::Values(&[size_of::<u64>()]);
 
-/// A collective that moves words: `$mine` and `$gets` are the factors of what a PE, by its number and that of all,
-/// gives and gets.
+/// Defines a collective that moves words. From a PE's number and the number of PEs, `$mine` and
+/// `$gets` are the factors of the words that it sends and receives.
 macro_rules! exchange {
     ($name:literal, $about:literal, $room:expr, $call:expr,
         |$me:ident, $pes:ident| $mine:expr, $gets:expr) => {
@@ -83,7 +83,7 @@ pub const OPS: &[Op] = &[
         name: "put-signal-on-stream",
         about: "likewise, a put with its signal",
         span: Span::words(|bytes, _| Room {
-            // The signal lies behind it.
+            // The signal lies behind the data.
             block: bytes.saturating_add(size_of::<u64>()),
             source: bytes,
         }),
@@ -177,7 +177,7 @@ pub const OPS: &[Op] = &[
     ),
 ];
 
-/// A stream of this PE's GPU, for the row.
+/// A new stream of this PE's GPU, for the row.
 fn new_stream(ground: &Ground<'_>) -> Result<Stream> {
     let context = ground.world.gpu_context().ok_or_else(|| Error::Argument {
         call: "perf",
@@ -265,7 +265,7 @@ struct Together {
 }
 
 impl Together {
-    /// This PE gives its words, and gets those expected.
+    /// Prepares a call in which this PE sends `mine` and receives `expected`.
     fn boxed(
         ground: &Ground<'_>,
         mine: &[u64],

@@ -1,4 +1,4 @@
-//! Blocks that PE 0 puts and gets.
+//! Puts and gets of blocks by PE 0.
 
 mod issue;
 
@@ -11,7 +11,7 @@ use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 use crate::perf::proof::{self, Shape, Side, Slot};
 
-/// Far elements, or blocks of them, of a strided transfer lie so many times as far apart as they are long.
+/// The stride of a strided transfer's remote elements or blocks, as a multiple of their length.
 const STRIDE: usize = 2;
 /// Words of a block.
 const BLOCK: usize = 8;
@@ -36,7 +36,7 @@ const NONBLOCKING: (&[Metric], Who) = (
     ],
     Who::OneCompleting,
 );
-/// Any bytes of the peer's block, from or to private memory.
+/// Any bytes of the peer's block, to or from private memory.
 pub(super) const CONTIGUOUS: Span = Span::bytes(|bytes, _| Room {
     block: bytes,
     source: 0,
@@ -109,13 +109,13 @@ struct Transfer<T> {
     shape: Shape,
     /// Private memory.
     near: Vec<T>,
-    /// What arrives.
+    /// The expected data.
     expected: Vec<T>,
     issue: Issue<T>,
 }
 
 impl<T: Pod + Send> Transfer<T> {
-    /// Fills what is read, and clears what is written.
+    /// Fills the data that is read, and clears the memory that is written.
     fn boxed(ground: &Ground<'_>, shape: Shape, issue: Issue<T>) -> Result<Box<dyn Work>> {
         let block = ground.block.range(..shape.spread())?.cast()?;
         let (near, expected) = match shape.arrives {
@@ -146,7 +146,7 @@ impl<T: Pod + Send> Transfer<T> {
     }
 }
 
-/// Begins all of them before it completes the first; blocking ones go one after the other.
+/// Issues all of them before it completes the first; blocking ones go one after the other.
 fn all_at_once<T>(issue: Issue<T>, target: &Target<'_, '_>, slots: &mut [Slot<T>]) -> Result<()> {
     let Some((slot, others)) = slots.split_first_mut() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Waits and tests that find what they wait for, on PE 0's own words.
+//! Waits and tests whose condition already holds, on PE 0's own words.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ const METRICS: &[Metric] = &[Metric::Latency];
 
 macro_rules! several {
     ($($name:literal $call:ident $about:literal $values:expr, $right:expr;)*) => {
-        /// On several words.
+        /// Waits and tests of several words.
         pub const SEVERAL: &[Op] = &[$(Op {
             name: $name,
             about: $about,
@@ -56,7 +56,7 @@ fn are_all(found: Vec<usize>) -> bool {
     found.len() == WORDS
 }
 
-/// On one.
+/// Waits and tests of one word.
 pub const OPS: &[Op] = &[
     Op {
         name: "wait-until",
@@ -97,14 +97,14 @@ pub const OPS: &[Op] = &[
     },
 ];
 
-/// Looks at an own word, and how often it had the value.
+/// A test of an own word, and how often its condition held.
 struct Looks<F> {
     look: F,
     held: u64,
 }
 
 impl<F: Fn(&Ground<'_>) -> Result<bool> + 'static> Looks<F> {
-    /// At the word or the signal.
+    /// A test of the word or the signal.
     fn boxed(ground: &Ground<'_>, look: F) -> Result<Box<dyn Work>> {
         ground.world.write(ground.signal, &[0])?;
         let looks = Looks::at(ground, ground.word, look);
@@ -116,11 +116,11 @@ impl<F: Fn(&Ground<'_>) -> Result<bool> + 'static> Looks<F> {
         looks
     }
 
-    /// At these words.
+    /// A test of these words.
     fn at(ground: &Ground<'_>, words: Sym<u64>, look: F) -> Result<Box<dyn Work>> {
         ground.world.write(words, &vec![0; words.len()])?;
         ground.world.barrier_all()?;
-        // From afar, as what is waited for comes.
+        // The partner puts the value, since waits are for remote data.
         if ground.answers() {
             for word in 0..words.len() {
                 ground.world.set(words.at(word)?, VALUE, ground.peer())?;

@@ -1,4 +1,4 @@
-//! Single values that PE 0 puts and gets.
+//! Puts and gets of single values by PE 0.
 
 use std::hint::black_box;
 
@@ -89,7 +89,7 @@ impl<T: Pod + Send> Work for P<T> {
     }
 }
 
-/// Gets of a value, and the last that came.
+/// Gets of a value, and the last one received.
 struct G<T>(T);
 
 impl<T: Pod + Send> OneSided for G<T> {

@@ -1,4 +1,4 @@
-//! Counting system calls, by strace.
+//! The count of system calls, by strace.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-/// Attaching takes no longer.
+/// The deadline for strace to attach.
 const DEADLINE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -18,7 +18,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to count all system calls of this process.
+    /// Starts to count all system calls of this process.
     pub fn attach(file: PathBuf) -> anyhow::Result<Tracer> {
         let me = std::process::id().to_string();
         let mut strace = Command::new("strace")
@@ -29,8 +29,8 @@ impl Tracer {
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start strace")?;
-        // SAFETY: this call only tells the kernel who may trace this process; where the kernel has
-        // no such rule it fails, and is not needed.
+        // SAFETY: this call only tells the kernel which process may trace this one. Where the
+        // kernel has no such rule it fails, and is not needed.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(strace.id())) };
         let since = Instant::now();
         while !all_traced()? {
@@ -45,13 +45,13 @@ impl Tracer {
         Ok(Tracer { strace, file })
     }
 
-    /// How many there were.
+    /// Ends the count and returns it.
     pub fn finish(mut self) -> anyhow::Result<u64> {
         let pid = libc::pid_t::try_from(self.strace.id())?;
         // SAFETY: the process is a child that nobody has waited for, so the number is its own.
         let sent = unsafe { libc::kill(pid, libc::SIGINT) };
         ensure!(sent == 0, "strace: {}", std::io::Error::last_os_error());
-        // It leaves before it writes.
+        // strace detaches before it writes.
         self.strace.wait()?;
         total(&self.file)
     }
@@ -72,23 +72,23 @@ fn all_traced() -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The calls in all, of a summary that strace wrote.
+/// The total number of calls in a summary of strace.
 pub fn total(file: &Path) -> anyhow::Result<u64> {
     let text = std::fs::read_to_string(file);
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-    // Best effort: it lies in a folder for such files.
+    // Best effort: the file lies in a folder for temporary files.
     let _ = std::fs::remove_file(file);
-    // Nothing at all is written where there was no call.
+    // strace writes nothing at all if there was no call.
     if text.trim().is_empty() {
         return Ok(0);
     }
     let line = text.lines().find(|line| line.ends_with(" total"));
-    // Share, seconds, µs a call, calls.
+    // The columns: share, seconds, µs per call, calls.
     let calls = line.and_then(|line| line.split_whitespace().nth(3)?.parse().ok());
     calls.with_context(|| format!("strace wrote no total:\n{text}"))
 }
 
-/// A file for a summary.
+/// A path for a summary.
 pub fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("oxshmem-perf-{}-{name}", std::process::id()))
 }

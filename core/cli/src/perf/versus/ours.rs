@@ -1,4 +1,4 @@
-//! oxshmem's side: the same operations as perftest's, each timed as perftest times it.
+//! oxshmem's side: the same operations as perftest's, timed as perftest times them.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,18 +10,18 @@ use super::row::{Row, Unit, Work};
 
 /// The largest operation, in words.
 const WORDS: usize = (1 << 20) / size_of::<u64>();
-/// The PE that is operated on; PE 0 measures.
+/// The target PE; PE 0 measures.
 pub const TARGET: usize = 1;
 
-/// Memory of both PEs, and how far they have come.
+/// Memory of both PEs, and the counters of their operations.
 pub struct Ground<'w> {
     world: &'w World,
-    /// Numbers that PE 0 tells.
+    /// The word by which PE 0 announces numbers.
     told: Sym<u64>,
     block: Sym<u64>,
-    /// Heap memory that streams are put from.
+    /// The source of streams, in the heap.
     source: Sym<u64>,
-    /// Whose atomics are the NIC's.
+    /// The word of atomics that the NIC performs.
     word: Sym<u64>,
     /// Round trips made, and additions.
     trips: u64,
@@ -29,7 +29,7 @@ pub struct Ground<'w> {
 }
 
 impl<'w> Ground<'w> {
-    /// Collective, as all calls here.
+    /// Allocates the memory. Collective, as all calls here.
     pub fn new(world: &'w World) -> anyhow::Result<Self> {
         let source = world.alloc(WORDS)?;
         let pattern: Vec<u64> = (0..WORDS as u64).map(|i| i << 32 | 0x5eed).collect();
@@ -60,14 +60,14 @@ impl<'w> Ground<'w> {
         self.world.my_pe() == 0
     }
 
-    /// PE 0's number, on both.
+    /// Returns PE 0's number on both PEs.
     pub fn agree(&self, number: u64) -> anyhow::Result<u64> {
         self.world.write(self.told, &[number])?;
         self.world.broadcast(self.told, self.told, 0)?;
         Ok(self.world.g(self.told, self.world.my_pe())?)
     }
 
-    /// `count` operations of a row; PE 0 gets the figure, in the row's unit.
+    /// Does `count` operations of a row; PE 0 gets the figure, in the row's unit.
     pub fn measure(&mut self, row: &Row, count: u64) -> anyhow::Result<f64> {
         let words = row.bytes / size_of::<u64>();
         let figure = match row.work {
@@ -170,7 +170,7 @@ impl<'w> Ground<'w> {
     }
 }
 
-/// The nanoseconds of each operation.
+/// Times each operation in nanoseconds.
 fn each(count: u64, mut operation: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Vec<f64>> {
     let mut times = Vec::with_capacity(count as usize);
     let mut start = Instant::now();
@@ -183,7 +183,7 @@ fn each(count: u64, mut operation: impl FnMut() -> anyhow::Result<()>) -> anyhow
     Ok(times)
 }
 
-/// Of times in any order; not a number if there are none.
+/// The median of times in any order; NaN if there are none.
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)

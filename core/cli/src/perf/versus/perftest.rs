@@ -10,12 +10,12 @@ use anyhow::{Context, bail, ensure};
 
 use super::row::{Row, Unit};
 
-/// No run takes nearly this long.
+/// The deadline of a run, far longer than any takes.
 const DEADLINE: Duration = Duration::from_secs(90);
-/// Between two looks whether a child has ended or listens; nothing measured depends on it.
+/// The interval between polls whether a child has ended or listens; no figure depends on it.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Where both ends of a run meet.
+/// The device and port by which both ends of a run meet.
 #[derive(Clone, Debug)]
 pub struct Meeting {
     /// The device and its port, such as `mlx5_0` and `1`.
@@ -37,7 +37,7 @@ fn command(row: &Row, at: &Meeting, count: u64) -> Command {
     let (bytes, count, tcp) = (row.bytes.to_string(), count.to_string(), at.tcp.to_string());
     command.args(["-F", "-d", &at.device, "-i", &at.port]);
     command.args(["-n", &count, "-p", &tcp]);
-    // Atomics have but one size.
+    // Atomics have only one size.
     if row.program != "ib_atomic_lat" {
         command.args(["-s", &bytes]);
     }
@@ -57,7 +57,7 @@ fn start(command: &mut Command) -> anyhow::Result<Child> {
             _ => Err(std::io::Error::last_os_error()),
         }
     };
-    // SAFETY: between fork and exec it makes one system call, and allocates nothing.
+    // SAFETY: between fork and exec the closure makes one system call, and allocates nothing.
     unsafe { command.pre_exec(until_death) };
     command
         .stdin(Stdio::null())
@@ -67,7 +67,7 @@ fn start(command: &mut Command) -> anyhow::Result<Child> {
     child.with_context(|| format!("cannot start {}", command.get_program().display()))
 }
 
-/// Waits for a child, whose output fits a pipe, and gives what it printed.
+/// Waits for a child and returns its output, which fits into a pipe.
 pub fn finish(mut child: Child, name: &str) -> anyhow::Result<String> {
     let since = Instant::now();
     let status = loop {
@@ -128,7 +128,7 @@ impl Server {
     }
 }
 
-/// Whether something on this host, or in this process's part of it, listens on a TCP port.
+/// Whether a socket of this host, or of this process's network namespace, listens on a TCP port.
 fn listens(port: u16) -> bool {
     let files = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
     let tables = files
@@ -147,14 +147,14 @@ fn in_table(table: &str, port: u16) -> bool {
     })
 }
 
-/// The client's part: its figure, in the row's unit; 0 if it could not tell how fast its clock goes,
-/// which happens to it on emulated processors.
+/// Runs the client's part and returns its figure, in the row's unit. The figure is 0 if perftest
+/// could not determine the clock's frequency, as can happen on emulated processors.
 pub fn client(row: &Row, at: &Meeting, count: u64, server: &str) -> anyhow::Result<f64> {
     let text = finish(start(command(row, at, count).arg(server))?, row.program)?;
     figure(row.unit, &text).with_context(|| format!("{} printed:\n{text}", row.program))
 }
 
-/// As [`client`], under strace: how many system calls it made in all.
+/// Runs the [`client`] under strace; returns the number of its system calls in all.
 pub fn traced_client(
     row: &Row,
     at: &Meeting,
@@ -181,7 +181,7 @@ fn figure(unit: Unit, text: &str) -> anyhow::Result<f64> {
         .split_whitespace()
         .map(|word| word.parse().unwrap_or(f64::NAN))
         .collect();
-    // Titles of several words, in this order since perftest has a table.
+    // Titles of several words, in perftest's order.
     let (title, column, factor) = match unit {
         Unit::Nanoseconds => ("t_typical[usec]", 4, 1e3),
         Unit::Bandwidth => ("BW average[MB/sec]", 3, MIB),

@@ -1,22 +1,22 @@
-//! What is compared: rows of both sides, and how they must come out.
+//! The rows of the comparison, and the bounds of their ratios.
 
 use oxshmem_figures::Bound;
 use serde::Serialize;
 
-/// What a row does, towards the other PE.
+/// The operation of a row, towards the other PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Puts there and back, each after the other's was seen: half a round trip.
+    /// Puts to and fro, each after the other's was seen: half a round trip.
     PingPong,
     /// Gets, each after the one before.
     Get,
-    /// Fetching additions to a word that the NIC has, each after the one before.
+    /// Fetching additions to a word of the NIC's atomic domain, each after the one before.
     FetchAdd,
-    /// Nonblocking puts out of the heap, then a quiet.
+    /// Nonblocking puts from the heap, then a quiet.
     Stream,
 }
 
-/// What a row's figure counts.
+/// The unit of a row's figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -29,7 +29,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How oxshmem's figure of this unit, divided by perftest's, must come out on a device in software or not.
+    /// The bound of oxshmem's figure divided by perftest's, on a device in software or in hardware.
     pub fn bound(self, software: bool) -> Bound {
         match (self, software) {
             (Unit::Nanoseconds, true) => Bound::AtMost(1.15),
@@ -40,7 +40,7 @@ impl Unit {
     }
 }
 
-/// How perftest posts in a row, by its sources: for one operation.
+/// perftest's cost to post one operation of a row, by its sources.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Posting {
     /// Work requests.
@@ -59,9 +59,9 @@ pub struct Row {
     pub unit: Unit,
     /// Bytes of one operation.
     pub bytes: usize,
-    /// The program of perftest.
+    /// perftest's program.
     pub program: &'static str,
-    /// Its arguments, beside those of the connection, size and number.
+    /// Its arguments, beside those for the connection, the size and the number.
     pub args: &'static [&'static str],
     pub posting: Posting,
 }
@@ -73,13 +73,13 @@ const SINGLY: Posting = Posting {
     completions: 1.0,
 };
 
-/// Doorbells of single requests, a completion for each hundred (`--cq-mod`).
+/// One doorbell for each request, one completion for each hundred (`--cq-mod`).
 const STREAM: Posting = Posting {
     completions: 0.01,
     ..SINGLY
 };
 
-/// Lists of 16 requests, of which the last completes.
+/// Lists of 16 requests, of which only the last one is signaled.
 const LISTS: Posting = Posting {
     requests: 1.0,
     doorbells: 1.0 / 16.0,
@@ -116,7 +116,7 @@ const fn bandwidth(name: &'static str, bytes: usize) -> Row {
     }
 }
 
-/// All of them, in the order of the table.
+/// All rows, in the order of the table.
 pub const ROWS: [Row; 8] = [
     latency("put 8 B", Work::PingPong, 8, "ib_write_lat", &[]),
     latency("put 4 KiB", Work::PingPong, 4 << 10, "ib_write_lat", &[]),

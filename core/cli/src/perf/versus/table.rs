@@ -1,11 +1,11 @@
-//! What comes out: for each row both sides' figures, their ratio, and what an operation costs.
+//! The results: for each row both sides' figures, their ratio, and the cost of an operation.
 
 use oxshmem_figures::Bound;
 use serde::Serialize;
 
 use super::row::{Posting, Row, Unit};
 
-/// A median and where it could as well lie.
+/// A median and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     pub median: f64,
@@ -15,8 +15,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of samples in any order; none of none. The interval's ends are samples, found by rank, so that
-    /// no distribution is assumed; with less than 6 samples it spans them all.
+    /// The summary of samples in any order; `None` for none. The interval's ends are samples, found
+    /// by rank, so that no distribution is assumed. With less than 6 samples it spans them all.
     pub fn of(samples: &[f64]) -> Option<Summary> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -31,10 +31,10 @@ impl Summary {
     }
 }
 
-/// What one operation costs the PE that begins it.
+/// The cost of one operation at the PE that issues it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
-    /// None where strace is not there or cannot attach.
+    /// `None` if strace is not installed or cannot attach.
     pub system_calls: Option<f64>,
     pub requests: f64,
     pub doorbells: f64,
@@ -42,7 +42,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// perftest's, as its sources have it.
+    /// perftest's cost, by its sources.
     pub fn posted(posting: Posting, system_calls: Option<f64>) -> Cost {
         let Posting {
             requests,
@@ -80,7 +80,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Of rounds in which both sides were measured.
+    /// The results of rounds in which both sides were measured.
     pub fn new(row: &Row, count: u64, rounds: &[(f64, f64)], target: Bound) -> Compared {
         let (ours, theirs): (Vec<f64>, Vec<f64>) = rounds.iter().copied().unzip();
         let ratios: Vec<f64> = rounds.iter().map(|(ours, theirs)| ours / theirs).collect();
@@ -103,7 +103,7 @@ impl Compared {
         }
     }
 
-    /// The line of the first table.
+    /// A line of the first table.
     pub fn times(&self) -> String {
         let of = |summary: Option<Summary>| {
             summary.map_or("-".into(), |summary| shown(self.unit, summary.median))
@@ -125,7 +125,7 @@ impl Compared {
         )
     }
 
-    /// The line of the second table.
+    /// A line of the second table.
     pub fn costs(&self) -> Option<String> {
         let (ours, theirs) = (self.oxshmem_cost?, self.perftest_cost?);
         let pair = |ours: f64, theirs: f64| format!("{ours:.2} / {theirs:.2}");
@@ -143,7 +143,7 @@ impl Compared {
     }
 }
 
-/// Above [`Compared::times`].
+/// The head of the table of [`Compared::times`].
 pub fn times_header() -> String {
     format!(
         "{:<12}{:>12}{:>12}  {:<20}{:<9}{}",
@@ -151,7 +151,7 @@ pub fn times_header() -> String {
     )
 }
 
-/// Above [`Compared::costs`].
+/// The head of the table of [`Compared::costs`].
 pub fn costs_header() -> String {
     format!(
         "{:<12}{:>16}{:>16}{:>16}{:>16}",
@@ -159,7 +159,7 @@ pub fn costs_header() -> String {
     )
 }
 
-/// A figure, to three digits.
+/// A figure with three digits.
 fn shown(unit: Unit, figure: f64) -> String {
     let (value, name) = match unit {
         Unit::Nanoseconds => (figure / 1e3, "µs"),

@@ -9,13 +9,13 @@ use crate::perf::ground::{Ground, Seat, VALUE, pattern, same_word};
 use crate::perf::op::Work;
 use crate::perf::proof;
 
-/// The word of this PE's, and of each other.
+/// The word at the end of the block, on this PE and on each other.
 pub fn word(ground: &Ground<'_>) -> Result<Sym<u64>> {
     let words = ground.block.cast::<u64>()?;
     words.at(words.len() - 1)
 }
 
-/// Where a row's calls go from and to.
+/// The memory and the PE that a row's calls use.
 pub struct At<'w> {
     pub world: &'w World,
     pub block: Sym<u64>,
@@ -25,7 +25,7 @@ pub struct At<'w> {
 }
 
 impl<'w> At<'w> {
-    /// For so many words.
+    /// The place for so many words.
     pub fn of(ground: &Ground<'w>, words: usize) -> Result<Self> {
         Ok(At {
             world: ground.world,
@@ -37,15 +37,15 @@ impl<'w> At<'w> {
     }
 }
 
-/// Queues what tells the peer of a trip by its number, with the data where there is some.
+/// Queues the send of a round trip, by its number, with the data if there is any.
 type Send = fn(&At<'_>, u64, &Stream) -> Result<()>;
 
-/// One end of what goes there and back, each stream waiting for the other.
+/// One end of the round trips, in which each stream waits for the other.
 pub struct Turns {
     stream: Stream,
-    /// How often it went there and back.
+    /// Round trips so far.
     trips: u64,
-    /// What is sent each time.
+    /// The data sent each time.
     data: Vec<u64>,
     send: Send,
 }
@@ -105,7 +105,7 @@ impl Work for Turns {
             }
             self.wait(&at, self.trips)?;
             ground.world.synchronize(&self.stream)?;
-            // By now all of it is there, and nothing follows before this PE has answered.
+            // By now all the data has arrived, and nothing follows before this PE has answered.
             ground
                 .holds(at.block, &self.data)
                 .with_context(|| proof::of(number))?;
@@ -127,7 +127,7 @@ impl Work for Turns {
     }
 }
 
-/// What a stream does on this PE alone, and how often it was queued.
+/// An operation of a stream on this PE alone, and how often it was queued.
 pub struct Own {
     stream: Stream,
     call: fn(&Ground<'_>, &Stream) -> Result<()>,
@@ -135,7 +135,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// With the word's value there, brought from afar as what is waited for.
+    /// Sets the word's value by a put from the peer, since waits are for remote data.
     pub fn boxed(
         ground: &Ground<'_>,
         call: fn(&Ground<'_>, &Stream) -> Result<()>,

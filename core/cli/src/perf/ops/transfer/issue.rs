@@ -1,4 +1,4 @@
-//! The transfers themselves: so many operations, then, before they are completed, something else.
+//! The transfers themselves: a number of operations, then other work before they are completed.
 
 use std::hint::black_box;
 
@@ -7,10 +7,10 @@ use oxshmem::{Result, SignalOp, Sym};
 use super::{BLOCK, STRIDE};
 use crate::perf::ground::Target;
 
-/// Towards private or symmetric memory as long as the first is.
+/// Issues transfers to or from private memory, or symmetric memory of the same length.
 pub type Issue<T> = fn(&mut [T], &Target<'_, '_>, Times<'_>) -> Result<()>;
 
-/// So many, then something else.
+/// A number of operations, then other work.
 pub struct Times<'t> {
     pub count: u64,
     pub then: &'t mut dyn FnMut(),
@@ -61,8 +61,8 @@ pub fn get_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result
     let (into, len) = (near.as_mut_ptr(), near.len());
     at.context.scope(|_| {
         times.each(|| {
-            // SAFETY: `near` is this function's alone, and it touches it through `into` only, until
-            // the scope has completed the gets or closed their lane. They all bring the same bytes.
+            // SAFETY: `local` belongs to this function, which touches it only through `into` until
+            // the scope has completed the gets or closed their lane. All gets bring the same bytes.
             unsafe { at.context.get_nbi(black_box(into), at.block, len, at.pe) }
         })
     })
@@ -86,7 +86,7 @@ pub fn ibget(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<
     })
 }
 
-/// The peer's block and this PE's source, as long as `near` is.
+/// The peer's block and this PE's source, cut to the length of `local`.
 fn both(near: &[u8], at: &Target<'_, '_>) -> Result<(Sym<u8>, Sym<u8>)> {
     Ok((
         at.block.range(..near.len())?,
