@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, ValueEnum};
+use clap::{Command, ValueEnum};
 use clap_complete::Shell as Generator;
 
-use crate::{Cli, output};
+use crate::output;
 
 /// Print a shell's completion script.
 #[derive(clap::Args)]
@@ -30,14 +30,15 @@ enum Shell {
     Fish,
 }
 
-pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
+/// `command` is the definition of the whole command.
+pub fn main(args: &Args, mut command: Command) -> anyhow::Result<ExitCode> {
     let generator = match args.shell {
         Shell::Bash => Generator::Bash,
         Shell::Zsh => Generator::Zsh,
         Shell::Fish => Generator::Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(generator, &mut Cli::command(), "oxshmem", &mut script);
+    clap_complete::generate(generator, &mut command, "oxshmem", &mut script);
     output::print(&String::from_utf8(script)?)?;
     Ok(ExitCode::SUCCESS)
 }

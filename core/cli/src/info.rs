@@ -1,6 +1,7 @@
 //! `oxshmem info`: the machine, the transports, the routes and the variables.
 
 mod explain;
+mod known;
 mod machine;
 mod topology;
 mod transports;
@@ -13,7 +14,9 @@ use std::process::ExitCode;
 use oxshmem::World;
 use serde::Serialize;
 
+use crate::job::shown_by_another;
 use crate::output;
+use known::Known;
 
 /// Show what oxshmem sees: machine, transports, routes, and the variables that are set.
 ///
@@ -71,27 +74,8 @@ struct Info {
     version: &'static str,
     machine: Known<machine::Machine>,
     transports: Vec<transports::Transport>,
-    world: Known<world::Seen>,
+    world: Known<world::JobReport>,
     variables: Vec<variables::Variable>,
-}
-
-/// A value, or the reason why it is not known.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Known<T> {
-    Yes(T),
-    No { error: String },
-}
-
-impl<T, E: ToString> From<Result<T, E>> for Known<T> {
-    fn from(result: Result<T, E>) -> Self {
-        match result {
-            Ok(known) => Known::Yes(known),
-            Err(error) => Known::No {
-                error: error.to_string(),
-            },
-        }
-    }
 }
 
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
@@ -103,9 +87,10 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     }
     // These parts need no world.
     if args.has_parts() && !args.collectives {
-        return match shown_by_another() {
-            true => Ok(ExitCode::SUCCESS),
-            false => args.show_parts(None),
+        return if shown_by_another() {
+            Ok(ExitCode::SUCCESS)
+        } else {
+            args.show_parts(None)
         };
     }
     let world = match join() {
@@ -139,7 +124,7 @@ pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The exit status: failure, with the reason on stderr, if there is no world.
-fn status_of(world: &Known<world::Seen>) -> ExitCode {
+fn status_of(world: &Known<world::JobReport>) -> ExitCode {
     match world {
         Known::Yes(_) => ExitCode::SUCCESS,
         Known::No { error } => {
@@ -156,7 +141,7 @@ impl Args {
     }
 
     /// Prints the parts that are asked for, and nothing else.
-    fn show_parts(&self, world: Option<&Known<world::Seen>>) -> anyhow::Result<ExitCode> {
+    fn show_parts(&self, world: Option<&Known<world::JobReport>>) -> anyhow::Result<ExitCode> {
         let mut parts: Vec<String> = Vec::new();
         if self.transports {
             let all = transports::see();
@@ -178,7 +163,7 @@ impl Args {
 }
 
 /// How collective calls move data, as text.
-struct Collectives<'a>(&'a world::Seen);
+struct Collectives<'a>(&'a world::JobReport);
 
 impl std::fmt::Display for Collectives<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -187,18 +172,11 @@ impl std::fmt::Display for Collectives<'_> {
 }
 
 /// The job as PE 0 sees it; `None` on the other PEs, since PE 0 prints.
-fn join() -> oxshmem::Result<Option<world::Seen>> {
+fn join() -> oxshmem::Result<Option<world::JobReport>> {
     let world = World::init()?;
     let seen = world::see(&world)?;
     world.finalize()?;
     Ok(seen)
-}
-
-/// Whether this process is a PE of a job, but not the one that prints.
-pub fn shown_by_another() -> bool {
-    let lookup = |name: &str| std::env::var(name).ok();
-    let rank = lookup("OXSHMEM_RANK").or_else(|| lookup("RANK"));
-    oxshmem_bootstrap::describes_job(&lookup) && rank.is_some_and(|rank| rank.trim() != "0")
 }
 
 impl std::fmt::Display for Info {

@@ -9,6 +9,7 @@
 mod completions;
 mod gather;
 mod info;
+mod job;
 mod litmus;
 mod manual;
 mod output;
@@ -86,15 +87,15 @@ fn main() -> ExitCode {
         Command::Info(args) => ("info", info::main(&args)),
         Command::Perf(args) => ("perf", perf::main(&args)),
         Command::Litmus(args) => ("litmus", litmus::main(&args)),
-        Command::Completions(args) => ("completions", completions::main(&args)),
-        Command::Manual(args) => ("manual", manual::main(&args)),
+        Command::Completions(args) => ("completions", completions::main(&args, Cli::command())),
+        Command::Manual(args) => ("manual", manual::main(&args, Cli::command())),
     };
     match done {
         Ok(status) => status,
         // The reader closed the output because it has seen enough.
         Err(error) if error.is::<output::Closed>() => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(name, &output::told(&error));
+            output::complain(name, &output::with_causes(&error));
             ExitCode::FAILURE
         }
     }

@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::CommandFactory;
-
-use crate::Cli;
+use clap::Command;
 
 /// Write the manual pages of the command and of the variables: `make install` does.
 #[derive(clap::Args)]
@@ -18,11 +16,12 @@ pub struct Args {
     folder: PathBuf,
 }
 
-pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
+/// `command` is the definition of the whole command.
+pub fn main(args: &Args, command: Command) -> anyhow::Result<ExitCode> {
     let folder = &args.folder;
-    let written = || -> std::io::Result<()> {
+    let written = move || -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
-        clap_mangen::generate_to(Cli::command(), folder)?;
+        clap_mangen::generate_to(command, folder)?;
         std::fs::write(folder.join("oxshmem-environment.7"), environment())?;
         for page in std::fs::read_dir(folder)? {
             let page = page?.path();
@@ -60,9 +59,12 @@ fn environment() -> String {
 
 /// Writes characters beyond ASCII as code points, which every formatter reads in any locale.
 fn in_ascii(text: &str) -> String {
-    let named = |letter: char| match letter.is_ascii() {
-        true => letter.to_string(),
-        false => format!("\\[u{:04X}]", u32::from(letter)),
+    let named = |letter: char| {
+        if letter.is_ascii() {
+            letter.to_string()
+        } else {
+            format!("\\[u{:04X}]", u32::from(letter))
+        }
     };
     text.chars().map(named).collect()
 }
@@ -72,8 +74,9 @@ fn in_ascii(text: &str) -> String {
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let text = text.replace('"', "\\(dq").replace('\n', " ");
-    match text.starts_with(['.', '\'']) {
-        true => format!("\\&{text}"),
-        false => text,
+    if text.starts_with(['.', '\'']) {
+        format!("\\&{text}")
+    } else {
+        text
     }
 }

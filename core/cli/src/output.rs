@@ -31,14 +31,14 @@ pub fn complain(command: &str, what: &str) {
 }
 
 /// An error with its causes, without those that its own text already names.
-pub fn told(error: &anyhow::Error) -> String {
-    let mut told = error.to_string();
+pub fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !told.contains(&cause) {
-            told.push_str(&format!(": {cause}"));
+        if !text.contains(&cause) {
+            text.push_str(&format!(": {cause}"));
         }
     }
-    told
+    text
 }
 
 /// The result of writing; a broken pipe becomes [`Closed`].
@@ -57,8 +57,8 @@ mod tests {
     fn each_cause_is_told_once() {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let whole = anyhow::Error::new(full()).context(format!("writing: {}; make room", full()));
-        assert_eq!(told(&whole), whole.to_string());
+        assert_eq!(with_causes(&whole), whole.to_string());
         let part = anyhow::Error::new(full()).context("writing");
-        assert_eq!(told(&part), format!("writing: {}", full()));
+        assert_eq!(with_causes(&part), format!("writing: {}", full()));
     }
 }

@@ -4,8 +4,8 @@ mod args;
 mod batches;
 mod compare;
 mod csv;
+mod fixture;
 mod gate;
-mod ground;
 mod launch;
 mod leader;
 mod measure;
@@ -18,16 +18,17 @@ mod pair;
 mod parameters;
 mod plan;
 mod plot;
-mod proof;
 mod report;
 mod row;
 mod sizes;
 mod statistics;
 mod table;
+mod task;
 mod team;
 mod threads;
 mod transport;
-mod unable;
+mod unsupported;
+mod validate;
 #[cfg(feature = "verbs")]
 mod versus;
 
@@ -41,34 +42,33 @@ use crate::gather::gather;
 use crate::litmus::memory::{self, Memory};
 use crate::output;
 use compare::Runs;
-use ground::{Ground, Room};
+use fixture::{Fixture, Footprint};
 use leader::Leader;
-use measure::Task;
 use ops::limit;
 use pair::Pair;
-use parameters::{Parameters, Told};
+use parameters::{Parameters, PeReport};
 use row::Figures;
-use unable::Unable;
+use task::Task;
+use unsupported::Unsupported;
 
 pub use args::Args;
-pub use parameters::allowed_cpus;
 
 /// The exit status, as of diff(1), if arguments are not understood or cannot be satisfied.
-const UNABLE: u8 = 2;
+const UNSUPPORTED: u8 = 2;
 
 pub fn main(args: &Args) -> anyhow::Result<ExitCode> {
     match measured(args) {
-        Err(error) if error.is::<Unable>() => {
-            output::complain("perf", &output::told(&error));
-            Ok(UNABLE.into())
+        Err(error) if error.is::<Unsupported>() => {
+            output::complain("perf", &output::with_causes(&error));
+            Ok(UNSUPPORTED.into())
         }
         done => done,
     }
 }
 
 fn measured(args: &Args) -> anyhow::Result<ExitCode> {
-    args.check().map_err(Unable)?;
-    let transports = transport::Given::named(args.transport.as_deref()).map_err(Unable)?;
+    args.check().map_err(Unsupported)?;
+    let transports = transport::Given::named(args.transport.as_deref()).map_err(Unsupported)?;
     if !oxshmem_bootstrap::describes_job(&|name| std::env::var(name).ok()) {
         // Impossible measurements and unwritable files are better refused once, here.
         let plan = check(args, args.pes as usize)?;
@@ -85,22 +85,23 @@ fn measured(args: &Args) -> anyhow::Result<ExitCode> {
         Err(error) if error.is::<output::Closed>() => Err(error),
         Err(error) => {
             // Printed before the others lose this PE and the job ends.
-            let told = output::told(&error);
-            output::complain("perf", &format!("PE {}: {told}", world.my_pe()));
-            match error.is::<Unable>() {
-                true => Ok(UNABLE.into()),
-                false => Ok(ExitCode::FAILURE),
+            let text = output::with_causes(&error);
+            output::complain("perf", &format!("PE {}: {text}", world.my_pe()));
+            if error.is::<Unsupported>() {
+                Ok(UNSUPPORTED.into())
+            } else {
+                Ok(ExitCode::FAILURE)
             }
         }
     }
 }
 
 /// The planned rows, or why the options make no sense.
-fn check(args: &Args, pes: usize) -> Result<Vec<Task>, Unable> {
-    args.pair.check(pes).map_err(Unable)?;
-    let plan = plan::plan(args, pes).map_err(Unable)?;
+fn check(args: &Args, pes: usize) -> Result<Vec<Task>, Unsupported> {
+    args.pair.check(pes).map_err(Unsupported)?;
+    let plan = plan::plan(args, pes).map_err(Unsupported)?;
     if args.plot.is_some() {
-        plot::check(&plan).map_err(Unable)?;
+        plot::check(&plan).map_err(Unsupported)?;
     }
     Ok(plan)
 }
@@ -137,17 +138,17 @@ fn against_perftest(
 ) -> anyhow::Result<Option<Finish>> {
     let to = usize::from(world.n_pes() > 1);
     let pair = Pair { from: 0, to };
-    let told = tell(world, args, pair, None)?;
+    let reports = gather_reports(world, args, pair, None)?;
     let bind = args.launcher.and(Some(args.bind()));
-    let parameters = || Parameters::of(world, bind, None, pair, &told);
+    let parameters = || Parameters::of(world, bind, None, pair, &reports);
     let rounds = usize::from(args.rounds);
     let mut out = match world.my_pe() {
         0 => Some(leader::Out::new(args, rounds)?),
         _ => None,
     };
-    let mut shown = |told: versus::Told<'_>| match (told, &mut out) {
-        (versus::Told::Line(text), Some(out)) => out.line(text),
-        (versus::Told::Round(done), Some(out)) => {
+    let mut shown = |event: versus::Event<'_>| match (event, &mut out) {
+        (versus::Event::Line(text), Some(out)) => out.line(text),
+        (versus::Event::Round(done), Some(out)) => {
             out.progress(done, "rounds".into());
             Ok(())
         }
@@ -166,23 +167,31 @@ fn against_perftest(
 
 fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     let plan = check(args, world.n_pes())?;
-    let room = |task: &Task| {
-        let room = task.op.room(task.bytes, world.n_pes());
-        if args.validate { room.of_slots() } else { room }
+    let footprint = |task: &Task| {
+        let footprint = task.op.footprint(task.bytes, world.n_pes());
+        if args.validate {
+            footprint.of_slots()
+        } else {
+            footprint
+        }
     };
-    let room = plan.iter().map(room).fold(Room::default(), Room::and);
+    let footprint = plan
+        .iter()
+        .map(footprint)
+        .fold(Footprint::default(), Footprint::and);
     let pair = args.pair.pair(world.hosts());
     let team = args.team.form(world)?;
-    let told = tell(world, args, pair, team.as_ref())?;
-    let checked = match world.my_pe() == pair.from {
-        true => check_job(args, world, team.as_ref()).map_err(|error| error.to_string()),
-        false => Ok(()),
+    let reports = gather_reports(world, args, pair, team.as_ref())?;
+    let checked = if world.my_pe() == pair.from {
+        check_job(args, world, team.as_ref()).map_err(|error| error.to_string())
+    } else {
+        Ok(())
     };
     let refused = gather(world, &checked.err().unwrap_or_default())?.concat();
     let bind = args.launcher.and(Some(args.bind()));
     let begun = (world.my_pe() == 0).then(|| {
-        ensure!(refused.is_empty(), Unable(anyhow!(refused)));
-        let parameters = Parameters::of(world, bind, Some(args), pair, &told);
+        ensure!(refused.is_empty(), Unsupported(anyhow!(refused)));
+        let parameters = Parameters::of(world, bind, Some(args), pair, &reports);
         Leader::new(args, parameters, &plan)
     });
     let leader = match begun {
@@ -201,48 +210,52 @@ fn rows(args: &Args, world: &World) -> anyhow::Result<Option<Finish>> {
     }
     let threads = args.threads as usize;
     let kind = args.memory.into();
-    let ground = Ground::on(kind, world, team.as_ref(), pair, room, threads);
-    let mut ground = ground.with_context(|| {
+    let fixture = Fixture::on(kind, world, team.as_ref(), pair, footprint, threads);
+    let mut fixture = fixture.with_context(|| {
         format!(
             "operations of the greatest size need {} of each PE's heap (see --sizes, and \
              OXSHMEM_SYMMETRIC_SIZE)",
             Rounded(
-                room.block
+                footprint
+                    .block
                     .saturating_mul(threads)
-                    .saturating_add(room.source)
+                    .saturating_add(footprint.source)
             )
         )
     })?;
-    ground.folds = (args.fold, args.number);
-    ground.session = args.session;
-    let leader = measure_all(&ground, &plan, args, leader)?;
-    ground.free()?;
+    fixture.folds = (args.fold, args.number);
+    fixture.session = args.session;
+    let leader = measure_all(&fixture, &plan, args, leader)?;
+    fixture.free()?;
     args.team.end(team)?;
     Ok(leader.map(|leader| Box::new(|args: &Args| leader.finish(args)) as Finish))
 }
 
 /// Each PE's report of itself, at PE 0. Collective.
-fn tell(
+fn gather_reports(
     world: &World,
     args: &Args,
     pair: Pair,
     team: Option<&Team<'_>>,
-) -> anyhow::Result<Vec<Told>> {
-    let mine = Told::of(world, args.memory, pair.to, team)?;
-    let told = gather(world, &serde_json::to_string(&mine)?)?;
-    let read = |told: &String| serde_json::from_str(told).context("a PE's circumstances");
-    told.iter().map(read).collect()
+) -> anyhow::Result<Vec<PeReport>> {
+    let mine = PeReport::of(world, args.memory, pair.to, team)?;
+    let texts = gather(world, &serde_json::to_string(&mine)?)?;
+    let read = |text: &String| serde_json::from_str(text).context("a PE's circumstances");
+    texts.iter().map(read).collect()
 }
 
 /// Sends the figures from the measuring PE to PE 0, which shows them. Collective.
-fn bring(ground: &Ground<'_>, figures: Option<Figures>) -> anyhow::Result<Option<Figures>> {
-    if ground.pair.from == 0 {
+fn send_figures(
+    fixture: &Fixture<'_>,
+    figures: Option<Figures>,
+) -> anyhow::Result<Option<Figures>> {
+    if fixture.pair.from == 0 {
         return Ok(figures);
     }
-    let text = figures.map(|figures| serde_json::to_string(&figures));
-    let told = gather(ground.world, &text.transpose()?.unwrap_or_default())?.concat();
-    let read = || serde_json::from_str(&told).context("the figures of the PE that measures");
-    (ground.world.my_pe() == 0).then(read).transpose()
+    let own = figures.map(|figures| serde_json::to_string(&figures));
+    let text = gather(fixture.world, &own.transpose()?.unwrap_or_default())?.concat();
+    let read = || serde_json::from_str(&text).context("the figures of the PE that measures");
+    (fixture.world.my_pe() == 0).then(read).transpose()
 }
 
 /// Whether all PEs go on; PE 0 decides. Collective.
@@ -256,7 +269,7 @@ fn agree(world: &World, goes_on: bool) -> oxshmem::Result<bool> {
 }
 
 fn measure_all(
-    ground: &Ground<'_>,
+    fixture: &Fixture<'_>,
     plan: &[Task],
     args: &Args,
     mut leader: Option<Leader>,
@@ -265,16 +278,16 @@ fn measure_all(
     for (done, task) in plan.iter().enumerate() {
         // Unless it is asked for, a limit that this job cannot measure is left out.
         let asked = args.ops.iter().any(|op| op.name == task.op.name);
-        if task.op.name == limit::BARE_PING_PONG && !asked && !limit::is_mapped(ground)? {
+        if task.op.name == limit::BARE_PING_PONG && !asked && !limit::is_mapped(fixture)? {
             continue;
         }
         if let Some(leader) = &mut leader {
             leader.begin(done, table::label(task));
         }
-        let found = measure::measure(ground, *task, args.effort(), clock)
+        let found = measure::measure(fixture, *task, args.effort(), clock)
             .with_context(|| table::label(task))?;
         let figures = found.map(|found| Figures::of(task, &found));
-        let figures = bring(ground, figures)?;
+        let figures = send_figures(fixture, figures)?;
         if let (Some(leader), Some(figures)) = (&mut leader, figures) {
             leader.row(task, &figures)?;
         }

@@ -7,7 +7,8 @@ use oxshmem::testing::spmd_with;
 use oxshmem::{Builder, Error, MemoryKind, Result, World};
 use oxshmem_weak::{Choices, Plan, Scheduler, Trace, shrink};
 
-use crate::outcome::{Outcome, Outcomes};
+use crate::outcome::Outcome;
+use crate::outcomes::Outcomes;
 use crate::program::Program;
 use crate::report::{Report, Schedule};
 use crate::run::{Prepared, order};

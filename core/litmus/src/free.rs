@@ -4,7 +4,8 @@ use std::hint::spin_loop;
 
 use oxshmem::{Error, MemoryKind, Result, World};
 
-use crate::outcome::{Outcome, Outcomes};
+use crate::outcome::Outcome;
+use crate::outcomes::Outcomes;
 use crate::program::Program;
 use crate::report::Report;
 use crate::run::{Prepared, order};

@@ -75,20 +75,26 @@ mod error;
 mod events;
 pub mod free;
 pub mod library;
+pub mod limits;
 mod machine;
 pub mod machines;
 pub mod model;
 mod outcome;
+mod outcomes;
 mod parse;
 mod print;
 mod program;
 mod report;
 pub mod run;
+mod translate;
 
 pub use error::Error;
-pub use outcome::{Outcome, Outcomes, Step};
+pub use outcome::{Outcome, Step};
+pub use outcomes::Outcomes;
+/// A comparison of a word with a value: `word CMP value`.
+pub use oxshmem::Cmp;
 pub use program::{
-    Cmp, Context, Expectation, Fetching, Meeting, MemoryModel, Pattern, Place, Program, Register,
-    SignalOp, Statement, Update, Variable, Verdict, Words, limits,
+    Context, Expectation, Fetching, Meeting, MemoryModel, Pattern, Place, Program, Register,
+    SignalOp, Statement, Update, Variable, Verdict, Words,
 };
-pub use report::{Found, Report, Schedule};
+pub use report::{ForbiddenOutcome, Report, Schedule};

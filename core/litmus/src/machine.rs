@@ -4,6 +4,7 @@
 use crate::events::{Action, Event, Events, Set, only};
 use crate::outcome::{Outcome, Step};
 use crate::program::{MemoryModel, Program};
+use crate::translate;
 
 /// A state of the machine between two events: the performed events, then the cells' and registers'
 /// values.
@@ -32,7 +33,7 @@ pub(crate) struct Machine<'p> {
 
 impl Machine<'_> {
     pub fn of(program: &Program, model: MemoryModel) -> Machine<'_> {
-        let events = Events::of(program, model);
+        let events = translate::events(program, model);
         Machine {
             program,
             all: (0..events.all.len()).fold(0, |set, event| set | only(event)),

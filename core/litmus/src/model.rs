@@ -42,9 +42,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::Error;
+use crate::error::Error;
 use crate::machine::{Choice, Machine, State};
-use crate::outcome::Outcomes;
+use crate::outcomes::Outcomes;
 use crate::program::{MemoryModel, Program};
 
 /// States that [`outcomes`] visits at most.

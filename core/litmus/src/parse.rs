@@ -4,10 +4,11 @@ mod line;
 mod statement;
 mod whole;
 
-use crate::Error;
+use crate::error::Error;
+use crate::limits;
 use crate::program::{
     Expectation, MemoryModel, Pattern, Place, Program, Register, Statement, Variable, Verdict,
-    Words, limits,
+    Words,
 };
 use line::{Line, Token, quote};
 

@@ -2,22 +2,27 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use oxshmem::Cmp;
+
 use crate::program::{
-    Cmp, Context, Expectation, Fetching, Meeting, MemoryModel, Pattern, Program, SignalOp,
-    Statement, Update, Variable, Verdict,
+    Context, Expectation, Fetching, Meeting, MemoryModel, Pattern, Program, SignalOp, Statement,
+    Update, Variable, Verdict,
 };
 
-impl Display for Cmp {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Cmp::Eq => "==",
-            Cmp::Ne => "!=",
-            Cmp::Gt => ">",
-            Cmp::Ge => ">=",
-            Cmp::Lt => "<",
-            Cmp::Le => "<=",
-        })
-    }
+/// Every comparison with its sign.
+pub(crate) const COMPARISONS: [(Cmp, &str); 6] = [
+    (Cmp::Eq, "=="),
+    (Cmp::Ne, "!="),
+    (Cmp::Gt, ">"),
+    (Cmp::Ge, ">="),
+    (Cmp::Lt, "<"),
+    (Cmp::Le, "<="),
+];
+
+/// The sign of a comparison.
+pub(crate) fn sign(cmp: Cmp) -> &'static str {
+    let known = COMPARISONS.iter().find(|(other, _)| *other == cmp);
+    known.map_or("", |(_, sign)| sign)
 }
 
 impl Display for Update {
@@ -185,7 +190,7 @@ impl Program {
             Statement::Write { to, values } => format!("write {}{}", words(*to), list(values)),
             Statement::Read { into, from } => format!("{} read {}", gets(into), words(*from)),
             Statement::WaitUntil { word, cmp, value } => {
-                format!("wait_until {} {cmp} {value}", words(*word))
+                format!("wait_until {} {} {value}", words(*word), sign(*cmp))
             }
             Statement::SignalWaitUntil {
                 into,
@@ -194,14 +199,18 @@ impl Program {
                 value,
             } => {
                 let into = into.map_or(String::new(), |r| format!("{r} = "));
-                format!("{into}signal_wait_until {} {cmp} {value}", words(*word))
+                format!(
+                    "{into}signal_wait_until {} {} {value}",
+                    words(*word),
+                    sign(*cmp)
+                )
             }
             Statement::Test {
                 into,
                 word,
                 cmp,
                 value,
-            } => format!("{into} = test {} {cmp} {value}", words(*word)),
+            } => format!("{into} = test {} {} {value}", words(*word), sign(*cmp)),
             Statement::SignalFetch { into, word } => {
                 format!("{into} = signal_fetch {}", words(*word))
             }

@@ -3,30 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// The bounds of a program, which keep hostile texts and the model's work small.
-pub mod limits {
-    /// Bytes of a text.
-    pub const TEXT: usize = 64 * 1024;
-    /// Characters of a name, a variable or a line of `about`.
-    pub const NAME: usize = 100;
-    /// Lines of `about`, rules, and expectations, each.
-    pub const HEADER: usize = 32;
-    /// PEs.
-    pub const PES: usize = 8;
-    /// Variables.
-    pub const VARIABLES: usize = 16;
-    /// Words of one variable.
-    pub const WORDS: usize = 8;
-    /// Registers.
-    pub const REGISTERS: usize = 64;
-    /// Contexts, the default one included.
-    pub const CONTEXTS: usize = 4;
-    /// Statements of all PEs together.
-    pub const STATEMENTS: usize = 64;
-    /// Steps of the model: one for each word that a statement reads or writes, and for each
-    /// collective.
-    pub const STEPS: usize = 128;
-}
+use oxshmem::Cmp;
 
 /// The published memory model whose order a world keeps (M20, M21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,41 +87,6 @@ impl fmt::Display for Register {
 /// A context: 0 is the default one, and what statements without a context use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Context(pub usize);
-
-/// A comparison of a word with a value: `word CMP value`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cmp {
-    /// Equal.
-    Eq,
-    /// Not equal.
-    Ne,
-    /// Greater.
-    Gt,
-    /// Greater or equal.
-    Ge,
-    /// Less.
-    Lt,
-    /// Less or equal.
-    Le,
-}
-
-impl Cmp {
-    /// Every comparison.
-    pub const ALL: [Cmp; 6] = [Cmp::Eq, Cmp::Ne, Cmp::Gt, Cmp::Ge, Cmp::Lt, Cmp::Le];
-
-    /// Whether `word CMP value` holds.
-    #[must_use]
-    pub fn holds(self, word: u64, value: u64) -> bool {
-        match self {
-            Cmp::Eq => word == value,
-            Cmp::Ne => word != value,
-            Cmp::Gt => word > value,
-            Cmp::Ge => word >= value,
-            Cmp::Lt => word < value,
-            Cmp::Le => word <= value,
-        }
-    }
-}
 
 /// An atomic without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::outcome::{Outcome, Outcomes};
+use crate::outcome::Outcome;
+use crate::outcomes::Outcomes;
 use crate::program::{MemoryModel, Program};
 
 /// The outcomes that runs of one program showed, and the model's verdict on them.
@@ -17,14 +18,14 @@ pub struct Report {
     pub allowed: BTreeMap<Outcome, u64>,
     /// The outcomes that the model forbids: how often each was seen, and an explanation of the
     /// first.
-    pub forbidden: BTreeMap<Outcome, Found>,
+    pub forbidden: BTreeMap<Outcome, ForbiddenOutcome>,
     /// The number of runs.
     pub runs: u64,
 }
 
 /// A forbidden outcome.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct ForbiddenOutcome {
     /// The number of runs with it.
     pub times: u64,
     /// A schedule that repeats it; `None` on platforms that record none.

@@ -17,12 +17,12 @@ use crate::output;
 struct Group {
     from: Vec<usize>,
     to: Vec<usize>,
-    ways: Vec<Way>,
+    ways: Vec<RouteReport>,
 }
 
 /// The route of one kind of operation on one kind of memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Way {
+struct RouteReport {
     memory: String,
     operations: String,
     transport: Option<String>,
@@ -39,8 +39,8 @@ struct Way {
 pub fn main(pair: &[usize], json: bool) -> anyhow::Result<ExitCode> {
     let world = World::init()?;
     let unknown = pair.iter().find(|&&pe| pe >= world.n_pes());
-    let told = match unknown {
-        None => tell(&world, pair)?,
+    let groups = match unknown {
+        None => collect(&world, pair)?,
         Some(_) => None,
     };
     let (me, pes) = (world.my_pe(), world.n_pes());
@@ -54,7 +54,7 @@ pub fn main(pair: &[usize], json: bool) -> anyhow::Result<ExitCode> {
         );
         return Ok(ExitCode::FAILURE);
     }
-    if let Some(groups) = told {
+    if let Some(groups) = groups {
         output::print(&if json {
             let mut text = serde_json::to_string_pretty(&groups)?;
             text.push('\n');
@@ -67,7 +67,7 @@ pub fn main(pair: &[usize], json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// All groups on PE 0; `None` on the others. Collective.
-fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
+fn collect(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
     let me = world.my_pe();
     let devices = transports::descriptions();
     let mut mine: Vec<Group> = Vec::new();
@@ -86,14 +86,14 @@ fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
         }
     }
     // Strings, numbers and lists only: JSON can represent all of it.
-    let told = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
+    let texts = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
     if me != 0 {
         return Ok(None);
     }
     let mut all: Vec<Group> = Vec::new();
-    for told in told {
-        let told: Vec<Group> = serde_json::from_str(&told).unwrap_or_default();
-        for Group { from, to, ways } in told {
+    for text in texts {
+        let groups: Vec<Group> = serde_json::from_str(&text).unwrap_or_default();
+        for Group { from, to, ways } in groups {
             add(&mut all, from, to, ways);
         }
     }
@@ -101,7 +101,7 @@ fn tell(world: &World, pair: &[usize]) -> Result<Option<Vec<Group>>> {
 }
 
 /// Joins equal entries: the same targets from another PE, or other targets from the same PE.
-fn add(groups: &mut Vec<Group>, from: Vec<usize>, to: Vec<usize>, ways: Vec<Way>) {
+fn add(groups: &mut Vec<Group>, from: Vec<usize>, to: Vec<usize>, ways: Vec<RouteReport>) {
     let alike = groups.iter_mut().filter(|group| group.ways == ways);
     for group in alike {
         if group.from == from {
@@ -116,7 +116,7 @@ fn add(groups: &mut Vec<Group>, from: Vec<usize>, to: Vec<usize>, ways: Vec<Way>
     groups.push(Group { from, to, ways });
 }
 
-fn ways(explanation: &RouteExplanation, devices: &BTreeMap<String, String>) -> Vec<Way> {
+fn ways(explanation: &RouteExplanation, devices: &BTreeMap<String, String>) -> Vec<RouteReport> {
     let all = [
         ("host memory", "puts and gets", Some(&explanation.host)),
         ("host memory", "atomics", Some(&explanation.host_atomics)),
@@ -126,7 +126,7 @@ fn ways(explanation: &RouteExplanation, devices: &BTreeMap<String, String>) -> V
     let way = |(memory, operations, route): (&str, &str, Option<&Route>)| {
         let route = route?;
         let considered = route.considered.iter();
-        Some(Way {
+        Some(RouteReport {
             memory: memory.into(),
             operations: operations.into(),
             transport: route.transport.map(str::to_owned),
@@ -146,13 +146,13 @@ fn ways(explanation: &RouteExplanation, devices: &BTreeMap<String, String>) -> V
 
 impl Group {
     /// Each route once, with the operations on one kind of memory that use it.
-    fn merged(&self) -> Vec<(&Way, Vec<&str>)> {
-        let mut merged: Vec<(&Way, Vec<&str>)> = Vec::new();
+    fn merged(&self) -> Vec<(&RouteReport, Vec<&str>)> {
+        let mut merged: Vec<(&RouteReport, Vec<&str>)> = Vec::new();
         for way in &self.ways {
-            let same = |(other, _): &&mut (&Way, Vec<&str>)| {
+            let same = |(other, _): &&mut (&RouteReport, Vec<&str>)| {
                 let operations = other.operations.clone();
                 **other
-                    == Way {
+                    == RouteReport {
                         operations,
                         ..way.clone()
                     }
@@ -186,10 +186,11 @@ impl fmt::Display for Group {
                 writeln!(f, "      {transport}: {answer}")?;
             }
             if let Some(device) = &way.device {
-                let told = [&way.device_description, &way.device_choice];
-                let told: Vec<&str> = told.into_iter().flatten().map(String::as_str).collect();
-                if !told.is_empty() {
-                    writeln!(f, "      {device}: {}", told.join("; "))?;
+                let details = [&way.device_description, &way.device_choice];
+                let details: Vec<&str> =
+                    details.into_iter().flatten().map(String::as_str).collect();
+                if !details.is_empty() {
+                    writeln!(f, "      {device}: {}", details.join("; "))?;
                 }
             }
         }
@@ -201,8 +202,8 @@ impl fmt::Display for Group {
 mod tests {
     use super::*;
 
-    fn way(transport: &str) -> Vec<Way> {
-        vec![Way {
+    fn way(transport: &str) -> Vec<RouteReport> {
+        vec![RouteReport {
             memory: "host memory".into(),
             operations: "puts and gets".into(),
             transport: Some(transport.into()),
@@ -242,11 +243,11 @@ mod tests {
 
     #[test]
     fn operations_that_go_alike_are_told_together() {
-        let atomics = Way {
+        let atomics = RouteReport {
             operations: "atomics".into(),
             ..way("verbs")[0].clone()
         };
-        let by_messages = Way {
+        let by_messages = RouteReport {
             messages: true,
             ..atomics.clone()
         };

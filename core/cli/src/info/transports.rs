@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use oxshmem_transport::{
-    AtomicOp, Capabilities, Completion, Device, Error, GpuFlush, Guarantees, HostId, Job, Limits,
-    MemoryKind, Pe, SignalSupport, Width, WireUp,
+    AtomicOp, AtomicTable, Capabilities, Completion, Device, Error, GpuFlush, Guarantees, HostId,
+    Job, Limits, MemoryKind, Pe, SignalSupport, Width, WireUp,
 };
 use serde::{Serialize, Serializer};
 
-use super::Known;
+use super::known::Known;
 
 #[derive(Serialize)]
 pub struct Transport {
@@ -89,6 +89,23 @@ fn offer(transport: &dyn oxshmem_transport::Transport, device: &Device) -> Offer
     }
 }
 
+/// The levels of atomics of one width, each with its operations.
+fn atomic_levels(atomics: &AtomicTable, width: Width) -> (String, String) {
+    let mut levels: Vec<(String, Vec<String>)> = Vec::new();
+    for op in AtomicOp::ALL {
+        let level = format!("{:?}", atomics.level(op, width));
+        match levels.iter_mut().find(|(known, _)| *known == level) {
+            Some((_, ops)) => ops.push(op.to_string()),
+            None => levels.push((level, vec![op.to_string()])),
+        }
+    }
+    let levels: Vec<String> = levels
+        .iter()
+        .map(|(level, ops)| format!("{level}: {}", ops.join(" ")))
+        .collect();
+    row(&format!("atomics, {width} bits"), levels.join("; "))
+}
+
 fn capabilities(promised: &Capabilities) -> Table<String> {
     // Taken apart without `..`, so that the compiler rejects a new field that is not shown.
     let Capabilities {
@@ -115,21 +132,7 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
             },
         ),
     ];
-    for width in Width::ALL {
-        let mut levels: Vec<(String, Vec<String>)> = Vec::new();
-        for op in AtomicOp::ALL {
-            let level = format!("{:?}", atomics.level(op, width));
-            match levels.iter_mut().find(|(known, _)| *known == level) {
-                Some((_, ops)) => ops.push(op.to_string()),
-                None => levels.push((level, vec![op.to_string()])),
-            }
-        }
-        let levels: Vec<String> = levels
-            .iter()
-            .map(|(level, ops)| format!("{level}: {}", ops.join(" ")))
-            .collect();
-        table.push(row(&format!("atomics, {width} bits"), levels.join("; ")));
-    }
+    table.extend(Width::ALL.map(|width| atomic_levels(atomics, width)));
     let kinds: Vec<String> = memory.iter().map(ToString::to_string).collect();
     table.extend([
         row("memory", kinds.join(" ")),
@@ -149,9 +152,10 @@ fn capabilities(promised: &Capabilities) -> Table<String> {
         row("target need not call", yes(*passive_target)),
         row(
             "registering",
-            match pins {
-                true => "pins memory: the heap goes piece by piece, as it grows",
-                false => "costs nothing: the heap goes whole",
+            if *pins {
+                "pins memory: the heap goes piece by piece, as it grows"
+            } else {
+                "costs nothing: the heap goes whole"
             }
             .into(),
         ),

@@ -7,10 +7,10 @@ use oxshmem_figures::units::Rounded;
 use serde::{Deserialize, Serialize};
 
 use crate::gather::gather;
-use crate::perf::allowed_cpus;
+use crate::job::allowed_cpus;
 
 #[derive(Serialize)]
-pub struct Seen {
+pub struct JobReport {
     pes: usize,
     bootstrap: String,
     /// Bytes of each PE's heap.
@@ -20,7 +20,7 @@ pub struct Seen {
     /// How collective calls of all PEs move their data.
     collectives: Vec<Collective>,
     /// Each PE's report.
-    by_pe: Vec<Told>,
+    by_pe: Vec<PeReport>,
 }
 
 #[derive(Serialize)]
@@ -37,7 +37,7 @@ struct Collective {
 
 /// One PE's report of itself.
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct PeReport {
     /// The host identifier by which PEs know whether they share memory.
     host: String,
     hostname: String,
@@ -45,34 +45,34 @@ struct Told {
     /// The CPUs that it may use.
     cpus: String,
     /// The route to each PE.
-    routes: Vec<Way>,
+    routes: Vec<RouteReport>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Way {
+struct RouteReport {
     transport: Option<String>,
     device: Option<String>,
     mapped: bool,
     /// Ordered from best to worst.
-    considered: Vec<Answer>,
+    considered: Vec<TransportAnswer>,
 }
 
 /// A transport's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Answer {
+struct TransportAnswer {
     transport: String,
     answer: String,
 }
 
-impl Way {
+impl RouteReport {
     fn of(route: &Route) -> Self {
         let answers = route.considered.iter();
-        Way {
+        RouteReport {
             transport: route.transport.map(str::to_owned),
             device: route.device.clone(),
             mapped: route.mapped,
             considered: answers
-                .map(|c| Answer {
+                .map(|c| TransportAnswer {
                     transport: c.transport.clone(),
                     answer: c.answer.clone(),
                 })
@@ -91,30 +91,31 @@ impl Way {
         };
         let device = self.device.iter().map(|device| format!(" ({device})"));
         let device: String = device.collect();
-        let how = match self.mapped {
-            true => "loaded and stored directly",
-            false => "by operations on a lane",
+        let how = if self.mapped {
+            "loaded and stored directly"
+        } else {
+            "by operations on a lane"
         };
         format!("{transport}{device}, {how}")
     }
 }
 
 /// Collects the reports of all PEs at PE 0; `None` on the others. Collective.
-pub fn see(world: &World) -> Result<Option<Seen>> {
+pub fn see(world: &World) -> Result<Option<JobReport>> {
     let me = world.my_pe();
-    let mine = Told {
+    let mine = PeReport {
         host: world.hosts().get(me).cloned().unwrap_or_default(),
         hostname: oxshmem_topo::hostname(),
         pid: std::process::id(),
         cpus: allowed_cpus(),
-        routes: world.routes().iter().map(Way::of).collect(),
+        routes: world.routes().iter().map(RouteReport::of).collect(),
     };
     // Strings, numbers and lists only: JSON can represent all of it.
-    let told = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
+    let reports = gather(world, &serde_json::to_string(&mine).unwrap_or_default())?;
     if me != 0 {
         return Ok(None);
     }
-    Ok(Some(Seen {
+    Ok(Some(JobReport {
         pes: world.n_pes(),
         bootstrap: world.bootstrap(),
         heap_limit: world.heap_limit(),
@@ -130,14 +131,14 @@ pub fn see(world: &World) -> Result<Option<Seen>> {
                 by_host: choice.by_host,
             })
             .collect(),
-        by_pe: told
+        by_pe: reports
             .iter()
-            .filter_map(|told| serde_json::from_str(told).ok())
+            .filter_map(|report| serde_json::from_str(report).ok())
             .collect(),
     }))
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for JobReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "PEs           {}, by {}", self.pes, self.bootstrap)?;
         writeln!(f, "heap limit    {} a PE", Rounded(self.heap_limit))?;
@@ -151,24 +152,24 @@ impl fmt::Display for Seen {
     }
 }
 
-impl Seen {
+impl JobReport {
     /// Writes where the PEs run. PEs of a host with the same CPUs share a line.
     fn places(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut places: Vec<(&Told, Vec<usize>)> = Vec::new();
-        for (pe, told) in self.by_pe.iter().enumerate() {
-            let place = |told: &Told| (told.host.clone(), told.cpus.clone());
+        let mut places: Vec<(&PeReport, Vec<usize>)> = Vec::new();
+        for (pe, report) in self.by_pe.iter().enumerate() {
+            let place = |report: &PeReport| (report.host.clone(), report.cpus.clone());
             match places
                 .iter_mut()
-                .find(|(known, _)| place(known) == place(told))
+                .find(|(known, _)| place(known) == place(report))
             {
                 Some((_, pes)) => pes.push(pe),
-                None => places.push((told, vec![pe])),
+                None => places.push((report, vec![pe])),
             }
         }
         writeln!(f)?;
-        for (told, pes) in places {
+        for (report, pes) in places {
             let pes = ranges(&pes);
-            writeln!(f, "PE {pes} on {}, CPUs {}", told.hostname, told.cpus)?;
+            writeln!(f, "PE {pes} on {}, CPUs {}", report.hostname, report.cpus)?;
         }
         Ok(())
     }
@@ -176,8 +177,8 @@ impl Seen {
     /// Writes each route once, with the pairs that use it.
     fn routes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups: Vec<(String, Vec<Pairs>)> = Vec::new();
-        for (from, told) in self.by_pe.iter().enumerate() {
-            for (way, to) in told.ways() {
+        for (from, report) in self.by_pe.iter().enumerate() {
+            for (way, to) in report.ways() {
                 match groups.iter_mut().find(|(known, _)| *known == way) {
                     Some((_, pairs)) => Pairs::add(pairs, from, to),
                     None => groups.push((
@@ -210,19 +211,22 @@ impl Seen {
                 0 => "never".into(),
                 bytes => format!("up to {} a PE", Rounded(bytes)),
             };
-            let levels = match collective.by_host {
-                true => ", in each host and across",
-                false => "",
+            let levels = if collective.by_host {
+                ", in each host and across"
+            } else {
+                ""
             };
-            let why = match collective.set {
-                true => " (OXSHMEM_COLLECTIVES)",
-                false => "",
+            let why = if collective.set {
+                " (OXSHMEM_COLLECTIVES)"
+            } else {
+                ""
             };
             writeln!(f, "{:<13} {up_to:<36} direct{levels}{why}", collective.call)?;
         }
-        let met = match self.collectives.iter().any(|collective| collective.by_host) {
-            true => "those of each host, then across",
-            false => "all of them",
+        let met = if self.collectives.iter().any(|collective| collective.by_host) {
+            "those of each host, then across"
+        } else {
+            "all of them"
         };
         writeln!(
             f,
@@ -235,11 +239,11 @@ impl Seen {
     }
 }
 
-impl Told {
+impl PeReport {
     /// The distinct routes from this PE, each with its target PEs.
     fn ways(&self) -> Vec<(String, Vec<usize>)> {
         let mut ways: Vec<(String, Vec<usize>)> = Vec::new();
-        for (to, way) in self.routes.iter().map(Way::short).enumerate() {
+        for (to, way) in self.routes.iter().map(RouteReport::short).enumerate() {
             match ways.iter_mut().find(|(known, _)| *known == way) {
                 Some((_, targets)) => targets.push(to),
                 None => ways.push((way, vec![to])),
@@ -297,12 +301,12 @@ mod tests {
         assert_eq!(ranges(&[]), "");
     }
 
-    fn way(transport: Option<&str>, mapped: bool, answer: &str) -> Way {
-        Way {
+    fn way(transport: Option<&str>, mapped: bool, answer: &str) -> RouteReport {
+        RouteReport {
             transport: transport.map(str::to_owned),
             device: transport.map(|_| "memory".into()),
             mapped,
-            considered: vec![Answer {
+            considered: vec![TransportAnswer {
                 transport: "loopback".into(),
                 answer: answer.into(),
             }],
@@ -319,23 +323,24 @@ mod tests {
     }
 
     /// The shown text; the flag adds that of the collectives.
-    struct Shown<'a>(&'a Seen, bool);
+    struct Shown<'a>(&'a JobReport, bool);
 
     impl fmt::Display for Shown<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self.1 {
-                true => self.0.collectives(f),
-                false => self.0.fmt(f),
+            if self.1 {
+                self.0.collectives(f)
+            } else {
+                self.0.fmt(f)
             }
         }
     }
 
-    fn seen(by_pe: Vec<Vec<Way>>) -> String {
+    fn seen(by_pe: Vec<Vec<RouteReport>>) -> String {
         Shown(&seen_with(Vec::new(), by_pe), false).to_string()
     }
 
-    fn seen_with(collectives: Vec<Collective>, by_pe: Vec<Vec<Way>>) -> Seen {
-        Seen {
+    fn seen_with(collectives: Vec<Collective>, by_pe: Vec<Vec<RouteReport>>) -> JobReport {
+        JobReport {
             pes: by_pe.len(),
             bootstrap: "none".into(),
             heap_limit: 4096,
@@ -344,7 +349,7 @@ mod tests {
             collectives,
             by_pe: by_pe
                 .into_iter()
-                .map(|routes| Told {
+                .map(|routes| PeReport {
                     host: "id".into(),
                     hostname: "h".into(),
                     pid: 1,
@@ -357,16 +362,16 @@ mod tests {
 
     #[test]
     fn pairs_that_go_the_same_way_are_told_together() {
-        let (near, far) = (
+        let (local, remote) = (
             way(Some("loopback"), true, "same host"),
             way(None, false, "elsewhere"),
         );
         // Answers that differ do not matter where a transport was chosen.
         let other = way(Some("loopback"), true, "the same host");
         let text = seen(vec![
-            vec![near.clone(), other, far.clone()],
-            vec![near.clone(), near.clone(), far.clone()],
-            vec![far.clone(), far, near],
+            vec![local.clone(), other, remote.clone()],
+            vec![local.clone(), local.clone(), remote.clone()],
+            vec![remote.clone(), remote, local],
         ]);
         let mapped = "loopback (memory), loaded and stored directly";
         let none = "by no transport; loopback: elsewhere";

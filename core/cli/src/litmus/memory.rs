@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use oxshmem::{Builder, MemoryKind};
 
-use super::Refused;
+use super::refused::Refused;
 
 /// A kind of memory, as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

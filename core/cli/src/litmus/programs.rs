@@ -1,12 +1,12 @@
-//! The programs to run: built-in ones by name, others from files.
+//! The programs to run, built-in ones by name, others from files; and their allowed outcomes.
 
 use std::fs::File;
 use std::io::Read;
 
 use oxshmem_litmus::library::library;
-use oxshmem_litmus::{Program, limits};
+use oxshmem_litmus::{MemoryModel, Outcomes, Program, limits, model};
 
-use super::Refused;
+use super::refused::Refused;
 
 /// The programs that are asked for, or all.
 pub fn chosen(asked: &[String]) -> Result<Vec<Program>, Refused> {
@@ -15,6 +15,11 @@ pub fn chosen(asked: &[String]) -> Result<Vec<Program>, Refused> {
         return all.map(|(name, text)| parse(name, text)).collect();
     }
     asked.iter().map(|asked| one(asked)).collect()
+}
+
+/// The outcomes that the contract allows for a program.
+pub fn outcomes(program: &Program, model: MemoryModel) -> Result<Outcomes<'_>, Refused> {
+    model::outcomes(program, model).map_err(|error| Refused(error.to_string()))
 }
 
 fn one(asked: &str) -> Result<Program, Refused> {

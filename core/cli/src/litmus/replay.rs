@@ -8,8 +8,9 @@ use oxshmem_litmus::directed::once;
 use oxshmem_litmus::{MemoryModel, Program, Schedule};
 use oxshmem_weak::Plan;
 
-use super::over::Over;
-use super::{Refused, outcomes};
+use super::platform::Platform;
+use super::programs::outcomes;
+use super::refused::Refused;
 use crate::output;
 
 /// Decisions, and the machine that they are for.
@@ -58,7 +59,7 @@ impl FromStr for Replay {
 
 pub fn main(
     replay: &Replay,
-    over: Over,
+    platform: Platform,
     model: Option<MemoryModel>,
     omit: Option<FenceSite>,
     programs: &[Program],
@@ -67,14 +68,14 @@ pub fn main(
     let [program] = programs else {
         return refuse("name the one program that it is for");
     };
-    if !over.is_simulated() {
+    if !platform.is_simulated() {
         return refuse("what happens is decided over weak and simulator only");
     }
     let model = match (model, program.models()) {
         (Some(model), _) | (None, &[model]) => model,
         (None, _) => return refuse("say which --model it is for"),
     };
-    let machines = over.machines(program.pes(), model, omit);
+    let machines = platform.machines(program.pes(), model, omit);
     let Some(machine) = machines.get(replay.machine) else {
         let most = machines.len().saturating_sub(1);
         return refuse(&format!("this transport's machines are 0 to {most}"));

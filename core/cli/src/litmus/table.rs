@@ -5,11 +5,13 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use oxshmem_litmus::{Found, MemoryModel, Outcome, Outcomes, Program, Report, Verdict};
+use oxshmem_litmus::{ForbiddenOutcome, MemoryModel, Outcome, Outcomes, Program, Report, Verdict};
 
-use super::over::{Over, Ran};
+use super::args::Args;
+use super::platform::Platform;
+use super::refused::REFUSED;
 use super::replay::Replay;
-use super::{Args, REFUSED};
+use super::runs::Ran;
 use crate::output;
 
 const INCOMPLETE: u8 = 3;
@@ -17,7 +19,7 @@ const INCOMPLETE: u8 = 3;
 /// The lines printed so far, and their totals.
 pub struct Table<'a> {
     args: &'a Args,
-    over: Over,
+    platform: Platform,
     programs: &'a [Program],
     /// Width of the column of names.
     width: usize,
@@ -36,13 +38,13 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub fn new(args: &'a Args, over: Over, programs: &'a [Program]) -> Self {
+    pub fn new(args: &'a Args, platform: Platform, programs: &'a [Program]) -> Self {
         let names = programs
             .iter()
             .map(|program| program.name().chars().count());
         Table {
             args,
-            over,
+            platform,
             programs,
             width: names.max().unwrap_or(0),
             names: BTreeSet::new(),
@@ -76,7 +78,7 @@ impl<'a> Table<'a> {
                 self.skipped += 1;
             }
             Ran::Yes(report) => {
-                let incomplete = self.over == Over::Weak && !report.is_complete();
+                let incomplete = self.platform == Platform::Weak && !report.is_complete();
                 let unmet = unmet(outcomes);
                 let verdict = match () {
                     () if !report.is_clean() => "FORBIDDEN",
@@ -129,7 +131,7 @@ impl<'a> Table<'a> {
         text: &mut String,
         program: &Program,
         model: MemoryModel,
-        (outcome, found): (&Outcome, &Found),
+        (outcome, found): (&Outcome, &ForbiddenOutcome),
     ) {
         let _ = writeln!(text, "{:>20}  {outcome}  <- forbidden", found.times);
         let Some(schedule) = &found.schedule else {
@@ -139,15 +141,15 @@ impl<'a> Table<'a> {
         for step in &found.steps {
             let _ = writeln!(text, "{:24}{step}", "");
         }
-        let machines = self.over.machines(program.pes(), model, None);
+        let machines = self.platform.machines(program.pes(), model, None);
         let place = machines.iter().position(|one| one.name == schedule.machine);
         let Some(place) = place else { return };
         let omit = match self.args.omit {
             Some(inserted) => format!(" --omit {inserted:?}"),
             None => String::new(),
         };
-        let over = match self.over {
-            Over::Simulator => "simulator",
+        let platform = match self.platform {
+            Platform::Simulator => "simulator",
             _ => "weak",
         };
         // The argument as the user gave it, which may be a file.
@@ -155,7 +157,7 @@ impl<'a> Table<'a> {
         let given = at.and_then(|at| self.args.programs.get(at));
         let _ = writeln!(
             text,
-            "{:22}again: oxshmem litmus --transport {over} --model {model}{omit} --replay {} {}",
+            "{:22}again: oxshmem litmus --transport {platform} --model {model}{omit} --replay {} {}",
             "",
             Replay::text(place, schedule),
             given.map_or(program.name(), String::as_str)

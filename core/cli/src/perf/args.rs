@@ -10,7 +10,8 @@ use oxshmem_topo::Policy;
 use super::batches::{Effort, Until};
 use super::metric::Metric;
 use super::number::{self, Number};
-use super::op::{self, Op};
+use super::op::Op;
+use super::ops;
 use super::pair::Asked;
 use super::sizes::Sizes;
 use super::team::Which;
@@ -54,7 +55,7 @@ pub struct Args {
     /// of each PE's heap; 8 for the rate]
     #[arg(long, value_name = "A..B")]
     pub sizes: Option<Sizes>,
-    /// Operations under way at once for rate and bandwidth; fewer of those whose window would
+    /// Operations in flight at once for rate and bandwidth; fewer of those whose window would
     /// exceed 64 MiB.
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub window: u32,
@@ -116,7 +117,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: u16,
     /// The operations to measure. [default: all; with --transport verbs those of perftest, beside it]
-    #[arg(value_parser = op::parser(), value_name = "OPS")]
+    #[arg(value_parser = ops::parser(), value_name = "OPS")]
     pub ops: Vec<&'static Op>,
     /// The process that started the PEs for this, on whose terminal the progress bar is drawn.
     #[arg(long, hide = true, value_name = "PID")]
@@ -157,10 +158,7 @@ Examples:
 
 impl Args {
     pub fn effort(&self) -> Effort {
-        let (batch, row) = match self.quick {
-            true => (50, 20),
-            false => (200, 150),
-        };
+        let (batch, row) = if self.quick { (50, 20) } else { (200, 150) };
         let row = self.seconds.unwrap_or(Duration::from_millis(row));
         let row = self.iterations.map_or(Until::Time(row), Until::Operations);
         Effort::new(Duration::from_micros(batch), row, self.validate)

@@ -4,8 +4,6 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::measure::Found;
-
 /// The time or the number of operations that a row gets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effort {
@@ -48,12 +46,27 @@ impl Effort {
     }
 }
 
+/// The measurements of the measuring PE.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// Nanoseconds of one operation, for each batch.
+    pub batches: Vec<f64>,
+    /// Nanoseconds of operations that were timed one by one.
+    pub singles: Vec<f64>,
+    /// The share of a transfer's time that was left, in percent, for each batch.
+    pub overlaps: Vec<f64>,
+    /// Repetitions in a batch.
+    pub repetitions: u64,
+    /// The number of checks of the data.
+    pub checks: u64,
+}
+
 /// Finds how many repetitions make a batch, which also warms up, and measures the batches.
 pub fn time<E>(
     batch: &mut dyn FnMut(u64) -> Result<Duration, E>,
     effort: Effort,
     per_repetition: u64,
-) -> Result<Found, E> {
+) -> Result<Measured, E> {
     // A small number of operations is also divided into several batches.
     let wanted = match effort.row {
         Until::Time(_) => u64::MAX,
@@ -74,10 +87,10 @@ pub fn time<E>(
         let took = batch(repetitions)?.as_secs_f64() * 1e9;
         batches.push(took / repetitions as f64 / per_repetition as f64);
     }
-    Ok(Found {
+    Ok(Measured {
         batches,
         repetitions,
-        ..Found::default()
+        ..Measured::default()
     })
 }
 

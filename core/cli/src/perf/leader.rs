@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::args::Args;
 use super::compare::{Comparison, Runs};
-use super::measure::Task;
 use super::metric::Metric;
 use super::parameters::Parameters;
 use super::report::Report;
 use super::row::{Figures, Row};
+use super::task::Task;
 use super::{csv, plot, table};
 
 /// The figures, and the circumstances under which they were measured.

@@ -6,83 +6,24 @@ use std::time::{Duration, Instant};
 
 use oxshmem::{Result, Session};
 
-use super::batches::{Effort, Until, time};
-use super::ground::{Ground, Seat};
+use super::batches::{Effort, Measured, Until, time};
+use super::fixture::{Fixture, Role};
 use super::metric::Metric;
-use super::op::{Op, Who, Work};
+use super::op::{Who, Work};
 use super::overlap::{self, Round};
+use super::task::Task;
 use super::threads::Threads;
-
-/// The subject of one row.
-#[derive(Clone, Copy)]
-pub struct Task {
-    pub op: &'static Op,
-    pub metric: Metric,
-    /// Bytes of one operation; 0 if it moves none.
-    pub bytes: usize,
-    /// Operations in flight at once, where the metric has a window; else 1.
-    pub window: u64,
-    /// Threads of each acting PE, each with a window and a context of its own.
-    pub threads: u32,
-}
 
 /// The least duration of an operation that is timed by itself, in clock readings.
 const CLOCKS: f64 = 10.0;
 /// Such operations at most.
 const MOST_SINGLES: usize = 100_000;
 
-/// The measurements of the measuring PE.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// Nanoseconds of one operation, for each batch.
-    pub batches: Vec<f64>,
-    /// Nanoseconds of operations that were timed one by one.
-    pub singles: Vec<f64>,
-    /// The share of a transfer's time that was left, in percent, for each batch.
-    pub overlaps: Vec<f64>,
-    /// Repetitions in a batch.
-    pub repetitions: u64,
-    /// The number of checks of the data.
-    pub checks: u64,
-}
-
-impl Task {
-    /// Operations in one repetition: a round trip is two.
-    fn per_repetition(&self) -> u64 {
-        match (self.op.who, self.metric) {
-            (Who::Pair, _) => 2,
-            (_, Metric::Bidirectional) => 2 * self.window * u64::from(self.threads),
-            (_, metric) if metric.has_window() => self.window * u64::from(self.threads),
-            _ => 1,
-        }
-    }
-
-    fn seat(&self, ground: &Ground<'_>) -> Seat {
-        let (leads, answers) = (ground.leads(), ground.answers());
-        let both = leads || answers;
-        match (self.op.who, self.metric) {
-            (_, Metric::Bidirectional) | (Who::Pair, _) => Seat {
-                acts: both,
-                receives: both,
-            },
-            (Who::All, _) => Seat::BOTH,
-            (Who::Team, _) => Seat {
-                acts: ground.team.is_some(),
-                receives: ground.team.is_some(),
-            },
-            (Who::One | Who::OneCompleting | Who::Alone, _) => Seat {
-                acts: leads,
-                receives: answers,
-            },
-        }
-    }
-}
-
 /// One PE's part in a row.
-struct Player<'g, 'w> {
-    ground: &'g Ground<'w>,
+struct Participant<'g, 'w> {
+    fixture: &'g Fixture<'w>,
     task: Task,
-    seat: Seat,
+    role: Role,
     validate: bool,
     work: Box<dyn Work>,
     /// The threads, if there are several. They issue all operations.
@@ -92,22 +33,22 @@ struct Player<'g, 'w> {
     checks: u64,
 }
 
-impl<'g, 'w> Player<'g, 'w> {
+impl<'g, 'w> Participant<'g, 'w> {
     /// Collective.
-    fn new(ground: &'g Ground<'w>, task: Task, validate: bool) -> Result<Self> {
-        let work = (task.op.prepare)(ground, task.bytes)?;
+    fn new(fixture: &'g Fixture<'w>, task: Task, validate: bool) -> Result<Self> {
+        let work = (task.op.prepare)(fixture, task.bytes)?;
         let threads = match task.threads {
             0 | 1 => None,
-            _ => Some(Threads::new(ground, &task)?),
+            _ => Some(Threads::new(fixture, &task)?),
         };
-        if ground.session && task.op.has_threads() {
-            ground.world.session_start(Session::default().batch());
+        if fixture.session && task.op.has_threads() {
+            fixture.world.session_start(Session::default().batch());
         }
-        ground.world.barrier_all()?;
-        Ok(Player {
+        fixture.world.barrier_all()?;
+        Ok(Participant {
             threads,
-            ground,
-            seat: task.seat(ground),
+            fixture,
+            role: task.role(fixture),
             task,
             validate,
             work,
@@ -118,8 +59,8 @@ impl<'g, 'w> Player<'g, 'w> {
 
     /// Does this PE's part of a batch, and returns how long it took.
     fn run(&mut self, repetitions: u64) -> anyhow::Result<Duration> {
-        let world = self.ground.world;
-        if let Some(threads) = self.threads.as_mut().filter(|_| self.seat.acts) {
+        let world = self.fixture.world;
+        if let Some(threads) = self.threads.as_mut().filter(|_| self.role.acts) {
             self.total += repetitions * self.task.window;
             return threads.run(repetitions, self.task.window, || world.sync_all());
         }
@@ -131,16 +72,16 @@ impl<'g, 'w> Player<'g, 'w> {
     }
 
     fn run_alone(&mut self, repetitions: u64) -> Result<()> {
-        let world = self.ground.world;
+        let world = self.fixture.world;
         if self.task.metric == Metric::Latency {
             self.total += repetitions;
-            if !self.seat.acts {
+            if !self.role.acts {
                 return Ok(());
             }
             if self.task.op.who == Who::OneCompleting {
-                return (0..repetitions).try_for_each(|_| self.work.run(self.ground, 1));
+                return (0..repetitions).try_for_each(|_| self.work.run(self.fixture, 1));
             }
-            self.work.run(self.ground, repetitions)?;
+            self.work.run(self.fixture, repetitions)?;
             return match self.task.op.who {
                 Who::One => world.quiet(),
                 _ => Ok(()),
@@ -148,9 +89,9 @@ impl<'g, 'w> Player<'g, 'w> {
         }
         let window = self.task.window;
         self.total += repetitions * window;
-        if self.seat.acts {
+        if self.role.acts {
             for _ in 0..repetitions {
-                self.work.run(self.ground, window)?;
+                self.work.run(self.fixture, window)?;
                 if self.task.op.who == Who::One {
                     world.quiet()?;
                 }
@@ -165,17 +106,17 @@ impl<'g, 'w> Player<'g, 'w> {
 
     /// Does this PE's part of a batch whose operations are timed one by one, if it acts.
     fn run_timed(&mut self, repetitions: u64, times: &mut Vec<f64>) -> Result<()> {
-        self.ground.world.sync_all()?;
+        self.fixture.world.sync_all()?;
         let mut last = Instant::now();
         for _ in 0..repetitions {
-            self.work.run(self.ground, 1)?;
+            self.work.run(self.fixture, 1)?;
             let now = Instant::now();
             times.push((now - last).as_nanos() as f64 / self.task.per_repetition() as f64);
             last = now;
         }
         self.total += repetitions;
         match self.task.op.who {
-            Who::One => self.ground.world.quiet(),
+            Who::One => self.fixture.world.quiet(),
             _ => Ok(()),
         }
     }
@@ -185,15 +126,15 @@ impl<'g, 'w> Player<'g, 'w> {
         if self.validate {
             self.check()?;
             match &mut self.threads {
-                Some(threads) => threads.prove(self.seat)?,
-                None => self.work.prove(self.ground, self.seat)?,
+                Some(threads) => threads.validate(self.role)?,
+                None => self.work.validate(self.fixture, self.role)?,
             }
-            self.ground.world.barrier_all()?;
-            self.work = (self.task.op.prepare)(self.ground, self.task.bytes)?;
+            self.fixture.world.barrier_all()?;
+            self.work = (self.task.op.prepare)(self.fixture, self.task.bytes)?;
             if let Some(threads) = &mut self.threads {
                 threads.prepare(&self.task)?;
             }
-            self.ground.world.barrier_all()?;
+            self.fixture.world.barrier_all()?;
             self.total = 0;
         }
         Ok(())
@@ -201,19 +142,19 @@ impl<'g, 'w> Player<'g, 'w> {
 
     /// Checks the data; no PE goes on before all have checked. Collective.
     fn check(&mut self) -> anyhow::Result<()> {
-        self.ground.world.barrier_all()?;
+        self.fixture.world.barrier_all()?;
         match &self.threads {
-            Some(threads) => threads.check(self.seat, self.total)?,
-            None => self.work.check(self.ground, self.seat, self.total)?,
+            Some(threads) => threads.check(self.role, self.total)?,
+            None => self.work.check(self.fixture, self.role, self.total)?,
         }
         self.checks += 1;
-        Ok(self.ground.world.barrier_all()?)
+        Ok(self.fixture.world.barrier_all()?)
     }
 
     /// Takes part in all batches that the measuring PE announces.
     fn follow(&mut self) -> anyhow::Result<()> {
         loop {
-            match self.ground.hear()? {
+            match self.fixture.next_batch()? {
                 0 => return Ok(()),
                 repetitions => self.run(repetitions)?,
             };
@@ -223,7 +164,7 @@ impl<'g, 'w> Player<'g, 'w> {
 
     /// Announces and does a batch; returns how long it took.
     fn timed(&mut self, repetitions: u64) -> anyhow::Result<Duration> {
-        self.ground.tell(repetitions)?;
+        self.fixture.announce(repetitions)?;
         let took = self.run(repetitions)?;
         self.batch_done()?;
         Ok(took)
@@ -232,15 +173,15 @@ impl<'g, 'w> Player<'g, 'w> {
     /// Announces and does a batch of overlapping transfers.
     fn overlapped(&mut self, repetitions: u64) -> anyhow::Result<Round> {
         let transfers = overlap::transfers(repetitions);
-        self.ground.tell(transfers)?;
-        self.ground.world.sync_all()?;
-        let round = overlap::round(self.work.as_mut(), self.ground, repetitions)?;
+        self.fixture.announce(transfers)?;
+        self.fixture.world.sync_all()?;
+        let round = overlap::round(self.work.as_mut(), self.fixture, repetitions)?;
         self.total += transfers;
         self.batch_done()?;
         Ok(round)
     }
 
-    fn lead(&mut self, effort: Effort, clock: f64) -> anyhow::Result<Found> {
+    fn lead(&mut self, effort: Effort, clock: f64) -> anyhow::Result<Measured> {
         let per_repetition = self.task.per_repetition();
         if self.task.metric == Metric::Overlap {
             let mut overlaps = Vec::new();
@@ -252,7 +193,7 @@ impl<'g, 'w> Player<'g, 'w> {
             let found = time(&mut batch, effort, per_repetition)?;
             // Only of the batches of full length.
             let overlaps = overlaps.split_off(overlaps.len() - found.batches.len());
-            return Ok(Found { overlaps, ..found });
+            return Ok(Measured { overlaps, ..found });
         }
         let mut found = time(&mut |n| self.timed(n), effort, per_repetition)?;
         let one = super::statistics::median(&found.batches) * per_repetition as f64;
@@ -274,7 +215,7 @@ impl<'g, 'w> Player<'g, 'w> {
         };
         let repetitions = repetitions.min(MOST_SINGLES as u64);
         while singles.is_empty() || !enough(singles.len()) {
-            self.ground.tell(repetitions)?;
+            self.fixture.announce(repetitions)?;
             self.run_timed(repetitions, &mut singles)?;
             self.batch_done()?;
         }
@@ -284,27 +225,27 @@ impl<'g, 'w> Player<'g, 'w> {
 
 /// Measures one row and checks its data. Collective; the measuring PE gets the result.
 pub fn measure(
-    ground: &Ground<'_>,
+    fixture: &Fixture<'_>,
     task: Task,
     effort: Effort,
     clock: f64,
-) -> anyhow::Result<Option<Found>> {
-    let mut player = Player::new(ground, task, effort.validate)?;
-    let found = if ground.leads() {
-        let found = player.lead(effort, clock)?;
-        ground.tell(0)?;
+) -> anyhow::Result<Option<Measured>> {
+    let mut participant = Participant::new(fixture, task, effort.validate)?;
+    let found = if fixture.leads() {
+        let found = participant.lead(effort, clock)?;
+        fixture.announce(0)?;
         Some(found)
     } else {
-        player.follow()?;
+        participant.follow()?;
         None
     };
     // Otherwise the last batch's data has been checked, and cleared.
-    if player.total > 0 {
-        player.check()?;
+    if participant.total > 0 {
+        participant.check()?;
     }
-    ground.world.session_stop();
-    Ok(found.map(|found| Found {
-        checks: player.checks,
+    fixture.world.session_stop();
+    Ok(found.map(|found| Measured {
+        checks: participant.checks,
         ..found
     }))
 }
@@ -322,7 +263,8 @@ pub fn clock() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::ground::Room;
+    use crate::perf::fixture::Footprint;
+    use crate::perf::op::Op;
     use crate::perf::sizes::Sizes;
     use crate::perf::team::Which;
     use clap::ValueEnum;
@@ -361,15 +303,19 @@ mod tests {
                 pes > 1 || !(task.op.needs_two() || task.metric == Metric::Bidirectional)
             };
             let tasks: Vec<Task> = tasks.filter(possible).collect();
-            let room = tasks.iter().map(|task| task.op.room(task.bytes, pes));
+            let footprint = tasks.iter().map(|task| task.op.footprint(task.bytes, pes));
             let team = world.team();
-            let room = room.fold(Room::default(), Room::and);
-            let room = if validate { room.of_slots() } else { room };
-            let ground = Ground::new(world, Some(&team), room, 1)?;
+            let footprint = footprint.fold(Footprint::default(), Footprint::and);
+            let footprint = if validate {
+                footprint.of_slots()
+            } else {
+                footprint
+            };
+            let fixture = Fixture::new(world, Some(&team), footprint, 1)?;
             for task in tasks {
                 // Without timing one by one, and with it.
                 for clock in [f64::INFINITY, 0.0] {
-                    let found = measure(&ground, task, brief(validate), clock).unwrap();
+                    let found = measure(&fixture, task, brief(validate), clock).unwrap();
                     assert_eq!(found.is_some(), world.my_pe() == 0);
                     let Some(found) = found else { continue };
                     let singles = task.metric == Metric::Latency && clock == 0.0;
@@ -380,7 +326,7 @@ mod tests {
                     assert_eq!(found.checks > 1, validate, "{}", task.op.name);
                 }
             }
-            ground.free()
+            fixture.free()
         })
         .unwrap();
     }
@@ -400,12 +346,12 @@ mod tests {
     #[test]
     fn threads_each_do_all_of_a_window_by_a_context_of_their_own() {
         spmd(2, |world| {
-            let room = Room {
+            let footprint = Footprint {
                 block: 512,
                 source: 256,
             };
             let team = world.team();
-            let ground = Ground::new(world, Some(&team), room.of_slots(), 3)?;
+            let fixture = Fixture::new(world, Some(&team), footprint.of_slots(), 3)?;
             for op in on_hosts().filter(|op| op.has_threads()) {
                 for metric in op.metrics.iter().filter(|metric| metric.has_window()) {
                     let task = Task {
@@ -416,13 +362,13 @@ mod tests {
                         threads: 3,
                     };
                     for validate in [false, true] {
-                        let found = measure(&ground, task, brief(validate), 0.0).unwrap();
+                        let found = measure(&fixture, task, brief(validate), 0.0).unwrap();
                         assert_eq!(found.is_some(), world.my_pe() == 0);
                         assert!(found.is_none_or(|found| !found.batches.is_empty()));
                     }
                 }
             }
-            ground.free()
+            fixture.free()
         })
         .unwrap();
     }
@@ -433,9 +379,9 @@ mod tests {
             spmd(5, |world| {
                 let team = which.form(world)?;
                 let collectives = || on_hosts().filter(|op| op.who == Who::Team);
-                let room = collectives().map(|op| op.room(256, world.n_pes()));
-                let room = room.fold(Room::default(), Room::and);
-                let ground = Ground::new(world, team.as_ref(), room.of_slots(), 1)?;
+                let footprint = collectives().map(|op| op.footprint(256, world.n_pes()));
+                let footprint = footprint.fold(Footprint::default(), Footprint::and);
+                let fixture = Fixture::new(world, team.as_ref(), footprint.of_slots(), 1)?;
                 for op in collectives() {
                     let task = Task {
                         op,
@@ -444,10 +390,10 @@ mod tests {
                         window: 1,
                         threads: 1,
                     };
-                    let found = measure(&ground, task, brief(true), f64::INFINITY).unwrap();
+                    let found = measure(&fixture, task, brief(true), f64::INFINITY).unwrap();
                     assert!(found.is_none_or(|found| found.checks > 1));
                 }
-                ground.free()?;
+                fixture.free()?;
                 which.end(team)
             })
             .unwrap();
@@ -457,12 +403,12 @@ mod tests {
     #[test]
     fn wrong_data_is_found() {
         spmd(2, |world| {
-            let room = Room {
+            let footprint = Footprint {
                 block: 512,
                 source: 512,
             };
             let team = world.team();
-            let ground = Ground::new(world, Some(&team), room, 1)?;
+            let fixture = Fixture::new(world, Some(&team), footprint, 1)?;
             let wrong = world.alloc_zeroed::<u64>(1)?;
             for op in on_hosts() {
                 let task = Task {
@@ -473,8 +419,8 @@ mod tests {
                     threads: 1,
                 };
                 // Nothing was run, so nothing can have arrived.
-                let player = Player::new(&ground, task, false)?;
-                let checked = player.work.check(&ground, player.seat, 5);
+                let participant = Participant::new(&fixture, task, false)?;
+                let checked = participant.work.check(&fixture, participant.role, 5);
                 world.write(wrong, &[u64::from(checked.is_err())])?;
                 world.sum_reduce(wrong, wrong)?;
                 // Operations that leave no data are done by their check itself.
@@ -491,7 +437,7 @@ mod tests {
                 let right = right.contains(&op.name);
                 assert_eq!(world.g(wrong, world.my_pe())? > 0, !right, "{}", op.name);
             }
-            ground.free()
+            fixture.free()
         })
         .unwrap();
     }

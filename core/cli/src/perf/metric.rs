@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub enum Metric {
     /// How long one operation takes: min, median, p99, p99.9
     Latency,
-    /// Operations per second, a window of them under way at once; of 8 bytes, if there is no --sizes
+    /// Operations per second, a window of them in flight at once; of 8 bytes, if there is no --sizes
     Rate,
-    /// Bytes per second, a window of operations under way at once
+    /// Bytes per second, a window of operations in flight at once
     Bandwidth,
     /// The same, PE 0 and its partner at once: the sum of both directions
     Bidirectional,

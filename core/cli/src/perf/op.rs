@@ -1,11 +1,9 @@
 //! The operations that can be measured. Each is one entry in the list of its family, in `ops`.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use oxshmem::Result;
 
-use super::ground::{Ground, Room, Seat, Target};
+use super::fixture::{Fixture, Footprint, Role, Target};
 use super::metric::Metric;
-use super::ops;
 use super::sizes::Sizes;
 
 /// An operation.
@@ -20,7 +18,7 @@ pub struct Op {
     pub who: Who,
     /// Prepares a row: clears this PE's memory and fills the data to be read. Collective; a barrier
     /// follows.
-    pub prepare: fn(&Ground<'_>, usize) -> Result<Box<dyn Work>>,
+    pub prepare: fn(&Fixture<'_>, usize) -> Result<Box<dyn Work>>,
 }
 
 /// The amount that one operation moves.
@@ -35,20 +33,23 @@ pub enum Span {
         /// Bytes of an element.
         element: usize,
         /// The fixture's memory that a size needs, among so many PEs.
-        room: fn(usize, usize) -> Room,
+        footprint: fn(usize, usize) -> Footprint,
     },
 }
 
 impl Span {
     /// Blocks with this footprint, in whole bytes.
-    pub const fn bytes(room: fn(usize, usize) -> Room) -> Self {
-        Span::Blocks { element: 1, room }
+    pub const fn bytes(footprint: fn(usize, usize) -> Footprint) -> Self {
+        Span::Blocks {
+            element: 1,
+            footprint,
+        }
     }
 
     /// Blocks with this footprint, in whole words.
-    pub const fn words(room: fn(usize, usize) -> Room) -> Self {
+    pub const fn words(footprint: fn(usize, usize) -> Footprint) -> Self {
         let element = size_of::<u64>();
-        Span::Blocks { element, room }
+        Span::Blocks { element, footprint }
     }
 }
 
@@ -73,11 +74,11 @@ pub enum Who {
 /// An operation prepared on one PE.
 pub trait Work {
     /// Does it `count` times, in the PE's role.
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()>;
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()>;
 
     /// Does it once, with `meanwhile` between its start and its completion.
-    fn run_beside(&mut self, ground: &Ground<'_>, meanwhile: &mut dyn FnMut()) -> Result<()> {
-        self.run(ground, 1)?;
+    fn run_beside(&mut self, fixture: &Fixture<'_>, meanwhile: &mut dyn FnMut()) -> Result<()> {
+        self.run(fixture, 1)?;
         meanwhile();
         Ok(())
     }
@@ -91,12 +92,12 @@ pub trait Work {
     /// its effect is checked by itself. Collective; all PEs meet before and after it, and then the
     /// operation is prepared anew. The default does nothing: where every operation counts, `check`
     /// proves as much.
-    fn prove(&mut self, _: &Ground<'_>, _: Seat) -> anyhow::Result<()> {
+    fn validate(&mut self, _: &Fixture<'_>, _: Role) -> anyhow::Result<()> {
         Ok(())
     }
 
     /// Checks this PE's result after `total` completed operations. Collective.
-    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()>;
+    fn check(&self, fixture: &Fixture<'_>, role: Role, total: u64) -> anyhow::Result<()>;
 }
 
 /// An operation that any thread can do, by a context of its own.
@@ -106,11 +107,6 @@ pub trait OneSided: Send {
 }
 
 impl Op {
-    /// All operations, in the order of the table.
-    pub fn all() -> impl Iterator<Item = &'static Op> {
-        ops::FAMILIES.iter().flat_map(|family| family.ops)
-    }
-
     /// The sizes in bytes that it is measured at, given those asked for.
     pub fn sizes(&self, asked: Sizes) -> Vec<usize> {
         match self.span {
@@ -130,38 +126,20 @@ impl Op {
         matches!(self.span, Span::Blocks { .. })
     }
 
-    pub fn room(&self, bytes: usize, pes: usize) -> Room {
+    pub fn footprint(&self, bytes: usize, pes: usize) -> Footprint {
         match self.span {
-            Span::Blocks { room, .. } => room(bytes, pes),
-            Span::Values(_) => Room {
+            Span::Blocks { footprint, .. } => footprint(bytes, pes),
+            Span::Values(_) => Footprint {
                 block: bytes,
                 source: 0,
             },
-            Span::Nothing => Room::default(),
+            Span::Nothing => Footprint::default(),
         }
     }
 
     /// Whether it needs another PE.
     pub fn needs_two(&self) -> bool {
         matches!(self.who, Who::Pair | Who::All | Who::Team)
-    }
-
-    /// Whether it is a limit of the machine itself, not an operation of oxshmem.
-    pub fn is_limit(&self) -> bool {
-        ops::limit::OPS.iter().any(|limit| limit.name == self.name)
-    }
-
-    /// Whether it uses the fold of `--fold`.
-    pub fn folds(&self) -> bool {
-        ops::fold::OPS.iter().any(|fold| fold.name == self.name)
-    }
-
-    /// Whether its blocks lie in GPU memory, whatever `--memory` says.
-    pub fn needs_gpu(&self) -> bool {
-        #[cfg(feature = "cuda")]
-        return ops::stream::OPS.iter().any(|op| op.name == self.name);
-        #[cfg(not(feature = "cuda"))]
-        false
     }
 
     /// Whether several threads can do it at once: one-sided operations, and the limit beside them.
@@ -177,15 +155,6 @@ impl Op {
     pub fn default_metric(&self) -> Metric {
         self.metrics.first().copied().unwrap_or(Metric::Latency)
     }
-}
-
-/// Reads an operation's name.
-pub fn parser() -> impl TypedValueParser<Value = &'static Op> {
-    let names = Op::all().map(|op| PossibleValue::new(op.name).help(op.about));
-    PossibleValuesParser::new(names).try_map(|name| {
-        let found = Op::all().find(|op| op.name == name);
-        found.ok_or_else(|| format!("there is no operation {name:?}"))
-    })
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub mod transfer;
 pub mod wait;
 pub mod word;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
 use super::op::Op;
 
 /// A family: its operations' curves share a panel.
@@ -47,3 +49,37 @@ pub const FAMILIES: &[Family] = &[
     family("streams", stream::OPS),
     family("limits", limit::OPS),
 ];
+
+impl Op {
+    /// All operations, in the order of the table.
+    pub fn all() -> impl Iterator<Item = &'static Op> {
+        FAMILIES.iter().flat_map(|family| family.ops)
+    }
+
+    /// Whether it is a limit of the machine itself, not an operation of oxshmem.
+    pub fn is_limit(&self) -> bool {
+        limit::OPS.iter().any(|limit| limit.name == self.name)
+    }
+
+    /// Whether it uses the fold of `--fold`.
+    pub fn folds(&self) -> bool {
+        fold::OPS.iter().any(|fold| fold.name == self.name)
+    }
+
+    /// Whether its blocks lie in GPU memory, whatever `--memory` says.
+    pub fn needs_gpu(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        return stream::OPS.iter().any(|op| op.name == self.name);
+        #[cfg(not(feature = "cuda"))]
+        false
+    }
+}
+
+/// Reads an operation's name.
+pub fn parser() -> impl TypedValueParser<Value = &'static Op> {
+    let names = Op::all().map(|op| PossibleValue::new(op.name).help(op.about));
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = Op::all().find(|op| op.name == name);
+        found.ok_or_else(|| format!("there is no operation {name:?}"))
+    })
+}

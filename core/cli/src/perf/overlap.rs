@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem::Result;
 
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::op::Work;
 
 /// Times of one batch: a transfer alone, computing alone, and both. A disturbance of the machine
@@ -34,13 +34,13 @@ pub fn transfers(repetitions: u64) -> u64 {
 }
 
 /// Does PE 0's part of a batch.
-pub fn round(work: &mut dyn Work, ground: &Ground<'_>, repetitions: u64) -> Result<Round> {
+pub fn round(work: &mut dyn Work, fixture: &Fixture<'_>, repetitions: u64) -> Result<Round> {
     // Transfers one after the other, each with other work beside it.
     let mut transfer = |meanwhile: &mut dyn FnMut()| -> Result<Duration> {
         let start = Instant::now();
         for _ in 0..repetitions {
-            work.run_beside(ground, meanwhile)?;
-            ground.world.quiet()?;
+            work.run_beside(fixture, meanwhile)?;
+            fixture.world.quiet()?;
         }
         Ok(start.elapsed())
     };

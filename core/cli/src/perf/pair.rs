@@ -42,9 +42,9 @@ impl Asked {
     pub fn pair(self, hosts: &[String]) -> Pair {
         let far_from = |pe: usize| {
             let own = hosts.get(pe);
-            let far = hosts.iter().position(|host| Some(host) != own);
+            let elsewhere = hosts.iter().position(|host| Some(host) != own);
             let other = (0..hosts.len()).find(|other| *other != pe);
-            far.or(other).unwrap_or(pe)
+            elsewhere.or(other).unwrap_or(pe)
         };
         match (self.from, self.to) {
             (Some(from), Some(to)) => Pair { from, to },

@@ -13,6 +13,7 @@ use super::batches::{Effort, Until};
 use super::number::Number;
 use super::pair::Pair;
 use super::team::Which;
+use crate::job::allowed_cpus;
 use crate::litmus::memory::Memory;
 
 /// The circumstances of a measurement.
@@ -62,7 +63,7 @@ pub struct Parameters {
 
 /// The circumstances of one PE.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Told {
+pub struct PeReport {
     hostname: String,
     cpus: String,
     /// Its transport to the PE that is measured against.
@@ -73,20 +74,20 @@ pub struct Told {
     team_pes: Option<usize>,
 }
 
-impl Told {
+impl PeReport {
     /// This PE's circumstances.
     pub fn of(
         world: &World,
         memory: Memory,
         to: usize,
         team: Option<&Team<'_>>,
-    ) -> oxshmem::Result<Told> {
+    ) -> oxshmem::Result<PeReport> {
         let explained = world.explain(to)?;
         let route = match (memory, explained.gpu) {
             (Memory::Cuda, Some(gpu)) => gpu,
             _ => explained.host,
         };
-        Ok(Told {
+        Ok(PeReport {
             hostname: oxshmem_topo::hostname(),
             cpus: allowed_cpus(),
             transport: route.transport.map(str::to_owned),
@@ -104,9 +105,9 @@ impl Parameters {
         bind: Option<Policy>,
         batches: Option<&Args>,
         pair: Pair,
-        told: &[Told],
+        reports: &[PeReport],
     ) -> Self {
-        let of = |pe: usize| told.get(pe).cloned().unwrap_or_default();
+        let of = |pe: usize| reports.get(pe).cloned().unwrap_or_default();
         let (from, to) = (of(pair.from), of(pair.to));
         Parameters {
             version: env!("CARGO_PKG_VERSION"),
@@ -114,7 +115,7 @@ impl Parameters {
             cpu_model: cpu_model(),
             pes: world.n_pes(),
             bind: bind.map(Policy::name),
-            cpus: told.iter().map(|told| told.cpus.clone()).collect(),
+            cpus: reports.iter().map(|report| report.cpus.clone()).collect(),
             from: pair.from,
             to: pair.to,
             from_host: from.hostname,
@@ -156,12 +157,13 @@ impl Parameters {
     /// The two PEs and their hosts.
     fn ends(&self) -> String {
         let Parameters { from, to, .. } = self;
-        match self.from_host == self.to_host {
-            true => format!("PE {from} to PE {to} on {}", self.from_host),
-            false => format!(
+        if self.from_host == self.to_host {
+            format!("PE {from} to PE {to} on {}", self.from_host)
+        } else {
+            format!(
                 "PE {from} on {} to PE {to} on {}",
                 self.from_host, self.to_host
-            ),
+            )
         }
     }
 
@@ -174,11 +176,6 @@ impl Parameters {
             self.transport.as_deref().unwrap_or("no transport")
         )
     }
-}
-
-/// The CPUs that this process may use, as a list.
-pub fn allowed_cpus() -> String {
-    oxshmem_topo::usable_cpus().map_or("not known".into(), |usable| usable.allowed.to_string())
 }
 
 /// Variables that identify the job, and say how its PEs find each other and how long they may take:

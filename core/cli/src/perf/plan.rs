@@ -4,19 +4,19 @@ use anyhow::ensure;
 use oxshmem::Fold;
 
 use super::args::Args;
-use super::measure::Task;
 use super::metric::Metric;
 use super::number::Number;
 use super::op::{Op, Who};
 use super::ops::limit;
 use super::sizes::Sizes;
+use super::task::Task;
 use super::team::Which;
 use crate::litmus::memory::Memory;
 
 /// Bytes that a window's operations move together, at most: a window has fewer large ones.
 const WINDOW_BYTES: usize = 64 << 20;
 /// Bytes of a PE's heap that an operation's default sizes may need.
-const ROOM: usize = 64 << 20;
+const DEFAULT_FOOTPRINT: usize = 64 << 20;
 
 /// All rows, grouped by metric, with the limits that the asked-for rows are compared with.
 pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
@@ -29,16 +29,17 @@ pub fn plan(args: &Args, pes: usize) -> anyhow::Result<Vec<Task>> {
     for (op, metric) in asked(args, pes)? {
         let mut sizes = op.sizes(sizes(args, metric));
         if args.sizes.is_none() {
-            sizes.retain(|bytes| op.room(*bytes, pes).total() <= ROOM);
+            sizes.retain(|bytes| op.footprint(*bytes, pes).total() <= DEFAULT_FOOTPRINT);
         }
         tasks.extend(sizes.into_iter().map(|bytes| Task {
             op,
             metric,
             bytes,
             window: window(args, metric, bytes),
-            threads: match op.has_threads() && metric.has_window() {
-                true => args.threads,
-                false => 1,
+            threads: if op.has_threads() && metric.has_window() {
+                args.threads
+            } else {
+                1
             },
         }));
     }
@@ -145,8 +146,8 @@ fn sizes(args: &Args, metric: Metric) -> Sizes {
 
 fn window(args: &Args, metric: Metric, bytes: usize) -> u64 {
     if metric.has_window() {
-        let room = WINDOW_BYTES / bytes.max(1);
-        u64::from(args.window).min(room.max(1) as u64)
+        let fitting = WINDOW_BYTES / bytes.max(1);
+        u64::from(args.window).min(fitting.max(1) as u64)
     } else {
         1
     }

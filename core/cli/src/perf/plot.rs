@@ -5,10 +5,10 @@ use anyhow::ensure;
 use oxshmem_figures::units::{Bytes, PerSecond, Time};
 use oxshmem_figures::{Curve, Panel, Values, Words, panels};
 
-use super::measure::Task;
 use super::metric::Metric;
 use super::ops::{FAMILIES, Family, limit};
 use super::row::Row;
+use super::task::Task;
 
 /// Checks that there will be a curve: an operation on blocks of several sizes.
 pub fn check(plan: &[Task]) -> anyhow::Result<()> {

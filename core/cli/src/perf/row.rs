@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::measure::{Found, Task};
+use super::batches::Measured;
 use super::metric::Metric;
 use super::statistics::{Times, median};
+use super::task::Task;
 
 /// One operation, one metric, one size.
 #[derive(Clone, Debug, Serialize)]
@@ -45,7 +46,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub fn of(task: &Task, found: &Found) -> Figures {
+    pub fn of(task: &Task, found: &Measured) -> Figures {
         Figures {
             time_ns: Times::of(&found.batches, &found.singles),
             overlap: (task.metric == Metric::Overlap).then(|| median(&found.overlaps)),

@@ -32,9 +32,10 @@ impl Times {
     pub fn of(batches: &[f64], singles: &[f64]) -> Self {
         let (batches, singles) = (Sorted::of(batches), Sorted::of(singles));
         let median = batches.at(0.5);
-        let (tail, of) = match singles.at(0.99) >= median {
-            true => (&singles, Tail::Operations),
-            false => (&batches, Tail::Batches),
+        let (tail, of) = if singles.at(0.99) >= median {
+            (&singles, Tail::Operations)
+        } else {
+            (&batches, Tail::Batches)
         };
         Times {
             min: batches.at(0.0),

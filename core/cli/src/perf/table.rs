@@ -2,10 +2,10 @@
 
 use oxshmem_figures::units::{Bytes, PerSecond, Time};
 
-use super::measure::Task;
 use super::metric::Metric;
 use super::row::{Row, per_second};
 use super::statistics::Tail;
+use super::task::Task;
 
 /// Width of each column after the operation and the size.
 const WIDTH: usize = 12;

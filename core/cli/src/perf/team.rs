@@ -68,7 +68,7 @@ impl Which {
     }
 }
 
-/// The width of the least square that has room for so many.
+/// The width of the least square that has space for so many.
 fn width(pes: usize) -> usize {
     let root = pes.isqrt();
     root + usize::from(root * root < pes)

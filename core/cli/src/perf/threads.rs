@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use oxshmem::{Cmp, Context, ContextOptions, Result, Session};
 
+use super::fixture::{Fixture, Role, Target};
 use super::gate::Gate;
-use super::ground::{Ground, Seat, Target};
-use super::measure::Task;
 use super::metric::Metric;
 use super::op::{Who, Work};
+use super::task::Task;
 
 /// A PE's threads in a row. They live for a batch, their contexts and data for the row.
 pub struct Threads<'w> {
@@ -26,26 +26,26 @@ pub struct Threads<'w> {
 
 struct Thread<'w> {
     context: Context<'w>,
-    ground: Ground<'w>,
+    fixture: Fixture<'w>,
     work: Box<dyn Work>,
 }
 
 impl<'w> Threads<'w> {
     /// Collective.
-    pub fn new(ground: &Ground<'w>, task: &Task) -> Result<Self> {
+    pub fn new(fixture: &Fixture<'w>, task: &Task) -> Result<Self> {
         let thread = |thread| {
-            let ground = ground.of_thread(thread)?;
-            let context = ground.world.create_context(ContextOptions::NONE)?;
-            if ground.session {
+            let fixture = fixture.of_thread(thread)?;
+            let context = fixture.world.create_context(ContextOptions::NONE)?;
+            if fixture.session {
                 context.session_start(Session::default().batch());
             }
             Ok(Thread {
                 context,
-                work: (task.op.prepare)(&ground, task.bytes)?,
-                ground,
+                work: (task.op.prepare)(&fixture, task.bytes)?,
+                fixture,
             })
         };
-        ground.world.write(ground.signal, &[0])?;
+        fixture.world.write(fixture.signal, &[0])?;
         Ok(Threads {
             threads: (0..task.threads as usize)
                 .map(thread)
@@ -59,7 +59,7 @@ impl<'w> Threads<'w> {
     /// Prepares all threads' operations again. Collective.
     pub fn prepare(&mut self, task: &Task) -> Result<()> {
         for thread in &mut self.threads {
-            thread.work = (task.op.prepare)(&thread.ground, task.bytes)?;
+            thread.work = (task.op.prepare)(&thread.fixture, task.bytes)?;
         }
         Ok(())
     }
@@ -80,15 +80,15 @@ impl<'w> Threads<'w> {
             let mut started = Vec::with_capacity(self.threads.len());
             for Thread {
                 context,
-                ground,
+                fixture,
                 work,
             } in &mut self.threads
             {
                 let work = work
                     .one_sided()
                     .context("this operation is not one for several threads")?;
-                let (word, block, source) = (ground.word, ground.block, ground.source);
-                let (signal, pe) = (ground.signal, ground.peer());
+                let (word, block, source) = (fixture.word, fixture.block, fixture.source);
+                let (signal, pe) = (fixture.signal, fixture.peer());
                 let (gate, posting) = (&gate, &posting);
                 let post = move || {
                     let target = Target {
@@ -138,14 +138,14 @@ impl<'w> Threads<'w> {
     }
 
     /// Validates each thread's operations, one thread after the other. Collective.
-    pub fn prove(&mut self, seat: Seat) -> anyhow::Result<()> {
+    pub fn validate(&mut self, role: Role) -> anyhow::Result<()> {
         let mut threads = self.threads.iter_mut();
-        threads.try_for_each(|thread| thread.work.prove(&thread.ground, seat))
+        threads.try_for_each(|thread| thread.work.validate(&thread.fixture, role))
     }
 
     /// Checks each thread's data, after `total` operations of each. Collective.
-    pub fn check(&self, seat: Seat, total: u64) -> anyhow::Result<()> {
-        let check = |thread: &Thread<'_>| thread.work.check(&thread.ground, seat, total);
+    pub fn check(&self, role: Role, total: u64) -> anyhow::Result<()> {
+        let check = |thread: &Thread<'_>| thread.work.check(&thread.fixture, role, total);
         self.threads.iter().try_for_each(check)
     }
 }
@@ -153,21 +153,21 @@ impl<'w> Threads<'w> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::ground::Room;
+    use crate::perf::fixture::Footprint;
     use crate::perf::op::Op;
     use oxshmem::testing::spmd;
 
-    fn puts(ground: &Ground<'_>, metric: Metric) -> Task {
+    fn puts(fixture: &Fixture<'_>, metric: Metric) -> Task {
         Task {
             op: Op::all().find(|op| op.name == "put").unwrap(),
             metric,
-            bytes: ground.block.len(),
+            bytes: fixture.block.len(),
             window: 2,
             threads: 3,
         }
     }
 
-    const ROOM: Room = Room {
+    const FOOTPRINT: Footprint = Footprint {
         block: 64,
         source: 0,
     };
@@ -176,9 +176,9 @@ mod tests {
     fn what_comes_before_the_first_operation_is_not_timed() {
         const BEFORE: Duration = Duration::from_millis(20);
         spmd(2, |world| {
-            let ground = Ground::new(world, None, ROOM, 3)?;
+            let fixture = Fixture::new(world, None, FOOTPRINT, 3)?;
             for metric in [Metric::Rate, Metric::Bidirectional] {
-                let mut threads = Threads::new(&ground, &puts(&ground, metric))?;
+                let mut threads = Threads::new(&fixture, &puts(&fixture, metric))?;
                 world.barrier_all()?;
                 let start = Instant::now();
                 let begin = || {
@@ -188,14 +188,14 @@ mod tests {
                 let took = threads.run(5, 2, begin).unwrap();
                 assert!(took > Duration::ZERO && took + BEFORE <= start.elapsed());
                 world.barrier_all()?;
-                let seat = Seat {
+                let role = Role {
                     acts: true,
                     receives: true,
                 };
-                threads.check(seat, 10).unwrap();
+                threads.check(role, 10).unwrap();
                 world.barrier_all()?;
             }
-            ground.free()
+            fixture.free()
         })
         .unwrap();
     }
@@ -203,16 +203,16 @@ mod tests {
     #[test]
     fn threads_end_where_a_batch_cannot_begin() {
         spmd(1, |world| {
-            let ground = Ground::new(world, None, ROOM, 3)?;
-            let mut threads = Threads::new(&ground, &puts(&ground, Metric::Rate))?;
-            let refused = || Err(world.g(ground.word, usize::MAX).unwrap_err());
+            let fixture = Fixture::new(world, None, FOOTPRINT, 3)?;
+            let mut threads = Threads::new(&fixture, &puts(&fixture, Metric::Rate))?;
+            let refused = || Err(world.g(fixture.word, usize::MAX).unwrap_err());
             assert!(threads.run(5, 2, refused).is_err());
-            let seat = Seat {
+            let role = Role {
                 acts: true,
                 receives: true,
             };
-            assert!(threads.check(seat, 10).is_err(), "nothing was put");
-            ground.free()
+            assert!(threads.check(role, 10).is_err(), "nothing was put");
+            fixture.free()
         })
         .unwrap();
     }

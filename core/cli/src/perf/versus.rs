@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::gather::gather;
 use crate::perf::parameters::Parameters;
-use ours::Ground;
+use ours::OxshmemBench;
 use perftest::Meeting;
 use row::{ROWS, Row};
 use table::{Compared, Cost};
@@ -59,7 +59,7 @@ struct Setup {
 }
 
 /// The events shown on PE 0 during the measurement.
-pub enum Told<'a> {
+pub enum Event<'a> {
     Line(&'a str),
     /// So many rounds are done.
     Round(usize),
@@ -71,16 +71,16 @@ pub fn compare(
     verbs: &Arc<Verbs>,
     rounds: usize,
     parameters: impl FnOnce() -> Parameters,
-    told: &mut dyn FnMut(Told<'_>) -> anyhow::Result<()>,
+    on_event: &mut dyn FnMut(Event<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Results>> {
     ensure!(
         world.n_pes() == 2,
         "perftest has two ends, and this job {} PEs; start 2",
         world.n_pes()
     );
-    let mut line = |text: &str| told(Told::Line(text));
+    let mut line = |text: &str| on_event(Event::Line(text));
     let setup = Setup::new(world)?;
-    let mut ground = Ground::new(world)?;
+    let mut bench = OxshmemBench::new(world)?;
     let mut turns = Turns {
         world,
         setup,
@@ -90,7 +90,7 @@ pub fn compare(
         "{}:{}",
         turns.setup.meeting.device, turns.setup.meeting.port
     );
-    let results = ground.leads().then(|| Results {
+    let results = bench.leads().then(|| Results {
         parameters: parameters(),
         perftest: version(),
         device: device.clone(),
@@ -103,19 +103,37 @@ pub fn compare(
             results.parameters, results.perftest
         ))?;
     }
+    let rows = measure_rows(&mut bench, &mut turns, verbs, rounds, on_event)?;
+    bench.free()?;
+    let Some(mut results) = results else {
+        return Ok(None);
+    };
+    show(&rows, turns.setup.strace, on_event)?;
+    results.rows = rows;
+    Ok(Some(results))
+}
+
+/// Measures both sides of every row, by turns, and then the cost of each. Collective.
+fn measure_rows(
+    bench: &mut OxshmemBench<'_>,
+    turns: &mut Turns<'_>,
+    verbs: &Arc<Verbs>,
+    rounds: usize,
+    on_event: &mut dyn FnMut(Event<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<Compared>> {
     let mut counts = [0; ROWS.len()];
     for (row, count) in ROWS.iter().zip(&mut counts) {
-        *count = calibrate(&mut ground, row)?;
+        *count = calibrate(bench, row)?;
     }
     let mut samples = vec![Vec::with_capacity(rounds); ROWS.len()];
     for round in 0..rounds {
-        if ground.leads() {
-            told(Told::Round(round))?;
+        if bench.leads() {
+            on_event(Event::Round(round))?;
         }
         for ((row, &count), samples) in ROWS.iter().zip(&counts).zip(&mut samples) {
-            let theirs = turns.perftest(&ground, row, count)?;
-            let ours = ground.measure(row, count).context(row.name)?;
-            world.barrier_all()?;
+            let theirs = turns.perftest(bench, row, count)?;
+            let ours = bench.measure(row, count).context(row.name)?;
+            turns.world.barrier_all()?;
             samples.push((ours, theirs));
         }
     }
@@ -123,18 +141,23 @@ pub fn compare(
     let mut rows = Vec::new();
     for ((row, &count), samples) in ROWS.iter().zip(&counts).zip(&samples) {
         let mut compared = Compared::new(row, count, samples, row.unit.bound(software));
-        compared.oxshmem_cost = Some(cost(&mut ground, verbs, row, turns.setup.strace)?);
+        compared.oxshmem_cost = Some(cost(bench, verbs, row, turns.setup.strace)?);
         let calls = turns.perftest_calls(row)?;
         compared.perftest_cost = Some(Cost::posted(row.posting, calls));
         rows.push(compared);
     }
-    ground.free()?;
-    let Some(mut results) = results else {
-        return Ok(None);
-    };
-    let mut line = |text: &str| told(Told::Line(text));
+    Ok(rows)
+}
+
+/// Shows the two tables.
+fn show(
+    rows: &[Compared],
+    strace: bool,
+    on_event: &mut dyn FnMut(Event<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut line = |text: &str| on_event(Event::Line(text));
     line(&table::times_header())?;
-    for row in &rows {
+    for row in rows {
         line(&row.times())?;
     }
     line("\nFor one operation, on the PE that begins it, oxshmem / perftest:")?;
@@ -142,11 +165,10 @@ pub fn compare(
     for row in rows.iter().filter_map(Compared::costs) {
         line(&row)?;
     }
-    if !turns.setup.strace {
+    if !strace {
         line("System calls are not counted: strace is not there (apt install strace).")?;
     }
-    results.rows = rows;
-    Ok(Some(results))
+    Ok(())
 }
 
 impl Setup {
@@ -232,10 +254,10 @@ fn is_software(device: &str) -> bool {
 
 /// perftest's version, as it prints it.
 fn version() -> String {
-    let told = std::process::Command::new(ROWS[0].program)
+    let output = std::process::Command::new(ROWS[0].program)
         .arg("--version")
         .output();
-    let text = told.map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     text.unwrap_or_default()
         .split_whitespace()
         .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
@@ -244,17 +266,17 @@ fn version() -> String {
 }
 
 /// The number of operations of a row in a round; the same on both PEs. Also warms up.
-fn calibrate(ground: &mut Ground<'_>, row: &Row) -> anyhow::Result<u64> {
+fn calibrate(bench: &mut OxshmemBench<'_>, row: &Row) -> anyhow::Result<u64> {
     let start = std::time::Instant::now();
-    ground.measure(row, *COUNTS.start()).context(row.name)?;
+    bench.measure(row, *COUNTS.start()).context(row.name)?;
     let one = start.elapsed().as_nanos() as f64 / *COUNTS.start() as f64;
     let count = ((ROW_NS / one) as u64).clamp(*COUNTS.start(), *COUNTS.end());
-    ground.agree(count.next_multiple_of(LIST))
+    bench.agree(count.next_multiple_of(LIST))
 }
 
 /// The cost of oxshmem's operations on PE 0. Collective.
 fn cost(
-    ground: &mut Ground<'_>,
+    bench: &mut OxshmemBench<'_>,
     verbs: &Arc<Verbs>,
     row: &Row,
     strace: bool,
@@ -262,10 +284,10 @@ fn cost(
     // Not traced, because strace makes waits longer.
     let mut asked = |count: u64| -> anyhow::Result<[u64; 3]> {
         let before = verbs.statistics();
-        ground.measure(row, count).context(row.name)?;
+        bench.measure(row, count).context(row.name)?;
         let after = verbs.statistics();
         // Other statistics, such as of the message that lets PE 1 go on, are left out.
-        ground.agree(0)?;
+        bench.agree(0)?;
         let more = |field: fn(&Statistics) -> u64| field(&after).saturating_sub(field(&before));
         Ok([
             more(|s| s.requests),
@@ -275,13 +297,14 @@ fn cost(
     };
     let (few, many) = (asked(TRACED)?, asked(3 * TRACED)?);
     let mut calls = |count: u64| -> anyhow::Result<Option<u64>> {
-        let tracer = match ground.leads() && strace {
-            true => Some(count::Tracer::attach(count::file("own"))?),
-            false => None,
+        let tracer = if bench.leads() && strace {
+            Some(count::Tracer::attach(count::file("own"))?)
+        } else {
+            None
         };
-        ground.measure(row, count).context(row.name)?;
+        bench.measure(row, count).context(row.name)?;
         let calls = tracer.map(count::Tracer::finish).transpose()?;
-        ground.agree(0)?;
+        bench.agree(0)?;
         Ok(calls)
     };
     let calls = calls(TRACED)?.zip(calls(3 * TRACED)?);
@@ -311,12 +334,12 @@ struct Turns<'w> {
 
 impl Turns<'_> {
     /// Does one run; returns its figure on PE 0. Collective.
-    fn perftest(&mut self, ground: &Ground<'_>, row: &Row, count: u64) -> anyhow::Result<f64> {
+    fn perftest(&mut self, bench: &OxshmemBench<'_>, row: &Row, count: u64) -> anyhow::Result<f64> {
         for _ in 0..TRIES {
             let figure = self.run(row, count, |at, server| {
                 perftest::client(row, at, count, server)
             })?;
-            if ground.agree(u64::from(figure != Some(0.0)))? == 1 {
+            if bench.agree(u64::from(figure != Some(0.0)))? == 1 {
                 return Ok(figure.unwrap_or(f64::NAN));
             }
         }
@@ -352,18 +375,18 @@ impl Turns<'_> {
             ..self.setup.meeting.clone()
         };
         self.next = (self.next + 1) % TCP_PORTS;
-        let told = || format!("{}: perftest", row.name);
+        let context = || format!("{}: perftest", row.name);
         if self.world.my_pe() == 0 {
             self.world.barrier_all()?;
-            let figure = client(&at, &self.setup.server).with_context(told);
+            let figure = client(&at, &self.setup.server).with_context(context);
             // An error ends this PE, and so the job with the server.
             let figure = figure?;
             self.world.barrier_all()?;
             return Ok(Some(figure));
         }
-        let server = perftest::Server::start(row, &at, count).with_context(told)?;
+        let server = perftest::Server::start(row, &at, count).with_context(context)?;
         self.world.barrier_all()?;
-        server.finish().with_context(told)?;
+        server.finish().with_context(context)?;
         self.world.barrier_all()?;
         Ok(None)
     }

@@ -8,6 +8,7 @@ use anyhow::Context;
 use oxshmem_bootstrap::{HUB_ADDRESS, Hosts, RSH, serve_agent};
 
 use super::bind::{self, Bind};
+use super::values::duration;
 
 /// The variable that limits how long PEs, and so hosts, may take to find each other.
 const TIMEOUT: &str = "OXSHMEM_BOOTSTRAP_TIMEOUT";
@@ -73,7 +74,7 @@ impl Args {
         hosts.hub_address = set(&self.hub_address, HUB_ADDRESS);
         hosts.bind = bind.to_string();
         if let Ok(limit) = std::env::var(TIMEOUT) {
-            let limit = super::duration(&limit);
+            let limit = duration(&limit);
             hosts.deadline = limit.map_err(|hint| anyhow::anyhow!("{TIMEOUT}: {hint}"))?;
         }
         Ok(Some(hosts))

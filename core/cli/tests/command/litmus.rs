@@ -260,9 +260,10 @@ fn litmus_refuses_bad_input_with_a_remedy() {
     let (status, _, stderr) = run(&["run", "-n", "2", BINARY, "litmus", "--memory", "cuda"]);
     assert_eq!(status, Some(2), "{stderr}");
     let with_gpus = cfg!(feature = "cuda");
-    let remedy = match with_gpus {
-        true => "set OXSHMEM_CUDA_SYMMETRIC_SIZE",
-        false => "build it with the feature cuda",
+    let remedy = if with_gpus {
+        "set OXSHMEM_CUDA_SYMMETRIC_SIZE"
+    } else {
+        "build it with the feature cuda"
     };
     assert!(stderr.contains(remedy), "{stderr}");
     if !with_gpus {

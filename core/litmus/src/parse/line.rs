@@ -1,6 +1,6 @@
 //! One line of a text as tokens, each with its column.
 
-use crate::Error;
+use crate::error::Error;
 
 /// A run of characters without white space.
 #[derive(Clone, Copy)]

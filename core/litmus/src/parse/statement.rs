@@ -1,9 +1,13 @@
 //! The parser of statements.
 
+use oxshmem::Cmp;
+
 use super::{Line, Parser, Token, quote, register_of};
-use crate::Error;
+use crate::error::Error;
+use crate::limits;
+use crate::print::COMPARISONS;
 use crate::program::{
-    Cmp, Context, Fetching, Meeting, Place, Register, SignalOp, Statement, Update, Words, limits,
+    Context, Fetching, Meeting, Place, Register, SignalOp, Statement, Update, Words,
 };
 
 /// The calls, for a message.
@@ -24,7 +28,7 @@ impl Parser {
         let into = self.registers(line)?;
         let context = context(line)?;
         let call = line.next("a call")?;
-        let statement = self.call(line, call, into.clone(), context)?;
+        let statement = self.call(line, call, &into, context)?;
         line.end()?;
         if context.is_some() && !takes_context(&statement) {
             let problem = format!("`{}` has no context", call.text);
@@ -86,7 +90,7 @@ impl Parser {
         &mut self,
         line: &mut Line<'_>,
         call: Token<'_>,
-        into: Vec<Register>,
+        into: &[Register],
         context: Option<Context>,
     ) -> Result<Statement, Error> {
         let context = context.unwrap_or_default();
@@ -94,33 +98,11 @@ impl Parser {
             Some(name) => (name, true),
             None => (call.text, false),
         };
-        // Stands in for a missing register; `statement` checks the number of registers afterwards.
-        let one = into.first().copied().unwrap_or(Register(0));
-        if let Some(statement) = self.fetching(line, name, one, nbi, context)? {
+        if let Some(statement) = self.transfer(line, name, into, nbi, context)? {
             return Ok(statement);
         }
-        match name {
-            "put" => {
-                let to = self.next_place(line)?;
-                let values = self.values(line, to.words)?;
-                return Ok(Statement::Put {
-                    to,
-                    values,
-                    nbi,
-                    context,
-                });
-            }
-            "get" => {
-                let from = self.next_place(line)?;
-                return Ok(Statement::Get {
-                    into,
-                    from,
-                    nbi,
-                    context,
-                });
-            }
-            "put_signal" => return self.put_signal(line, nbi, context),
-            _ => {}
+        if let Some(statement) = self.fetching(line, name, one(into), nbi, context)? {
+            return Ok(statement);
         }
         // These calls have no nonblocking form.
         let update = Update::ALL.into_iter().find(|u| u.to_string() == call.text);
@@ -138,21 +120,74 @@ impl Parser {
         if let Some(meeting) = meeting {
             return Ok(Statement::Meet(meeting));
         }
+        if let Some(statement) = self.own_words(line, call.text, into)? {
+            return Ok(statement);
+        }
         Ok(match call.text {
             "put_counted" => self.put_counted(line, context)?,
+            "set_lock" => Statement::SetLock,
+            "clear_lock" => Statement::ClearLock,
+            "fence" => Statement::Fence { context },
+            "quiet" => Statement::Quiet { context },
+            "pe_quiet" => self.pe_quiet(line, context)?,
+            "broadcast" => self.broadcast(line)?,
+            other => {
+                let problem = format!("{} is no call", quote(other));
+                return Err(line.at(call, problem, format!("they are {CALLS}")));
+            }
+        })
+    }
+
+    /// The put or get of this name; `None` for another name.
+    fn transfer(
+        &mut self,
+        line: &mut Line<'_>,
+        name: &str,
+        into: &[Register],
+        nbi: bool,
+        context: Context,
+    ) -> Result<Option<Statement>, Error> {
+        Ok(Some(match name {
+            "put" => {
+                let to = self.next_place(line)?;
+                let values = self.values(line, to.words)?;
+                Statement::Put {
+                    to,
+                    values,
+                    nbi,
+                    context,
+                }
+            }
+            "get" => Statement::Get {
+                into: into.to_vec(),
+                from: self.next_place(line)?,
+                nbi,
+                context,
+            },
+            "put_signal" => self.put_signal(line, nbi, context)?,
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The call of this name on the PE's own words; `None` for another name.
+    fn own_words(
+        &mut self,
+        line: &mut Line<'_>,
+        name: &str,
+        into: &[Register],
+    ) -> Result<Option<Statement>, Error> {
+        Ok(Some(match name {
             "wait_counted" => Statement::WaitCounted {
                 counter: self.next_word(line)?,
                 n: value(line)?,
             },
-            "set_lock" => Statement::SetLock,
-            "clear_lock" => Statement::ClearLock,
             "write" => {
                 let to = self.next_words(line)?;
                 let values = self.values(line, to)?;
                 Statement::Write { to, values }
             }
             "read" => Statement::Read {
-                into,
+                into: into.to_vec(),
                 from: self.next_words(line)?,
             },
             "wait_until" => {
@@ -171,25 +206,18 @@ impl Parser {
             "test" => {
                 let (word, cmp, value) = self.comparison(line)?;
                 Statement::Test {
-                    into: one,
+                    into: one(into),
                     word,
                     cmp,
                     value,
                 }
             }
             "signal_fetch" => Statement::SignalFetch {
-                into: one,
+                into: one(into),
                 word: self.next_word(line)?,
             },
-            "fence" => Statement::Fence { context },
-            "quiet" => Statement::Quiet { context },
-            "pe_quiet" => self.pe_quiet(line, context)?,
-            "broadcast" => self.broadcast(line)?,
-            other => {
-                let problem = format!("{} is no call", quote(other));
-                return Err(line.at(call, problem, format!("they are {CALLS}")));
-            }
-        })
+            _ => return Ok(None),
+        }))
     }
 
     /// The fetching atomic of this name; `None` for another name.
@@ -335,11 +363,12 @@ impl Parser {
     fn comparison(&mut self, line: &mut Line<'_>) -> Result<(Words, Cmp, u64), Error> {
         let word = self.next_word(line)?;
         let token = line.next("a comparison, as in `y == 1`")?;
-        let Some(cmp) = Cmp::ALL.into_iter().find(|c| c.to_string() == token.text) else {
+        let known = COMPARISONS.iter().find(|(_, sign)| *sign == token.text);
+        let Some((cmp, _)) = known else {
             let problem = format!("{} is no comparison", quote(token.text));
             return Err(line.at(token, problem, "they are ==, !=, >, >=, < and <="));
         };
-        Ok((word, cmp, value(line)?))
+        Ok((word, *cmp, value(line)?))
     }
 
     fn next_place(&mut self, line: &mut Line<'_>) -> Result<Place, Error> {
@@ -368,6 +397,12 @@ impl Parser {
     fn values(&self, line: &mut Line<'_>, words: Words) -> Result<Vec<u64>, Error> {
         (0..words.count).map(|_| value(line)).collect()
     }
+}
+
+/// The only register of a call. A missing one is stood in for; `statement` checks the number of
+/// registers afterwards.
+fn one(into: &[Register]) -> Register {
+    into.first().copied().unwrap_or(Register(0))
 }
 
 fn value(line: &mut Line<'_>) -> Result<u64, Error> {

@@ -1,7 +1,7 @@
 //! The checks that need the whole text.
 
 use super::Parser;
-use crate::Error;
+use crate::error::Error;
 use crate::program::{MemoryModel, Program, Statement};
 
 impl Parser {

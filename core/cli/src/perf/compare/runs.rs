@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::significance;
 use crate::perf::args::Args;
-use crate::perf::measure::Task;
 use crate::perf::metric::Metric;
 use crate::perf::row::Row;
 use crate::perf::table;
-use crate::perf::unable::Unable;
+use crate::perf::task::Task;
+use crate::perf::unsupported::Unsupported;
 
 /// Runs of a side at most: more would prove no more.
 const MOST: usize = 32;
@@ -54,11 +54,11 @@ pub type Key<'a> = (Metric, &'a str, usize, (u64, u32));
 impl Runs {
     /// Reads the files that are asked for, if any. Each must have at least one of the rows of
     /// `plan`.
-    pub fn read(args: &Args, plan: &[Task]) -> Result<Option<Self>, Unable> {
+    pub fn read(args: &Args, plan: &[Task]) -> Result<Option<Self>, Unsupported> {
         if args.compare.is_empty() {
             return Ok(None);
         }
-        let read = |paths: &[PathBuf]| -> Result<Vec<Run>, Unable> {
+        let read = |paths: &[PathBuf]| -> Result<Vec<Run>, Unsupported> {
             paths.iter().map(|path| Run::read(path, plan)).collect()
         };
         let (earlier, new) = (args.compare.len(), args.with.len() + 1);
@@ -87,7 +87,7 @@ impl Runs {
             }
             anyhow::Ok(())
         };
-        counted().map_err(Unable)?;
+        counted().map_err(Unsupported)?;
         Ok(Some(Runs {
             earlier: read(&args.compare)?,
             new: read(&args.with)?,
@@ -96,12 +96,12 @@ impl Runs {
 }
 
 impl Run {
-    fn read(path: &Path, plan: &[Task]) -> Result<Self, Unable> {
+    fn read(path: &Path, plan: &[Task]) -> Result<Self, Unsupported> {
         let named = || format!("cannot compare with {}", path.display());
         let text = std::fs::read_to_string(path)
             .with_context(named)
-            .map_err(Unable)?;
-        let run = Run::parse(&text).with_context(named).map_err(Unable)?;
+            .map_err(Unsupported)?;
+        let run = Run::parse(&text).with_context(named).map_err(Unsupported)?;
         let known = |task: &Task| {
             let key = (
                 task.metric,
@@ -114,7 +114,7 @@ impl Run {
         if !plan.iter().any(known) {
             let what = "it has none of the rows that are measured now; give the same operations, \
                         --metric, --sizes, --window and --threads";
-            return Err(Unable(anyhow!(what).context(named())));
+            return Err(Unsupported(anyhow!(what).context(named())));
         }
         Ok(run)
     }

@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use anyhow::Context as _;
 use oxshmem::{AtomicBits, Context, Result, Sym};
 
-use crate::perf::ground::{Ground, Seat, Target, VALUE, same_word};
+use crate::perf::fixture::{Fixture, Role, Target, VALUE, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
-use crate::perf::proof;
+use crate::perf::validate;
 
 /// A word's type.
 pub(super) trait Value: AtomicBits + Send {
@@ -82,9 +82,9 @@ macro_rules! calls {
             span: Span::Values(&[4, 8]),
             metrics: &[Metric::Latency, Metric::Rate],
             who: Who::One,
-            prepare: |ground, bytes| match bytes {
-                4 => Atomic::<u32, $call>::boxed(ground),
-                _ => Atomic::<u64, $call>::boxed(ground),
+            prepare: |fixture, bytes| match bytes {
+                4 => Atomic::<u32, $call>::boxed(fixture),
+                _ => Atomic::<u64, $call>::boxed(fixture),
             },
         }),*];
     };
@@ -141,36 +141,36 @@ calls! {
 }
 
 /// Sets this PE's word to a value of this type.
-pub(super) fn fill<T: Value>(ground: &Ground<'_>, value: u64) -> Result<()> {
-    ground.world.write(ground.word, &[0])?;
-    ground
+pub(super) fn fill<T: Value>(fixture: &Fixture<'_>, value: u64) -> Result<()> {
+    fixture.world.write(fixture.word, &[0])?;
+    fixture
         .world
-        .write(ground.word.cast::<T>()?, &[T::of(value)])
+        .write(fixture.word.cast::<T>()?, &[T::of(value)])
 }
 
 /// Does a few operations on PE 0, one by one. Resets the word before each, and checks the word and
 /// the result after it.
-pub(super) fn prove<T: Value>(
-    ground: &Ground<'_>,
-    seat: Seat,
+pub(super) fn validate<T: Value>(
+    fixture: &Fixture<'_>,
+    role: Role,
     after: fn(u64) -> u64,
     one: &mut dyn FnMut(&Target<'_, '_>) -> Result<Option<T>>,
 ) -> anyhow::Result<()> {
-    if !seat.acts {
+    if !role.acts {
         return Ok(());
     }
-    let target = ground.target(ground.world);
+    let target = fixture.target(fixture.world);
     let (context, word) = (target.context, target.word.cast::<T>()?);
     let [before, left] = [0, 1].map(|count| T::of(after(count)));
-    for number in 0..proof::SLOTS {
+    for number in 0..validate::SLOTS {
         context.set(word, before, target.pe)?;
         context.quiet()?;
         let gives = one(&target)?;
         context.quiet()?;
         let leaves = context.fetch(word, target.pe)?;
-        same_word(leaves.wide(), left.wide()).with_context(|| proof::of(number))?;
+        same_word(leaves.wide(), left.wide()).with_context(|| validate::of(number))?;
         if let Some(gives) = gives {
-            same_word(gives.wide(), before.wide()).with_context(|| proof::of(number))?;
+            same_word(gives.wide(), before.wide()).with_context(|| validate::of(number))?;
         }
     }
     Ok(())
@@ -186,8 +186,8 @@ struct Atomic<T, C> {
 }
 
 impl<T: Value + 'static, C: Call<T> + 'static> Atomic<T, C> {
-    fn boxed(ground: &Ground<'_>) -> Result<Box<dyn Work>> {
-        fill::<T>(ground, C::after(0))?;
+    fn boxed(fixture: &Fixture<'_>) -> Result<Box<dyn Work>> {
+        fill::<T>(fixture, C::after(0))?;
         Ok(Box::new(Atomic::<T, C> {
             done: 0,
             last: T::of(0),
@@ -208,12 +208,12 @@ impl<T: Value, C: Call<T>> OneSided for Atomic<T, C> {
 }
 
 impl<T: Value, C: Call<T>> Work for Atomic<T, C> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        self.post(&ground.target(ground.world), count)
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        self.post(&fixture.target(fixture.world), count)
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-        prove(ground, seat, C::after, &mut |target| {
+    fn validate(&mut self, fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+        validate(fixture, role, C::after, &mut |target| {
             let word = target.word.cast::<T>()?;
             let gives = C::call(target.context, word, T::of(0), target.pe)?;
             Ok(C::FETCHES.then_some(gives))
@@ -224,14 +224,14 @@ impl<T: Value, C: Call<T>> Work for Atomic<T, C> {
         Some(self)
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, total: u64) -> anyhow::Result<()> {
         let after = |count| T::of(C::after(count)).wide();
-        if seat.receives {
-            let word = ground.word.cast::<T>()?;
-            let found = ground.world.g(word, ground.world.my_pe())?;
+        if role.receives {
+            let word = fixture.word.cast::<T>()?;
+            let found = fixture.world.g(word, fixture.world.my_pe())?;
             same_word(found.wide(), after(total))?;
         }
-        if seat.acts && C::FETCHES && total > 0 {
+        if role.acts && C::FETCHES && total > 0 {
             same_word(self.last.wide(), after(total - 1))?;
         }
         Ok(())
@@ -241,25 +241,25 @@ impl<T: Value, C: Call<T>> Work for Atomic<T, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::ground::Room;
+    use crate::perf::fixture::Footprint;
     use oxshmem::testing::spmd;
 
     #[test]
     fn an_atomic_that_is_lost_or_done_twice_or_gives_another_value_is_found() {
         spmd(1, |world| {
-            let ground = Ground::new(world, None, Room::default(), 1)?;
+            let fixture = Fixture::new(world, None, Footprint::default(), 1)?;
             let found_right = |times: u64, gives: Option<u64>| {
                 let mut one = |target: &Target<'_, '_>| {
                     target.context.add(target.word, times, target.pe)?;
                     Ok(gives)
                 };
-                prove::<u64>(&ground, Seat::BOTH, |count| count, &mut one).is_ok()
+                validate::<u64>(&fixture, Role::BOTH, |count| count, &mut one).is_ok()
             };
             assert!(found_right(1, None) && found_right(1, Some(0)));
             assert!(!found_right(0, None), "lost");
             assert!(!found_right(2, None), "twice");
             assert!(!found_right(1, Some(1)), "another value");
-            ground.free()
+            fixture.free()
         })
         .unwrap();
     }

@@ -6,7 +6,7 @@ use anyhow::ensure;
 use oxshmem::{Result, Scope, Sym};
 
 use super::atomic::{self, Call, Value, once};
-use crate::perf::ground::{Ground, Seat, Target, VALUE, same_word};
+use crate::perf::fixture::{Fixture, Role, Target, VALUE, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
@@ -48,9 +48,9 @@ macro_rules! starts {
             span: Span::Values(&[4, 8]),
             metrics: &[Metric::Rate, Metric::Latency],
             who: Who::OneCompleting,
-            prepare: |ground, bytes| match bytes {
-                4 => Atomics::<u32, $call>::boxed(ground),
-                _ => Atomics::<u64, $call>::boxed(ground),
+            prepare: |fixture, bytes| match bytes {
+                4 => Atomics::<u32, $call>::boxed(fixture),
+                _ => Atomics::<u64, $call>::boxed(fixture),
             },
         }),*];
     };
@@ -101,8 +101,8 @@ struct Atomics<T, C> {
 }
 
 impl<T: Value + 'static, C: Start<T> + 'static> Atomics<T, C> {
-    fn boxed(ground: &Ground<'_>) -> Result<Box<dyn Work>> {
-        atomic::fill::<T>(ground, C::after(0))?;
+    fn boxed(fixture: &Fixture<'_>) -> Result<Box<dyn Work>> {
+        atomic::fill::<T>(fixture, C::after(0))?;
         Ok(Box::new(Atomics::<T, C> {
             results: Vec::new(),
             call: PhantomData,
@@ -123,12 +123,12 @@ impl<T: Value, C: Start<T>> OneSided for Atomics<T, C> {
 }
 
 impl<T: Value, C: Start<T>> Work for Atomics<T, C> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        self.post(&ground.target(ground.world), count)
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        self.post(&fixture.target(fixture.world), count)
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-        atomic::prove(ground, seat, C::after, &mut |target| {
+    fn validate(&mut self, fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+        atomic::validate(fixture, role, C::after, &mut |target| {
             self.post(target, 1)?;
             Ok(self.results.first().copied())
         })
@@ -138,14 +138,14 @@ impl<T: Value, C: Start<T>> Work for Atomics<T, C> {
         Some(self)
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, total: u64) -> anyhow::Result<()> {
         let after = |count| T::of(C::after(count)).wide();
-        if seat.receives {
-            let word = ground.word.cast::<T>()?;
-            let found = ground.world.g(word, ground.world.my_pe())?;
+        if role.receives {
+            let word = fixture.word.cast::<T>()?;
+            let found = fixture.world.g(word, fixture.world.my_pe())?;
             same_word(found.wide(), after(total))?;
         }
-        if seat.acts && total > 0 {
+        if role.acts && total > 0 {
             // They were in flight together: each found the value that one of them left, in any
             // order.
             let mut found: Vec<u64> = self.results.iter().map(|result| result.wide()).collect();

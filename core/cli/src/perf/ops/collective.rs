@@ -3,10 +3,10 @@
 use anyhow::Context;
 use oxshmem::{Result, Sym, Team, World};
 
-use crate::perf::ground::{Ground, Room, Seat, pattern, same_word};
+use crate::perf::fixture::{Fixture, Footprint, Role, pattern, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
-use crate::perf::proof::{self, Place};
+use crate::perf::validate::{self, Place};
 
 pub(super) const METRICS: &[Metric] = &[Metric::Latency];
 
@@ -17,27 +17,35 @@ const STRIDE: usize = 2;
 /// gives the words that it sends and `$gets` those that it should receive: words of a pattern, so
 /// many times, block after block.
 macro_rules! exchange {
-    ($name:literal, $about:literal, $room:expr, $call:expr,
+    ($name:literal, $about:literal, $footprint:expr, $call:expr,
         |$me:ident, $members:ident| $mine:expr, $gets:expr) => {
-        exchange!($name, $about, $room, $call, 1, |$me, $members| $mine, $gets)
+        exchange!(
+            $name,
+            $about,
+            $footprint,
+            $call,
+            1,
+            |$me, $members| $mine,
+            $gets
+        )
     };
-    ($name:literal, $about:literal, $room:expr, $call:expr, $stride:expr,
+    ($name:literal, $about:literal, $footprint:expr, $call:expr, $stride:expr,
         |$me:ident, $members:ident| $mine:expr, $gets:expr) => {
         Op {
             name: $name,
             about: $about,
-            span: Span::words($room),
+            span: Span::words($footprint),
             metrics: METRICS,
             who: Who::Team,
-            prepare: |ground, bytes| {
-                let Some(team) = ground.team else {
+            prepare: |fixture, bytes| {
+                let Some(team) = fixture.team else {
                     return Ok(Box::new(Absent));
                 };
                 let ($me, $members) = (team.my_pe() as u64, team.n_pes() as u64);
                 let words = pattern::<u64>($name, bytes);
                 let mine = times(&words, $mine, $stride);
                 let gets = times(&words, $gets, $stride);
-                Exchange::boxed(ground, &mine, gets, $call)
+                Exchange::boxed(fixture, &mine, gets, $call)
             },
         }
     };
@@ -50,7 +58,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::Team,
-        prepare: |ground, _| Meeting::boxed(ground, World::barrier_all, |team| team.barrier()),
+        prepare: |fixture, _| Meeting::boxed(fixture, World::barrier_all, |team| team.barrier()),
     },
     Op {
         name: "sync",
@@ -58,7 +66,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::Team,
-        prepare: |ground, _| Meeting::boxed(ground, World::sync_all, |team| team.sync()),
+        prepare: |fixture, _| Meeting::boxed(fixture, World::sync_all, |team| team.sync()),
     },
     exchange!(
         "broadcast",
@@ -106,29 +114,29 @@ pub const OPS: &[Op] = &[
     ),
 ];
 
-pub(super) fn both(bytes: usize, _pes: usize) -> Room {
-    Room {
+pub(super) fn both(bytes: usize, _pes: usize) -> Footprint {
+    Footprint {
         block: bytes,
         source: bytes,
     }
 }
 
 /// The footprint if every member receives the data of all.
-pub(super) fn gathered(bytes: usize, pes: usize) -> Room {
-    Room {
+pub(super) fn gathered(bytes: usize, pes: usize) -> Footprint {
+    Footprint {
         block: bytes.saturating_mul(pes),
         source: bytes,
     }
 }
 
 /// The footprint if every member sends to all and receives from all.
-pub(super) fn exchanged(bytes: usize, pes: usize) -> Room {
+pub(super) fn exchanged(bytes: usize, pes: usize) -> Footprint {
     both(bytes.saturating_mul(pes), pes)
 }
 
 /// The footprint if every member sends to all.
-pub(super) fn scattered(bytes: usize, pes: usize) -> Room {
-    Room {
+pub(super) fn scattered(bytes: usize, pes: usize) -> Footprint {
+    Footprint {
         block: bytes,
         source: bytes.saturating_mul(pes),
     }
@@ -154,11 +162,11 @@ pub(super) fn times(
 pub(super) struct Absent;
 
 impl Work for Absent {
-    fn run(&mut self, _: &Ground<'_>, _: u64) -> Result<()> {
+    fn run(&mut self, _: &Fixture<'_>, _: u64) -> Result<()> {
         Ok(())
     }
 
-    fn check(&self, _: &Ground<'_>, _: Seat, _: u64) -> anyhow::Result<()> {
+    fn check(&self, _: &Fixture<'_>, _: Role, _: u64) -> anyhow::Result<()> {
         Ok(())
     }
 }
@@ -171,41 +179,42 @@ struct Meeting {
 
 impl Meeting {
     fn boxed(
-        ground: &Ground<'_>,
+        fixture: &Fixture<'_>,
         of_all: fn(&World) -> Result<()>,
         of_team: fn(&Team<'_>) -> Result<()>,
     ) -> Result<Box<dyn Work>> {
-        ground.world.write(ground.word, &[0])?;
+        fixture.world.write(fixture.word, &[0])?;
         Ok(Box::new(Meeting { of_all, of_team }))
     }
 }
 
 impl Work for Meeting {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        match ground.team {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        match fixture.team {
             None => Ok(()),
-            Some(team) if *team == ground.world.team() => {
-                (0..count).try_for_each(|_| (self.of_all)(ground.world))
+            Some(team) if *team == fixture.world.team() => {
+                (0..count).try_for_each(|_| (self.of_all)(fixture.world))
             }
             Some(team) => (0..count).try_for_each(|_| (self.of_team)(team)),
         }
     }
 
-    fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        let (world, Some(team)) = (ground.world, ground.team) else {
+    fn check(&self, fixture: &Fixture<'_>, _: Role, _total: u64) -> anyhow::Result<()> {
+        let (world, Some(team)) = (fixture.world, fixture.team) else {
             return Ok(());
         };
         // Events before the call at one PE happen before those after it at the others.
         let (me, members) = (team.my_pe(), team.n_pes());
         let (next, before) = ((me + 1) % members, (me + members - 1) % members);
         let to = team.translate(next, &world.team()).unwrap_or(usize::MAX);
-        world.p(ground.word, me as u64 + 1, to)?;
+        world.p(fixture.word, me as u64 + 1, to)?;
         world.quiet()?;
-        match *team == world.team() {
-            true => (self.of_all)(world)?,
-            false => (self.of_team)(team)?,
+        if *team == world.team() {
+            (self.of_all)(world)?
+        } else {
+            (self.of_team)(team)?
         }
-        same_word(world.g(ground.word, world.my_pe())?, before as u64 + 1)
+        same_word(world.g(fixture.word, world.my_pe())?, before as u64 + 1)
     }
 }
 
@@ -223,15 +232,15 @@ struct Exchange {
 impl Exchange {
     /// `call` takes the block, then the source.
     fn boxed(
-        ground: &Ground<'_>,
+        fixture: &Fixture<'_>,
         mine: &[u64],
         expected: Vec<u64>,
         call: Call,
     ) -> Result<Box<dyn Work>> {
-        let source = ground.source.cast()?.range(..mine.len())?;
-        let block = ground.block.cast()?.range(..expected.len())?;
-        ground.world.write(source, mine)?;
-        ground.world.write(block, &vec![0; expected.len()])?;
+        let source = fixture.source.cast()?.range(..mine.len())?;
+        let block = fixture.block.cast()?.range(..expected.len())?;
+        fixture.world.write(source, mine)?;
+        fixture.world.write(block, &vec![0; expected.len()])?;
         Ok(Box::new(Exchange {
             source,
             block,
@@ -242,25 +251,25 @@ impl Exchange {
 }
 
 impl Work for Exchange {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let Some(team) = ground.team else {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        let Some(team) = fixture.team else {
             return Ok(());
         };
         (0..count).try_for_each(|_| (self.call)(team, self.block, self.source))
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, _: Seat) -> anyhow::Result<()> {
-        let Some(team) = ground.team else {
+    fn validate(&mut self, fixture: &Fixture<'_>, _: Role) -> anyhow::Result<()> {
+        let Some(team) = fixture.team else {
             return Ok(());
         };
         let mut mine = vec![0; self.source.len()];
-        ground.world.read(&mut mine, self.source)?;
+        fixture.world.read(&mut mine, self.source)?;
         // All of them move words: three times the words give three times the result.
-        let mut calls = Vec::with_capacity(proof::SLOTS);
-        for number in 0..proof::SLOTS {
+        let mut calls = Vec::with_capacity(validate::SLOTS);
+        for number in 0..validate::SLOTS {
             let [source, block] = [
-                (ground.source, &mut mine),
-                (ground.block, &mut self.expected),
+                (fixture.source, &mut mine),
+                (fixture.block, &mut self.expected),
             ]
             .map(|(memory, words)| {
                 words
@@ -269,22 +278,22 @@ impl Work for Exchange {
                 Place::of(memory, size_of_val(words.as_slice()), number)
             });
             let (source, block) = (source?, block?);
-            source.fill(ground, &mine)?;
-            block.fill::<u64>(ground, &[])?;
+            source.fill(fixture, &mine)?;
+            block.fill::<u64>(fixture, &[])?;
             calls.push((source, block, self.expected.clone()));
         }
         team.barrier()?;
         for (number, (source, block, expected)) in calls.iter().enumerate() {
             (self.call)(team, block.data.cast()?, source.data.cast()?)?;
             block
-                .holds(ground, expected)
-                .with_context(|| proof::of(number))?;
+                .holds(fixture, expected)
+                .with_context(|| validate::of(number))?;
         }
         Ok(())
     }
 
-    fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        ground.holds(self.block, &self.expected)
+    fn check(&self, fixture: &Fixture<'_>, _: Role, _total: u64) -> anyhow::Result<()> {
+        fixture.holds(self.block, &self.expected)
     }
 }
 
@@ -302,18 +311,18 @@ mod tests {
         for (call, right) in calls {
             spmd(2, |world| {
                 let team = world.team();
-                let ground = Ground::new(world, Some(&team), gathered(32, 2).of_slots(), 1)?;
+                let fixture = Fixture::new(world, Some(&team), gathered(32, 2).of_slots(), 1)?;
                 let words = [me(world), 2, 3, 4];
                 let expected = vec![1, 2, 3, 4, 2, 2, 3, 4];
-                let mut work = Exchange::boxed(&ground, &words, expected, call)?;
+                let mut work = Exchange::boxed(&fixture, &words, expected, call)?;
                 world.barrier_all()?;
-                let seat = Seat {
+                let role = Role {
                     acts: true,
                     receives: true,
                 };
-                assert_eq!(work.prove(&ground, seat).is_ok(), right);
+                assert_eq!(work.validate(&fixture, role).is_ok(), right);
                 world.barrier_all()?;
-                ground.free()
+                fixture.free()
             })
             .unwrap();
         }

@@ -6,10 +6,10 @@ use anyhow::Context;
 use oxshmem::{Complex, Result, Sym, Team, bf16, f16};
 
 use super::collective::{Absent, METRICS, both, scattered};
-use crate::perf::ground::{Ground, Seat};
+use crate::perf::fixture::{Fixture, Role};
 use crate::perf::number::{Number, Value, Words};
 use crate::perf::op::{Op, Span, Who, Work};
-use crate::perf::proof::{self, Place};
+use crate::perf::validate::{self, Place};
 
 /// The kind of call.
 #[derive(Clone, Copy, PartialEq)]
@@ -21,14 +21,14 @@ enum Call {
 }
 
 macro_rules! fold {
-    ($name:literal, $about:literal, $room:expr, $call:expr) => {
+    ($name:literal, $about:literal, $footprint:expr, $call:expr) => {
         Op {
             name: $name,
             about: $about,
-            span: Span::words($room),
+            span: Span::words($footprint),
             metrics: METRICS,
             who: Who::Team,
-            prepare: |ground, bytes| prepare(ground, $call, bytes),
+            prepare: |fixture, bytes| prepare(fixture, $call, bytes),
         }
     };
 }
@@ -60,8 +60,8 @@ pub const OPS: &[Op] = &[
     ),
 ];
 
-fn prepare(ground: &Ground<'_>, call: Call, bytes: usize) -> Result<Box<dyn Work>> {
-    let make = match ground.folds.1 {
+fn prepare(fixture: &Fixture<'_>, call: Call, bytes: usize) -> Result<Box<dyn Work>> {
+    let make = match fixture.folds.1 {
         Number::I32 => Folding::<i32>::boxed,
         Number::I64 => Folding::<i64>::boxed,
         Number::U8 => Folding::<u8>::boxed,
@@ -72,8 +72,8 @@ fn prepare(ground: &Ground<'_>, call: Call, bytes: usize) -> Result<Box<dyn Work
         Number::F64 => Folding::<f64>::boxed,
         Number::Complex => Folding::<Complex<f32>>::boxed,
     };
-    match ground.team {
-        Some(team) => make(ground, team, call, bytes),
+    match fixture.team {
+        Some(team) => make(fixture, team, call, bytes),
         None => Ok(Box::new(Absent)),
     }
 }
@@ -89,7 +89,7 @@ struct Folding<T> {
 
 impl<T: Value> Folding<T> {
     fn boxed(
-        ground: &Ground<'_>,
+        fixture: &Fixture<'_>,
         team: &Team<'_>,
         call: Call,
         bytes: usize,
@@ -102,16 +102,18 @@ impl<T: Value> Folding<T> {
         let folding = Folding {
             call,
             words: Words {
-                fold: ground.folds.0,
+                fold: fixture.folds.0,
                 members,
                 seed: bytes as u64,
             },
             me,
-            block: ground.block.cast()?.range(..len)?,
-            source: ground.source.cast()?.range(..given)?,
+            block: fixture.block.cast()?.range(..len)?,
+            source: fixture.source.cast()?.range(..given)?,
         };
-        ground.world.write(folding.source, &folding.given())?;
-        ground.world.write(folding.block, &vec![T::zeroed(); len])?;
+        fixture.world.write(folding.source, &folding.given())?;
+        fixture
+            .world
+            .write(folding.block, &vec![T::zeroed(); len])?;
         Ok(Box::new(folding))
     }
 
@@ -145,38 +147,38 @@ impl<T: Value> Folding<T> {
 }
 
 impl<T: Value> Work for Folding<T> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let Some(team) = ground.team else {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        let Some(team) = fixture.team else {
             return Ok(());
         };
         (0..count).try_for_each(|_| self.go(team, self.block, self.source))
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, _: Seat) -> anyhow::Result<()> {
-        let Some(team) = ground.team else {
+    fn validate(&mut self, fixture: &Fixture<'_>, _: Role) -> anyhow::Result<()> {
+        let Some(team) = fixture.team else {
             return Ok(());
         };
-        let mut calls = Vec::with_capacity(proof::SLOTS);
-        for number in 0..proof::SLOTS {
+        let mut calls = Vec::with_capacity(validate::SLOTS);
+        for number in 0..validate::SLOTS {
             self.words.seed += 1 << 32;
-            let block = Place::of(ground.block, self.block.len() * size_of::<T>(), number)?;
-            let source = Place::of(ground.source, self.source.len() * size_of::<T>(), number)?;
-            source.fill(ground, &self.given())?;
-            block.fill::<T>(ground, &[])?;
+            let block = Place::of(fixture.block, self.block.len() * size_of::<T>(), number)?;
+            let source = Place::of(fixture.source, self.source.len() * size_of::<T>(), number)?;
+            source.fill(fixture, &self.given())?;
+            block.fill::<T>(fixture, &[])?;
             calls.push((block, source, self.expected()));
         }
         team.barrier()?;
         for (number, (block, source, expected)) in calls.iter().enumerate() {
             self.go(team, block.data.cast()?, source.data.cast()?)?;
             block
-                .holds(ground, expected)
-                .with_context(|| proof::of(number))?;
+                .holds(fixture, expected)
+                .with_context(|| validate::of(number))?;
         }
         Ok(())
     }
 
-    fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        ground.holds(self.block, &self.expected())
+    fn check(&self, fixture: &Fixture<'_>, _: Role, _total: u64) -> anyhow::Result<()> {
+        fixture.holds(self.block, &self.expected())
     }
 }
 
@@ -193,30 +195,30 @@ mod tests {
     fn every_fold_of_every_type_is_as_the_serial_one() {
         spmd(3, |world| {
             let team = world.team();
-            let room = scattered(BYTES, 3).of_slots();
-            let mut ground = Ground::new(world, Some(&team), room, 1)?;
+            let footprint = scattered(BYTES, 3).of_slots();
+            let mut fixture = Fixture::new(world, Some(&team), footprint, 1)?;
             for (op, number) in OPS
                 .iter()
                 .flat_map(|op| Number::value_variants().iter().map(move |n| (op, *n)))
             {
                 for fold in Fold::ALL.into_iter().filter(|fold| number.has(*fold)) {
-                    ground.folds = (fold, number);
-                    let mut work = (op.prepare)(&ground, BYTES)?;
+                    fixture.folds = (fold, number);
+                    let mut work = (op.prepare)(&fixture, BYTES)?;
                     world.barrier_all()?;
                     let what = format!("{} of {fold:?}, {number:?}", op.name);
                     // An empty fold may leave 0.
                     let nothing = op.name == "exscan" && world.my_pe() == 0;
                     assert!(
-                        nothing || work.check(&ground, Seat::BOTH, 0).is_err(),
+                        nothing || work.check(&fixture, Role::BOTH, 0).is_err(),
                         "{what}"
                     );
-                    work.run(&ground, 2)?;
-                    work.check(&ground, Seat::BOTH, 2).expect(&what);
-                    work.prove(&ground, Seat::BOTH).expect(&what);
+                    work.run(&fixture, 2)?;
+                    work.check(&fixture, Role::BOTH, 2).expect(&what);
+                    work.validate(&fixture, Role::BOTH).expect(&what);
                     world.barrier_all()?;
                 }
             }
-            ground.free()
+            fixture.free()
         })
         .unwrap();
     }

@@ -5,18 +5,18 @@ use std::hint::black_box;
 use oxshmem::{Cmp, Error, PeerPtr, Result};
 
 use super::pair::Turns;
-use crate::perf::ground::{Ground, Room, Seat, Target, pattern, same};
+use crate::perf::fixture::{Fixture, Footprint, Role, Target, pattern, same};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
 
 /// Polls of a word before oxshmem's wait takes over, which yields and notices a failed PE.
-const LOOKS: u32 = 100_000;
+const POLLS: u32 = 100_000;
 
 pub const OPS: &[Op] = &[
     Op {
         name: MEMCPY,
         about: "limit: PE 0 copies private memory, back to back",
-        span: Span::bytes(|_, _| Room::default()),
+        span: Span::bytes(|_, _| Footprint::default()),
         metrics: &[Metric::Bandwidth, Metric::Latency, Metric::Rate],
         who: Who::Alone,
         prepare: |_, bytes| {
@@ -32,7 +32,7 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: &[Metric::Latency],
         who: Who::Pair,
-        prepare: |ground, _| Turns::boxed(ground, Vec::new(), store, look),
+        prepare: |fixture, _| Turns::boxed(fixture, Vec::new(), store, poll),
     },
 ];
 
@@ -45,16 +45,16 @@ struct Copy {
 }
 
 impl Work for Copy {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        self.post(&ground.target(ground.world), count)
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        self.post(&fixture.target(fixture.world), count)
     }
 
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         Some(self)
     }
 
-    fn check(&self, _: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
-        if !seat.acts {
+    fn check(&self, _: &Fixture<'_>, role: Role, _total: u64) -> anyhow::Result<()> {
+        if !role.acts {
             return Ok(());
         }
         same(&self.to, &self.from)
@@ -71,32 +71,32 @@ impl OneSided for Copy {
 }
 
 /// Whether PE 0 and its partner load and store each other's memory. Collective.
-pub fn is_mapped(ground: &Ground<'_>) -> Result<bool> {
-    let both = ground.leads() || ground.answers();
-    let not = both && ground.world.ptr(ground.word, ground.peer()).is_none();
-    ground.world.write(ground.word, &[u64::from(not)])?;
-    ground.world.sum_reduce(ground.word, ground.word)?;
-    Ok(ground.world.g(ground.word, ground.world.my_pe())? == 0)
+pub fn is_mapped(fixture: &Fixture<'_>) -> Result<bool> {
+    let both = fixture.leads() || fixture.answers();
+    let not = both && fixture.world.ptr(fixture.word, fixture.peer()).is_none();
+    fixture.world.write(fixture.word, &[u64::from(not)])?;
+    fixture.world.sum_reduce(fixture.word, fixture.word)?;
+    Ok(fixture.world.g(fixture.word, fixture.world.my_pe())? == 0)
 }
 
-fn mapped<'w>(ground: &Ground<'w>, pe: usize) -> Result<PeerPtr<'w, u64>> {
-    ground.world.ptr(ground.word, pe).ok_or(Error::Argument {
+fn mapped<'w>(fixture: &Fixture<'w>, pe: usize) -> Result<PeerPtr<'w, u64>> {
+    fixture.world.ptr(fixture.word, pe).ok_or(Error::Argument {
         call: BARE_PING_PONG,
         what: format!("PE {pe} is not mapped here, which this measures"),
     })
 }
 
-fn store(ground: &Ground<'_>, _: &[u8], value: u64) -> Result<()> {
-    mapped(ground, ground.peer())?.store(0, value)
+fn store(fixture: &Fixture<'_>, _: &[u8], value: u64) -> Result<()> {
+    mapped(fixture, fixture.peer())?.store(0, value)
 }
 
-fn look(ground: &Ground<'_>, value: u64) -> Result<()> {
-    let own = mapped(ground, ground.world.my_pe())?;
-    for _ in 0..LOOKS {
+fn poll(fixture: &Fixture<'_>, value: u64) -> Result<()> {
+    let own = mapped(fixture, fixture.world.my_pe())?;
+    for _ in 0..POLLS {
         if own.load(0)? == value {
             return Ok(());
         }
         std::hint::spin_loop();
     }
-    ground.world.wait_until(ground.word, Cmp::Eq, value)
+    fixture.world.wait_until(fixture.word, Cmp::Eq, value)
 }

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use oxshmem::{Result, Sym, World};
 
-use crate::perf::ground::{Ground, Seat};
+use crate::perf::fixture::{Fixture, Role};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 
@@ -19,7 +19,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| Lock::boxed(ground, 1, |world, lock| world.set_lock(lock)),
+        prepare: |fixture, _| Lock::boxed(fixture, 1, |world, lock| world.set_lock(lock)),
     },
     Op {
         name: "test-lock",
@@ -27,7 +27,9 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| Lock::boxed(ground, 1, |world, lock| world.test_lock(lock).map(drop)),
+        prepare: |fixture, _| {
+            Lock::boxed(fixture, 1, |world, lock| world.test_lock(lock).map(drop))
+        },
     },
     Op {
         name: "lock-all",
@@ -35,8 +37,8 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::All,
-        prepare: |ground, _| {
-            Lock::boxed(ground, ground.world.n_pes(), |world, lock| {
+        prepare: |fixture, _| {
+            Lock::boxed(fixture, fixture.world.n_pes(), |world, lock| {
                 world.set_lock(lock)
             })
         },
@@ -52,12 +54,12 @@ struct Lock {
 
 impl Lock {
     fn boxed(
-        ground: &Ground<'_>,
+        fixture: &Fixture<'_>,
         wanted_by: usize,
         take: fn(&World, Sym<u64>) -> Result<()>,
     ) -> Result<Box<dyn Work>> {
-        let word = ground.word;
-        ground.world.write(word, &[0])?;
+        let word = fixture.word;
+        fixture.world.write(word, &[0])?;
         Ok(Box::new(Lock {
             word,
             wanted_by,
@@ -67,21 +69,21 @@ impl Lock {
 }
 
 impl Work for Lock {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
         for _ in 0..count {
-            (self.take)(ground.world, self.word)?;
-            ground.world.clear_lock(self.word)?;
+            (self.take)(fixture.world, self.word)?;
+            fixture.world.clear_lock(self.word)?;
         }
         Ok(())
     }
 
     /// Increments PE 0's word by a separate load and store: two holders at once would lose
     /// increments.
-    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-        let (world, turns) = (ground.world, ground.signal);
+    fn validate(&mut self, fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+        let (world, turns) = (fixture.world, fixture.signal);
         world.write(turns, &[0])?;
         world.barrier_all()?;
-        if seat.acts {
+        if role.acts {
             for _ in 0..TURNS {
                 (self.take)(world, self.word)?;
                 let before = world.g(turns, 0)?;
@@ -92,7 +94,7 @@ impl Work for Lock {
             }
         }
         world.barrier_all()?;
-        if ground.leads() {
+        if fixture.leads() {
             let (found, all) = (world.g(turns, 0)?, TURNS * self.wanted_by as u64);
             ensure!(
                 found == all,
@@ -102,9 +104,9 @@ impl Work for Lock {
         Ok(())
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
-        let world = ground.world;
-        if seat.acts && ground.leads() {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, _total: u64) -> anyhow::Result<()> {
+        let world = fixture.world;
+        if role.acts && fixture.leads() {
             ensure!(world.test_lock(self.word)?, "the lock is not free");
             world.clear_lock(self.word)?;
         }
@@ -115,27 +117,27 @@ impl Work for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::ground::Room;
+    use crate::perf::fixture::Footprint;
     use oxshmem::testing::spmd;
 
     /// Whether PE 0 finds no error in so many validations, where `number` maps a PE to the lock
     /// that it acquires.
-    fn proofs(number: fn(usize) -> usize, count: usize) -> bool {
+    fn validations(number: fn(usize) -> usize, count: usize) -> bool {
         let found = spmd(3, move |world| {
-            let ground = Ground::new(world, None, Room::default(), 1)?;
-            ground.world.write(ground.several, &[0; 3])?;
+            let fixture = Fixture::new(world, None, Footprint::default(), 1)?;
+            fixture.world.write(fixture.several, &[0; 3])?;
             let mut lock = Lock {
-                word: ground.several.at(number(world.my_pe()))?,
+                word: fixture.several.at(number(world.my_pe()))?,
                 wanted_by: 3,
                 take: |world, lock| world.set_lock(lock),
             };
             let mut right = true;
             for _ in 0..count {
                 // The others find no error.
-                right &= lock.prove(&ground, Seat::BOTH).is_ok();
+                right &= lock.validate(&fixture, Role::BOTH).is_ok();
                 world.barrier_all()?;
             }
-            ground.free()?;
+            fixture.free()?;
             Ok(right)
         });
         found.unwrap()[0]
@@ -143,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_not_one_does_not_pass() {
-        assert!(proofs(|_| 0, 10));
-        assert!(!proofs(|me| me, 100));
+        assert!(validations(|_| 0, 10));
+        assert!(!validations(|me| me, 100));
     }
 }

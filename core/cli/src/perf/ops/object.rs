@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use oxshmem::{ContextOptions, Result, Team};
 
-use crate::perf::ground::{Ground, Room, Seat, VALUE, pattern, same_word};
+use crate::perf::fixture::{Fixture, Footprint, Role, VALUE, pattern, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 
@@ -16,8 +16,8 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| {
-            ground.world.write(ground.word, &[0])?;
+        prepare: |fixture, _| {
+            fixture.world.write(fixture.word, &[0])?;
             Ok(Box::new(OwnContext))
         },
     },
@@ -32,7 +32,7 @@ pub const OPS: &[Op] = &[
     Op {
         name: "alloc",
         about: "alloc and free of all PEs",
-        span: Span::bytes(|_, _| Room::default()),
+        span: Span::bytes(|_, _| Footprint::default()),
         metrics: METRICS,
         who: Who::All,
         prepare: |_, bytes| Ok(Box::new(Object { bytes })),
@@ -42,50 +42,50 @@ pub const OPS: &[Op] = &[
 struct OwnContext;
 
 impl Work for OwnContext {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
         for _ in 0..count {
-            let context = ground.world.create_context(ContextOptions::NONE)?;
+            let context = fixture.world.create_context(ContextOptions::NONE)?;
             context.destroy()?;
         }
         Ok(())
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
-        if !seat.acts {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, _total: u64) -> anyhow::Result<()> {
+        if !role.acts {
             return Ok(());
         }
-        let context = ground.world.create_context(ContextOptions::NONE)?;
-        context.p(ground.word, VALUE, ground.peer())?;
+        let context = fixture.world.create_context(ContextOptions::NONE)?;
+        context.p(fixture.word, VALUE, fixture.peer())?;
         context.destroy()?;
-        same_word(ground.world.g(ground.word, ground.peer())?, VALUE)
+        same_word(fixture.world.g(fixture.word, fixture.peer())?, VALUE)
     }
 }
 
 struct OwnTeam;
 
 /// A team of all PEs in reverse order.
-fn reversed<'w>(ground: &Ground<'w>) -> Result<Option<Team<'w>>> {
-    let pes = ground.world.n_pes();
-    ground.world.team().split_strided(pes - 1, -1, pes)
+fn reversed<'w>(fixture: &Fixture<'w>) -> Result<Option<Team<'w>>> {
+    let pes = fixture.world.n_pes();
+    fixture.world.team().split_strided(pes - 1, -1, pes)
 }
 
 impl Work for OwnTeam {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
         for _ in 0..count {
-            if let Some(team) = reversed(ground)? {
+            if let Some(team) = reversed(fixture)? {
                 team.destroy()?;
             }
         }
         Ok(())
     }
 
-    fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        let team = reversed(ground)?;
+    fn check(&self, fixture: &Fixture<'_>, _: Role, _total: u64) -> anyhow::Result<()> {
+        let team = reversed(fixture)?;
         ensure!(
             team.as_ref().is_some_and(|team| {
                 let own = team.world_pes().nth(team.my_pe());
-                team.my_pe() == ground.world.n_pes() - 1 - ground.world.my_pe()
-                    && own == Some(ground.world.my_pe())
+                team.my_pe() == fixture.world.n_pes() - 1 - fixture.world.my_pe()
+                    && own == Some(fixture.world.my_pe())
             }),
             "the team has not the PEs that it should have"
         );
@@ -102,20 +102,20 @@ struct Object {
 }
 
 impl Work for Object {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
         for _ in 0..count {
-            ground.world.free(ground.world.alloc::<u8>(self.bytes)?)?;
+            fixture.world.free(fixture.world.alloc::<u8>(self.bytes)?)?;
         }
         Ok(())
     }
 
-    fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        let (world, me, pes) = (ground.world, ground.world.my_pe(), ground.world.n_pes());
+    fn check(&self, fixture: &Fixture<'_>, _: Role, _total: u64) -> anyhow::Result<()> {
+        let (world, me, pes) = (fixture.world, fixture.world.my_pe(), fixture.world.n_pes());
         let object = world.alloc::<u8>(self.bytes)?;
         let data = pattern::<u8>("alloc", self.bytes);
         world.put(object, &data, (me + 1) % pes)?;
         world.barrier_all()?;
-        let right = ground.holds(object, &data);
+        let right = fixture.holds(object, &data);
         world.free(object)?;
         right
     }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use anyhow::ensure;
 use oxshmem::Result;
 
-use crate::perf::ground::{Ground, Seat, VALUE, same_word};
+use crate::perf::fixture::{Fixture, Role, VALUE, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 
@@ -18,7 +18,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| Idle::boxed(ground, |ground| ground.world.fence()),
+        prepare: |fixture, _| Idle::boxed(fixture, |fixture| fixture.world.fence()),
     },
     Op {
         name: "quiet",
@@ -26,7 +26,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::OneCompleting,
-        prepare: |ground, _| Idle::boxed(ground, |ground| ground.world.quiet()),
+        prepare: |fixture, _| Idle::boxed(fixture, |fixture| fixture.world.quiet()),
     },
     Op {
         name: "pe-quiet",
@@ -34,7 +34,7 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::OneCompleting,
-        prepare: |ground, _| Idle::boxed(ground, pe_quiet),
+        prepare: |fixture, _| Idle::boxed(fixture, pe_quiet),
     },
     Op {
         name: "p-fence",
@@ -42,9 +42,11 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| {
-            ground.world.write(ground.word, &[0])?;
-            Ok(Box::new(AfterP(|ground: &Ground<'_>| ground.world.fence())))
+        prepare: |fixture, _| {
+            fixture.world.write(fixture.word, &[0])?;
+            Ok(Box::new(AfterP(|fixture: &Fixture<'_>| {
+                fixture.world.fence()
+            })))
         },
     },
     Op {
@@ -53,9 +55,11 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::OneCompleting,
-        prepare: |ground, _| {
-            ground.world.write(ground.word, &[0])?;
-            Ok(Box::new(AfterP(|ground: &Ground<'_>| ground.world.quiet())))
+        prepare: |fixture, _| {
+            fixture.world.write(fixture.word, &[0])?;
+            Ok(Box::new(AfterP(|fixture: &Fixture<'_>| {
+                fixture.world.quiet()
+            })))
         },
     },
     Op {
@@ -64,15 +68,15 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::OneCompleting,
-        prepare: |ground, _| {
-            ground.world.write(ground.word, &[0])?;
+        prepare: |fixture, _| {
+            fixture.world.write(fixture.word, &[0])?;
             Ok(Box::new(AfterP(pe_quiet)))
         },
     },
 ];
 
-fn pe_quiet(ground: &Ground<'_>) -> Result<()> {
-    ground.world.pe_quiet(&[ground.peer()])
+fn pe_quiet(fixture: &Fixture<'_>) -> Result<()> {
+    fixture.world.pe_quiet(&[fixture.peer()])
 }
 
 /// A call with no operations before it, and the number of calls.
@@ -81,58 +85,58 @@ struct Idle<F> {
     called: u64,
 }
 
-impl<F: Fn(&Ground<'_>) -> Result<()> + 'static> Idle<F> {
-    fn boxed(ground: &Ground<'_>, call: F) -> Result<Box<dyn Work>> {
-        ground.world.write(ground.word, &[0])?;
-        ground.world.barrier_all()?;
+impl<F: Fn(&Fixture<'_>) -> Result<()> + 'static> Idle<F> {
+    fn boxed(fixture: &Fixture<'_>, call: F) -> Result<Box<dyn Work>> {
+        fixture.world.write(fixture.word, &[0])?;
+        fixture.world.barrier_all()?;
         // After the first operation the context is no longer clean, even if all has completed.
-        if ground.leads() {
-            ground.world.p(ground.word, VALUE, ground.peer())?;
-            ground.world.quiet()?;
+        if fixture.leads() {
+            fixture.world.p(fixture.word, VALUE, fixture.peer())?;
+            fixture.world.quiet()?;
         }
         let called = 0;
         Ok(Box::new(Idle { call, called }))
     }
 }
 
-impl<F: Fn(&Ground<'_>) -> Result<()>> Work for Idle<F> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+impl<F: Fn(&Fixture<'_>) -> Result<()>> Work for Idle<F> {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
         self.called += count;
-        (0..count).try_for_each(|_| (self.call)(ground))
+        (0..count).try_for_each(|_| (self.call)(fixture))
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, total: u64) -> anyhow::Result<()> {
         let called = self.called;
         ensure!(
-            !seat.acts || called == total,
+            !role.acts || called == total,
             "it was called {called} times of {total}"
         );
-        arrived(ground, seat)
+        arrived(fixture, role)
     }
 }
 
 /// A call after one `p` each.
 struct AfterP<F>(F);
 
-impl<F: Fn(&Ground<'_>) -> Result<()>> Work for AfterP<F> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let to = ground.peer();
+impl<F: Fn(&Fixture<'_>) -> Result<()>> Work for AfterP<F> {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        let to = fixture.peer();
         (0..count).try_for_each(|_| {
-            ground.world.p(ground.word, black_box(VALUE), to)?;
-            (self.0)(ground)
+            fixture.world.p(fixture.word, black_box(VALUE), to)?;
+            (self.0)(fixture)
         })
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
-        arrived(ground, seat)
+    fn check(&self, fixture: &Fixture<'_>, role: Role, _total: u64) -> anyhow::Result<()> {
+        arrived(fixture, role)
     }
 }
 
-fn arrived(ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-    if !seat.receives {
+fn arrived(fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+    if !role.receives {
         return Ok(());
     }
-    same_word(ground.world.g(ground.word, ground.world.my_pe())?, VALUE)
+    same_word(fixture.world.g(fixture.word, fixture.world.my_pe())?, VALUE)
 }
 
 #[cfg(test)]
@@ -140,28 +144,28 @@ mod tests {
     use super::*;
     use oxshmem::testing::spmd;
 
-    use crate::perf::ground::Room;
+    use crate::perf::fixture::Footprint;
 
     #[test]
     fn what_there_is_before_nothing_is_not_timed() {
         spmd(2, |world| {
-            let ground = Ground::new(world, None, Room::default(), 1)?;
+            let fixture = Fixture::new(world, None, Footprint::default(), 1)?;
             for op in OPS.iter().filter(|op| matches!(op.span, Span::Nothing)) {
-                let mut work = (op.prepare)(&ground, 0)?;
+                let mut work = (op.prepare)(&fixture, 0)?;
                 world.barrier_all()?;
-                let own = || world.g(ground.word, world.my_pe());
-                assert_eq!(own()? == VALUE, ground.answers(), "{}", op.name);
-                world.write(ground.word, &[0])?;
+                let own = || world.g(fixture.word, world.my_pe());
+                assert_eq!(own()? == VALUE, fixture.answers(), "{}", op.name);
+                world.write(fixture.word, &[0])?;
                 world.barrier_all()?;
-                if ground.leads() {
-                    work.run(&ground, 5)?;
+                if fixture.leads() {
+                    work.run(&fixture, 5)?;
                     world.quiet()?;
                 }
                 world.barrier_all()?;
                 assert_eq!(own()?, 0, "{}", op.name);
                 world.barrier_all()?;
             }
-            ground.free()
+            fixture.free()
         })
         .unwrap();
     }

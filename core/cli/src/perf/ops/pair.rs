@@ -4,10 +4,10 @@ use anyhow::Context;
 use oxshmem::{Cmp, Result, SignalOp};
 
 use super::transfer::CONTIGUOUS;
-use crate::perf::ground::{Ground, Seat, pattern, same_word};
+use crate::perf::fixture::{Fixture, Role, pattern, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
-use crate::perf::proof;
+use crate::perf::validate;
 
 const METRICS: &[Metric] = &[Metric::Latency];
 
@@ -18,11 +18,11 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::Pair,
-        prepare: |ground, _| {
-            let send = |ground: &Ground<'_>, _: &[u8], value| {
-                ground.world.p(ground.word, value, ground.peer())
+        prepare: |fixture, _| {
+            let send = |fixture: &Fixture<'_>, _: &[u8], value| {
+                fixture.world.p(fixture.word, value, fixture.peer())
             };
-            Turns::boxed(ground, Vec::new(), send, await_word)
+            Turns::boxed(fixture, Vec::new(), send, await_word)
         },
     },
     Op {
@@ -31,12 +31,12 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::Pair,
-        prepare: |ground, _| {
-            let send = |ground: &Ground<'_>, _: &[u8], value| {
-                let (world, to) = (ground.world, ground.peer());
-                world.signal_set(ground.signal, value, to)
+        prepare: |fixture, _| {
+            let send = |fixture: &Fixture<'_>, _: &[u8], value| {
+                let (world, to) = (fixture.world, fixture.peer());
+                world.signal_set(fixture.signal, value, to)
             };
-            Turns::boxed(ground, Vec::new(), send, await_signal)
+            Turns::boxed(fixture, Vec::new(), send, await_signal)
         },
     },
     Op {
@@ -45,12 +45,12 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::Pair,
-        prepare: |ground, _| {
-            let send = |ground: &Ground<'_>, _: &[u8], _| {
-                let (world, to) = (ground.world, ground.peer());
-                world.signal_add(ground.signal, 1, to)
+        prepare: |fixture, _| {
+            let send = |fixture: &Fixture<'_>, _: &[u8], _| {
+                let (world, to) = (fixture.world, fixture.peer());
+                world.signal_add(fixture.signal, 1, to)
             };
-            Turns::boxed(ground, Vec::new(), send, await_signal)
+            Turns::boxed(fixture, Vec::new(), send, await_signal)
         },
     },
     Op {
@@ -59,14 +59,14 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: METRICS,
         who: Who::Pair,
-        prepare: |ground, bytes| {
-            let send = |ground: &Ground<'_>, near: &[u8], value| {
-                let (world, to) = (ground.world, ground.peer());
-                let (block, signal) = (ground.block, ground.signal);
-                world.put_signal(block, near, signal, value, SignalOp::Set, to)
+        prepare: |fixture, bytes| {
+            let send = |fixture: &Fixture<'_>, local: &[u8], value| {
+                let (world, to) = (fixture.world, fixture.peer());
+                let (block, signal) = (fixture.block, fixture.signal);
+                world.put_signal(block, local, signal, value, SignalOp::Set, to)
             };
-            ground.world.write(ground.block, &vec![0; bytes])?;
-            Turns::boxed(ground, pattern("put-signal", bytes), send, await_signal)
+            fixture.world.write(fixture.block, &vec![0; bytes])?;
+            Turns::boxed(fixture, pattern("put-signal", bytes), send, await_signal)
         },
     },
     Op {
@@ -75,26 +75,26 @@ pub const OPS: &[Op] = &[
         span: CONTIGUOUS,
         metrics: METRICS,
         who: Who::Pair,
-        prepare: |ground, bytes| {
-            let send = |ground: &Ground<'_>, near: &[u8], _| {
-                let (world, to) = (ground.world, ground.peer());
-                world.put_counted(ground.block, near, ground.signal, to)
+        prepare: |fixture, bytes| {
+            let send = |fixture: &Fixture<'_>, local: &[u8], _| {
+                let (world, to) = (fixture.world, fixture.peer());
+                world.put_counted(fixture.block, local, fixture.signal, to)
             };
-            let wait = |ground: &Ground<'_>, _| ground.world.wait_counted(ground.signal, 1);
-            ground.world.write(ground.block, &vec![0; bytes])?;
-            Turns::taking(ground, pattern("put-counted", bytes), send, wait)
+            let wait = |fixture: &Fixture<'_>, _| fixture.world.wait_counted(fixture.signal, 1);
+            fixture.world.write(fixture.block, &vec![0; bytes])?;
+            Turns::taking(fixture, pattern("put-counted", bytes), send, wait)
         },
     },
 ];
 
-fn await_word(ground: &Ground<'_>, value: u64) -> Result<()> {
-    ground.world.wait_until(ground.word, Cmp::Eq, value)
+fn await_word(fixture: &Fixture<'_>, value: u64) -> Result<()> {
+    fixture.world.wait_until(fixture.word, Cmp::Eq, value)
 }
 
-fn await_signal(ground: &Ground<'_>, value: u64) -> Result<()> {
-    let held = ground
+fn await_signal(fixture: &Fixture<'_>, value: u64) -> Result<()> {
+    let held = fixture
         .world
-        .signal_wait_until(ground.signal, Cmp::Eq, value);
+        .signal_wait_until(fixture.signal, Cmp::Eq, value);
     held.map(drop)
 }
 
@@ -103,7 +103,7 @@ pub struct Turns<S, A> {
     /// Round trips so far.
     trips: u64,
     /// Private memory, sent each time.
-    near: Vec<u8>,
+    local: Vec<u8>,
     send: S,
     await_it: A,
     /// Whether a wait consumes the signal.
@@ -112,32 +112,37 @@ pub struct Turns<S, A> {
 
 impl<S, A> Turns<S, A>
 where
-    S: Fn(&Ground<'_>, &[u8], u64) -> Result<()> + 'static,
-    A: Fn(&Ground<'_>, u64) -> Result<()> + 'static,
+    S: Fn(&Fixture<'_>, &[u8], u64) -> Result<()> + 'static,
+    A: Fn(&Fixture<'_>, u64) -> Result<()> + 'static,
 {
     /// `send` sends a number to the peer, and `await_it` waits for one.
     pub fn boxed(
-        ground: &Ground<'_>,
-        near: Vec<u8>,
+        fixture: &Fixture<'_>,
+        local: Vec<u8>,
         send: S,
         await_it: A,
     ) -> Result<Box<dyn Work>> {
-        Ok(Box::new(Turns::new(ground, near, send, await_it)?))
+        Ok(Box::new(Turns::new(fixture, local, send, await_it)?))
     }
 
     /// `send` increments a counter at the peer, and `await_it` waits for one count and consumes it.
-    fn taking(ground: &Ground<'_>, near: Vec<u8>, send: S, await_it: A) -> Result<Box<dyn Work>> {
-        let turns = Turns::new(ground, near, send, await_it)?;
+    fn taking(
+        fixture: &Fixture<'_>,
+        local: Vec<u8>,
+        send: S,
+        await_it: A,
+    ) -> Result<Box<dyn Work>> {
+        let turns = Turns::new(fixture, local, send, await_it)?;
         let takes = true;
         Ok(Box::new(Turns { takes, ..turns }))
     }
 
-    fn new(ground: &Ground<'_>, near: Vec<u8>, send: S, await_it: A) -> Result<Self> {
-        ground.world.write(ground.word, &[0])?;
-        ground.world.write(ground.signal, &[0])?;
+    fn new(fixture: &Fixture<'_>, local: Vec<u8>, send: S, await_it: A) -> Result<Self> {
+        fixture.world.write(fixture.word, &[0])?;
+        fixture.world.write(fixture.signal, &[0])?;
         Ok(Turns {
             trips: 0,
-            near,
+            local,
             send,
             await_it,
             takes: false,
@@ -147,88 +152,88 @@ where
 
 impl<S, A> Work for Turns<S, A>
 where
-    S: Fn(&Ground<'_>, &[u8], u64) -> Result<()>,
-    A: Fn(&Ground<'_>, u64) -> Result<()>,
+    S: Fn(&Fixture<'_>, &[u8], u64) -> Result<()>,
+    A: Fn(&Fixture<'_>, u64) -> Result<()>,
 {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let begins = ground.leads();
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        let begins = fixture.leads();
         for trip in self.trips + 1..=self.trips + count {
             if begins {
-                (self.send)(ground, &self.near, trip)?;
-                (self.await_it)(ground, trip)?;
+                (self.send)(fixture, &self.local, trip)?;
+                (self.await_it)(fixture, trip)?;
             } else {
-                (self.await_it)(ground, trip)?;
-                (self.send)(ground, &self.near, trip)?;
+                (self.await_it)(fixture, trip)?;
+                (self.send)(fixture, &self.local, trip)?;
             }
         }
         self.trips += count;
         Ok(())
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-        if !seat.acts || self.near.is_empty() {
+    fn validate(&mut self, fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+        if !role.acts || self.local.is_empty() {
             return Ok(());
         }
-        for number in 0..proof::SLOTS {
-            self.near = pattern(&format!("trip {number}"), self.near.len());
+        for number in 0..validate::SLOTS {
+            self.local = pattern(&format!("trip {number}"), self.local.len());
             self.trips += 1;
-            if ground.leads() {
-                (self.send)(ground, &self.near, self.trips)?;
+            if fixture.leads() {
+                (self.send)(fixture, &self.local, self.trips)?;
             }
-            (self.await_it)(ground, self.trips)?;
+            (self.await_it)(fixture, self.trips)?;
             // By now all the data has arrived, and nothing follows before this PE has answered.
-            ground
-                .holds(ground.block, &self.near)
-                .with_context(|| proof::of(number))?;
-            if !ground.leads() {
-                (self.send)(ground, &self.near, self.trips)?;
+            fixture
+                .holds(fixture.block, &self.local)
+                .with_context(|| validate::of(number))?;
+            if !fixture.leads() {
+                (self.send)(fixture, &self.local, self.trips)?;
             }
         }
         Ok(())
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
-        if !seat.acts {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, total: u64) -> anyhow::Result<()> {
+        if !role.acts {
             return Ok(());
         }
-        let (world, me) = (ground.world, ground.world.my_pe());
+        let (world, me) = (fixture.world, fixture.world.my_pe());
         // Each kind counts in one of the two words, and leaves the other unchanged.
         same_word(
-            world.g(ground.word, me)? + world.signal_fetch(ground.signal)?,
+            world.g(fixture.word, me)? + world.signal_fetch(fixture.signal)?,
             if self.takes { 0 } else { total },
         )?;
-        ground.holds(ground.block, &self.near)
+        fixture.holds(fixture.block, &self.local)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::ground::Room;
+    use crate::perf::fixture::Footprint;
     use oxshmem::testing::spmd;
 
     #[test]
     fn a_signal_without_its_data_is_found() {
-        let room = Room {
+        let footprint = Footprint {
             block: 64,
             source: 0,
         };
         // To itself: each trip sends the first trip's data, or its own.
         for (stale, right) in [(true, false), (false, true)] {
             spmd(1, |world| {
-                let ground = Ground::new(world, None, room, 1)?;
-                let near = pattern::<u8>("test", 64);
-                let first = near.clone();
-                let send = move |ground: &Ground<'_>, near: &[u8], value| {
-                    let data = if stale { &first } else { near };
-                    let (block, signal) = (ground.block.range(..64)?, ground.signal);
-                    ground
+                let fixture = Fixture::new(world, None, footprint, 1)?;
+                let local = pattern::<u8>("test", 64);
+                let first = local.clone();
+                let send = move |fixture: &Fixture<'_>, local: &[u8], value| {
+                    let data = if stale { &first } else { local };
+                    let (block, signal) = (fixture.block.range(..64)?, fixture.signal);
+                    fixture
                         .world
                         .put_signal(block, data, signal, value, SignalOp::Set, 0)
                 };
-                let mut work = Turns::boxed(&ground, near, send, await_signal)?;
-                assert_eq!(work.prove(&ground, Seat::BOTH).is_ok(), right);
-                ground.free()
+                let mut work = Turns::boxed(&fixture, local, send, await_signal)?;
+                assert_eq!(work.validate(&fixture, Role::BOTH).is_ok(), right);
+                fixture.free()
             })
             .unwrap();
         }

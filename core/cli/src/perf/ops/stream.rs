@@ -2,15 +2,15 @@
 
 mod word;
 
-use oxshmem::cuda::{Stream, StreamOptions};
-use oxshmem::{Cmp, Error, Fold, Result, SignalOp, Sym, World};
+use oxshmem::cuda::Stream;
+use oxshmem::{Cmp, Fold, Result, SignalOp, Sym, World};
 
 use self::word::{At, Own, Turns, word};
 use super::collective::{METRICS, both, exchanged, gathered, times};
-use crate::perf::ground::{Ground, Room, Seat, VALUE, pattern};
+use crate::perf::fixture::{Fixture, Footprint, Role, VALUE, pattern};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
-use crate::perf::proof::{self, Shape, Side, Slot};
+use crate::perf::validate::{self, Destination, Shape, Slot};
 
 const COPIES: &[Metric] = &[Metric::Latency, Metric::Bandwidth, Metric::Rate];
 const WORDS: Span = Span::words(both);
@@ -21,19 +21,19 @@ const ONE_WORD: Span = Span::Values(&[size_of::<u64>()]);
 /// Defines a collective that moves words. From a PE's number and the number of PEs, `$mine` and
 /// `$gets` are the factors of the words that it sends and receives.
 macro_rules! exchange {
-    ($name:literal, $about:literal, $room:expr, $call:expr,
+    ($name:literal, $about:literal, $footprint:expr, $call:expr,
         |$me:ident, $pes:ident| $mine:expr, $gets:expr) => {
         Op {
             name: $name,
             about: $about,
-            span: Span::words($room),
+            span: Span::words($footprint),
             metrics: METRICS,
             who: Who::All,
-            prepare: |ground, bytes| {
-                let ($me, $pes) = (ground.world.my_pe() as u64, ground.world.n_pes() as u64);
+            prepare: |fixture, bytes| {
+                let ($me, $pes) = (fixture.world.my_pe() as u64, fixture.world.n_pes() as u64);
                 let words = pattern::<u64>($name, bytes);
                 let mine = times(&words, $mine, 1);
-                Together::boxed(ground, &mine, times(&words, $gets, 1), $call)
+                Together::boxed(fixture, &mine, times(&words, $gets, 1), $call)
             },
         }
     };
@@ -46,9 +46,9 @@ pub const OPS: &[Op] = &[
         span: WORDS,
         metrics: COPIES,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("put-on-stream", bytes, Side::Far).symmetric();
-            Copies::boxed(ground, shape, |at, stream| {
+        prepare: |fixture, bytes| {
+            let shape = Shape::new("put-on-stream", bytes, Destination::Peer).symmetric();
+            Copies::boxed(fixture, shape, |at, stream| {
                 at.world.put_on_stream(at.block, at.source, at.pe, stream)
             })
         },
@@ -59,9 +59,9 @@ pub const OPS: &[Op] = &[
         span: WORDS,
         metrics: COPIES,
         who: Who::OneCompleting,
-        prepare: |ground, bytes| {
-            let shape = Shape::new("get-on-stream", bytes, Side::Source).symmetric();
-            Copies::boxed(ground, shape, |at, stream| {
+        prepare: |fixture, bytes| {
+            let shape = Shape::new("get-on-stream", bytes, Destination::Source).symmetric();
+            Copies::boxed(fixture, shape, |at, stream| {
                 at.world.get_on_stream(at.source, at.block, at.pe, stream)
             })
         },
@@ -72,8 +72,8 @@ pub const OPS: &[Op] = &[
         span: ONE_WORD,
         metrics: METRICS,
         who: Who::Pair,
-        prepare: |ground, _| {
-            Turns::boxed(ground, 0, |at, value, stream| {
+        prepare: |fixture, _| {
+            Turns::boxed(fixture, 0, |at, value, stream| {
                 let (world, to) = (at.world, at.pe);
                 world.signal_on_stream(at.signal, value, SignalOp::Set, to, stream)
             })
@@ -82,15 +82,15 @@ pub const OPS: &[Op] = &[
     Op {
         name: "put-signal-on-stream",
         about: "likewise, a put with its signal",
-        span: Span::words(|bytes, _| Room {
+        span: Span::words(|bytes, _| Footprint {
             // The signal lies behind the data.
             block: bytes.saturating_add(size_of::<u64>()),
             source: bytes,
         }),
         metrics: METRICS,
         who: Who::Pair,
-        prepare: |ground, bytes| {
-            Turns::boxed(ground, bytes, |at, value, stream| {
+        prepare: |fixture, bytes| {
+            Turns::boxed(fixture, bytes, |at, value, stream| {
                 let (to, from, op) = (at.block, at.source, SignalOp::Set);
                 (at.world).put_signal_on_stream(to, from, at.signal, value, op, at.pe, stream)
             })
@@ -102,10 +102,10 @@ pub const OPS: &[Op] = &[
         span: ONE_WORD,
         metrics: WAITS,
         who: Who::OneCompleting,
-        prepare: |ground, _| {
-            Own::boxed(ground, |ground, stream| {
-                let world = ground.world;
-                world.wait_until_on_stream(word(ground)?, Cmp::Eq, VALUE, stream)
+        prepare: |fixture, _| {
+            Own::boxed(fixture, |fixture, stream| {
+                let world = fixture.world;
+                world.wait_until_on_stream(word(fixture)?, Cmp::Eq, VALUE, stream)
             })
         },
     },
@@ -115,9 +115,9 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: WAITS,
         who: Who::OneCompleting,
-        prepare: |ground, _| {
-            Own::boxed(ground, |ground, stream| {
-                ground.world.quiet_on_stream(stream)
+        prepare: |fixture, _| {
+            Own::boxed(fixture, |fixture, stream| {
+                fixture.world.quiet_on_stream(stream)
             })
         },
     },
@@ -127,9 +127,9 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::All,
-        prepare: |ground, _| {
+        prepare: |fixture, _| {
             let call: Call = |world, _, _, stream| world.barrier_all_on_stream(stream);
-            Together::boxed(ground, &[], Vec::new(), call)
+            Together::boxed(fixture, &[], Vec::new(), call)
         },
     },
     Op {
@@ -138,9 +138,9 @@ pub const OPS: &[Op] = &[
         span: Span::Nothing,
         metrics: METRICS,
         who: Who::All,
-        prepare: |ground, _| {
+        prepare: |fixture, _| {
             let call: Call = |world, _, _, stream| world.sync_all_on_stream(stream);
-            Together::boxed(ground, &[], Vec::new(), call)
+            Together::boxed(fixture, &[], Vec::new(), call)
         },
     },
     exchange!(
@@ -177,15 +177,6 @@ pub const OPS: &[Op] = &[
     ),
 ];
 
-/// A new stream of this PE's GPU, for the row.
-fn new_stream(ground: &Ground<'_>) -> Result<Stream> {
-    let context = ground.world.gpu_context().ok_or_else(|| Error::Argument {
-        call: "perf",
-        what: "this PE has no GPU".into(),
-    })?;
-    Ok(Stream::new(context, &StreamOptions::default())?)
-}
-
 /// Copies between this PE's source and the peer's block.
 struct Copies {
     stream: Stream,
@@ -196,20 +187,20 @@ struct Copies {
 
 impl Copies {
     fn boxed(
-        ground: &Ground<'_>,
+        fixture: &Fixture<'_>,
         shape: Shape,
         copy: fn(&At<'_>, &Stream) -> Result<()>,
     ) -> Result<Box<dyn Work>> {
         let moved = pattern::<u64>(shape.op, shape.bytes);
         let zeros = vec![0; moved.len()];
         let (source, block) = match shape.arrives {
-            Side::Far => (&moved, &zeros),
-            Side::Near | Side::Source => (&zeros, &moved),
+            Destination::Peer => (&moved, &zeros),
+            Destination::Private | Destination::Source => (&zeros, &moved),
         };
-        ground.world.write(ground.source.cast()?, source)?;
-        ground.world.write(ground.block.cast()?, block)?;
+        fixture.world.write(fixture.source.cast()?, source)?;
+        fixture.world.write(fixture.block.cast()?, block)?;
         Ok(Box::new(Copies {
-            stream: new_stream(ground)?,
+            stream: fixture.new_stream()?,
             shape,
             moved,
             copy,
@@ -218,14 +209,14 @@ impl Copies {
 }
 
 impl Work for Copies {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let at = At::of(ground, self.moved.len())?;
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        let at = At::of(fixture, self.moved.len())?;
         (0..count).try_for_each(|_| (self.copy)(&at, &self.stream))?;
-        ground.world.synchronize(&self.stream)
+        fixture.world.synchronize(&self.stream)
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-        let whole = At::of(ground, self.moved.len())?;
+    fn validate(&mut self, fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+        let whole = At::of(fixture, self.moved.len())?;
         let mut go = |slots: &mut [Slot<u64>]| {
             let mut slots = slots.iter();
             slots.try_for_each(|slot| {
@@ -237,18 +228,18 @@ impl Work for Copies {
                 };
                 (self.copy)(&at, &self.stream)
             })?;
-            ground.world.synchronize(&self.stream)
+            fixture.world.synchronize(&self.stream)
         };
-        proof::transfers(ground, seat, &self.shape, &mut go)
+        validate::transfers(fixture, role, &self.shape, &mut go)
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, _total: u64) -> anyhow::Result<()> {
         let arrived = match self.shape.arrives {
-            Side::Far if seat.receives => ground.block,
-            Side::Near | Side::Source if seat.acts => ground.source,
+            Destination::Peer if role.receives => fixture.block,
+            Destination::Private | Destination::Source if role.acts => fixture.source,
             _ => return Ok(()),
         };
-        ground.holds(arrived.cast()?, &self.moved)
+        fixture.holds(arrived.cast()?, &self.moved)
     }
 }
 
@@ -267,17 +258,17 @@ struct Together {
 impl Together {
     /// Prepares a call in which this PE sends `mine` and receives `expected`.
     fn boxed(
-        ground: &Ground<'_>,
+        fixture: &Fixture<'_>,
         mine: &[u64],
         expected: Vec<u64>,
         call: Call,
     ) -> Result<Box<dyn Work>> {
-        let source = ground.source.cast()?.range(..mine.len())?;
-        let block = ground.block.cast()?.range(..expected.len())?;
-        ground.world.write(source, mine)?;
-        ground.world.write(block, &vec![0; expected.len()])?;
+        let source = fixture.source.cast()?.range(..mine.len())?;
+        let block = fixture.block.cast()?.range(..expected.len())?;
+        fixture.world.write(source, mine)?;
+        fixture.world.write(block, &vec![0; expected.len()])?;
         Ok(Box::new(Together {
-            stream: new_stream(ground)?,
+            stream: fixture.new_stream()?,
             block,
             source,
             expected,
@@ -287,13 +278,13 @@ impl Together {
 }
 
 impl Work for Together {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let (world, stream) = (ground.world, &self.stream);
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        let (world, stream) = (fixture.world, &self.stream);
         (0..count).try_for_each(|_| (self.call)(world, self.block, self.source, stream))?;
         world.synchronize(stream)
     }
 
-    fn check(&self, ground: &Ground<'_>, _: Seat, _total: u64) -> anyhow::Result<()> {
-        ground.holds(self.block, &self.expected)
+    fn check(&self, fixture: &Fixture<'_>, _: Role, _total: u64) -> anyhow::Result<()> {
+        fixture.holds(self.block, &self.expected)
     }
 }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use anyhow::ensure;
 use oxshmem::{Cmp, Result, Sym};
 
-use crate::perf::ground::{Ground, SEVERAL as WORDS, Seat, VALUE};
+use crate::perf::fixture::{Fixture, Role, SEVERAL as WORDS, VALUE};
 use crate::perf::metric::Metric;
 use crate::perf::op::{Op, Span, Who, Work};
 
@@ -20,10 +20,10 @@ macro_rules! several {
             span: Span::Values(&[WORDS * size_of::<u64>()]),
             metrics: METRICS,
             who: Who::One,
-            prepare: |ground, _| {
-                let words = ground.several;
-                Looks::at(ground, words, move |ground| {
-                    let found = ground.world.$call(words, None, Cmp::Eq, $values)?;
+            prepare: |fixture, _| {
+                let words = fixture.several;
+                Polls::at(fixture, words, move |fixture| {
+                    let found = fixture.world.$call(words, None, Cmp::Eq, $values)?;
                     Ok($right(found))
                 })
             },
@@ -64,9 +64,9 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| {
-            Looks::boxed(ground, |ground| {
-                ground.world.wait_until(ground.word, Cmp::Eq, VALUE)?;
+        prepare: |fixture, _| {
+            Polls::boxed(fixture, |fixture| {
+                fixture.world.wait_until(fixture.word, Cmp::Eq, VALUE)?;
                 Ok(true)
             })
         },
@@ -77,9 +77,9 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| {
-            Looks::boxed(ground, |ground| {
-                ground.world.test(ground.word, Cmp::Eq, VALUE)
+        prepare: |fixture, _| {
+            Polls::boxed(fixture, |fixture| {
+                fixture.world.test(fixture.word, Cmp::Eq, VALUE)
             })
         },
     },
@@ -89,59 +89,59 @@ pub const OPS: &[Op] = &[
         span: Span::Values(&[8]),
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, _| {
-            Looks::boxed(ground, |ground| {
-                Ok(ground.world.signal_fetch(ground.signal)? == VALUE)
+        prepare: |fixture, _| {
+            Polls::boxed(fixture, |fixture| {
+                Ok(fixture.world.signal_fetch(fixture.signal)? == VALUE)
             })
         },
     },
 ];
 
 /// A test of an own word, and how often its condition held.
-struct Looks<F> {
-    look: F,
+struct Polls<F> {
+    poll: F,
     held: u64,
 }
 
-impl<F: Fn(&Ground<'_>) -> Result<bool> + 'static> Looks<F> {
+impl<F: Fn(&Fixture<'_>) -> Result<bool> + 'static> Polls<F> {
     /// A test of the word or the signal.
-    fn boxed(ground: &Ground<'_>, look: F) -> Result<Box<dyn Work>> {
-        ground.world.write(ground.signal, &[0])?;
-        let looks = Looks::at(ground, ground.word, look);
-        if ground.answers() {
-            ground
+    fn boxed(fixture: &Fixture<'_>, poll: F) -> Result<Box<dyn Work>> {
+        fixture.world.write(fixture.signal, &[0])?;
+        let polls = Polls::at(fixture, fixture.word, poll);
+        if fixture.answers() {
+            fixture
                 .world
-                .signal_set(ground.signal, VALUE, ground.peer())?;
+                .signal_set(fixture.signal, VALUE, fixture.peer())?;
         }
-        looks
+        polls
     }
 
     /// A test of these words.
-    fn at(ground: &Ground<'_>, words: Sym<u64>, look: F) -> Result<Box<dyn Work>> {
-        ground.world.write(words, &vec![0; words.len()])?;
-        ground.world.barrier_all()?;
+    fn at(fixture: &Fixture<'_>, words: Sym<u64>, poll: F) -> Result<Box<dyn Work>> {
+        fixture.world.write(words, &vec![0; words.len()])?;
+        fixture.world.barrier_all()?;
         // The partner puts the value, since waits are for remote data.
-        if ground.answers() {
+        if fixture.answers() {
             for word in 0..words.len() {
-                ground.world.set(words.at(word)?, VALUE, ground.peer())?;
+                fixture.world.set(words.at(word)?, VALUE, fixture.peer())?;
             }
         }
         let held = 0;
-        Ok(Box::new(Looks { look, held }))
+        Ok(Box::new(Polls { poll, held }))
     }
 }
 
-impl<F: Fn(&Ground<'_>) -> Result<bool>> Work for Looks<F> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
+impl<F: Fn(&Fixture<'_>) -> Result<bool>> Work for Polls<F> {
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
         for _ in 0..count {
-            self.held += u64::from(black_box((self.look)(ground)?));
+            self.held += u64::from(black_box((self.poll)(fixture)?));
         }
         Ok(())
     }
 
-    fn check(&self, _: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
+    fn check(&self, _: &Fixture<'_>, role: Role, total: u64) -> anyhow::Result<()> {
         ensure!(
-            !seat.acts || self.held == total,
+            !role.acts || self.held == total,
             "the word had its value {} times of {total}",
             self.held
         );

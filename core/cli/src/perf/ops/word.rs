@@ -4,10 +4,10 @@ use std::hint::black_box;
 
 use oxshmem::{Pod, Result};
 
-use crate::perf::ground::{Ground, Seat, Target, VALUE, low, same_word};
+use crate::perf::fixture::{Fixture, Role, Target, VALUE, low, same_word};
 use crate::perf::metric::Metric;
 use crate::perf::op::{OneSided, Op, Span, Who, Work};
-use crate::perf::proof::{self, Shape, Side};
+use crate::perf::validate::{self, Destination, Shape};
 
 const SIZES: Span = Span::Values(&[1, 2, 4, 8]);
 const METRICS: &[Metric] = &[Metric::Latency, Metric::Rate];
@@ -19,8 +19,8 @@ pub const OPS: &[Op] = &[
         span: SIZES,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, bytes| {
-            ground.world.write(ground.word, &[0])?;
+        prepare: |fixture, bytes| {
+            fixture.world.write(fixture.word, &[0])?;
             Ok(match bytes {
                 1 => Box::new(P(VALUE as u8)),
                 2 => Box::new(P(VALUE as u16)),
@@ -35,8 +35,8 @@ pub const OPS: &[Op] = &[
         span: SIZES,
         metrics: METRICS,
         who: Who::One,
-        prepare: |ground, bytes| {
-            ground.world.write(ground.word, &[VALUE])?;
+        prepare: |fixture, bytes| {
+            fixture.world.write(fixture.word, &[VALUE])?;
             Ok(match bytes {
                 1 => Box::new(G(0_u8)),
                 2 => Box::new(G(0_u16)),
@@ -61,17 +61,17 @@ impl<T: Pod + Send> OneSided for P<T> {
 }
 
 impl<T: Pod + Send> Work for P<T> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        self.post(&ground.target(ground.world), count)
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        self.post(&fixture.target(fixture.world), count)
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-        let shape = Shape::new("p", size_of::<T>(), Side::Far);
-        proof::transfers(ground, seat, &shape, &mut |slots| {
+    fn validate(&mut self, fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+        let shape = Shape::new("p", size_of::<T>(), Destination::Peer);
+        validate::transfers(fixture, role, &shape, &mut |slots| {
             slots.iter_mut().try_for_each(|slot| {
                 let word = slot.block.cast()?;
-                let mut values = slot.near().iter();
-                values.try_for_each(|value: &T| ground.world.p(word, *value, ground.peer()))
+                let mut values = slot.local().iter();
+                values.try_for_each(|value: &T| fixture.world.p(word, *value, fixture.peer()))
             })
         })
     }
@@ -80,11 +80,11 @@ impl<T: Pod + Send> Work for P<T> {
         Some(self)
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
-        if !seat.receives {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, _total: u64) -> anyhow::Result<()> {
+        if !role.receives {
             return Ok(());
         }
-        let found = ground.world.g(ground.word, ground.world.my_pe())?;
+        let found = fixture.world.g(fixture.word, fixture.world.my_pe())?;
         same_word(found, low(VALUE, size_of::<T>()))
     }
 }
@@ -103,17 +103,17 @@ impl<T: Pod + Send> OneSided for G<T> {
 }
 
 impl<T: Pod + Send> Work for G<T> {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        self.post(&ground.target(ground.world), count)
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        self.post(&fixture.target(fixture.world), count)
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-        let shape = Shape::new("g", size_of::<T>(), Side::Near);
-        proof::transfers(ground, seat, &shape, &mut |slots| {
+    fn validate(&mut self, fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+        let shape = Shape::new("g", size_of::<T>(), Destination::Private);
+        validate::transfers(fixture, role, &shape, &mut |slots| {
             for slot in slots {
                 let word = slot.block.cast::<T>()?;
-                for value in slot.near() {
-                    *value = ground.world.g(word, ground.peer())?;
+                for value in slot.local() {
+                    *value = fixture.world.g(word, fixture.peer())?;
                 }
             }
             Ok(())
@@ -124,8 +124,8 @@ impl<T: Pod + Send> Work for G<T> {
         Some(self)
     }
 
-    fn check(&self, _: &Ground<'_>, seat: Seat, _total: u64) -> anyhow::Result<()> {
-        if !seat.acts {
+    fn check(&self, _: &Fixture<'_>, role: Role, _total: u64) -> anyhow::Result<()> {
+        if !role.acts {
             return Ok(());
         }
         let got: T = self.0;

@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 
 /// The deadline for strace to attach.
 const DEADLINE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// strace, attached to this process.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Tracer {
                 strace.wait()?;
                 anyhow::bail!("strace cannot attach to this process");
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(Tracer { strace, file })
     }

@@ -14,10 +14,10 @@ const WORDS: usize = (1 << 20) / size_of::<u64>();
 pub const TARGET: usize = 1;
 
 /// Memory of both PEs, and the counters of their operations.
-pub struct Ground<'w> {
+pub struct OxshmemBench<'w> {
     world: &'w World,
     /// The word by which PE 0 announces numbers.
-    told: Sym<u64>,
+    announced: Sym<u64>,
     block: Sym<u64>,
     /// The source of streams, in the heap.
     source: Sym<u64>,
@@ -28,7 +28,7 @@ pub struct Ground<'w> {
     added: u64,
 }
 
-impl<'w> Ground<'w> {
+impl<'w> OxshmemBench<'w> {
     /// Allocates the memory. Collective, as all calls here.
     pub fn new(world: &'w World) -> anyhow::Result<Self> {
         let source = world.alloc(WORDS)?;
@@ -36,9 +36,9 @@ impl<'w> Ground<'w> {
         world.write(source, &pattern)?;
         let word = world.alloc_with_hints(1, Hints::ATOMICS_REMOTE)?;
         world.write(word, &[0])?;
-        let ground = Ground {
+        let bench = OxshmemBench {
             world,
-            told: world.alloc_zeroed(1)?,
+            announced: world.alloc_zeroed(1)?,
             block: world.alloc_zeroed(WORDS)?,
             source,
             word,
@@ -46,11 +46,11 @@ impl<'w> Ground<'w> {
             added: 0,
         };
         world.barrier_all()?;
-        Ok(ground)
+        Ok(bench)
     }
 
     pub fn free(self) -> anyhow::Result<()> {
-        self.world.free(self.told)?;
+        self.world.free(self.announced)?;
         self.world.free(self.block)?;
         self.world.free(self.word)?;
         Ok(self.world.free(self.source)?)
@@ -62,9 +62,9 @@ impl<'w> Ground<'w> {
 
     /// Returns PE 0's number on both PEs.
     pub fn agree(&self, number: u64) -> anyhow::Result<u64> {
-        self.world.write(self.told, &[number])?;
-        self.world.broadcast(self.told, self.told, 0)?;
-        Ok(self.world.g(self.told, self.world.my_pe())?)
+        self.world.write(self.announced, &[number])?;
+        self.world.broadcast(self.announced, self.announced, 0)?;
+        Ok(self.world.g(self.announced, self.world.my_pe())?)
     }
 
     /// Does `count` operations of a row; PE 0 gets the figure, in the row's unit.
@@ -88,19 +88,19 @@ impl<'w> Ground<'w> {
         let (world, leads) = (self.world, self.leads());
         let last = self.block.at(words - 1)?;
         let to = if leads { TARGET } else { 0 };
-        let mut near: Vec<u64> = (0..words as u64).collect();
+        let mut local: Vec<u64> = (0..words as u64).collect();
         let mut times = Vec::with_capacity(count as usize);
-        let put = |near: &[u64]| match near {
+        let put = |local: &[u64]| match local {
             [word] => world.p(last, *word, to),
             block => world.put(self.block, black_box(block), to),
         };
         let mut start = Instant::now();
         for trip in self.trips + 1..=self.trips + count {
-            if let Some(word) = near.last_mut() {
+            if let Some(word) = local.last_mut() {
                 *word = trip;
             }
             if leads {
-                put(&near)?;
+                put(&local)?;
             }
             world.wait_until(last, Cmp::Eq, trip)?;
             if leads {
@@ -108,7 +108,7 @@ impl<'w> Ground<'w> {
                 times.push((now - start).as_nanos() as f64 / 2.0);
                 start = now;
             } else {
-                put(&near)?;
+                put(&local)?;
             }
         }
         self.trips += count;
@@ -117,19 +117,19 @@ impl<'w> Ground<'w> {
         world.read(&mut arrived, self.block.range(..words)?)?;
         // The next row writes the block.
         world.barrier_all()?;
-        ensure!(arrived == near, "the data that arrived is wrong");
+        ensure!(arrived == local, "the data that arrived is wrong");
         Ok(if leads { median(times) } else { f64::NAN })
     }
 
     fn get(&self, words: usize, count: u64) -> anyhow::Result<f64> {
-        let mut near = vec![0_u64; words];
+        let mut local = vec![0_u64; words];
         let from = self.source.range(..words)?;
         let times = each(count, || {
-            Ok(self.world.get(black_box(&mut near), from, TARGET)?)
+            Ok(self.world.get(black_box(&mut local), from, TARGET)?)
         })?;
         let mut expected = vec![0; words];
         self.world.read(&mut expected, from)?;
-        ensure!(near == expected, "the data that arrived is wrong");
+        ensure!(local == expected, "the data that arrived is wrong");
         Ok(median(times))
     }
 
@@ -198,13 +198,13 @@ mod tests {
     #[test]
     fn every_row_is_measured_and_its_data_checked() {
         spmd(2, |world| {
-            let mut ground = Ground::new(world).unwrap();
+            let mut bench = OxshmemBench::new(world).unwrap();
             for row in &ROWS {
-                let count = ground.agree(16).unwrap();
-                let figure = ground.measure(row, count).unwrap();
-                assert_eq!(ground.leads(), figure > 0.0, "{}: {figure}", row.name);
+                let count = bench.agree(16).unwrap();
+                let figure = bench.measure(row, count).unwrap();
+                assert_eq!(bench.leads(), figure > 0.0, "{}: {figure}", row.name);
             }
-            ground.free().unwrap();
+            bench.free().unwrap();
             Ok(())
         })
         .unwrap();

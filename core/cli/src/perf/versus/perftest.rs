@@ -13,7 +13,7 @@ use super::row::{Row, Unit};
 /// The deadline of a run, far longer than any takes.
 const DEADLINE: Duration = Duration::from_secs(90);
 /// The interval between polls whether a child has ended or listens; no figure depends on it.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The device and port by which both ends of a run meet.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub fn finish(mut child: Child, name: &str) -> anyhow::Result<String> {
         match child.try_wait()? {
             Some(status) => break Some(status),
             None if since.elapsed() > DEADLINE => break None,
-            None => std::thread::sleep(LOOK),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     };
     if status.is_none() {
@@ -111,10 +111,10 @@ impl Server {
             if child.try_wait()?.is_some() || since.elapsed() > DEADLINE {
                 child.kill()?;
                 let name = format!("{} (server)", row.program);
-                let told = finish(child, &name)?;
-                bail!("{name} does not listen: {told}");
+                let output = finish(child, &name)?;
+                bail!("{name} does not listen: {output}");
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(Server {
             child,

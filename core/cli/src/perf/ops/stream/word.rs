@@ -4,14 +4,13 @@ use anyhow::{Context, ensure};
 use oxshmem::cuda::Stream;
 use oxshmem::{Cmp, Result, Sym, World};
 
-use super::new_stream;
-use crate::perf::ground::{Ground, Seat, VALUE, pattern, same_word};
+use crate::perf::fixture::{Fixture, Role, VALUE, pattern, same_word};
 use crate::perf::op::Work;
-use crate::perf::proof;
+use crate::perf::validate;
 
 /// The word at the end of the block, on this PE and on each other.
-pub fn word(ground: &Ground<'_>) -> Result<Sym<u64>> {
-    let words = ground.block.cast::<u64>()?;
+pub fn word(fixture: &Fixture<'_>) -> Result<Sym<u64>> {
+    let words = fixture.block.cast::<u64>()?;
     words.at(words.len() - 1)
 }
 
@@ -26,13 +25,13 @@ pub struct At<'w> {
 
 impl<'w> At<'w> {
     /// The place for so many words.
-    pub fn of(ground: &Ground<'w>, words: usize) -> Result<Self> {
+    pub fn of(fixture: &Fixture<'w>, words: usize) -> Result<Self> {
         Ok(At {
-            world: ground.world,
-            block: ground.block.cast()?.range(..words)?,
-            source: ground.source.cast()?.range(..words)?,
-            signal: word(ground)?,
-            pe: ground.peer(),
+            world: fixture.world,
+            block: fixture.block.cast()?.range(..words)?,
+            source: fixture.source.cast()?.range(..words)?,
+            signal: word(fixture)?,
+            pe: fixture.peer(),
         })
     }
 }
@@ -51,17 +50,17 @@ pub struct Turns {
 }
 
 impl Turns {
-    pub fn boxed(ground: &Ground<'_>, bytes: usize, send: Send) -> Result<Box<dyn Work>> {
+    pub fn boxed(fixture: &Fixture<'_>, bytes: usize, send: Send) -> Result<Box<dyn Work>> {
         let turns = Turns {
-            stream: new_stream(ground)?,
+            stream: fixture.new_stream()?,
             trips: 0,
             data: pattern("turns", bytes),
             send,
         };
-        let at = At::of(ground, turns.data.len())?;
-        ground.world.write(at.source, &turns.data)?;
-        ground.world.write(at.block, &vec![0; turns.data.len()])?;
-        ground.world.write(at.signal, &[0])?;
+        let at = At::of(fixture, turns.data.len())?;
+        fixture.world.write(at.source, &turns.data)?;
+        fixture.world.write(at.block, &vec![0; turns.data.len()])?;
+        fixture.world.write(at.signal, &[0])?;
         Ok(Box::new(turns))
     }
 
@@ -76,10 +75,10 @@ impl Turns {
 }
 
 impl Work for Turns {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        let at = At::of(ground, self.data.len())?;
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        let at = At::of(fixture, self.data.len())?;
         for trip in self.trips + 1..=self.trips + count {
-            if ground.leads() {
+            if fixture.leads() {
                 self.send(&at, trip)?;
                 self.wait(&at, trip)?;
             } else {
@@ -88,66 +87,66 @@ impl Work for Turns {
             }
         }
         self.trips += count;
-        ground.world.synchronize(&self.stream)
+        fixture.world.synchronize(&self.stream)
     }
 
-    fn prove(&mut self, ground: &Ground<'_>, seat: Seat) -> anyhow::Result<()> {
-        if !seat.acts || self.data.is_empty() {
+    fn validate(&mut self, fixture: &Fixture<'_>, role: Role) -> anyhow::Result<()> {
+        if !role.acts || self.data.is_empty() {
             return Ok(());
         }
-        let at = At::of(ground, self.data.len())?;
-        for number in 0..proof::SLOTS {
+        let at = At::of(fixture, self.data.len())?;
+        for number in 0..validate::SLOTS {
             self.data = pattern(&format!("trip {number}"), size_of_val(&*self.data));
-            ground.world.write(at.source, &self.data)?;
+            fixture.world.write(at.source, &self.data)?;
             self.trips += 1;
-            if ground.leads() {
+            if fixture.leads() {
                 self.send(&at, self.trips)?;
             }
             self.wait(&at, self.trips)?;
-            ground.world.synchronize(&self.stream)?;
+            fixture.world.synchronize(&self.stream)?;
             // By now all the data has arrived, and nothing follows before this PE has answered.
-            ground
+            fixture
                 .holds(at.block, &self.data)
-                .with_context(|| proof::of(number))?;
-            if !ground.leads() {
+                .with_context(|| validate::of(number))?;
+            if !fixture.leads() {
                 self.send(&at, self.trips)?;
-                ground.world.synchronize(&self.stream)?;
+                fixture.world.synchronize(&self.stream)?;
             }
         }
         Ok(())
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
-        if !seat.acts {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, total: u64) -> anyhow::Result<()> {
+        if !role.acts {
             return Ok(());
         }
-        let at = At::of(ground, self.data.len())?;
-        same_word(ground.world.g(at.signal, ground.world.my_pe())?, total)?;
-        ground.holds(at.block, &self.data)
+        let at = At::of(fixture, self.data.len())?;
+        same_word(fixture.world.g(at.signal, fixture.world.my_pe())?, total)?;
+        fixture.holds(at.block, &self.data)
     }
 }
 
 /// An operation of a stream on this PE alone, and how often it was queued.
 pub struct Own {
     stream: Stream,
-    call: fn(&Ground<'_>, &Stream) -> Result<()>,
+    call: fn(&Fixture<'_>, &Stream) -> Result<()>,
     called: u64,
 }
 
 impl Own {
     /// Sets the word's value by a put from the peer, since waits are for remote data.
     pub fn boxed(
-        ground: &Ground<'_>,
-        call: fn(&Ground<'_>, &Stream) -> Result<()>,
+        fixture: &Fixture<'_>,
+        call: fn(&Fixture<'_>, &Stream) -> Result<()>,
     ) -> Result<Box<dyn Work>> {
-        let word = word(ground)?;
-        ground.world.write(word, &[0])?;
-        ground.world.barrier_all()?;
-        if ground.answers() {
-            ground.world.p(word, VALUE, ground.peer())?;
+        let word = word(fixture)?;
+        fixture.world.write(word, &[0])?;
+        fixture.world.barrier_all()?;
+        if fixture.answers() {
+            fixture.world.p(word, VALUE, fixture.peer())?;
         }
         Ok(Box::new(Own {
-            stream: new_stream(ground)?,
+            stream: fixture.new_stream()?,
             call,
             called: 0,
         }))
@@ -155,18 +154,21 @@ impl Own {
 }
 
 impl Work for Own {
-    fn run(&mut self, ground: &Ground<'_>, count: u64) -> Result<()> {
-        (0..count).try_for_each(|_| (self.call)(ground, &self.stream))?;
+    fn run(&mut self, fixture: &Fixture<'_>, count: u64) -> Result<()> {
+        (0..count).try_for_each(|_| (self.call)(fixture, &self.stream))?;
         self.called += count;
-        ground.world.synchronize(&self.stream)
+        fixture.world.synchronize(&self.stream)
     }
 
-    fn check(&self, ground: &Ground<'_>, seat: Seat, total: u64) -> anyhow::Result<()> {
-        if !seat.acts {
+    fn check(&self, fixture: &Fixture<'_>, role: Role, total: u64) -> anyhow::Result<()> {
+        if !role.acts {
             return Ok(());
         }
         let called = self.called;
         ensure!(called == total, "it was queued {called} times of {total}");
-        same_word(ground.world.g(word(ground)?, ground.world.my_pe())?, VALUE)
+        same_word(
+            fixture.world.g(word(fixture)?, fixture.world.my_pe())?,
+            VALUE,
+        )
     }
 }

@@ -4,8 +4,12 @@ use std::hint::black_box;
 
 use oxshmem::{Result, SignalOp, Sym};
 
-use super::{BLOCK, STRIDE};
-use crate::perf::ground::Target;
+use crate::perf::fixture::Target;
+
+/// The stride of a strided transfer's remote elements or blocks, as a multiple of their length.
+pub const STRIDE: usize = 2;
+/// Words of a block.
+pub const BLOCK: usize = 8;
 
 /// Issues transfers to or from private memory, or symmetric memory of the same length.
 pub type Issue<T> = fn(&mut [T], &Target<'_, '_>, Times<'_>) -> Result<()>;
@@ -27,38 +31,38 @@ impl Times<'_> {
     }
 }
 
-pub fn put(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    times.each(|| at.context.put(at.block, black_box(&*near), at.pe))
+pub fn put(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    times.each(|| at.context.put(at.block, black_box(&*local), at.pe))
 }
 
-pub fn iput(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (block, words) = (at.block.cast()?, near.len());
+pub fn iput(local: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (block, words) = (at.block.cast()?, local.len());
     times.each(|| {
-        let near = black_box(&*near);
-        at.context.iput(block, near, STRIDE, 1, words, at.pe)
+        let local = black_box(&*local);
+        at.context.iput(block, local, STRIDE, 1, words, at.pe)
     })
 }
 
-pub fn put_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let near = &*near;
+pub fn put_nbi(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let local = &*local;
     at.context
-        .scope(|scope| times.each(|| scope.put_nbi(at.block, black_box(near), at.pe)))
+        .scope(|scope| times.each(|| scope.put_nbi(at.block, black_box(local), at.pe)))
 }
 
-pub fn get(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    times.each(|| at.context.get(black_box(&mut *near), at.block, at.pe))
+pub fn get(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    times.each(|| at.context.get(black_box(&mut *local), at.block, at.pe))
 }
 
-pub fn iget(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (block, words) = (at.block.cast()?, near.len());
+pub fn iget(local: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (block, words) = (at.block.cast()?, local.len());
     times.each(|| {
-        let near = black_box(&mut *near);
-        at.context.iget(near, block, 1, STRIDE, words, at.pe)
+        let local = black_box(&mut *local);
+        at.context.iget(local, block, 1, STRIDE, words, at.pe)
     })
 }
 
-pub fn get_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (into, len) = (near.as_mut_ptr(), near.len());
+pub fn get_nbi(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (into, len) = (local.as_mut_ptr(), local.len());
     at.context.scope(|_| {
         times.each(|| {
             // SAFETY: `local` belongs to this function, which touches it only through `into` until
@@ -68,60 +72,60 @@ pub fn get_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result
     })
 }
 
-pub fn ibput(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (block, blocks, apart) = (at.block.cast()?, near.len() / BLOCK, BLOCK * STRIDE);
+pub fn ibput(local: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (block, blocks, apart) = (at.block.cast()?, local.len() / BLOCK, BLOCK * STRIDE);
     times.each(|| {
-        let near = black_box(&*near);
+        let local = black_box(&*local);
         at.context
-            .ibput(block, near, apart, BLOCK, BLOCK, blocks, at.pe)
+            .ibput(block, local, apart, BLOCK, BLOCK, blocks, at.pe)
     })
 }
 
-pub fn ibget(near: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (block, blocks, apart) = (at.block.cast()?, near.len() / BLOCK, BLOCK * STRIDE);
+pub fn ibget(local: &mut [u64], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (block, blocks, apart) = (at.block.cast()?, local.len() / BLOCK, BLOCK * STRIDE);
     times.each(|| {
-        let near = black_box(&mut *near);
+        let local = black_box(&mut *local);
         at.context
-            .ibget(near, block, BLOCK, apart, BLOCK, blocks, at.pe)
+            .ibget(local, block, BLOCK, apart, BLOCK, blocks, at.pe)
     })
 }
 
 /// The peer's block and this PE's source, cut to the length of `local`.
-fn both(near: &[u8], at: &Target<'_, '_>) -> Result<(Sym<u8>, Sym<u8>)> {
+fn both(local: &[u8], at: &Target<'_, '_>) -> Result<(Sym<u8>, Sym<u8>)> {
     Ok((
-        at.block.range(..near.len())?,
-        at.source.range(..near.len())?,
+        at.block.range(..local.len())?,
+        at.source.range(..local.len())?,
     ))
 }
 
-pub fn put_from(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (block, source) = both(near, at)?;
+pub fn put_from(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (block, source) = both(local, at)?;
     times.each(|| at.context.put_from(block, black_box(source), at.pe))
 }
 
-pub fn get_into(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (block, source) = both(near, at)?;
+pub fn get_into(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (block, source) = both(local, at)?;
     times.each(|| at.context.get_into(black_box(source), block, at.pe))
 }
 
-pub fn put_from_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (block, source) = both(near, at)?;
+pub fn put_from_nbi(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (block, source) = both(local, at)?;
     at.context
         .scope(|scope| times.each(|| scope.put_from_nbi(block, black_box(source), at.pe)))
 }
 
-pub fn get_into_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let (block, source) = both(near, at)?;
+pub fn get_into_nbi(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let (block, source) = both(local, at)?;
     at.context
         .scope(|scope| times.each(|| scope.get_into_nbi(black_box(source), block, at.pe)))
 }
 
-pub fn put_signal_nbi(near: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
-    let near = &*near;
+pub fn put_signal_nbi(local: &mut [u8], at: &Target<'_, '_>, times: Times<'_>) -> Result<()> {
+    let local = &*local;
     at.context.scope(|scope| {
         times.each(|| {
-            let near = black_box(near);
-            scope.put_signal_nbi(at.block, near, at.word, 1, SignalOp::Add, at.pe)
+            let local = black_box(local);
+            scope.put_signal_nbi(at.block, local, at.word, 1, SignalOp::Add, at.pe)
         })
     })
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oxshmem::{Cmp, FenceSite, MemoryKind, MemoryModel, Result, World};
 
 use crate::explore::{At, Found, Seen, explore};
-use crate::way::{Setup, Way};
+use crate::path::{Path, Setup};
 
 /// The call by which PE 1 learns of the flag; false if it does not.
 type Learns = fn(&At<'_>) -> Result<bool>;
@@ -25,7 +25,7 @@ const LEARNS: [(&str, Learns); 5] = [
     }),
     ("test", |at| {
         let word = flag(at)?;
-        at.in_a_few_looks(|| at.world.test(word, Cmp::Eq, 1))
+        at.in_a_few_polls(|| at.world.test(word, Cmp::Eq, 1))
     }),
     ("signal_wait_until", |at| {
         at.world.signal_wait_until(flag(at)?, Cmp::Eq, 1)?;
@@ -33,14 +33,14 @@ const LEARNS: [(&str, Learns); 5] = [
     }),
     ("signal_fetch", |at| {
         let word = flag(at)?;
-        at.in_a_few_looks(|| Ok(at.world.signal_fetch(word)? == 1))
+        at.in_a_few_polls(|| Ok(at.world.signal_fetch(word)? == 1))
     }),
 ];
 
 /// PE 0 copies to PE 1's GPU, then sets a flag in PE 1's host memory. PE 1 learns of the flag, and
 /// its GPU reads the data.
-fn flagged(setup: &Setup, way: Way, learns: Learns, runs: u64) -> Found {
-    let (copy, flagging) = (setup.slot(Way::Copy), setup.slot(way));
+fn flagged(setup: &Setup, path: Path, learns: Learns, runs: u64) -> Found {
+    let (copy, flagging) = (setup.slot(Path::Copy), setup.slot(path));
     explore(
         setup,
         runs,
@@ -59,27 +59,27 @@ fn flagged(setup: &Setup, way: Way, learns: Learns, runs: u64) -> Found {
             if !learns(at)? {
                 return Ok(Seen::Nothing);
             }
-            Ok(Seen::held(at.gpu_looks(x) == 1))
+            Ok(Seen::held(at.gpu_reads(x) == 1))
         },
     )
 }
 
 const MODELS: [MemoryModel; 2] = [MemoryModel::Ordered, MemoryModel::Relaxed];
-const FLAGS: [Way; 4] = [Way::Store, Way::Put, Way::Atomic, Way::Message];
+const FLAGS: [Path; 4] = [Path::Store, Path::Put, Path::Atomic, Path::Message];
 
 #[test]
 fn m27_after_a_wait_or_test_of_a_flag_the_targets_gpu_sees_the_data() {
     for model in MODELS {
-        for way in FLAGS {
+        for path in FLAGS {
             for (name, learns) in LEARNS {
-                let mut setup = Setup::new(2, &[Way::Copy, way]);
+                let mut setup = Setup::new(2, &[Path::Copy, path]);
                 setup.model = model;
-                let found = flagged(&setup, way, learns, 50);
-                let what = format!("flag by {way:?}, {name}, {model:?}");
+                let found = flagged(&setup, path, learns, 50);
+                let what = format!("flag by {path:?}, {name}, {model:?}");
                 assert!(found.broken.is_none(), "{what}: {found:?}");
                 assert!(found.held > 3, "{what}: {found:?}");
                 setup.omit = Some(FenceSite::WaitGpu);
-                let found = flagged(&setup, way, learns, 3000);
+                let found = flagged(&setup, path, learns, 3000);
                 assert!(found.broken.is_some(), "{what} without WaitGpu: {found:?}");
             }
         }
@@ -87,9 +87,9 @@ fn m27_after_a_wait_or_test_of_a_flag_the_targets_gpu_sees_the_data() {
 }
 
 fn across_a_barrier(model: MemoryModel, omit: Option<FenceSite>, runs: u64) -> Found {
-    let mut setup = Setup::new(2, &[Way::Copy, Way::Put]);
+    let mut setup = Setup::new(2, &[Path::Copy, Path::Put]);
     (setup.model, setup.omit) = (model, omit);
-    let copy = setup.slot(Way::Copy);
+    let copy = setup.slot(Path::Copy);
     explore(
         &setup,
         runs,
@@ -101,7 +101,7 @@ fn across_a_barrier(model: MemoryModel, omit: Option<FenceSite>, runs: u64) -> F
             }
             at.world.barrier_all()?;
             Ok(match at.me {
-                1 => Seen::held(at.gpu_looks(x) == 1),
+                1 => Seen::held(at.gpu_reads(x) == 1),
                 _ => Seen::Nothing,
             })
         },
@@ -122,7 +122,7 @@ fn m27_after_a_barrier_the_targets_gpu_sees_the_data() {
 /// PE 0 copies to PE 1's GPU and completes the copy. PE 1 makes no call; its GPU reads when PE 0 is
 /// done.
 fn completed(setup: &Setup, done: fn(&World) -> Result<()>, runs: u64) -> Found {
-    let copy = setup.slot(Way::Copy);
+    let copy = setup.slot(Path::Copy);
     let completed_in = AtomicU64::new(0);
     explore(
         setup,
@@ -141,7 +141,7 @@ fn completed(setup: &Setup, done: fn(&World) -> Result<()>, runs: u64) -> Found 
             if completed_in.load(Ordering::SeqCst) != at.run {
                 return Ok(Seen::Nothing);
             }
-            Ok(Seen::held(at.gpu_looks(x) == 1))
+            Ok(Seen::held(at.gpu_reads(x) == 1))
         },
     )
 }
@@ -150,7 +150,7 @@ fn completed(setup: &Setup, done: fn(&World) -> Result<()>, runs: u64) -> Found 
 fn m27_in_the_ordered_model_quiet_alone_makes_the_targets_gpu_see_the_data() {
     let both: [fn(&World) -> _; 2] = [|w| w.quiet(), |w| w.pe_quiet(&[1])];
     for done in both {
-        let mut setup = Setup::new(2, &[Way::Copy, Way::Put]);
+        let mut setup = Setup::new(2, &[Path::Copy, Path::Put]);
         let found = completed(&setup, done, 200);
         assert!(found.broken.is_none() && found.held > 20, "{found:?}");
         setup.omit = Some(FenceSite::QuietGpu);

@@ -6,12 +6,12 @@ use crate::output;
 
 /// Options that make no sense, or results that cannot be compared with. The exit status is 2.
 #[derive(Debug)]
-pub struct Unable(pub anyhow::Error);
+pub struct Unsupported(pub anyhow::Error);
 
-impl fmt::Display for Unable {
+impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&output::told(&self.0))
+        f.write_str(&output::with_causes(&self.0))
     }
 }
 
-impl std::error::Error for Unable {}
+impl std::error::Error for Unsupported {}

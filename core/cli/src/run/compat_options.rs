@@ -6,7 +6,7 @@ use clap::Command;
 
 /// The equivalent of another launcher's option.
 #[derive(Clone, Copy)]
-enum Here {
+enum Equivalent {
     /// This option of `oxshmem run`.
     Named(&'static str),
     /// `--bind`; the value may need another name, too.
@@ -20,32 +20,32 @@ enum Here {
 }
 
 /// The names without their dashes. A name of several letters may have one or two.
-const OPTIONS: [(&str, Here); 21] = [
-    ("np", Here::Named("--np")),
-    ("c", Here::Named("--np")),
-    ("host", Here::Named("--hosts")),
-    ("H", Here::Named("--hosts")),
-    ("hostfile", Here::Named("--hostfile")),
-    ("machinefile", Here::Named("--hostfile")),
-    ("l", Here::Named("--tag-output")),
-    ("tag-output", Here::Named("--tag-output")),
-    ("timeout", Here::Named("--timeout")),
-    ("bind-to", Here::Bind),
-    ("map-by", Here::Places),
-    ("rank-by", Here::Places),
-    ("oversubscribe", Here::Anyway),
-    ("allow-run-as-root", Here::Anyway),
-    ("quiet", Here::Anyway),
-    ("q", Here::Anyway),
-    ("mca", Here::Nothing(2)),
-    ("gmca", Here::Nothing(2)),
-    ("report-bindings", Here::Nothing(0)),
-    ("display-map", Here::Nothing(0)),
-    ("display-allocation", Here::Nothing(0)),
+const OPTIONS: [(&str, Equivalent); 21] = [
+    ("np", Equivalent::Named("--np")),
+    ("c", Equivalent::Named("--np")),
+    ("host", Equivalent::Named("--hosts")),
+    ("H", Equivalent::Named("--hosts")),
+    ("hostfile", Equivalent::Named("--hostfile")),
+    ("machinefile", Equivalent::Named("--hostfile")),
+    ("l", Equivalent::Named("--tag-output")),
+    ("tag-output", Equivalent::Named("--tag-output")),
+    ("timeout", Equivalent::Named("--timeout")),
+    ("bind-to", Equivalent::Bind),
+    ("map-by", Equivalent::Places),
+    ("rank-by", Equivalent::Places),
+    ("oversubscribe", Equivalent::Anyway),
+    ("allow-run-as-root", Equivalent::Anyway),
+    ("quiet", Equivalent::Anyway),
+    ("q", Equivalent::Anyway),
+    ("mca", Equivalent::Nothing(2)),
+    ("gmca", Equivalent::Nothing(2)),
+    ("report-bindings", Equivalent::Nothing(0)),
+    ("display-map", Equivalent::Nothing(0)),
+    ("display-allocation", Equivalent::Nothing(0)),
 ];
 
 /// A command line in the form that the parser of options knows.
-pub struct Words {
+pub struct CommandLine {
     pub taken: Vec<OsString>,
     /// The options without an equivalent.
     pub left_out: Vec<String>,
@@ -53,8 +53,8 @@ pub struct Words {
 
 /// Translates options of other launchers, wherever they stand before the program. The parser itself
 /// takes one dash only for options of one letter.
-pub fn options(all: Vec<OsString>, command: &Command) -> Words {
-    let mut words = Words {
+pub fn options(all: Vec<OsString>, command: &Command) -> CommandLine {
+    let mut words = CommandLine {
         taken: Vec::new(),
         left_out: Vec::new(),
     };
@@ -80,7 +80,7 @@ pub fn options(all: Vec<OsString>, command: &Command) -> Words {
     words
 }
 
-impl Words {
+impl CommandLine {
     /// Translates one option, and takes its value from `rest`.
     fn option(
         &mut self,
@@ -94,15 +94,15 @@ impl Words {
                 self.taken.push(word);
                 self.value(option, run, rest);
             }
-            Some(Here::Named(here)) => {
+            Some(Equivalent::Named(here)) => {
                 self.taken.push(here.into());
                 self.value(here, run, rest);
             }
-            Some(Here::Bind) => {
+            Some(Equivalent::Bind) => {
                 self.taken.push("--bind".into());
                 self.taken.extend(rest.next().map(policy));
             }
-            Some(Here::Places) => {
+            Some(Equivalent::Places) => {
                 let value = rest.next();
                 match value.as_ref().and_then(|value| value.to_str()).map(kind) {
                     // The default order of PEs over the hosts.
@@ -115,8 +115,8 @@ impl Words {
                     Some(_) => self.leave_out(option, value),
                 }
             }
-            Some(Here::Anyway) => {}
-            Some(Here::Nothing(values)) => self.leave_out(option, rest.take(values)),
+            Some(Equivalent::Anyway) => {}
+            Some(Equivalent::Nothing(values)) => self.leave_out(option, rest.take(values)),
         }
     }
 
@@ -127,17 +127,17 @@ impl Words {
     }
 
     fn leave_out(&mut self, option: &str, values: impl IntoIterator<Item = OsString>) {
-        let mut told = option.to_owned();
+        let mut text = option.to_owned();
         for value in values {
-            told.push(' ');
-            told.push_str(&value.to_string_lossy());
+            text.push(' ');
+            text.push_str(&value.to_string_lossy());
         }
-        self.left_out.push(told);
+        self.left_out.push(text);
     }
 }
 
 /// The equivalent of an option, if another launcher has it.
-fn elsewhere(option: &str) -> Option<Here> {
+fn elsewhere(option: &str) -> Option<Equivalent> {
     let long = option.strip_prefix("--").filter(|name| name.len() > 1);
     let name = long.or_else(|| option.strip_prefix('-'))?;
     let found = OPTIONS.iter().find(|(elsewhere, _)| *elsewhere == name);
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use clap::{CommandFactory, Parser};
 
-    fn of(words: &str) -> Words {
+    fn of(words: &str) -> CommandLine {
         let words = format!("oxshmem {words}");
         let words = words.split_whitespace().map(OsString::from).collect();
         options(words, &crate::Cli::command())

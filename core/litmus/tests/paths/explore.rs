@@ -7,7 +7,7 @@ use oxshmem::{Error, MemoryKind, Result, Sym, World};
 use oxshmem_transport::{Pe, Schedule};
 use oxshmem_weak::{Machine, Plan};
 
-use crate::way::Setup;
+use crate::path::Setup;
 
 /// A PE's observation in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl At<'_> {
     }
 
     /// A load of a word of its memory by this PE's GPU.
-    pub fn gpu_looks(&self, word: Sym<u64>) -> u64 {
+    pub fn gpu_reads(&self, word: Sym<u64>) -> u64 {
         let (me, addr) = (Pe(self.me as u32), self.gpu_base + word.offset() as usize);
         let (storage, at) = self.machine.registered(me, addr, 8).unwrap();
         let mut bytes = [0; 8];
@@ -78,9 +78,9 @@ impl At<'_> {
     }
 
     /// Polls a few times, until the condition holds.
-    pub fn in_a_few_looks(&self, look: impl Fn() -> Result<bool>) -> Result<bool> {
+    pub fn in_a_few_polls(&self, poll: impl Fn() -> Result<bool>) -> Result<bool> {
         for _ in 0..4 {
-            if look()? {
+            if poll()? {
                 return Ok(true);
             }
         }
@@ -124,9 +124,10 @@ pub fn explore(
             me: world.my_pe(),
             run: 0,
             host: world.alloc_zeroed(WORDS)?,
-            gpu: match setup.has_gpus() {
-                true => Some(world.alloc_on(MemoryKind::Cuda, WORDS)?),
-                false => None,
+            gpu: if setup.has_gpus() {
+                Some(world.alloc_on(MemoryKind::Cuda, WORDS)?)
+            } else {
+                None
             },
             machine: &built.machine,
             gpu_base: built.gpu_base,

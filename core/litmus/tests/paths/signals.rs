@@ -4,15 +4,15 @@ use oxshmem::{Cmp, FenceSite, MemoryKind, SignalOp};
 use oxshmem_transport::SignalSupport;
 
 use crate::explore::{Found, Seen, explore};
-use crate::way::{Class, NICS, Setup, Slot, Way};
+use crate::path::{Class, NICS, Path, Setup, Slot};
 
-const DATA: [Way; 3] = [Way::Store, Way::Put, Way::Copy];
-const SIGNALS: [Way; 3] = [Way::Store, Way::Atomic, Way::Message];
+const DATA: [Path; 3] = [Path::Store, Path::Put, Path::Copy];
+const SIGNALS: [Path; 3] = [Path::Store, Path::Atomic, Path::Message];
 
 /// The slots of the data and of the signal.
-pub fn slots(setup: &Setup, [data, word]: [Way; 2]) -> [Slot; 2] {
+pub fn slots(setup: &Setup, [data, word]: [Path; 2]) -> [Slot; 2] {
     let word = Slot {
-        way: word,
+        path: word,
         kind: MemoryKind::Host,
         class: Class::Atomic,
     };
@@ -21,7 +21,7 @@ pub fn slots(setup: &Setup, [data, word]: [Way; 2]) -> [Slot; 2] {
 
 /// Every pair of paths of the data and of the signal, with every NIC, with and without its own puts
 /// with signal.
-pub fn every_setup(pes: usize, mut look: impl FnMut(&Setup, [Way; 2], String)) {
+pub fn every_setup(pes: usize, mut poll: impl FnMut(&Setup, [Path; 2], String)) {
     for data in DATA {
         for word in SIGNALS {
             for (name, nic) in NICS {
@@ -32,7 +32,7 @@ pub fn every_setup(pes: usize, mut look: impl FnMut(&Setup, [Way; 2], String)) {
                         setup.put_signal = SignalSupport::None;
                     }
                     let what = format!("{data:?}, {word:?}, NIC {name}, native {native}");
-                    look(&setup, [data, word], what);
+                    poll(&setup, [data, word], what);
                 }
             }
         }
@@ -43,8 +43,8 @@ pub fn every_setup(pes: usize, mut look: impl FnMut(&Setup, [Way; 2], String)) {
 /// of their own.
 pub fn breaks_without(
     pes: usize,
-    (inserted, data, word): (FenceSite, Way, Way),
-    run: impl FnOnce(&Setup, [Way; 2], u64) -> Found,
+    (inserted, data, word): (FenceSite, Path, Path),
+    run: impl FnOnce(&Setup, [Path; 2], u64) -> Found,
 ) {
     let mut setup = Setup::new(pes, &[data, word]);
     setup.put_signal = SignalSupport::None;
@@ -54,8 +54,8 @@ pub fn breaks_without(
     assert!(found.broken.is_some(), "{what}: {found:?}");
 }
 
-fn put_signal(setup: &Setup, ways: [Way; 2], op: SignalOp, runs: u64) -> Found {
-    let [data, signal] = slots(setup, ways);
+fn put_signal(setup: &Setup, paths: [Path; 2], op: SignalOp, runs: u64) -> Found {
+    let [data, signal] = slots(setup, paths);
     explore(
         setup,
         runs,
@@ -79,9 +79,9 @@ fn put_signal(setup: &Setup, ways: [Way; 2], op: SignalOp, runs: u64) -> Found {
 
 #[test]
 fn m22_a_signal_is_seen_after_its_data_whatever_the_ways() {
-    every_setup(2, |setup, ways, what| {
+    every_setup(2, |setup, paths, what| {
         for op in [SignalOp::Set, SignalOp::Add] {
-            let found = put_signal(setup, ways, op, 40);
+            let found = put_signal(setup, paths, op, 40);
             assert!(found.broken.is_none(), "{what}: {found:?}");
             assert_eq!(found.held, 40, "{what}");
         }
@@ -91,28 +91,28 @@ fn m22_a_signal_is_seen_after_its_data_whatever_the_ways() {
 #[test]
 fn m22_each_order_that_a_signal_needs_is_needed() {
     for needed in [
-        (FenceSite::Signal, Way::Store, Way::Store),
-        (FenceSite::Doorbell, Way::Store, Way::Atomic),
-        (FenceSite::Doorbell, Way::Store, Way::Message),
-        (FenceSite::SignalLane, Way::Put, Way::Atomic),
-        (FenceSite::SignalLane, Way::Put, Way::Store),
-        (FenceSite::SignalLane, Way::Put, Way::Message),
-        (FenceSite::SignalLane, Way::Copy, Way::Store),
-        (FenceSite::SignalLane, Way::Copy, Way::Message),
+        (FenceSite::Signal, Path::Store, Path::Store),
+        (FenceSite::Doorbell, Path::Store, Path::Atomic),
+        (FenceSite::Doorbell, Path::Store, Path::Message),
+        (FenceSite::SignalLane, Path::Put, Path::Atomic),
+        (FenceSite::SignalLane, Path::Put, Path::Store),
+        (FenceSite::SignalLane, Path::Put, Path::Message),
+        (FenceSite::SignalLane, Path::Copy, Path::Store),
+        (FenceSite::SignalLane, Path::Copy, Path::Message),
     ] {
-        breaks_without(2, needed, |setup, ways, runs| {
-            put_signal(setup, ways, SignalOp::Set, runs)
+        breaks_without(2, needed, |setup, paths, runs| {
+            put_signal(setup, paths, SignalOp::Set, runs)
         });
     }
 }
 
 /// PE 0 stores to its own memory, and puts those words by the NIC.
 fn put_of_own_words(omit: Option<FenceSite>, runs: u64) -> Found {
-    let mut setup = Setup::new(2, &[Way::Put, Way::Put]);
+    let mut setup = Setup::new(2, &[Path::Put, Path::Put]);
     // The NIC reads the source only when it executes the request.
     setup.inline = 0;
     setup.omit = omit;
-    let put = setup.slot(Way::Put);
+    let put = setup.slot(Path::Put);
     explore(
         &setup,
         runs,

@@ -13,7 +13,7 @@ use crate::mapping::Mapping;
 
 /// The path of an operation to a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Path {
     /// A store by this PE's CPU.
     Store,
     /// A put by the NIC.
@@ -26,7 +26,13 @@ pub enum Way {
     Copy,
 }
 
-pub const ALL: [Way; 5] = [Way::Store, Way::Put, Way::Atomic, Way::Message, Way::Copy];
+pub const ALL: [Path; 5] = [
+    Path::Store,
+    Path::Put,
+    Path::Atomic,
+    Path::Message,
+    Path::Copy,
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -37,7 +43,7 @@ pub enum Class {
 /// The library's name for an operation, so that it takes its path.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    pub way: Way,
+    pub path: Path,
     pub kind: MemoryKind,
     pub class: Class,
 }
@@ -70,11 +76,11 @@ impl Slot {
             (_, Class::Put) => told.gpu.unwrap(),
             (_, Class::Atomic) => told.gpu_atomics.unwrap(),
         };
-        let (transport, mapped) = match self.way {
-            Way::Store => ("simulator", true),
-            Way::Put | Way::Atomic => ("weak(nic)", false),
-            Way::Message => ("weak(am)", false),
-            Way::Copy => ("weak(gpu)", false),
+        let (transport, mapped) = match self.path {
+            Path::Store => ("simulator", true),
+            Path::Put | Path::Atomic => ("weak(nic)", false),
+            Path::Message => ("weak(am)", false),
+            Path::Copy => ("weak(gpu)", false),
         };
         assert_eq!(
             (route.transport, route.mapped),
@@ -90,7 +96,7 @@ pub struct Setup {
     pub pes: usize,
     pub model: MemoryModel,
     /// The paths that exist.
-    pub ways: Vec<Way>,
+    pub paths: Vec<Path>,
     /// The simulated host of each PE: PEs of one host load and store each other's memory.
     pub hosts: Vec<u32>,
     /// The NIC's guarantees.
@@ -124,56 +130,56 @@ const HEAP: usize = 1 << 20;
 const GPU_HEAP: usize = 4096;
 
 impl Setup {
-    pub fn new(pes: usize, ways: &[Way]) -> Setup {
-        let lanes = [Way::Put, Way::Atomic, Way::Message];
+    pub fn new(pes: usize, paths: &[Path]) -> Setup {
+        let lanes = [Path::Put, Path::Atomic, Path::Message];
         // Host memory that no lane carries is mapped.
-        let mapped = ways.contains(&Way::Store) || !lanes.iter().any(|w| ways.contains(w));
+        let mapped = paths.contains(&Path::Store) || !lanes.iter().any(|w| paths.contains(w));
         let host = |pe| if mapped { 0 } else { pe };
         Setup {
             pes,
             model: MemoryModel::Ordered,
-            ways: ways.to_vec(),
+            paths: paths.to_vec(),
             hosts: (0..pes as u32).map(host).collect(),
             nic: WORST,
             inline: u64::MAX,
             put_signal: SignalSupport::Native(AtomicLevel::Cpu),
-            nic_atomics: if ways.contains(&Way::Atomic) {
+            nic_atomics: if paths.contains(&Path::Atomic) {
                 CPU
             } else {
                 NO_ATOMICS
             },
             message_atomics: CPU,
-            cpu_atomics: !ways.contains(&Way::Atomic) && !ways.contains(&Way::Message),
+            cpu_atomics: !paths.contains(&Path::Atomic) && !paths.contains(&Path::Message),
             omit: None,
         }
     }
 
-    fn has(&self, way: Way) -> bool {
-        self.ways.contains(&way)
+    fn has(&self, path: Path) -> bool {
+        self.paths.contains(&path)
     }
 
     /// Two lanes cannot both have atomics on one kind of memory; those by messages are then on GPU
     /// memory.
     fn messages_to_gpus(&self) -> bool {
-        self.has(Way::Atomic) && self.has(Way::Message)
+        self.has(Path::Atomic) && self.has(Path::Message)
     }
 
     pub fn has_gpus(&self) -> bool {
-        self.has(Way::Copy) || self.messages_to_gpus()
+        self.has(Path::Copy) || self.messages_to_gpus()
     }
 
     /// The settings that make an operation take a path.
-    pub fn slot(&self, way: Way) -> Slot {
+    pub fn slot(&self, path: Path) -> Slot {
         use MemoryKind::{Cuda, Host};
-        let (kind, class) = match way {
+        let (kind, class) = match path {
             // If puts use the NIC, the CPU's stores are those of atomics.
-            Way::Store if self.has(Way::Put) => (Host, Class::Atomic),
-            Way::Store | Way::Put => (Host, Class::Put),
-            Way::Message if self.messages_to_gpus() => (Cuda, Class::Atomic),
-            Way::Atomic | Way::Message => (Host, Class::Atomic),
-            Way::Copy => (Cuda, Class::Put),
+            Path::Store if self.has(Path::Put) => (Host, Class::Atomic),
+            Path::Store | Path::Put => (Host, Class::Put),
+            Path::Message if self.messages_to_gpus() => (Cuda, Class::Atomic),
+            Path::Atomic | Path::Message => (Host, Class::Atomic),
+            Path::Copy => (Cuda, Class::Put),
         };
-        Slot { way, kind, class }
+        Slot { path, kind, class }
     }
 
     /// A machine, its scheduler, and the builder of its PEs' worlds.
@@ -194,14 +200,14 @@ impl Setup {
         };
         const HOST: &[MemoryKind] = &[MemoryKind::Host];
         const CUDA: &[MemoryKind] = &[MemoryKind::Cuda];
-        if self.has(Way::Put) || self.has(Way::Atomic) {
+        if self.has(Path::Put) || self.has(Path::Atomic) {
             transports.push(lane("nic", HOST, self.nic_atomics, self.nic));
         }
-        if self.has(Way::Message) {
+        if self.has(Path::Message) {
             let memory = if self.messages_to_gpus() { CUDA } else { HOST };
             transports.push(lane("am", memory, self.message_atomics, MESSAGES));
         }
-        if self.has(Way::Copy) {
+        if self.has(Path::Copy) {
             transports.push(lane("gpu", CUDA, NO_ATOMICS, COPIES));
         }
         let schedules = Arc::clone(&scheduler);
@@ -211,7 +217,7 @@ impl Setup {
                 .with_atomics(if self.cpu_atomics { CPU } else { NO_ATOMICS })
                 .scheduled(move |pe| schedules.schedule(pe)),
         );
-        let last = self.has(Way::Put) && self.has(Way::Store);
+        let last = self.has(Path::Put) && self.has(Path::Store);
         let place = if last { transports.len() } else { 0 };
         transports.insert(place, Arc::new(mapping));
         let mut builder = World::builder()

@@ -3,7 +3,7 @@
 use oxshmem::{Cmp, FenceSite, MemoryKind, MemoryModel, Result};
 
 use crate::explore::{At, Found, Seen, explore};
-use crate::way::{ALL, NICS, Setup, Slot, Way};
+use crate::path::{ALL, NICS, Path, Setup, Slot};
 
 /// Whether this PE has seen a word become 1: always, if it is in host memory. A PE cannot wait for
 /// GPU memory.
@@ -13,7 +13,7 @@ pub fn comes(at: &At<'_>, kind: MemoryKind, index: usize) -> Result<bool> {
         at.world.wait_until(word, Cmp::Eq, 1)?;
         return Ok(true);
     }
-    let came = at.in_a_few_looks(|| Ok(at.world.g(word, at.me)? == 1))?;
+    let came = at.in_a_few_polls(|| Ok(at.world.g(word, at.me)? == 1))?;
     // Blocking reads are ordered by themselves in the ordered model (M20, M21).
     if at.world.model() == MemoryModel::Relaxed {
         at.world.fence()?;
@@ -57,27 +57,27 @@ fn pair(setup: &Setup, [first, second]: [Slot; 2], fence: bool, runs: u64) -> Fo
 /// | message | message | the lane keeps atomics in order |
 ///
 /// All others are unordered, and some schedule shows it.
-fn ordered_anyway(first: Way, second: Way, nic: &str) -> Option<&'static str> {
-    let by_nic = |way| matches!(way, Way::Put | Way::Atomic);
+fn ordered_anyway(first: Path, second: Path, nic: &str) -> Option<&'static str> {
+    let by_nic = |path| matches!(path, Path::Put | Path::Atomic);
     match (first, second) {
-        (Way::Store, Way::Store) => None,
-        (Way::Store, _) => Some("the doorbell"),
-        (Way::Message, Way::Message) => Some("the lane's guarantees"),
+        (Path::Store, Path::Store) => None,
+        (Path::Store, _) => Some("the doorbell"),
+        (Path::Message, Path::Message) => Some("the lane's guarantees"),
         (a, b) if by_nic(a) && by_nic(b) && nic == "in order" => Some("the lane's guarantees"),
         _ => None,
     }
 }
 
-fn each_pair(mut with: impl FnMut(Way, Way, &str, Setup)) {
+fn each_pair(mut with: impl FnMut(Path, Path, &str, Setup)) {
     for first in ALL {
         for second in ALL {
             for (name, nic) in NICS {
                 let mut setup = Setup::new(2, &[first, second]);
                 setup.nic = nic;
                 let by_nic = setup
-                    .ways
+                    .paths
                     .iter()
-                    .any(|w| matches!(w, Way::Put | Way::Atomic));
+                    .any(|w| matches!(w, Path::Put | Path::Atomic));
                 if by_nic || name == "worst" {
                     with(first, second, name, setup);
                 }
@@ -118,17 +118,17 @@ fn m17_without_a_fence_the_ways_are_unordered_where_nothing_else_orders_them() {
 #[test]
 fn m17_each_order_that_a_fence_inserts_is_needed_by_some_pair() {
     let needed = [
-        (FenceSite::FenceStores, Way::Store, Way::Store, 0),
+        (FenceSite::FenceStores, Path::Store, Path::Store, 0),
         // The lane itself does not keep this order.
-        (FenceSite::FenceLane, Way::Put, Way::Put, 0),
-        (FenceSite::FenceLane, Way::Atomic, Way::Put, 0),
-        (FenceSite::FenceLane, Way::Copy, Way::Store, 0),
-        (FenceSite::FenceLane, Way::Message, Way::Copy, 0),
+        (FenceSite::FenceLane, Path::Put, Path::Put, 0),
+        (FenceSite::FenceLane, Path::Atomic, Path::Put, 0),
+        (FenceSite::FenceLane, Path::Copy, Path::Store, 0),
+        (FenceSite::FenceLane, Path::Message, Path::Copy, 0),
         // The lane keeps the order, but the CPU overtakes it.
-        (FenceSite::FenceOtherWay, Way::Put, Way::Store, 1),
+        (FenceSite::FenceOtherWay, Path::Put, Path::Store, 1),
         // The lane keeps the order, but another lane overtakes it.
-        (FenceSite::FenceOtherWay, Way::Put, Way::Message, 1),
-        (FenceSite::FenceOtherWay, Way::Put, Way::Copy, 1),
+        (FenceSite::FenceOtherWay, Path::Put, Path::Message, 1),
+        (FenceSite::FenceOtherWay, Path::Put, Path::Copy, 1),
     ];
     for (inserted, first, second, nic) in needed {
         let mut setup = Setup::new(2, &[first, second]);
@@ -144,10 +144,10 @@ fn m17_each_order_that_a_fence_inserts_is_needed_by_some_pair() {
 /// Puts by one lane, atomics by another, copies to the GPU by a third, nothing mapped: a fence
 /// marks the operations of the first, and the next post to another lane flushes them.
 fn three_lanes(omit: Option<FenceSite>, runs: u64) -> Found {
-    let mut setup = Setup::new(2, &[Way::Put, Way::Message, Way::Copy]);
+    let mut setup = Setup::new(2, &[Path::Put, Path::Message, Path::Copy]);
     setup.nic = NICS[1].1;
     setup.omit = omit;
-    let [put, message, copy] = [Way::Put, Way::Message, Way::Copy].map(|way| setup.slot(way));
+    let [put, message, copy] = [Path::Put, Path::Message, Path::Copy].map(|path| setup.slot(path));
     explore(
         &setup,
         runs,

@@ -3,7 +3,7 @@
 use oxshmem::{FenceSite, MemoryKind, MemoryModel, Result, Sym, World};
 
 use crate::explore::{Found, Seen, explore};
-use crate::way::{Setup, Way};
+use crate::path::{Path, Setup};
 
 /// The operation, and so the path, of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +22,9 @@ impl Read {
 }
 
 /// Gets from mapped memory, fetches by the NIC; and the reverse.
-const WAYS: [([Way; 2], Read); 2] = [
-    ([Way::Store, Way::Atomic], Read::Get),
-    ([Way::Put, Way::Store], Read::Fetch),
+const WAYS: [([Path; 2], Read); 2] = [
+    ([Path::Store, Path::Atomic], Read::Get),
+    ([Path::Put, Path::Store], Read::Fetch),
 ];
 const READS: [Read; 2] = [Read::Get, Read::Fetch];
 const BOTH: [[Read; 2]; 4] = [
@@ -36,7 +36,7 @@ const BOTH: [[Read; 2]; 4] = [
 
 /// PE 1 sets x, then y, in its own memory; PE 0 reads y, then x.
 fn reads(setup: &Setup, [first, then]: [Read; 2], fence: bool, runs: u64) -> Found {
-    let slots = [setup.ways[0], setup.ways[1]].map(|way| setup.slot(way));
+    let slots = [setup.paths[0], setup.paths[1]].map(|path| setup.slot(path));
     let confirm = |world: &World| slots.iter().for_each(|slot| slot.confirm_0_to_1(world));
     explore(setup, runs, confirm, |at| {
         let (x, y) = (at.word(MemoryKind::Host, 0)?, at.word(MemoryKind::Host, 1)?);
@@ -60,30 +60,30 @@ fn reads(setup: &Setup, [first, then]: [Read; 2], fence: bool, runs: u64) -> Fou
     })
 }
 
-fn setup(ways: [Way; 2], model: MemoryModel, omit: Option<FenceSite>) -> Setup {
-    let mut setup = Setup::new(2, &ways);
+fn setup(paths: [Path; 2], model: MemoryModel, omit: Option<FenceSite>) -> Setup {
+    let mut setup = Setup::new(2, &paths);
     (setup.model, setup.omit) = (model, omit);
     setup
 }
 
 #[test]
 fn m20_reads_by_different_ways_are_in_order_in_the_ordered_model() {
-    for (ways, _) in WAYS {
+    for (paths, _) in WAYS {
         for both in BOTH {
-            let found = reads(&setup(ways, MemoryModel::Ordered, None), both, false, 300);
-            assert!(found.broken.is_none(), "{ways:?}, {both:?}: {found:?}");
-            assert!(found.held > 20, "{ways:?}, {both:?}: {found:?}");
+            let found = reads(&setup(paths, MemoryModel::Ordered, None), both, false, 300);
+            assert!(found.broken.is_none(), "{paths:?}, {both:?}: {found:?}");
+            assert!(found.held > 20, "{paths:?}, {both:?}: {found:?}");
         }
     }
 }
 
 #[test]
 fn m21_a_fence_between_puts_them_in_order_in_the_relaxed_model() {
-    for (ways, _) in WAYS {
+    for (paths, _) in WAYS {
         for both in BOTH {
-            let found = reads(&setup(ways, MemoryModel::Relaxed, None), both, true, 300);
-            assert!(found.broken.is_none(), "{ways:?}, {both:?}: {found:?}");
-            assert!(found.held > 20, "{ways:?}, {both:?}: {found:?}");
+            let found = reads(&setup(paths, MemoryModel::Relaxed, None), both, true, 300);
+            assert!(found.broken.is_none(), "{paths:?}, {both:?}: {found:?}");
+            assert!(found.held > 20, "{paths:?}, {both:?}: {found:?}");
         }
     }
 }
@@ -92,15 +92,15 @@ fn m21_a_fence_between_puts_them_in_order_in_the_relaxed_model() {
 /// value: loads before or after it cannot be reordered with it.
 #[test]
 fn m21_without_one_two_mapped_reads_may_change_places() {
-    for (ways, mapped) in WAYS {
+    for (paths, mapped) in WAYS {
         for both in BOTH {
             let open = both == [mapped, mapped];
             let runs = if open { 3000 } else { 300 };
-            let found = reads(&setup(ways, MemoryModel::Relaxed, None), both, false, runs);
+            let found = reads(&setup(paths, MemoryModel::Relaxed, None), both, false, runs);
             assert_eq!(
                 found.broken.is_some(),
                 open,
-                "{ways:?}, {both:?}: {found:?}"
+                "{paths:?}, {both:?}: {found:?}"
             );
         }
     }
@@ -109,25 +109,25 @@ fn m21_without_one_two_mapped_reads_may_change_places() {
 #[test]
 fn m20_m21_each_order_of_mapped_reads_is_needed() {
     use MemoryModel::{Ordered, Relaxed};
-    for (omit, model, (ways, mapped)) in [
+    for (omit, model, (paths, mapped)) in [
         (FenceSite::Read, Ordered, WAYS[0]),
         (FenceSite::Fetch, Ordered, WAYS[1]),
         (FenceSite::FenceLoads, Relaxed, WAYS[0]),
         (FenceSite::FenceLoads, Relaxed, WAYS[1]),
     ] {
-        let setup = setup(ways, model, Some(omit));
+        let setup = setup(paths, model, Some(omit));
         let found = reads(&setup, [mapped, mapped], model == Relaxed, 3000);
         assert!(
             found.broken.is_some(),
-            "{ways:?} without {omit:?}: {found:?}"
+            "{paths:?} without {omit:?}: {found:?}"
         );
     }
 }
 
 /// PE 0 puts to PE 1 and gets the word back.
 fn own_put(omit: Option<FenceSite>, runs: u64) -> Found {
-    let setup = setup([Way::Put, Way::Message], MemoryModel::Ordered, omit);
-    let put = setup.slot(Way::Put);
+    let setup = setup([Path::Put, Path::Message], MemoryModel::Ordered, omit);
+    let put = setup.slot(Path::Put);
     explore(
         &setup,
         runs,

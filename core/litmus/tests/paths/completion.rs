@@ -4,13 +4,13 @@ use oxshmem::{Cmp, FenceSite, MemoryKind, Result, World};
 
 use crate::explore::{Found, Seen, explore};
 use crate::pairs::comes;
-use crate::way::{ALL, NICS, Setup, Way};
+use crate::path::{ALL, NICS, Path, Setup};
 
 type Completes = fn(&World) -> Result<()>;
 
 /// PE 0 issues one operation to PE 1, completes it, and notifies PE 2 by another path. PE 2
 /// notifies PE 1, which then reads.
-fn told_by_a_third(setup: &Setup, [first, second]: [Way; 2], done: Completes, runs: u64) -> Found {
+fn told_by_a_third(setup: &Setup, [first, second]: [Path; 2], done: Completes, runs: u64) -> Found {
     let (first, second) = (setup.slot(first), setup.slot(second));
     explore(
         setup,
@@ -48,7 +48,7 @@ fn told_by_a_third(setup: &Setup, [first, second]: [Way; 2], done: Completes, ru
     )
 }
 
-fn each_pair(mut with: impl FnMut([Way; 2], Setup)) {
+fn each_pair(mut with: impl FnMut([Path; 2], Setup)) {
     for first in ALL {
         for second in ALL {
             let mut setup = Setup::new(3, &[first, second]);
@@ -61,13 +61,13 @@ fn each_pair(mut with: impl FnMut([Way; 2], Setup)) {
 
 #[test]
 fn m19_what_quiet_completed_at_one_pe_is_there_when_another_is_told() {
-    each_pair(|ways, setup| {
+    each_pair(|paths, setup| {
         for (name, done) in [
             ("quiet", (|w| w.quiet()) as Completes),
             ("pe_quiet", |w| w.pe_quiet(&[1])),
         ] {
-            let found = told_by_a_third(&setup, ways, done, 80);
-            let what = format!("{ways:?}, {name}");
+            let found = told_by_a_third(&setup, paths, done, 80);
+            let what = format!("{paths:?}, {name}");
             assert!(found.broken.is_none(), "{what}: {found:?}");
             assert!(found.held > 5, "{what}: {found:?}");
         }
@@ -79,7 +79,7 @@ fn m19_what_quiet_completed_at_one_pe_is_there_when_another_is_told() {
 #[test]
 fn m19_without_quiet_another_pe_may_be_told_too_early() {
     each_pair(|[first, second], setup| {
-        let doorbell = first == Way::Store && second != Way::Store;
+        let doorbell = first == Path::Store && second != Path::Store;
         let runs = if doorbell { 80 } else { 6000 };
         let found = told_by_a_third(&setup, [first, second], |_| Ok(()), runs);
         let what = format!("{first:?}, {second:?}: {found:?}");
@@ -92,9 +92,9 @@ fn m19_without_quiet_another_pe_may_be_told_too_early() {
 #[test]
 fn m19_each_order_that_quiet_inserts_is_needed_by_some_pair() {
     for (inserted, first, second) in [
-        (FenceSite::QuietStores, Way::Store, Way::Store),
-        (FenceSite::QuietLane, Way::Put, Way::Put),
-        (FenceSite::QuietLane, Way::Message, Way::Store),
+        (FenceSite::QuietStores, Path::Store, Path::Store),
+        (FenceSite::QuietLane, Path::Put, Path::Put),
+        (FenceSite::QuietLane, Path::Message, Path::Store),
     ] {
         let mut setup = Setup::new(3, &[first, second]);
         setup.omit = Some(inserted);

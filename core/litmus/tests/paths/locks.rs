@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oxshmem::{FenceSite, MemoryKind, MemoryModel};
 
 use crate::explore::{Found, Seen, explore};
-use crate::way::{Class, NICS, Setup, Slot, Way};
+use crate::path::{Class, NICS, Path, Setup, Slot};
 
-const DATA: [Way; 3] = [Way::Store, Way::Put, Way::Copy];
-const WORDS: [Way; 3] = [Way::Store, Way::Atomic, Way::Message];
+const DATA: [Path; 3] = [Path::Store, Path::Put, Path::Copy];
+const WORDS: [Path; 3] = [Path::Store, Path::Atomic, Path::Message];
 
 /// Every PE increments PE 1's word under a lock, by a get and a put. The index `word` of the lock
 /// decides which PE has the tail of its queue.
-fn count_up(setup: &Setup, [data, by]: [Way; 2], word: usize, runs: u64) -> Found {
+fn count_up(setup: &Setup, [data, by]: [Path; 2], word: usize, runs: u64) -> Found {
     let data = setup.slot(data);
     let by = Slot {
-        way: by,
+        path: by,
         kind: MemoryKind::Host,
         class: Class::Atomic,
     };
@@ -64,10 +64,10 @@ fn m19_m23_what_a_holder_put_is_there_for_the_next_whatever_the_ways() {
 #[test]
 fn m19_m23_each_order_that_a_lock_needs_is_needed() {
     for (inserted, data, by) in [
-        (FenceSite::QuietLane, Way::Put, Way::Store),
-        (FenceSite::QuietLane, Way::Put, Way::Atomic),
-        (FenceSite::QuietLane, Way::Put, Way::Message),
-        (FenceSite::Wait, Way::Store, Way::Store),
+        (FenceSite::QuietLane, Path::Put, Path::Store),
+        (FenceSite::QuietLane, Path::Put, Path::Atomic),
+        (FenceSite::QuietLane, Path::Put, Path::Message),
+        (FenceSite::Wait, Path::Store, Path::Store),
     ] {
         let mut setup = Setup::new(2, &[data, by]);
         setup.omit = Some(inserted);

@@ -3,7 +3,7 @@
 use oxshmem::{FenceSite, MemoryKind, MemoryModel, Result, Team};
 
 use crate::explore::{At, Found, Seen, explore};
-use crate::way::{NICS, Setup, Way};
+use crate::path::{NICS, Path, Setup};
 
 /// The members' call between the update of one and the read of the other.
 type Meets = fn(&At<'_>, &Team<'_>) -> Result<()>;
@@ -17,8 +17,8 @@ const BARRIER: Meets = |_, team| team.barrier();
 
 /// The team of PEs 1 and 0, in a world of three: PE 0 updates PE 1's word by a path, they meet, and
 /// PE 1 reads.
-fn meet(setup: &Setup, way: Way, meets: Meets, runs: u64) -> Found {
-    let by = setup.slot(way);
+fn meet(setup: &Setup, path: Path, meets: Meets, runs: u64) -> Found {
+    let by = setup.slot(path);
     explore(
         setup,
         runs,
@@ -45,13 +45,13 @@ fn meet(setup: &Setup, way: Way, meets: Meets, runs: u64) -> Found {
 #[test]
 fn m19_a_teams_barrier_completes_what_its_members_put_whatever_the_way() {
     for model in [MemoryModel::Ordered, MemoryModel::Relaxed] {
-        for way in [Way::Store, Way::Put, Way::Atomic, Way::Message] {
+        for path in [Path::Store, Path::Put, Path::Atomic, Path::Message] {
             for (name, nic) in NICS {
                 for meets in [BARRIER, QUIET_AND_SYNC] {
-                    let mut setup = Setup::new(3, &[way]);
+                    let mut setup = Setup::new(3, &[path]);
                     (setup.nic, setup.model) = (nic, model);
-                    let found = meet(&setup, way, meets, 30);
-                    let what = format!("{model:?} {way:?}, NIC {name}");
+                    let found = meet(&setup, path, meets, 30);
+                    let what = format!("{model:?} {path:?}, NIC {name}");
                     assert!(found.broken.is_none(), "{what}: {found:?}");
                     assert_eq!(found.held, 30, "{what}");
                 }
@@ -63,37 +63,37 @@ fn m19_a_teams_barrier_completes_what_its_members_put_whatever_the_way() {
 #[test]
 fn m24_a_teams_sync_shows_its_members_each_others_stores() {
     for model in [MemoryModel::Ordered, MemoryModel::Relaxed] {
-        let mut setup = Setup::new(3, &[Way::Store]);
+        let mut setup = Setup::new(3, &[Path::Store]);
         setup.model = model;
-        let found = meet(&setup, Way::Store, SYNC, 200);
+        let found = meet(&setup, Path::Store, SYNC, 200);
         assert!(found.broken.is_none() && found.held == 200, "{found:?}");
     }
 }
 
 #[test]
 fn m19_m24_each_order_that_a_team_needs_is_needed() {
-    for (inserted, way, meets) in [
-        (FenceSite::Arrive, Way::Store, SYNC),
-        (FenceSite::Arrived, Way::Store, SYNC),
-        (FenceSite::QuietLane, Way::Put, BARRIER),
+    for (inserted, path, meets) in [
+        (FenceSite::Arrive, Path::Store, SYNC),
+        (FenceSite::Arrived, Path::Store, SYNC),
+        (FenceSite::QuietLane, Path::Put, BARRIER),
     ] {
-        let mut setup = Setup::new(3, &[way]);
+        let mut setup = Setup::new(3, &[path]);
         setup.omit = Some(inserted);
-        let found = meet(&setup, way, meets, 3000);
+        let found = meet(&setup, path, meets, 3000);
         assert!(
             found.broken.is_some(),
-            "{way:?} without {inserted:?}: {found:?}"
+            "{path:?} without {inserted:?}: {found:?}"
         );
     }
     // A sync completes no operation of a lane.
-    let found = meet(&Setup::new(3, &[Way::Put]), Way::Put, SYNC, 3000);
+    let found = meet(&Setup::new(3, &[Path::Put]), Path::Put, SYNC, 3000);
     assert!(found.broken.is_some(), "{found:?}");
 }
 
 /// Two teams with a PE in common: a member of the second sees the updates of the first.
 #[test]
 fn m24_what_one_team_saw_is_seen_by_the_next() {
-    let setup = Setup::new(3, &[Way::Store]);
+    let setup = Setup::new(3, &[Path::Store]);
     let found = explore(
         &setup,
         100,

@@ -4,30 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use clap::ValueEnum;
 use oxshmem::testing::spmd_with;
-use oxshmem::{Builder, FenceSite, World, registry};
-use oxshmem_litmus::directed::{Machine, Search, search};
+use oxshmem::{Builder, World, registry};
+use oxshmem_litmus::directed::{Search, search};
 use oxshmem_litmus::free::{self, Runs};
-use oxshmem_litmus::{MemoryModel, Outcome, Outcomes, Program, Report, machines, run::unfit};
+use oxshmem_litmus::{MemoryModel, Outcome, Outcomes, Program, Report, run::unfit};
 
+use super::args::Args;
 use super::memory::{self, Memory};
-use super::{Args, Refused, outcomes};
-
-/// A platform for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Over {
-    /// Simulated lanes and memory that are as weak as is permitted.
-    #[value(alias = "weak(loopback)")]
-    Weak,
-    /// Simulated memory alone, with weak CPUs.
-    Simulator,
-    /// Real memory: threads of this process, or the processes of a job.
-    Loopback,
-    /// The transports of this job's PEs.
-    #[value(skip)]
-    Job,
-}
+use super::platform::Platform;
+use super::programs::outcomes;
+use super::refused::Refused;
+use crate::job;
 
 /// The result for one program.
 pub enum Ran {
@@ -49,15 +37,15 @@ const MOST_FREE: u64 = 1000;
 const ENDLESS: &str = "it may wait for ever; run it over weak or simulator";
 
 /// Chooses the platform from the arguments and the environment.
-pub fn choose(args: &Args) -> Result<Over, Refused> {
-    let job = in_job();
-    let over = match (args.transport, job) {
-        (None, true) => Over::Job,
-        (None, false) if args.memory == Memory::Cuda => Over::Loopback,
-        (None, false) => Over::Weak,
-        (Some(over), _) => over,
+pub fn choose(args: &Args) -> Result<Platform, Refused> {
+    let job = job::is_described();
+    let platform = match (args.transport, job) {
+        (None, true) => Platform::Job,
+        (None, false) if args.memory == Memory::Cuda => Platform::Loopback,
+        (None, false) => Platform::Weak,
+        (Some(platform), _) => platform,
     };
-    if job && over.is_simulated() {
+    if job && platform.is_simulated() {
         return Err(Refused(
             "a simulated machine's PEs are threads of one process; leave out oxshmem run. (To have \
              a job's lanes do the worst, set OXSHMEM_TRANSPORT='weak(loopback)' and give no \
@@ -65,58 +53,32 @@ pub fn choose(args: &Args) -> Result<Over, Refused> {
                 .into(),
         ));
     }
-    if args.memory == Memory::Cuda && over.is_simulated() {
+    if args.memory == Memory::Cuda && platform.is_simulated() {
         return Err(Refused(
             "--memory cuda: simulated machines have no GPU memory; leave out --transport".into(),
         ));
     }
-    if args.omit.is_some() && !over.is_simulated() {
+    if args.omit.is_some() && !platform.is_simulated() {
         return Err(Refused(
             "--omit: on real memory nothing is left out; use --transport weak or simulator".into(),
         ));
     }
-    Ok(over)
-}
-
-impl Over {
-    /// Whether the scheduler decides the runs, so that they can be repeated.
-    pub fn is_simulated(self) -> bool {
-        matches!(self, Over::Weak | Over::Simulator)
-    }
-
-    /// The simulated machines that a program runs on, in order; none on real memory.
-    pub fn machines(self, pes: usize, model: MemoryModel, omit: Option<FenceSite>) -> Vec<Machine> {
-        let mut all = match self {
-            Over::Weak => machines::weak(pes, model),
-            Over::Simulator => vec![machines::mapped(pes, model)],
-            Over::Loopback | Over::Job => Vec::new(),
-        };
-        if let Some(inserted) = omit {
-            for machine in &mut all {
-                machine.builder = machine.builder.clone().disable_fence(inserted);
-            }
-        }
-        all
-    }
+    Ok(platform)
 }
 
 /// Runs programs and reports each one's result in turn. Returns false if another PE of this job
 /// reports.
 pub fn run(
     args: &Args,
-    over: Over,
+    platform: Platform,
     wanted: &[(&Program, MemoryModel)],
-    tell: impl FnMut(&Outcomes<'_>, &Program, Ran) -> anyhow::Result<()>,
+    show: impl FnMut(&Outcomes<'_>, &Program, Ran) -> anyhow::Result<()>,
 ) -> anyhow::Result<bool> {
-    match over {
-        _ if over.is_simulated() => simulated(args, over, wanted, tell).map(|()| true),
-        _ if in_job() => processes(args, over, wanted, tell),
-        _ => threads(args, wanted, tell).map(|()| true),
+    match platform {
+        _ if platform.is_simulated() => simulated(args, platform, wanted, show).map(|()| true),
+        _ if job::is_described() => processes(args, platform, wanted, show),
+        _ => threads(args, wanted, show).map(|()| true),
     }
-}
-
-fn in_job() -> bool {
-    oxshmem_bootstrap::describes_job(&|name| std::env::var(name).ok())
 }
 
 /// A finished search, with the index of its program.
@@ -125,9 +87,9 @@ type Searched<'p> = (usize, anyhow::Result<(Outcomes<'p>, Report)>);
 /// On a simulated machine only one thread runs at a time, so several programs run at once.
 fn simulated<'p>(
     args: &Args,
-    over: Over,
+    platform: Platform,
     wanted: &[(&'p Program, MemoryModel)],
-    mut tell: impl FnMut(&Outcomes<'_>, &Program, Ran) -> anyhow::Result<()>,
+    mut show: impl FnMut(&Outcomes<'_>, &Program, Ran) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
@@ -142,7 +104,7 @@ fn simulated<'p>(
                     let Some(&(program, model)) = wanted.get(place) else {
                         return;
                     };
-                    let searched = look(args, over, program, model);
+                    let searched = search_program(args, platform, program, model);
                     if send.send((place, searched)).is_err() {
                         return;
                     }
@@ -151,18 +113,18 @@ fn simulated<'p>(
         }
         drop(send);
         let mut early = BTreeMap::new();
-        let mut told = wanted.iter().enumerate();
+        let mut shown = wanted.iter().enumerate();
         for (place, searched) in &receive {
             early.insert(place, searched);
             while let Some(entry) = early.first_entry() {
-                let Some((_, (program, _))) = told.clone().next().filter(|t| t.0 == *entry.key())
+                let Some((_, (program, _))) = shown.clone().next().filter(|t| t.0 == *entry.key())
                 else {
                     break;
                 };
-                told.next();
+                shown.next();
                 let done = entry
                     .remove()
-                    .and_then(|(outcomes, report)| tell(&outcomes, program, Ran::Yes(report)));
+                    .and_then(|(outcomes, report)| show(&outcomes, program, Ran::Yes(report)));
                 if done.is_err() {
                     // Keeps the other threads from starting another program.
                     next.fetch_add(wanted.len(), Ordering::Relaxed);
@@ -174,9 +136,9 @@ fn simulated<'p>(
     })
 }
 
-fn look<'p>(
+fn search_program<'p>(
     args: &Args,
-    over: Over,
+    platform: Platform,
     program: &'p Program,
     model: MemoryModel,
 ) -> anyhow::Result<(Outcomes<'p>, Report)> {
@@ -187,7 +149,7 @@ fn look<'p>(
         least: most.div_ceil(10),
         most,
     };
-    let machines = over.machines(program.pes(), model, args.omit);
+    let machines = platform.machines(program.pes(), model, args.omit);
     let report = search(&machines, program, &outcomes, how)?;
     Ok((outcomes, report))
 }
@@ -195,12 +157,12 @@ fn look<'p>(
 fn threads(
     args: &Args,
     wanted: &[(&Program, MemoryModel)],
-    mut tell: impl FnMut(&Outcomes<'_>, &Program, Ran) -> anyhow::Result<()>,
+    mut show: impl FnMut(&Outcomes<'_>, &Program, Ran) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     for &(program, model) in wanted {
         let outcomes = outcomes(program, model)?;
         if let Some(why) = cannot_run(args, program, &outcomes) {
-            tell(&outcomes, program, Ran::No(why))?;
+            show(&outcomes, program, Ran::No(why))?;
             continue;
         }
         let builder = World::builder().model(model.into()).heap_limit(HEAP);
@@ -212,7 +174,7 @@ fn threads(
             free::run(world, program, &outcomes, runs(args))
         })?;
         for report in reports.into_iter().flatten() {
-            tell(&outcomes, program, Ran::Yes(report))?;
+            show(&outcomes, program, Ran::Yes(report))?;
         }
     }
     Ok(())
@@ -221,15 +183,15 @@ fn threads(
 /// Collective over the job's PEs, which have the same arguments.
 fn processes(
     args: &Args,
-    over: Over,
+    platform: Platform,
     wanted: &[(&Program, MemoryModel)],
-    mut tell: impl FnMut(&Outcomes<'_>, &Program, Ran) -> anyhow::Result<()>,
+    mut show: impl FnMut(&Outcomes<'_>, &Program, Ran) -> anyhow::Result<()>,
 ) -> anyhow::Result<bool> {
     let mut builder = World::builder();
     if let Some(model) = args.model {
         builder = builder.model(MemoryModel::from(model).into());
     }
-    if over == Over::Loopback {
+    if platform == Platform::Loopback {
         builder = loopback(builder);
     }
     let world = builder.join()?;
@@ -249,7 +211,7 @@ fn processes(
             None => free::run(&world, program, &outcomes, runs(args))?.map(Ran::Yes),
         };
         if let Some(ran) = ran.filter(|_| shows) {
-            tell(&outcomes, program, ran)?;
+            show(&outcomes, program, ran)?;
         }
     }
     world.finalize()?;

@@ -4,22 +4,22 @@ use oxshmem::{Error, MemoryKind, World};
 use oxshmem_transport::{AtomicLevel, AtomicOp, AtomicTable, Width};
 
 use crate::explore::{Seen, explore};
-use crate::way::{CPU, Class, NO_ATOMICS, Setup, Slot, Way};
+use crate::path::{CPU, Class, NO_ATOMICS, Path, Setup, Slot};
 
 /// PE 0 adds to PE 1's word by its CPU, PE 1 adds to its own, PE 2 from another host by messages.
 fn adders(message_atomics: AtomicTable) {
-    let mut setup = Setup::new(3, &[Way::Store, Way::Message]);
+    let mut setup = Setup::new(3, &[Path::Store, Path::Message]);
     setup.hosts = vec![0, 0, 1];
     setup.cpu_atomics = true;
     setup.message_atomics = message_atomics;
-    let by = |way| Slot {
-        way,
+    let by = |path| Slot {
+        path,
         kind: MemoryKind::Host,
         class: Class::Atomic,
     };
     let confirm = |world: &World| match world.my_pe() {
-        2 => by(Way::Message).confirm(world, 1),
-        _ => by(Way::Store).confirm(world, 1),
+        2 => by(Path::Message).confirm(world, 1),
+        _ => by(Path::Store).confirm(world, 1),
     };
     let found = explore(&setup, 200, confirm, |at| {
         let x = at.word(MemoryKind::Host, 0)?;
@@ -48,7 +48,7 @@ fn m28_adders_whose_messages_only_compare_and_swap_lose_nothing() {
 
 #[test]
 fn m29_atomics_that_only_a_nic_keeps_exclusive_are_refused_and_told_why() {
-    let mut setup = Setup::new(2, &[Way::Put]);
+    let mut setup = Setup::new(2, &[Path::Put]);
     setup.nic_atomics = AtomicTable::uniform(AtomicLevel::Nic);
     let confirm = |world: &World| {
         let told = world.explain(1 - world.my_pe()).unwrap();

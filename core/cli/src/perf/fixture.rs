@@ -8,7 +8,7 @@ use super::pair::Pair;
 
 /// Symmetric memory and settings that all rows share.
 #[derive(Clone, Copy)]
-pub struct Ground<'w> {
+pub struct Fixture<'w> {
     pub world: &'w World,
     /// The team whose collectives are measured, on its members.
     pub team: Option<&'w Team<'w>>,
@@ -51,39 +51,39 @@ const APART: usize = 128;
 
 /// Bytes that an operation needs of the fixture's two blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct Footprint {
     pub block: usize,
     pub source: usize,
 }
 
-impl Room {
+impl Footprint {
     pub fn total(self) -> usize {
         self.block.saturating_add(self.source)
     }
 
     /// Enough for both.
-    pub fn and(self, other: Room) -> Room {
-        Room {
+    pub fn and(self, other: Footprint) -> Footprint {
+        Footprint {
             block: self.block.max(other.block),
             source: self.source.max(other.source),
         }
     }
 }
 
-impl<'w> Ground<'w> {
+impl<'w> Fixture<'w> {
     /// Allocates for `threads` threads, in host memory, from PE 0 to PE 1. Collective.
     #[cfg(test)]
     pub fn new(
         world: &'w World,
         team: Option<&'w Team<'w>>,
-        room: Room,
+        footprint: Footprint,
         threads: usize,
     ) -> Result<Self> {
         let pair = Pair {
             from: 0,
             to: usize::from(world.n_pes() > 1),
         };
-        Self::on(MemoryKind::Host, world, team, pair, room, threads)
+        Self::on(MemoryKind::Host, world, team, pair, footprint, threads)
     }
 
     /// Allocates for `threads` threads, with the blocks in memory of this kind. Collective.
@@ -92,13 +92,13 @@ impl<'w> Ground<'w> {
         world: &'w World,
         team: Option<&'w Team<'w>>,
         pair: Pair,
-        room: Room,
+        footprint: Footprint,
         threads: usize,
     ) -> Result<Self> {
         let bytes = |bytes: usize| bytes.max(1).next_multiple_of(APART);
         let words = world.alloc_zeroed(threads * APART / size_of::<u64>())?;
-        let blocks = world.alloc_on(kind, threads * bytes(room.block))?;
-        Ok(Ground {
+        let blocks = world.alloc_on(kind, threads * bytes(footprint.block))?;
+        Ok(Fixture {
             world,
             team,
             pair,
@@ -110,15 +110,15 @@ impl<'w> Ground<'w> {
             word: words.at(0)?,
             signal: world.alloc_zeroed(1)?,
             several: world.alloc_zeroed(SEVERAL)?,
-            block: blocks.range(..bytes(room.block))?,
-            source: world.alloc_on(kind, bytes(room.source))?,
+            block: blocks.range(..bytes(footprint.block))?,
+            source: world.alloc_on(kind, bytes(footprint.source))?,
         })
     }
 
     /// The fixture with the word and the block of one thread, counted from 0.
     pub fn of_thread(&self, thread: usize) -> Result<Self> {
         let share = self.block.len();
-        Ok(Ground {
+        Ok(Fixture {
             word: self.words.at(thread * APART / size_of::<u64>())?,
             block: self.blocks.range(thread * share..(thread + 1) * share)?,
             ..*self
@@ -134,6 +134,18 @@ impl<'w> Ground<'w> {
             source: self.source,
             pe: self.peer(),
         }
+    }
+
+    /// A new stream of this PE's GPU, for a row.
+    #[cfg(feature = "cuda")]
+    pub fn new_stream(&self) -> Result<oxshmem::cuda::Stream> {
+        let context = self.world.gpu_context();
+        let context = context.ok_or_else(|| oxshmem::Error::Argument {
+            call: "perf",
+            what: "this PE has no GPU".into(),
+        })?;
+        let options = oxshmem::cuda::StreamOptions::default();
+        Ok(oxshmem::cuda::Stream::new(context, &options)?)
     }
 
     /// Frees the memory. Collective.
@@ -153,12 +165,12 @@ impl<'w> Ground<'w> {
 
     /// Announces the next batch to all PEs. Collective, with [`next_batch`](Self::next_batch) on the
     /// others.
-    pub fn tell(&self, repetitions: u64) -> Result<()> {
+    pub fn announce(&self, repetitions: u64) -> Result<()> {
         self.world.write(self.order, &[repetitions])?;
         self.world.broadcast(self.order, self.order, self.pair.from)
     }
 
-    pub fn hear(&self) -> Result<u64> {
+    pub fn next_batch(&self) -> Result<u64> {
         self.world
             .broadcast(self.order, self.order, self.pair.from)?;
         self.world.g(self.order, self.world.my_pe())
@@ -173,9 +185,10 @@ impl<'w> Ground<'w> {
 
     /// The PE that this one's operations go to.
     pub fn peer(&self) -> usize {
-        match self.leads() {
-            true => self.pair.to,
-            false => self.pair.from,
+        if self.leads() {
+            self.pair.to
+        } else {
+            self.pair.from
         }
     }
 
@@ -187,16 +200,16 @@ impl<'w> Ground<'w> {
 
 /// This PE's role in a row.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat {
+pub struct Role {
     /// Whether it issues the operation.
     pub acts: bool,
     /// Whether it is the operation's target.
     pub receives: bool,
 }
 
-impl Seat {
+impl Role {
     /// It issues the operation and is its target.
-    pub const BOTH: Seat = Seat {
+    pub const BOTH: Role = Role {
         acts: true,
         receives: true,
     };

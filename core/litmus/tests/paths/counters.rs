@@ -3,12 +3,12 @@
 use oxshmem::{FenceSite, MemoryKind, Result};
 
 use crate::explore::{Found, Seen, explore};
+use crate::path::{Path, Setup};
 use crate::signals::{breaks_without, every_setup, slots};
-use crate::way::{Setup, Way};
 
 /// PEs 0 and 2 each put to PE 1, which waits for one, then for the other.
-fn counted(setup: &Setup, ways: [Way; 2], runs: u64) -> Found {
-    let [data, count] = slots(setup, ways);
+fn counted(setup: &Setup, paths: [Path; 2], runs: u64) -> Found {
+    let [data, count] = slots(setup, paths);
     explore(
         setup,
         runs,
@@ -37,8 +37,8 @@ fn counted(setup: &Setup, ways: [Way; 2], runs: u64) -> Found {
 
 #[test]
 fn m22_what_was_counted_is_there_whatever_the_ways() {
-    every_setup(3, |setup, ways, what| {
-        let found = counted(setup, ways, 25);
+    every_setup(3, |setup, paths, what| {
+        let found = counted(setup, paths, 25);
         assert!(found.broken.is_none(), "{what}: {found:?}");
         assert_eq!(found.held, 25, "{what}");
     });
@@ -47,11 +47,11 @@ fn m22_what_was_counted_is_there_whatever_the_ways() {
 #[test]
 fn m22_each_order_that_a_count_needs_is_needed() {
     for needed in [
-        (FenceSite::Signal, Way::Store, Way::Store),
-        (FenceSite::Doorbell, Way::Store, Way::Atomic),
-        (FenceSite::SignalLane, Way::Put, Way::Atomic),
-        (FenceSite::SignalLane, Way::Put, Way::Store),
-        (FenceSite::SignalLane, Way::Copy, Way::Message),
+        (FenceSite::Signal, Path::Store, Path::Store),
+        (FenceSite::Doorbell, Path::Store, Path::Atomic),
+        (FenceSite::SignalLane, Path::Put, Path::Atomic),
+        (FenceSite::SignalLane, Path::Put, Path::Store),
+        (FenceSite::SignalLane, Path::Copy, Path::Message),
     ] {
         breaks_without(3, needed, counted);
     }

@@ -4,7 +4,7 @@
 use anyhow::Context;
 use oxshmem::{Pod, Result, Sym};
 
-use super::ground::{Ground, Room, Seat, pattern, same};
+use super::fixture::{Fixture, Footprint, Role, pattern, same};
 
 /// Operations that are issued one right after the other.
 pub const SLOTS: usize = 4;
@@ -13,14 +13,14 @@ const GUARD: usize = 64;
 /// The alignment of places in bytes: two cache lines.
 const APART: usize = 128;
 
-impl Room {
+impl Footprint {
     /// The footprint of all slots, each with its guard.
-    pub fn of_slots(self) -> Room {
+    pub fn of_slots(self) -> Footprint {
         let all = |bytes: usize| match bytes {
             0 => 0,
             bytes => pitch(bytes).saturating_mul(SLOTS),
         };
-        Room {
+        Footprint {
             block: all(self.block),
             source: all(self.source),
         }
@@ -52,16 +52,16 @@ impl Place {
     }
 
     /// Fills this PE's copy with the data, and the guard with zeros.
-    pub fn fill<T: Pod>(&self, ground: &Ground<'_>, data: &[T]) -> Result<()> {
+    pub fn fill<T: Pod>(&self, fixture: &Fixture<'_>, data: &[T]) -> Result<()> {
         let mut image = bytemuck::cast_slice::<T, u8>(data).to_vec();
         image.resize(self.all.len(), 0);
-        ground.world.write(self.all, &image)
+        fixture.world.write(self.all, &image)
     }
 
     /// Checks that this PE's copy holds the data, and zeros behind it.
-    pub fn holds<T: Pod>(&self, ground: &Ground<'_>, data: &[T]) -> anyhow::Result<()> {
+    pub fn holds<T: Pod>(&self, fixture: &Fixture<'_>, data: &[T]) -> anyhow::Result<()> {
         let mut found = vec![0; self.all.len()];
-        ground.world.read(&mut found, self.all)?;
+        fixture.world.read(&mut found, self.all)?;
         guarded(&found, data)
     }
 }
@@ -75,13 +75,13 @@ fn guarded<T: Pod>(found: &[u8], data: &[T]) -> anyhow::Result<()> {
 
 /// The memory where data arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Destination {
     /// This PE's private memory.
-    Near,
+    Private,
     /// This PE's symmetric source.
     Source,
     /// The peer's block.
-    Far,
+    Peer,
 }
 
 /// The layout of a transfer.
@@ -90,7 +90,7 @@ pub struct Shape {
     pub op: &'static str,
     /// Bytes.
     pub bytes: usize,
-    pub arrives: Side,
+    pub arrives: Destination,
     /// Elements of a contiguous run in the peer's block, and the stride from one run to the next.
     pub block: (usize, usize),
     /// Whether this PE's side is symmetric memory.
@@ -100,7 +100,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub fn new(op: &'static str, bytes: usize, arrives: Side) -> Self {
+    pub fn new(op: &'static str, bytes: usize, arrives: Destination) -> Self {
         Shape {
             op,
             bytes,
@@ -160,7 +160,7 @@ impl Shape {
 /// The memory of one of the transfers.
 pub struct Slot<T> {
     /// Private memory, with a guard behind it.
-    near: Vec<T>,
+    local: Vec<T>,
     len: usize,
     /// The peer's block.
     pub block: Sym<u8>,
@@ -169,61 +169,66 @@ pub struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    pub fn near(&mut self) -> &mut [T] {
-        self.near.get_mut(..self.len).unwrap_or_default()
+    pub fn local(&mut self) -> &mut [T] {
+        self.local.get_mut(..self.len).unwrap_or_default()
     }
 }
 
 /// Lets `go` issue all transfers, and checks the data that each has moved. Collective.
 pub fn transfers<T: Pod>(
-    ground: &Ground<'_>,
-    seat: Seat,
+    fixture: &Fixture<'_>,
+    role: Role,
     shape: &Shape,
     go: &mut dyn FnMut(&mut [Slot<T>]) -> Result<()>,
 ) -> anyhow::Result<()> {
-    let world = ground.world;
-    let puts = shape.arrives == Side::Far;
+    let world = fixture.world;
+    let puts = shape.arrives == Destination::Peer;
     let guard = GUARD / size_of::<T>();
     let mut slots = Vec::with_capacity(SLOTS);
     // For each slot: the moved elements, the peer's block with them, and the two blocks.
     let mut expected = Vec::with_capacity(SLOTS);
     for number in 0..SLOTS {
         let name = format!("{} {number}", shape.op);
-        let far = match puts {
-            true => shape.scattered(&pattern::<T>(&name, shape.bytes)),
-            false => pattern::<T>(&name, shape.spread()),
+        let remote = if puts {
+            shape.scattered(&pattern::<T>(&name, shape.bytes))
+        } else {
+            pattern::<T>(&name, shape.spread())
         };
-        let moved = shape.gathered(&far);
-        let mut near = if puts { moved.clone() } else { Vec::new() };
-        near.resize(moved.len() + guard, T::zeroed());
-        let block = Place::of(ground.block, shape.spread(), number)?;
-        let source = match shape.symmetric {
-            true => Some(Place::of(ground.source, shape.bytes, number)?),
-            false => None,
+        let moved = shape.gathered(&remote);
+        let mut local = if puts { moved.clone() } else { Vec::new() };
+        local.resize(moved.len() + guard, T::zeroed());
+        let block = Place::of(fixture.block, shape.spread(), number)?;
+        let source = if shape.symmetric {
+            Some(Place::of(fixture.source, shape.bytes, number)?)
+        } else {
+            None
         };
         if let Some(source) = source {
-            source.fill::<T>(ground, if puts { &moved } else { &[] })?;
+            source.fill::<T>(fixture, if puts { &moved } else { &[] })?;
         }
-        block.fill::<T>(ground, if puts { &[] } else { &far })?;
+        block.fill::<T>(fixture, if puts { &[] } else { &remote })?;
         slots.push(Slot {
             len: moved.len(),
-            near,
+            local,
             block: block.data,
-            source: source.map_or(ground.source, |source| source.data),
+            source: source.map_or(fixture.source, |source| source.data),
         });
-        expected.push((moved, far, block, source));
+        expected.push((moved, remote, block, source));
     }
     world.barrier_all()?;
-    if seat.acts {
+    if role.acts {
         go(&mut slots)?;
         world.quiet()?;
     }
     world.barrier_all()?;
-    for (number, (slot, (moved, far, block, source))) in slots.iter().zip(&expected).enumerate() {
+    for (number, (slot, (moved, remote, block, source))) in slots.iter().zip(&expected).enumerate()
+    {
         let right = match (shape.arrives, source) {
-            (Side::Far, _) if seat.receives => block.holds(ground, far),
-            (Side::Near, _) if seat.acts => guarded(bytemuck::cast_slice(&slot.near), moved),
-            (Side::Source, Some(source)) if seat.acts => source.holds(ground, moved),
+            (Destination::Peer, _) if role.receives => block.holds(fixture, remote),
+            (Destination::Private, _) if role.acts => {
+                guarded(bytemuck::cast_slice(&slot.local), moved)
+            }
+            (Destination::Source, Some(source)) if role.acts => source.holds(fixture, moved),
             _ => Ok(()),
         };
         right.with_context(|| of(number))?;
@@ -247,102 +252,104 @@ mod tests {
     /// Whether validation accepts the effect of `go`, from one PE to itself.
     fn found_right(
         shape: Shape,
-        go: impl Fn(&Ground<'_>, &mut [Slot<u64>]) -> Result<()> + Sync,
+        go: impl Fn(&Fixture<'_>, &mut [Slot<u64>]) -> Result<()> + Sync,
     ) -> bool {
         let right = spmd(1, |world| {
-            let room = Room {
+            let footprint = Footprint {
                 block: shape.spread(),
                 source: shape.bytes,
             };
-            let ground = Ground::new(world, None, room.of_slots(), 1)?;
-            let proven = transfers(&ground, Seat::BOTH, &shape, &mut |slots| go(&ground, slots));
-            ground.free()?;
-            Ok(proven.is_ok())
+            let fixture = Fixture::new(world, None, footprint.of_slots(), 1)?;
+            let validated = transfers(&fixture, Role::BOTH, &shape, &mut |slots| {
+                go(&fixture, slots)
+            });
+            fixture.free()?;
+            Ok(validated.is_ok())
         });
         right.unwrap() == [true]
     }
 
-    fn put(ground: &Ground<'_>, slot: &mut Slot<u64>) -> Result<()> {
-        ground.world.put(slot.block.cast()?, slot.near(), 0)
+    fn put(fixture: &Fixture<'_>, slot: &mut Slot<u64>) -> Result<()> {
+        fixture.world.put(slot.block.cast()?, slot.local(), 0)
     }
 
-    fn get(ground: &Ground<'_>, slot: &mut Slot<u64>) -> Result<()> {
+    fn get(fixture: &Fixture<'_>, slot: &mut Slot<u64>) -> Result<()> {
         let block = slot.block.cast()?;
-        ground.world.get(slot.near(), block, 0)
+        fixture.world.get(slot.local(), block, 0)
     }
 
     #[test]
     fn a_put_that_is_lost_or_stands_in_for_another_or_goes_too_far_is_found() {
-        let shape = Shape::new("test", 24, Side::Far);
-        let right = |go: fn(&Ground<'_>, &mut [Slot<u64>]) -> Result<()>| found_right(shape, go);
-        assert!(right(|ground, slots| slots
+        let shape = Shape::new("test", 24, Destination::Peer);
+        let right = |go: fn(&Fixture<'_>, &mut [Slot<u64>]) -> Result<()>| found_right(shape, go);
+        assert!(right(|fixture, slots| slots
             .iter_mut()
-            .try_for_each(|slot| put(ground, slot))));
+            .try_for_each(|slot| put(fixture, slot))));
         for lost in 0..SLOTS {
-            assert!(!found_right(shape, |ground, slots| {
+            assert!(!found_right(shape, |fixture, slots| {
                 let others = slots.iter_mut().enumerate().filter(|(at, _)| *at != lost);
                 others
                     .map(|(_, slot)| slot)
-                    .try_for_each(|slot| put(ground, slot))
+                    .try_for_each(|slot| put(fixture, slot))
             }));
         }
-        assert!(!right(|ground, slots| {
-            slots.iter_mut().try_for_each(|slot| put(ground, slot))?;
+        assert!(!right(|fixture, slots| {
+            slots.iter_mut().try_for_each(|slot| put(fixture, slot))?;
             let (first, others) = slots.split_first_mut().unwrap();
-            ground.world.put(first.block.cast()?, others[0].near(), 0)
+            fixture.world.put(first.block.cast()?, others[0].local(), 0)
         }));
-        assert!(!right(|ground, slots| {
-            slots.iter_mut().try_for_each(|slot| put(ground, slot))?;
-            let behind = Place::of(ground.block, 24, SLOTS - 1)?.all;
-            ground.world.put(behind.range(24..25)?, &[1], 0)
+        assert!(!right(|fixture, slots| {
+            slots.iter_mut().try_for_each(|slot| put(fixture, slot))?;
+            let behind = Place::of(fixture.block, 24, SLOTS - 1)?.all;
+            fixture.world.put(behind.range(24..25)?, &[1], 0)
         }));
     }
 
     #[test]
     fn a_get_that_is_lost_or_brings_anothers_is_found() {
-        let shape = Shape::new("test", 24, Side::Near);
-        let right = |go: fn(&Ground<'_>, &mut [Slot<u64>]) -> Result<()>| found_right(shape, go);
-        assert!(right(|ground, slots| slots
+        let shape = Shape::new("test", 24, Destination::Private);
+        let right = |go: fn(&Fixture<'_>, &mut [Slot<u64>]) -> Result<()>| found_right(shape, go);
+        assert!(right(|fixture, slots| slots
             .iter_mut()
-            .try_for_each(|slot| get(ground, slot))));
-        assert!(!right(|ground, slots| {
+            .try_for_each(|slot| get(fixture, slot))));
+        assert!(!right(|fixture, slots| {
             slots
                 .iter_mut()
                 .skip(1)
-                .try_for_each(|slot| get(ground, slot))
+                .try_for_each(|slot| get(fixture, slot))
         }));
-        assert!(!right(|ground, slots| {
+        assert!(!right(|fixture, slots| {
             let first = slots[0].block;
             slots.iter_mut().for_each(|slot| slot.block = first);
-            slots.iter_mut().try_for_each(|slot| get(ground, slot))
+            slots.iter_mut().try_for_each(|slot| get(fixture, slot))
         }));
     }
 
     #[test]
     fn what_lies_between_blocks_is_looked_at_too() {
-        let shape = Shape::new("test", 32, Side::Far).apart(2, 2);
-        let strided = |ground: &Ground<'_>, slots: &mut [Slot<u64>]| {
+        let shape = Shape::new("test", 32, Destination::Peer).apart(2, 2);
+        let strided = |fixture: &Fixture<'_>, slots: &mut [Slot<u64>]| {
             slots.iter_mut().try_for_each(|slot| {
                 let block = slot.block.cast()?;
-                ground.world.ibput(block, slot.near(), 4, 2, 2, 2, 0)
+                fixture.world.ibput(block, slot.local(), 4, 2, 2, 2, 0)
             })
         };
         assert!(found_right(shape, strided));
-        assert!(!found_right(shape, |ground, slots| {
-            strided(ground, slots)?;
-            ground.world.put(slots[0].block.range(16..17)?, &[1], 0)
+        assert!(!found_right(shape, |fixture, slots| {
+            strided(fixture, slots)?;
+            fixture.world.put(slots[0].block.range(16..17)?, &[1], 0)
         }));
     }
 
     #[test]
     fn slots_have_room_for_their_guards() {
-        let room = Room {
+        let footprint = Footprint {
             block: 100,
             source: 0,
         };
-        let all = room.of_slots();
+        let all = footprint.of_slots();
         assert_eq!((all.block, all.source), (256 * SLOTS, 0));
-        let huge = Room {
+        let huge = Footprint {
             block: usize::MAX,
             source: 0,
         };

@@ -3,13 +3,13 @@
 use oxshmem::{Cmp, MemoryKind, MemoryModel, Result, Visibility, World};
 
 use crate::explore::{At, Found, Seen, explore};
-use crate::way::{NICS, Setup, Way};
+use crate::path::{NICS, Path, Setup};
 
 const MODELS: [MemoryModel; 2] = [MemoryModel::Ordered, MemoryModel::Relaxed];
 
 /// Three PEs, the first two on one host.
 fn two_hosts(nic: usize, model: MemoryModel) -> Setup {
-    let mut setup = Setup::new(3, &[Way::Store, Way::Atomic]);
+    let mut setup = Setup::new(3, &[Path::Store, Path::Atomic]);
     setup.hosts = vec![0, 0, 1];
     setup.nic = NICS[nic].1;
     setup.model = model;
@@ -19,17 +19,20 @@ fn two_hosts(nic: usize, model: MemoryModel) -> Setup {
 /// Confirms that PEs of one host map each other, and others use the NIC.
 fn confirm_hosts(world: &World) {
     for (pe, route) in world.routes().into_iter().enumerate() {
-        let near = (pe == 2) == (world.my_pe() == 2);
-        let transport = if near { "simulator" } else { "weak(nic)" };
-        assert_eq!((route.transport, route.mapped), (Some(transport), near));
+        let same_host = (pe == 2) == (world.my_pe() == 2);
+        let transport = if same_host { "simulator" } else { "weak(nic)" };
+        assert_eq!(
+            (route.transport, route.mapped),
+            (Some(transport), same_host)
+        );
     }
 }
 
 #[test]
 fn m26_visibility_is_global_exactly_where_every_route_is_mapped() {
-    let all_mapped = Setup::new(3, &[Way::Store]);
-    let with_gpus = Setup::new(3, &[Way::Store, Way::Copy]);
-    let by_nic = Setup::new(3, &[Way::Put]);
+    let all_mapped = Setup::new(3, &[Path::Store]);
+    let with_gpus = Setup::new(3, &[Path::Store, Path::Copy]);
+    let by_nic = Setup::new(3, &[Path::Put]);
     for (setup, expected) in [
         (all_mapped, Visibility::Global),
         (two_hosts(1, MemoryModel::Ordered), Visibility::Local),
@@ -71,7 +74,7 @@ fn seen_by_a_third(setup: &Setup, complete: bool, runs: u64) -> Found {
 #[test]
 fn m24_where_all_is_mapped_what_was_completed_is_visible_to_every_pe() {
     for model in MODELS {
-        let mut setup = Setup::new(3, &[Way::Store]);
+        let mut setup = Setup::new(3, &[Path::Store]);
         setup.model = model;
         let found = seen_by_a_third(&setup, true, 300);
         assert!(found.broken.is_none() && found.held == 300, "{found:?}");
@@ -102,9 +105,10 @@ fn seen_by_its_owner(
         if at.me == writer {
             at.world.p(x, 1, 1)?;
             orders(at.world)?;
-            match by_atomic {
-                true => at.world.set(flag(at)?, 1, 1)?,
-                false => at.world.p(flag(at)?, 1, 1)?,
+            if by_atomic {
+                at.world.set(flag(at)?, 1, 1)?
+            } else {
+                at.world.p(flag(at)?, 1, 1)?
             }
         }
         if at.me != 1 || !learns(at)? {
@@ -122,7 +126,7 @@ const LEARNS: [(&str, Learns); 2] = [
     }),
     ("test", |at| {
         let word = flag(at)?;
-        at.in_a_few_looks(|| at.world.test(word, Cmp::Eq, 1))
+        at.in_a_few_polls(|| at.world.test(word, Cmp::Eq, 1))
     }),
 ];
 
