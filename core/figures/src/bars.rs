@@ -2,7 +2,8 @@
 
 use plotters::prelude::*;
 
-use crate::{Drawn, Error, FONT, Words, colour, not_drawn};
+use crate::error::Error;
+use crate::style::{Drawn, FONT, Words, colour, not_drawn};
 
 const SIZE: (u32, u32) = (720, 400);
 

@@ -6,7 +6,8 @@ use std::ops::Range;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::{COLOURS, Drawn, Error, FONT, Words, colour, not_drawn};
+use crate::error::Error;
+use crate::style::{COLOURS, Drawn, FONT, Words, colour, not_drawn};
 
 const WIDTH: u32 = 900;
 /// The least height of a panel; many names need more.
@@ -141,9 +142,10 @@ fn draw_panel(area: &Area<'_>, panel: &Panel<'_>) -> Drawn {
         Values::FromZero => chart!(0.0..values.end),
         Values::Linear(range) => chart!(range.clone()),
     }
-    match are_named {
-        true => draw_names(&right, &panel.curves),
-        false => Ok(()),
+    if are_named {
+        draw_names(&right, &panel.curves)
+    } else {
+        Ok(())
     }
 }
 
@@ -183,9 +185,10 @@ fn line(curve: &Curve, sizes: &Range<f64>) -> Vec<(f64, f64)> {
 
 /// The style of a curve's points: hollow once the colours are used up.
 fn point_style(at: usize) -> ShapeStyle {
-    match at < COLOURS.len() {
-        true => colour(at).filled(),
-        false => colour(at).stroke_width(1),
+    if at < COLOURS.len() {
+        colour(at).filled()
+    } else {
+        colour(at).stroke_width(1)
     }
 }
 
@@ -193,9 +196,10 @@ fn point_style(at: usize) -> ShapeStyle {
 fn bounds(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     let least = values.clone().fold(f64::INFINITY, f64::min);
     let greatest = values.fold(0.0, f64::max);
-    match greatest > 0.0 {
-        true => least / 1.3..greatest * 1.3,
-        false => 0.0..1.0,
+    if greatest > 0.0 {
+        least / 1.3..greatest * 1.3
+    } else {
+        0.0..1.0
     }
 }
 
