@@ -37,9 +37,10 @@ impl Summary {
         sorted.sort_by(f64::total_cmp);
         let (count, last) = (sorted.len(), sorted.len().checked_sub(1)?);
         let outside = ((count as f64 - 1.96 * (count as f64).sqrt()) / 2.0).max(0.0) as usize;
-        let spread = match count < FEWEST {
-            true => Spread::Rounds(sorted[0], sorted[last]),
-            false => Spread::Interval(sorted[outside], sorted[last - outside]),
+        let spread = if count < FEWEST {
+            Spread::Rounds(sorted[0], sorted[last])
+        } else {
+            Spread::Interval(sorted[outside], sorted[last - outside])
         };
         Some(Summary {
             median: f64::midpoint(sorted[last / 2], sorted[count / 2]),

@@ -84,8 +84,8 @@ fn main() -> Result<()> {
     let mut failed = Vec::new();
     if world.my_pe() == 0 {
         let to = world.n_pes() - 1;
-        let mut near = vec![7_u64; 512];
-        let values = near.clone();
+        let mut local = vec![7_u64; 512];
+        let values = local.clone();
         let mut row = |name: &str, made: u64| {
             println!("{name:<18} {made:>6} allocations in {COUNTED} operations");
             if made > 0 {
@@ -109,7 +109,7 @@ fn main() -> Result<()> {
         row("g", counted(&world, || world.g(block, to).map(drop))?);
         row(
             "get of 4 KiB",
-            counted(&world, || world.get(&mut near, block, to))?,
+            counted(&world, || world.get(&mut local, block, to))?,
         );
         row(
             "fetch_add",

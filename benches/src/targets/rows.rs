@@ -3,7 +3,7 @@
 use oxshmem_figures::Bound;
 use oxshmem_figures::units::Bytes;
 
-use super::{Figure, Group, Source, Target};
+use super::target::{Figure, Group, Source, Target};
 use crate::samples::Side;
 use crate::sizes::{
     BLOCKS, BROADCAST_SIZES, COLLECTIVE_BLOCKS, COLLECTIVE_PES, Collective, GUPS_SHIFT,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem::{Cmp, Error, Hints, Result, SignalOp, Sym, World};
 
-use crate::{Outcome, ensure};
+use crate::outcome::{Outcome, ensure};
 
 /// The ranks that are lost, with commas between.
 const LOST: &str = "VERBS_TESTS_LOST";
@@ -33,25 +33,10 @@ pub fn main(call: &str, broken: bool) -> Outcome {
         world: &world,
         me,
         words: x.range(..n)?,
-        heard: x.range(n..2 * n)?,
+        signals: x.range(n..2 * n)?,
         by_nics,
     };
-    // Everybody is connected with everybody, and has been heard.
-    for to in 0..n {
-        world.put_signal(
-            x.range(2 * n..)?,
-            &vec![7; n],
-            pe.heard.at(me)?,
-            1,
-            SignalOp::Set,
-            to,
-        )?;
-        world.fetch_inc(pe.words.at(me)?, to)?;
-    }
-    for from in 0..n {
-        world.wait_until(pe.heard.at(from)?, Cmp::Eq, 1)?;
-    }
-    world.barrier_all()?;
+    pe.connect(x.range(2 * n..)?)?;
     say(&format!("process {}", std::process::id()));
     say("ready");
     let mine = lost.contains(&me);
@@ -89,27 +74,7 @@ pub fn main(call: &str, broken: bool) -> Outcome {
     for other in &theirs {
         pe.refuses(*other, &theirs)?;
     }
-    let acknowledged = world.acknowledge_lost();
-    ensure(theirs.iter().all(|pe| acknowledged.contains(pe)), || {
-        format!("PE {me} acknowledged {acknowledged:?}, and lost {theirs:?}")
-    })?;
-    let tell = |step: u64| -> Result<()> {
-        for to in &ours {
-            let (nothing, heard) = (pe.words.range(..0)?, pe.heard.at(me)?);
-            world.put_signal(nothing, &[], heard, step, SignalOp::Set, *to)?;
-        }
-        Ok(())
-    };
-    tell(2)?;
-    for from in &ours {
-        world.wait_until(pe.heard.at(*from)?, Cmp::Ge, 2)?;
-        world.fetch_inc(pe.words.at(me)?, *from)?;
-    }
-    world.quiet()?;
-    tell(3)?;
-    for from in &ours {
-        world.wait_until(pe.heard.at(*from)?, Cmp::Ge, 3)?;
-    }
+    pe.go_on(&ours, &theirs)?;
     say("went on");
     Ok(())
 }
@@ -124,11 +89,53 @@ struct Pe<'w> {
     world: &'w World,
     me: usize,
     words: Sym<u64>,
-    heard: Sym<u64>,
+    signals: Sym<u64>,
     by_nics: Sym<u64>,
 }
 
 impl Pe<'_> {
+    /// Connects this PE with all, and waits until all have signalled. Collective.
+    fn connect(&self, data: Sym<u64>) -> Result<()> {
+        let (world, me, n) = (self.world, self.me, self.world.n_pes());
+        let values = vec![7; n];
+        for to in 0..n {
+            let signals = self.signals.at(me)?;
+            world.put_signal(data, &values, signals, 1, SignalOp::Set, to)?;
+            world.fetch_inc(self.words.at(me)?, to)?;
+        }
+        for from in 0..n {
+            world.wait_until(self.signals.at(from)?, Cmp::Eq, 1)?;
+        }
+        world.barrier_all()
+    }
+
+    /// Acknowledges the loss of `lost`, and exchanges signals and atomics with the PEs that are left.
+    fn go_on(&self, left: &[usize], lost: &[usize]) -> Outcome {
+        let (world, me) = (self.world, self.me);
+        let acknowledged = world.acknowledge_lost();
+        ensure(lost.iter().all(|pe| acknowledged.contains(pe)), || {
+            format!("PE {me} acknowledged {acknowledged:?}, and lost {lost:?}")
+        })?;
+        let signal_all = |step: u64| -> Result<()> {
+            for to in left {
+                let (nothing, signals) = (self.words.range(..0)?, self.signals.at(me)?);
+                world.put_signal(nothing, &[], signals, step, SignalOp::Set, *to)?;
+            }
+            Ok(())
+        };
+        signal_all(2)?;
+        for from in left {
+            world.wait_until(self.signals.at(*from)?, Cmp::Ge, 2)?;
+            world.fetch_inc(self.words.at(me)?, *from)?;
+        }
+        world.quiet()?;
+        signal_all(3)?;
+        for from in left {
+            world.wait_until(self.signals.at(*from)?, Cmp::Ge, 3)?;
+        }
+        Ok(())
+    }
+
     /// The error of the first call that fails.
     fn until_it_fails(&self, call: &str, to: usize) -> Outcome<Error> {
         let begun = Instant::now();
@@ -159,14 +166,14 @@ impl Pe<'_> {
             "get" => world.g(word, to).map(drop),
             "nbi" => world.scope(|s| s.put_nbi(word, &[1], to)),
             "put-signal" => world
-                .put_signal(word, &[1], self.heard.at(self.me)?, 1, SignalOp::Set, to)
+                .put_signal(word, &[1], self.signals.at(self.me)?, 1, SignalOp::Set, to)
                 .and_then(|()| world.quiet()),
             "fetch" => world.fetch_add(word, 1, to).map(drop),
             "fetch-nic" => world.fetch_add(self.by_nics.at(self.me)?, 1, to).map(drop),
             "barrier" => world.barrier_all(),
             "sum" => world.sum_reduce(x, x),
             "alloc" => world.alloc::<u8>(1000).and_then(|block| world.free(block)),
-            "wait" => world.wait_until(self.heard.at(to)?, Cmp::Eq, 99),
+            "wait" => world.wait_until(self.signals.at(to)?, Cmp::Eq, 99),
             _ => return Ok(None),
         }))
     }

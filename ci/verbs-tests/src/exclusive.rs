@@ -6,7 +6,7 @@ use std::fmt::{Debug, Display};
 
 use oxshmem::{AtomicBits, Cmp, Hints, Sym, Waitable, World};
 
-use crate::{Outcome, ensure};
+use crate::outcome::{Outcome, ensure};
 
 /// Bits of the mixed word that count; above them each PE has [`OWN`] of its own.
 const COUNT: u32 = 16;

@@ -10,23 +10,11 @@
 
 mod depend;
 mod exclusive;
+mod outcome;
 mod staged;
 mod witness;
 
-use std::error::Error;
 use std::process::ExitCode;
-
-/// The result of any of these programs.
-type Outcome<T = ()> = Result<T, Box<dyn Error>>;
-
-/// An error, unless it holds.
-fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
-    if holds {
-        Ok(())
-    } else {
-        Err(otherwise().into())
-    }
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

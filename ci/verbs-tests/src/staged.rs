@@ -3,7 +3,7 @@
 
 use oxshmem::{Fold, MemoryKind, SignalOp, Sym, World};
 
-use crate::{Outcome, ensure};
+use crate::outcome::{Outcome, ensure};
 
 const CUDA: MemoryKind = MemoryKind::Cuda;
 /// Words of each PE's part: over several slots.
@@ -55,22 +55,22 @@ fn transfers(world: &World, x: Sym<u64>, host: Sym<u64>, round: u64) -> Outcome 
     for (step, len) in (0..).zip(lens) {
         let to = (me + step + round as usize) % n;
         let data = pattern(round * 100 + (me * lens.len() + step) as u64, len);
-        let far = own.range(PART - len..)?;
+        let remote = own.range(PART - len..)?;
         let mut seen = vec![0; len];
         let wrong = |what: &str| format!("{what} of {len} words at PE {to} was not what was put");
-        world.put(far, &data, to)?;
-        world.get(&mut seen, far, to)?;
+        world.put(remote, &data, to)?;
+        world.get(&mut seen, remote, to)?;
         ensure(seen == data, || wrong("a get"))?;
-        let near = host.range(..len)?;
-        world.get_into(near, far, to)?;
-        world.read(&mut seen, near)?;
+        let local = host.range(..len)?;
+        world.get_into(local, remote, to)?;
+        world.read(&mut seen, local)?;
         ensure(seen == data, || wrong("a get into host memory"))?;
         let other = pattern(round + 7, len);
-        world.write(near, &other)?;
-        world.put_from(far, near, to)?;
-        world.get(&mut seen, far, to)?;
+        world.write(local, &other)?;
+        world.put_from(remote, local, to)?;
+        world.get(&mut seen, remote, to)?;
         ensure(seen == other, || wrong("a put from host memory"))?;
-        world.put_from(far, far, (to + 1) % n)?;
+        world.put_from(remote, remote, (to + 1) % n)?;
     }
     world.barrier_all()?;
     Ok(())

@@ -20,7 +20,7 @@ use oxshmem_transport::{
 };
 use oxshmem_verbs::Verbs;
 
-use crate::{Outcome, ensure};
+use crate::outcome::{Outcome, ensure};
 use packed::Gid;
 
 const ME: Pe = Pe(0);
@@ -52,7 +52,6 @@ fn patterns(seed: u8, len: usize) -> Vec<u8> {
 /// Listens at `at` for one witness.
 pub fn main(at: &str) -> Outcome {
     let memory = host_memory(LEN)?;
-    let own = Own(&memory);
     let verbs = Verbs::new();
     let devices = verbs.probe()?;
     let device = devices.first().ok_or("there is no device")?;
@@ -66,14 +65,32 @@ pub fn main(at: &str) -> Outcome {
         },
     )?;
     let region = domain.register(REGION, &memory)?;
-    let key = packed::key(region.key())?;
 
     let listener = TcpListener::bind(at).map_err(|error| format!("{at}: {error}"))?;
     println!("listening");
     let mut witness = Link::new(listener.accept()?.0)?;
+    let mut lane = Towards {
+        lane: domain.lane()?,
+        domain: &*domain,
+    };
+    lane.meet_itself()?;
+    import(&*domain, &host, ME, region.key())?;
+    let (gid, key) = be_target(&mut witness, &mut lane, &Own(&memory), region.key())?;
+    be_origin(&mut witness, &mut lane, &host, gid, &key)?;
+    println!("witness and oxshmem read what the other wrote");
+    Ok(())
+}
 
-    // Its queue pair and memory; a queue pair that answers, and our memory.
-    let [queue_pair, sequence, gid, address, remote_key] = witness.hear("witness")?;
+/// Lets the witness read and write this side's memory, by a responder queue pair. Returns the witness's
+/// GID and the key of its memory.
+fn be_target(
+    witness: &mut Link,
+    lane: &mut Towards<'_>,
+    own: &Own<'_>,
+    key: &[u8],
+) -> Outcome<(Gid, packed::Key)> {
+    let key = packed::key(key)?;
+    let [queue_pair, sequence, gid, address, remote_key] = witness.receive("witness")?;
     let gid: Gid = gid.parse()?;
     let theirs = packed::Endpoint {
         from: WITNESS.0,
@@ -83,13 +100,7 @@ pub fn main(at: &str) -> Outcome {
         sequence: number(&sequence)?,
         gid,
     };
-    let answer = packed::answer(&domain.accept(WITNESS, &theirs.to_bytes())?)?;
-    let mut lane = Towards {
-        lane: domain.lane()?,
-        domain: &*domain,
-    };
-    lane.meet_itself()?;
-    import(&*domain, &host, ME, region.key())?;
+    let answer = packed::answer(&lane.domain.accept(WITNESS, &theirs.to_bytes())?)?;
     // By the device, not by the CPU.
     lane.put(ME, &patterns(1, BYTES), WRITTEN_BY_OXSHMEM)?;
     own.store(WORD, 1000);
@@ -99,7 +110,7 @@ pub fn main(at: &str) -> Outcome {
         ours,
     } = answer;
     let (base, strict) = (key.base, key.strict);
-    witness.tell(format_args!(
+    witness.send_line(format_args!(
         "oxshmem {queue_pair} {sequence} {ours} {base} {strict}"
     ))?;
     witness.expect("read and written")?;
@@ -111,27 +122,32 @@ pub fn main(at: &str) -> Outcome {
     ensure(own.load(WORD) == 1017, || {
         format!("the word is {}, not 1017", own.load(WORD))
     })?;
-
-    // The reverse: a lane of ours, towards a queue pair that the witness makes for it.
-    let endpoint = packed::endpoint(&lane.lane.endpoint(WITNESS)?)?;
-    let (queue_pair, sequence) = (endpoint.queue_pair, endpoint.sequence);
-    witness.tell(format_args!(
-        "lane {queue_pair} {sequence} {}",
-        endpoint.gid
-    ))?;
-    let [queue_pair, sequence] = witness.hear("passive")?;
-    let answer = packed::answer_to(&endpoint, number(&queue_pair)?, number(&sequence)?, gid);
-    lane.lane.connect(WITNESS, &answer)?;
     let key = packed::Key {
         base: number(&address)?,
         strict: number(&remote_key)?,
     };
-    import(
-        &*domain,
-        &host,
-        WITNESS,
-        &key.to_bytes(WITNESS.0, REGION.0, LEN as u64),
-    )?;
+    Ok((gid, key))
+}
+
+/// Reads and writes the witness's memory by a lane, towards a queue pair that the witness creates for it.
+fn be_origin(
+    witness: &mut Link,
+    lane: &mut Towards<'_>,
+    host: &HostId,
+    gid: Gid,
+    key: &packed::Key,
+) -> Outcome {
+    let endpoint = packed::endpoint(&lane.lane.endpoint(WITNESS)?)?;
+    let (queue_pair, sequence) = (endpoint.queue_pair, endpoint.sequence);
+    witness.send_line(format_args!(
+        "lane {queue_pair} {sequence} {}",
+        endpoint.gid
+    ))?;
+    let [queue_pair, sequence] = witness.receive("passive")?;
+    let answer = packed::answer_to(&endpoint, number(&queue_pair)?, number(&sequence)?, gid);
+    lane.lane.connect(WITNESS, &answer)?;
+    let key = key.to_bytes(WITNESS.0, REGION.0, LEN as u64);
+    import(lane.domain, host, WITNESS, &key)?;
     let mut read = vec![0; BYTES];
     lane.get(WITNESS, &mut read, WRITTEN_BY_WITNESS)?;
     ensure(read == patterns(3, BYTES), || {
@@ -141,10 +157,8 @@ pub fn main(at: &str) -> Outcome {
     lane.put(WITNESS, &patterns(5, SHORT.1), SHORT.0)?;
     lane.atomics(WITNESS)?;
     lane.signal(WITNESS)?;
-    witness.tell("written")?;
-    witness.expect("seen")?;
-    println!("witness and oxshmem read what the other wrote");
-    Ok(())
+    witness.send_line("written")?;
+    witness.expect("seen")
 }
 
 fn import(domain: &dyn Domain, host: &HostId, pe: Pe, key: &[u8]) -> Outcome {
@@ -177,7 +191,7 @@ impl Link {
         })
     }
 
-    fn tell(&mut self, line: impl Display) -> Outcome {
+    fn send_line(&mut self, line: impl Display) -> Outcome {
         Ok(self.write.write_all(format!("{line}\n").as_bytes())?)
     }
 
@@ -196,8 +210,8 @@ impl Link {
         })
     }
 
-    /// The words after `first`.
-    fn hear<const N: usize>(&mut self, first: &str) -> Outcome<[String; N]> {
+    /// The words of the next line, which must begin with `first`.
+    fn receive<const N: usize>(&mut self, first: &str) -> Outcome<[String; N]> {
         let line = self.line()?;
         let mut words = line.split(' ').map(str::to_owned);
         let odd = || format!("the witness said {line:?}, not {first:?} and {N} words");

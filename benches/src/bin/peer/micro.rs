@@ -275,8 +275,8 @@ fn blocks(
     peer: Mapped<'_>,
 ) -> oxshmem::Result<()> {
     let size = local.len();
-    let far = peer.block.as_ptr().cast::<libc::c_void>();
-    let near = local.as_ptr().cast::<libc::c_void>();
+    let remote = peer.block.as_ptr().cast::<libc::c_void>();
+    let local_at = local.as_ptr().cast::<libc::c_void>();
     measure(vec![
         row(format!("put_{size}"), |n| {
             for _ in 0..n {
@@ -288,24 +288,24 @@ fn blocks(
             for _ in 0..n {
                 // SAFETY: `size` bytes are mapped there and lie in `local`, which nothing else uses
                 // meanwhile; the peer does not access its block.
-                unsafe { libc::memcpy(black_box(far), black_box(near), black_box(size)) };
+                unsafe { libc::memcpy(black_box(remote), black_box(local_at), black_box(size)) };
             }
             Ok(())
         }),
     ])?;
-    let near = local.as_mut_ptr().cast::<libc::c_void>();
+    let local_at = local.as_mut_ptr().cast::<libc::c_void>();
     let copy = |n| {
         for _ in 0..n {
-            // SAFETY: as above, in the other direction; `near` is the only pointer to `local` in
+            // SAFETY: as above, in the other direction; `local_at` is the only pointer to `local` in
             // use.
-            unsafe { libc::memcpy(black_box(near), black_box(far), black_box(size)) };
+            unsafe { libc::memcpy(black_box(local_at), black_box(remote), black_box(size)) };
         }
         Ok(())
     };
     let get = |n| {
         for _ in 0..n {
             // SAFETY: `size` bytes of `local`, which is borrowed mutably and otherwise unused.
-            let local = unsafe { std::slice::from_raw_parts_mut(near.cast::<u8>(), size) };
+            let local = unsafe { std::slice::from_raw_parts_mut(local_at.cast::<u8>(), size) };
             world.get(black_box(local), block, 1)?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The comparison of oxshmem, Open MPI's OpenSHMEM and UCX: runs them alternately on the same two
 //! processors.
 
+mod command;
 mod programs;
 mod results;
 mod ucx;

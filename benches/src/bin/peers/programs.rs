@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
@@ -12,10 +11,8 @@ use oxshmem_benches::modes::Mode;
 use oxshmem_benches::samples::Side;
 use oxshmem_benches::targets::Source;
 
+use crate::command::{DEADLINE, number, output};
 use crate::ucx;
-
-/// The longest run, in seconds.
-pub const DEADLINE: &str = "300";
 
 /// The paths of the programs.
 #[derive(Args)]
@@ -95,9 +92,10 @@ impl Programs {
             .arg(&self.oshrun)
             .args(["--mca", "btl", "^openib", "--allow-run-as-root"])
             .args(["--oversubscribe", "--bind-to"])
-            .arg(match is_bound(mode) {
-                true => "core:overload-allowed",
-                false => "none",
+            .arg(if is_bound(mode) {
+                "core:overload-allowed"
+            } else {
+                "none"
             });
         if pes > cpus {
             // A waiting PE yields its processor to the PEs that it waits for.
@@ -180,23 +178,6 @@ fn best(
     Ok(best.into_iter().collect())
 }
 
-/// Runs a command to its end; returns its output and the seconds that it took.
-pub fn output(command: &mut Command) -> anyhow::Result<(String, f64)> {
-    let start = Instant::now();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("starting {command:?}"))?;
-    let took = start.elapsed().as_secs_f64();
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{command:?}: {}: {}", output.status, said.trim());
-    }
-    let text =
-        String::from_utf8(output.stdout).with_context(|| format!("{command:?}: its output"))?;
-    Ok((text, took))
-}
-
 /// Parses lines of a row and a number.
 fn figures(lines: &[Vec<&str>]) -> anyhow::Result<Vec<(String, f64)>> {
     let mut rows = Vec::new();
@@ -225,11 +206,6 @@ fn memory(lines: &[Vec<&str>], pes: usize) -> anyhow::Result<Vec<(String, f64)>>
         (format!("pss_{pes}"), pss),
         (format!("rss_{pes}"), rss),
     ])
-}
-
-pub fn number(word: &str) -> anyhow::Result<f64> {
-    word.parse()
-        .with_context(|| format!("`{word}` is no number"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use oxshmem_benches::affinity;
 use oxshmem_benches::sizes::{BLOCKS, latency_blocks};
 
-use crate::programs::{DEADLINE, number};
+use crate::command::{DEADLINE, number};
 
 /// The deadline for the server to listen.
 const START: Duration = Duration::from_secs(20);

@@ -11,10 +11,8 @@ use crate::counted::Counted;
 use crate::crowd::{self, Crowd};
 use crate::memory::Footprint;
 use crate::packed;
-use crate::rows::Alone;
+use crate::rows::{Alone, WIDTH};
 
-/// PEs of a host.
-pub const WIDTH: usize = 8;
 const RUNS: usize = 5;
 /// A host of eight GPUs and eight NICs.
 const HOST: &str = concat!(

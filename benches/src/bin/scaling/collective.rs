@@ -42,9 +42,10 @@ impl Batches {
 
     /// Calls of the next batch; 0 after the last.
     fn next(&self) -> u64 {
-        match self.times.len() < BATCHES {
-            true => self.calls,
-            false => 0,
+        if self.times.len() < BATCHES {
+            self.calls
+        } else {
+            0
         }
     }
 

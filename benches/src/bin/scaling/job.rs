@@ -31,9 +31,12 @@ pub fn threads(pes: usize) -> anyhow::Result<Job> {
                 let builder = World::builder().transports(transports.clone());
                 scope.spawn(move || {
                     let leads = bootstrap.rank() == 0;
-                    let own = |now: Footprint| match leads {
-                        true => now.since(before, pes),
-                        false => Footprint::default(),
+                    let own = |now: Footprint| {
+                        if leads {
+                            now.since(before, pes)
+                        } else {
+                            Footprint::default()
+                        }
                     };
                     as_pe(builder, bootstrap, start, &own)
                 })

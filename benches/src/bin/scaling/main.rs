@@ -19,6 +19,7 @@ mod meeting;
 mod memory;
 mod model;
 mod packed;
+mod results;
 mod rows;
 #[path = "../../../../core/oxshmem/tests/scale/stand_in.rs"]
 mod stand_in;
@@ -31,7 +32,7 @@ use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
 use serde::de::DeserializeOwned;
 
-use rows::Results;
+use results::Results;
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
@@ -104,9 +105,9 @@ fn print(row: &impl serde::Serialize) -> anyhow::Result<()> {
 
 fn measure_all(args: &Args) -> anyhow::Result<()> {
     ensure!(
-        args.modelled >= 16 && args.modelled.is_multiple_of(alone::WIDTH),
+        args.modelled >= 16 && args.modelled.is_multiple_of(rows::WIDTH),
         "--modelled takes a multiple of {} from 16 on",
-        alone::WIDTH
+        rows::WIDTH
     );
     let (mut threads, mut processes, mut meetings) = (Vec::new(), Vec::new(), Vec::new());
     for &pes in &args.threads {
@@ -124,7 +125,7 @@ fn measure_all(args: &Args) -> anyhow::Result<()> {
         meetings.push(row(Part::Meeting, pes)?);
     }
     eprintln!("one PE among {}", args.modelled);
-    let few = row(Part::Alone, alone::WIDTH)?;
+    let few = row(Part::Alone, rows::WIDTH)?;
     let many = row(Part::Alone, args.modelled)?;
     let results = Results::new(threads, processes, meetings, (few, many));
     let text = table::markdown(&results);

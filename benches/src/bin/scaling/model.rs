@@ -3,8 +3,7 @@
 
 use serde::Serialize;
 
-use crate::alone::WIDTH;
-use crate::rows::{Alone, Meeting, Processes};
+use crate::rows::{Alone, Meeting, Processes, WIDTH};
 
 /// Assumed: the time of a word from one host to another, from its post through three switches until
 /// it is noticed, in seconds.
@@ -16,7 +15,7 @@ pub const TCP: f64 = 1.25e9;
 /// Bytes of other PEs' values that are in flight together
 /// (`core/oxshmem/src/collectives/moves.rs`). A single word goes through scratch memory, whatever
 /// the number of PEs (`most` in `choose.rs` beside it).
-const UNDER_WAY: usize = 1 << 20;
+const IN_FLIGHT: usize = 1 << 20;
 /// The number of hosts from which on they are read in rows and columns
 /// (`core/oxshmem/src/team/hosts.rs`).
 const IN_ROWS: usize = 32;
@@ -148,7 +147,7 @@ impl Reduce {
     /// and perhaps from others after another.
     fn after(arrival: &Arrival, reads: Vec<usize>, all: f64, question_s: f64) -> Self {
         let step = |reads: &usize| {
-            let waits = (reads * size_of::<u64>()).div_ceil(UNDER_WAY);
+            let waits = (reads * size_of::<u64>()).div_ceil(IN_FLIGHT);
             // A NIC sends the requests of its PE's reads and its replies to the others'.
             let messages = (2 * reads).saturating_sub(1);
             arrival.seconds + waits as f64 * 2.0 * LATENCY + messages as f64 * GAP
@@ -193,19 +192,19 @@ fn flat(pes: usize, hosts: usize, near_s: f64) -> Arrival {
     while distance < pes {
         let digits = (1..radix).take_while(|digit| digit * distance < pes);
         // About half of those less than a host's width away are on the same host.
-        let far = digits.filter(|digit| hosts > 1 && 2 * digit * distance > width);
-        let far = far.count();
-        match far {
+        let remote = digits.filter(|digit| hosts > 1 && 2 * digit * distance > width);
+        let remote = remote.count();
+        match remote {
             0 => {
                 near_rounds += 1;
                 seconds += near_s;
             }
-            far => {
+            remote => {
                 far_rounds += 1;
-                seconds += LATENCY + (far - 1) as f64 * GAP;
+                seconds += LATENCY + (remote - 1) as f64 * GAP;
             }
         }
-        told += far;
+        told += remote;
         distance *= radix;
     }
     Arrival {
@@ -242,9 +241,10 @@ fn by_host(pes: usize, hosts: usize, near_s: f64) -> Arrival {
 
 /// The radix: one round for so many at most, else two.
 fn radix(count: usize, one_round: usize) -> usize {
-    match count <= one_round {
-        true => count.max(2),
-        false => count.isqrt() + 1,
+    if count <= one_round {
+        count.max(2)
+    } else {
+        count.isqrt() + 1
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(reduce.questions, 12_490_000.0);
         assert!((reduce.connecting_s - 1_249.0).abs() < 1e-6);
         // More words than may be in flight together need two latencies.
-        let most = UNDER_WAY / size_of::<u64>();
+        let most = IN_FLIGHT / size_of::<u64>();
         let waits = |reads| {
             let reduce = Reduce::after(&arrival, vec![reads], 1.0, 0.0);
             let rest = reduce.seconds - arrival.seconds - (2 * reads - 1) as f64 * GAP;

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::collective::Cost;
 use crate::memory::Footprint;
-use crate::model::Model;
+
+/// PEs of a host in a large job.
+pub const WIDTH: usize = 8;
 
 /// A job of PEs on this host.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,36 +62,4 @@ pub struct Alone {
     pub exchanges: Vec<usize>,
     /// Bytes that it then receives of all contributions, at most.
     pub packed: usize,
-}
-
-/// All results.
-#[derive(Debug, Serialize)]
-pub struct Results {
-    pub cpus: usize,
-    pub threads: Vec<Job>,
-    pub processes: Vec<Processes>,
-    pub meetings: Vec<Meeting>,
-    /// In a small job, and in a large one.
-    pub alone: (Alone, Alone),
-    /// `None` if too few rows were measured for it.
-    pub model: Option<Model>,
-}
-
-impl Results {
-    pub fn new(
-        threads: Vec<Job>,
-        processes: Vec<Processes>,
-        meetings: Vec<Meeting>,
-        alone: (Alone, Alone),
-    ) -> Self {
-        let model = Model::of(&processes, &meetings, &alone);
-        Results {
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            threads,
-            processes,
-            meetings,
-            alone,
-            model,
-        }
-    }
 }

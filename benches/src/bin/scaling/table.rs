@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::collective::Cost;
 use crate::model::{Model, Reduce};
-use crate::rows::{Job, Results};
+use crate::results::Results;
+use crate::rows::Job;
 
 pub fn markdown(results: &Results) -> String {
     let mut text = String::new();

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Outcome, ensure};
+use crate::outcome::{Outcome, ensure};
 
 const VERSION: u16 = 3;
 

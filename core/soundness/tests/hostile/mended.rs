@@ -48,10 +48,10 @@ fn m16_blocks_of_elements_without_bytes_are_done_at_once() {
         world.ibput(x, &nothing, 2, 2, 2, all / 2, 0)?;
         world.ibget(&mut into, x, 2, 2, 2, all / 2, 0)?;
         // These strides reach beyond any object.
-        for (far, near) in [(3, 1), (1, 3), (all, all)] {
-            let put = world.iput(x, &nothing, far, near, all, 0);
-            let got = world.iget(&mut into, x, near, far, all, 0);
-            assert!(put.is_err() && got.is_err(), "strides {far} and {near}");
+        for (remote, local) in [(3, 1), (1, 3), (all, all)] {
+            let put = world.iput(x, &nothing, remote, local, all, 0);
+            let got = world.iget(&mut into, x, local, remote, all, 0);
+            assert!(put.is_err() && got.is_err(), "strides {remote} and {local}");
         }
         let y = world.alloc::<()>(all)?;
         world.team().alltoalls(y, x, 1, 1, all / 2)?;

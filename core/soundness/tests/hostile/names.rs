@@ -22,7 +22,7 @@ const APART: [(&str, &str); 6] = [
     ),
 ];
 
-/// The names behind `call!(` and `value!(` in these tests.
+/// The names behind `call!(`, `value!(` and `each_call!(` in these tests.
 fn called() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
     let files = fs::read_dir(folder)
@@ -40,13 +40,27 @@ fn names(text: &str) -> Vec<String> {
         .flat_map(|call| text.split(call).skip(1));
     let names = calls
         .filter_map(|rest| rest.split_once(','))
-        .map(|(name, _)| name.trim());
+        .map(|(name, _)| name.trim().to_owned());
+    let names = names.chain(text.split("each_call!($type,").skip(1).flat_map(of_each));
     let names = names.flat_map(|name| match name.strip_prefix("$type") {
         // A call of both kinds of contexts.
         Some(name) => vec![format!("Context{name}"), format!("SharedContext{name}")],
-        None => vec![name.to_owned()],
+        None => vec![name],
     });
-    names.filter(|name| name.contains("::")).collect()
+    // A macro's own call names no function.
+    let is_name = |name: &String| name.contains("::") && !name.contains('$');
+    names.filter(is_name).collect()
+}
+
+/// The names of `each_call!($type, of, (arguments): names)`.
+fn of_each(rest: &str) -> Vec<String> {
+    let names = rest
+        .split_once("):")
+        .and_then(|(_, rest)| rest.split_once(')'));
+    let names = names
+        .into_iter()
+        .flat_map(|(names, _)| names.split_whitespace());
+    names.map(|name| format!("$type::{name}")).collect()
 }
 
 #[test]
@@ -83,4 +97,12 @@ fn names_are_found_in_calls() {
     assert_eq!(names(text), ["World::free", "Team::n_pes"]);
     let of_two = names("call!($type::test, of.test())");
     assert_eq!(of_two, ["Context::test", "SharedContext::test"]);
+    let of_each = names("each_call!($type, of, (x, y): test\n test_any);");
+    let expected = [
+        "Context::test",
+        "SharedContext::test",
+        "Context::test_any",
+        "SharedContext::test_any",
+    ];
+    assert_eq!(of_each, expected);
 }

@@ -108,30 +108,36 @@ fn of_type<T: Pod>(r: &mut Random, context: &Context<'_>, whole: Sym<T>, fill: T
     registered(context, sym, &buffer, pe);
 }
 
-fn strided<T: Pod>(r: &mut Random, context: &Context<'_>, sym: Sym<T>, near: &mut [T], pe: usize) {
+fn strided<T: Pod>(r: &mut Random, context: &Context<'_>, sym: Sym<T>, local: &mut [T], pe: usize) {
     // There may be as many elements without bytes as an index can count.
     let mut odd = || r.odd(sym.len().min(1 << 20));
-    let (far, mine, block, count) = (odd(), odd(), odd(), odd());
-    call!(Context::iput, context.iput(sym, near, far, mine, count, pe));
-    call!(Context::iget, context.iget(near, sym, mine, far, count, pe));
+    let (remote, mine, block, count) = (odd(), odd(), odd(), odd());
+    call!(
+        Context::iput,
+        context.iput(sym, local, remote, mine, count, pe)
+    );
+    call!(
+        Context::iget,
+        context.iget(local, sym, mine, remote, count, pe)
+    );
     call!(
         Context::ibput,
-        context.ibput(sym, near, far, mine, block, count, pe)
+        context.ibput(sym, local, remote, mine, block, count, pe)
     );
     call!(
         Context::ibget,
-        context.ibget(near, sym, mine, far, block, count, pe)
+        context.ibget(local, sym, mine, remote, block, count, pe)
     );
     let blocks = Blocks {
-        far,
+        far: remote,
         near: mine,
         block,
         count,
     };
     let _ = value!(Blocks::far_span, blocks.far_span());
-    let (few, some) = (r.below(3) + 1, r.below(near.len() + 1));
-    call!(Context::iput, context.iput(sym, near, few, 1, some, pe));
-    call!(Context::iget, context.iget(near, sym, 1, few, some, pe));
+    let (few, some) = (r.below(3) + 1, r.below(local.len() + 1));
+    call!(Context::iput, context.iput(sym, local, few, 1, some, pe));
+    call!(Context::iget, context.iget(local, sym, 1, few, some, pe));
 }
 
 fn nonblocking<T: Pod>(

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use oxshmem::testing::spmd;
 use oxshmem::{Cmp, ContextOptions, Result, Sym};
 
-use crate::waits::{ALL, all_waits};
+use crate::waits::{ALL, all_waits, each_call};
 use crate::{Player, call, value};
 
 pub fn calls(player: &mut Player<'_>) {

@@ -6,6 +6,13 @@ use oxshmem::{Cmp, Context, Sym};
 
 use crate::{Player, call, value};
 
+/// Calls with the same arguments.
+macro_rules! each_call {
+    ($type:ident, $of:expr, $args:tt: $($name:ident)*) => {
+        $(call!($type::$name, $of.$name $args);)*
+    };
+}
+
 /// The calls of every type that waits, for words of this type.
 macro_rules! all_waits {
     ($type:ident, $of:expr, $player:expr, $words:expr) => {{
@@ -15,47 +22,15 @@ macro_rules! all_waits {
         for skip in [None, Some(&skip[..])] {
             // Every word is at least 0, so no call has to wait.
             let (ge, value) = (Cmp::Ge, 0);
-            call!(
-                $type::wait_until_all,
-                of.wait_until_all(words, skip, ge, value)
-            );
-            call!(
-                $type::wait_until_any,
-                of.wait_until_any(words, skip, ge, value)
-            );
-            call!(
-                $type::wait_until_some,
-                of.wait_until_some(words, skip, ge, value)
-            );
-            call!(
-                $type::wait_until_all_vector,
-                of.wait_until_all_vector(words, skip, ge, &values)
-            );
-            call!(
-                $type::wait_until_any_vector,
-                of.wait_until_any_vector(words, skip, ge, &values)
-            );
-            call!(
-                $type::wait_until_some_vector,
-                of.wait_until_some_vector(words, skip, ge, &values)
-            );
+            each_call!($type, of, (words, skip, ge, value):
+                wait_until_all wait_until_any wait_until_some);
+            each_call!($type, of, (words, skip, ge, &values):
+                wait_until_all_vector wait_until_any_vector wait_until_some_vector);
             let (cmp, value) = ($player.own.one_of(&ALL), $player.own.next());
             let values = vec![value; $player.own.odd(words.len()).min(1000)];
-            call!($type::test_all, of.test_all(words, skip, cmp, value));
-            call!($type::test_any, of.test_any(words, skip, cmp, value));
-            call!($type::test_some, of.test_some(words, skip, cmp, value));
-            call!(
-                $type::test_all_vector,
-                of.test_all_vector(words, skip, cmp, &values)
-            );
-            call!(
-                $type::test_any_vector,
-                of.test_any_vector(words, skip, cmp, &values)
-            );
-            call!(
-                $type::test_some_vector,
-                of.test_some_vector(words, skip, cmp, &values)
-            );
+            each_call!($type, of, (words, skip, cmp, value): test_all test_any test_some);
+            each_call!($type, of, (words, skip, cmp, &values):
+                test_all_vector test_any_vector test_some_vector);
         }
         call!($type::wait_until, of.wait_until(words, Cmp::Ge, 0));
         call!(
@@ -69,14 +44,14 @@ macro_rules! all_waits {
             $type::test_counted,
             of.test_counted(words, $player.own.next())
         );
-        let mut looks = 0;
-        let look = || {
-            looks += 1;
-            (looks > 3).then_some(looks)
+        let mut polls = 0;
+        let poll = || {
+            polls += 1;
+            (polls > 3).then_some(polls)
         };
         call!(
             $type::wait_for,
-            of.wait_for("a test", &|| "three looks".into(), look)
+            of.wait_for("a test", &|| "three looks".into(), poll)
         );
         call!($type::look_once, of.look_once(|| 1));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -87,7 +62,7 @@ macro_rules! all_waits {
         assert!(panicked.is_err());
     }};
 }
-pub(crate) use all_waits;
+pub(crate) use {all_waits, each_call};
 
 pub const ALL: [Cmp; 6] = [Cmp::Eq, Cmp::Ne, Cmp::Gt, Cmp::Ge, Cmp::Lt, Cmp::Le];
 
@@ -100,17 +75,17 @@ pub fn calls(player: &mut Player<'_>) {
     all_waits!(Context, context_of(world), player, words);
     // Calls out of a callback of a call.
     let (bytes, me) = (player.objects.bytes, world.my_pe());
-    let mut looks = 0;
-    let look = || {
-        looks += 1;
+    let mut polls = 0;
+    let poll = || {
+        polls += 1;
         call!(Context::put, world.put(bytes, &[1; 9], me));
         call!(Context::quiet, world.quiet());
         call!(Context::look_once, world.look_once(|| world.fence()));
-        (looks > 3).then_some(())
+        (polls > 3).then_some(())
     };
     call!(
         Context::wait_for,
-        world.wait_for("a test", &|| "looks".into(), look)
+        world.wait_for("a test", &|| "looks".into(), poll)
     );
     locks(player);
 }
