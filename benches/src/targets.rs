@@ -124,6 +124,7 @@ fn judge_one(target: Target, samples: &Samples) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::samples::Side;
 
     fn samples(rows: &[(Side, &str, f64)]) -> Samples {
         let mut samples = Samples::default();
