@@ -125,6 +125,7 @@ fn judge_one(target: Target, samples: &Samples) -> Verdict {
 mod tests {
     use super::*;
     use crate::samples::Side;
+    use clap::ValueEnum;
 
     fn samples(rows: &[(Side, &str, f64)]) -> Samples {
         let mut samples = Samples::default();

@@ -12,12 +12,10 @@ pub const LATENCY: f64 = 2e-6;
 pub const GAP: f64 = 0.2e-6;
 /// Assumed: the bandwidth of the rendezvous' host by TCP, in bytes per second (10 Gbit/s).
 pub const TCP: f64 = 1.25e9;
-/// Bytes of other PEs' values that are in flight together
-/// (`core/oxshmem/src/collectives/moves.rs`). A single word goes through scratch memory, whatever
-/// the number of PEs (`most` in `choose.rs` beside it).
+/// Bytes of other PEs' values that are in flight together (`transfer.rs` of the collectives). A
+/// single word goes through scratch memory, whatever the number of PEs (`select.rs` beside it).
 const IN_FLIGHT: usize = 1 << 20;
-/// The number of hosts from which on they are read in rows and columns
-/// (`core/oxshmem/src/team/hosts.rs`).
+/// The number of hosts from which on they are read in rows and columns (`hierarchy.rs` of teams).
 const IN_ROWS: usize = 32;
 
 /// The results of the model.
@@ -69,7 +67,7 @@ pub struct Memory {
     pub pairs: usize,
 }
 
-/// An all-reduce, as in `core/oxshmem/src/collectives/{reduce,by_host}.rs`.
+/// An all-reduce, as in `reduce.rs` and `reduce_hierarchical.rs` of the collectives.
 #[derive(Debug, Serialize)]
 pub struct Reduce {
     pub way: &'static str,
@@ -172,7 +170,7 @@ fn across(hosts: usize) -> Vec<usize> {
     vec![hosts.div_ceil(rows) - 1, rows - 1]
 }
 
-/// The arrival of all PEs, as `core/oxshmem/src/team/core.rs` lays it out.
+/// The arrival of all PEs, as `state.rs` of teams lays it out.
 #[derive(Debug, Serialize)]
 pub struct Arrival {
     pub way: &'static str,
