@@ -202,7 +202,7 @@ fn teams(player: &mut Player<'_>) {
         }
     }
     for among in [(x, y as isize, u), (0, 1, n)] {
-        let team = call!(Context::team_among, world.active_set_team(among));
+        let team = call!(Context::active_set_team, world.active_set_team(among));
         end(objects.more, objects.words, team);
     }
     call!(Team::destroy, all.destroy());
