@@ -53,7 +53,10 @@ fn builders_take_the_worst_settings_or_say_why_not() {
     alone(small().transports(twice.into_iter().map(|same| same as Arc<_>).collect()));
     alone(value!(Builder::active_sets, small().active_sets()));
     for inserted in FenceSite::ALL {
-        let world = alone(value!(Builder::disable_fence, small().disable_fence(inserted)));
+        let world = alone(value!(
+            Builder::disable_fence,
+            small().disable_fence(inserted)
+        ));
         if let Some(world) = world {
             call!(World::finalize, world.finalize());
         }
