@@ -231,7 +231,7 @@ impl Bootstrap for TcpBootstrap {
 impl Drop for TcpBootstrap {
     fn drop(&mut self) {
         self.connection.lock().closing = true;
-        // The rendezvous sees this PE's end behind what it has said, and closes the connection.
+        // The rendezvous sees this PE's end after all its frames, and closes the connection.
         let _ = self.connection.stream.shutdown(Shutdown::Write);
         self.connection.wake.signal();
         self.connection.delivery.close();

@@ -463,7 +463,7 @@ fn peer_user(socket: &OwnedFd) -> std::io::Result<u32> {
     }
 }
 
-/// A socket could not be had, and how to mend that.
+/// The error of a socket that could not be made, with its remedy.
 fn no_socket(action: &'static str, error: rustix::io::Errno) -> Error {
     let hint = match error {
         rustix::io::Errno::MFILE => {

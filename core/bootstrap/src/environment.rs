@@ -83,7 +83,7 @@ pub fn join(lookup: Lookup<'_>, deadline: Duration) -> Result<Arc<dyn Bootstrap>
     }
 }
 
-/// Longer deadlines could be no point in time.
+/// The longest deadline: a later one may be beyond what the clock can express.
 const LONGEST: Duration = Duration::from_secs(1 << 30);
 
 /// The job that the variables describe.
@@ -100,9 +100,9 @@ enum Job {
         address: String,
         hello: Hello,
     },
-    /// The process manager at the other end of `PMI_FD` knows.
+    /// A process manager serves PMI-1 or PMI-2 at the other end of `PMI_FD`.
     Pmi(pmi::version::Settings),
-    /// PMIx knows.
+    /// A process manager serves PMIx.
     Pmix,
 }
 

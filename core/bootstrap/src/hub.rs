@@ -88,7 +88,7 @@ impl HubListener {
             let what = format!("a job has 1 to {MAX_PES} PEs, not {size}");
             return Err(Error::Launch { what });
         }
-        // In rank 0's process no launcher has raised it.
+        // In rank 0's process no launcher has raised the limit.
         let limit = getrlimit(Resource::Nofile).current;
         if limit.is_some_and(|limit| limit < u64::from(size) + SPARE_DESCRIPTORS) {
             raise_descriptor_limit();
@@ -134,7 +134,8 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Readable after something new, an abort, a warning or the PEs' waits, until [`abort`](Hub::abort) is asked.
+    /// A descriptor that becomes readable after an event (an abort, a warning, or the PEs' waits), until [`abort`](Hub::abort) is
+    /// called.
     pub(crate) fn wake_descriptor(&self) -> &Wake {
         &self.control.owner
     }
@@ -178,7 +179,7 @@ impl Hub {
         self.control.wake.signal();
     }
 
-    /// The answer to that, once.
+    /// The answer to [`ask_waits`](Hub::ask_waits), once.
     pub(crate) fn take_waits(&self) -> Option<WaitSnapshot> {
         self.control.lock().snapshot.take()
     }

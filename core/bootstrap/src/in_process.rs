@@ -204,7 +204,8 @@ impl Group {
         unpoisoned(self.changed.wait_timeout(state, limit)).0
     }
 
-    /// Keeps a completed call's result for each PE; a failed one is the rounds' fault.
+    /// Wakes the waiting PEs after a step. A completed call's result is kept for each of them; a failed call's error is in
+    /// `rounds`.
     fn announce(&self, state: &mut GroupState, step: Step) {
         match step {
             Step::Wait => return,

@@ -36,7 +36,7 @@ pub(crate) fn warn_at_once(message: &str) {
 /// Gives whether it did.
 pub(crate) fn say_at_once(message: &str) -> bool {
     let line = format!("oxshmem: {message}\n");
-    // Its lock is not taken.
+    // Only its descriptor is used: its lock is not taken.
     let stderr = std::io::stderr();
     let mut room = [PollFd::new(&stderr, PollFlags::OUT)];
     let asked = poll(&mut room, Some(&Timespec::default()));

@@ -105,8 +105,8 @@ impl ProcessManager for Session {
     }
 }
 
-/// Finalizes the sessions that last until the process ends. A manager of PMI takes a client that has not finalized for a
-/// failure, with a status of the manager's own: so at any status.
+/// Finalizes the sessions that last until the process ends, whatever its status: a client that has not finalized has failed
+/// to a manager of PMI, which then gives the job a status of its own.
 fn end(_status: i32) {
     // A thread that this process's end has overtaken may hold the lock.
     let Ok(mut kept) = KEPT.try_lock() else {

@@ -174,7 +174,7 @@ fn serve(report: &Sender<SessionEvent>, published: &Receiver<Option<String>>) ->
     let is_on_one_host = client.local_size() == Some(rank_and_size.size);
     let _ = report.send(SessionEvent::RankAndSize(rank_and_size, is_on_one_host));
     let key = CString::new(format!("{KEY}-{}", kept.sessions)).unwrap_or_default();
-    // The session was dropped without a meeting.
+    // The session was dropped before its exchange.
     let Ok(published) = published.recv() else {
         keep(client, kept);
         return Ok(());
@@ -201,8 +201,8 @@ fn keep(client: Client, mut kept: MutexGuard<'_, Kept>) {
     kept.client = Some(client);
 }
 
-/// Ends the client, if this process has one and ends well. Without that, PMIx's manager takes status 0 for a failure, as
-/// another status is meant to be.
+/// Ends the client, if this process has one and ends with status 0: a manager of PMIx takes a process that ends without this
+/// for a failure, which another status is meant to be.
 fn end(status: i32) {
     if status != 0 {
         return;
@@ -211,14 +211,14 @@ fn end(status: i32) {
     let Some(client) = KEPT.try_lock().ok().and_then(|mut kept| kept.client.take()) else {
         return;
     };
-    let (ended, end) = channel();
+    let (ended, finalized) = channel();
     let thread = std::thread::Builder::new().spawn(move || {
         drop(client);
         // Nobody waits any more if this took too long.
         let _ = ended.send(());
     });
     if thread.is_ok() {
-        let _ = end.recv_timeout(LAST_WORD);
+        let _ = finalized.recv_timeout(LAST_WORD);
     }
 }
 

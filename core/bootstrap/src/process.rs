@@ -2,8 +2,8 @@
 
 use crate::exit_hook;
 
-/// Ends the process without its normal end's handlers, as another thread may hold any lock that they need. At once, except
-/// that a process manager is told first, which takes a few seconds at most.
+/// Ends the process by `_exit`, without the handlers of a normal exit: another thread may hold a lock that they need. Process
+/// managers are told first, which takes a few seconds at most; else the end is at once.
 pub(crate) fn exit_now(status: i32) -> ! {
     exit_hook::notify(status);
     // SAFETY: `_exit` takes no memory of ours and has no precondition.

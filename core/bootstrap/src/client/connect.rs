@@ -35,9 +35,9 @@ pub(crate) enum Listens {
 /// The failure of one attempt to join.
 #[derive(Debug)]
 pub(crate) enum JoinFailure {
-    /// This host has no route there: worth another for a moment only.
+    /// This host has no route there: another attempt is worth it for a moment only.
     NoRoute(std::io::Error),
-    /// Worth another.
+    /// The connection failed: another attempt is worth it.
     Failed(std::io::Error),
     /// The rendezvous, which has proven itself, said no.
     Refused(String),
@@ -99,7 +99,7 @@ impl JoinFailure {
     }
 }
 
-/// `address` may be several, between commas: they are tried in turn.
+/// Joins the job whose rendezvous is at `address`; several addresses, between commas, are tried in turn.
 pub(crate) fn connect(
     address: &str,
     hello: Hello,
@@ -122,7 +122,7 @@ pub(crate) fn connect(
         let waited = start.elapsed();
         let is_final = match &failure {
             JoinFailure::Refused(_) => true,
-            // Another address may be the rendezvous', and not have answered for now.
+            // Another address may be the rendezvous', and answer a later attempt.
             JoinFailure::Unproven | JoinFailure::Foreign(_) => !several,
             JoinFailure::NoRoute(_) => waited >= ROUTE_PATIENCE,
             JoinFailure::Failed(error) => {
@@ -215,12 +215,12 @@ pub(crate) fn authenticate(
     send(stream, &opening)?;
     let (nonce, proof) = match read_frame(stream, start + answer)? {
         Frame::Challenge { nonce, proof } => (nonce, proof),
-        // Anybody may say so.
+        // Any listener may send one, so it says nothing about this job.
         Frame::Refusal(why) => return Err(foreign(format!("an unproven refusal: {why:?}"))),
         _ => return Err(foreign("no answer to the hello".to_owned())),
     };
     if !handshake::is_proven(&hello.key, Role::Rendezvous, &opening, &nonce, &proof) {
-        // No proof of anything: the rendezvous, if this is one, tells its user of the other key.
+        // These bytes prove nothing. If the other end is a rendezvous with another key, it warns its user now.
         send(stream, &NO_PROOF)?;
         return Err(JoinFailure::Unproven);
     }
@@ -228,7 +228,7 @@ pub(crate) fn authenticate(
         stream,
         &handshake::prove(&hello.key, Role::Pe, &opening, &nonce),
     )?;
-    // This is the rendezvous, and takes a PE once: another attempt would be one PE too many.
+    // From here on the other end is known to be the rendezvous. It takes each PE once, so a failure is final.
     match read_frame(stream, start + welcome)? {
         Frame::Welcome => Ok(stream.set_read_timeout(None).map_err(JoinFailure::Failed)?),
         Frame::Refusal(why) => Err(JoinFailure::Refused(why)),

@@ -24,7 +24,7 @@ pub(crate) fn of_this_host() -> Vec<IpAddr> {
     order(outward.into_iter().flatten(), interfaces::addresses())
 }
 
-/// From which address this host would speak to `target`. Nothing is sent.
+/// The address from which this host would speak to `target`. Nothing is sent.
 fn outbound_address(any: IpAddr, target: IpAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
     socket.connect(SocketAddr::new(target, 9)).ok()?;

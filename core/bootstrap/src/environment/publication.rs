@@ -51,7 +51,7 @@ pub(super) fn join(
     let mut hub = None;
     let mut published = None;
     if rank == 0 {
-        // With an address of its own the rendezvous may be meant for others than this host's.
+        // A user who gives an address may have PEs that do not share this process's loopback.
         let is_local = lookup(HUB_ADDRESS).is_none() && manager.is_on_one_host();
         let listener = listen(lookup, is_local)?;
         let key = JobKey::random()?;

@@ -87,7 +87,7 @@ impl Admission {
         match source {
             AdmissionSource::Listener => self.accept(members),
             AdmissionSource::Unauthenticated(index) => self.authenticate(index, members),
-            // It was to say nothing, so that what came is its end.
+            // A watcher sends nothing, so the event is its end.
             AdmissionSource::Watcher(index) => drop(self.watchers.swap_remove(index)),
         }
     }
@@ -121,7 +121,7 @@ impl Admission {
                     let _ = stream.set_nodelay(true);
                     let connection = Unauthenticated::new(stream, Instant::now());
                     self.unauthenticated.push(connection);
-                    // A PE speaks at once, so most have by now.
+                    // A PE sends its hello at once, so most hellos are here by now.
                     self.authenticate(self.unauthenticated.len() - 1, members);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -144,8 +144,8 @@ impl Admission {
         }
     }
 
-    /// Frees a place for one more connection: drops the oldest, whatever it has said. Its words show nothing before its
-    /// proof.
+    /// Frees a place for one more connection: drops the oldest, whatever it has sent: without its proof that shows
+    /// nothing.
     fn drop_oldest(&mut self, members: &mut [Member]) {
         while self.unauthenticated.len() >= MAX_UNAUTHENTICATED {
             let before = self.unauthenticated.len();
@@ -170,7 +170,7 @@ impl Admission {
         match verdict {
             Verdict::Pending | Verdict::Drop => {}
             Verdict::Refuse(why) => self.refuse(connection, why),
-            // Each host has one, and a PE at least.
+            // Each host has one watcher and at least one PE, so there are never more watchers than PEs.
             Verdict::Pe(claim) if claim.rank == WATCHER && self.watchers.len() < members.len() => {
                 self.watchers.extend(connection.welcome());
             }

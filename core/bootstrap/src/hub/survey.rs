@@ -21,7 +21,7 @@ pub(super) struct Survey {
     open: Option<OpenSurvey>,
     /// The time at which one begins because of a PE's word.
     due: Option<Instant>,
-    /// No other of that kind begins before.
+    /// The time before which no other of that kind begins.
     not_before: Option<Instant>,
     /// The deadlock that was reported last.
     reported: Option<String>,

@@ -131,14 +131,14 @@ impl Unauthenticated {
 
     /// Welcomes a peer that will say no more.
     pub(super) fn welcome(mut self) -> Option<TcpStream> {
-        // As above.
+        // The send buffer holds this, as in `challenge`.
         self.stream.write_all(&Frame::Welcome.encode()).ok()?;
         Some(self.stream)
     }
 
     /// Sends the reason for which it may not join, and hangs up.
     pub(super) fn refuse(mut self, why: String) {
-        // As above.
+        // The send buffer holds this, as in `challenge`.
         let _ = self.stream.write_all(&Frame::Refusal(why).encode());
         let _ = self.stream.shutdown(Shutdown::Write);
     }

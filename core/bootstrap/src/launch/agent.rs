@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Time limit for the launcher to take the last reports.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// Time limit for one address to turn out as the rendezvous'.
+/// Time limit for one address to prove to be the rendezvous'.
 const PROBE: Duration = Duration::from_secs(3);
 /// The status if the launching itself failed.
 pub(super) const FAILED: i32 = 125;
@@ -204,8 +204,8 @@ impl Agent {
             sources.push(source);
             waits.push(wait);
         };
-        let events = self.orphan_deadline.is_none();
-        if events {
+        let has_launcher = self.orphan_deadline.is_none();
+        if has_launcher {
             add(
                 Source::Commands,
                 PollFd::from_borrowed_fd(commands(), PollFlags::IN),
@@ -227,7 +227,7 @@ impl Agent {
             wait,
         } in watched
         {
-            if output.is_none() || (events && self.untaken < WINDOW) {
+            if output.is_none() || (has_launcher && self.untaken < WINDOW) {
                 add(Source::Pe(token, output.is_some()), wait);
             }
         }

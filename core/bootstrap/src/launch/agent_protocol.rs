@@ -51,7 +51,7 @@ pub(super) struct Start {
     pub(super) key: JobKey,
     /// Addresses at which the rendezvous may be reached, as host:port.
     pub(super) candidates: Vec<String>,
-    /// Its port, where the agent may look for it elsewhere too.
+    /// The rendezvous' port, if the agent may try other addresses than the candidates.
     pub(super) port: Option<u16>,
     pub(super) bind: String,
     pub(super) folder: OsString,
@@ -417,6 +417,79 @@ mod tests {
         assert_eq!(format!("{came:?}"), format!("{start:?}"));
         assert!(came.key.matches(&start.key));
         assert!(inbox.bytes().is_empty());
+    }
+
+    /// The other side may be of another build: other bytes need another version.
+    #[test]
+    fn commands_and_reports_have_the_bytes_of_version_1() {
+        let framed = |kind: u8, words: &[u32], tail: &[u8]| {
+            let body = words.iter().flat_map(|word| word.to_le_bytes());
+            let body: Vec<u8> = body.chain(tail.iter().copied()).collect();
+            let length = u32::try_from(body.len()).unwrap();
+            [&length.to_le_bytes()[..], &[kind], &body].concat()
+        };
+        for (command, bytes) in [
+            (Command::Signal(15), framed(2, &[15], &[])),
+            (Command::Kill, framed(3, &[], &[])),
+            (Command::Input(vec![9]), framed(4, &[], &[9])),
+            (Command::Taken(258), framed(5, &[258], &[])),
+        ] {
+            assert_eq!(sent(|to| to.command(&command)).0, bytes, "{command:?}");
+        }
+        let (index, why) = (1, "no".to_owned());
+        let stream = Stream::Err;
+        let bytes = vec![9];
+        let ended = |exit| Report::Ended { index, exit };
+        for (report, bytes) in [
+            (Report::Started(vec![1, 2]), framed(1, &[1, 2], &[])),
+            (
+                Report::Refused { status: 126, why },
+                framed(2, &[126], b"no"),
+            ),
+            (
+                Report::Output {
+                    index,
+                    stream,
+                    bytes,
+                },
+                framed(3, &[1, 2], &[9]),
+            ),
+            (
+                Report::OutputEnd {
+                    index,
+                    stream: Stream::Out,
+                },
+                framed(4, &[1, 1], &[]),
+            ),
+            (ended(ExitStatus::Exit(7)), framed(5, &[1, 0, 7], &[])),
+            (ended(ExitStatus::Signal(9)), framed(5, &[1, 1, 9], &[])),
+            (Report::InputTaken, framed(6, &[], &[])),
+            (Report::Done, framed(7, &[], &[])),
+        ] {
+            assert_eq!(sent(|to| to.report(&report)).0, bytes, "{report:?}");
+        }
+
+        let key = JobKey::random().unwrap();
+        let start = Command::Start(Box::new(Start {
+            first: 4,
+            first_local: 1,
+            count: 3,
+            size: 8,
+            key,
+            candidates: vec!["c".into()],
+            port: Some(7),
+            bind: String::new(),
+            folder: "/".into(),
+            program: "p".into(),
+            args: Vec::new(),
+            env: vec![("n".into(), "v".into())],
+        }));
+        let texts = b"\x01\0\0\0\x01\0\0\0c\0\0\0\0\x01\0\0\0/\x01\0\0\0p\0\0\0\0\x01\0\0\0\x01\0\0\0n\x01\0\0\0v";
+        let tail = [&key.bytes()[..], &[7, 0, 0, 0], texts].concat();
+        assert_eq!(
+            sent(|to| to.command(&start)).0,
+            framed(1, &[4, 1, 3, 8], &tail)
+        );
     }
 
     #[test]

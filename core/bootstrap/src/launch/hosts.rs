@@ -40,7 +40,7 @@ pub struct Host {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Hosts {
-    /// The hosts. One that is named twice counts its PEs on.
+    /// The hosts. If one is named twice, the local ranks of its second PEs follow those of the first.
     pub list: Vec<Host>,
     /// The command that reaches a host, `ssh` unless set otherwise: words, where `{host}` stands
     /// for the host's name; if it is nowhere, the name becomes the last word. The words of `agent`

@@ -88,7 +88,7 @@ pub(super) trait ProcessGroup {
     fn kill(&mut self);
 
     /// Stops waiting for the ends of processes that were killed some time ago.
-    fn abandon(&mut self, _heard: &mut Vec<Event>) {}
+    fn abandon(&mut self, _events: &mut Vec<Event>) {}
 
     /// The time at which [`expire`](ProcessGroup::expire) is to be called, if nothing happens before.
     fn due(&self) -> Option<Instant> {
@@ -96,7 +96,7 @@ pub(super) trait ProcessGroup {
     }
 
     /// Fails what should have happened by `now`.
-    fn expire(&mut self, _now: Instant, _heard: &mut Vec<Event>) {}
+    fn expire(&mut self, _now: Instant, _events: &mut Vec<Event>) {}
 
     /// All PEs have ended: ends the processes that they left running. Output that was written before is still read.
     fn finish(&mut self, events: &mut Vec<Event>);

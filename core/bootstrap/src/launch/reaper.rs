@@ -7,8 +7,8 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
 
 use crate::error::{Error, Result, io};
 
-/// The leader of the PEs' process group. It waits for the end of a pipe that the launcher alone holds open;
-/// the launcher's end, of whatever kind, is the pipe's, and then it kills the group with itself.
+/// The leader of the PEs' process group. It reads a pipe that the launcher alone holds open. When the
+/// launcher ends, in whatever way, the pipe ends too, and the reaper kills the group and so itself.
 ///
 /// Dropping this kills the group too.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ fn guard(lifeline: RawFd) -> ! {
     // a local of one byte.
     unsafe {
         libc::setpgid(0, 0);
-        // In a group that is not its own it must not kill: that is the caller's, with all processes beside.
+        // Without a group of its own it must not kill: the group would be the caller's, with other processes in it.
         if libc::getpgrp() != libc::getpid() {
             libc::_exit(1);
         }

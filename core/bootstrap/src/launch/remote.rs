@@ -443,7 +443,7 @@ impl ProcessGroup for Remote {
         }
     }
 
-    fn finish(&mut self, _heard: &mut Vec<Event>) {
+    fn finish(&mut self, _events: &mut Vec<Event>) {
         self.input = InputState::Over;
         self.finish_by = Some(Instant::now() + LAST_WORDS);
     }

@@ -24,8 +24,8 @@ pub(super) fn standard(descriptor: i32) -> BorrowedFd<'static> {
 /// A stream that text is written to without waiting for its reader.
 ///
 /// The stream is shared with the launcher's parent, so it is not made non-blocking; instead,
-/// no more is written than it takes. It may be the other stream's too: a line of up to 4 KiB
-/// is written at once.
+/// no more is written than it takes. The launcher's other stream may be the same file: so a line of up to 4 KiB
+/// is written by one call, and stays whole.
 pub(super) struct Sink {
     stream: BorrowedFd<'static>,
     kind: FileType,

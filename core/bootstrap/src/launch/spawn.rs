@@ -214,7 +214,7 @@ fn mask(cpus: &[usize]) -> Vec<u64> {
 pub(super) fn prepare(group: Pid, launcher: Pid, mask: Option<&[u64]>) -> std::io::Result<()> {
     rustix::process::setpgid(None, Some(group))?;
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    // If the launcher died before that call, nothing will tell.
+    // If the launcher died before that call, no signal comes.
     if rustix::process::getppid() != Some(launcher) {
         return Err(rustix::io::Errno::SRCH.into());
     }

@@ -24,7 +24,7 @@ const SUSPENSE: Duration = Duration::from_secs(1);
 const FAILED_CALL: i32 = 1;
 /// Time between SIGTERM and SIGKILL, when the launcher itself was asked to end.
 const GRACE_AFTER_TERM: Duration = Duration::from_secs(3);
-/// Time after the user's interrupt at which the PEs get it, though they have not told their waits.
+/// Time after the user's interrupt at which the PEs get it even if they have not told their waits.
 const INTERRUPT_WITHIN: Duration = Duration::from_millis(1500);
 /// Time limit for word of killed processes.
 const GRACE_AFTER_KILL: Duration = Duration::from_secs(5);
@@ -372,8 +372,8 @@ impl Supervisor {
         self.pes.iter().filter_map(failed).min_by_key(order)
     }
 
-    /// The end of the first PE whose connection ended, except for PEs that have ended well; nothing
-    /// inside while it still runs.
+    /// The end of the first PE whose connection ended, except for PEs that have ended well: `Some(None)` while
+    /// that PE still runs.
     fn first_lost(&self) -> Option<Option<ExitStatus>> {
         let pe = |rank: u32| self.pes.iter().find(|pe| pe.rank == rank);
         let lost = self.hub.lost();

@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::version::unexpected;
 use crate::error::{Error, Result};
 
-/// More than any answer is long.
+/// Bytes of a message, at most: no answer has so many.
 const MAX_BYTES: usize = 128 << 10;
 
 /// A stream whose every wait ends at the same time.
@@ -20,7 +20,7 @@ pub(super) struct Socket {
     pub(super) interface: &'static str,
     end: Instant,
     begun: Instant,
-    /// Read and not yet asked for.
+    /// Bytes that are read, and that no call has asked for yet.
     pending: Vec<u8>,
 }
 

@@ -5,7 +5,7 @@
 use crate::error::Result;
 use crate::job_key::JobKey;
 
-/// The rank of one that joins no job and only watches over it: a host's agent, which so finds out
+/// The rank that a watcher claims: a host's agent, which joins no job. Its connection shows it
 /// where the rendezvous is, and later that it is gone.
 pub(crate) const WATCHER: u32 = u32::MAX;
 

@@ -1,4 +1,4 @@
-//! Frames and hellos: they survive any cutting of the stream, and garbage is an error.
+//! Frames and hellos: their bytes, that they survive any cutting of the stream, and that garbage is an error.
 
 use std::time::Duration;
 
@@ -211,4 +211,120 @@ fn hello_of_another_version_is_told_apart_from_a_stranger() {
     assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Version(9));
     bytes[0] = b'G';
     assert_eq!(Hello::decode(&bytes).unwrap_err(), BadHello::Foreign);
+}
+
+/// A program of one build may meet a launcher of another: other bytes need another version.
+#[test]
+fn frames_and_hellos_have_the_bytes_of_version_4() {
+    let (rank, size) = (0x0102, 0x0304);
+    let key = JobKey::random().unwrap();
+    let hello = Hello { rank, size, key }.encode(&[7; NONCE_BYTES]);
+    assert_eq!(&hello[..8], b"\x89OXSHMEM");
+    assert_eq!(hello[8..20], [4, 0, 0, 0, 2, 1, 0, 0, 4, 3, 0, 0]);
+    assert_eq!(hello[20..], [7; 32]);
+
+    let failed = |fault| Frame::Failed { sequence: 6, fault };
+    let enter = |kind| Frame::Enter {
+        sequence: 0x0102,
+        kind,
+        deadline: Duration::from_millis(1500),
+        bytes: vec![9],
+    };
+    let message = |channel| Frame::Message {
+        rank: 2,
+        channel,
+        bytes: vec![8],
+    };
+    let wait = |whom| Waiting {
+        call: "put".into(),
+        whom,
+        what: "it".into(),
+        lasted: Duration::from_secs(1),
+    };
+    let (nonce, proof) = ([1; 32], [2; 32]);
+    let why = || "no".to_owned();
+    // Kind and body: `bN` are bytes, `wN` 32-bit and `dN` 64-bit numbers, other words are text.
+    let cases = [
+        (Frame::Welcome, "b1"),
+        (Frame::Refusal(why()), "b2 no"),
+        (enter(Kind::Barrier), "b3 d258 b0 d1500 b9"),
+        (enter(Kind::Allgather), "b3 d258 b1 d1500 b9"),
+        (
+            Frame::Complete {
+                sequence: 5,
+                parts: vec![vec![1, 2], vec![]],
+            },
+            "b4 d5 w2 b1 b2 w0",
+        ),
+        (
+            failed(Fault::Missing {
+                ranks: vec![7, 8],
+                waited: Duration::from_secs(2),
+            }),
+            "b5 d6 b0 d2000 w7 w8",
+        ),
+        (
+            failed(Fault::Gone {
+                rank: 3,
+                orderly: true,
+            }),
+            "b5 d6 b1 w3 b1",
+        ),
+        (failed(Fault::Mismatch { what: why() }), "b5 d6 b2 no"),
+        (failed(Fault::HubLost { why: why() }), "b5 d6 b3 no"),
+        (
+            failed(Fault::Aborted {
+                by: 1,
+                status: 9,
+                why: why(),
+            }),
+            "b5 d6 b4 w1 w9 no",
+        ),
+        (message(Channel::User), "b6 w2 b0 b8"),
+        (message(Channel::Descriptors), "b6 w2 b1 b8"),
+        (
+            Frame::Abort {
+                by: 1,
+                status: -1,
+                why: why(),
+            },
+            "b7 w1 w4294967295 no",
+        ),
+        (Frame::Leave, "b8"),
+        (
+            Frame::Exit {
+                rank: 4,
+                orderly: false,
+            },
+            "b9 w4 b0",
+        ),
+        (Frame::Rest { may_end: true }, "b11 b1"),
+        (
+            Frame::Waits {
+                question: 7,
+                waits: vec![wait(Awaited::Rank(3)), wait(Awaited::Itself)],
+            },
+            "b13 w7 d1000 b0 w3 w3 put w2 it d1000 b3 w0 w3 put w2 it",
+        ),
+        (Frame::Hangs, "b14"),
+        (Frame::Ask { question: 7 }, "b15 w7"),
+    ];
+    let number = |digits: &str| digits.parse::<u64>();
+    for (frame, words) in cases {
+        let mut bytes = Vec::new();
+        for word in words.split(' ') {
+            let (kind, digits) = word.split_at(1);
+            match (kind, number(digits)) {
+                ("b", Ok(number)) => bytes.extend(&number.to_le_bytes()[..1]),
+                ("w", Ok(number)) => bytes.extend(&number.to_le_bytes()[..4]),
+                ("d", Ok(number)) => bytes.extend(&number.to_le_bytes()),
+                _ => bytes.extend(word.as_bytes()),
+            }
+        }
+        let length = u32::try_from(bytes.len() - 1).unwrap().to_le_bytes();
+        assert_eq!(frame.encode(), [&length[..], &bytes].concat(), "{frame:?}");
+    }
+    let challenge = Frame::Challenge { nonce, proof }.encode();
+    assert_eq!(challenge[..5], [64, 0, 0, 0, 12]);
+    assert_eq!(challenge[5..], [nonce, proof].concat());
 }

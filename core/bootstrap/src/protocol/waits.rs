@@ -6,7 +6,7 @@ use crate::waits::{Awaited, Waiting};
 
 /// Waits in one answer, at most.
 const MOST: usize = 16;
-/// Bytes of a call's name, and of the words for its cause.
+/// Bytes of a call's name, and of the words for the event that it waits for, at most.
 const MAX_CALL: usize = 64;
 const MAX_WHAT: usize = 512;
 

@@ -196,6 +196,20 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Stops a process, and waits until each of its threads has stopped.
+pub fn stop(pid: u32) {
+    kill(pid, libc::SIGSTOP);
+    let has_stopped = |thread: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap();
+        // The state follows the name, which is in brackets and may have brackets in it.
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    };
+    until("the process has stopped", || {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        threads.flatten().all(has_stopped)
+    });
+}
+
 pub fn kill(pid: u32, signal: i32) {
     // SAFETY: sending a signal takes no memory of ours.
     unsafe { libc::kill(i32::try_from(pid).unwrap(), signal) };
